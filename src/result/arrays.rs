@@ -12,6 +12,12 @@ pub(super) const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
 pub(super) const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
 /// The winner's gap, its standard error and degrees of freedom.
 pub(super) const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
+/// The arrays of adaptive sampling.
+const CERTAINTY: &str = "certainty";
+pub(super) const SPENT: &str = "spent";
+pub(super) const DOUBT: &str = "doubt";
+pub(super) const APART: &str = "apart";
+pub(super) const OVER: &str = "over";
 
 impl SweepResult {
     /// Writes the whole diagram as an NPZ archive, float64 unless noted otherwise. With O optimizers in the spec's
@@ -33,6 +39,16 @@ impl SweepResult {
     /// | `std`, `min_loss_std`, `depth_std`: the metrics' deviations over replicates | (O, R, C, L) |
     /// | `gap` between the winner by each of the metrics and each optimizer | (3, O, R, C) |
     /// | `gap_se`, `gap_freedom`: the gap's standard error and degrees of freedom | (3, O, R, C) |
+    ///
+    /// With adaptive sampling also:
+    ///
+    /// | array | shape |
+    /// | --- | --- |
+    /// | `certainty` of the winner | (R, C) |
+    /// | `spent`: replicates of each learning rate, −1 beyond an optimizer's last, int32 | (O, R, C, L) |
+    /// | `doubt`: bound of the probability that an optimizer is truly the best | (O, R, C) |
+    /// | `apart`: bound of the distance between its score and the winner's | (O, R, C) |
+    /// | `over`: 1 where the pixel is decided or its budget used up, int32 | (R, C) |
     ///
     /// Unknown values are NaN. Deviations are population standard deviations.
     pub fn write_arrays(&self, mut writer: impl Write + Seek) -> io::Result<()> {
@@ -72,6 +88,9 @@ impl SweepResult {
                 })
             });
             npz.array(name, &shape.by_metric(), gaps)?;
+        }
+        if !spec.sampling.is_uniform() {
+            write_sampled(&mut npz, diagram, shape)?;
         }
         npz.finish()
     }
@@ -159,6 +178,31 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     npz.array("diverged", by_optimizer, whole(0, &|cell, optimizer| cell.diverged[optimizer] as usize))?;
     let replicates = shape.pixels().map(|pixel| diagram.cell(pixel).map_or(0, |cell| as_i32(cell.replicates)));
     npz.array("replicates", &shape.by_pixel(), replicates)
+}
+
+/// Writes what adaptive sampling has done.
+fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
+    let metric = diagram.spec().metric;
+    let cells = || shape.pixels().map(|pixel| diagram.cell(pixel));
+    let sampled = |pixel: [usize; 2]| diagram.cell(pixel).and_then(|cell| cell.sampled.as_ref());
+    let certainties = cells().map(|cell| cell.and_then(|cell| cell.comparison(metric).certainty()).unwrap_or(f64::NAN));
+    npz.array(CERTAINTY, &shape.by_pixel(), certainties)?;
+    let spent = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
+        let replicates = sampled(pixel).map(|sampled| &sampled.replicates[optimizer]);
+        let of_rate = move |rate| replicates.and_then(|own| own.get(rate)).map_or(-1, |count| as_i32(*count as usize));
+        (0..shape.rates).map(of_rate)
+    });
+    npz.array(SPENT, &shape.by_rate(), spent)?;
+    let doubts = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
+        diagram.cell(pixel).and_then(|cell| cell.comparison(metric).doubts.get(optimizer)).copied().unwrap_or(f64::NAN)
+    });
+    npz.array(DOUBT, &shape.by_optimizer(), doubts)?;
+    let apart = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
+        sampled(pixel).and_then(|sampled| sampled.apart.get(optimizer)).copied().unwrap_or(f64::NAN)
+    });
+    npz.array(APART, &shape.by_optimizer(), apart)?;
+    let over = shape.pixels().map(|pixel| i32::from(sampled(pixel).is_some_and(|sampled| sampled.is_over)));
+    npz.array(OVER, &shape.by_pixel(), over)
 }
 
 /// Converts a number of runs. An optimizer has at most 10⁴ learning rates × 10⁵ replicates at a pixel, which fits.

@@ -4,12 +4,12 @@ use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision};
+use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled};
 use valleyscope_experiments::preset::{Preset, PresetError};
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::SweepResult;
-use super::arrays::{DEVIATIONS, GAPS, MEANS, Shape};
+use super::arrays::{APART, DEVIATIONS, DOUBT, GAPS, MEANS, OVER, SPENT, Shape};
 use crate::export::{ArchiveError, NpzReader};
 
 /// The reason why results cannot be opened.
@@ -75,7 +75,8 @@ impl SweepResult {
             .find(|precision| program.split(", ").any(|word| word == precision.name()))
             .ok_or_else(|| contradiction("`program` with the precision f32 or f64", format!("\"{program}\"")))?;
         let mut diagram = Diagram::new(Arc::new(preset.sweep));
-        let most = diagram.spec().replicates.get();
+        let is_uniform = diagram.spec().sampling.is_uniform();
+        let most = if is_uniform { diagram.spec().replicates.get() } else { i32::MAX as usize };
         let arrays = Arrays::read(&mut npz, &diagram).map_err(in_archive)?;
         for (index, pixel) in arrays.shape.pixels().enumerate() {
             match usize::try_from(arrays.replicates[index]) {
@@ -102,6 +103,16 @@ struct Arrays {
     averages: [Vec<f64>; 3],
     deviations: [Vec<f64>; 3],
     gaps: [Vec<f64>; 3],
+    sampled: Option<SampledArrays>,
+}
+
+/// The arrays of adaptive sampling.
+struct SampledArrays {
+    winner: Vec<i32>,
+    spent: Vec<i32>,
+    doubt: Vec<f64>,
+    apart: Vec<f64>,
+    over: Vec<i32>,
 }
 
 impl Arrays {
@@ -116,7 +127,17 @@ impl Arrays {
         let gaps = three(GAPS, &shape.by_metric())?;
         let replicates = npz.array("replicates", &shape.by_pixel())?;
         let diverged = npz.array("diverged", &shape.by_optimizer())?;
-        Ok(Arrays { shape, replicates, diverged, averages, deviations, gaps })
+        let sampled = match diagram.spec().sampling.is_uniform() {
+            true => None,
+            false => Some(SampledArrays {
+                winner: npz.array("winner", &shape.by_pixel())?,
+                spent: npz.array(SPENT, &shape.by_rate())?,
+                doubt: npz.array(DOUBT, &shape.by_optimizer())?,
+                apart: npz.array(APART, &shape.by_optimizer())?,
+                over: npz.array(OVER, &shape.by_pixel())?,
+            }),
+        };
+        Ok(Arrays { shape, replicates, diverged, averages, deviations, gaps, sampled })
     }
 
     /// Returns the cell of a pixel by its index among all.
@@ -138,15 +159,34 @@ impl Arrays {
             averages: per_rate(&self.averages),
             deviations: per_rate(&self.deviations),
             diverged: (0..optimizers).map(|optimizer| self.diverged[at(optimizer)].max(0) as u32).collect(),
-            comparisons: [0; 3].map(|_| Comparison { winner: None, gaps: Vec::new() }),
+            comparisons: [0; 3].map(|_| Comparison { winner: None, gaps: Vec::new(), doubts: Vec::new() }),
+            sampled: None,
         };
         cell.comparisons = Metric::ALL.map(|metric| {
             let gap = |optimizer: usize| {
                 let at = metric as usize * optimizers * pixels + at(optimizer);
                 Gap { value: self.gaps[0][at], error: self.gaps[1][at], freedom: self.gaps[2][at] }
             };
-            Comparison { winner: cell.winner(metric), gaps: (0..optimizers).map(gap).collect() }
+            Comparison { winner: cell.winner(metric), gaps: (0..optimizers).map(gap).collect(), doubts: Vec::new() }
         });
+        if let Some(arrays) = &self.sampled {
+            let known = |values: &[f64]| -> Vec<f64> {
+                (0..optimizers).map(|optimizer| values[at(optimizer)]).filter(|value| !value.is_nan()).collect()
+            };
+            let replicates = (0..optimizers).map(|optimizer| {
+                let spent = &arrays.spent[at(optimizer) * rates..][..counts[optimizer]];
+                spent.iter().map(|count| (*count).max(0) as u32).collect()
+            });
+            let own = &mut cell.comparisons[diagram.spec().metric as usize];
+            own.doubts = known(&arrays.doubt);
+            own.winner = usize::try_from(arrays.winner[pixel]).ok().filter(|winner| *winner < optimizers);
+            let sampled = Sampled {
+                replicates: replicates.collect(),
+                apart: known(&arrays.apart),
+                is_over: arrays.over[pixel] == 1,
+            };
+            cell.sampled = Some(sampled);
+        }
         cell
     }
 }

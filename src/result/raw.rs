@@ -41,6 +41,9 @@ impl RawFormat {
     /// Returns the format of a sweep's raw arrays.
     pub fn of(spec: &SweepSpec) -> Result<RawFormat, RawRefused> {
         places(spec)?;
+        if !spec.sampling.is_uniform() {
+            return refused("`sampling: Uniform`", "Adaptive");
+        }
         let rates = spec.learning_rates();
         if rates.iter().any(|of_one| of_one != &rates[0]) {
             return refused("the same learning rates for all optimizers", "different ones");

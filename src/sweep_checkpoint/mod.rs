@@ -391,11 +391,12 @@ impl Identity {
             common_random_numbers,
             metric,
             average,
+            sampling,
             rows,
             columns,
             optimizers,
         } = spec;
-        Identity(vec![
+        let mut values = vec![
             ("program", env!("CARGO_PKG_VERSION").to_owned()),
             ("precision", precision.name().to_owned()),
             ("raw", text(&keep_runs)),
@@ -413,7 +414,10 @@ impl Identity {
             ("rows", text(rows)),
             ("columns", text(columns)),
             ("optimizers", text(optimizers)),
-        ])
+        ];
+        // Checkpoints of uniform sampling are those of versions that had no other.
+        values.extend((!sampling.is_uniform()).then(|| ("sampling", text(sampling))));
+        Identity(values)
     }
 
     fn text(&self) -> String {

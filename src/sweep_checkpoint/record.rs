@@ -1,6 +1,6 @@
 //! A finished pixel as bytes of a fixed length.
 
-use valleyscope_engine::sweep::{Cell, Comparison, Finished, Gap, Metrics, Runs, SweepSpec};
+use valleyscope_engine::sweep::{Cell, Comparison, Finished, Gap, Metric, Metrics, Runs, Sampled, SweepSpec};
 
 /// The layout of the records of a sweep.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub(super) struct RecordLayout {
     rates: Vec<usize>,
     replicates: usize,
     keep_runs: bool,
+    /// With adaptive sampling, the metric by which it compares.
+    adaptive: Option<Metric>,
 }
 
 /// The code for no winner.
@@ -22,7 +24,13 @@ const CHECK: usize = COUNT;
 impl RecordLayout {
     pub(super) fn of(spec: &SweepSpec, keep_runs: bool) -> RecordLayout {
         let (shape, rates, replicates) = (spec.shape(), spec.rate_counts(), spec.replicates.get());
-        RecordLayout { shape, rates, replicates, keep_runs }
+        RecordLayout {
+            shape,
+            rates,
+            replicates,
+            keep_runs,
+            adaptive: (!spec.sampling.is_uniform()).then_some(spec.metric),
+        }
     }
 
     /// Returns a pixel's place, row by row.
@@ -37,7 +45,8 @@ impl RecordLayout {
         let averages_and_deviations = 2 * rates * 3 * NUMBER;
         let comparisons = 3 * (COUNT + optimizers * 3 * NUMBER);
         let runs = if self.keep_runs { rates * self.replicates * 3 * NUMBER } else { 0 };
-        pixel_and_replicates + averages_and_deviations + optimizers * COUNT + comparisons + runs + CHECK
+        let sampled = if self.adaptive.is_some() { rates * COUNT + 2 * optimizers * NUMBER } else { 0 };
+        sampled + pixel_and_replicates + averages_and_deviations + optimizers * COUNT + comparisons + runs + CHECK
     }
 
     /// Returns the pixel of a record, if the record is intact.
@@ -67,6 +76,12 @@ impl RecordLayout {
                 [gap.value, gap.error, gap.freedom].iter().for_each(|number| put(bytes, *number));
             }
         }
+        if let Some((metric, sampled)) = self.adaptive.zip(cell.sampled.as_ref()) {
+            sampled.replicates.iter().flatten().for_each(|replicates| count(bytes, *replicates as usize));
+            for numbers in [&cell.comparison(metric).doubts, &sampled.apart] {
+                (0..self.rates.len()).for_each(|index| put(bytes, numbers.get(index).copied().unwrap_or(f64::NAN)));
+            }
+        }
         for run in runs.iter().filter(|_| self.keep_runs).flatten().flat_map(|runs| &runs.metrics) {
             [run.final_loss, run.smallest_loss, run.depth].iter().for_each(|number| put(bytes, *number));
         }
@@ -78,7 +93,8 @@ impl RecordLayout {
     pub(super) fn decode(&self, record: &[u8]) -> Option<Finished> {
         let pixel = self.pixel(record)?;
         let mut reader = Reader(&record[2 * COUNT..record.len() - CHECK]);
-        let replicates = reader.count().map(|count| count as usize).filter(|count| *count == self.replicates)?;
+        let replicates = reader.count().map(|count| count as usize);
+        let replicates = replicates.filter(|count| self.adaptive.is_some() || *count == self.replicates)?;
         let averages = reader.table(&self.rates)?;
         let deviations = reader.table(&self.rates)?;
         let diverged = self.rates.iter().map(|_| reader.count()).collect::<Option<_>>()?;
@@ -90,12 +106,36 @@ impl RecordLayout {
             });
             let gaps = gaps.collect::<Option<_>>()?;
             let winner = (winner != NONE).then_some(winner as usize);
-            winner.is_none_or(|winner| winner < self.rates.len()).then_some(Comparison { winner, gaps })
+            winner.is_none_or(|winner| winner < self.rates.len()).then_some(Comparison {
+                winner,
+                gaps,
+                doubts: Vec::new(),
+            })
         };
-        let comparisons = [comparison()?, comparison()?, comparison()?];
-        let cell = Cell { replicates, averages, deviations, diverged, comparisons };
+        let mut comparisons = [comparison()?, comparison()?, comparison()?];
+        let sampled = match self.adaptive {
+            None => None,
+            Some(metric) => {
+                let (sampled, doubts) = self.sampled(&mut reader)?;
+                comparisons[metric as usize].doubts = doubts;
+                Some(sampled)
+            }
+        };
+        let cell = Cell { replicates, averages, deviations, diverged, comparisons, sampled };
         let runs = if self.keep_runs { Some(self.runs(&mut reader)?) } else { None };
         Some(Finished { pixel, cell, runs })
+    }
+
+    /// Reads what adaptive sampling has done, and the doubts.
+    fn sampled(&self, reader: &mut Reader) -> Option<(Sampled, Vec<f64>)> {
+        let mut of_optimizer = |rates: &usize| (0..*rates).map(|_| reader.count()).collect::<Option<Vec<u32>>>();
+        let replicates = self.rates.iter().map(&mut of_optimizer).collect::<Option<_>>()?;
+        let mut known = || {
+            let numbers = self.rates.iter().map(|_| reader.number()).collect::<Option<Vec<f64>>>()?;
+            Some(numbers.into_iter().filter(|number| !number.is_nan()).collect::<Vec<f64>>())
+        };
+        let doubts = known()?;
+        Some((Sampled { replicates, apart: known()?, is_over: true }, doubts))
     }
 
     fn runs(&self, reader: &mut Reader) -> Option<Vec<Runs>> {
@@ -128,9 +168,12 @@ impl Reader<'_> {
         self.chunk().map(u32::from_le_bytes)
     }
 
+    fn number(&mut self) -> Option<f64> {
+        self.chunk().map(f64::from_le_bytes)
+    }
+
     fn numbers(&mut self) -> Option<[f64; 3]> {
-        let mut number = || self.chunk().map(f64::from_le_bytes);
-        Some([number()?, number()?, number()?])
+        Some([self.number()?, self.number()?, self.number()?])
     }
 
     /// Reads three numbers for each learning rate of each optimizer.

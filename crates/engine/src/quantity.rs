@@ -142,6 +142,14 @@ quantity! {
     StartSpread, "start spread", 0.0, 100.0
 }
 quantity! {
+    /// The certainty at which the winner of a pixel counts as decided. Half is chance.
+    Certainty, "certainty", 0.5, 0.999_999
+}
+quantity! {
+    /// The most steps of a pixel, as a multiple of those with uniform sampling.
+    Budget, "budget", 0.01, 10_000.0
+}
+quantity! {
     /// A coordinate of the starting point.
     StartCoordinate, "start coordinate", -1e6, 1e6
 }

@@ -191,7 +191,7 @@ impl DiagramStore {
     fn start(&mut self) {
         let TitledDiagram { diagram, precision, .. } = self.newest();
         let replicates = diagram.spec().replicates.get();
-        let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.replicates == replicates);
+        let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.is_complete(replicates));
         let (backend, context) = (Backend::new(*precision), self.context.clone());
         let spec = Arc::clone(diagram.spec());
         let job = SweepJob { spec, backend, order: PixelOrder::CoarseToFine, keep_runs: false, known: &known };

@@ -3,7 +3,7 @@
 use egui::{Color32, Label, RichText, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Average, Cell, Diagram, Gap, Metric};
+use valleyscope_engine::sweep::{Average, Cell, Comparison, Diagram, Gap, Metric, Sampled, Sampling};
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::{fixed, significant};
 use valleyscope_experiments::view::{AxisScale, sweep_colors};
@@ -55,6 +55,10 @@ fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
         None => format!("{name} wins; too few replicates to say how surely"),
     };
     ui.add(Label::new(RichText::new(text).strong()).wrap());
+    if let Some(sampled) = &cell.sampled {
+        ui.add(Label::new(RichText::new(adaptive_lead(diagram, comparison, sampled, &names)).weak()).wrap());
+        return;
+    }
     if let Some((rival, _)) = comparison.rival() {
         let gap = comparison.gaps[rival];
         let lead = format!(
@@ -70,6 +74,25 @@ fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
     let all = diagram.spec().replicates.get();
     if cell.replicates < all {
         ui.label(RichText::new(format!("so far from {} of {all} replicates", cell.replicates)).weak());
+    }
+}
+
+/// Describes the lead over the rival that is the hardest to tell from the winner, with adaptive sampling.
+fn adaptive_lead(diagram: &Diagram, comparison: &Comparison, sampled: &Sampled, names: &[String]) -> String {
+    let (Some((rival, certainty)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
+        return String::new();
+    };
+    let (gap, asked) = (comparison.gaps[rival], adaptive.certainty.get());
+    let runs: u32 = sampled.replicates.iter().flatten().sum();
+    let lead = format!("It leads {} by {} ± {}, from {runs} runs.", names[rival], number(gap.value), number(gap.error));
+    match (certainty >= asked, sampled.is_over) {
+        (true, _) => lead,
+        (false, false) => format!("{lead} More runs follow."),
+        (false, true) => format!(
+            "{lead} The budget does not part them: their scores are at most {} apart ({:.0} %).",
+            number(sampled.apart[rival]),
+            100.0 * asked
+        ),
     }
 }
 
@@ -203,7 +226,7 @@ fn rates(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, optimizer: usize, me
     let rates = averages.map(|(rate, (average, deviation))| Rate {
         place: diagram.learning_rate(pixel, optimizer, rate).log10(),
         average: average[metric as usize],
-        error: deviation[metric as usize] / ((cell.replicates.max(2) - 1) as f64).sqrt(),
+        error: deviation[metric as usize] / ((cell.replicates_of(optimizer, rate).max(2) - 1) as f64).sqrt(),
     });
     rates.filter(|rate| rate.average.is_finite()).collect()
 }

@@ -56,11 +56,12 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) -> Ve
     let names = spec.shown_names().into_iter().zip(sweep_colors(&spec.optimizers)).enumerate();
     let row = |(index, (name, [red, green, blue])): (usize, (String, [u8; 3]))| {
         let score = cell.score(index, metric);
-        let error = cell.score_deviation(index, metric) / ((cell.replicates.max(2) - 1) as f64).sqrt();
+        let error = cell.score_deviation(index, metric)
+            / ((cell.replicates_of(index, score.best_rate).max(2) - 1) as f64).sqrt();
         let rate = |rate| diagram.learning_rate(pixel, index, rate);
         let best = if score.value.is_finite() { rate(score.best_rate) } else { f64::NAN };
         let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
-        let runs = cell.averages[index].len() * cell.replicates;
+        let runs: usize = (0..cell.averages[index].len()).map(|rate| cell.replicates_of(index, rate)).sum();
         let diverged = match cell.diverged[index] {
             0 => "–".to_owned(),
             diverged => format!("{diverged}/{runs}"),

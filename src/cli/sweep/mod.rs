@@ -44,7 +44,7 @@ pub(super) struct SweepArgs {
     /// If some are missing, they are named, the existing ones are drawn as phase-so-far.png, and the exit code is 1.
     /// The command can be repeated with the same --out when more parts exist.
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with_all = [
-        "preset", "part", "set", "threads", "precision", "raw", "resume", "grid", "lrs", "replicates", "steps", "seed"
+        "preset", "part", "set", "threads", "precision", "raw", "resume", "grid", "lrs", "replicates", "steps", "seed", "adaptive"
     ])]
     merge: Vec<PathBuf>,
     #[command(flatten)]

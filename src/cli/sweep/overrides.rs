@@ -1,8 +1,8 @@
 //! The changes of the command line to a sweep.
 
 use anyhow::anyhow;
-use valleyscope_engine::quantity::{OutOfRange, PointCount, Replicates, StepCount};
-use valleyscope_engine::sweep::{Quantity, SweepSpec};
+use valleyscope_engine::quantity::{Budget, OutOfRange, PointCount, Range, Replicates, StepCount};
+use valleyscope_engine::sweep::{Adaptive, Quantity, Sampling, SweepSpec};
 
 use crate::cli::{Failure, whole};
 
@@ -23,6 +23,13 @@ pub(super) struct SweepOverrides {
     /// Seed of the starting positions and of the noise [default: the preset's]
     #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
     seed: Option<u64>,
+    /// Spend replicates where the winner is open, until it is 95 % certain or the budget is used up
+    ///
+    /// The budget of a pixel is a multiple of its steps with uniform sampling: `--adaptive=3` takes up to three times as
+    /// many, and far fewer where a few replicates decide [default: 5, or the preset's]. Other settings are those of the
+    /// field `sampling` of the preset: `--set 'sampling=Adaptive(certainty: 0.99, budget: 5, most_replicates: 5000)'`.
+    #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true, value_parser = budget)]
+    adaptive: Option<Option<Budget>>,
 }
 
 impl SweepOverrides {
@@ -45,6 +52,13 @@ impl SweepOverrides {
         }
         spec.replicates = self.replicates.unwrap_or(spec.replicates);
         spec.seed = self.seed.unwrap_or(spec.seed);
+        if let Some(budget) = self.adaptive {
+            let own = match spec.sampling {
+                Sampling::Adaptive(own) => own,
+                Sampling::Uniform => Adaptive::default(),
+            };
+            spec.sampling = Sampling::Adaptive(Adaptive { budget: budget.unwrap_or(own.budget), ..own });
+        }
         spec.check().map_err(Failure::bad_input)?;
         Ok(spec)
     }
@@ -52,6 +66,13 @@ impl SweepOverrides {
 
 fn no_effect(option: &str, varied: &str) -> Failure {
     Failure::BadInput(anyhow!("{option} has no effect here, as an axis of the diagram varies {varied}; leave it out"))
+}
+
+/// Parses the budget of adaptive sampling.
+fn budget(text: &str) -> Result<Budget, String> {
+    let Range { min, max, .. } = Budget::RANGE;
+    let number = text.parse().map_err(|_| format!("expected a number from {min} to {max}, such as 5, found {text}"))?;
+    Budget::new(number).map_err(|error| error.to_string())
 }
 
 /// Parses rows and columns.

@@ -20,12 +20,19 @@ pub struct Comparison {
     pub winner: Option<usize>,
     /// The gap between the winner and each optimizer; unknown for the winner itself, and without a winner.
     pub gaps: Vec<Gap>,
+    /// With adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability that it is truly
+    /// the best, 0 for the winner. Otherwise empty, as the gaps say how certain the winner is.
+    pub doubts: Vec<f64>,
 }
 
 impl Comparison {
     /// Returns the optimizer nearest to the winner by the gap in standard errors, and the certainty of the lead over
     /// it: from 0.5 and less, if chance alone would suffice, to 1.
     pub fn rival(&self) -> Option<(usize, f64)> {
+        if !self.doubts.is_empty() {
+            let others = self.doubts.iter().copied().enumerate().filter(|(index, _)| Some(*index) != self.winner);
+            return others.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, doubt)| (index, 1.0 - doubt));
+        }
         let known = self.gaps.iter().enumerate().filter_map(|(index, gap)| Some((index, gap, gap.certainty()?)));
         // If errors are 0, and so the ratios infinite, the smallest gap decides.
         let nearest = known.min_by(|(_, a, _), (_, b, _)| {
@@ -36,16 +43,32 @@ impl Comparison {
 
     /// Returns the certainty of the winner: 1 minus the probabilities that another optimizer is truly better.
     pub fn certainty(&self) -> Option<f64> {
+        if !self.doubts.is_empty() {
+            // One of the others at most is the best, so that their probabilities are not added.
+            return Some(1.0 - self.doubts.iter().copied().fold(0.0, f64::max));
+        }
         let others = self.gaps.iter().enumerate().filter(|(index, _)| Some(*index) != self.winner);
         let doubt = others.map(|(_, gap)| gap.certainty().map(|certainty| 1.0 - certainty)).sum::<Option<f64>>()?;
         self.winner.map(|_| (1.0 - doubt).max(0.0))
     }
 }
 
+/// What adaptive sampling has done at a pixel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampled {
+    /// The replicates of each optimizer and learning rate.
+    pub replicates: Vec<Vec<u32>>,
+    /// For each optimizer a bound of the distance between its score and the winner's, which holds with the certainty that
+    /// was asked for; empty without a winner.
+    pub apart: Vec<f64>,
+    /// Whether the pixel has no further runs: it is decided, or its budget is used up.
+    pub is_over: bool,
+}
+
 /// The results of the runs of one pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The number of replicates behind the results.
+    /// The number of replicates behind the results; with adaptive sampling, the largest of a learning rate.
     pub replicates: usize,
     /// The averages over replicates of the three metrics, for each optimizer and learning rate.
     pub averages: Vec<Vec<[f64; 3]>>,
@@ -56,6 +79,8 @@ pub struct Cell {
     pub diverged: Vec<u32>,
     /// The comparison by each of the three metrics.
     pub comparisons: [Comparison; 3],
+    /// With adaptive sampling, what it has done.
+    pub sampled: Option<Sampled>,
 }
 
 impl Cell {
@@ -81,7 +106,7 @@ impl Cell {
             .iter()
             .map(|runs| runs.metrics.iter().filter(|metrics| !metrics.final_loss.is_finite()).count() as u32);
         let diverged = diverged.collect();
-        let mut cell = Cell { replicates, averages, deviations, diverged, comparisons: [UNDECIDED; 3] };
+        let mut cell = Cell { replicates, averages, deviations, diverged, comparisons: [UNDECIDED; 3], sampled: None };
         let splits = Splits::of(replicates);
         cell.comparisons = Metric::ALL.map(|metric| {
             let winner = cell.winner(metric);
@@ -90,16 +115,38 @@ impl Cell {
                 splits.gaps(tables, winner, average, paired)
             });
             let gaps = gaps.unwrap_or_else(|| vec![Gap::UNKNOWN; runs.len()]);
-            Comparison { winner, gaps }
+            Comparison { winner, gaps, doubts: Vec::new() }
         });
         cell
     }
 
-    /// Returns the best average of an optimizer over its learning rates.
+    /// Returns whether no further runs follow in a sweep with these replicates.
+    pub fn is_complete(&self, replicates: usize) -> bool {
+        self.sampled.as_ref().map_or(self.replicates == replicates, |sampled| sampled.is_over)
+    }
+
+    /// Returns the number of replicates of an optimizer's learning rate.
+    pub fn replicates_of(&self, optimizer: usize, rate: usize) -> usize {
+        self.sampled.as_ref().map_or(self.replicates, |sampled| sampled.replicates[optimizer][rate] as usize)
+    }
+
+    /// Returns the number of runs.
+    pub fn runs(&self) -> u64 {
+        match &self.sampled {
+            Some(sampled) => sampled.replicates.iter().flatten().map(|count| u64::from(*count)).sum(),
+            None => (self.averages.iter().map(Vec::len).sum::<usize>() * self.replicates) as u64,
+        }
+    }
+
+    /// Returns the best average of an optimizer over its learning rates; with adaptive sampling, over those that have at
+    /// least half as many replicates as another, since the average of few is often better by chance.
     pub fn score(&self, optimizer: usize, metric: Metric) -> Score {
+        let most = self.sampled.as_ref().and_then(|sampled| sampled.replicates[optimizer].iter().max());
+        let has_enough =
+            |rate: usize| most.is_none_or(|most| 2 * self.replicates_of(optimizer, rate) >= *most as usize);
         let values = self.averages[optimizer].iter().map(|averages| averages[metric as usize]);
         let mut best = Score { value: metric.worst(), best_rate: 0 };
-        for (rate, value) in values.enumerate() {
+        for (rate, value) in values.enumerate().filter(|(rate, _)| has_enough(*rate)) {
             if metric.is_better(value, best.value) {
                 best = Score { value, best_rate: rate };
             }
@@ -127,4 +174,4 @@ impl Cell {
     }
 }
 
-const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new() };
+const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new(), doubts: Vec::new() };

@@ -1,7 +1,7 @@
 //! The faults of a sweep's spec.
 
 use super::axis::{Axis, Quantity};
-use super::metric::Metric;
+use super::metric::{Average, Metric};
 use super::point::Point;
 use super::spec::{SweepOptimizer, SweepSpec};
 use crate::landscape::LandscapeInfo;
@@ -16,6 +16,7 @@ impl SweepSpec {
         self.check_optimizers()?;
         self.check_landscape()?;
         self.check_metric()?;
+        self.check_sampling()?;
         self.check_axis("rows", &self.rows)?;
         self.check_axis("columns", &self.columns)?;
         if self.rows.of.overlaps(&self.columns.of) {
@@ -60,6 +61,17 @@ impl SweepSpec {
             }
         }
         Ok(())
+    }
+
+    /// Checks that adaptive sampling has what it compares: means.
+    fn check_sampling(&self) -> Result<(), SpecError> {
+        if self.sampling.is_uniform() || self.average == Average::Mean {
+            return Ok(());
+        }
+        broken(
+            "sampling",
+            "is Adaptive, which compares means, and `average` is Median; choose `average: Mean` or Uniform",
+        )
     }
 
     /// Checks that the landscape has the metric by which the sweep compares.

@@ -14,7 +14,7 @@ pub struct Diagram {
     columns: Vec<f64>,
     learning_rates: Vec<Vec<f64>>,
     cells: Vec<Option<Arc<Cell>>>,
-    /// The number of pixels computed from all their replicates.
+    /// The number of pixels whose results are final.
     complete: usize,
 }
 
@@ -70,13 +70,13 @@ impl Diagram {
         self.cells[row * self.columns.len() + column].as_ref()
     }
 
-    /// Inserts the results of a pixel, unless it already has results from more replicates.
+    /// Inserts the results of a pixel, unless it already has results from more runs.
     pub fn insert(&mut self, [row, column]: [usize; 2], cell: Cell) {
         let all = self.spec.replicates.get();
         let place = &mut self.cells[row * self.columns.len() + column];
-        let known = place.as_ref().map_or(0, |known| known.replicates);
-        if known <= cell.replicates {
-            self.complete += usize::from(cell.replicates == all) - usize::from(known == all);
+        let (runs, was_complete) = place.as_ref().map_or((0, false), |known| (known.runs(), known.is_complete(all)));
+        if runs <= cell.runs() {
+            self.complete += usize::from(cell.is_complete(all)) - usize::from(was_complete);
             *place = Some(Arc::new(cell));
         }
     }
@@ -118,12 +118,13 @@ impl Diagram {
             rows: self.rows.clone(),
             columns: self.columns.clone(),
             learning_rates: self.learning_rates.clone(),
-            complete: cells.iter().flatten().filter(|cell| cell.replicates == all).count(),
+            complete: cells.iter().flatten().filter(|cell| cell.is_complete(all)).count(),
             cells,
         }
     }
 
-    /// Returns the number of pixels computed from all their replicates.
+    /// Returns the number of pixels whose results are final: from all replicates, or with adaptive sampling, those that are
+    /// decided or have used up their budget.
     pub fn complete(&self) -> usize {
         self.complete
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::kernel::Metrics;
 use super::runs::Runs;
 use super::statistics::{Estimate, mean_or, median};
 use crate::landscape::{Coordinate, LandscapeSpec};
@@ -62,6 +63,17 @@ impl Metric {
         }
     }
 
+    /// Returns the metric's value of a run; not finite if the final loss is not, as such a run has lost, whatever its
+    /// earlier losses.
+    pub(super) fn of_run(self, run: &Metrics<f64>) -> f64 {
+        match self {
+            Metric::FinalLoss => run.final_loss,
+            _ if !run.final_loss.is_finite() => f64::NAN,
+            Metric::SmallestLoss => run.smallest_loss,
+            Metric::Depth => run.depth,
+        }
+    }
+
     /// Returns the advantage of `this` over `that`, positive if it is better.
     pub fn advantage(self, this: f64, that: f64) -> f64 {
         match self {
@@ -115,14 +127,8 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(runs: &Runs, metric: Metric) -> Table {
-        let values = runs.metrics.iter().map(|run| match metric {
-            Metric::FinalLoss => run.final_loss,
-            // A run whose final loss is not finite has lost, whatever its earlier losses.
-            _ if !run.final_loss.is_finite() => f64::NAN,
-            Metric::SmallestLoss => run.smallest_loss,
-            Metric::Depth => run.depth,
-        });
-        Table { metric, replicates: runs.replicates, values: values.collect() }
+        let values = runs.metrics.iter().map(|run| metric.of_run(run)).collect();
+        Table { metric, replicates: runs.replicates, values }
     }
 
     pub(super) fn rates(&self) -> usize {

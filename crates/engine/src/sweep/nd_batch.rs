@@ -1,14 +1,14 @@
 //! Whole runs in more than two dimensions.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
 use super::coordinates::{Arena, Coordinates};
 use super::kernel::{Metrics, StepBlocks};
 use super::pixel_key::PixelKey;
+use super::pixel_runs::Run;
 use super::point::{Point, PointOptimizer};
-use super::runs::{Runs, append};
+use super::runs::append;
 use super::spec::SweepSpec;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{ValleyInSpace, ValleyTerms};
@@ -38,56 +38,54 @@ impl<'a> NdProblem<'a> {
         NdProblem { spec, point, valley, noise: point.noise.noise() }
     }
 
+    /// Computes runs of an optimizer.
     #[inline(always)]
-    pub(super) fn runs<S: VectorSet, const N: usize, V>(
+    pub(super) fn runs_of<S: VectorSet, const N: usize, V>(
         &self,
+        optimizer: usize,
+        runs: &[Run],
         key: PixelKey,
-        replicates: Range<usize>,
         cancelled: &AtomicBool,
-    ) -> Option<Vec<Runs>>
+    ) -> Option<Vec<Metrics<f64>>>
     where
         V: Normals<N, Number: Real + Into<f64>> + OfSet,
     {
-        let job = Job { key, replicates, cancelled };
-        let mut all = Vec::with_capacity(self.point.optimizers.len());
-        for optimizer in &self.point.optimizers {
-            let runs = with_rule!(optimizer.rule.kind(), R => {
-                S::in_function(OfOptimizer::<N, V, R> { problem: self, point: optimizer, job: &job, of: PhantomData })
-            });
-            all.push(runs?);
-        }
-        Some(all)
+        let point = &self.point.optimizers[optimizer];
+        let job = Job { runs, key, cancelled };
+        with_rule!(point.rule.kind(), R => {
+            S::in_function(OfOptimizer::<N, V, R> { problem: self, point, job, of: PhantomData })
+        })
     }
 
     #[inline(always)]
-    fn of_optimizer<const N: usize, V, R: Rule>(&self, point: &PointOptimizer, job: &Job<'_>) -> Option<Runs>
+    fn of_optimizer<const N: usize, V, R: Rule>(
+        &self,
+        point: &PointOptimizer,
+        job: &Job<'_>,
+    ) -> Option<Vec<Metrics<f64>>>
     where
         V: Normals<N, Number: Real + Into<f64>> + OfSet,
     {
-        let replicates = job.replicates.len();
-        let count = point.learning_rates.len() * replicates;
+        let count = job.runs.len();
         let mut metrics = Vec::with_capacity(count);
         let arena = Arena::new(self.valley.direction.len());
         while metrics.len() < count {
             let first = metrics.len();
             // Lanes beyond the last run repeat it.
-            let lane_of = |lane: usize| {
-                let run = (first + lane).min(count - 1);
-                (run / replicates, job.replicates.start + run % replicates)
-            };
-            let learning_rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rates[lane_of(lane).0]));
+            let lane_of = |lane: usize| job.runs[(first + lane).min(count - 1)];
+            let learning_rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rates[lane_of(lane).rate]));
             let rates = Rates {
                 learning_rate: V::from_lanes(learning_rates),
                 weight_decay: <V as Real>::splat(point.rule.weight_decay()),
                 is_cautious: point.rule.is_cautious(),
             };
             let mut generator = V::generator(&std::array::from_fn(|lane| {
-                let (rate, replicate) = lane_of(lane);
+                let Run { rate, replicate } = lane_of(lane);
                 job.key.of_run(point.id, rate, replicate)
             }));
             let curvature_generator = R::info(&point.rule).needs(Need::Curvature).then(|| {
                 V::generator(&std::array::from_fn(|lane| {
-                    let (rate, replicate) = lane_of(lane);
+                    let Run { rate, replicate } = lane_of(lane);
                     job.key.of_curvature(point.id, rate, replicate)
                 }))
             });
@@ -107,7 +105,7 @@ impl<'a> NdProblem<'a> {
             }
             append::<N, V>(&mut metrics, batch.metrics, count);
         }
-        Some(Runs { replicates, metrics })
+        Some(metrics)
     }
 }
 
@@ -115,7 +113,7 @@ impl<'a> NdProblem<'a> {
 struct OfOptimizer<'a, const N: usize, V, R> {
     problem: &'a NdProblem<'a>,
     point: &'a PointOptimizer,
-    job: &'a Job<'a>,
+    job: Job<'a>,
     of: PhantomData<(V, R)>,
 }
 
@@ -123,18 +121,18 @@ impl<const N: usize, V, R: Rule> OwnFunction for OfOptimizer<'_, N, V, R>
 where
     V: Normals<N, Number: Real + Into<f64>> + OfSet,
 {
-    type Output = Option<Runs>;
+    type Output = Option<Vec<Metrics<f64>>>;
     type Home = R;
 
     #[inline(always)]
-    fn run(self) -> Option<Runs> {
-        self.problem.of_optimizer::<N, V, R>(self.point, self.job)
+    fn run(self) -> Option<Vec<Metrics<f64>>> {
+        self.problem.of_optimizer::<N, V, R>(self.point, &self.job)
     }
 }
 
 struct Job<'a> {
+    runs: &'a [Run],
     key: PixelKey,
-    replicates: Range<usize>,
     cancelled: &'a AtomicBool,
 }
 

@@ -28,19 +28,57 @@ pub fn pixel_runs(
     cancelled: &AtomicBool,
 ) -> Option<Vec<Runs>> {
     let point = spec.point(row, column);
-    let work = PixelRuns { spec, point: &point, key: PixelKey::new(spec, row, column), replicates, cancelled };
-    backend.run(work)
+    let pixel = PixelRuns { spec, point: &point, key: PixelKey::new(spec, row, column), cancelled };
+    backend.run(AllRuns { pixel, replicates })
 }
 
-struct PixelRuns<'a> {
-    spec: &'a SweepSpec,
-    point: &'a Point,
-    key: PixelKey,
+/// The pixel whose runs are computed.
+#[derive(Clone, Copy)]
+pub(super) struct PixelRuns<'a> {
+    pub spec: &'a SweepSpec,
+    pub point: &'a Point,
+    pub key: PixelKey,
+    pub cancelled: &'a AtomicBool,
+}
+
+/// A run of an optimizer.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub rate: usize,
+    pub replicate: usize,
+}
+
+/// Some runs of an optimizer.
+pub(super) struct SomeRuns<'a> {
+    pub pixel: PixelRuns<'a>,
+    pub optimizer: usize,
+    pub runs: &'a [Run],
+}
+
+impl WideWork for SomeRuns<'_> {
+    type Output = Option<Vec<Metrics<f64>>>;
+
+    #[inline(always)]
+    fn run<S: VectorSet, const N: usize, V>(self) -> Option<Vec<Metrics<f64>>>
+    where
+        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
+    {
+        let SomeRuns { pixel, optimizer, runs } = self;
+        if pixel.point.dimension.get() > 2 {
+            let PixelRuns { spec, point, key, cancelled } = pixel;
+            return NdProblem::new(spec, point).runs_of::<S, N, V>(optimizer, runs, key, cancelled);
+        }
+        pixel.runs_of::<S, N, V>(optimizer, runs)
+    }
+}
+
+/// The runs of some replicates, of all optimizers with all learning rates.
+struct AllRuns<'a> {
+    pixel: PixelRuns<'a>,
     replicates: Range<usize>,
-    cancelled: &'a AtomicBool,
 }
 
-impl WideWork for PixelRuns<'_> {
+impl WideWork for AllRuns<'_> {
     type Output = Option<Vec<Runs>>;
 
     #[inline(always)]
@@ -48,27 +86,28 @@ impl WideWork for PixelRuns<'_> {
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
-        if self.point.dimension.get() > 2 {
-            return NdProblem::new(self.spec, self.point).runs::<S, N, V>(self.key, self.replicates, self.cancelled);
+        let AllRuns { pixel, replicates } = self;
+        let is_on_plane = pixel.point.dimension.get() == 2;
+        if is_on_plane && pixel.key.common {
+            return pixel.common::<S, N, V>(replicates);
         }
-        if self.key.common {
-            return self.common::<S, N, V>();
-        }
-        let mut all = Vec::with_capacity(self.point.optimizers.len());
-        for (index, optimizer) in self.point.optimizers.iter().enumerate() {
-            let runs = with_rule!(optimizer.rule.kind(), R => {
-                S::in_function(Independent::<N, V, R> { pixel: &self, index, of: PhantomData })
-            });
-            all.push(runs?);
+        let mut all = Vec::with_capacity(pixel.point.optimizers.len());
+        for (optimizer, of) in pixel.point.optimizers.iter().enumerate() {
+            let rates = 0..of.learning_rates.len();
+            let runs: Vec<Run> =
+                rates.flat_map(|rate| replicates.clone().map(move |replicate| Run { rate, replicate })).collect();
+            let metrics = SomeRuns { pixel, optimizer, runs: &runs }.run::<S, N, V>()?;
+            all.push(Runs { replicates: replicates.len(), metrics });
         }
         Some(all)
     }
 }
 
-/// The runs of an optimizer, each with noise of its own.
+/// Runs of an optimizer on the plane, each with noise of its own.
 struct Independent<'a, const N: usize, V, R> {
-    pixel: &'a PixelRuns<'a>,
-    index: usize,
+    pixel: PixelRuns<'a>,
+    optimizer: usize,
+    runs: &'a [Run],
     of: PhantomData<(V, R)>,
 }
 
@@ -76,50 +115,48 @@ impl<const N: usize, V, R: Rule> OwnFunction for Independent<'_, N, V, R>
 where
     V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
 {
-    type Output = Option<Runs>;
+    type Output = Option<Vec<Metrics<f64>>>;
     type Home = R;
 
     #[inline(always)]
-    fn run(self) -> Option<Runs> {
-        self.pixel.independent::<N, V, R>(self.index)
+    fn run(self) -> Option<Vec<Metrics<f64>>> {
+        self.pixel.independent::<N, V, R>(self.optimizer, self.runs)
     }
 }
 
-/// The run of an optimizer in a lane.
-#[derive(Clone, Copy)]
-struct Lane {
-    rate: usize,
-    replicate: usize,
-}
-
 impl PixelRuns<'_> {
-    /// Computes all runs of an optimizer, each with noise of its own. Lanes hold runs of any learning rate and
-    /// replicate.
+    /// Computes runs of an optimizer on the plane.
     #[inline(always)]
-    fn independent<const N: usize, V, R: Rule>(&self, index: usize) -> Option<Runs>
+    fn runs_of<S: VectorSet, const N: usize, V>(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>>
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
-        let point = &self.point.optimizers[index];
-        let count = point.learning_rates.len() * self.replicates.len();
-        let lane_of = |run: usize| {
-            // Lanes beyond the last run repeat it.
-            let run = run.min(count - 1);
-            Lane { rate: run / self.replicates.len(), replicate: self.replicates.start + run % self.replicates.len() }
-        };
+        with_rule!(self.point.optimizers[optimizer].rule.kind(), R => {
+            S::in_function(Independent::<N, V, R> { pixel: *self, optimizer, runs, of: PhantomData })
+        })
+    }
+
+    #[inline(always)]
+    fn independent<const N: usize, V, R: Rule>(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>>
+    where
+        V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
+    {
+        let point = &self.point.optimizers[optimizer];
+        let count = runs.len();
         let mut metrics = Vec::with_capacity(count);
         let problem = ToyProblem::of(self.point);
         let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
         while metrics.len() < count {
             let first = metrics.len();
-            let lane = |index: usize| lane_of(first + index);
+            // Lanes beyond the last run repeat it.
+            let lane = |index: usize| runs[(first + index).min(count - 1)];
             let mut generator = V::generator(&std::array::from_fn(|index| {
-                let Lane { rate, replicate } = lane(index);
+                let Run { rate, replicate } = lane(index);
                 self.key.of_run(point.id, rate, replicate)
             }));
             let mut curvature_generator = R::info(&point.rule).needs(Need::Curvature).then(|| {
                 V::generator(&std::array::from_fn(|index| {
-                    let Lane { rate, replicate } = lane(index);
+                    let Run { rate, replicate } = lane(index);
                     self.key.of_curvature(point.id, rate, replicate)
                 }))
             });
@@ -146,24 +183,24 @@ impl PixelRuns<'_> {
             }
             append::<N, V>(&mut metrics, batch.metrics(), count);
         }
-        Some(Runs { replicates: self.replicates.len(), metrics })
+        Some(metrics)
     }
 
-    /// Computes all runs of all optimizers, with noise that is drawn once for each replicate.
+    /// Computes the runs of some replicates on the plane, with noise that is drawn once for each replicate.
     #[inline(always)]
-    fn common<S: VectorSet, const N: usize, V>(&self) -> Option<Vec<Runs>>
+    fn common<S: VectorSet, const N: usize, V>(&self, replicates: Range<usize>) -> Option<Vec<Runs>>
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let problem = ToyProblem::of(self.point);
-        let count = self.replicates.len();
+        let count = replicates.len();
         let empty = |rates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; rates * count] };
         let mut all: Vec<Runs> =
             self.point.optimizers.iter().map(|optimizer| empty(optimizer.learning_rates.len())).collect();
         let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
         let has_curvature = self.point.optimizers.iter().any(|optimizer| optimizer.rule.info().needs(Need::Curvature));
-        for first in self.replicates.clone().step_by(N) {
-            let layout = LaneAssignment::new::<N>(self.replicates.end - first);
+        for first in replicates.clone().step_by(N) {
+            let layout = LaneAssignment::new::<N>(replicates.end - first);
             let mut generator =
                 V::generator(&std::array::from_fn(|lane| self.key.of_run(0, 0, first + layout.replicate(lane))));
             let curvature_key = |lane| self.key.of_curvature(0, 0, first + layout.replicate(lane));
@@ -188,7 +225,7 @@ impl PixelRuns<'_> {
             if !blocks.are_through() {
                 return None;
             }
-            let here = first - self.replicates.start;
+            let here = first - replicates.start;
             for (batch, runs) in batches.iter().zip(&mut all) {
                 let mut rows = runs.metrics.chunks_mut(count);
                 for metrics in batch.metrics() {

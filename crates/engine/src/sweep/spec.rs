@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Quantity, spread};
 use super::metric::{Average, Metric};
 use super::point::{Point, PointOptimizer};
+use super::sampling::Sampling;
 use crate::landscape::{LandscapeSpec, StartPlace};
 use crate::noise::NoiseSpec;
 use crate::optimizer::{RuleSpec, Schedule};
@@ -45,6 +46,9 @@ pub struct SweepSpec {
     /// The kind of average of the metric over replicates.
     #[serde(default)]
     pub average: Average,
+    /// How many replicates the runs of a pixel have.
+    #[serde(default, skip_serializing_if = "Sampling::is_uniform")]
+    pub sampling: Sampling,
     pub rows: Axis,
     pub columns: Axis,
     /// The optimizers, 2 to [`SweepSpec::MAX_OPTIMIZERS`], each with an id of its own.
@@ -242,7 +246,8 @@ impl SweepSpec {
         }
     }
 
-    /// Returns the optimizer steps of the whole sweep, each of which is a step of one run.
+    /// Returns the optimizer steps of the whole sweep, each of which is a step of one run; with adaptive sampling, the most
+    /// that it may take.
     pub fn total_steps(&self) -> f64 {
         let [rows, columns] = self.shape().map(|count| count as f64);
         let along = |axis: &Axis| axis.values().iter().sum::<f64>();
@@ -251,10 +256,19 @@ impl SweepSpec {
             (_, Quantity::Steps) => along(&self.columns) * rows,
             _ => rows * columns * self.steps.get() as f64,
         };
-        of_pixels * self.runs_of_pixel() as f64
+        of_pixels * self.most_runs_of_pixel() as f64
     }
 
-    /// Returns the number of runs at each pixel.
+    /// Returns the largest number of runs at each pixel.
+    pub(super) fn most_runs_of_pixel(&self) -> usize {
+        let runs = self.runs_of_pixel();
+        match self.sampling {
+            Sampling::Uniform => runs,
+            Sampling::Adaptive(adaptive) => (adaptive.budget.get() * runs as f64) as usize,
+        }
+    }
+
+    /// Returns the number of runs at each pixel with uniform sampling.
     pub(super) fn runs_of_pixel(&self) -> usize {
         self.rate_counts().iter().sum::<usize>() * self.replicates.get()
     }

@@ -104,6 +104,12 @@ pub struct Gap {
 impl Gap {
     pub(super) const UNKNOWN: Gap = Gap { value: f64::NAN, error: f64::NAN, freedom: f64::NAN };
 
+    /// Creates a gap of these numbers.
+    pub(super) fn of(value: f64, error: f64, freedom: f64) -> Gap {
+        let [value, error, freedom] = [value, error, freedom].map(with_one_nan);
+        Gap { value, error, freedom }
+    }
+
     /// Returns the mean of differences whose parts are independent of each other.
     pub(super) fn mean_of_independent(differences: &[(f64, &[Estimate])]) -> Gap {
         let count = differences.len() as f64;
@@ -111,9 +117,7 @@ impl Gap {
         let parts = || differences.iter().flat_map(|(_, parts)| parts.iter());
         let variance: f64 = parts().map(|part| part.variance).sum();
         let spread: f64 = parts().map(|part| part.variance * part.variance / part.freedom).sum();
-        let numbers = [value, variance.sqrt() / count, variance * variance / spread];
-        let [value, error, freedom] = numbers.map(with_one_nan);
-        Gap { value, error, freedom }
+        Gap::of(value, variance.sqrt() / count, variance * variance / spread)
     }
 
     /// Returns the median gap of several, by their values in standard errors; of two middle ones the smaller. `UNKNOWN`

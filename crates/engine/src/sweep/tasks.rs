@@ -2,6 +2,9 @@
 //!
 //! The order from coarse to fine begins with 8 replicates of the middle pixel of each block, from few large blocks to the
 //! first picture's 12 × 13 or more. The missing replicates follow, then finer blocks. Nothing is computed twice.
+//!
+//! With adaptive sampling the order from coarse to fine begins the races of all pixels in that order, then continues those
+//! that are not over, again and again, so that the diagram is refined where it is uncertain.
 
 use std::ops::Range;
 
@@ -22,7 +25,7 @@ pub enum PixelOrder {
 pub(super) struct Task {
     pub pixel: [usize; 2],
     pub portion: Portion,
-    /// Optimizer steps that it takes.
+    /// Optimizer steps that it takes; of a race, those of each run.
     pub steps: u64,
 }
 
@@ -34,6 +37,8 @@ pub(super) enum Portion {
     /// The replicates without those of the preview.
     Rest,
     Whole,
+    /// Those of a race until the pixel has this many runs.
+    Race(usize),
 }
 
 /// The number of replicates of a first picture.
@@ -52,13 +57,39 @@ impl Portion {
         match self {
             Portion::Preview => 0..preview,
             Portion::Rest => preview..all,
-            Portion::Whole => 0..all,
+            Portion::Whole | Portion::Race(_) => 0..all,
         }
     }
 }
 
 /// Lists the tasks, in order.
 pub(super) fn tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+    if spec.sampling.is_uniform() { uniform_tasks(spec, order, known) } else { race_tasks(spec, order, known) }
+}
+
+/// Lists the tasks of adaptive sampling.
+fn race_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+    let steps = spec.steps_of_runs();
+    let task = |pixel: [usize; 2], runs: usize| Task { pixel, portion: Portion::Race(runs), steps: steps(pixel) };
+    let pixels = spec.pixels().filter(|pixel| !known(*pixel));
+    if order == PixelOrder::RowByRow {
+        return pixels.map(|pixel| task(pixel, usize::MAX)).collect();
+    }
+    let shape @ [rows, columns] = spec.shape();
+    let mut planned = vec![false; rows * columns];
+    let mut is_new = |[row, column]: [usize; 2]| !std::mem::replace(&mut planned[row * columns + column], true);
+    let blocks = halved(coarsest_block(shape));
+    let pixels: Vec<_> =
+        blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it) && !known(*it)).collect();
+    // A race of which all candidates are in is at its first look.
+    let first = 4 * spec.rate_counts().iter().sum::<usize>();
+    let grown = std::iter::successors(Some(first), |runs| Some(2 * runs));
+    let passes = grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).chain([usize::MAX]);
+    passes.flat_map(|runs| pixels.iter().map(move |pixel| task(*pixel, runs)).collect::<Vec<_>>()).collect()
+}
+
+/// Lists the tasks of uniform sampling.
+fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape @ [rows, columns] = spec.shape();
     let steps = spec.steps_of_runs();
     let runs: usize = spec.rate_counts().iter().sum();

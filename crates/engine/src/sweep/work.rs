@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use super::backend::Backend;
 use super::cell::Cell;
-use super::pixel_runs::pixel_runs;
+use super::pixel_key::PixelKey;
+use super::pixel_runs::{PixelRuns, pixel_runs};
+use super::race::{Course, Race, Racing};
 use super::runs::Runs;
+use super::sampling::Sampling;
 use super::spec::SweepSpec;
 use super::tasks::{PixelOrder, Portion, Task, tasks};
 
@@ -16,18 +19,21 @@ use super::tasks::{PixelOrder, Portion, Task, tasks};
 pub struct Finished {
     /// Row and column.
     pub pixel: [usize; 2],
-    /// Computed from all replicates, or for a first picture from some.
+    /// The final result, or for a first picture one from some of the runs.
     pub cell: Cell,
     /// The runs of a cell computed from all replicates, where the sweep was asked to keep them.
     pub runs: Option<Vec<Runs>>,
 }
+
+/// The work was cancelled within a task.
+struct Cancelled;
 
 /// The job of a sweep: its spec, and how it is computed.
 pub struct SweepJob<'a> {
     pub spec: Arc<SweepSpec>,
     pub backend: Backend,
     pub order: PixelOrder,
-    /// Whether finished pixels keep the runs that they were computed from.
+    /// Whether finished pixels keep the runs that they were computed from; with adaptive sampling they do not.
     pub keep_runs: bool,
     /// Whether the pixel in a row and column is known already, and left out.
     pub known: &'a dyn Fn([usize; 2]) -> bool,
@@ -49,11 +55,27 @@ pub struct SweepWork {
     next: AtomicUsize,
     cancelled: AtomicBool,
     steps: AtomicU64,
-    all_steps: u64,
+    all_steps: AtomicU64,
     pixels: AtomicUsize,
     all_pixels: usize,
     /// The runs of pixels of which only the preview, or only the rest, is known.
     halves: Mutex<HashMap<[usize; 2], Vec<Runs>>>,
+    /// The races of adaptive sampling.
+    races: Option<Races>,
+}
+
+/// The races of a sweep.
+struct Races {
+    racing: Racing,
+    /// The race of each pixel, row by row; none before it begins and after it is over.
+    of_pixels: Vec<Mutex<RaceState>>,
+}
+
+/// The state of a pixel's race.
+enum RaceState {
+    Ahead,
+    Begun(Race),
+    Over,
 }
 
 impl SweepWork {
@@ -61,8 +83,23 @@ impl SweepWork {
     pub fn new(job: SweepJob<'_>) -> SweepWork {
         let SweepJob { spec, backend, order, keep_runs, known } = job;
         let tasks = tasks(&spec, order, known);
-        let all_steps = tasks.iter().map(|task| task.steps).sum();
-        let all_pixels = tasks.iter().filter(|task| task.portion != Portion::Preview).count();
+        let races = match spec.sampling {
+            Sampling::Uniform => None,
+            Sampling::Adaptive(adaptive) => {
+                let of_pixels = spec.pixels().map(|_| Mutex::new(RaceState::Ahead)).collect();
+                Some(Races { racing: Racing::new(&spec, &adaptive), of_pixels })
+            }
+        };
+        let most_runs = spec.most_runs_of_pixel() as u64;
+        let steps = tasks.iter().map(|task| match task.portion {
+            // The last task of each pixel.
+            Portion::Race(usize::MAX) => task.steps * most_runs,
+            Portion::Race(_) => 0,
+            _ => task.steps,
+        });
+        let all_steps = AtomicU64::new(steps.sum());
+        let ends_pixel = |task: &&Task| !matches!(task.portion, Portion::Preview | Portion::Race(0..usize::MAX));
+        let all_pixels = tasks.iter().filter(ends_pixel).count();
         SweepWork {
             spec,
             backend,
@@ -75,6 +112,7 @@ impl SweepWork {
             pixels: AtomicUsize::new(0),
             all_pixels,
             halves: Mutex::new(HashMap::new()),
+            races,
         }
     }
 
@@ -82,6 +120,14 @@ impl SweepWork {
     /// `take` is called with each pixel that is finished. Several threads may call this at the same time.
     pub fn run(&self, mut take: impl FnMut(Finished) -> bool) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            if let (Portion::Race(until), Some(races)) = (task.portion, &self.races) {
+                let Ok(cell) = self.race(races, task, until) else { return };
+                let wanted = cell.is_none_or(|cell| take(Finished { pixel: task.pixel, cell, runs: None }));
+                if wanted {
+                    continue;
+                }
+                return;
+            }
             let replicates = task.portion.replicates(&self.spec);
             let Some(runs) = pixel_runs(self.backend, &self.spec, task.pixel, replicates, &self.cancelled) else {
                 return;
@@ -104,12 +150,13 @@ impl SweepWork {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of optimizer steps of the whole work.
+    /// Returns the number of optimizer steps of the whole work; with adaptive sampling, the most that it may take, which
+    /// falls with each race that is over before its budget is used up.
     pub fn all_steps(&self) -> u64 {
-        self.all_steps
+        self.all_steps.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of pixels computed from all replicates.
+    /// Returns the number of pixels whose results are final.
     pub fn pixels(&self) -> usize {
         self.pixels.load(Ordering::Relaxed)
     }
@@ -119,11 +166,40 @@ impl SweepWork {
         self.all_pixels
     }
 
+    /// Continues the race of the task's pixel; returns its result so far, unless it is over already.
+    fn race(&self, races: &Races, task: &Task, until: usize) -> Result<Option<Cell>, Cancelled> {
+        let [row, column] = task.pixel;
+        let place = &races.of_pixels[row * self.spec.shape()[1] + column];
+        // Another thread may be at an earlier task of this pixel; then this one waits for it.
+        let mut state = place.lock().expect("no thread panics while it holds the lock");
+        let mut race = match std::mem::replace(&mut *state, RaceState::Over) {
+            RaceState::Ahead => Race::new(&self.spec.rate_counts()),
+            RaceState::Begun(race) => race,
+            RaceState::Over => return Ok(None),
+        };
+        let point = self.spec.point(row, column);
+        let key = PixelKey::new(&self.spec, row, column);
+        let pixel = PixelRuns { spec: &self.spec, point: &point, key, cancelled: &self.cancelled };
+        let course = Course { backend: self.backend, pixel, racing: &races.racing };
+        let before = race.runs();
+        race.advance(&course, until).ok_or(Cancelled)?;
+        self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);
+        let cell = race.cell(&course);
+        if race.is_over() {
+            let unused = self.spec.most_runs_of_pixel().saturating_sub(race.runs());
+            self.all_steps.fetch_sub(task.steps * unused as u64, Ordering::Relaxed);
+            self.pixels.fetch_add(1, Ordering::Relaxed);
+        } else {
+            *state = RaceState::Begun(race);
+        }
+        Ok(Some(cell))
+    }
+
     /// Returns the result of the task's pixel after these runs, if any.
     fn finish(&self, task: &Task, runs: Vec<Runs>) -> Option<Finished> {
         let cell = |runs: &[Runs]| Cell::new(runs, self.spec.average, self.spec.common_random_numbers);
         let runs = match task.portion {
-            Portion::Whole => runs,
+            Portion::Whole | Portion::Race(_) => runs,
             Portion::Preview | Portion::Rest => {
                 let preview = (task.portion == Portion::Preview).then(|| cell(&runs));
                 let mut halves = self.halves.lock().expect("no thread panics while it holds the lock");

@@ -144,7 +144,7 @@ pub(super) fn open_checkpoint(
 pub(super) fn save_pixels(checkpoint: &mut SweepCheckpoint, diagram: &Diagram) -> io::Result<()> {
     let replicates = diagram.spec().replicates.get();
     for pixel in diagram.spec().pixels().filter(|pixel| !checkpoint.is_known(*pixel)).collect::<Vec<_>>() {
-        if let Some(cell) = diagram.cell(pixel).filter(|cell| cell.replicates == replicates) {
+        if let Some(cell) = diagram.cell(pixel).filter(|cell| cell.is_complete(replicates)) {
             checkpoint.add(&Finished { pixel, cell: (**cell).clone(), runs: None });
         }
     }

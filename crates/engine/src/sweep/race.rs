@@ -1,0 +1,317 @@
+//! Races: replicates go to the candidates between which the winner of a pixel is open.
+//!
+//! A candidate is an optimizer with one of its learning rates. All have a few replicates first. Then, round after round,
+//! those in the race have more, and each is compared with the leader, the candidate with the best mean before the round, by
+//! the differences of their new runs. A candidate is beaten when the [`Evidence`] that it is not the best of all leaves no
+//! more doubt than asked for. The pixel is decided when only candidates of one optimizer are left.
+//!
+//! **Why a winner is certain.** It is wrong only if the best candidate of all was beaten. Whatever candidate leads, the
+//! mean of its differences to the best one is not positive, as the leader was chosen before the runs from which they come. So
+//! the probability that the best one is ever beaten is at most the doubt asked for. Neither the number of candidates nor
+//! the choice among learning rates adds to it.
+//!
+//! Candidates of the leader's own optimizer need not be beaten. Those that are behind it by more than [`PATIENCE`]
+//! standard errors wait. A race ends without a winner where its budget, or the looks of a candidate, are used up, or where even a lead
+//! that is [`HOPE`] standard errors larger than the one seen would not decide it in time.
+
+use super::backend::Backend;
+use super::evidence::{Evidence, Looks};
+use super::kernel::Metrics;
+use super::metric::Metric;
+use super::pixel_runs::{PixelRuns, Run, SomeRuns};
+use super::sampling::Adaptive;
+use super::spec::SweepSpec;
+use super::tally::Tally;
+
+/// The replicates of every candidate before the first round.
+const FIRST: usize = 2;
+/// The most runs of the leader for each run of another candidate in a round.
+const MOST_OF_LEADER: usize = 3;
+/// The standard errors by which a candidate of the leader's optimizer may be behind without waiting.
+const PATIENCE: f64 = 0.5;
+/// The standard errors by which a lead may be larger than it is seen to be.
+const HOPE: f64 = 1.0;
+
+/// The rules of the races of a sweep.
+#[derive(Clone, Debug)]
+pub(super) struct Racing {
+    looks: Looks,
+    certainty: f64,
+    /// The evidence that beats a candidate.
+    needed: f64,
+    /// The most runs of a pixel.
+    budget: usize,
+}
+
+impl Racing {
+    pub(super) fn new(spec: &SweepSpec, adaptive: &Adaptive) -> Racing {
+        let looks = Looks::up_to(adaptive.most_replicates.get());
+        let needed = looks.needed(1.0 - adaptive.certainty.get());
+        Racing { needed, certainty: adaptive.certainty.get(), budget: spec.most_runs_of_pixel(), looks }
+    }
+}
+
+/// A candidate of a pixel.
+#[derive(Clone, Debug)]
+struct Candidate {
+    optimizer: usize,
+    /// The index among the optimizer's candidates.
+    index: usize,
+    tally: Tally,
+    evidence: Evidence,
+    is_beaten: bool,
+    has_led: bool,
+}
+
+/// The race of a pixel.
+#[derive(Clone, Debug)]
+pub(super) struct Race {
+    candidates: Vec<Candidate>,
+    runs: usize,
+    end: Option<End>,
+}
+
+/// How a race has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Decided,
+    /// The winner stays open.
+    Open,
+}
+
+impl Candidate {
+    fn has_diverged(&self) -> bool {
+        self.tally.diverged > 0
+    }
+
+    fn is_in_race(&self) -> bool {
+        !self.is_beaten && !self.has_diverged()
+    }
+}
+
+/// The pixel of a race, and how its runs are computed.
+pub(super) struct Course<'a> {
+    pub backend: Backend,
+    pub pixel: PixelRuns<'a>,
+    pub racing: &'a Racing,
+}
+
+/// The runs of a round.
+struct Round {
+    /// The candidates, and the number of new runs of each.
+    field: Vec<(usize, usize)>,
+    leader: usize,
+    /// The runs of the leader for each run of another candidate.
+    share: usize,
+}
+
+impl Race {
+    /// Begins a race of this many candidates of each optimizer.
+    pub(super) fn new(candidates: &[usize]) -> Race {
+        let candidate = |optimizer, index| Candidate {
+            optimizer,
+            index,
+            tally: Tally::default(),
+            evidence: Evidence::default(),
+            is_beaten: false,
+            has_led: false,
+        };
+        let all = candidates.iter().enumerate();
+        let candidates = all.flat_map(|(optimizer, count)| (0..*count).map(move |index| candidate(optimizer, index)));
+        Race { candidates: candidates.collect(), runs: 0, end: None }
+    }
+
+    /// Returns the number of runs so far.
+    pub(super) fn runs(&self) -> usize {
+        self.runs
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Returns the runs of each candidate of an optimizer, in order.
+    pub(super) fn tallies(&self, optimizer: usize) -> impl Iterator<Item = &Tally> {
+        self.of(optimizer).map(|candidate| &candidate.tally)
+    }
+
+    fn of(&self, optimizer: usize) -> impl Iterator<Item = &Candidate> {
+        self.candidates.iter().filter(move |candidate| candidate.optimizer == optimizer)
+    }
+
+    /// Returns the optimizer that leads, which is the winner of a race that is over; none if all candidates have diverged.
+    pub(super) fn leading(&self, metric: Metric) -> Option<usize> {
+        self.leader(metric).map(|leader| self.candidates[leader].optimizer)
+    }
+
+    /// Returns a bound of the probability that an optimizer has the best candidate of all though it seems not to.
+    pub(super) fn doubt(&self, optimizer: usize, racing: &Racing) -> f64 {
+        let open = self.of(optimizer).filter(|candidate| !candidate.has_diverged());
+        open.map(|candidate| racing.looks.doubt(candidate.evidence.strongest())).fold(0.0, f64::max)
+    }
+
+    /// Returns a bound of how far the scores of two optimizers are apart, which holds with the certainty asked for.
+    ///
+    /// All means of their candidates lie in their intervals at once, by Bonferroni's inequality, and so the scores lie
+    /// between the best of the lower and of the upper ends.
+    pub(super) fn apart(&self, this: usize, that: usize, course: &Course<'_>) -> f64 {
+        let (racing, metric) = (course.racing, course.pixel.spec.metric);
+        if this == that {
+            return 0.0;
+        }
+        let sides = 2 * (self.of(this).count() + self.of(that).count());
+        let width = racing.looks.needed((1.0 - racing.certainty) / sides as f64);
+        // Losses, of which the smallest is best; depths with the sign changed.
+        let interval = |optimizer: usize| {
+            let ends = self.of(optimizer).filter(|candidate| !candidate.has_diverged()).map(|candidate| {
+                let loss = metric.advantage(candidate.tally.mean(metric), 0.0);
+                let error = width * candidate.tally.variance_of_mean(metric).sqrt();
+                [loss - error, loss + error]
+            });
+            ends.fold([f64::INFINITY; 2], |best, end| [best[0].min(end[0]), best[1].min(end[1])])
+        };
+        let (these, those) = (interval(this), interval(that));
+        (those[1] - these[0]).abs().max((these[1] - those[0]).abs())
+    }
+
+    /// Goes on with round after round until `until` runs are reached, or the end. Returns `None` if cancelled; the race is
+    /// useless then.
+    pub(super) fn advance(&mut self, course: &Course<'_>, until: usize) -> Option<()> {
+        if self.runs == 0 {
+            let all: Vec<(usize, usize)> = (0..self.candidates.len()).map(|index| (index, FIRST)).collect();
+            self.sample(course, &all)?;
+        }
+        while self.end.is_none() && self.runs < until {
+            match self.next_round(course) {
+                Ok(round) => self.take(course, &round)?,
+                Err(end) => self.end = Some(end),
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the candidate of those in the race with the best mean, the first of equals; none if all have diverged.
+    fn leader(&self, metric: Metric) -> Option<usize> {
+        let mut in_race = self.candidates.iter().enumerate().filter(|(_, candidate)| candidate.is_in_race());
+        let (mut leader, first) = in_race.next()?;
+        let mut best = first.tally.mean(metric);
+        for (index, candidate) in in_race {
+            let mean = candidate.tally.mean(metric);
+            if metric.is_better(mean, best) {
+                (leader, best) = (index, mean);
+            }
+        }
+        Some(leader)
+    }
+
+    /// Plans the next round, or says how the race ends.
+    fn next_round(&self, course: &Course<'_>) -> Result<Round, End> {
+        let Course { pixel, racing, .. } = course;
+        let metric = pixel.spec.metric;
+        let leader = self.leader(metric).ok_or(End::Open)?;
+        let first = &self.candidates[leader];
+        let is_rival = |candidate: &Candidate| candidate.is_in_race() && candidate.optimizer != first.optimizer;
+        if !self.candidates.iter().any(is_rival) {
+            return Err(End::Decided);
+        }
+        let waits = |candidate: &Candidate| {
+            let behind = metric.advantage(first.tally.mean(metric), candidate.tally.mean(metric));
+            let variance = first.tally.variance_of_mean(metric) + candidate.tally.variance_of_mean(metric);
+            // Where noise is common, runs are compared that have the same replicate, so that none may be behind.
+            !pixel.key.common && behind > PATIENCE * variance.sqrt()
+        };
+        let mut field = Vec::new();
+        for (index, candidate) in self.candidates.iter().enumerate() {
+            if index == leader || !candidate.is_in_race() || (!is_rival(candidate) && waits(candidate)) {
+                continue;
+            }
+            match candidate.evidence.missing(&racing.looks) {
+                Some(missing) => field.push((index, missing)),
+                // It cannot be beaten any more.
+                None if is_rival(candidate) => return Err(End::Open),
+                None => {}
+            }
+        }
+        let share = if pixel.key.common { 1 } else { field.len().isqrt().clamp(1, MOST_OF_LEADER) };
+        let most = field.iter().map(|(_, count)| *count).max().expect("there is a rival");
+        let cost = field.iter().map(|(_, count)| count).sum::<usize>() + share * most;
+        if self.runs + cost > racing.budget || self.is_hopeless(racing, first.optimizer) {
+            return Err(End::Open);
+        }
+        field.push((leader, share * most));
+        field.sort_unstable();
+        Ok(Round { field, leader, share })
+    }
+
+    /// Returns whether even with a larger lead, some rival of the optimizer that leads would not be beaten within the
+    /// budget, though only it and the leader were left.
+    fn is_hopeless(&self, racing: &Racing, leading: usize) -> bool {
+        let left = (racing.budget - self.runs) / 2;
+        self.candidates.iter().filter(|candidate| candidate.is_in_race() && candidate.optimizer != leading).any(
+            |rival| {
+                let count = rival.evidence.count();
+                let last = (count + left).min(racing.looks.last());
+                let grown = (last as f64 / count as f64).sqrt();
+                count > 0 && (rival.evidence.deviate() + HOPE) * grown < racing.needed
+            },
+        )
+    }
+
+    /// Computes the runs of a round, and compares them with the leader's.
+    fn take(&mut self, course: &Course<'_>, round: &Round) -> Option<()> {
+        let &Round { ref field, leader, share } = round;
+        let metric = course.pixel.spec.metric;
+        self.candidates[leader].has_led = true;
+        let values = self.sample(course, field)?;
+        if field.iter().any(|(index, _)| self.candidates[*index].has_led && self.candidates[*index].has_diverged()) {
+            self.begin_anew();
+            return Some(());
+        }
+        let place = field.iter().position(|(index, _)| *index == leader).expect("the leader is in the field");
+        let of_leader: Vec<f64> =
+            values[place].chunks(share).map(|runs| runs.iter().sum::<f64>() / share as f64).collect();
+        for ((index, _), values) in field.iter().zip(&values) {
+            let candidate = &mut self.candidates[*index];
+            if *index != leader && !candidate.has_diverged() {
+                let pairs = values.iter().zip(&of_leader);
+                candidate.evidence.add(pairs.map(|(own, leading)| metric.advantage(*leading, *own)));
+                candidate.is_beaten |= candidate.evidence.strongest() >= course.racing.needed;
+            }
+        }
+        Some(())
+    }
+
+    /// Forgets what was compared: a candidate that has led has a mean that is worse than any, so that what it has beaten
+    /// may be the best.
+    fn begin_anew(&mut self) {
+        for candidate in &mut self.candidates {
+            candidate.evidence = Evidence::default();
+            candidate.is_beaten = false;
+            candidate.has_led = false;
+        }
+    }
+
+    /// Computes new runs of candidates; returns their values of the metric.
+    fn sample(&mut self, course: &Course<'_>, field: &[(usize, usize)]) -> Option<Vec<Vec<f64>>> {
+        let mut values = Vec::with_capacity(field.len());
+        for optimizer in 0..course.pixel.point.optimizers.len() {
+            let is_own = |(index, _): &&(usize, usize)| self.candidates[*index].optimizer == optimizer;
+            let of_optimizer: Vec<_> = field.iter().filter(is_own).collect();
+            let runs = of_optimizer.iter().flat_map(|(index, count)| {
+                let Candidate { index: rate, tally, .. } = self.candidates[*index];
+                (tally.count..tally.count + count).map(move |replicate| Run { rate, replicate })
+            });
+            let runs: Vec<Run> = runs.collect();
+            let metrics = course.backend.run(SomeRuns { pixel: course.pixel, optimizer, runs: &runs })?;
+            self.runs += runs.len();
+            let mut metrics = metrics.iter();
+            for &(index, count) in of_optimizer {
+                let tally = &mut self.candidates[index].tally;
+                let own: Vec<&Metrics<f64>> = metrics.by_ref().take(count).collect();
+                own.iter().for_each(|run| tally.add(run));
+                values.push(own.iter().map(|run| course.pixel.spec.metric.of_run(run)).collect());
+            }
+        }
+        Some(values)
+    }
+}
