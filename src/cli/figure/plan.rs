@@ -177,7 +177,10 @@ impl Plan {
                 name.display()
             ))),
             Ok(loaded) => {
-                let preset = changed(&loaded.preset, &args.set)?.as_changed_from(&loaded.preset);
+                let preset = match (changed(&loaded.preset, &args.set)?, loaded.preset) {
+                    (Preset::Sweep(changed), Preset::Sweep(own)) => Preset::Sweep(as_changed(own, changed.sweep)),
+                    (changed, own) => changed.as_changed_from(&own),
+                };
                 Plan::of_preset(name, preset, args)
             }
             Err(error) => {

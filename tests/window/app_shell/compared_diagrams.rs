@@ -55,8 +55,8 @@ fn a_pixel_of_a_diagram_beside_is_kept_read_out_and_played() {
     app.settle();
     let side = |app: &App, name| app.harness.get_by_role_and_label(Role::SpinButton, name).value();
     assert_eq!(side(&app, "Column of the pixel").as_deref(), Some("0"));
-    // The readout is that of the diagram beside: its title is in the panel and above its map.
-    assert_eq!(app.harness.query_all_by_label("c = 0.1").count(), 2);
+    // The readout is that of the diagram beside: its title is there, above its map, and on its card.
+    assert_eq!(app.harness.query_all_by_label("c = 0.1").count(), 3);
     press(&mut app, "Diagram beside", PointerButton::Primary);
     let spec = &app.state().document().spec;
     let found = ["slope", "sharpness"].map(|key| spec.landscape.get(key).unwrap());

@@ -301,9 +301,9 @@ fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
         let is_aligned = (present.top() - beside.top()).abs() < 0.5 || (present.left() - beside.left()).abs() < 0.5;
         assert!(is_aligned && !present.intersects(beside), "{present} and {beside} in {size:?}");
         for title in ["c = 0.5", "c = 0.1"] {
-            // The window's bar shows the title of the present diagram, too.
+            // The diagram's card in the strip below has the same words.
             let rects = app.harness.query_all_by_label(title).map(|node| node.rect());
-            let title = rects.max_by(|one, other| one.top().total_cmp(&other.top())).expect("it is shown");
+            let title = rects.min_by(|one, other| one.top().total_cmp(&other.top())).expect("it is shown");
             assert!(title.bottom() <= present.top().max(beside.top()), "{title} lies on a map in {size:?}");
         }
     }

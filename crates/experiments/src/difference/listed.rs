@@ -77,7 +77,8 @@ impl Preset {
                 continue;
             }
             let (owner, path) = self.owner_of(path);
-            let value = self.axis_of(owner.as_ref(), path).map_or_else(|| plain(&value), str::to_owned);
+            let axis = self.axis_of(owner.as_ref(), path).filter(|_| !is_kind_of_noise(path, &value));
+            let value = axis.map_or_else(|| plain(&value), str::to_owned);
             add(&mut settings, &labels, owner, path, value);
         }
         self.add_left_out(&mut settings, &labels);
@@ -105,8 +106,7 @@ impl Preset {
         let id = owner.and_then(|owner| Some(sweep.optimizers.get(owner.index)?.id));
         let is_varied = |axis: &Axis| match (&axis.of, id) {
             (Quantity::Landscape(name), None) => path.strip_prefix("landscape.") == Some(name.key()),
-            (Quantity::Noise, None) => path == "noise" || path == "noise.sigma",
-            (Quantity::NoiseParameter(name), None) => path.strip_prefix("noise.") == Some(name.key()),
+            (Quantity::Noise, None) => path == "noise",
             (Quantity::Steps, None) => path == "steps",
             (Quantity::Dimension, None) => path == "dimension",
             (Quantity::Of(name, ids), Some(id)) if ids.contains(&id) => {
@@ -161,6 +161,11 @@ fn add(settings: &mut Vec<ListedSetting>, labels: &Labels, owner: Option<Setting
             settings.push(ListedSetting { owner, path: path.to_owned(), label, value });
         }
     }
+}
+
+/// Returns whether a value is a noise with its kind, rather than only its σ.
+fn is_kind_of_noise(path: &str, value: &str) -> bool {
+    path == "noise" && value.parse::<f64>().is_err()
 }
 
 /// Returns a value of a file in one line: a text without its quotation marks, and numbers as they are shown.
