@@ -8,7 +8,7 @@ use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 use super::FigureArgs;
 use super::plan::{Plan, Source, quick_if_asked, result_named, unknown};
 use crate::cli::{Failure, assignment};
-use crate::figure::as_changed;
+use crate::figure::{TitledSweep, as_changed, short_titles};
 use crate::result::SweepResult;
 
 /// The source of a diagram that is drawn beside others.
@@ -71,4 +71,14 @@ pub(super) fn beside(first: SweepSource, args: &FigureArgs) -> Result<Plan, Fail
     let others = args.beside.iter().map(|text| SweepSource::named(text, &first, args));
     let others = others.collect::<Result<Vec<_>, Failure>>()?;
     Ok(Plan::Beside(std::iter::once(first).chain(others).collect()))
+}
+
+/// Returns the titles of diagrams side by side.
+pub(super) fn titles(results: &[SweepResult]) -> Vec<String> {
+    let titled = results.iter().map(|result| TitledSweep {
+        name: None,
+        preset: result.sweep_preset(),
+        precision: result.precision,
+    });
+    short_titles(&titled.collect::<Vec<_>>())
 }

@@ -1,13 +1,33 @@
 //! `--margin`: the map of the advantage of one optimizer over another.
 
 use anyhow::anyhow;
-use valleyscope_engine::sweep::SweepSpec;
+use valleyscope_engine::sweep::{Diagram, SweepSpec};
 
+use super::FigureArgs;
+use super::plan::Source;
 use crate::cli::Failure;
 use crate::figure::Map;
 
+impl Source {
+    /// Returns the map of `--margin`, if it was given. Diagrams side by side share its scale, and so must share a metric.
+    pub(super) fn margin(&self, args: &FigureArgs) -> Result<Option<Map>, Failure> {
+        let (diagrams, Some(text)) = (self.diagrams(), &args.margin) else { return Ok(None) };
+        let Some(first) = diagrams.first() else { return Ok(None) };
+        let metric = |diagram: &Diagram| diagram.spec().metric.label(&diagram.spec().landscape);
+        if let Some(other) = diagrams.iter().find(|other| other.spec().metric != first.spec().metric) {
+            return Err(Failure::BadInput(anyhow!(
+                "--margin: diagrams side by side share a scale, so expected the same metric in all, found {} and {}; set \
+                 the metric of all, as by `--set metric=Depth`, or draw them in figures of their own",
+                metric(first),
+                metric(other)
+            )));
+        }
+        margin(first.spec(), text).map(Some)
+    }
+}
+
 /// Returns the map of the advantage of one optimizer over another, given by their names or their ids in a sweep.
-pub(super) fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
+fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     let names = spec.shown_names();
     let known = names.iter().zip(&spec.optimizers).map(|(name, optimizer)| format!("{} = {name}", optimizer.id));
     let known = known.collect::<Vec<_>>().join("; ");

@@ -13,15 +13,14 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
 
-use super::beside::{SweepSource, beside};
-use super::margin::margin;
+use super::beside::{SweepSource, beside, titles};
 use super::{FigureArgs, LandscapeView, trainings};
 use crate::cli::beside::with_beside;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::runs::find::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
-use crate::figure::{Compared, Figure, Map, TitledSweep, Trajectories, as_changed, short_titles};
+use crate::figure::{Compared, Figure, Map, Trajectories, as_changed};
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
 
@@ -105,24 +104,8 @@ impl Source {
         matches!(self, Source::Sweep(_) | Source::Beside(_) | Source::Two(TwoSweepFigure::MoreToy, _))
     }
 
-    /// Returns the map of `--margin`, if it was given. Diagrams side by side share its scale, and so must share a metric.
-    fn margin(&self, args: &FigureArgs) -> Result<Option<Map>, Failure> {
-        let (diagrams, Some(text)) = (self.diagrams(), &args.margin) else { return Ok(None) };
-        let Some(first) = diagrams.first() else { return Ok(None) };
-        let metric = |diagram: &Diagram| diagram.spec().metric.label(&diagram.spec().landscape);
-        if let Some(other) = diagrams.iter().find(|other| other.spec().metric != first.spec().metric) {
-            return Err(Failure::BadInput(anyhow!(
-                "--margin: diagrams side by side share a scale, so expected the same metric in all, found {} and {}; set \
-                 the metric of all, as by `--set metric=Depth`, or draw them in figures of their own",
-                metric(first),
-                metric(other)
-            )));
-        }
-        margin(first.spec(), text).map(Some)
-    }
-
     /// Returns the diagrams of a figure that may be another map than that of winners.
-    fn diagrams(&self) -> Vec<&Diagram> {
+    pub(super) fn diagrams(&self) -> Vec<&Diagram> {
         match self {
             Source::Sweep(result) => vec![&result.diagram],
             Source::Beside(results) => results.iter().map(|result| &result.diagram).collect(),
@@ -350,16 +333,6 @@ fn refuse_set(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure>
         "--set is for a preset that is computed, and {} {why}; leave it out",
         name.display()
     )))
-}
-
-/// Returns the titles of diagrams side by side.
-fn titles(results: &[SweepResult]) -> Vec<String> {
-    let titled = results.iter().map(|result| TitledSweep {
-        name: None,
-        preset: result.sweep_preset(),
-        precision: result.precision,
-    });
-    short_titles(&titled.collect::<Vec<_>>())
 }
 
 /// Returns the results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A
