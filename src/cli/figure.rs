@@ -3,6 +3,7 @@
 
 mod all;
 mod beside;
+mod margin;
 mod plan;
 mod trainings;
 
@@ -51,6 +52,9 @@ pub(super) struct FigureArgs {
     #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
     #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<LandscapeView>,
+    /// Set a field of the preset of a landscape or a phase diagram, such as noise=0.5; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with_all = ["all", "runs"])]
+    set: Vec<(String, String)>,
     /// Draw a landscape or a phase diagram beside another: the same preset with settings such as noise=2, several of them
     /// separated by semicolons, another preset, or for a phase diagram also existing results; may be repeated, for at most
     /// four landscapes or nine phase diagrams
@@ -70,10 +74,10 @@ pub(super) struct FigureArgs {
     /// Show winners paler where they are less certain: full at 100 %, palest at 50 % and below
     #[arg(long)]
     certainty: bool,
-    /// Draw the advantage of one optimizer over another, as the phase diagram names them, instead of the winners
-    #[arg(long, value_name = "ONE,OTHER", value_delimiter = ',', num_args = 1)]
-    #[arg(conflicts_with_all = ["all", "runs", "certainty", "letters"])]
-    margin: Vec<String>,
+    /// Draw the advantage of one optimizer over another instead of the winners: by their names in the phase diagram, or
+    /// by their ids in its preset
+    #[arg(long, value_name = "ONE,OTHER", conflicts_with_all = ["all", "runs", "certainty", "letters"])]
+    margin: Option<String>,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
     #[arg(long, conflicts_with = "runs")]
     letters: bool,
@@ -131,7 +135,7 @@ fn refuse_misplaced(name: &OsString, plan: &Plan, args: &FigureArgs) -> Result<(
         (args.letters && !plan.shows_winners(), "--letters is for the winners of phase diagrams", "shows none"),
         (args.view.is_some() && !is_landscape, "--view is for landscapes", "is none"),
         (!args.plots.is_empty() && !is_landscape, "--plots is for landscapes", "is none"),
-        (!args.margin.is_empty() && !plan.shows_diagrams(), "--margin is for phase diagrams", "is none"),
+        (args.margin.is_some() && !plan.shows_diagrams(), "--margin is for phase diagrams", "is none"),
         (
             !args.beside.is_empty() && !is_landscape && !plan.shows_diagrams(),
             "--beside is for landscapes and phase diagrams",

@@ -276,8 +276,13 @@ fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Fai
 
 /// Prints which hyperparameters are new where a rule of a preset replaces another, each text once.
 fn say_replaced_rules(preset: &Preset, changed: &Preset) {
+    let (before, after) = (rules(preset), rules(changed));
+    if before.len() != after.len() {
+        // Rules were added or removed, so that their places say nothing.
+        return;
+    }
     let mut said = Vec::new();
-    for ((before, old_rate), (after, rate)) in rules(preset).into_iter().zip(rules(changed)) {
+    for ((before, old_rate), (after, rate)) in before.into_iter().zip(after) {
         let text = after.replacement(&before, rate == old_rate);
         if after.kind() != before.kind() && !said.contains(&text) {
             say(format_args!("{text}"));

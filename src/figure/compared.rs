@@ -6,7 +6,7 @@ use super::color_bar::ColorBar;
 use super::map::{Map, MapColors, UNKNOWN, shared_colors};
 use super::regions::Letters;
 use super::rows::Row;
-use super::{Content, Figure, FigureMetadata, difference};
+use super::{Content, Figure, FigureMetadata};
 use crate::result::SweepResult;
 
 /// The largest number of maps in a row.
@@ -21,11 +21,12 @@ pub struct Compared<'a> {
 }
 
 impl Figure {
-    /// Returns a figure of the same map of several diagrams, with one legend and one colour scale. `map` is that of the
-    /// first diagram; the others show the optimizers of the same names, or in the same places.
-    pub fn compared(diagrams: &[Compared<'_>], map: Map) -> Figure {
+    /// Returns a figure of the same map of several diagrams, with one legend and one colour scale, which is by the metric
+    /// of the first. `map` is that of the diagram at the index `of`; the others show the optimizers of the same names, or
+    /// in the same places.
+    pub fn compared(diagrams: &[Compared<'_>], map: Map, of: usize) -> Figure {
         let all: Vec<&Diagram> = diagrams.iter().map(|compared| &compared.result.diagram).collect();
-        let maps: Vec<Map> = all.iter().map(|diagram| map.carried_over(all[0].spec(), diagram)).collect();
+        let maps: Vec<Map> = all.iter().map(|diagram| map.carried_over(all[of].spec(), diagram)).collect();
         let specs: Vec<&SweepSpec> = all.iter().map(|diagram| &**diagram.spec()).collect();
         let metric = diagrams.first().map(|first| first.metric).unwrap_or_default();
         let scale = map.shared_scale(&all, metric);
@@ -61,41 +62,9 @@ impl Figure {
         let letters = Letters::of(rows.iter().flat_map(Row::names).cloned());
         rows.iter_mut().for_each(|row| row.set_letters(&letters));
         letters.explain(&mut self.legend);
+        if rows.iter().any(Row::has_specks) {
+            self.legend.push(Letters::note_of_specks());
+        }
         self
     }
-}
-
-/// Returns titles that tell diagrams apart: their own where these differ, else followed by what differs between the
-/// sweeps.
-pub fn distinguishing(diagrams: &[(&str, &SweepSpec)]) -> Vec<String> {
-    let titled = |(index, (title, spec)): (usize, &(&str, &SweepSpec))| {
-        let same = diagrams.iter().enumerate().filter(|(other, (of, _))| *other != index && of == title);
-        let others: Vec<&SweepSpec> = same.map(|(_, (_, spec))| *spec).collect();
-        let settings = settings_among(spec, &others);
-        if settings.is_empty() { (*title).to_owned() } else { format!("{title}: {}", settings.join(", ")) }
-    };
-    diagrams.iter().enumerate().map(titled).collect()
-}
-
-/// Returns what tells a sweep apart from others that are shown beside it: its optimizers where their names differ, and
-/// the settings that differ.
-pub fn settings_among(this: &SweepSpec, others: &[&SweepSpec]) -> Vec<String> {
-    let names = this.shown_names();
-    let mut settings: Vec<String> = Vec::new();
-    if others.iter().any(|other| other.shown_names() != names) {
-        settings.push(names.join(", "));
-    }
-    for other in others {
-        // Maps are drawn by the displayed metric, whatever the sweeps were computed for.
-        let mut other = SweepSpec { metric: this.metric, ..(*other).clone() };
-        if other.shown_names() != names {
-            other.optimizers = this.optimizers.clone();
-        }
-        for setting in difference(this, &other) {
-            if !settings.contains(&setting) {
-                settings.push(setting);
-            }
-        }
-    }
-    settings
 }

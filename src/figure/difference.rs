@@ -107,13 +107,18 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     let [old, new] = [&preset.sweep, &sweep].map(AxesInWords::of);
     let is_of_axes = new.labels != old.labels || (new.ranges != old.ranges && is_made_title(&preset));
     let (title, description) = if is_of_axes {
-        let names: Vec<&str> = sweep.optimizers.iter().map(SweepOptimizer::label).collect();
-        (new.title_against(&old), format!("{} over {}.", names.join(", "), new.ranges.join(" and ")))
+        (new.title_against(&old), over_axes(&sweep))
     } else {
         (with_changes(&changed_head(&preset.title), &changes), changed_description(&preset.title, &changes))
     };
     let description = shortened(&description, Preset::LONGEST_DESCRIPTION).into_owned();
     SweepPreset { title, description, sweep, ..preset }
+}
+
+/// Describes a sweep by its optimizers and the ranges of its axes, in a sentence.
+pub fn over_axes(sweep: &SweepSpec) -> String {
+    let names: Vec<&str> = sweep.optimizers.iter().map(SweepOptimizer::label).collect();
+    format!("{} over {}.", names.join(", "), AxesInWords::of(sweep).ranges.join(" and "))
 }
 
 /// Returns whether the title describes settings, so that it does not suit other ones.

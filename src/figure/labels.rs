@@ -29,3 +29,19 @@ fn hyperparameter_label(name: HyperparameterName) -> String {
         Some(of) => of.parameter().axis_label(),
     }
 }
+
+/// Describes the hyperparameters that an axis varies: one name may have different meanings in different rules, such
+/// as β₂, the decay rate of averages of parameters in FOCUS and of squares in Adam.
+pub fn axis_meanings(spec: &SweepSpec, axis: &Axis) -> Option<String> {
+    let Quantity::Of(name, ids) = &axis.of else { return None };
+    let mut meanings: Vec<(&str, Vec<&str>)> = Vec::new();
+    for optimizer in spec.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id)) {
+        let Some(of) = optimizer.rule.hyperparameter(name.key()) else { continue };
+        match meanings.iter_mut().find(|(label, _)| *label == of.label) {
+            Some((_, labels)) => labels.push(optimizer.label()),
+            None => meanings.push((of.label, vec![optimizer.label()])),
+        }
+    }
+    let words = meanings.iter().map(|(label, labels)| format!("{label} in {}", labels.join(", ")));
+    (!meanings.is_empty()).then(|| format!("{}.", words.collect::<Vec<_>>().join("; ")))
+}

@@ -96,6 +96,15 @@ impl MapImage {
         let at = 4 * ((self.height - 1 - row) * self.width + column);
         [self.rgba[at], self.rgba[at + 1], self.rgba[at + 2]]
     }
+
+    /// Returns an image of at most `most` pixels a side; some rows and columns of a larger one are left out.
+    pub fn thinned(&self, most: usize) -> MapImage {
+        let [width, height] = [self.width, self.height].map(|side| side.min(most));
+        let rows = (0..height).map(|y| y * self.height / height);
+        let pixels = rows.flat_map(|row| (0..width).map(move |x| row * self.width + x * self.width / width));
+        let rgba = pixels.flat_map(|pixel| &self.rgba[4 * pixel..4 * pixel + 4]).copied().collect();
+        MapImage { width, height, rgba }
+    }
 }
 
 impl Map {

@@ -15,6 +15,8 @@ pub struct Regions {
     /// Straight lines between regions, each from one point to another, as column and row.
     pub borders: Vec<[[f64; 2]; 2]>,
     pub letters: Vec<RegionLetter>,
+    /// Whether some regions are too small for a border and a letter.
+    pub has_specks: bool,
 }
 
 /// The place of a letter in a region.
@@ -62,6 +64,11 @@ impl Letters {
         }
     }
 
+    /// Returns the note that specks have no letters.
+    pub fn note_of_specks() -> Swatch {
+        Swatch { color: None, text: "the smallest regions have no letter".to_owned() }
+    }
+
     fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, letter)| letter.as_str())
     }
@@ -82,7 +89,9 @@ impl Regions {
         let mut borders = labels.borders(true, height);
         borders.extend(labels.borders(false, height));
         let letters = (0..labels.regions.len()).filter_map(|region| labels.letter(region)).collect();
-        Regions { borders, letters }
+        let has_specks =
+            winners.iter().zip(&labels.of_cell).any(|(winner, region)| winner.is_some() && region.is_none());
+        Regions { borders, letters, has_specks }
     }
 }
 
@@ -224,7 +233,8 @@ mod tests {
         let width = 12;
         let mut winners: Vec<Option<usize>> = (0..96).map(|cell| Some(usize::from(cell % width >= 6))).collect();
         winners[3 * width + 1] = Some(1);
-        let Regions { borders, letters } = Regions::of(&winners, width);
+        let Regions { borders, letters, has_specks } = Regions::of(&winners, width);
+        assert!(has_specks);
         assert_eq!(borders, [[[6.0, 0.0], [6.0, 8.0]]]);
         let placed: Vec<(usize, bool)> = letters.iter().map(|letter| (letter.winner, letter.at[0] < 6.0)).collect();
         assert_eq!(placed, [(0, true), (1, false)]);

@@ -105,6 +105,11 @@ impl Row {
         }
     }
 
+    /// Returns whether a map has regions that are too small for a letter.
+    pub(super) fn has_specks(&self) -> bool {
+        self.panels.iter().any(|panel| Regions::of(&panel.winners, panel.image.width).has_specks)
+    }
+
     /// Lists the names of the optimizers in maps of winners.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.panels.iter().filter(|panel| panel.winners.iter().any(Option::is_some)).flat_map(|panel| &panel.names)

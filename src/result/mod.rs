@@ -19,7 +19,7 @@ pub use check::{check_sweep, is_sweep};
 pub use open::ResultError;
 pub use raw::{RawFormat, RawRefused};
 pub use raw_export::{RawExport, RawFailure, RawPlan, RawProgress};
-pub use table::write_table;
+pub use table::{write_table, write_tables};
 
 use valleyscope_engine::sweep::{Diagram, Precision};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
@@ -44,12 +44,17 @@ impl SweepResult {
 
     /// Returns the preset that repeats the sweep.
     pub fn preset(&self) -> Preset {
-        Preset::Sweep(SweepPreset {
+        Preset::Sweep(self.sweep_preset())
+    }
+
+    /// Returns the preset that repeats the sweep, as one of a sweep.
+    pub fn sweep_preset(&self) -> SweepPreset {
+        SweepPreset {
             version: FormatVersion,
             title: self.title.clone(),
             description: self.description.clone(),
             sweep: (**self.diagram.spec()).clone(),
-        })
+        }
     }
 
     /// Returns program version, precision and seed, as in `phase.npz`.

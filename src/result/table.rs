@@ -1,56 +1,119 @@
-//! Writing the scores of a diagram to `phase.csv`.
+//! Writing the scores of diagrams as a table, such as `phase.csv`.
 
 use std::io::{self, Write};
 
-use valleyscope_engine::sweep::{Diagram, SweepSpec};
+use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec};
 
 use crate::export::{CsvCell as Entry, CsvWriter};
 
-/// Writes a row for each pixel: the values of the axes as `row` and `col`; `winner`, empty where there is none; `gap`
-/// and `gap_se`, the gap between the winner and the rival that is the fewest standard errors behind, with its standard
-/// error; then `adam_score`, `adam_std`, `adam_best_lr` (the learning rate itself) and `adam_diverged` of each
-/// optimizer, by the spec's metric. Unknown values are NaN, or empty for a name or a count.
+/// Writes a row for each pixel of a diagram: the values of the axes, in columns of their names, such as `sharpness` and
+/// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and the rival that is the
+/// fewest standard errors behind, with its standard error; then `adam_score`, `adam_std`, `adam_best_lr` (the learning
+/// rate itself) and `adam_diverged` of each optimizer, by the spec's metric. Unknown values are NaN, or empty for a name
+/// or a count.
 pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
-    let spec = diagram.spec();
-    let names = column_names(spec);
-    let mut header: Vec<String> = ["row", "col", "winner", "gap", "gap_se"].map(str::to_owned).to_vec();
+    write(writer, &[(None, diagram)])
+}
+
+/// Writes a row for each pixel of several diagrams, which have titles: the title in the column `diagram`, then the columns
+/// of [`write_table`], with those of all optimizers. Where diagrams vary different quantities, the values of the axes are
+/// in the columns `row` and `column`.
+pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Result<()> {
+    write(writer, &diagrams.iter().map(|(title, diagram)| (Some(*title), *diagram)).collect::<Vec<_>>())
+}
+
+fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Result<()> {
+    let mut names: Vec<String> = Vec::new();
+    for name in diagrams.iter().flat_map(|(_, diagram)| column_names(diagram.spec())) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let is_titled = diagrams.iter().any(|(title, _)| title.is_some());
+    let mut header: Vec<String> = is_titled.then(|| "diagram".to_owned()).into_iter().collect();
+    header.extend(axis_names(diagrams.iter().map(|(_, diagram)| &**diagram.spec())));
+    header.extend(["winner", "gap", "gap_se"].map(str::to_owned));
     for name in &names {
         header.extend(["score", "std", "best_lr", "diverged"].map(|quantity| format!("{name}_{quantity}")));
     }
     let mut csv = CsvWriter::new(writer, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
-    let mut entries = Vec::with_capacity(header.len());
-    for (row, row_value) in diagram.rows().iter().enumerate() {
-        for (column, column_value) in diagram.columns().iter().enumerate() {
-            entries.clear();
-            entries.extend([Entry::Number(*row_value), Entry::Number(*column_value)]);
-            push_pixel(&mut entries, diagram, [row, column]);
-            csv.row(&entries)?;
-        }
+    for (title, diagram) in diagrams {
+        let own = column_names(diagram.spec());
+        let columns: Vec<Option<usize>> = names.iter().map(|name| own.iter().position(|other| other == name)).collect();
+        write_rows(&mut csv, *title, diagram, &columns)?;
     }
     csv.into_inner().flush()
 }
 
-fn push_pixel<'d>(entries: &mut Vec<Entry<'d>>, diagram: &'d Diagram, pixel: [usize; 2]) {
-    let (spec, nan) = (diagram.spec(), Entry::Number(f64::NAN));
-    let Some(cell) = diagram.cell(pixel) else {
-        entries.extend([Entry::Text(""), nan, nan]);
-        for _ in &spec.optimizers {
-            entries.extend([nan, nan, nan, Entry::Text("")]);
+/// Writes the rows of a diagram. `columns` are the optimizers whose results the columns hold; none of this diagram's for
+/// an optimizer of another.
+fn write_rows<W: Write>(
+    csv: &mut CsvWriter<W>,
+    title: Option<&str>,
+    diagram: &Diagram,
+    columns: &[Option<usize>],
+) -> io::Result<()> {
+    let mut entries = Vec::new();
+    for (row, row_value) in diagram.rows().iter().enumerate() {
+        for (column, column_value) in diagram.columns().iter().enumerate() {
+            entries.clear();
+            entries.extend(title.map(Entry::Text));
+            entries.extend([Entry::Number(*row_value), Entry::Number(*column_value)]);
+            push_pixel(&mut entries, diagram, [row, column], columns);
+            csv.row(&entries)?;
         }
-        return;
-    };
-    let comparison = cell.comparison(spec.metric);
-    entries.push(Entry::Text(comparison.winner.map_or("", |winner| spec.optimizers[winner].label())));
-    let gap = comparison.rival().map(|(rival, _)| comparison.gaps[rival]);
+    }
+    Ok(())
+}
+
+fn push_pixel<'d>(entries: &mut Vec<Entry<'d>>, diagram: &'d Diagram, pixel: [usize; 2], columns: &[Option<usize>]) {
+    let (spec, nan) = (diagram.spec(), Entry::Number(f64::NAN));
+    let cell = diagram.cell(pixel);
+    let comparison = cell.map(|cell| cell.comparison(spec.metric));
+    let winner = comparison.and_then(|comparison| comparison.winner);
+    entries.push(Entry::Text(winner.map_or("", |winner| spec.optimizers[winner].label())));
+    let gap = comparison.and_then(|comparison| Some(comparison.gaps[comparison.rival()?.0]));
     entries.extend(gap.map_or([nan, nan], |gap| [Entry::Number(gap.value), Entry::Number(gap.error)]));
-    for optimizer in 0..spec.optimizers.len() {
-        let score = cell.score(optimizer, spec.metric);
-        entries.extend([
-            Entry::Number(score.value),
-            Entry::Number(cell.score_deviation(optimizer, spec.metric)),
-            Entry::Number(diagram.learning_rate(pixel, optimizer, score.best_rate)),
-            Entry::Whole(u64::from(cell.diverged[optimizer])),
-        ]);
+    for optimizer in columns {
+        entries.extend(match (cell, *optimizer) {
+            (Some(cell), Some(optimizer)) => {
+                let score = cell.score(optimizer, spec.metric);
+                [
+                    Entry::Number(score.value),
+                    Entry::Number(cell.score_deviation(optimizer, spec.metric)),
+                    Entry::Number(diagram.learning_rate(pixel, optimizer, score.best_rate)),
+                    Entry::Whole(u64::from(cell.diverged[optimizer])),
+                ]
+            }
+            _ => [nan, nan, nan, Entry::Text("")],
+        });
+    }
+}
+
+/// Returns the names of the columns with the values of the axes.
+fn axis_names<'s>(specs: impl Iterator<Item = &'s SweepSpec>) -> [String; 2] {
+    let mut all = specs.map(|spec| [axis_name(spec, &spec.rows), axis_name(spec, &spec.columns)]);
+    let usual = ["row", "column"].map(str::to_owned);
+    match all.next() {
+        Some(first) if all.all(|names| names == first) && first[0] != first[1] => first,
+        _ => usual,
+    }
+}
+
+/// Returns the key of the quantity that an axis varies, after the optimizers where it is not varied for all that have it.
+fn axis_name(spec: &SweepSpec, axis: &Axis) -> String {
+    match &axis.of {
+        Quantity::Landscape(name) => name.key().to_owned(),
+        Quantity::Noise => "noise".to_owned(),
+        Quantity::NoiseParameter(name) => name.key().to_owned(),
+        Quantity::Steps => "steps".to_owned(),
+        Quantity::Dimension => "dimension".to_owned(),
+        Quantity::Of(name, ids) => {
+            let having = spec.optimizers.iter().zip(column_names(spec)).filter(|(it, _)| name.is_of(&it.rule));
+            let (swept, others): (Vec<_>, Vec<_>) = having.partition(|(it, _)| ids.contains(&it.id));
+            let swept = swept.into_iter().map(|(_, label)| label + "_").collect::<String>();
+            if others.is_empty() { name.key().to_owned() } else { format!("{swept}{}", name.key()) }
+        }
     }
 }
 

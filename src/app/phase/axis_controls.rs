@@ -9,7 +9,7 @@ use valleyscope_engine::quantity::PointCount;
 use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
 use crate::app::form;
-use crate::figure::axis_label;
+use crate::figure::{axis_label, axis_meanings};
 
 /// Shows the controls of an axis: the quantity that varies, its ends, and the number of its values.
 pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
@@ -30,7 +30,10 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
                 }
             }
         });
-        shown.response.accessible_name(format!("{name}: what varies"));
+        let response = shown.response.accessible_name(format!("{name}: what varies"));
+        if let Some(meanings) = axis_meanings(spec, axis) {
+            response.on_hover_text(meanings);
+        }
     });
     if let Some(unswept_note) = unswept_note(spec, axis) {
         ui.add(Label::new(RichText::new(unswept_note).small().weak()).wrap());

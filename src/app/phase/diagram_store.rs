@@ -189,6 +189,7 @@ impl DiagramStore {
     }
 
     fn start(&mut self) {
+        self.pending.as_mut().unwrap_or(&mut self.present).is_removed = false;
         let TitledDiagram { diagram, precision, .. } = self.newest();
         let replicates = diagram.spec().replicates.get();
         let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.is_complete(replicates));
@@ -263,8 +264,8 @@ impl DiagramStore {
         }
     }
 
-    /// Returns the diagrams whose results are neither in a file nor kept on the disk and took at least this long to compute, with that time; the
-    /// newest comes first.
+    /// Returns the diagrams whose results are neither in a file nor kept on the disk, were not removed, and took at least
+    /// this long to compute, with that time; the newest comes first.
     pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
         let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
         let newest = self.newest();
@@ -273,7 +274,9 @@ impl DiagramStore {
         };
         let kept = self.library.numbers().into_iter().rev().filter_map(|number| self.library.results(number));
         let shown = self.pending.iter().chain([&self.present]).chain(kept);
-        let unsaved = shown.filter(|titled| titled.is_unsaved() && !self.library.is_safe(titled.number));
+        let is_at_risk =
+            |titled: &&TitledDiagram| titled.is_unsaved() && !titled.is_removed && !self.library.is_safe(titled);
+        let unsaved = shown.filter(is_at_risk);
         unsaved.map(|titled| (titled, time(titled))).filter(|(_, time)| *time >= worked).collect()
     }
 
@@ -350,13 +353,17 @@ impl DiagramStore {
 }
 
 impl Drop for DiagramStore {
-    /// Keeps the computed pixels. The library's thread ends after it has written them.
+    /// Keeps the computed pixels of all diagrams. The library's thread ends after it has written them.
     fn drop(&mut self) {
         self.stop();
-        let newest = self.pending.as_ref().unwrap_or(&self.present);
-        if self.recall.is_none() && self.is_worth_keeping(newest, newest.worked) {
-            self.library.keep_last(newest, newest.worked);
+        let is_being_read =
+            |titled: &TitledDiagram| self.recall.as_ref().is_some_and(|recall| recall.number == titled.number);
+        let is_kept = |titled: &&TitledDiagram| !is_being_read(titled) && self.is_worth_keeping(titled, titled.worked);
+        let shown: Vec<TitledDiagram> = self.pending.iter().chain([&self.present]).filter(is_kept).cloned().collect();
+        for titled in &shown {
+            self.library.keep_last(titled);
         }
+        self.library.keep_all_last();
     }
 }
 

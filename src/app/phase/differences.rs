@@ -1,16 +1,17 @@
 //! The settings in which diagrams differ.
 
 use valleyscope_experiments::difference::{DifferenceTable, ListedSetting, SettingColumn};
+use valleyscope_experiments::preset::Preset;
 
 use super::titled_diagram::TitledDiagram;
 
-/// Returns the table of the settings in which diagrams differ.
-pub(super) fn differences(diagrams: &[&TitledDiagram]) -> DifferenceTable {
-    let column = |titled: &&TitledDiagram| {
-        let result = titled.result();
-        let mut settings = result.preset().listed_settings();
+/// Returns the table of the settings in which diagrams with these titles differ.
+pub(super) fn differences(diagrams: &[(&TitledDiagram, String)]) -> DifferenceTable {
+    let column = |(titled, title): &(&TitledDiagram, String)| {
+        let preset = titled.named(titled.preset.sweep.metric);
+        let mut settings = Preset::Sweep(preset).listed_settings();
         settings.push(ListedSetting::new("precision", "Precision", titled.precision.name()));
-        SettingColumn { name: result.title, settings }
+        SettingColumn { name: title.clone(), settings }
     };
     DifferenceTable::of(&diagrams.iter().map(column).collect::<Vec<_>>())
 }

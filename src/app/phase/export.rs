@@ -11,7 +11,7 @@ use crate::app::figure_layout::FigureLayout;
 use crate::app::live::Action;
 use crate::app::save_preset::file_stem;
 use crate::figure::{Compared, Figure, Format, Map};
-use crate::result::{SweepResult, write_table};
+use crate::result::{SweepResult, write_table, write_tables};
 
 /// The export formats of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,17 +54,18 @@ pub(super) struct MapFigure {
     pub pairs: bool,
 }
 
-/// Makes an export of a diagram; figures show it beside others, where there are titled ones, which begin with it. Returns
-/// the request to save or copy it, or to report why it was not made.
+/// Makes an export of a diagram with this title; figures and scores are those of all that are shown together, if there
+/// are several. Returns the request to save or copy it, or to report why it was not made.
 pub(super) fn export(
     titled: &TitledDiagram,
-    beside: &[(TitledDiagram, String)],
+    title: &str,
+    together: &[(TitledDiagram, String)],
     look: MapLook,
     kind: ExportKind,
     layout: MapFigure,
 ) -> Action {
-    let made = content(titled, beside, look, kind, layout).and_then(|bytes| {
-        let suggested_name = format!("{}.{}", file_stem(&titled.title()), kind.extension());
+    let made = content(titled, together, look, kind, layout).and_then(|bytes| {
+        let suggested_name = format!("{}.{}", file_stem(title), kind.extension());
         Ok(match kind {
             ExportKind::Clipboard => Action::CopyImage(Arc::new(picture(&bytes)?)),
             ExportKind::Npz => Action::SaveDiagram { bytes, suggested_name, exported: titled.to_export() },
@@ -83,7 +84,7 @@ fn picture(png: &[u8]) -> Result<ColorImage, String> {
 
 fn content(
     titled: &TitledDiagram,
-    beside: &[(TitledDiagram, String)],
+    together: &[(TitledDiagram, String)],
     look: MapLook,
     kind: ExportKind,
     layout: MapFigure,
@@ -92,7 +93,10 @@ fn content(
     let figure = |format: Format| {
         let result = titled.result_by(look.metric);
         let figure = match look.map {
-            map if beside.len() > 1 => compared(beside, map, look.metric),
+            map if together.len() > 1 => {
+                let of = together.iter().position(|(other, _)| other.number == titled.number);
+                compared(together, map, of.unwrap_or_default(), look.metric)
+            }
             _ if layout.pairs => Figure::pairs(&[(&result, look.metric)]),
             Map::Winner { certainty } => Figure::winners(&result, look.metric, certainty),
             map => Figure::map(&result, look.metric, map),
@@ -105,7 +109,15 @@ fn content(
         ExportKind::Clipboard => figure(Format::Png),
         ExportKind::Csv => {
             let mut bytes = Vec::new();
-            write_table(&mut bytes, &result.diagram).map_err(|error| error.to_string())?;
+            let by_metric: Vec<SweepResult> =
+                together.iter().map(|(titled, _)| titled.result_by(look.metric)).collect();
+            let titles = together.iter().map(|(_, title)| title.as_str());
+            let tables: Vec<_> = titles.zip(by_metric.iter().map(|result| &result.diagram)).collect();
+            let written = match tables.is_empty() {
+                true => write_table(&mut bytes, &titled.result_by(look.metric).diagram),
+                false => write_tables(&mut bytes, &tables),
+            };
+            written.map_err(|error| error.to_string())?;
             Ok(bytes)
         }
         ExportKind::Npz => {
@@ -117,10 +129,10 @@ fn content(
     }
 }
 
-/// Returns the figure of the same map of several diagrams.
-fn compared(diagrams: &[(TitledDiagram, String)], map: Map, metric: Metric) -> Figure {
+/// Returns the figure of the same map of several diagrams; `map` is that of the one at the index `of`.
+fn compared(diagrams: &[(TitledDiagram, String)], map: Map, of: usize, metric: Metric) -> Figure {
     let results: Vec<SweepResult> = diagrams.iter().map(|(titled, _)| titled.result_by(metric)).collect();
     let titles = diagrams.iter().map(|(_, title)| title.clone());
     let compared = results.iter().zip(titles).map(|(result, title)| Compared { result, title, metric });
-    Figure::compared(&compared.collect::<Vec<_>>(), map)
+    Figure::compared(&compared.collect::<Vec<_>>(), map, of)
 }

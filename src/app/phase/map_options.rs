@@ -1,18 +1,16 @@
 //! Options of the map: its quantity, legend and exports.
 
 use egui::text::LayoutJob;
-use egui::{Button, Checkbox, Color32, ComboBox, DragValue, Label, RichText, Sense, TextFormat, TextStyle, Ui};
-use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
+use egui::{Button, Checkbox, Color32, ComboBox, Label, Sense, TextFormat, TextStyle, Ui};
+use valleyscope_engine::sweep::{Diagram, Metric};
 
 use super::differences::differences;
 use super::export::ExportKind;
 use super::panel::PhasePanel;
-use super::readout;
-use super::titled_diagram::TitledDiagram;
 use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::figure_layout::stays_open;
 use crate::app::live::{Action, Requests};
-use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch, difference, settings_among};
+use crate::figure::{COLUMN_MM, Map, PAGE_MM, Swatch};
 
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
@@ -44,7 +42,11 @@ impl PhasePanel {
         let winner = |index: usize| winners.and_then(|spec| spec.optimizers.get(index)).map(|optimizer| optimizer.id);
         let present = self.picture.color_key.iter().flat_map(|key| &key.legend);
         let present = present.enumerate().map(|(index, swatch)| (swatch, winner(index)));
-        let beside = self.beside.iter().filter_map(|number| self.pictures_beside.get(number)?.color_key.as_ref());
+        let beside = self
+            .comparison
+            .beside()
+            .iter()
+            .filter_map(|number| self.comparison.pictures.get(number)?.color_key.as_ref());
         let beside = beside.flat_map(|key| &key.legend).map(|swatch| (swatch, None));
         let mut legend: Vec<(&Swatch, Option<u32>)> = Vec::new();
         for (swatch, winner) in present.chain(beside) {
@@ -118,7 +120,7 @@ impl PhasePanel {
             self.layout.figure_layout.ui(ui);
             let count = self.compared().len();
             if count > 1 {
-                ui.weak(format!("Figures show the {count} diagrams side by side."));
+                ui.weak(format!("Figures and scores are those of the {count} diagrams side by side."));
             }
             let pairs = Checkbox::new(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
             if ui.add_enabled(count == 0, pairs).changed() {
@@ -152,74 +154,14 @@ impl PhasePanel {
 
     /// Shows the button that lists the differences between the diagrams side by side.
     fn differences_button(&self, ui: &mut Ui, requests: &mut Requests) {
-        let button = ui.add_enabled(!self.beside.is_empty(), Button::new("Differences"));
+        let button = ui.add_enabled(!self.comparison.is_empty(), Button::new("Differences"));
         let button = button.on_hover_text("List the settings in which the diagrams side by side differ");
         let button = button.on_disabled_hover_text("Choose a kept diagram to compare with first.");
         if button.clicked() {
             let compared = self.compared();
-            let table = differences(&compared.iter().map(|(titled, _)| *titled).collect::<Vec<_>>());
+            let table = differences(&compared);
             requests.actions.push(Action::ShowDifferences(Box::new(table)));
         }
-    }
-
-    pub(super) fn readout(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let shape = self.diagrams.present.diagram.spec().shape();
-        self.chosen = self.chosen.map(|chosen| [0, 1].map(|side| chosen[side].min(shape[side] - 1)));
-        self.pixel_choice(ui, shape);
-        if self.chosen.is_some() {
-            let dimension = self.diagrams.present.diagram.spec().dimension.get();
-            let button = ui.add_enabled(dimension == 2, Button::new("Show this landscape"));
-            let button = button
-                .on_hover_text("Plays the landscape of this pixel, each optimizer at its best learning rate")
-                .on_disabled_hover_text("Landscapes have two dimensions; this diagram has more.");
-            if button.clicked() {
-                self.show_landscape(requests);
-            }
-            ui.add_space(4.0);
-        }
-        let beside = self.hovered.and_then(|hovered| Some((hovered.pixel, self.diagrams.diagram(hovered.beside?)?)));
-        let (diagram, pixel) = match beside {
-            Some((pixel, beside)) => {
-                let title = title_among(beside, &[&self.diagrams.present]);
-                ui.label(RichText::new(title).small().weak());
-                (&beside.diagram, Some(pixel))
-            }
-            None => {
-                let pixel = self.hovered.filter(|hovered| hovered.beside.is_none()).map(|hovered| hovered.pixel);
-                (&self.diagrams.present.diagram, pixel.or(self.chosen))
-            }
-        };
-        // The diagram may have been replaced by one of another size since the pointer was read.
-        let shape = diagram.spec().shape();
-        let Some(pixel) = pixel.filter(|pixel| pixel[0] < shape[0] && pixel[1] < shape[1]) else {
-            let text = "Point at the diagram to see a pixel's scores. Click it to play its landscape, click it with \
-                        the other button to keep it here.";
-            ui.add(Label::new(RichText::new(text).weak()).wrap());
-            return;
-        };
-        readout::show(ui, diagram, pixel, self.metric());
-    }
-
-    /// Shows controls that choose a pixel without a pointer.
-    fn pixel_choice(&mut self, ui: &mut Ui, shape: [usize; 2]) {
-        ui.horizontal_wrapped(|ui| {
-            // The pixel of the readout below: the one under the pointer, or the chosen one.
-            let hovered = self.hovered.filter(|hovered| hovered.beside.is_none()).map(|hovered| hovered.pixel);
-            let mut chosen = hovered.or(self.chosen).unwrap_or([0; 2]);
-            let mut changed = false;
-            let sides = [("Pixel: row", "Row of the pixel"), ("column", "Column of the pixel")];
-            for ((label, name), (index, count)) in sides.into_iter().zip(chosen.iter_mut().zip(shape)) {
-                ui.label(label);
-                let drag = DragValue::new(index).range(0..=count - 1).speed(0.2);
-                changed |= ui.add(drag).accessible_name(name).changed();
-            }
-            if changed {
-                self.chosen = Some(chosen);
-            }
-            if self.chosen.is_some() && ui.button("Clear").on_hover_text("Choose no pixel").clicked() {
-                self.chosen = None;
-            }
-        });
     }
 }
 
@@ -242,35 +184,6 @@ fn margin_choice(ui: &mut Ui, names: &[String], [one, other]: [usize; 2]) -> Map
         // One that is chosen in the place of the other changes places with it.
         [same, again] if same == again => Map::Difference(other, one),
         [one, other] => Map::Difference(one, other),
-    }
-}
-
-/// Formats the first of several differences, and the number of others.
-pub(super) fn in_short(all: &[String]) -> String {
-    const MOST: usize = 3;
-    match all.len() {
-        count if count <= MOST => all.join(", "),
-        count => format!("{} and {} more", all[..MOST].join(", "), count - MOST),
-    }
-}
-
-/// Returns the title of a diagram that is compared with others: the preset's, unless an axis was changed since, and the
-/// settings in which the diagrams differ.
-pub(super) fn title_among(this: &TitledDiagram, others: &[&TitledDiagram]) -> String {
-    let (spec, preset) = (this.spec(), &this.preset);
-    let sweeps: Vec<&SweepSpec> = others.iter().map(|other| &**other.spec()).collect();
-    let mut settings = settings_among(spec, &sweeps);
-    if others.iter().any(|other| other.precision != this.precision) {
-        settings.insert(0, this.precision.name().to_owned());
-    }
-    if settings.is_empty() {
-        settings = difference(spec, &SweepSpec { metric: spec.metric, ..preset.sweep.clone() });
-    }
-    let has_axes_of_preset = spec.rows.of == preset.sweep.rows.of && spec.columns.of == preset.sweep.columns.of;
-    match settings.is_empty() {
-        true => preset.title.clone(),
-        false if has_axes_of_preset => format!("{}: {}", preset.title, in_short(&settings)),
-        false => in_short(&settings),
     }
 }
 

@@ -9,12 +9,12 @@ use egui::{
     Align2, Color32, CursorIcon, EventFilter, FontId, Galley, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke,
     TextStyle, Ui, WidgetInfo, pos2, vec2,
 };
-use valleyscope_engine::sweep::Diagram;
+use valleyscope_engine::sweep::{Axis, Diagram};
 
 use super::axes::MapSide;
 use super::picture::{ColorKey, LetteredRegions, MapPicture};
 use crate::app::theme;
-use crate::figure::{axis_label, ink};
+use crate::figure::{axis_label, axis_meanings, ink};
 
 /// The smallest space for the labels of the rows, at the left, in points.
 const LEFT: f32 = 64.0;
@@ -37,6 +37,7 @@ const NO_BAR: f32 = 16.0;
 const FAINT: f32 = 0.5;
 /// The largest distance at which the marker is grabbed, in points.
 const GRAB_RADIUS: f32 = 16.0;
+const MARKER: &str = "The settings of the Landscape tab. Drag the cross to change them there.";
 
 /// A diagram and its picture.
 pub(super) struct MapView<'a> {
@@ -61,6 +62,13 @@ pub(super) struct MapResponse {
     pub moved: Option<[usize; 2]>,
     /// The values of row and column to which the marker was dragged.
     pub dragged: Option<[f64; 2]>,
+}
+
+/// The pixels that are marked on a map.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct MapMarks {
+    pub chosen: Option<[usize; 2]>,
+    pub pointed: Option<[usize; 2]>,
 }
 
 /// The spaces beside a map, for its labels and its colour bar, in points.
@@ -116,7 +124,7 @@ pub(super) fn show(
     ui: &mut Ui,
     view: &MapView<'_>,
     marker: Option<[f64; 2]>,
-    chosen: Option<[usize; 2]>,
+    MapMarks { chosen, pointed }: MapMarks,
 ) -> MapResponse {
     let spec = view.diagram.spec();
     let sides = [MapSide(&spec.rows), MapSide(&spec.columns)];
@@ -149,6 +157,11 @@ pub(super) fn show(
     if let Some(chosen) = chosen {
         draw_chosen(&painter, frame, spec.shape(), chosen);
     }
+    if let Some(pointed) = pointed {
+        let cell = cell(frame, spec.shape(), pointed);
+        painter.rect_stroke(cell.expand(1.0), 0.0, Stroke::new(1.0, Color32::WHITE), egui::StrokeKind::Outside);
+        painter.rect_stroke(cell, 0.0, Stroke::new(1.0, Color32::BLACK), egui::StrokeKind::Outside);
+    }
     let marker = marker.map(|[row, column]| [sides[0].position(row), sides[1].position(column)]);
     let marker = marker.filter(|marker| marker.iter().all(|along| (0.0..=1.0).contains(along)));
     let marker = marker.map(|marker| place(frame, marker));
@@ -156,18 +169,26 @@ pub(super) fn show(
         // Clipped before the labels of the axes.
         draw_marker(&painter.with_clip_rect(frame.expand(4.0)), at);
     }
-    let mut pointed = point(ui, &response, frame, &sides, marker);
-    pointed.moved = keys(ui, &response, spec.shape(), chosen);
+    let mut response_to = point(ui, &response, frame, &sides, marker);
+    response_to.moved = keys(ui, &response, spec.shape(), chosen);
     // Enter and the space bar press the focused control.
     if response.clicked() && response.interact_pointer_pos().is_none() {
-        pointed.clicked = chosen;
+        response_to.clicked = chosen;
     }
-    pointed
+    if response.hover_pos().is_some_and(|pointer| is_near(marker, pointer)) {
+        response.on_hover_text_at_pointer(MARKER);
+    }
+    response_to
 }
 
 /// Returns the point of a position along rows and columns.
 fn place(frame: Rect, [row, column]: [f64; 2]) -> Pos2 {
     pos2(frame.left() + frame.width() * column as f32, frame.bottom() - frame.height() * row as f32)
+}
+
+/// Returns whether the pointer is where it grabs the marker.
+fn is_near(marker: Option<Pos2>, pointer: Pos2) -> bool {
+    marker.is_some_and(|marker| marker.distance(pointer) < GRAB_RADIUS)
 }
 
 /// Handles the pointer. The marker moves where it is grabbed.
@@ -180,7 +201,7 @@ fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[MapSide<'_>; 2], ma
         let [row, column] = at(pointer);
         [sides[0].index(row), sides[1].index(column)]
     };
-    let is_near = |pointer: Pos2| marker.is_some_and(|marker| marker.distance(pointer) < GRAB_RADIUS);
+    let is_near = |pointer: Pos2| is_near(marker, pointer);
     let grabbed = response.id.with("grasped");
     if response.drag_started() {
         let origin = ui.input(|input| input.pointer.press_origin());
@@ -226,11 +247,16 @@ fn keys(ui: &Ui, response: &Response, shape: [usize; 2], chosen: Option<[usize; 
     Some([0, 1].map(|side| from[side].saturating_add_signed(by[side]).min(shape[side] - 1)))
 }
 
-fn draw_chosen(painter: &egui::Painter, frame: Rect, shape: [usize; 2], [row, column]: [usize; 2]) {
+/// Returns the area of a pixel.
+fn cell(frame: Rect, shape: [usize; 2], [row, column]: [usize; 2]) -> Rect {
     let [height, width] = shape.map(|count| count as f64);
     let low = place(frame, [row as f64 / height, column as f64 / width]);
     let high = place(frame, [(row + 1) as f64 / height, (column + 1) as f64 / width]);
-    let cell = Rect::from_two_pos(low, high).expand(1.0);
+    Rect::from_two_pos(low, high)
+}
+
+fn draw_chosen(painter: &egui::Painter, frame: Rect, shape: [usize; 2], pixel: [usize; 2]) {
+    let cell = cell(frame, shape, pixel).expand(1.0);
     painter.rect_stroke(cell, 0.0, Stroke::new(2.0, Color32::BLACK), egui::StrokeKind::Outside);
     painter.rect_stroke(cell.expand(2.0), 0.0, Stroke::new(1.0, Color32::WHITE), egui::StrokeKind::Outside);
 }
@@ -270,9 +296,22 @@ fn draw_axes(ui: &Ui, painter: &egui::Painter, outer: Rect, frame: Rect, diagram
     }
     let below = one_line(ui, axis_label(spec, &spec.columns), &body, outer.width());
     let left = (frame.center().x - below.size().x / 2.0).clamp(outer.left(), outer.right() - below.size().x);
-    painter.galley(pos2(left, frame.bottom() + name_below(ui)), below, text);
+    let at = pos2(left, frame.bottom() + name_below(ui));
+    explain_axis(ui, "columns", diagram, &spec.columns, Rect::from_min_size(at, below.size()));
+    painter.galley(at, below, text);
     let beside = one_line(ui, axis_label(spec, &spec.rows), &body, outer.height());
-    painter.add(upright(beside, outer.left() + NAME_GAP, frame, outer, text));
+    let name = upright(beside, outer.left() + NAME_GAP, frame, outer, text);
+    let size = name.galley.size();
+    let of_name = Rect::from_min_size(name.pos - vec2(0.0, size.x), vec2(size.y, size.x));
+    explain_axis(ui, "rows", diagram, &spec.rows, of_name);
+    painter.add(name);
+}
+
+/// Explains what a hyperparameter of an axis is in each rule, while the pointer is on its name.
+fn explain_axis(ui: &Ui, side: &str, diagram: &Diagram, axis: &Axis, name: Rect) {
+    if let Some(meanings) = axis_meanings(diagram.spec(), axis) {
+        ui.interact(name, ui.scope_id().with(side), Sense::hover()).on_hover_text(meanings);
+    }
 }
 
 /// Lays out a text in one line, shortened where it is longer than `most`.

@@ -1,21 +1,20 @@
-//! The maps in the middle: the present diagram's, and a compared one beside it.
+//! The maps in the middle: the present diagram's, and those beside it.
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
-use valleyscope_experiments::preset::Preset;
 
+use super::comparison::Comparison;
 use super::diagram_store::DiagramStore;
-use super::kept::KeptDiagram;
-use super::map_options::{in_short, title_among};
-use super::map_view::{self, MapResponse, MapView, Margins};
-use super::panel::{Hovered, PhasePanel};
-use super::picture::Shown;
+use super::map_view::{self, MapView, Margins};
+use super::panel::PhasePanel;
+use super::picture::{Shown, Together};
 use super::pixel_landscape;
+use super::pixels::PanelPixel;
 use super::titled_diagram::TitledDiagram;
-use crate::app::live::{Action, LandscapeAction, Requests};
-use crate::figure::difference;
+use crate::app::live::Requests;
+use crate::figure::{TitledSweep, as_changed, difference, in_short, short_titles};
 
 /// The smallest useful width of a diagram beside another, in points.
 const NARROWEST: f32 = 280.0;
@@ -24,134 +23,145 @@ const GAP: f32 = 8.0;
 
 impl PhasePanel {
     pub(super) fn maps(&mut self, ui: &mut Ui, simulation: &SimulationSpec, requests: &mut Requests) {
-        self.hovered = None;
+        let pointed = self.hovered.take();
         self.read_compared();
         let area = ui.available_rect_before_wrap();
-        if self.beside.is_empty() {
+        if self.comparison.is_empty() {
             let margins = self.margins(ui, area.height());
-            self.present_map(ui, margins, simulation, requests);
+            self.present_map(ui, margins, pointed, simulation, requests);
             return;
         }
         // All have the same size and the same margins, so that they can be compared at a glance.
-        let cells = cells(area, 1 + self.beside.len());
-        let width = cells[0].width();
-        let beside = self.beside.iter().map(|number| self.pictures_beside.get(number));
-        let pictures = std::iter::once(Some(&self.picture)).chain(beside);
-        let titles = self.titles_of_compared().into_iter().zip(pictures).map(|(title, picture)| {
-            let subject = picture.and_then(|picture| picture.color_key.as_ref()?.subject.as_ref());
-            subject.map_or(title.clone(), |subject| format!("{title}: {subject}"))
-        });
-        let titles: Vec<LayoutJob> = titles.map(|title| heading(ui, title, width)).collect();
+        let all = self.comparison.all(self.diagrams.present.number);
+        let cells = cells(area, all.len());
+        let titles = self.headings(ui, &all, cells[0].width());
         let tallest = titles.iter().map(|title| ui.painter().layout_job(title.clone()).size().y).fold(0.0, f32::max);
         let height = tallest + ui.spacing().item_spacing.y;
         let margins = self.margins(ui, cells[0].height() - height);
+        let excess = excess(map_view::inside(ui, cells[0].with_min_y(cells[0].top() + height), margins).size());
         for (cell, title) in cells.iter().zip(titles) {
             let whole = title.text.clone();
             let room = cell.with_max_y(cell.top() + height);
             ui.scope_builder(UiBuilder::new().max_rect(room), |ui| ui.label(title).on_hover_text(whole));
         }
-        let mut rooms = cells.into_iter().map(|cell| UiBuilder::new().max_rect(cell.with_min_y(cell.top() + height)));
-        let first = rooms.next();
-        for (room, number) in rooms.zip(self.beside.clone()) {
-            ui.scope_builder(room, |ui| self.map_beside(ui, margins, number, simulation));
+        let room = |cell: &Rect| Rect::from_min_max(cell.min + vec2(0.0, height), cell.max - excess);
+        for (cell, number) in cells.iter().zip(all) {
+            ui.scope_builder(UiBuilder::new().max_rect(room(cell)), |ui| {
+                if number == self.diagrams.present.number {
+                    self.present_map(ui, margins, pointed, simulation, requests);
+                } else {
+                    self.map_beside(ui, margins, number, pointed, simulation, requests);
+                }
+            });
         }
-        if let Some(first) = first {
-            ui.scope_builder(first, |ui| self.present_map(ui, margins, simulation, requests));
-        }
+    }
+
+    /// Lays out the titles of diagrams side by side.
+    fn headings(&self, ui: &Ui, all: &[u64], width: f32) -> Vec<LayoutJob> {
+        let titles = self.titles_of_compared().into_iter().zip(all).map(|(title, number)| {
+            let picture = self.comparison.pictures.get(number);
+            let picture = if *number == self.diagrams.present.number { Some(&self.picture) } else { picture };
+            let subject = picture.and_then(|picture| picture.color_key.as_ref()?.subject.as_ref());
+            subject.map_or(title.clone(), |subject| format!("{title}: {subject}"))
+        });
+        titles.map(|title| heading(ui, title, width)).collect()
     }
 
     /// Returns the spaces beside each map of this height, which are enough for all.
     fn margins(&self, ui: &Ui, height: f32) -> Margins {
         let present = Margins::of(ui, &self.diagrams.present.diagram, &self.picture, height);
-        let others = self.beside.iter().filter_map(|number| {
+        let others = self.comparison.beside().iter().filter_map(|number| {
             let diagram = &self.diagrams.diagram(*number)?.diagram;
-            Some(Margins::of(ui, diagram, self.pictures_beside.get(number)?, height))
+            Some(Margins::of(ui, diagram, self.comparison.pictures.get(number)?, height))
         });
         others.fold(present, Margins::max)
     }
 
     /// Begins to read the results of compared diagrams that are not in memory, and forgets diagrams that are gone.
     fn read_compared(&mut self) {
-        let present = self.diagrams.present.number;
-        let library = &self.diagrams.library;
-        self.beside.retain(|number| *number != present && library.get(*number).is_some());
-        self.pictures_beside.retain(|number, _| self.beside.contains(number));
-        for &number in &self.beside {
+        self.comparison.follow(self.diagrams.present.number, &self.diagrams.library);
+        self.chosen = self.chosen.filter(|chosen| chosen.beside.is_none_or(|number| self.comparison.contains(number)));
+        for &number in self.comparison.beside() {
             if self.diagrams.diagram(number).is_none() {
                 self.diagrams.library.load(number);
             }
         }
     }
 
-    /// Returns the titles of the present diagram and of those beside it.
+    /// Returns the titles of the present diagram and of those beside it, in their order.
     fn titles_of_compared(&self) -> Vec<String> {
-        let numbers: Vec<u64> = std::iter::once(self.diagrams.present.number).chain(self.beside.clone()).collect();
-        let title = |number: &u64| {
-            let name = self.diagrams.library.get(*number).and_then(|kept| kept.record.name.clone());
-            let others =
-                numbers.iter().filter(|other| *other != number).filter_map(|other| self.diagrams.diagram(*other));
-            let made = || self.diagrams.diagram(*number).map(|titled| title_among(titled, &others.collect::<Vec<_>>()));
-            let kept = || self.diagrams.library.get(*number).map(KeptDiagram::title);
-            name.or_else(made).or_else(kept).unwrap_or_default()
+        let titled = |number: u64| {
+            let kept = self.diagrams.library.get(number);
+            let preset = match (self.diagrams.diagram(number), kept) {
+                (Some(titled), _) => (titled.named(self.look.metric), titled.precision),
+                (None, Some(kept)) => {
+                    (as_changed((*kept.record.preset).clone(), (*kept.spec).clone()), kept.record.precision)
+                }
+                (None, None) => return None,
+            };
+            let (preset, precision) = preset;
+            Some(TitledSweep { name: kept.and_then(|kept| kept.record.name.clone()), preset, precision })
         };
-        numbers.iter().map(title).collect()
+        let all = self.comparison.all(self.diagrams.present.number);
+        short_titles(&all.into_iter().filter_map(titled).collect::<Vec<_>>())
     }
 
-    /// Returns the present diagram and those beside it whose results are in memory, with their titles; none without one
-    /// beside it.
+    /// Returns the present diagram and those beside it whose results are in memory, with their titles and in their order;
+    /// none without one beside it.
     pub(super) fn compared(&self) -> Vec<(&TitledDiagram, String)> {
-        let numbers = std::iter::once(self.diagrams.present.number).chain(self.beside.clone());
-        let all = numbers.zip(self.titles_of_compared());
+        if self.comparison.is_empty() {
+            return Vec::new();
+        }
+        let all = self.comparison.all(self.diagrams.present.number).into_iter().zip(self.titles_of_compared());
         let known: Vec<_> = all.filter_map(|(number, title)| Some((self.diagrams.diagram(number)?, title))).collect();
         if known.len() > 1 { known } else { Vec::new() }
     }
 
-    fn map_beside(&mut self, ui: &mut Ui, margins: Margins, number: u64, simulation: &SimulationSpec) {
-        let together = together(&self.diagrams, &self.beside);
-        let place = together.iter().position(|shown| shown.number == number);
-        let Some((place, beside)) = place.and_then(|place| Some((place, self.diagrams.diagram(number)?))) else {
+    fn map_beside(
+        &mut self,
+        ui: &mut Ui,
+        margins: Margins,
+        number: u64,
+        pointed: Option<PanelPixel>,
+        simulation: &SimulationSpec,
+        requests: &mut Requests,
+    ) {
+        let together = together(&self.diagrams, &self.comparison);
+        let index = together.shown.iter().position(|shown| shown.number == number);
+        let Some((index, beside)) = index.and_then(|index| Some((index, self.diagrams.diagram(number)?))) else {
             let fault = self.diagrams.library.get(number).and_then(|kept| kept.fault.clone());
             ui.centered_and_justified(|ui| ui.weak(fault.unwrap_or_else(|| "Reading the diagram…".to_owned())));
             return;
         };
-        let picture = self.pictures_beside.entry(number).or_default();
-        picture.update(ui.ctx(), &together, place, self.look);
+        let marks = self.marks(Some(number), pointed);
+        let picture = self.comparison.pictures.entry(number).or_default();
+        picture.update(ui.ctx(), &together, index, self.look);
         let marker = pixel_landscape::position_of(simulation, beside.spec());
+        let place = 1 + self.comparison.beside().iter().position(|other| *other == number).unwrap_or_default();
         let name = if place == 1 { "Diagram beside".to_owned() } else { format!("Diagram beside, {place}") };
+        let picture = &self.comparison.pictures[&number];
         let view = MapView { name: &name, diagram: &beside.diagram, picture, margins, is_stale: false };
-        let pointed = map_view::show(ui, &view, marker, None);
-        if let Some(pixel) = pointed.hovered {
-            self.hovered = Some(Hovered { pixel, beside: Some(number) });
-        }
+        let response = map_view::show(ui, &view, marker, marks);
+        self.take_response(response, Some(number), simulation, requests);
     }
 
-    fn present_map(&mut self, ui: &mut Ui, margins: Margins, simulation: &SimulationSpec, requests: &mut Requests) {
+    fn present_map(
+        &mut self,
+        ui: &mut Ui,
+        margins: Margins,
+        pointed: Option<PanelPixel>,
+        simulation: &SimulationSpec,
+        requests: &mut Requests,
+    ) {
         let diagram = &self.diagrams.present.diagram;
-        let together = together(&self.diagrams, &self.beside);
-        self.picture.update(ui.ctx(), &together, 0, self.look);
-        let spec = diagram.spec();
+        let together = together(&self.diagrams, &self.comparison);
+        self.picture.update(ui.ctx(), &together, together.present, self.look);
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, margins, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), margins);
-        let pointed = map_view::show(ui, &view, pixel_landscape::position_of(simulation, spec), self.chosen);
-        let MapResponse { hovered, clicked, kept, moved, dragged } = pointed;
-        // In a coarse picture, the pixel that represents the place.
-        let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| diagram.known_near(pixel).unwrap_or(pixel));
-        let (clicked, kept) = (known(clicked), known(kept));
-        if let Some(pixel) = hovered {
-            self.hovered = Some(Hovered { pixel, beside: None });
-        }
-        if let Some(values) = dragged {
-            let mut moved = simulation.clone();
-            for (of, value) in [&spec.rows.of, &spec.columns.of].into_iter().zip(values) {
-                pixel_landscape::set_value(&mut moved, spec, of, value);
-            }
-            requests.actions.push(Action::Landscape(LandscapeAction::Set(Box::new(moved))));
-        }
-        self.chosen = moved.or(kept).or(clicked).or(self.chosen);
-        if clicked.is_some() {
-            self.show_landscape(requests);
-        }
+        let marker = pixel_landscape::position_of(simulation, diagram.spec());
+        let response = map_view::show(ui, &view, marker, self.marks(None, pointed));
+        self.take_response(response, None, simulation, requests);
         if let Some(note) = stale {
             show_note(ui, frame, note);
         }
@@ -178,35 +188,27 @@ impl PhasePanel {
         let before = if different.is_empty() { "what was set before".to_owned() } else { in_short(&different) };
         Some(format!("Still shows {before}"))
     }
-
-    /// Requests the landscape of the chosen pixel.
-    pub(super) fn show_landscape(&self, requests: &mut Requests) {
-        let diagram = &self.diagrams.present.diagram;
-        let title = self.diagrams.present.title();
-        let Some(pixel) = self.chosen.and_then(|pixel| diagram.known_near(pixel)) else { return };
-        let Some(cell) = diagram.cell(pixel) else { return };
-        match pixel_landscape::landscape(diagram, &title, pixel, cell, self.look.metric) {
-            Some(preset) => {
-                requests.actions.push(Action::Open(Box::new(Preset::Landscape(preset))));
-                requests.actions.push(Action::Landscape(LandscapeAction::Play));
-            }
-            None => {
-                let text = "The landscape has two dimensions; this pixel has more.".to_owned();
-                requests.actions.push(Action::Notify(text));
-            }
-        }
-    }
 }
 
 /// Lists the diagrams that are shown together: the present one, and those beside it whose results are in memory.
-fn together<'a>(diagrams: &'a DiagramStore, beside: &[u64]) -> Vec<Shown<'a>> {
-    let TitledDiagram { number, diagram, .. } = &diagrams.present;
-    let present = Shown { number: *number, version: diagrams.version(), diagram };
-    let others = beside.iter().filter_map(|number| {
-        let diagram = &diagrams.diagram(*number)?.diagram;
-        Some(Shown { number: *number, version: diagram.complete() as u64, diagram })
-    });
-    std::iter::once(present).chain(others).collect()
+fn together<'a>(diagrams: &'a DiagramStore, comparison: &Comparison) -> Together<'a> {
+    let number = diagrams.present.number;
+    let shown = |number: u64| {
+        let diagram = &diagrams.diagram(number)?.diagram;
+        let is_present = number == diagrams.present.number;
+        let version = if is_present { diagrams.version() } else { diagram.complete() as u64 };
+        Some(Shown { number, version, diagram })
+    };
+    let shown: Vec<Shown<'a>> = comparison.all(number).into_iter().filter_map(shown).collect();
+    let present = shown.iter().position(|shown| shown.number == number).unwrap_or_default();
+    Together { shown, present }
+}
+
+/// Returns by how much a map of this size is too tall or too wide to be beside others: their pixels are about square.
+fn excess(map: Vec2) -> Vec2 {
+    const TALLEST: f32 = 1.1;
+    const WIDEST: f32 = 1.5;
+    vec2(map.x - WIDEST * map.y.max(0.0), map.y - TALLEST * map.x.max(0.0)).max(Vec2::ZERO)
 }
 
 /// Divides an area into so many equal cells: side by side and above each other, as large as possible.

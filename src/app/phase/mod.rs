@@ -3,6 +3,8 @@
 
 mod axes;
 mod axis_controls;
+mod card_words;
+mod comparison;
 mod controls;
 mod diagram_store;
 mod differences;
@@ -15,6 +17,7 @@ mod optimizer_controls;
 mod panel;
 mod picture;
 mod pixel_landscape;
+mod pixels;
 mod raw;
 mod readout;
 mod run_bar;

@@ -1,7 +1,7 @@
 //! The controls of the optimizers of a sweep.
 
 use egui::text::LayoutJob;
-use egui::{Button, CollapsingHeader, Color32, TextFormat, TextStyle, Ui};
+use egui::{CollapsingHeader, Color32, Rect, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2};
 use valleyscope_engine::optimizer::{HyperparameterKind, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::LearningRate;
@@ -13,8 +13,11 @@ use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 use super::axis_controls::{count, unswept_note};
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
+use crate::app::icons::{Icon, icon_button};
 use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
 
+/// The side of the button that removes an optimizer, in points.
+const REMOVE: f32 = 16.0;
 const COLOR_HELP: &str = "Colour in the map and the plots. Changing it needs no new computation.";
 
 /// Shows the optimizers, each with its rule and learning rates, and a menu that adds one.
@@ -28,7 +31,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let before: Vec<RuleSpec> = spec.optimizers.iter().map(|optimizer| optimizer.rule).collect();
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
         let title = title(ui, optimizer.label(), colors[index]);
-        CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
+        let card = CollapsingHeader::new(title).id_salt(optimizer.id).show(ui, |ui| {
             let label = optimizer.label().to_owned();
             form::line(ui, "Colour", COLOR_HELP, |ui| {
                 let name = form::owned(&label, "colour");
@@ -51,12 +54,10 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             }
             rates(ui, &label, &mut optimizer.learning_rates);
             schedule(ui, &label, &mut optimizer.schedule, Some(steps));
-            let remove = ui.add_enabled(can_remove, Button::new("Remove").small());
-            let remove = remove.accessible_name(form::owned(&label, "remove"));
-            if remove.on_disabled_hover_text("A comparison needs two optimizers.").clicked() {
-                removed = Some(index);
-            }
         });
+        if remove_button(ui, card.header_response.rect, optimizer.label(), can_remove) {
+            removed = Some(index);
+        }
     }
     for (optimizer, before) in spec.optimizers.iter_mut().zip(before) {
         let label = optimizer.label().to_owned();
@@ -82,6 +83,17 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             ui.close();
         }
     });
+}
+
+/// Shows the button that removes an optimizer, at the right end of its card's head. Returns whether it was pressed.
+fn remove_button(ui: &mut Ui, head: Rect, label: &str, can_remove: bool) -> bool {
+    let right = ui.max_rect().right() - REMOVE;
+    let place = Rect::from_center_size(pos2(right, head.center().y), Vec2::splat(REMOVE));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt((label, "remove")).max_rect(place));
+    let button = ui.add_enabled_ui(can_remove, |ui| {
+        icon_button(ui, Icon::Close, REMOVE, &form::owned(label, "remove"), "Remove from the sweep")
+    });
+    button.inner.on_disabled_hover_text("A comparison needs two optimizers.").clicked()
 }
 
 /// Lays out an optimizer's colour in the map and its name.

@@ -1,21 +1,22 @@
 //! The phase diagram's panel: its state, and its parts on the screen.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui};
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::{Axis, Metric, SweepSpec};
+use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::axes::MapSide;
+use super::comparison::Comparison;
 use super::controls;
 use super::diagram_store::DiagramStore;
 use super::export::{self, ExportKind, MapFigure};
+use super::kept::KeptDiagram;
 use super::picture::{MapLook, MapPicture};
+use super::pixels::{PanelPixel, pixel_of};
 use super::raw::RawExports;
 use super::strip::StripState;
 use super::titled_diagram::{ExportedDiagram, TitledDiagram};
@@ -35,14 +36,14 @@ pub struct PhasePanel {
     pub(super) follow_changes: bool,
     pub(super) look: MapLook,
     pub(super) picture: MapPicture,
-    /// The numbers of the kept diagrams that are shown beside the present one.
-    pub(super) beside: Vec<u64>,
-    pub(super) pictures_beside: BTreeMap<u64, MapPicture>,
+    /// The kept diagrams that are shown beside the present one.
+    pub(super) comparison: Comparison,
     pub(super) strip: StripState,
     /// The computing time from which dropping a diagram needs a question.
     pub(super) worth_asking: Duration,
-    pub(super) hovered: Option<Hovered>,
-    pub(super) chosen: Option<[usize; 2]>,
+    /// The pixel under the pointer.
+    pub(super) hovered: Option<PanelPixel>,
+    pub(super) chosen: Option<PanelPixel>,
     /// The sweep of the displayed diagram, to which the choices above apply.
     looked_at: Arc<SweepSpec>,
     pub(super) exports: PendingExports,
@@ -71,14 +72,6 @@ impl Draft for SweepPreset {
     }
 }
 
-/// The pixel under the pointer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Hovered {
-    pub pixel: [usize; 2],
-    /// The number of the diagram beside the present one to which it belongs; none for the present one.
-    pub beside: Option<u64>,
-}
-
 impl PhasePanel {
     /// Makes the panel of a preset, with the diagrams that are kept in a folder.
     pub fn new(context: Context, preset: SweepPreset, kept: Option<PathBuf>, worth_asking: Duration) -> Self {
@@ -91,8 +84,7 @@ impl PhasePanel {
             look: MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, letters: false },
             editor: Editor::new(preset, clean, None),
             picture: MapPicture::default(),
-            beside: Vec::new(),
-            pictures_beside: BTreeMap::new(),
+            comparison: Comparison::default(),
             strip: StripState::default(),
             worth_asking,
             hovered: None,
@@ -143,7 +135,8 @@ impl PhasePanel {
             true => self.compared().into_iter().map(|(diagram, title)| (diagram.clone(), title)).collect(),
             false => Vec::new(),
         };
-        self.exports.begin(ctx, move || export::export(&titled, &beside, look, kind, layout));
+        let name = self.diagrams.library.get(titled.number).map_or_else(|| titled.title(), KeptDiagram::title);
+        self.exports.begin(ctx, move || export::export(&titled, &name, &beside, look, kind, layout));
     }
 
     /// Shows a kept diagram in place of the present one.
@@ -161,7 +154,6 @@ impl PhasePanel {
         self.look.map = Map::Winner { certainty: true };
         self.look_at_present();
         self.chosen = None;
-        self.beside.retain(|beside| *beside != number);
     }
 
     /// Returns the preset under the controls.
@@ -285,9 +277,11 @@ impl PhasePanel {
         let before = std::mem::replace(&mut self.looked_at, Arc::clone(diagram.spec()));
         self.look = MapLook { map: self.look.map.within(diagram), ..self.look };
         self.hovered = None;
-        self.chosen = self.chosen.and_then(|[row, column]| {
+        self.chosen = self.chosen.and_then(|chosen| {
+            let PanelPixel { pixel: [row, column], beside: None } = chosen else { return Some(chosen) };
             let (rows, columns) = (before.rows.values(), before.columns.values());
-            pixel_of(diagram.spec(), &before, [*rows.get(row)?, *columns.get(column)?])
+            let pixel = pixel_of(diagram.spec(), &before, [*rows.get(row)?, *columns.get(column)?])?;
+            Some(PanelPixel { pixel, beside: None })
         });
     }
 
@@ -295,13 +289,4 @@ impl PhasePanel {
     pub(super) fn metric(&self) -> Metric {
         self.look.metric
     }
-}
-
-/// Returns the pixel with these values of row and column, if two sweeps have the same axes.
-fn pixel_of(sweep: &SweepSpec, other: &SweepSpec, [row, column]: [f64; 2]) -> Option<[usize; 2]> {
-    let index = |axis: &Axis, other: &Axis, value: f64| {
-        let position = MapSide(axis).position(value);
-        (axis.of == other.of && (0.0..=1.0).contains(&position)).then(|| MapSide(axis).index(position))
-    };
-    Some([index(&sweep.rows, &other.rows, row)?, index(&sweep.columns, &other.columns, column)?])
 }

@@ -47,11 +47,18 @@ pub(super) struct Shown<'a> {
     pub diagram: &'a Diagram,
 }
 
+/// The diagrams that are shown together, and the place of the present one, whose look the others take over.
+pub(super) struct Together<'a> {
+    pub shown: Vec<Shown<'a>>,
+    pub present: usize,
+}
+
 /// The state that a texture shows: the look, the numbers and versions of all diagrams, and the colour of unknown cells.
 #[derive(PartialEq)]
 struct Wanted {
     look: MapLook,
     together: Vec<[u64; 2]>,
+    present: usize,
     unknown: [u8; 3],
 }
 
@@ -84,8 +91,7 @@ impl MapPicture {
     }
 
     /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is outdated.
-    /// The look is that of the first diagram.
-    pub(super) fn update(&mut self, ctx: &Context, together: &[Shown<'_>], index: usize, look: MapLook) {
+    pub(super) fn update(&mut self, ctx: &Context, together: &Together<'_>, index: usize, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
                 Ok((image, color_key, spec)) => {
@@ -97,15 +103,16 @@ impl MapPicture {
                 Err(TryRecvError::Disconnected) => self.coming = None,
             }
         }
-        let versions = together.iter().map(|shown| [shown.number, shown.version]).collect();
-        let wanted = Wanted { look, together: versions, unknown: theme::not_computed(ctx.theme()) };
+        let &Together { ref shown, present } = together;
+        let versions = shown.iter().map(|shown| [shown.number, shown.version]).collect();
+        let wanted = Wanted { look, together: versions, present, unknown: theme::not_computed(ctx.theme()) };
         if self.wanted.as_ref() == Some(&wanted) {
             return;
         }
         let same_look = self.wanted.as_ref().is_some_and(|before| {
-            (before.look, before.unknown, before.together.len()) == (look, wanted.unknown, together.len())
+            (before.look, before.unknown, before.together.len()) == (look, wanted.unknown, shown.len())
         });
-        let cells: usize = together.iter().map(|shown| shown.diagram.cell_count()).sum();
+        let cells: usize = shown.iter().map(|shown| shown.diagram.cell_count()).sum();
         let between = LEAST_INTERVAL + PER_CELL * u32::try_from(cells).unwrap_or(u32::MAX);
         if let Some(asked) = self.asked.filter(|_| same_look)
             && let Some(wait) = between.checked_sub(asked.elapsed())
@@ -118,9 +125,9 @@ impl MapPicture {
         self.asked = Some(Instant::now());
         let (sender, receiver) = channel();
         let (diagrams, ctx): (Vec<Diagram>, _) =
-            (together.iter().map(|shown| shown.diagram.clone()).collect(), ctx.clone());
+            (shown.iter().map(|shown| shown.diagram.clone()).collect(), ctx.clone());
         std::thread::spawn(move || {
-            let (image, color_key) = draw(&diagrams, index, look, unknown);
+            let (image, color_key) = draw(&diagrams, [index, present], look, unknown);
             // The panel may be gone.
             let _ = sender.send((image, color_key, Arc::clone(diagrams[index].spec())));
             ctx.request_repaint();
@@ -129,7 +136,8 @@ impl MapPicture {
     }
 
     fn show(&mut self, ctx: &Context, image: &MapImage) {
-        let image = shrunk(image, ctx.input(|input| input.max_texture_side));
+        let MapImage { width, height, rgba } = image.thinned(ctx.input(|input| input.max_texture_side));
+        let image = ColorImage::from_rgba_unmultiplied([width, height], &rgba);
         match &mut self.texture {
             Some(texture) => texture.set(image, TextureOptions::NEAREST),
             None => self.texture = Some(ctx.load_texture("phase diagram", image, TextureOptions::NEAREST)),
@@ -137,12 +145,13 @@ impl MapPicture {
     }
 }
 
-/// Draws the map of one of several diagrams, in the colours and with the letters that they share.
-fn draw(diagrams: &[Diagram], index: usize, look: MapLook, unknown: [u8; 3]) -> (MapImage, ColorKey) {
+/// Draws the map of one of several diagrams, in the colours and with the letters that they share. The look is that of the
+/// diagram at the index `of`.
+fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], look: MapLook, unknown: [u8; 3]) -> (MapImage, ColorKey) {
     let filled: Vec<Diagram> = diagrams.iter().map(Diagram::filled).collect();
     let specs: Vec<&SweepSpec> = diagrams.iter().map(|diagram| &**diagram.spec()).collect();
     let (diagram, metric) = (&filled[index], look.metric);
-    let map = look.map.carried_over(specs[0], diagram);
+    let map = look.map.carried_over(specs[of], diagram);
     let scale = map.shared_scale(&filled.iter().collect::<Vec<_>>(), metric);
     let colors = MapColors { winners: shared_colors(&specs).swap_remove(index), scale, unknown };
     let image = map.image_with(diagram, metric, &colors);
@@ -151,19 +160,13 @@ fn draw(diagrams: &[Diagram], index: usize, look: MapLook, unknown: [u8; 3]) -> 
         let letters = Letters::of(specs.iter().flat_map(|spec| spec.shown_names()));
         letters.explain(&mut legend);
         let regions = Regions::of(&map.winners(diagram, metric), image.width);
+        if regions.has_specks {
+            legend.push(Letters::note_of_specks());
+        }
         let behind = regions.letters.iter().map(|letter| image.cell(letter.at[1] as usize, letter.at[0] as usize));
         let behind = behind.collect();
         LetteredRegions { behind, letters: letters.of_names(&specs[index].shown_names()), regions }
     });
     let label = map.quantity(&diagram.spec().landscape, metric);
     (image, ColorKey { scale: colors.scale, legend, label, subject: map.subject(diagram), regions })
-}
-
-/// Converts an image to at most `most` pixels a side; some rows and columns of a larger one are left out.
-fn shrunk(image: &MapImage, most: usize) -> ColorImage {
-    let [width, height] = [image.width, image.height].map(|side| side.min(most));
-    let rows = (0..height).map(|y| y * image.height / height);
-    let pixels = rows.flat_map(|row| (0..width).map(move |x| row * image.width + x * image.width / width));
-    let rgba: Vec<u8> = pixels.flat_map(|pixel| &image.rgba[4 * pixel..4 * pixel + 4]).copied().collect();
-    ColorImage::from_rgba_unmultiplied([width, height], &rgba)
 }

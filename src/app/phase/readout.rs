@@ -4,17 +4,17 @@ use egui::{Color32, Label, RichText, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{Average, Cell, Comparison, Diagram, Gap, Metric, Sampled, Sampling};
+use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::{fixed, significant};
-use valleyscope_experiments::view::{AxisScale, sweep_colors};
 
 use super::score_table;
 use crate::app::landscape::marker::line_color;
 use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
-use crate::figure::axis_label;
+use crate::figure::{axis_label, axis_meanings};
 
-/// Shows a pixel's results, or those of the pixel that represents it on the map.
-pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric) {
+/// Shows a pixel's results, or those of the pixel that represents it on the map, in these colours of the optimizers.
+pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric, colors: &[[u8; 3]]) {
     let spec = diagram.spec();
     let pixel = diagram.known_near(pixel).unwrap_or(pixel);
     let [row, column] = pixel;
@@ -22,8 +22,12 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
         0.0 => format!("{label}: {}", fixed(value, 0)),
         _ => format!("{label}: {}", number(value)),
     };
-    ui.label(line(axis_label(spec, &spec.rows), diagram.rows()[row]));
-    ui.label(line(axis_label(spec, &spec.columns), diagram.columns()[column]));
+    for (axis, value) in [(&spec.rows, diagram.rows()[row]), (&spec.columns, diagram.columns()[column])] {
+        ui.label(line(axis_label(spec, axis), value));
+        if let Some(meanings) = axis_meanings(spec, axis) {
+            ui.add(Label::new(RichText::new(meanings).small().weak()).wrap());
+        }
+    }
     ui.add_space(4.0);
     let Some(cell) = diagram.cell(pixel) else {
         ui.label(RichText::new("Not computed yet.").weak());
@@ -31,9 +35,9 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
     };
     winner(ui, diagram, cell, metric);
     ui.add_space(4.0);
-    score_table::show(ui, diagram, pixel, cell, metric);
+    score_table::show(ui, diagram, pixel, cell, metric, colors);
     ui.add_space(6.0);
-    curve(ui, diagram, pixel, cell, metric);
+    curve(ui, diagram, pixel, cell, metric, colors);
 }
 
 /// Shows the winner, its certainty, and the difference on which they rest.
@@ -146,7 +150,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// Shows the average over learning rates, with standard errors.
-fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
+fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) {
     let name = metric.label(&diagram.spec().landscape);
     let average = match diagram.spec().average {
         Average::Mean => "Mean",
@@ -161,8 +165,8 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
     let axes = [PlotAxis::new(AxisScale::Log, across(places)), PlotAxis::new(AxisScale::Linear, shown)];
     let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
-    let line_color = |[red, green, blue]: [u8; 3]| line_color(Color32::from_rgb(red, green, blue), ui.theme());
-    let colors: Vec<Color32> = sweep_colors(optimizers).into_iter().map(line_color).collect();
+    let line_color = |&[red, green, blue]: &[u8; 3]| line_color(Color32::from_rgb(red, green, blue), ui.theme());
+    let colors: Vec<Color32> = colors.iter().map(line_color).collect();
     let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
         for (index, name) in names.iter().enumerate() {
             let color = colors[index];

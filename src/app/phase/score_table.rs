@@ -5,7 +5,6 @@ use std::sync::Arc;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Color32, Galley, Grid, RichText, ScrollArea, TextFormat, TextStyle, Ui};
 use valleyscope_engine::sweep::{Cell, Diagram, Metric};
-use valleyscope_experiments::view::sweep_colors;
 use valleyscope_experiments::view::ticks::beyond;
 
 use super::readout::number;
@@ -28,8 +27,8 @@ struct Row {
 }
 
 /// Shows the scores of all optimizers. In a narrow panel the names are above the table.
-pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) {
-    let rows = rows(diagram, pixel, cell, metric);
+pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) {
+    let rows = rows(diagram, pixel, cell, metric, colors);
     let width = |text: &str, style| one_line(ui, text, style, f32::INFINITY).size().x;
     let widths = |style: &TextStyle| -> f32 {
         let column = |index: usize| {
@@ -51,10 +50,10 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cel
     });
 }
 
-fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric) -> Vec<Row> {
+fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) -> Vec<Row> {
     let spec = diagram.spec();
-    let names = spec.shown_names().into_iter().zip(sweep_colors(&spec.optimizers)).enumerate();
-    let row = |(index, (name, [red, green, blue])): (usize, (String, [u8; 3]))| {
+    let names = spec.shown_names().into_iter().zip(colors).enumerate();
+    let row = |(index, (name, &[red, green, blue])): (usize, (String, &[u8; 3]))| {
         let score = cell.score(index, metric);
         let error = cell.score_deviation(index, metric)
             / ((cell.replicates_of(index, score.best_rate).max(2) - 1) as f64).sqrt();

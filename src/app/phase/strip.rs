@@ -1,23 +1,19 @@
 //! The strip of kept diagrams below the maps.
 
-use std::time::Duration;
-
 use egui::accesskit::Role;
 use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align, Checkbox, Color32, Context, DragValue, Label, Layout, Popup, PopupCloseBehavior, Rect, RichText, ScrollArea,
-    Sense, Stroke, StrokeKind, TextEdit, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align, Checkbox, Color32, Context, DragValue, Key, Label, Layout, Popup, PopupCloseBehavior, Rect, RichText,
+    ScrollArea, Sense, Stroke, StrokeKind, TextEdit, TextFormat, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
-use valleyscope_engine::sweep::Precision;
 
+use super::card_words::{CardCache, CardWords, described};
 use super::kept::{KeptDiagram, Limits, is_dear};
-use super::map_options::in_short;
 use super::panel::PhasePanel;
-use super::run_bar::time;
 use crate::app::icons::{Icon, icon_button};
 use crate::app::question::Question;
 use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
-use crate::figure::difference;
 
 /// The size of a small picture, in points.
 const PICTURE: Vec2 = vec2(92.0, 60.0);
@@ -27,8 +23,8 @@ const WIDTH: f32 = 116.0;
 const BUTTON: f32 = 18.0;
 /// The largest number of letters of a name.
 const LONGEST_NAME: usize = 100;
-/// The largest number of diagrams beside the present one.
-const MOST_BESIDE: usize = 5;
+/// The number of cards beyond each end of the visible part that are also made, for the focus to move to.
+const CARDS_BEYOND: usize = 2;
 
 /// The state of the strip.
 #[derive(Default)]
@@ -37,6 +33,7 @@ pub(super) struct StripState {
     renaming: Option<(u64, String)>,
     /// The diagram whose removal needs an answer.
     to_remove: Option<u64>,
+    words: CardCache,
 }
 
 /// A request of a diagram in the strip.
@@ -66,10 +63,24 @@ impl PhasePanel {
         let strip = SidePanel { name: "kept diagrams", edge: Edge::Bottom, usual, range: 60.0..=240.0, frame: None };
         strip.show(ui, sizes, |ui, _| {
             self.strip_heading(ui);
-            ScrollArea::horizontal().id_salt("kept diagrams").auto_shrink(false).show(ui, |ui| {
+            self.strip.words.renew(&self.diagrams.library);
+            let numbers: Vec<u64> = self.diagrams.library.numbers().into_iter().rev().collect();
+            ScrollArea::horizontal().id_salt("kept diagrams").auto_shrink(false).show_viewport(ui, |ui, viewport| {
+                let step = WIDTH + ui.spacing().item_spacing.x;
+                let place = |x: f32| ((x / step).floor().max(0.0) as usize).min(numbers.len());
+                let first = place(viewport.left()).saturating_sub(CARDS_BEYOND);
+                let last = (place(viewport.right()) + 1 + CARDS_BEYOND).min(numbers.len());
                 ui.horizontal_top(|ui| {
-                    for number in self.diagrams.library.numbers().into_iter().rev() {
-                        ui.push_id(number, |ui| self.kept_diagram(ui, number));
+                    // Cards out of view are not made, only their room.
+                    let spacing = ui.spacing().item_spacing.x;
+                    if first > 0 {
+                        ui.add_space(first as f32 * step - spacing);
+                    }
+                    for number in &numbers[first..last] {
+                        ui.push_id(number, |ui| self.kept_diagram(ui, *number));
+                    }
+                    if last < numbers.len() {
+                        ui.add_space((numbers.len() - last) as f32 * step - spacing);
                     }
                 });
             });
@@ -88,8 +99,8 @@ impl PhasePanel {
             let help = "Beyond these limits the oldest diagram makes room, at first of those that take seconds to compute; \
                         one that took longer or has a name only after a question. Pinned ones stay.";
             button.on_hover_text(help).accessible_name("Limits of kept diagrams");
-            if !self.beside.is_empty() && ui.small_button("Only this one").clicked() {
-                self.beside.clear();
+            if !self.comparison.is_empty() && ui.small_button("Only this one").clicked() {
+                self.comparison.clear();
                 self.fit_figure_width(false);
             }
         });
@@ -97,35 +108,42 @@ impl PhasePanel {
 
     fn limits(&mut self, ui: &mut Ui) {
         let Limits { diagrams, megabytes } = &mut self.diagrams.library.limits;
-        ui.horizontal(|ui| {
+        let changes = ui.horizontal(|ui| {
+            // A number that is typed digit by digit, or dragged, drops no diagram on the way.
+            let field = DragValue::new(diagrams).update_while_editing(false);
             ui.label("At most");
-            ui.add(DragValue::new(diagrams).range(1..=1000)).accessible_name("Most kept diagrams");
+            let most = ui.add(field.range(1..=1000)).accessible_name("Most kept diagrams");
             ui.label("diagrams and");
-            ui.add(DragValue::new(megabytes).range(10..=1_000_000).suffix(" MB")).accessible_name("Most megabytes");
+            let field = DragValue::new(megabytes).update_while_editing(false);
+            most | ui.add(field.range(10..=1_000_000).suffix(" MB")).accessible_name("Most megabytes")
         });
+        if !changes.inner.dragged() {
+            self.diagrams.library.store_limits();
+        }
     }
 
     fn kept_diagram(&mut self, ui: &mut Ui, number: u64) {
         let place = Place {
             is_present: self.diagrams.newest().number == number,
-            is_beside: self.beside.contains(&number),
-            can_be_beside: self.beside.len() < MOST_BESIDE,
+            is_beside: self.comparison.contains(number),
+            can_be_beside: self.comparison.can_grow(),
         };
+        let Some(words) = self.strip.words.get(number, &self.diagrams.library) else { return };
         let Some(kept) = self.diagrams.library.get_mut(number) else { return };
         let renaming = &mut self.strip.renaming;
         let card = ui.allocate_ui_with_layout(vec2(WIDTH, 0.0), Layout::top_down(Align::Min), |ui| {
             ui.set_width(WIDTH);
-            card(ui, number, kept, place, renaming)
+            card(ui, number, kept, &words, place, renaming)
         });
         match card.inner {
             Some(Request::Open) => self.show_kept(number),
             Some(Request::Compare(true)) => {
-                self.beside.push(number);
+                self.comparison.add(number);
                 self.fit_figure_width(true);
             }
             Some(Request::Compare(false)) => {
-                self.beside.retain(|beside| *beside != number);
-                self.fit_figure_width(!self.beside.is_empty());
+                self.comparison.remove(number);
+                self.fit_figure_width(!self.comparison.is_empty());
             }
             Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |record| record.pinned = pinned),
             Some(Request::Rename(name)) => self.diagrams.library.describe(number, |record| record.name = name),
@@ -169,8 +187,12 @@ impl PhasePanel {
 
     /// Drops diagrams that took seconds to compute while the limits are exceeded, and asks about others.
     fn make_room(&mut self, ctx: &Context) {
+        // Limits that are being dragged drop nothing yet.
+        if ctx.input(|input| input.pointer.any_down()) {
+            return;
+        }
         let mut in_use = self.diagrams.in_use();
-        in_use.extend(&self.beside);
+        in_use.extend(self.comparison.beside());
         while let Some(number) = self.diagrams.library.surplus(&in_use, self.worth_asking) {
             let Some(kept) = self.diagrams.library.get(number) else { return };
             if !is_dear(&kept.record, self.worth_asking) {
@@ -212,13 +234,16 @@ fn card(
     ui: &mut Ui,
     number: u64,
     kept: &mut KeptDiagram,
+    CardWords { title, caption }: &CardWords,
     place: Place,
     renaming: &mut Option<(u64, String)>,
 ) -> Option<Request> {
-    let title = kept.title();
-    let opens = small_picture(ui, kept, &title, place.is_present);
+    let opens = small_picture(ui, kept, title, place.is_present);
     let mut request = opens.then_some(Request::Open);
-    ui.add(Label::new(RichText::new(caption(kept)).small()).truncate()).on_hover_text(&title);
+    let caption = ui.add(Label::new(caption_in_lines(ui, caption)));
+    if caption.hovered() {
+        caption.on_hover_text(described(kept));
+    }
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 2.0;
         let mut compares = place.is_beside;
@@ -238,10 +263,21 @@ fn card(
         }
         let more = icon_button(ui, Icon::More, BUTTON, &format!("More about {title}"), "Rename or remove");
         let popup = Popup::menu(&more).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        let chosen = popup.show(|ui| menu(ui, number, kept, &title, renaming));
+        let chosen = popup.show(|ui| menu(ui, number, kept, title, renaming));
+        if chosen.is_none() {
+            renaming.take_if(|(of, _)| *of == number);
+        }
         request = chosen.and_then(|chosen| chosen.inner).or(request.take());
     });
     request
+}
+
+/// Lays out a caption in two lines at most.
+fn caption_in_lines(ui: &Ui, caption: &str) -> LayoutJob {
+    let font = TextStyle::Small.resolve(ui.style());
+    let mut job = LayoutJob::single_section(caption.to_owned(), TextFormat::simple(font, ui.visuals().text_color()));
+    job.wrap = TextWrapping { max_width: WIDTH, max_rows: 2, ..TextWrapping::default() };
+    job
 }
 
 /// Shows the menu of a diagram.
@@ -262,7 +298,10 @@ fn menu(
         ui.label("Name");
         let field = TextEdit::singleline(&mut text).hint_text("made from its settings").char_limit(LONGEST_NAME);
         let field = ui.add(field.desired_width(220.0)).accessible_name(format!("Name of {title}"));
-        if field.lost_focus() {
+        let is_given_up = ui.input(|input| input.key_pressed(Key::Escape));
+        if is_given_up {
+            text.clone_from(&before);
+        } else if field.lost_focus() {
             let name = text.trim().to_owned();
             if name != before {
                 request = Some(Request::Rename(Some(name).filter(|name| !name.is_empty())));
@@ -304,34 +343,12 @@ fn small_picture(ui: &mut Ui, kept: &mut KeptDiagram, title: &str, is_present: b
             painter.rect_filled(done, 0.0, ui.visuals().hyperlink_color);
         }
     }
-    response.on_hover_text(described(kept)).clicked()
-}
-
-/// Returns the name of a diagram, or else what was changed of its preset, or else the preset's title.
-fn caption(kept: &KeptDiagram) -> String {
-    let made = || {
-        let changed = difference(&kept.spec, &kept.record.preset.sweep);
-        if changed.is_empty() { kept.record.preset.title.clone() } else { in_short(&changed) }
-    };
-    kept.record.name.clone().unwrap_or_else(made)
-}
-
-/// Describes a diagram in a few sentences.
-fn described(kept: &KeptDiagram) -> String {
-    let [rows, columns] = kept.spec.shape();
-    let mut text = format!("“{}”, {rows} × {columns} pixels", kept.title());
-    if !kept.is_complete() {
-        text.push_str(&format!(", of which {} are computed", kept.record.pixels));
+    if response.gained_focus() {
+        response.scroll_to_me(None);
     }
-    if kept.record.worked >= Duration::from_secs(1) {
-        text.push_str(&format!(", computed in {}", time(kept.record.worked)));
+    let is_opened = response.clicked();
+    if response.hovered() {
+        response.on_hover_text(described(kept));
     }
-    if kept.record.precision == Precision::Double {
-        text.push_str(", in double precision");
-    }
-    text.push('.');
-    if let Some(fault) = &kept.fault {
-        text.push_str(&format!(" {fault}"));
-    }
-    text
+    is_opened
 }

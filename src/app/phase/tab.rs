@@ -8,8 +8,8 @@ use egui::{Context, Rect, Ui, vec2};
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 
+use super::comparison::Comparison;
 use super::export::ExportKind;
-use super::kept::Limits;
 use super::panel::PhasePanel;
 use super::run_bar::time;
 use super::titled_diagram::TitledDiagram;
@@ -30,9 +30,12 @@ pub(super) struct SweepMemory {
     /// True if the diagram was being computed, which then goes on.
     #[serde(default)]
     running: bool,
-    /// The limits of kept diagrams.
+    /// The places in the order of creation of the kept diagrams that are shown together, and which of them is shown in
+    /// place of the present one.
     #[serde(default)]
-    limits: Limits,
+    beside: Vec<u64>,
+    #[serde(default)]
+    place: usize,
 }
 
 impl RegisteredTab for PhasePanel {
@@ -123,8 +126,8 @@ impl Tab for PhasePanel {
         }
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
         let (clean, file) = (text((*self.clean()).clone()), self.editor.file().map(Path::to_owned));
-        let (running, limits) = (self.is_running(), self.diagrams.library.limits);
-        Memory::new(&SweepMemory { preset: text(preset), clean, file, running, limits })
+        let (beside, place) = self.comparison.to_memory(&self.diagrams.library);
+        Memory::new(&SweepMemory { preset: text(preset), clean, file, running: self.is_running(), beside, place })
     }
 
     fn logic(&mut self, _frame: TabFrame, requests: &mut Requests) {
@@ -174,9 +177,9 @@ impl PhasePanel {
         self.put(preset, None);
         self.diagrams.reset(self.editor.draft.sweep.clone(), Arc::clone(&clean));
         self.editor = Editor::new(self.preset().clone(), Arc::clone(&clean), memory.file);
-        self.diagrams.library.limits = memory.limits;
         let sweep = self.preset().sweep.clone();
         self.diagrams.recall_alike(&sweep);
+        self.comparison = Comparison::of_memory(&memory.beside, memory.place, &self.diagrams.library);
         if memory.running {
             self.diagrams.run(&sweep, &clean, false).map_err(|error| error.to_string())?;
         }

@@ -93,7 +93,8 @@ impl TitledDiagram {
         SweepResult { title, description, diagram: self.diagram.clone(), precision: self.precision }
     }
 
-    fn named(&self, metric: Metric) -> SweepPreset {
+    /// Returns the preset of the diagram by this metric, with a title and a description that include the changes.
+    pub(super) fn named(&self, metric: Metric) -> SweepPreset {
         as_changed((*self.preset).clone(), SweepSpec { metric, ..(**self.spec()).clone() })
     }
 }

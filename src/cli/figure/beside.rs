@@ -1,15 +1,14 @@
-//! Phase diagrams beside others, and the map of the advantage of one optimizer over another.
+//! Phase diagrams beside others.
 
 use std::ffi::OsStr;
 
 use anyhow::anyhow;
-use valleyscope_engine::sweep::Diagram;
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use super::FigureArgs;
 use super::plan::{Plan, Source, quick_if_asked, result_named, unknown};
 use crate::cli::{Failure, assignment};
-use crate::figure::{Map, as_changed};
+use crate::figure::{TitledSweep, as_changed, short_titles};
 use crate::result::SweepResult;
 
 /// The source of a diagram that is drawn beside others.
@@ -74,27 +73,12 @@ pub(super) fn beside(first: SweepSource, args: &FigureArgs) -> Result<Plan, Fail
     Ok(Plan::Beside(std::iter::once(first).chain(others).collect()))
 }
 
-/// Returns the map of the advantage of one optimizer over another, given by the names in a diagram; `None` for no names.
-pub(super) fn margin(diagram: &Diagram, names: &[String]) -> Result<Option<Map>, Failure> {
-    if names.is_empty() {
-        return Ok(None);
-    }
-    let (shown, labels) = (diagram.spec().shown_names(), &diagram.spec().optimizers);
-    let known = shown.join("; ");
-    let index = |name: &String| {
-        let is_named = |index: &usize| [shown[*index].as_str(), labels[*index].label()].contains(&name.as_str());
-        (0..shown.len()).find(is_named)
-    };
-    let [one, other] = names else {
-        return Err(Failure::BadInput(anyhow!(
-            "--margin: expected the names of two optimizers, such as Adam,FOCUS, found {}; the diagram has {known}",
-            names.len()
-        )));
-    };
-    match (index(one), index(other)) {
-        (Some(one), Some(other)) if one != other => Ok(Some(Map::Difference(one, other))),
-        _ => Err(Failure::BadInput(anyhow!(
-            "--margin: expected two different optimizers of the diagram, which are {known}; found {one} and {other}"
-        ))),
-    }
+/// Returns the titles of diagrams side by side.
+pub(super) fn titles(results: &[SweepResult]) -> Vec<String> {
+    let titled = results.iter().map(|result| TitledSweep {
+        name: None,
+        preset: result.sweep_preset(),
+        precision: result.precision,
+    });
+    short_titles(&titled.collect::<Vec<_>>())
 }

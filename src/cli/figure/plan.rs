@@ -13,14 +13,14 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
 
-use super::beside::{SweepSource, beside, margin};
+use super::beside::{SweepSource, beside, titles};
 use super::{FigureArgs, LandscapeView, trainings};
 use crate::cli::beside::with_beside;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::runs::find::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
-use crate::cli::{Failure, say};
-use crate::figure::{Compared, Figure, Map, Trajectories, as_changed, distinguishing};
+use crate::cli::{Failure, changed, say};
+use crate::figure::{Compared, Figure, Map, Trajectories, as_changed};
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
 
@@ -77,7 +77,7 @@ impl Source {
     pub(super) fn figure(&self, args: &FigureArgs) -> Figure {
         let certainty = args.certainty;
         match self {
-            Source::Sweep(result) => match margin(&result.diagram, &args.margin) {
+            Source::Sweep(result) => match self.margin(args) {
                 Ok(Some(map)) => Figure::map(result, result.diagram.spec().metric, map),
                 _ => Figure::as_in_the_paper(result, certainty),
             },
@@ -86,15 +86,12 @@ impl Source {
             }
             Source::Two(TwoSweepFigure::MoreToy, results) => Figure::side_by_side(results.each_ref(), certainty),
             Source::Beside(results) => {
-                let titles: Vec<_> =
-                    results.iter().map(|result| (result.title.as_str(), &**result.diagram.spec())).collect();
-                let titles = distinguishing(&titles).into_iter();
-                let compared = results.iter().zip(titles).map(|(result, title)| {
+                let compared = results.iter().zip(titles(results)).map(|(result, title)| {
                     let metric = result.diagram.spec().metric;
                     Compared { result, title, metric }
                 });
-                let map = margin(&results[0].diagram, &args.margin).ok().flatten();
-                Figure::compared(&compared.collect::<Vec<_>>(), map.unwrap_or(Map::Winner { certainty }))
+                let map = self.margin(args).ok().flatten().unwrap_or(Map::Winner { certainty });
+                Figure::compared(&compared.collect::<Vec<_>>(), map, 0)
             }
             Source::Scan(result) => Figure::scan(result),
             Source::Trajectories(trajectories) => Figure::landscape(trajectories),
@@ -108,7 +105,7 @@ impl Source {
     }
 
     /// Returns the diagrams of a figure that may be another map than that of winners.
-    fn diagrams(&self) -> Vec<&Diagram> {
+    pub(super) fn diagrams(&self) -> Vec<&Diagram> {
         match self {
             Source::Sweep(result) => vec![&result.diagram],
             Source::Beside(results) => results.iter().map(|result| &result.diagram).collect(),
@@ -138,13 +135,14 @@ impl Plan {
             Plan::There(Source::Sweep(result)) if !args.beside.is_empty() => beside(SweepSource::There(result), args)?,
             plan => plan,
         };
-        plan.outline().diagrams().first().map_or(Ok(None), |diagram| margin(diagram, &args.margin))?;
+        plan.outline().margin(args)?;
         Ok(plan)
     }
 
     fn of_name(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
         let composed = TwoSweepFigure::named(name);
         if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
+            refuse_set(name, args, "is made of two presets")?;
             let sweep = |name| quick_if_asked(built_in_sweep(name), args.quick);
             return Ok(Plan::Two(composed, Box::new(composed.sweeps().map(sweep))));
         }
@@ -152,7 +150,7 @@ impl Plan {
         let is_trainings = |preset: &Preset| preset.workload().is_some_and(|workload| workload.scanned().is_empty());
         match loaded {
             Ok(loaded) if is_trainings(&loaded.preset) => {
-                refuse_quick(name, args, "is drawn from runs that are there")?;
+                refuse_computing(name, args, "is drawn from runs that are there")?;
                 let figure = trainings::figure(name, &loaded.preset, args.runs.as_deref())?;
                 Ok(Plan::There(Source::Trainings(Box::new(figure))))
             }
@@ -161,10 +159,16 @@ impl Plan {
                 "--runs is for a preset of trainings, such as fig3a, and {} is none; leave it out",
                 name.display()
             ))),
-            Ok(loaded) => Plan::of_preset(name, loaded.preset, args),
+            Ok(loaded) => {
+                let preset = match (changed(&loaded.preset, &args.set)?, loaded.preset) {
+                    (Preset::Sweep(changed), Preset::Sweep(own)) => Preset::Sweep(as_changed(own, changed.sweep)),
+                    (changed, own) => changed.as_changed_from(&own),
+                };
+                Plan::of_preset(name, preset, args)
+            }
             Err(error) => {
                 let source = result_named(name, error)?;
-                refuse_quick(name, args, "holds results already")?;
+                refuse_computing(name, args, "holds results already")?;
                 Ok(Plan::There(source))
             }
         }
@@ -312,11 +316,23 @@ pub(super) fn quick_if_asked(preset: SweepPreset, is_quick: bool) -> SweepPreset
     as_changed(preset, sweep)
 }
 
-fn refuse_quick(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
+/// Refuses options that change what is computed.
+fn refuse_computing(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
+    refuse_set(name, args, why)?;
     if !args.quick {
         return Ok(());
     }
     Err(Failure::BadInput(anyhow!("--quick is for computing, and {} {why}; leave it out", name.display())))
+}
+
+fn refuse_set(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure> {
+    if args.set.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::BadInput(anyhow!(
+        "--set is for a preset that is computed, and {} {why}; leave it out",
+        name.display()
+    )))
 }
 
 /// Returns the results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A

@@ -139,7 +139,7 @@ fn the_table_has_a_row_for_each_pixel() {
     valleyscope::result::write_table(&mut table, &result().diagram).expect("memory takes all that is written");
     let table = String::from_utf8(table).expect("text");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
-    let names = "row,col,winner,gap,gap_se,adam_score,adam_std,adam_best_lr,adam_diverged,focus_score";
+    let names = "sharpness,noise,winner,gap,gap_se,adam_score,adam_std,adam_best_lr,adam_diverged,focus_score";
     assert!(table.starts_with(names), "{table}");
     assert_eq!(rows.len(), 1 + ROWS * COLUMNS);
     let row = |[row, column]: [usize; 2]| &rows[1 + row * COLUMNS + column];

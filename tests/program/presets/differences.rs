@@ -57,7 +57,6 @@ fn a_changed_setting_is_a_row_of_its_own() {
         ("fig1c", "optimizers[0].rule.beta2", "0.9", "Adam: Squares β₂", [some("0.999"), some("0.9")]),
         ("fig1c", "temperature", "0.5", "Temperature Θ", [None, some("0.5")]),
         ("fig2a", "replicates", "7", "Replicates", [some("50"), some("7")]),
-        ("fig2a", "columns.of", "Landscape(Slope)", "Columns: what varies", [some("Noise"), some("Landscape(Slope)")]),
         ("mnist", "batch_size", "8", "Batch size", [some("128"), some("8")]),
         ("mnist", "processes", "2", "Processes", [some("1"), some("2")]),
         ("mnist", "data", "Folder(\"/x\")", "Dataset", [some("Automatic"), some("Folder(\"/x\")")]),
@@ -68,6 +67,27 @@ fn a_changed_setting_is_a_row_of_its_own() {
         let label_and_values = (label.to_owned(), values.to_vec());
         assert_eq!(rows_with(name, path, value), [label_and_values], "{name} {path}");
     }
+}
+
+const ROWS_OF_BETA2: &str = "(of: Of(Beta2, [0]), from: 0.5, to: 0.9, count: 3, spacing: Linear)";
+
+#[test]
+fn a_setting_that_an_axis_varies_has_no_value() {
+    let some = |text: &str| Some(text.to_owned());
+    let axis = "the columns' axis";
+    let expected = [
+        ("Slope c", [some("0.1"), some(axis)]),
+        ("Noise σ", [some(axis), some("1")]),
+        ("Columns: what varies", [some("Noise"), some("Landscape(Slope)")]),
+    ];
+    let expected = expected.map(|(label, values)| (label.to_owned(), values.to_vec()));
+    assert_eq!(rows_with("fig2a", "columns.of", "Landscape(Slope)"), expected);
+    assert_eq!(rows_with("fig2a", "noise", "2.0"), [], "the noise is varied");
+    let over_beta2 = built_in("fig2a").with("rows", ROWS_OF_BETA2).expect("it fits");
+    let other = over_beta2.with("optimizers[0].rule.beta2", "0.9").expect("it fits");
+    assert!(table(&[&over_beta2, &other]).rows.is_empty());
+    let of_focus = over_beta2.with("optimizers[1].rule.beta2", "0.5").expect("it fits");
+    assert_eq!(table(&[&over_beta2, &of_focus]).rows.len(), 1, "FOCUS keeps its own");
 }
 
 #[test]

@@ -54,18 +54,74 @@ fn diagrams_are_drawn_side_by_side_with_one_legend() {
     assert_eq!(svg.matches("advantage in final loss").count(), 1, "one colour bar");
     assert_eq!(svg.matches("FOCUS over Adam").count(), 2);
     for (more, words) in [
-        (&["--margin", "FOCUS,Lion"][..], &["expected two different optimizers", "Adam; FOCUS; Signum"][..]),
-        (&["--margin", "FOCUS"], &["the names of two optimizers", "found 1"]),
+        (
+            &["--margin", "FOCUS,Lion"][..],
+            &["expected two different optimizers", "0 = Adam; 1 = FOCUS; 2 = Signum"][..],
+        ),
+        (&["--margin", "FOCUS"], &["expected two optimizers", "found FOCUS"]),
         (&["--beside", "fig1c"], &["--beside fig1c", "`fig1c` is a Landscape"]),
         (&["--beside", "seed=x"], &["--beside seed=x"]),
         (&["--beside=seed=1"; 9], &["at most 9 diagrams", "found 10"]),
     ] {
         expect_error(&sandbox.run(&with(&["figure", "one", "--out", "f.svg"], more)), 2, words);
     }
+    let by_depth = ["figure", "one", "--beside", "metric=Depth", "--out", "f.svg"];
+    expect_error(&sandbox.run(&with(&by_depth, &["--margin", "0,1"])), 2, &["found final loss and depth"]);
     expect_error(
         &sandbox.run(&["figure", "fig1c", "--letters", "--out", "f.svg"]),
         2,
         &["--letters is for the winners", "fig1c shows none"],
+    );
+}
+
+/// Two optimizers of one rule, whose names in the diagram hold commas or are equal without their settings.
+const TWINS: [&str; 2] = ["--set", "optimizers[2].rule=Focus(gamma: 0.5)"];
+
+#[test]
+fn optimizers_of_a_margin_are_given_by_names_with_commas_or_by_ids() {
+    let sandbox = Sandbox::new();
+    sandbox.good(&[&["sweep", "fig2a", "--out", "twins"][..], &SMALL, &TWINS].concat());
+    let draw = |pair: &str| sandbox.run(&["figure", "twins", "--out", "f.svg", "--margin", pair]);
+    for pair in ["2,0", "FOCUS, γ 0.5,Adam", "2, Adam"] {
+        crate::sandbox::expect_code(&draw(pair), 0);
+        let svg = fs::read_to_string(sandbox.join("f.svg")).unwrap();
+        assert!(svg.contains("FOCUS, γ 0.5 over Adam"), "{pair}");
+    }
+    expect_error(&draw("FOCUS,Adam"), 2, &["FOCUS is the name of several optimizers", "2 = FOCUS, γ 0.5"]);
+}
+
+/// The example of the book on diagrams side by side.
+#[test]
+fn diagrams_over_the_decay_rate_are_computed_side_by_side_with_short_titles() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.good(&[
+        "figure",
+        "fig2a",
+        "--set",
+        "optimizers=[(id: 0, rule: Adam()), (id: 2, rule: Signum())]",
+        "--set",
+        "rows=(of: Of(Beta2, [0]), from: 0.0, to: 0.999, count: 3, spacing: LogComplement)",
+        "--set",
+        "columns=(of: Noise, from: 0.0, to: 3.0, count: 2, spacing: Linear)",
+        "--set",
+        "replicates=2",
+        "--beside",
+        "optimizers[0].rule=Focus()",
+        "--beside",
+        "optimizers[0].rule=NAdam()",
+        "--letters",
+        "--out",
+        "three.svg",
+    ]);
+    assert!(said.contains("three.svg"), "{said}");
+    let svg = fs::read_to_string(sandbox.join("three.svg")).unwrap();
+    for title in ["Adam, Signum", "FOCUS, Signum", "NAdam, Signum"] {
+        assert!(svg.contains(&format!(">{title}<")), "{title}");
+    }
+    expect_error(
+        &sandbox.run(&["figure", "pairs", "--set", "noise=2", "--out", "f.svg"]),
+        2,
+        &["--set", "made of two presets"],
     );
 }
 

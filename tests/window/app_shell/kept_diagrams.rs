@@ -9,22 +9,23 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::result::SweepResult;
+use valleyscope_runs::atomic_file::Overwrite;
 
 use super::harness::{App, Begin, MemoryStorage};
 use super::phase::SMALL;
 
 /// Starts an app whose diagrams are in a folder, all of them worth a question.
-fn begun(diagrams: &Path, preset: Option<&str>, storage: Option<&MemoryStorage>) -> App {
+pub fn begun(diagrams: &Path, preset: Option<&str>, storage: Option<&MemoryStorage>) -> App {
     let worth_asking = Some(Duration::ZERO);
     App::begin(Begin { preset, storage, diagrams: Some(diagrams), worth_asking, ..Begin::default() })
 }
 
-fn is_complete(app: &App) -> bool {
+pub fn is_complete(app: &App) -> bool {
     app.state().phase().present().diagram.is_complete() && !app.state().phase().is_running()
 }
 
 /// Waits until the shown diagram is complete and kept.
-fn finish(app: &mut App) {
+pub fn finish(app: &mut App) {
     app.until("the diagram", is_complete);
     app.until("its place among the kept ones", |app| {
         let title = format!("Open {}", app.state().phase().present().title());
@@ -34,7 +35,7 @@ fn finish(app: &mut App) {
 }
 
 /// Sets the slope, which begins another diagram.
-fn set_slope(app: &mut App, slope: f64) {
+pub fn set_slope(app: &mut App, slope: f64) {
     app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(slope);
     app.until("the other diagram", |app| {
         app.state().phase().present().diagram.spec().landscape.get("slope") == Some(slope)
@@ -43,7 +44,7 @@ fn set_slope(app: &mut App, slope: f64) {
 }
 
 /// Ends an app; returns its session.
-fn ended(mut app: App) -> MemoryStorage {
+pub fn ended(mut app: App) -> MemoryStorage {
     let mut storage = MemoryStorage::default();
     app.harness.state_mut().save(&mut storage);
     storage
@@ -53,11 +54,12 @@ fn folders(diagrams: &Path) -> Vec<String> {
     let entries = fs::read_dir(diagrams).expect("the folder of diagrams can be read");
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| name != "limits.ron");
     names.sort();
     names
 }
 
-fn folder() -> tempfile::TempDir {
+pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder can be made")
 }
 
@@ -212,34 +214,97 @@ fn damaged_and_foreign_folders_are_named_and_left_alone() {
 }
 
 #[test]
-fn compared_diagrams_are_exported_as_one_figure_with_one_legend() {
+fn a_diagram_whose_results_cannot_be_read_is_computed_anew_each_time_it_is_chosen() {
     let diagrams = folder();
     let mut app = begun(diagrams.path(), Some(SMALL), None);
     finish(&mut app);
     set_slope(&mut app, 0.5);
-    set_slope(&mut app, 0.6);
     let storage = ended(app);
+    fs::write(diagrams.path().join("small/phase.npz"), "no arrays").expect("the test's folder can be written");
     let mut again = begun(diagrams.path(), None, Some(&storage));
     again.until("the last diagram", is_complete);
-    for title in ["Small", "Small, changed: c = 0.5"] {
-        again.click(Role::CheckBox, &format!("Compare {title}"));
-    }
-    again.until("the maps", |app| app.harness.query_by_label("Diagram beside, 2").is_some());
-    again.click(Role::CheckBox, "Letters");
+    again.click(Role::CheckBox, "Live");
+    again.button("Open Small");
+    again.until("the failure", |app| app.shows("A kept diagram can't be read"));
+    again.button("Open Small, changed: c = 0.5");
+    again.until("the other diagram", is_complete);
+    again.button("Open Small");
     again.settle();
-    assert!(again.shows("A = Adam") && again.shows("S = Signum"));
-    again.button("Export");
-    assert!(again.shows("Figures show the 3 diagrams side by side."));
-    again.button("Figure as SVG…");
-    again.until("the path", |app| app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some());
-    let path = again.folder.path().join("three.svg");
-    again.type_path(&path);
-    again.until("the file", |app| app.shows("Saved "));
-    let svg = fs::read_to_string(&path).expect("the figure can be read");
-    for (text, count) in [("Small: c = 0.6", 1), ("Small: c = 0.5", 1), ("Small: c = 0.1", 1), (">A = Adam<", 1)] {
-        assert_eq!(svg.matches(text).count(), count, "{text}");
-    }
-    assert_eq!(svg.matches("<image").count(), 3);
+    assert!(!again.shows("reading the kept diagram"));
+    again.button("Compute this diagram");
+    again.until("the diagram", is_complete);
+}
+
+#[test]
+fn a_diagram_that_claims_more_than_is_on_the_disk_is_written_again() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    let storage = ended(app);
+    let arrays = diagrams.path().join("small/phase.npz");
+    fs::remove_file(&arrays).expect("it was written");
+    let mut again = begun(diagrams.path(), None, Some(&storage));
+    again.until("the end of reading", |app| app.shows("Compute this diagram"));
+    again.button("Compute this diagram");
+    again.until("the diagram", is_complete);
+    drop(again);
+    assert!(SweepResult::open(&arrays).expect("it is written again").diagram.is_complete());
+}
+
+#[test]
+fn a_removed_diagram_stops_and_is_kept_again_once_it_goes_on() {
+    let slow = SMALL.replace("steps: 30", "steps: 200000");
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(&slow), None);
+    app.until("a pixel", |app| app.harness.query_by_role_and_label(Role::Button, "Open Small").is_some());
+    app.button("More about Small");
+    app.button("Remove");
+    app.settle();
+    app.button("Remove");
+    app.until("its removal", |_| folders(diagrams.path()).is_empty());
+    assert!(!app.state().phase().is_running(), "what is kept no more is computed no more");
+    app.button("Run the sweep");
+    app.until("its card", |app| app.harness.query_by_role_and_label(Role::Button, "Open Small").is_some());
+}
+
+#[test]
+fn limits_are_stored_beside_the_diagrams_and_not_with_the_session() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    app.button("Limits of kept diagrams");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Most kept diagrams").set_value_accesskit(60.0);
+    app.settle();
+    drop(app);
+    let mut again = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut again);
+    assert!(again.shows("1 of 60"));
+}
+
+#[test]
+fn an_opened_result_takes_over_the_folder_and_the_computing_time_of_its_sweep() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    let result = app.state().phase().present().result();
+    drop(app);
+    let description = || fs::read_to_string(diagrams.path().join("small/kept.ron")).expect("it can be read");
+    let before = description();
+    let longer = before.lines().map(|line| match line.trim_start().starts_with("worked_secs") {
+        true => "    worked_secs: 7200.0,\n".to_owned(),
+        false => format!("{line}\n"),
+    });
+    let longer: String = longer.collect();
+    fs::write(diagrams.path().join("small/kept.ron"), longer).expect("the test's folder can be written");
+    let mut again = begun(diagrams.path(), None, None);
+    result.write(again.folder.path(), Overwrite::No).expect("the test's folder can be written");
+    let path = again.folder.path().join("phase.npz");
+    again.open(&path);
+    again.until("the result", |app| is_complete(app) && app.state().phase().present().title() == "Small");
+    finish(&mut again);
+    drop(again);
+    assert_eq!(folders(diagrams.path()), ["small"]);
+    assert!(description().contains("worked_secs: 7200.0"), "{}", description());
 }
 
 #[test]

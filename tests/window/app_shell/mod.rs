@@ -3,6 +3,7 @@
 mod branches;
 mod clipboard;
 mod colors;
+mod compared_diagrams;
 mod controls;
 mod differences;
 mod figure_export;

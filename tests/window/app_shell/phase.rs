@@ -73,7 +73,7 @@ fn a_change_begins_another_diagram_and_the_complete_one_is_kept() {
     app.settle();
     app.click(Role::CheckBox, "Compare Small");
     app.settle();
-    assert!(app.shows("Small: independent random numbers"));
+    assert!(app.shows("independent random numbers"));
     assert!(app.harness.query_by_role_and_label(Role::Canvas, "Diagram beside").is_some());
 }
 

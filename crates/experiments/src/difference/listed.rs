@@ -1,9 +1,11 @@
 //! The settings of a preset as a flat list.
 
+use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::sweep::{Axis, Quantity};
 
 use super::labels::Labels;
-use crate::preset::Preset;
+use crate::preset::{Preset, SweepPreset};
 use crate::workload::Workload;
 
 /// A setting as text.
@@ -63,6 +65,7 @@ const WORDS: [&str; 3] = ["version", "title", "description"];
 impl Preset {
     /// Lists all settings of the preset: its kind, and every value of its file, in the file's order. The names of
     /// fields that presets of different kinds share are equal: `simulation.noise` and `sweep.noise` are `noise`.
+    /// The value of a setting that an axis of a sweep varies is the name of the axis.
     pub fn listed_settings(&self) -> Vec<ListedSetting> {
         let labels = Labels::of(self);
         let mut settings = vec![ListedSetting::new("kind", "Kind", self.kind())];
@@ -74,7 +77,9 @@ impl Preset {
                 continue;
             }
             let (owner, path) = self.owner_of(path);
-            add(&mut settings, &labels, owner, path, plain(&value));
+            let axis = self.axis_of(owner.as_ref(), path).filter(|_| !is_kind_of_noise(path, &value));
+            let value = axis.map_or_else(|| plain(&value), str::to_owned);
+            add(&mut settings, &labels, owner, path, value);
         }
         self.add_left_out(&mut settings, &labels);
         let wholes = WHOLE.into_iter().filter_map(|field| Some((field, self.field_text(field)?)));
@@ -93,6 +98,28 @@ impl Preset {
             Some((Some(SettingOwner { list, index, name }), rest))
         };
         split().unwrap_or((None, path))
+    }
+
+    /// Returns which axis of a sweep varies the setting at a path, whose value in the file then has no meaning.
+    fn axis_of(&self, owner: Option<&SettingOwner>, path: &str) -> Option<&'static str> {
+        let Preset::Sweep(SweepPreset { sweep, .. }) = self else { return None };
+        let id = owner.and_then(|owner| Some(sweep.optimizers.get(owner.index)?.id));
+        let is_varied = |axis: &Axis| match (&axis.of, id) {
+            (Quantity::Landscape(name), None) => path.strip_prefix("landscape.") == Some(name.key()),
+            (Quantity::Noise, None) => path == "noise",
+            (Quantity::Steps, None) => path == "steps",
+            (Quantity::Dimension, None) => path == "dimension",
+            (Quantity::Of(name, ids), Some(id)) if ids.contains(&id) => {
+                let is_rate = *name == HyperparameterName::LEARNING_RATE && path.starts_with("learning_rates.");
+                is_rate || path.strip_prefix("rule.") == Some(name.key())
+            }
+            _ => false,
+        };
+        match [&sweep.rows, &sweep.columns].map(is_varied) {
+            [true, _] => Some("the rows' axis"),
+            [_, true] => Some("the columns' axis"),
+            _ => None,
+        }
     }
 
     /// Returns the names of the elements of a list.
@@ -134,6 +161,11 @@ fn add(settings: &mut Vec<ListedSetting>, labels: &Labels, owner: Option<Setting
             settings.push(ListedSetting { owner, path: path.to_owned(), label, value });
         }
     }
+}
+
+/// Returns whether a value is a noise with its kind, rather than only its σ.
+fn is_kind_of_noise(path: &str, value: &str) -> bool {
+    path == "noise" && value.parse::<f64>().is_err()
 }
 
 /// Returns a value of a file in one line: a text without its quotation marks, and numbers as they are shown.

@@ -1,7 +1,7 @@
 //! Differences of presets, runs and diagrams: a table of the settings that differ.
 //!
 //! A [`ListedSetting`] is a value with its path in a preset and its label. [`Preset::listed_settings`] lists all that a
-//! preset's file holds, so that presets of equal lists are equal. [`DifferenceTable::of`] compares such lists.
+//! preset's file holds, so that presets of equal lists compute the same. [`DifferenceTable::of`] compares such lists.
 //!
 //! [`Preset::listed_settings`]: crate::preset::Preset::listed_settings
 

@@ -17,7 +17,7 @@ pub(super) struct Recall {
 impl DiagramStore {
     /// Takes the results of a diagram that were read.
     pub(super) fn loaded(&mut self, number: u64, mut diagram: Diagram, precision: Precision) {
-        let Some(kept) = self.library.get(number) else { return };
+        let Some(kept) = self.library.get(number) else { return self.not_loaded(number) };
         diagram.recolor(Arc::clone(&kept.spec));
         let loaded = TitledDiagram {
             diagram,
@@ -56,13 +56,17 @@ impl DiagramStore {
         }
     }
 
-    /// Returns a kept diagram. Where its results are not in memory, it is empty until they were read.
+    /// Returns a kept diagram. Where its results are not in memory, it is empty until they were read; where they cannot be
+    /// read, it is another diagram of its settings.
     pub(super) fn recalled(&mut self, number: u64) -> Option<TitledDiagram> {
         if let Some(titled) = self.library.take(number) {
             return Some(titled);
         }
         let kept = self.library.get(number)?;
         let empty = TitledDiagram::empty(number, Arc::clone(&kept.record.preset), (*kept.spec).clone());
+        if !kept.is_loading() {
+            return Some(TitledDiagram { number: self.next_number(), ..empty });
+        }
         let empty = TitledDiagram { worked: kept.record.worked, ..empty };
         self.recall = Some(Recall { number, then_runs: false });
         Some(empty)
@@ -85,13 +89,21 @@ impl DiagramStore {
         }
     }
 
-    /// Removes a kept diagram; the present one stays on the screen until another takes its place.
+    /// Removes a kept diagram; the present one stays on the screen until another takes its place. One that is being
+    /// computed is stopped, as its pixels are kept no more, until it is computed again.
     pub(in crate::app::phase) fn remove_kept(&mut self, number: u64) {
+        if self.newest().number == number {
+            self.stop();
+        }
         self.library.remove(number);
+        let was_being_read = self.recall.take_if(|recall| recall.number == number).is_some();
         let fresh = self.next_number();
         for titled in self.pending.iter_mut().chain([&mut self.present]).filter(|titled| titled.number == number) {
             titled.number = fresh;
             titled.is_removed = true;
+        }
+        if was_being_read {
+            self.show_newest();
         }
     }
 

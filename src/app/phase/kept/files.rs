@@ -10,10 +10,11 @@ use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file::{self, Links};
 
+use super::limits::Limits;
 use super::record::{KeptRecord, sweep_preset};
 use super::thumbnail;
 use crate::result::SweepResult;
-use crate::sweep_checkpoint::SweepCheckpoint;
+use crate::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
 
 const PICTURE: &str = "thumbnail.png";
 /// The largest text of a description or a preset, in bytes.
@@ -30,10 +31,11 @@ pub(super) struct FoundDiagram {
     pub bytes: u64,
 }
 
-/// The folders of diagrams, and those that cannot be used: the name of each, and why.
+/// The folders of diagrams with their limits, and those that cannot be used: the name of each, and why.
 #[derive(Default)]
 pub(super) struct Found {
     pub diagrams: Vec<FoundDiagram>,
+    pub limits: Option<Limits>,
     pub refused: Vec<(String, String)>,
 }
 
@@ -50,13 +52,17 @@ pub(super) fn find(root: &Path) -> Found {
     };
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.') {
+        if name.starts_with('.') || name == Limits::FILE {
             continue;
         }
         match describe(&entry.path()) {
             Ok(diagram) => found.diagrams.push(diagram),
             Err(reason) => found.refused.push((name, reason)),
         }
+    }
+    match Limits::read(root) {
+        Ok(limits) => found.limits = limits,
+        Err(reason) => found.refused.push((Limits::FILE.to_owned(), reason)),
     }
     found.diagrams.sort_by_key(|diagram| diagram.record.order);
     found.refused.sort();
@@ -137,7 +143,23 @@ pub(super) fn open_checkpoint(
         true => SweepCheckpoint::open_own(&path).map(|(checkpoint, ..)| checkpoint),
         false => SweepCheckpoint::open(&path, spec, precision, false),
     };
-    opened.map_err(|error| error.to_string())
+    opened.map_err(|error| in_window(&error))
+}
+
+/// Describes why a checkpoint cannot be used, with what can be done in the window.
+fn in_window(error: &SweepCheckpointError) -> String {
+    use SweepCheckpointError::{Busy, Damaged, Different, File, Foreign, Version};
+    const REMOVE: &str = "remove the diagram from the kept ones, and compute it again";
+    match error {
+        Busy(path) => format!("another window is at work on {}; close it, and show the diagram again", path.display()),
+        Foreign(path) => format!("{} is no checkpoint of a sweep; {REMOVE}", path.display()),
+        Damaged(path) => format!("the beginning of {} is damaged; {REMOVE}", path.display()),
+        Different { path, field, found, expected } => format!(
+            "{} is of another sweep: its `{field}` is {found}, and that of the diagram is {expected}; {REMOVE}",
+            path.display()
+        ),
+        error @ (File { .. } | Version { .. }) => error.to_string(),
+    }
 }
 
 /// Adds the pixels that a checkpoint lacks, and returns when they have reached the disk.
@@ -181,7 +203,7 @@ pub(super) fn read_results(folder: &Path, expected: &SweepSpec) -> Result<ReadRe
 }
 
 fn read_checkpoint(path: &Path) -> Result<ReadResults, String> {
-    let (mut checkpoint, spec, precision) = SweepCheckpoint::open_own(path).map_err(|error| error.to_string())?;
+    let (mut checkpoint, spec, precision) = SweepCheckpoint::open_own(path).map_err(|error| in_window(&error))?;
     let mut diagram = Diagram::new(Arc::new(spec));
     for pixel in diagram.spec().pixels() {
         let finished = checkpoint.read(pixel).map_err(|error| format!("cannot read {}: {error}", path.display()))?;

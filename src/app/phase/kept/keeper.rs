@@ -11,6 +11,7 @@ use egui::{ColorImage, Context};
 use valleyscope_engine::sweep::{Diagram, Precision, SweepSpec};
 
 use super::files::{self, ReadResults};
+use super::limits::Limits;
 use super::record::KeptRecord;
 use super::thumbnail;
 use crate::app::phase::titled_diagram::TitledDiagram;
@@ -30,6 +31,12 @@ pub(super) enum Command {
     /// Reads the results of this sweep.
     Load(u64, Arc<SweepSpec>),
     Remove(u64),
+    /// Gives the folder of one diagram to another.
+    Renumber {
+        from: u64,
+        to: u64,
+    },
+    StoreLimits(Limits),
 }
 
 /// An answer of the thread about the diagram of a number.
@@ -45,6 +52,7 @@ pub(super) enum Answer {
     Loaded(Diagram, Precision),
     NotLoaded(String),
     NotRemoved(String),
+    LimitsNotStored(String),
 }
 
 /// The thread; it ends after its last command when this is dropped.
@@ -55,11 +63,13 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the thread. Without a folder, diagrams are only drawn. `known` are the folders of the diagrams in it.
-    pub(super) fn start(root: Option<PathBuf>, known: HashMap<u64, PathBuf>, context: Context) -> Keeper {
+    /// Starts the thread. Without a folder, diagrams are only drawn. `known` are the folders of the diagrams in it, with
+    /// the pixels that their descriptions state.
+    pub(super) fn start(root: Option<PathBuf>, known: HashMap<u64, (PathBuf, usize)>, context: Context) -> Keeper {
         let (commands, receiver) = channel();
         let (sender, answers) = channel();
-        let places = known.into_iter().map(|(number, folder)| (number, Place { folder, checkpoint: None })).collect();
+        let place = |(number, (folder, saved))| (number, Place { folder, saved, checkpoint: None });
+        let places = known.into_iter().map(place).collect();
         let mut worker = Worker { root, places };
         let thread = std::thread::spawn(move || {
             for command in receiver {
@@ -74,11 +84,9 @@ impl Keeper {
         Keeper { commands: Some(commands), answers, thread: Some(thread) }
     }
 
-    pub(super) fn send(&self, command: Command) {
-        if let Some(commands) = &self.commands {
-            // A thread that has failed has reported that.
-            let _ = commands.send(command);
-        }
+    /// Returns whether the thread takes the command; one that has failed has reported that.
+    pub(super) fn send(&self, command: Command) -> bool {
+        self.commands.as_ref().is_some_and(|commands| commands.send(command).is_ok())
     }
 
     pub(super) fn answers(&self) -> impl Iterator<Item = (u64, Answer)> + '_ {
@@ -99,6 +107,8 @@ impl Drop for Keeper {
 /// The folder of a diagram, and its checkpoint once it was opened.
 struct Place {
     folder: PathBuf,
+    /// Complete pixels in its files.
+    saved: usize,
     checkpoint: Option<SweepCheckpoint>,
 }
 
@@ -122,7 +132,8 @@ impl Worker {
             }
             Command::Describe(number, record) => {
                 if let Some(place) = self.places.get(&number)
-                    && let Err(error) = files::write_record(&place.folder, &record)
+                    && let Err(error) =
+                        files::write_record(&place.folder, &KeptRecord { pixels: place.saved, ..*record })
                 {
                     answer(number, Answer::NotKept(cannot_write(&place.folder, &error)));
                 }
@@ -132,7 +143,7 @@ impl Worker {
                 answer(number, loaded.map_or_else(Answer::NotLoaded, |(diagram, of)| Answer::Loaded(diagram, of)));
             }
             Command::Remove(number) => {
-                if let Some(Place { folder, checkpoint }) = self.places.remove(&number) {
+                if let Some(Place { folder, checkpoint, .. }) = self.places.remove(&number) {
                     // An open file could not be removed everywhere.
                     drop(checkpoint);
                     if let Err(error) = files::remove(&folder) {
@@ -140,10 +151,22 @@ impl Worker {
                     }
                 }
             }
+            Command::Renumber { from, to } => {
+                let place = self.places.remove(&from);
+                self.places.extend(place.map(|place| (to, place)));
+            }
+            Command::StoreLimits(limits) => {
+                if let Some(root) = &self.root
+                    && let Err(error) = limits.write(root)
+                {
+                    answer(0, Answer::LimitsNotStored(cannot_write(root, &error)));
+                }
+            }
         }
     }
 
-    /// Writes a state of a diagram; returns the size of its files.
+    /// Writes a state of a diagram; returns the size of its files. Its description comes last: it never states more
+    /// pixels than are in the other files.
     fn keep(&mut self, root: &Path, snapshot: &Snapshot, picture: &ColorImage) -> Result<u64, String> {
         let Snapshot { titled, record } = snapshot;
         let result = titled.result();
@@ -152,11 +175,13 @@ impl Worker {
             Entry::Vacant(place) => {
                 let folder = files::create(root, &file_stem(&result.title));
                 let folder = folder.map_err(|error| cannot_write(root, &error))?;
-                place.insert(Place { folder, checkpoint: None })
+                place.insert(Place { folder, saved: 0, checkpoint: None })
             }
         };
         let failed = |error: std::io::Error| cannot_write(&place.folder, &error);
-        files::write_record(&place.folder, record).map_err(failed)?;
+        if !place.folder.join(KeptRecord::FILE).exists() {
+            files::write_record(&place.folder, &KeptRecord { pixels: 0, ..record.clone() }).map_err(failed)?;
+        }
         files::write_look(&place.folder, &result, picture).map_err(failed)?;
         if titled.diagram.is_complete() {
             files::write_arrays(&place.folder, &result).map_err(failed)?;
@@ -176,6 +201,8 @@ impl Worker {
                 files::save_pixels(checkpoint, &titled.diagram).map_err(failed)?;
             }
         }
+        files::write_record(&place.folder, record).map_err(failed)?;
+        place.saved = record.pixels;
         Ok(files::size(&place.folder))
     }
 
@@ -188,7 +215,7 @@ impl Worker {
         // Its lock would refuse another reader.
         place.checkpoint = None;
         let ReadResults { diagram, precision, checkpoint } = files::read_results(&place.folder, spec)?;
-        place.checkpoint = checkpoint;
+        (place.checkpoint, place.saved) = (checkpoint, diagram.complete());
         Ok((diagram, precision))
     }
 }

@@ -3,125 +3,23 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use egui::{ColorImage, Context, TextureHandle, TextureOptions};
-use serde::{Deserialize, Serialize};
+use egui::Context;
 use valleyscope_engine::sweep::{Diagram, Precision, SweepSpec};
 
-use super::files::{self, FoundDiagram};
+use super::diagram::{KeptDiagram, is_dear};
+use super::files;
 use super::keeper::{Answer, Command, Keeper, Snapshot};
+use super::limits::Limits;
 use super::record::KeptRecord;
 use crate::app::phase::titled_diagram::TitledDiagram;
-use crate::figure::as_changed;
 
 /// The time between two states of a diagram that are written while it is computed.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// The number of diagrams whose results stay in memory while they are not shown.
 const MOST_IN_MEMORY: usize = 8;
 const MEGABYTE: u64 = 1_000_000;
-
-/// The limits of kept diagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::app::phase) struct Limits {
-    pub diagrams: usize,
-    pub megabytes: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { diagrams: 40, megabytes: 1000 }
-    }
-}
-
-/// A kept diagram.
-pub(in crate::app::phase) struct KeptDiagram {
-    pub record: KeptRecord,
-    pub spec: Arc<SweepSpec>,
-    /// The results, where they are in memory and the diagram is not shown in place of the present one.
-    results: Option<TitledDiagram>,
-    /// True while the results are being read.
-    is_loading: bool,
-    /// Complete pixels that are on the disk.
-    saved: usize,
-    bytes: u64,
-    picture: Option<ColorImage>,
-    texture: Option<TextureHandle>,
-    /// The reason why its results cannot be read.
-    pub fault: Option<String>,
-    /// True once its results could not be written.
-    is_refused: bool,
-    /// The time of its last snapshot, and whether that is being written.
-    asked: Option<Instant>,
-    is_being_kept: bool,
-}
-
-impl KeptDiagram {
-    fn new(record: KeptRecord, spec: Arc<SweepSpec>) -> KeptDiagram {
-        KeptDiagram {
-            record,
-            spec,
-            results: None,
-            is_loading: false,
-            saved: 0,
-            bytes: 0,
-            picture: None,
-            texture: None,
-            fault: None,
-            is_refused: false,
-            asked: None,
-            is_being_kept: false,
-        }
-    }
-
-    fn found(found: FoundDiagram) -> (KeptDiagram, PathBuf) {
-        let FoundDiagram { folder, record, sweep, thumbnail, bytes } = found;
-        let kept = KeptDiagram {
-            saved: record.pixels,
-            bytes,
-            picture: thumbnail,
-            ..KeptDiagram::new(record, Arc::new(sweep.sweep))
-        };
-        (kept, folder)
-    }
-
-    /// Returns the name that the user gave, or else a title made from the settings.
-    pub(in crate::app::phase) fn title(&self) -> String {
-        let made = || as_changed((*self.record.preset).clone(), (*self.spec).clone()).title;
-        self.record.name.clone().unwrap_or_else(made)
-    }
-
-    pub(in crate::app::phase) fn is_complete(&self) -> bool {
-        let [rows, columns] = self.spec.shape();
-        self.record.pixels == rows * columns
-    }
-
-    /// Returns the computed part of its pixels.
-    pub(in crate::app::phase) fn part(&self) -> f32 {
-        let [rows, columns] = self.spec.shape();
-        self.record.pixels as f32 / (rows * columns) as f32
-    }
-
-    /// Returns the small picture, once it was drawn.
-    pub(in crate::app::phase) fn texture(&mut self, context: &Context) -> Option<&TextureHandle> {
-        if let Some(picture) = self.picture.take() {
-            let picture = Arc::new(picture);
-            match &mut self.texture {
-                Some(texture) => texture.set(picture, TextureOptions::LINEAR),
-                None => self.texture = Some(context.load_texture("kept diagram", picture, TextureOptions::LINEAR)),
-            }
-        }
-        self.texture.as_ref()
-    }
-
-    /// Returns the size of its files, or about the size that they will have.
-    fn bytes(&self) -> u64 {
-        let [rows, columns] = self.spec.shape();
-        let rates = self.spec.rate_counts().into_iter().max().unwrap_or(1);
-        let numbers = rows * columns * self.spec.optimizers.len() * (6 * rates + 12);
-        if self.bytes > 0 { self.bytes } else { 8 * numbers as u64 }
-    }
-}
 
 /// A change of the library that the other parts of the tab take over.
 pub(in crate::app::phase) enum LibraryEvent {
@@ -149,6 +47,8 @@ pub(in crate::app::phase) struct Library {
     /// The names of folders that cannot be used, and why.
     pub refused: Vec<(String, String)>,
     pub limits: Limits,
+    /// The limits in the folder.
+    stored_limits: Limits,
     /// The numbers whose results are in memory, the last used one at the end.
     used: Vec<u64>,
 }
@@ -160,12 +60,19 @@ impl Library {
         let (mut kept, mut folders) = (BTreeMap::new(), HashMap::new());
         for (number, found) in (1..).zip(found.diagrams) {
             let (diagram, folder) = KeptDiagram::found(found);
+            folders.insert(number, (folder, diagram.saved));
             kept.insert(number, diagram);
-            folders.insert(number, folder);
         }
         let has_folder = root.is_some();
         let keeper = Keeper::start(root, folders, context);
-        Library { keeper, has_folder, kept, refused: found.refused, limits: Limits::default(), used: Vec::new() }
+        let limits = found.limits.unwrap_or_default();
+        let (refused, used) = (found.refused, Vec::new());
+        let mut library = Library { keeper, has_folder, kept, refused, limits, stored_limits: limits, used };
+        if found.limits.is_none() {
+            // Without known limits, no diagram is dropped.
+            library.raise_limits();
+        }
+        library
     }
 
     /// Returns the largest number in use.
@@ -202,14 +109,19 @@ impl Library {
     }
 
     /// Returns whether all that is known of a diagram is on the disk, or will be before the program ends.
-    pub(in crate::app::phase) fn is_safe(&self, number: u64) -> bool {
-        self.has_folder && self.kept.get(&number).is_none_or(|kept| kept.fault.is_none() && !kept.is_refused)
+    pub(in crate::app::phase) fn is_safe(&self, titled: &TitledDiagram) -> bool {
+        let has_all = |kept: &KeptDiagram| kept.is_safe() && kept.record.pixels >= titled.diagram.complete();
+        self.has_folder
+            && match self.kept.get(&titled.number) {
+                Some(kept) => kept.is_safe(),
+                None => self.alike(titled).is_some_and(|(_, kept)| has_all(kept)),
+            }
     }
 
     /// Keeps a state of a diagram. While it `is_running`, states are written every few seconds.
     pub(in crate::app::phase) fn keep(&mut self, titled: &TitledDiagram, worked: Duration, is_running: bool) {
         let pixels = titled.diagram.complete();
-        if !self.kept.contains_key(&titled.number) && !self.replace_alike(titled) {
+        if !self.kept.contains_key(&titled.number) && !self.take_over_alike(titled) {
             return;
         }
         let order = self.kept.values().map(|kept| kept.record.order + 1).max().unwrap_or(0);
@@ -233,9 +145,7 @@ impl Library {
         if kept.is_being_kept || is_same || is_recent || kept.fault.is_some() {
             return;
         }
-        kept.record = KeptRecord { worked, pixels, preset: Arc::clone(&titled.preset), ..kept.record.clone() };
-        kept.spec = Arc::clone(titled.spec());
-        kept.asked = Some(Instant::now());
+        kept.begin_keeping(titled, worked);
         if kept.is_refused {
             return;
         }
@@ -245,40 +155,62 @@ impl Library {
     }
 
     /// Keeps the last state of a diagram before the program ends.
-    pub(in crate::app::phase) fn keep_last(&mut self, titled: &TitledDiagram, worked: Duration) {
+    pub(in crate::app::phase) fn keep_last(&mut self, titled: &TitledDiagram) {
         if let Some(kept) = self.kept.get_mut(&titled.number) {
+            if kept.is_being_kept && kept.record.pixels >= titled.diagram.complete() {
+                return;
+            }
             kept.is_being_kept = false;
         }
-        self.keep(titled, worked, false);
+        self.keep(titled, titled.worked, false);
+    }
+
+    /// Keeps the last states of all diagrams in memory before the program ends.
+    pub(in crate::app::phase) fn keep_all_last(&mut self) {
+        for titled in self.unwritten(|_| true) {
+            self.keep_last(&titled);
+        }
     }
 
     /// Keeps what was computed while an earlier state was being written.
     fn keep_rest(&mut self) {
-        let has_more = |kept: &KeptDiagram| {
-            let complete = kept.results.as_ref().map_or(0, |titled| titled.diagram.complete());
-            self.has_folder && !kept.is_being_kept && !kept.is_refused && complete > kept.saved
-        };
-        let rest = self.kept.values().filter(|kept| has_more(kept)).filter_map(|kept| kept.results.clone());
-        for titled in rest.collect::<Vec<_>>() {
+        for titled in self.unwritten(|kept| !kept.is_being_kept) {
             self.keep(&titled, titled.worked, false);
         }
     }
 
-    /// Makes room for a diagram in place of one of the same sweep with fewer pixels, whose name it gets. Returns false
-    /// if there is one with more pixels, which makes it needless.
-    fn replace_alike(&mut self, titled: &TitledDiagram) -> bool {
-        let alike = |kept: &KeptDiagram| {
+    /// Returns the diagrams in memory with pixels that are not on the disk.
+    fn unwritten(&self, is_meant: impl Fn(&KeptDiagram) -> bool) -> Vec<TitledDiagram> {
+        let has_more = |kept: &&KeptDiagram| {
+            let complete = kept.results.as_ref().map_or(0, |titled| titled.diagram.complete());
+            self.has_folder && kept.is_safe() && complete > kept.saved && is_meant(kept)
+        };
+        self.kept.values().filter(has_more).filter_map(|kept| kept.results.clone()).collect()
+    }
+
+    /// Returns the kept diagram of the same sweep and precision.
+    fn alike(&self, titled: &TitledDiagram) -> Option<(u64, &KeptDiagram)> {
+        let is_alike = |kept: &KeptDiagram| {
             kept.fault.is_none()
                 && kept.record.precision == titled.precision
                 && kept.spec.is_alike_but_for_colors(titled.spec())
         };
-        let Some((&number, kept)) = self.kept.iter().find(|(_, kept)| alike(kept)) else { return true };
+        self.kept.iter().find(|(_, kept)| is_alike(kept)).map(|(number, kept)| (*number, kept))
+    }
+
+    /// Gives a diagram the place of one of the same sweep with no more pixels: its name, its computing time and its
+    /// folder, whose files stay until they are replaced. Returns false if there is one with more pixels, which makes it
+    /// needless.
+    fn take_over_alike(&mut self, titled: &TitledDiagram) -> bool {
+        let Some((number, kept)) = self.alike(titled) else { return true };
         if kept.record.pixels > titled.diagram.complete() {
             return false;
         }
-        let record = KeptRecord { preset: Arc::clone(&titled.preset), pixels: 0, ..kept.record.clone() };
-        self.remove(number);
-        self.kept.insert(titled.number, KeptDiagram::new(record, Arc::clone(titled.spec())));
+        if let Some(kept) = self.kept.remove(&number) {
+            self.used.retain(|used| *used != number);
+            self.keeper.send(Command::Renumber { from: number, to: titled.number });
+            self.kept.insert(titled.number, kept.for_another());
+        }
         true
     }
 
@@ -301,11 +233,12 @@ impl Library {
         taken
     }
 
-    /// Reads the results of a diagram in the background, unless they are in memory.
+    /// Reads the results of a diagram in the background, unless they are in memory. Whether it
+    /// [is loading](KeptDiagram::is_loading) then states whether an event will follow.
     pub(in crate::app::phase) fn load(&mut self, number: u64) {
         let Some(kept) = self.kept.get_mut(&number) else { return };
-        if kept.results.is_none() && kept.fault.is_none() && !std::mem::replace(&mut kept.is_loading, true) {
-            self.keeper.send(Command::Load(number, Arc::clone(&kept.spec)));
+        if kept.results.is_none() && kept.fault.is_none() && !kept.is_loading {
+            kept.is_loading = self.keeper.send(Command::Load(number, Arc::clone(&kept.spec)));
         }
         self.touch(number);
     }
@@ -364,6 +297,15 @@ impl Library {
         let (count, bytes) = self.taken();
         self.limits.diagrams = self.limits.diagrams.max(count);
         self.limits.megabytes = self.limits.megabytes.max(bytes.div_ceil(MEGABYTE));
+        self.store_limits();
+    }
+
+    /// Writes the limits beside the diagrams, if they were changed.
+    pub(in crate::app::phase) fn store_limits(&mut self) {
+        if self.limits != self.stored_limits {
+            self.stored_limits = self.limits;
+            self.keeper.send(Command::StoreLimits(self.limits));
+        }
     }
 
     /// Returns the changes since the last call.
@@ -397,9 +339,9 @@ impl Library {
                 }
                 Answer::Loaded(diagram, precision) => {
                     if let Some(kept) = kept {
-                        kept.is_loading = false;
-                        events.push(LibraryEvent::Loaded { number, diagram, precision });
+                        kept.found_on_disk(diagram.complete());
                     }
+                    events.push(LibraryEvent::Loaded { number, diagram, precision });
                 }
                 Answer::NotLoaded(reason) => {
                     let text = format!("{reason}\n\nThe files of “{name}” are left as they are.");
@@ -408,6 +350,9 @@ impl Library {
                     }
                     events.push(LibraryEvent::Failed { title: "A kept diagram can't be read", text });
                     events.push(LibraryEvent::NotLoaded { number });
+                }
+                Answer::LimitsNotStored(text) => {
+                    events.push(LibraryEvent::Failed { title: "The limits of kept diagrams are not stored", text });
                 }
                 Answer::NotRemoved(reason) => {
                     let text =
@@ -419,9 +364,4 @@ impl Library {
         self.keep_rest();
         events
     }
-}
-
-/// Returns whether a diagram has a name, or took at least `dear` to compute.
-pub(in crate::app::phase) fn is_dear(record: &KeptRecord, dear: Duration) -> bool {
-    record.name.is_some() || record.worked >= dear
 }

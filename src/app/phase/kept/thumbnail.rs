@@ -8,7 +8,7 @@ use image::codecs::png::PngDecoder;
 use image::{DynamicImage, ImageDecoder as _, RgbaImage};
 use valleyscope_engine::sweep::Diagram;
 
-use crate::figure::Map;
+use crate::figure::{Map, MapImage};
 
 /// The largest side of a picture, in pixels.
 const SIDE: usize = 128;
@@ -18,10 +18,7 @@ pub(super) const MOST_BYTES: u64 = 1 << 20;
 /// Draws the winners of a diagram, by the metric of its sweep; some rows and columns of a large one are left out.
 pub(super) fn draw(diagram: &Diagram) -> ColorImage {
     let image = Map::Winner { certainty: true }.image(&diagram.filled(), diagram.spec().metric);
-    let [width, height] = [image.width, image.height].map(|side| side.min(SIDE));
-    let rows = (0..height).map(|y| y * image.height / height);
-    let pixels = rows.flat_map(|row| (0..width).map(move |x| row * image.width + x * image.width / width));
-    let rgba: Vec<u8> = pixels.flat_map(|pixel| &image.rgba[4 * pixel..4 * pixel + 4]).copied().collect();
+    let MapImage { width, height, rgba } = image.thinned(SIDE);
     ColorImage::from_rgba_unmultiplied([width, height], &rgba)
 }
 

@@ -1,0 +1,47 @@
+//! The limits of kept diagrams, which are stored beside them.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
+use valleyscope_runs::plain_file::{self, Links};
+
+/// The largest file of limits, in bytes.
+const MOST_BYTES: u64 = 4096;
+
+/// The limits of kept diagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::app::phase) struct Limits {
+    pub diagrams: usize,
+    pub megabytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { diagrams: 40, megabytes: 1000 }
+    }
+}
+
+impl Limits {
+    /// The name of their file in the folder of diagrams.
+    pub(super) const FILE: &'static str = "limits.ron";
+
+    /// Reads the limits in a folder of diagrams; `None` if none were stored.
+    pub(super) fn read(root: &Path) -> Result<Option<Limits>, String> {
+        let path = root.join(Self::FILE);
+        let text = match plain_file::read_text(&path, Links::Refused, MOST_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        ron::from_str(&text).map(Some).map_err(|error| format!("it is damaged: {error}"))
+    }
+
+    pub(super) fn write(self, root: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(root)?;
+        let text = ron::to_string(&self).expect("limits hold no value that RON cannot express");
+        write_file(&root.join(Self::FILE), Overwrite::Yes, text.as_bytes())
+    }
+}
