@@ -10,7 +10,7 @@ pub(super) fn differences(diagrams: &[&TitledDiagram]) -> DifferenceTable {
         let result = titled.result();
         let mut settings = result.preset().listed_settings();
         settings.push(ListedSetting::new("precision", "Precision", titled.precision.name()));
-        SettingColumn { name: result.title, settings }
+        SettingColumn::new(result.title, settings)
     };
     DifferenceTable::of(&diagrams.iter().map(column).collect::<Vec<_>>())
 }
