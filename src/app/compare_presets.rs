@@ -108,8 +108,7 @@ impl ComparePresets {
 
 /// Returns the settings of the chosen presets.
 fn columns(chosen: &[Choice], draft: Preset) -> Result<Vec<SettingColumn>, String> {
-    let column =
-        |name: &str, preset: &Preset| SettingColumn { name: name.to_owned(), settings: preset.listed_settings() };
+    let column = |name: &str, preset: &Preset| SettingColumn::new(name, preset.listed_settings());
     let of_choice = |choice: &Choice| match choice {
         Choice::Draft => Ok(column(draft.title(), &draft)),
         Choice::BuiltIn(name) => {

@@ -1,10 +1,14 @@
 //! The window with the settings in which runs, presets or diagrams differ.
 
-use egui::{Context, Grid, Id, Label, RichText, ScrollArea, Ui, Window, vec2};
+use egui::{Color32, Context, Grid, Id, Label, RichText, ScrollArea, TextStyle, Ui, Window, vec2};
+use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable};
 
 /// The largest number of characters of a value and of a name in the table.
 const LONGEST: usize = 48;
+
+/// The space between columns, in points.
+const SPACING: f32 = 18.0;
 
 /// The window, with its table while it is open.
 #[derive(Default)]
@@ -21,11 +25,12 @@ impl DifferencesWindow {
     pub(super) fn show(&mut self, ctx: &Context) {
         let Some(table) = &self.table else { return };
         let screen = ctx.content_rect();
-        let width = 240.0 + 200.0 * table.names.len() as f32;
+        let width = width(ctx, table);
         let size = vec2(width, 420.0).min(screen.size() - vec2(40.0, 90.0));
         let mut is_open = true;
         Window::new("Differences")
-            .id(Id::unique("differences"))
+            // A window of its own for each number of columns, as windows keep their sizes.
+            .id(Id::unique(("differences", table.names.len())))
             .collapsible(false)
             .open(&mut is_open)
             .default_size(size)
@@ -40,6 +45,23 @@ impl DifferencesWindow {
     }
 }
 
+/// Returns the width in which the whole table fits, in points.
+fn width(ctx: &Context, table: &DifferenceTable) -> f32 {
+    let font = TextStyle::Body.resolve(&ctx.global_style());
+    let width = |text: &str| {
+        ctx.fonts_mut(|fonts| fonts.layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x)
+    };
+    let widest = |texts: &mut dyn Iterator<Item = String>| texts.map(|text| width(&text)).fold(0.0, f32::max);
+    let rows = || table.results.iter().chain(&table.rows);
+    let labels = widest(&mut rows().map(|row| row.label.clone()));
+    let column = |index: usize| {
+        let head = [&table.names[index], &table.places[index]].map(|text| shortened(text, LONGEST).into_owned());
+        widest(&mut head.into_iter().chain(rows().map(|row| row.shown(LONGEST).swap_remove(index))))
+    };
+    let columns: f32 = (0..table.names.len()).map(|index| column(index) + SPACING).sum();
+    labels + columns + 2.0 * SPACING
+}
+
 fn contents(ui: &mut Ui, table: &DifferenceTable) {
     egui::Panel::bottom("equal settings").frame(egui::Frame::NONE).show_separator_line(false).show(ui, |ui| {
         ui.add_space(4.0);
@@ -51,20 +73,30 @@ fn contents(ui: &mut Ui, table: &DifferenceTable) {
             ui.weak(format!("{}.", table.equal_in_words()));
         });
     });
-    if table.rows.is_empty() {
+    if table.rows.is_empty() && table.results.is_empty() {
         ui.label("No setting differs.");
         return;
     }
     ScrollArea::both().auto_shrink(false).show(ui, |ui| {
-        Grid::new(("differences", table.names.len())).striped(true).spacing(vec2(18.0, 5.0)).show(ui, |ui| {
+        Grid::new(("differences", table.names.len())).striped(true).spacing(vec2(SPACING, 5.0)).show(ui, |ui| {
             ui.label("");
             for name in &table.names {
-                let shown = valleyscope_engine::terminal_escape::shortened(name, LONGEST);
+                let shown = shortened(name, LONGEST);
                 ui.add(Label::new(RichText::new(shown).strong()).extend()).on_hover_text(name);
             }
             ui.end_row();
-            table.rows.iter().for_each(|row| show_row(ui, row));
+            if table.places.iter().any(|place| !place.is_empty()) {
+                ui.label("");
+                for place in &table.places {
+                    ui.add(Label::new(RichText::new(place).small().weak()).extend());
+                }
+                ui.end_row();
+            }
+            table.results.iter().chain(&table.rows).for_each(|row| show_row(ui, row));
         });
+        if table.rows.is_empty() {
+            ui.label("No setting differs.");
+        }
     });
 }
 

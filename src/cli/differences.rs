@@ -9,7 +9,7 @@ use super::output::{cell, print, table};
 /// The largest number of characters of a value.
 const LONGEST: usize = 60;
 
-/// Prints the settings that differ, a line each, and the number of those that are equal.
+/// Prints the results and the settings that differ, a line each, and the number of those that are equal.
 pub(super) fn print_differences(columns: &[SettingColumn]) -> Result<(), Failure> {
     let differences = DifferenceTable::of(columns);
     let name = |name: &String| cell(name, LONGEST);
@@ -18,7 +18,8 @@ pub(super) fn print_differences(columns: &[SettingColumn]) -> Result<(), Failure
         let own = [&row.label, &row.path].map(|text| cell(text, LONGEST));
         own.into_iter().chain(row.shown(LONGEST).iter().map(|value| visible(value).into_owned())).collect()
     };
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(differences.rows.iter().map(row)).collect();
-    let rows = if differences.rows.is_empty() { String::new() } else { table(&rows, "") + "\n" };
+    let all = || differences.results.iter().chain(&differences.rows);
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(all().map(row)).collect();
+    let rows = if all().next().is_none() { String::new() } else { table(&rows, "") + "\n" };
     print(&format!("{rows}{}\n", differences.equal_in_words()))
 }

@@ -92,7 +92,7 @@ fn diff(presets: &[OsString]) -> Result<(), Failure> {
     let library = Library::open();
     let column = |name: &OsString| {
         let settings = library.load(name).map_err(Failure::bad_input)?.preset.listed_settings();
-        Ok(SettingColumn { name: name.to_string_lossy().into_owned(), settings })
+        Ok(SettingColumn::new(name.to_string_lossy(), settings))
     };
     print_differences(&presets.iter().map(column).collect::<Result<Vec<_>, Failure>>()?)
 }

@@ -1,12 +1,17 @@
 //! Copies of runs from another machine or folder.
 
 use std::fs;
-use std::io;
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use valleyscope_runs::RunFolder;
+use valleyscope_runs::plain_file::{self, Links};
 
 use super::{Outcome, RunError};
+
+/// The beginning of the name of a folder in which a copy is made.
+const ASIDE: &str = ".import-";
 
 /// Copies the files of a run into a folder of runs under the same name. The run appears there when it is complete.
 pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
@@ -22,10 +27,15 @@ pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> 
     }
     if target.exists() {
         let is_same = same_events(&from, &target);
-        let is = if is_same { "was imported before" } else { "is another run" };
+        let is = if is_same {
+            "was imported before"
+        } else {
+            "is another run; rename its folder or this one, and import it again"
+        };
         return Err(RunError::Unfit(format!("{}, of the same name, {is}", target.display())));
     }
-    let aside = tempfile::Builder::new().prefix(".import-").tempdir_in(into).map_err(failed(into))?;
+    remove_remains(into);
+    let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(into).map_err(failed(into))?;
     let whole = aside.path().join(from.name());
     fs::create_dir(&whole).map_err(failed(&whole))?;
     let unreadable = |source| RunError::Read { path: from.path().to_owned(), source };
@@ -35,7 +45,7 @@ pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> 
         // A run consists of plain files; links may lead anywhere.
         if entry.file_type().map_err(unreadable)?.is_file() {
             let copied = whole.join(entry.file_name());
-            fs::copy(entry.path(), &copied).map_err(failed(&copied))?;
+            copy_file(&entry.path(), &copied)?;
             files += 1;
         }
     }
@@ -44,11 +54,44 @@ pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> 
     Ok(Outcome::Made { run, what: format!("{files} files"), damage: Vec::new() })
 }
 
+/// Copies a file, unless a link or a FIFO has replaced it.
+fn copy_file(from: &Path, to: &Path) -> Result<(), RunError> {
+    let unreadable = |source| RunError::Read { path: from.to_owned(), source };
+    let failed = |source| RunError::Write { path: to.to_owned(), source };
+    let mut source = plain_file::open(from, Links::Refused).map_err(unreadable)?;
+    let mut copy = fs::File::create_new(to).map_err(failed)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match source.read(&mut buffer).map_err(unreadable)? {
+            0 => return Ok(()),
+            count => copy.write_all(&buffer[..count]).map_err(failed)?,
+        }
+    }
+}
+
+/// Removes what imports have left that were killed. Younger folders may be those of an import in another window.
+fn remove_remains(into: &Path) {
+    const OLD: Duration = Duration::from_secs(24 * 3600);
+    let Ok(entries) = fs::read_dir(into) else { return };
+    for entry in entries.flatten() {
+        let is_import = entry.file_name().to_string_lossy().starts_with(ASIDE);
+        let modified = entry.metadata().and_then(|data| data.modified());
+        let is_old = modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
+        if is_import && is_old && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // The next import tries again.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// Returns whether the events of two runs begin alike: one may have been trained longer.
 fn same_events(run: &RunFolder, other: &Path) -> bool {
-    let first_line = |path: &Path| -> Option<String> {
-        let mut line = String::new();
-        io::BufRead::read_line(&mut io::BufReader::new(fs::File::open(path).ok()?), &mut line).ok()?;
+    /// The largest number of compared bytes: the first line has the whole config.
+    const MOST: u64 = 64 << 20;
+    let first_line = |path: &Path| -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        let file = plain_file::open(path, Links::Refused).ok()?;
+        io::BufReader::new(file.take(MOST)).read_until(b'\n', &mut line).ok()?;
         Some(line)
     };
     let events = [run.events(), other.join(RunFolder::EVENTS)].map(|path| first_line(&path));

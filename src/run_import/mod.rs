@@ -86,6 +86,8 @@ enum Found {
     Table(PathBuf, String),
     /// A folder of a run of this program.
     Run(PathBuf),
+    /// A folder that cannot be read.
+    Unreadable(PathBuf, io::Error),
 }
 
 /// Imports all runs at and below a path into a folder of runs, and passes on the outcome of each.
@@ -110,6 +112,10 @@ pub fn import_runs(into: &Path, path: &Path, mut take: impl FnMut(Imported)) -> 
             Found::Table(file, name) => {
                 let made = read_table(&file).and_then(|scalars| make_run(into, &file, &name, &scalars));
                 (file, made)
+            }
+            Found::Unreadable(folder, source) => {
+                let error = RunError::Read { path: folder.clone(), source };
+                (folder, Err(error))
             }
             Found::Run(folder) => {
                 let made = copy_run(into, &folder);
@@ -162,8 +168,13 @@ fn look(root: &Path, folder: &Path, into: &Path, depth: usize, found: &mut Vec<F
     }
     for entry in entries.iter().filter(|entry| is(entry, fs::FileType::is_dir)) {
         // The runs that are written must not be read.
-        if depth > 0 && entry.path() != into {
-            look(root, &entry.path(), into, depth - 1, found)?;
+        if depth == 0 || entry.path() == into {
+            continue;
+        }
+        match look(root, &entry.path(), into, depth - 1, found) {
+            // The others can be imported all the same.
+            Err(ImportError::Look { path, source }) => found.push(Found::Unreadable(path, source)),
+            outcome => outcome?,
         }
     }
     Ok(())

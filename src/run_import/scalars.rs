@@ -110,12 +110,14 @@ fn training_loss(scalars: &Scalars) -> Option<&String> {
     exact.or_else(|| scalars.tags.keys().find(is_loss))
 }
 
-/// Returns the name of a tag as a metric: visible ASCII characters, and not one of those already taken.
+/// Returns the name of a tag as a metric: visible ASCII characters, and neither one of those already taken nor a field
+/// of events.
 fn metric_name(tag: &str, taken: &[String]) -> String {
     let visible = |c: char| if c.is_ascii_graphic() { c } else { '_' };
     let name: String = tag.chars().map(visible).take(MetricId::LONGEST_NAME - 4).collect();
     let name = if name.is_empty() { "_".to_owned() } else { name };
-    let is_free = |name: &String| !taken.contains(name) && name != MetricId::LOSS.name();
+    let is_free =
+        |name: &String| !taken.contains(name) && name != MetricId::LOSS.name() && !MetricId::is_reserved(name);
     if is_free(&name) {
         return name;
     }

@@ -16,11 +16,15 @@ const STEPS: [&str; 6] = ["step", "_step", "global_step", "steps", "iteration", 
 const TIMES: [&str; 4] = ["time", "time_s", "_timestamp", "wall time"];
 const SECONDS: [&str; 2] = ["wall_s", "_runtime"];
 
+/// The smallest number that is a time of day, in seconds since 1970: a day in 1973. A training of as many seconds would
+/// take three years.
+const EARLIEST: f64 = 1e8;
+
 /// The purpose of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Step,
-    /// A time of day: seconds since 1970, or RFC 3339.
+    /// A time of day: seconds since 1970, or RFC 3339. Smaller numbers are seconds of training.
     Time,
     /// Seconds of training.
     Seconds,
@@ -73,7 +77,8 @@ fn parse(text: &str, modified: f64) -> Result<Scalars, String> {
             continue;
         };
         let seconds = cell(seconds_at).and_then(|cell| cell.parse::<f64>().ok());
-        let time = cell(time_at).and_then(time).or(seconds.map(|seconds| modified + seconds)).unwrap_or(modified);
+        let seconds = seconds.map(|seconds| modified + seconds);
+        let time = cell(time_at).and_then(|cell| time(cell, modified)).or(seconds).unwrap_or(modified);
         for ((name, purpose), value) in header.iter().zip(&purposes).zip(&row) {
             let Some(value) = Some(value.trim()).filter(|_| *purpose == Purpose::Metric).and_then(number) else {
                 continue;
@@ -96,8 +101,13 @@ fn step(cell: &str) -> Option<u64> {
     })
 }
 
-fn time(cell: &str) -> Option<f64> {
-    cell.parse().ok().or_else(|| Some(cell.parse::<Timestamp>().ok()?.as_duration().as_secs_f64()))
+/// Returns a time of day. A number below [`EARLIEST`] is the time of training of a file that was last `modified` then.
+fn time(cell: &str, modified: f64) -> Option<f64> {
+    match cell.parse::<f64>() {
+        Ok(seconds) if seconds < EARLIEST => Some(modified + seconds),
+        Ok(time) => Some(time).filter(|time| time.is_finite()),
+        Err(_) => Some(cell.parse::<Timestamp>().ok()?.as_duration().as_secs_f64()),
+    }
 }
 
 /// Returns a number, also one that is not finite.
@@ -168,6 +178,13 @@ mod tests {
         assert_eq!(scalars.tags["loss"][&1].0, 1_767_225_600.0);
         assert_eq!(scalars.tags["loss"][&2].0, 1001.5);
         assert_eq!(scalars.damage.lines().next(), None);
+    }
+
+    #[test]
+    fn small_times_are_seconds_of_training() {
+        let scalars = parse("step,time,loss\n1,0.5,2\n2,86400,1\n3,1767225600,1\n", 2e9).expect("it is a table");
+        let times: Vec<f64> = scalars.tags["loss"].values().map(|(time, _)| *time).collect();
+        assert_eq!(times, [2e9 + 0.5, 2e9 + 86_400.0, 1_767_225_600.0]);
     }
 
     #[test]

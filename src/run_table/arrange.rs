@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use valleyscope_runs::Better;
 
-use super::aggregate::Aggregate;
-use super::column::{Columns, FieldError};
+use super::aggregate::Statistic;
+use super::column::{Column, Columns, FieldError};
 use super::facts::{BEGAN, REPLICATES, RUN, RunFacts};
 use super::value::Value;
 
@@ -29,6 +30,25 @@ impl SortKey {
         };
         parts.map(key).collect()
     }
+}
+
+/// The way in which runs are grouped, and groups are summarized.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Grouping {
+    /// The fields whose values the runs of a group share; empty without groups.
+    pub by: Vec<String>,
+    pub statistic: Statistic,
+    /// A setting: a group is represented by its runs of that value with the best result.
+    pub best_over: Option<String>,
+}
+
+/// Runs that are summarized in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    pub members: Vec<usize>,
+    /// The members that represent the group: all of them, or those of the best value of a setting.
+    pub shown: Vec<usize>,
 }
 
 /// The fields of a grouping.
@@ -56,7 +76,7 @@ fn order(keys: &[(&str, bool)], a: &[Option<&Value>], b: &[Option<&Value>]) -> O
 }
 
 /// Divides runs into groups with equal values of all fields, in the order of their first members.
-pub fn grouped(runs: &[&RunFacts], indices: Vec<usize>, fields: &[String]) -> Vec<Vec<usize>> {
+fn grouped(runs: &[&RunFacts], indices: Vec<usize>, fields: &[String]) -> Vec<Vec<usize>> {
     let mut places: HashMap<Vec<String>, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for index in indices {
@@ -70,19 +90,57 @@ pub fn grouped(runs: &[&RunFacts], indices: Vec<usize>, fields: &[String]) -> Ve
     groups
 }
 
-/// Sorts groups by their means; those of equal means stay in order.
-pub fn sort_groups(runs: &[&RunFacts], groups: &mut Vec<Vec<usize>>, keys: &[SortKey]) {
-    let keys: Vec<(&str, bool)> = keys.iter().map(|key| (key.field.as_str(), key.is_descending)).collect();
-    let value = |group: &[usize], field: &str| {
-        let aggregate = Aggregate::of(group.iter().map(|index| runs[*index].get(field)));
+impl Grouping {
+    /// Returns the groups of runs, sorted by their values; those of equal values stay in order.
+    pub fn groups(&self, runs: &[&RunFacts], indices: Vec<usize>, keys: &[SortKey], columns: &Columns) -> Vec<Group> {
+        let result = self.result(keys, columns);
+        let group = |members: Vec<usize>| {
+            let shown = match (&self.best_over, result) {
+                (Some(setting), Some(result)) => self.best(runs, &members, setting, result),
+                _ => members.clone(),
+            };
+            Group { members, shown }
+        };
+        let groups = grouped(runs, indices, &self.by).into_iter().map(group).collect();
+        self.sort(runs, groups, keys, columns)
+    }
+
+    /// Returns the column by which the best value of a setting is found: the first of the order, if it is a result, or
+    /// else the best loss on data that the runs do not learn from.
+    pub fn result<'c>(&self, keys: &[SortKey], columns: &'c Columns) -> Option<&'c Column> {
+        let first = keys.first().and_then(|key| columns.get(&key.field));
+        first.filter(|column| column.better != Better::Neither).or_else(|| columns.usual_result())
+    }
+
+    /// Returns the value of a column for a group.
+    fn value(&self, runs: &[&RunFacts], group: &[usize], column: &Column) -> Option<Value> {
+        let aggregate = column.of_group(group.iter().map(|index| runs[*index]), self.statistic);
         aggregate.value().map(Cow::into_owned)
-    };
-    let values = |group: &[usize]| keys.iter().map(|(field, _)| value(group, field)).collect::<Vec<_>>();
-    let mut valued: Vec<(Vec<Option<Value>>, Vec<usize>)> =
-        std::mem::take(groups).into_iter().map(|group| (values(&group), group)).collect();
-    valued.sort_by(|(a, _), (b, _)| {
-        let [a, b] = [a, b].map(|values| values.iter().map(Option::as_ref).collect::<Vec<_>>());
-        order(&keys, &a, &b)
-    });
-    *groups = valued.into_iter().map(|(_, group)| group).collect();
+    }
+
+    /// Returns the runs of the value of a setting whose result is best.
+    fn best(&self, runs: &[&RunFacts], members: &[usize], setting: &str, result: &Column) -> Vec<usize> {
+        let parts = grouped(runs, members.to_vec(), &[setting.to_owned()]).into_iter();
+        let valued = parts.map(|part| (self.value(runs, &part, result), part));
+        let is_descending = result.better == Better::Higher;
+        let best = valued.min_by(|(a, _), (b, _)| Value::order(a.as_ref(), b.as_ref(), is_descending));
+        best.map_or_else(Vec::new, |(_, part)| part)
+    }
+
+    fn sort(&self, runs: &[&RunFacts], groups: Vec<Group>, keys: &[SortKey], columns: &Columns) -> Vec<Group> {
+        let keys: Vec<(&Column, bool)> =
+            keys.iter().filter_map(|key| Some((columns.get(&key.field)?, key.is_descending))).collect();
+        let values = |group: &Group| -> Vec<Option<Value>> {
+            keys.iter().map(|(column, _)| self.value(runs, &group.shown, column)).collect()
+        };
+        let keys_of_order: Vec<(&str, bool)> =
+            keys.iter().map(|(column, is_descending)| (column.field.as_str(), *is_descending)).collect();
+        let mut valued: Vec<(Vec<Option<Value>>, Group)> =
+            groups.into_iter().map(|group| (values(&group), group)).collect();
+        valued.sort_by(|(a, _), (b, _)| {
+            let [a, b] = [a, b].map(|values| values.iter().map(Option::as_ref).collect::<Vec<_>>());
+            order(&keys_of_order, &a, &b)
+        });
+        valued.into_iter().map(|(_, group)| group).collect()
+    }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 
-use super::aggregate::Aggregate;
+use super::aggregate::{Aggregate, Statistic};
 use super::facts::{
-    BEGAN, FORK, LEFT, NAME, NOTE, OPTIMIZER, RATE, RUN, RunFacts, STATE, STEP, TAGS, TIME, WORKLOAD, best_of,
-    is_result, last_of, smoothed_of,
+    BEGAN, CHANGED, FORK, LEFT, NAME, NOTE, OPTIMIZER, PROBLEM, RATE, RUN, RunFacts, STATE, STEP, TAGS, TIME, WORKLOAD,
+    best_of, is_result, last_of, smoothed_of,
 };
 use super::value::{Format, Value};
 
@@ -17,6 +19,10 @@ pub struct Column {
     /// The field's name in filters.
     pub field: String,
     pub title: String,
+    /// The title above the column, such as the symbol of a hyperparameter.
+    pub short: String,
+    /// The title above a column of text, in capitals: of a setting the name that users type.
+    pub heading: String,
     pub help: String,
     pub format: Format,
     pub better: Better,
@@ -29,7 +35,18 @@ pub struct Column {
 impl Column {
     fn new(field: impl Into<String>, title: impl Into<String>, help: &str, format: Format) -> Column {
         let (field, title, help) = (field.into(), title.into(), help.to_owned());
-        Column { field, title, help, format, better: Better::Neither, is_setting: false, is_usual: true }
+        let (short, heading) = (title.clone(), title.to_uppercase());
+        Column {
+            field,
+            title,
+            short,
+            heading,
+            help,
+            format,
+            better: Better::Neither,
+            is_setting: false,
+            is_usual: true,
+        }
     }
 
     fn hidden(self) -> Column {
@@ -45,10 +62,10 @@ impl Column {
         facts.get(&self.field)
     }
 
-    /// Returns the value of a group of runs: their mean where it is measured.
-    pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>) -> Aggregate {
+    /// Returns the value of a group of runs: a statistic of what is measured.
+    pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>, statistic: Statistic) -> Aggregate {
         let values = runs.map(|run| self.of(run));
-        if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::of(values) }
+        if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::by(statistic, self.better, values) }
     }
 }
 
@@ -84,16 +101,18 @@ impl Columns {
         let mut columns = if is_by_name { vec![name, run.hidden()] } else { vec![run, name.hidden()] };
         columns.extend([
             Column::new(WORKLOAD, "Workload", "What is trained", Format::Text).shown_if(is_mixed),
-            Column::new(
-                STATE,
-                "State",
-                "starting, running, stopped, finished, failed, crashed or silent",
-                Format::Text,
-            ),
             Column::new(OPTIMIZER, "Optimizer", "The update rule", Format::Text),
         ]);
+        // What distinguishes the runs stands beside their names.
+        let (differing, equal): (Vec<Column>, Vec<Column>) = of_settings(runs).into_iter().partition(|it| it.is_usual);
+        columns.extend(differing);
+        let states = "starting, running, stopped, finished, failed, crashed or silent";
+        columns.extend([
+            Column::new(STATE, "State", states, Format::Text),
+            Column::new(PROBLEM, "Problem", "diverged, stalled or warned", Format::Text).shown_if(has(PROBLEM)),
+        ]);
         columns.extend(of_metrics(runs));
-        columns.extend(of_settings(runs));
+        columns.extend(equal);
         columns.extend([
             Column::new(STEP, "Step", "Steps so far", Format::Whole),
             Column::new(RATE, "Rate", "Steps a second of training since the last start", Format::Rate),
@@ -101,6 +120,13 @@ impl Columns {
             Column::new(LEFT, "Left", "Estimated time until the last step", Format::Duration).hidden(),
             Column::new(BEGAN, "Began", "When the training began, in UTC", Format::Moment).hidden(),
             Column::new(FORK, "Fork of", "The run and the step that a fork goes on from", Format::Text).hidden(),
+            Column::new(
+                CHANGED,
+                "Changed while it ran",
+                "The settings that were changed, and after which steps",
+                Format::Text,
+            )
+            .shown_if(has(CHANGED)),
             Column::new(TAGS, "Tags", "Your tags", Format::Text).shown_if(has(TAGS)),
             Column::new(NOTE, "Note", "Your note", Format::Text).shown_if(has(NOTE)),
         ]);
@@ -159,6 +185,11 @@ impl Columns {
         FieldError(format!("there is no field `{typed}`{hint}"))
     }
 
+    /// Returns the column by which runs are judged: the best loss, on data that they do not learn from if there is one.
+    pub fn usual_result(&self) -> Option<&Column> {
+        self.iter().find(|it| it.is_usual && it.better == Better::Lower && it.field.starts_with("best_"))
+    }
+
     /// Lists the fields for filters.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|column| column.field.as_str())
@@ -191,7 +222,11 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
             ..Column::new(field, title, help, format)
         };
         let is_result = is_result(info);
-        columns.push(column(last_of(info), info.title.clone(), "The last value").shown_if(is_result));
+        let field = last_of(info);
+        // The learning rate is a setting, too.
+        let is_own = field == info.name;
+        let title = if is_own { info.title.clone() } else { format!("Last {}", lower_first(&info.title)) };
+        columns.push(column(field, title, "The last value").shown_if(is_result));
         if is_result {
             let of = lower_first(&info.title);
             // A run is judged by its best loss on data that it does not learn from.
@@ -230,10 +265,41 @@ fn of_settings(runs: &[&RunFacts]) -> Vec<Column> {
     let mut ends: HashMap<String, usize> = HashMap::new();
     all.iter().for_each(|(path, _)| *ends.entry(end(path)).or_default() += 1);
     let column = |(path, seen): &(&str, Seen<'_>)| {
-        let title = Some(end(path)).filter(|end| ends[end] == 1).unwrap_or_else(|| (*path).to_owned());
+        let words =
+            Some(end(path)).filter(|end| ends[end] == 1).unwrap_or_else(|| (*path).to_owned()).replace('_', " ");
         let format = if seen.is_number { Format::Exact } else { Format::Text };
-        let column = Column::new(*path, title.replace('_', " "), "A setting", format);
-        Column { is_setting: true, is_usual: seen.varies, ..column }
+        let [title, short] = setting_titles(path, runs).unwrap_or_else(|| [upper_first(&words), upper_first(&words)]);
+        let (heading, is_usual) = (words.to_uppercase(), seen.varies);
+        Column { short, heading, is_setting: true, is_usual, ..Column::new(*path, title, "A setting", format) }
     };
     all.iter().map(column).collect()
+}
+
+/// Returns the label and the symbol of a setting with a symbol, if the rules of all runs agree on it.
+fn setting_titles(path: &str, runs: &[&RunFacts]) -> Option<[String; 2]> {
+    if path == LEARNING_RATE.key {
+        return Some([LEARNING_RATE.label, LEARNING_RATE.symbol].map(str::to_owned));
+    }
+    let key = path.strip_prefix("optimizer.")?;
+    let mut found: Vec<[&str; 2]> = Vec::new();
+    for run in runs.iter().filter(|run| run.get(path).is_some()) {
+        let Some(Value::Text(rule)) = run.get(OPTIMIZER) else { return None };
+        let rule = RuleSpec::in_training(RuleKind::shown_as(rule)?);
+        let of = rule.hyperparameter(key)?;
+        if !found.contains(&[of.label, of.symbol]) {
+            found.push([of.label, of.symbol]);
+        }
+    }
+    let [label, symbol] = *found.first()?;
+    match &found[..] {
+        _ if symbol.is_empty() => None,
+        [_] => Some([label, symbol].map(str::to_owned)),
+        // β₂ has several meanings.
+        several => several.iter().all(|[_, other]| *other == symbol).then(|| [symbol, symbol].map(str::to_owned)),
+    }
+}
+
+fn upper_first(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

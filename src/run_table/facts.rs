@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{
-    Better, Forked, LossTally, MetricCurve, MetricId, MetricInfo, Notes, RunFolder, RunHistory, Started, Status, Unit,
+    Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, Notes, RunFolder, RunHistory,
+    Started, Status, Unit,
 };
 
 use super::value::Value;
@@ -39,15 +40,9 @@ impl RunSettings {
     pub fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
-        let changes = changes(history);
+        let changes = history.changes_in_words();
         self.replicates.as_ref().map(|key| format!("{key}{data}{}{changes}", fork.unwrap_or_default()))
     }
-}
-
-/// Describes the settings that were changed while the run was trained; empty without changes.
-pub fn changes(history: &RunHistory) -> String {
-    let changes = history.changes().iter().map(|(step, change)| format!("{} at {step}", change.words()));
-    changes.collect::<Vec<_>>().join(", ")
 }
 
 pub(super) const RUN: &str = "run";
@@ -61,14 +56,18 @@ pub(super) const TIME: &str = "time";
 pub(super) const LEFT: &str = "left";
 pub(super) const BEGAN: &str = "began";
 pub(super) const FORK: &str = "fork";
+pub(super) const PROBLEM: &str = "problem";
+pub(super) const CHANGED: &str = "changed";
 pub(super) const TAGS: &str = "tags";
 pub(super) const NOTE: &str = "note";
 /// The key of what replicates share; it is no column.
 pub(super) const REPLICATES: &str = "replicates";
 
 /// The fields that are neither settings nor metrics.
-pub(super) const FIXED: [&str; 14] =
-    [RUN, NAME, WORKLOAD, STATE, OPTIMIZER, STEP, RATE, TIME, LEFT, BEGAN, FORK, TAGS, NOTE, REPLICATES];
+pub(super) const FIXED: [&str; 16] = [
+    RUN, NAME, WORKLOAD, STATE, PROBLEM, OPTIMIZER, STEP, RATE, TIME, LEFT, BEGAN, FORK, CHANGED, TAGS, NOTE,
+    REPLICATES,
+];
 
 /// Returns the field of a metric's last value: its name, unless another field has it.
 pub(super) fn last_of(info: &MetricInfo) -> String {
@@ -97,6 +96,7 @@ pub struct RunSource<'s> {
     pub history: &'s RunHistory,
     pub status: &'s Status,
     pub notes: &'s Notes,
+    pub concerns: &'s [Concern],
 }
 
 /// The values of a run in a table.
@@ -111,7 +111,7 @@ pub struct RunFacts {
 
 impl RunFacts {
     pub fn of(source: RunSource<'_>) -> RunFacts {
-        let RunSource { run, settings, history, status, notes } = source;
+        let RunSource { run, settings, history, status, notes, concerns } = source;
         let mut facts = RunFacts {
             settings: Arc::clone(&settings.settings),
             metrics: history.metrics(),
@@ -128,6 +128,7 @@ impl RunFacts {
         facts.text(NAME, Some(title.map_or_else(|| run.name(), |title| title.lines().next().unwrap_or("").to_owned())));
         facts.text(WORKLOAD, settings.family.map(str::to_owned).or_else(|| Some(started?.kind.clone())));
         facts.text(STATE, Some(state(status).to_owned()));
+        facts.text(PROBLEM, Some(Concern::summary(concerns)));
         let optimizer = settings.optimizer.clone().or_else(|| Some(started?.optimizer.clone()));
         facts.text(OPTIMIZER, optimizer);
         facts.number(STEP, started.map(|_| history.step() as f64));
@@ -136,6 +137,7 @@ impl RunFacts {
         facts.number(LEFT, history.seconds_left().filter(|_| status.is_open()));
         facts.number(BEGAN, history.began().or_else(|| run.made()).map(|time| time.as_duration().as_secs_f64()));
         facts.text(FORK, history.forked().map(|forked| format!("{}@{}", forked.from_run, forked.from_step)));
+        facts.text(CHANGED, Some(history.changes_in_words()));
         facts.text(TAGS, Some(notes.tags.join(", ")));
         facts.text(NOTE, Some(notes.note.split_whitespace().collect::<Vec<_>>().join(" ")));
         facts.text(REPLICATES, settings.replicates(history).map(|key| short_hash(&key)));
@@ -150,7 +152,7 @@ impl RunFacts {
         let mut facts = RunFacts::default();
         facts.text(RUN, Some(run.name()));
         facts.text(NAME, Some(run.name()));
-        facts.text(STATE, Some("unreadable".to_owned()));
+        facts.text(STATE, Some(UNREADABLE.to_owned()));
         facts
     }
 
@@ -204,6 +206,15 @@ impl RunFacts {
     pub(super) fn metrics(&self) -> &[MetricInfo] {
         &self.metrics
     }
+}
+
+/// The state of a run whose events cannot be read.
+const UNREADABLE: &str = "unreadable";
+
+/// Lists the words that a filter compares the state with: the states, and the kinds of problems.
+pub(super) fn states() -> impl Iterator<Item = &'static str> {
+    let states = ["starting", "running", "stopped", "finished", "failed", "crashed", "silent", UNREADABLE];
+    states.into_iter().chain(ConcernKind::ALL.map(ConcernKind::word)).filter(|word| !word.is_empty())
 }
 
 /// Returns a state in one word.

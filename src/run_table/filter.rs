@@ -17,7 +17,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
 use super::column::{Column, Columns};
-use super::facts::{NAME, NOTE, OPTIMIZER, RUN, RunFacts, STATE, TAGS};
+use super::facts::{NAME, NOTE, OPTIMIZER, PROBLEM, RUN, RunFacts, STATE, TAGS, states};
 use super::value::{Format, Value};
 
 /// The condition that listed runs meet.
@@ -110,6 +110,16 @@ impl Filter {
         self.0.is_empty()
     }
 
+    /// Returns the first word that none of some runs has, with the further texts in which it may occur.
+    pub fn unknown_word<'r>(&self, runs: impl Iterator<Item = (&'r RunFacts, Vec<&'r str>)> + Clone) -> Option<&str> {
+        let words = self.0.iter().filter_map(|term| match term {
+            Term::Word(word) => Some(word.as_str()),
+            Term::Comparison { .. } => None,
+        });
+        let mut unknown = words.filter(|word| !runs.clone().any(|(run, more)| has_word(run, &more, word)));
+        unknown.next()
+    }
+
     /// Returns whether a run fits all terms. `more` are further texts in which words may occur.
     pub fn admits(&self, run: &RunFacts, more: &[&str]) -> bool {
         self.0.iter().all(|term| match term {
@@ -124,7 +134,7 @@ impl Filter {
 
 fn has_word(run: &RunFacts, more: &[&str], word: &str) -> bool {
     let contains = |text: &str| text.to_lowercase().contains(word);
-    let own = [NAME, RUN, STATE, OPTIMIZER, TAGS, NOTE].into_iter().filter_map(|field| run.get(field));
+    let own = [NAME, RUN, STATE, PROBLEM, OPTIMIZER, TAGS, NOTE].into_iter().filter_map(|field| run.get(field));
     let of_text = |value: &Value| matches!(value, Value::Text(text) if contains(text));
     own.into_iter().any(of_text) || more.iter().any(|text| contains(text))
 }
@@ -135,6 +145,12 @@ fn compare(run: &RunFacts, field: &str, format: Format, operator: Operator, oper
     if field == TAGS && matches!(operator, Operator::Equal | Operator::NotEqual) {
         let has = run.tags().iter().any(|tag| tag.to_lowercase() == operand.text);
         return Some(has != operator.is_negated());
+    }
+    if field == STATE && matches!(operator, Operator::Equal | Operator::NotEqual) {
+        // A finished run may have diverged.
+        let fields = [STATE, PROBLEM].into_iter().filter_map(|field| run.get(field));
+        let is_it = |value: &Value| matches!(value, Value::Text(text) if text.split(", ").any(|it| it == operand.text));
+        return Some(fields.into_iter().any(is_it) != operator.is_negated());
     }
     if operator.is_order() {
         let (own, other) = (value.number()?, operand.number?);
@@ -149,7 +165,7 @@ fn compare(run: &RunFacts, field: &str, format: Format, operator: Operator, oper
     let holds = match operator {
         Operator::Contains | Operator::ContainsNot => text().contains(&operand.text),
         _ => match (value.number(), operand.number) {
-            (Some(own), Some(other)) => own == other,
+            (Some(own), Some(other)) => own == other || (own.is_nan() && other.is_nan()),
             _ => text() == operand.text,
         },
     };
@@ -218,10 +234,27 @@ fn comparison(
         return Err(FilterError { message, place: value });
     }
     let operand = operand(column, &text[value.clone()]);
+    if column.field == STATE && matches!(operator, Operator::Equal | Operator::NotEqual) {
+        check_state(&operand).map_err(|message| FilterError { message, place: value.clone() })?;
+    }
     if operator.is_order() {
         check_order(column, sign, &operand).map_err(|message| FilterError { message, place: value })?;
     }
     Ok(Term::Comparison { field: column.field.clone(), format: column.format, operator, operand })
+}
+
+/// Refuses a word that is no state.
+fn check_state(operand: &Operand) -> Result<(), String> {
+    if states().any(|state| state == operand.text) {
+        return Ok(());
+    }
+    let likeness = |state: &&str| strsim::jaro_winkler(state, &operand.text);
+    let alike = states().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|state| likeness(state) > 0.75);
+    let hint = alike.map_or_else(
+        || format!("expected {}", states().collect::<Vec<_>>().join(", ")),
+        |state| format!("did you mean `{state}`?"),
+    );
+    Err(format!("there is no state `{}`; {hint}", operand.text))
 }
 
 fn check_order(column: &Column, sign: &str, operand: &Operand) -> Result<(), String> {

@@ -13,10 +13,10 @@ mod layout;
 mod tests;
 mod value;
 
-pub use aggregate::Aggregate;
-pub use arrange::{Replicates, SortKey, grouped, ordered, sort_groups};
+pub use aggregate::{Aggregate, Statistic};
+pub use arrange::{Group, Grouping, Replicates, SortKey, ordered};
 pub use column::{Column, Columns, FieldError};
-pub use facts::{RunFacts, RunSettings, RunSource, changes};
+pub use facts::{RunFacts, RunSettings, RunSource};
 pub use filter::{Filter, FilterError};
 pub use layout::TableLayout;
 pub use value::{Format, Value, csv_cell};

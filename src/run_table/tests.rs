@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, Started, Timestamp};
+use valleyscope_runs::{
+    Concern, Event, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, Started, Timestamp,
+};
 
 use super::*;
 
@@ -33,6 +35,7 @@ fn written(folder: &Path, settings: &[(&str, &str)], loss: f64, notes: Notes) ->
         history: reader.history(),
         status: &status,
         notes: &notes,
+        concerns: &Concern::of(&status, reader.history(), Timestamp::now()),
     })
 }
 
@@ -74,6 +77,10 @@ fn a_filter_compares_settings_losses_states_and_notes() {
         ("test_accuracy = 50 %", &[0, 1, 2, 3]),
         ("test_accuracy > 50 %", &[]),
         ("state = finished, note ~ BASE", &[0]),
+        ("state = diverged", &[3]),
+        ("state != diverged", &[0, 1, 2]),
+        ("loss = NaN", &[3]),
+        ("loss != nan", &[0, 1, 2]),
         ("tags = good", &[0]),
         ("tags !~ good", &[1, 2, 3]),
         ("baseline", &[0]),
@@ -96,6 +103,7 @@ fn a_mistake_in_a_filter_is_named_and_marked() {
         ("lr <", "expected a value after `lr <`", "    ^"),
         ("seed = 1, = 3", "expected a field before `=`", "          ^"),
         ("name < 3", "`<` compares numbers, and `name` has texts; use = or ~", "       ^"),
+        ("state = finnished", "there is no state `finnished`; did you mean `finished`?", "        ^^^^^^^^^"),
         ("note ~ \"a", "expected a closing quote `\"`", "       ^^"),
         ("began < soon", "expected a date such as 2026-03-01 or 2026-03-01T12:00, found `soon`", "        ^^^^"),
     ] {
@@ -116,14 +124,14 @@ fn settings_that_differ_and_losses_on_held_out_data_are_the_usual_columns() {
     let mut layout = TableLayout::default();
     assert_eq!(
         shown(&layout),
-        "name state optimizer loss test_loss best_test_loss test_accuracy optimizer.beta2 learning_rate seed step rate time tags note"
+        "name optimizer optimizer.beta2 learning_rate seed state problem loss test_loss best_test_loss test_accuracy step rate time tags note"
     );
     layout.toggle("note");
     layout.toggle("batch_size");
-    layout.move_to(&columns, "seed", "state");
+    layout.move_to(&columns, "batch_size", "loss");
     assert_eq!(
         shown(&layout),
-        "name seed state optimizer loss test_loss best_test_loss test_accuracy optimizer.beta2 learning_rate batch_size step rate time tags"
+        "name optimizer optimizer.beta2 learning_rate seed state problem batch_size loss test_loss best_test_loss test_accuracy step rate time tags"
     );
     // Without the first two runs, the seed does not differ any more, and other columns stay in place.
     let less = Columns::of(&all[2..], true);
@@ -153,15 +161,23 @@ fn groups_are_the_replicates_or_share_settings_and_are_sorted_by_their_means() {
     let runs = four();
     let all: Vec<&RunFacts> = runs.iter().collect();
     let columns = Columns::of(&all, true);
-    let by = |fields: &[&str]| {
-        let fields: Vec<String> = fields.iter().map(|field| (*field).to_owned()).collect();
-        grouped(&all, (0..all.len()).collect(), &fields)
+    let groups = |grouping: &Grouping, sort: &str| {
+        let keys = SortKey::parse(sort, &columns).expect("a field");
+        let groups = grouping.groups(&all, (0..all.len()).collect(), &keys, &columns);
+        groups.into_iter().map(|group| group.shown).collect::<Vec<_>>()
     };
-    assert_eq!(by(&["optimizer"]), [vec![0, 1], vec![2, 3]]);
-    assert_eq!(by(&[Replicates::FIELD]), [vec![0, 1], vec![2], vec![3]]);
-    let mut groups = by(&["learning_rate"]);
-    sort_groups(&all, &mut groups, &SortKey::parse("loss", &columns).expect("a field"));
-    assert_eq!(groups, [vec![2], vec![0, 1], vec![3]]);
-    let loss = Aggregate::of(groups[1].iter().map(|index| all[*index].get("loss")));
-    assert_eq!(loss.text(Format::Measured), "0.6000 ± 0.14");
+    let by = |field: &str| Grouping { by: vec![field.to_owned()], ..Grouping::default() };
+    assert_eq!(groups(&by("optimizer"), ""), [vec![0, 1], vec![2, 3]]);
+    assert_eq!(groups(&by(Replicates::FIELD), ""), [vec![0, 1], vec![2], vec![3]]);
+    let sorted = groups(&by("learning_rate"), "loss");
+    assert_eq!(sorted, [vec![2], vec![0, 1], vec![3]]);
+    // Adam's diverged run spoils its mean, but neither its median nor its best learning rate.
+    assert_eq!(groups(&by("optimizer"), "loss"), [[0, 1], [2, 3]]);
+    let best = Grouping { statistic: Statistic::Best, ..by("optimizer") };
+    assert_eq!(groups(&best, "loss"), [[2, 3], [0, 1]]);
+    let best_over = Grouping { best_over: Some("learning_rate".to_owned()), ..by("optimizer") };
+    assert_eq!(groups(&best_over, ""), [vec![0, 1], vec![2]]);
+    assert_eq!(groups(&best_over, "loss"), [vec![2], vec![0, 1]]);
+    let loss = Aggregate::of(sorted[1].iter().map(|index| all[*index].get("loss")));
+    assert_eq!(loss.text(Format::Measured), "0.60 ± 0.14");
 }

@@ -115,14 +115,34 @@ impl Format {
         }
         Cow::Owned(match self {
             Format::Text | Format::Exact => number_text(number),
-            Format::Whole if number >= 0.0 => grouped(number as u64),
+            Format::Whole if number >= 0.0 && number.fract() == 0.0 => grouped(number as u64),
             Format::Whole | Format::Measured => significant(number, 4),
-            Format::Rate if number != 0.0 && number < 0.1 => format!("{}/h", significant(3600.0 * number, 3)),
-            Format::Rate => format!("{}/s", short_rate(number)),
+            Format::Rate => {
+                let (factor, unit) = unit_of_rate(number);
+                short_rate(factor * number) + unit
+            }
             Format::Fraction => format!("{:.2} %", 100.0 * number),
-            Format::Duration => span(number.max(0.0).round() as u64),
+            Format::Duration => duration(number),
             Format::Moment => moment(number, "%Y-%m-%d %H:%M"),
         })
+    }
+
+    /// Returns the text of a mean with its deviation, in the same unit.
+    pub fn with_deviation(self, mean: f64, deviation: f64) -> String {
+        let joined = |[mean, deviation]: [String; 2], unit: &str| format!("{mean} ± {deviation}{unit}");
+        let text = |number: f64| self.text(&Value::Number(number)).into_owned();
+        match self {
+            Format::Text | Format::Exact | Format::Measured => joined(to_same_decimals(mean, deviation), ""),
+            Format::Whole if deviation < 10.0 && mean.abs() < 1000.0 => joined(to_same_decimals(mean, deviation), ""),
+            Format::Whole => joined([mean, deviation].map(|number| text(number.round())), ""),
+            Format::Rate => {
+                let (factor, unit) = unit_of_rate(mean);
+                joined(to_same_decimals(factor * mean, factor * deviation), unit)
+            }
+            Format::Fraction => joined([mean, deviation].map(|number| format!("{:.2}", 100.0 * number)), " %"),
+            Format::Duration if mean < 9.95 => joined(to_same_decimals(mean, deviation), " s"),
+            Format::Duration | Format::Moment => joined([mean, deviation].map(text), ""),
+        }
     }
 
     /// Returns the text of a difference of two values, with its sign; `None` for values without one.
@@ -135,12 +155,42 @@ impl Format {
             _ if difference == 0.0 => return Some("±0".to_owned()),
             Format::Whole => grouped(size.round() as u64),
             Format::Exact => number_text(size),
-            Format::Measured | Format::Rate => significant(size, 3),
-            Format::Fraction => format!("{:.2} %", 100.0 * size),
-            Format::Duration => span(size.round() as u64),
+            Format::Measured => significant(size, 3),
+            Format::Rate => {
+                let (factor, unit) = unit_of_rate(value.number()?.max(from.number()?));
+                significant(factor * size, 3) + unit
+            }
+            // Percentage points.
+            Format::Fraction => format!("{:.2} pp", 100.0 * size),
+            Format::Duration => duration(size),
         };
         Some(format!("{}{text}", if difference < 0.0 { "−" } else { "+" }))
     }
+}
+
+/// Returns the factor and the unit in which a rate is shown: slow ones by the hour.
+fn unit_of_rate(rate: f64) -> (f64, &'static str) {
+    if rate != 0.0 && rate.abs() < 0.1 { (3600.0, "/h") } else { (1.0, "/s") }
+}
+
+/// Returns a duration; of short ones the parts of a second.
+fn duration(seconds: f64) -> String {
+    match seconds.max(0.0) {
+        seconds if seconds < 0.005 => "0 s".to_owned(),
+        seconds if seconds < 1.0 => format!("{seconds:.2} s"),
+        seconds if seconds < 9.95 => format!("{seconds:.1} s"),
+        seconds => span(seconds.round() as u64),
+    }
+}
+
+/// Returns a mean and its deviation with the same decimals: those with which the deviation has two digits.
+fn to_same_decimals(mean: f64, deviation: f64) -> [String; 2] {
+    let decimals = 1 - deviation.log10().floor().max(-300.0) as i32;
+    if deviation == 0.0 || decimals > 6 || mean.abs() >= 1e6 || deviation >= 1e6 {
+        return [significant(mean, 4), significant(deviation, 2)];
+    }
+    let decimals = usize::try_from(decimals).unwrap_or(0);
+    [mean, deviation].map(|number| format!("{number:.decimals$}").replace('-', "−"))
 }
 
 /// Returns a rate with about three digits.
@@ -176,9 +226,12 @@ mod tests {
         assert_eq!(text(Format::Fraction, 0.9712), "97.12 %");
         assert_eq!(text(Format::Rate, 0.01), "36.0/h");
         assert_eq!(text(Format::Duration, 300.0), "5 min");
+        assert_eq!([0.0, 0.123, 5.25].map(|it| text(Format::Duration, it)), ["0 s", "0.12 s", "5.2 s"]);
         let difference = |format: Format, a, b| format.difference(&Value::Number(a), &Value::Number(b));
         assert_eq!(difference(Format::Measured, 0.5, 0.75).as_deref(), Some("−0.250"));
-        assert_eq!(difference(Format::Fraction, 0.98, 0.97).as_deref(), Some("+1.00 %"));
+        assert_eq!(difference(Format::Fraction, 0.98, 0.97).as_deref(), Some("+1.00 pp"));
+        assert_eq!(difference(Format::Rate, 0.02, 0.01).as_deref(), Some("+36.0/h"));
+        assert_eq!(difference(Format::Rate, 120.0, 100.0).as_deref(), Some("+20.0/s"));
         assert_eq!(difference(Format::Whole, 5.0, 5.0).as_deref(), Some("±0"));
         assert_eq!(difference(Format::Measured, f64::NAN, 0.75), None);
         assert_eq!(Format::Text.difference(&Value::Text("a".to_owned()), &Value::Text("b".to_owned())), None);

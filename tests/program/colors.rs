@@ -87,7 +87,7 @@ fn curves_can_be_told_apart(preset: &str, pens: &[Pen]) {
         {
             let [a, b] = [one, other].map(|index| pens[index].color_on(background));
             let apart = color_difference(a, b, vision);
-            let is_dashed = pens[one].dash != pens[other].dash;
+            let is_dashed = vision != Vision::Usual && pens[one].dash != pens[other].dash;
             assert!(
                 is_dashed || apart >= ColorUse::Line(background).least(vision),
                 "{preset}: curves {one} and {other}, {a:?} and {b:?}, are {apart:.1} apart on {background:?} for {vision:?}"
@@ -108,7 +108,6 @@ fn all_rules_can_be_told_apart_by_their_colours_and_by_their_marks() {
         for of in ColorUse::ALL {
             let bound = if of == ColorUse::PaleArea { pale } else { full };
             let (apart, [one, other]) = smallest(&together, of, vision).expect("there are several");
-            assert!(bound >= of.least(vision), "the bound is at least what telling apart needs");
             assert!(apart >= bound, "{} and {}: {apart:.2} as {of:?} for {vision:?}", names[one], names[other]);
         }
     }

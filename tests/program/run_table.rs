@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunSession, Started};
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunSession, SettingChange, Started};
 
 use crate::sandbox::{Sandbox, expect, stderr, stdout};
 
@@ -73,7 +73,70 @@ fn groups_have_means_with_deviations() {
     let output = sandbox.run(&["runs", "list", "--group-by", "optimizer", "--columns", "best_loss"]);
     let text = stdout(&output);
     assert!(text.contains("OPTIMIZER  RUNS  BEST TRAIN LOSS"), "{text}");
-    assert!(text.contains("FOCUS      2     0.6250 ± 0.18"), "{text}");
+    assert!(text.contains("FOCUS      2     0.62 ± 0.18"), "{text}");
+}
+
+#[test]
+fn groups_are_compared_each_at_its_best_learning_rate() {
+    let sandbox = Sandbox::new();
+    four(&sandbox);
+    let list = |args: &[&str]| {
+        let usual = ["runs", "list", "--group-by", "optimizer", "--columns", "loss", "--sort", "loss", "--csv"];
+        let output = sandbox.run(&[&usual, args].concat());
+        expect(&output, 0, &[]);
+        stdout(&output).to_owned()
+    };
+    let best = list(&["--best-over", "lr"]);
+    assert_eq!(
+        best,
+        "optimizer,learning_rate,runs,loss,loss_std\nAdam,0.01,1,0.25,\nFOCUS,0.001,2,0.625,0.1767766952966369\n"
+    );
+    assert_eq!(list(&["--statistic", "best"]), "optimizer,runs,loss\nAdam,2,0.25\nFOCUS,2,0.5\n");
+    assert_eq!(list(&["--statistic", "median"]), "optimizer,runs,loss\nFOCUS,2,0.625\nAdam,2,inf\n");
+    expect(&sandbox.run(&["runs", "list", "--best-over", "lr"]), 2, &["--group-by"]);
+}
+
+#[test]
+fn settings_that_were_changed_while_a_run_was_trained_are_a_column_and_a_difference() {
+    let sandbox = Sandbox::new();
+    let [plain, changed] = ["plain", "changed"].map(|stem| finished(&sandbox.runs(), stem, &[], 0.5));
+    let mut session = RunSession::begin(&changed).expect("a session can begin");
+    let change = SettingChange { name: "learning_rate".into(), label: "η".into(), before: 0.001, now: 0.01 };
+    session.record(20, Event::Changed { changes: vec![change] }).expect("it can be written");
+    session.record(20, Event::Finished).expect("it can be written");
+    drop(session);
+    let diff = sandbox.run(&["runs", "diff", &plain.name(), &changed.name()]);
+    expect(&diff, 0, &[]);
+    let text = stdout(&diff);
+    let row = text.lines().find(|line| line.starts_with("Changed while it ran")).expect("a row");
+    assert!(row.ends_with("–         η 0.001 → 0.01 at 20") || row.contains("η 0.001 → 0.01 at 20"), "{text}");
+    assert!(text.contains("Last train loss"), "{text}");
+    let table = sandbox.run(&["runs", "list", "--sort", "run"]);
+    assert!(stdout(&table).contains("CHANGED WHILE IT RAN"), "{}", stdout(&table));
+    let found = sandbox.run(&["runs", "list", "--filter", "changed ~ η", "--columns", "run"]);
+    assert!(stdout(&found).contains(&changed.name()) && !stdout(&found).contains(&plain.name()));
+}
+
+#[test]
+fn tags_with_the_names_of_fields_of_events_are_imported_under_other_names() {
+    let sandbox = Sandbox::new();
+    let table = sandbox.path().join("other.csv");
+    fs::write(&table, "step,loss,event,line,crc\n1,2.0,3,4,5\n2,1.5,6,7,8\n").expect("a new file");
+    let output = sandbox.run(&["runs", "import", table.to_str().expect("a path in UTF-8")]);
+    expect(&output, 0, &["8 points of 4 tags"]);
+    let listed = sandbox.run(&["runs", "list", "--csv", "--columns", "state,loss,event_2,line_2,crc_2"]);
+    assert_eq!(stdout(&listed), "state,loss,event_2,line_2,crc_2\nfinished,1.5,6,7,8\n");
+}
+
+#[test]
+fn a_plain_list_names_what_differs() {
+    let sandbox = Sandbox::new();
+    for omega in ["0.01", "0.1"] {
+        finished(&sandbox.runs(), "one", &[("optimizer", "Adam"), ("optimizer.weight_decay", omega)], 0.5);
+    }
+    let output = sandbox.run(&["runs", "list"]);
+    let text = stdout(&output);
+    assert!(text.contains("ω 0.01") && text.contains("ω 0.1\n") || text.contains("ω 0.1 "), "{text}");
 }
 
 #[test]

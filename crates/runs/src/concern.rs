@@ -31,6 +31,9 @@ pub enum ConcernKind {
 }
 
 impl ConcernKind {
+    pub const ALL: [ConcernKind; 4] =
+        [ConcernKind::Ended, ConcernKind::Diverged, ConcernKind::Stalled, ConcernKind::Warned];
+
     /// Returns whether the run is lost unless someone acts.
     pub fn is_grave(self) -> bool {
         matches!(self, ConcernKind::Ended | ConcernKind::Diverged)

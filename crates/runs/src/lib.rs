@@ -87,7 +87,7 @@ pub use lock::host;
 pub use lock::{LockOwner, LockState};
 pub use loss_tally::LossTally;
 pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
-pub use notes::{Notes, RemoveError, check_removable, remove};
+pub use notes::{Notes, NotesEdit, RemoveError, check_removable, remove};
 pub use points::MetricCurve;
 pub use ranks::Ranks;
 pub use reader::{RunReader, forked_run};

@@ -46,6 +46,8 @@ impl MetricId {
         MetricId::TEST_LOSS,
         MetricId::TEST_ACCURACY,
     ];
+    /// The fields of all events, which are no metrics: a metric of such a name would make an event unreadable.
+    const RESERVED: [&str; 6] = ["step", "time", "wall_s", "event", "line", "crc"];
     /// The largest length of a name in bytes.
     pub const LONGEST_NAME: usize = 64;
     /// The largest number of names read from files: names live as long as the program, and files may hold any.
@@ -56,14 +58,21 @@ impl MetricId {
         MetricId(name)
     }
 
+    /// Returns whether events have a field of this name that is no metric.
+    pub fn is_reserved(name: &str) -> bool {
+        Self::RESERVED.contains(&name)
+    }
+
     /// Returns the metric of a name from a file. None if it is not a valid name, of 1 to [`MetricId::LONGEST_NAME`]
-    /// visible ASCII characters, and if there are too many others.
+    /// visible ASCII characters and not [reserved](MetricId::is_reserved), and if there are too many others.
     pub fn named(name: &str) -> Option<MetricId> {
         static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         if let Some(known) = Self::KNOWN.iter().find(|known| known.0 == name) {
             return Some(*known);
         }
-        if !(1..=Self::LONGEST_NAME).contains(&name.len()) || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let is_valid =
+            (1..=Self::LONGEST_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_valid || Self::is_reserved(name) {
             return None;
         }
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -360,7 +369,7 @@ impl<'de> Deserialize<'de> for Field {
                     "step" => Field::Step,
                     "time" => Field::Time,
                     "wall_s" => Field::WallS,
-                    "event" | "line" | "crc" => Field::Passed,
+                    name if MetricId::is_reserved(name) => Field::Passed,
                     name => match MetricId::KNOWN.iter().find(|known| known.0 == name) {
                         Some(known) => Field::Known(*known),
                         None => Field::Other(name.to_owned()),

@@ -28,6 +28,17 @@ pub struct Notes {
     pub tags: Vec<String>,
 }
 
+/// A change of one part of the notes of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotesEdit {
+    Title(String),
+    Note(String),
+    /// Adds a tag.
+    Tag(String),
+    /// Removes a tag.
+    Untag(String),
+}
+
 impl Notes {
     /// Reads the notes of a run; they are empty if the file is missing.
     pub fn read(run: &RunFolder) -> io::Result<Notes> {
@@ -40,6 +51,31 @@ impl Notes {
             let expected = "expected (title: \"…\", note: \"…\", tags: [\"…\"])";
             io::Error::new(io::ErrorKind::InvalidData, format!("{}: {expected}: {error}", run.notes().display()))
         })
+    }
+
+    /// Changes the notes of a run as they are in its folder now.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a change if the notes cannot be read.
+    pub fn edit(run: &RunFolder, edits: &[NotesEdit]) -> io::Result<()> {
+        let before = Notes::read(run)?;
+        let mut notes = before.clone();
+        edits.iter().for_each(|edit| notes.apply(edit));
+        if notes == before { Ok(()) } else { notes.write(run) }
+    }
+
+    fn apply(&mut self, edit: &NotesEdit) {
+        match edit {
+            NotesEdit::Title(title) => self.title.clone_from(title),
+            NotesEdit::Note(note) => self.note.clone_from(note),
+            NotesEdit::Tag(tag) if self.tags.contains(tag) => {}
+            NotesEdit::Tag(tag) => {
+                self.tags.push(tag.clone());
+                self.tags.sort();
+            }
+            NotesEdit::Untag(tag) => self.tags.retain(|other| other != tag),
+        }
     }
 
     pub fn write(&self, run: &RunFolder) -> io::Result<()> {
@@ -81,4 +117,27 @@ pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
         return Err(RemoveError::Alive(run.path().to_owned()));
     }
     fs::remove_dir_all(run.path()).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{Notes, NotesEdit};
+    use crate::RunFolder;
+
+    #[test]
+    fn an_edit_keeps_the_other_parts_and_leaves_unreadable_notes_alone() {
+        let place = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = RunFolder::create(place.path(), "run", "Mnist(").expect("a run can be made");
+        Notes { title: "Mine".to_owned(), ..Notes::default() }.write(&run).expect("it can be written");
+        let tags = ["b", "a", "b"].map(|tag| NotesEdit::Tag(tag.to_owned()));
+        Notes::edit(&run, &tags).expect("it can be changed");
+        Notes::edit(&run, &[NotesEdit::Note("good".to_owned())]).expect("it can be changed");
+        let expected = Notes { title: "Mine".to_owned(), note: "good".to_owned(), tags: vec!["a".into(), "b".into()] };
+        assert_eq!(Notes::read(&run).expect("it can be read"), expected);
+        fs::write(run.notes(), "(title: \"Mine\"").expect("it can be written");
+        Notes::edit(&run, &tags).expect_err("they cannot be read");
+        assert_eq!(fs::read_to_string(run.notes()).expect("it can be read"), "(title: \"Mine\"");
+    }
 }

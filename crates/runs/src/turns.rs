@@ -22,6 +22,12 @@ impl SettingChange {
     /// The name of the number of steps of the run.
     pub const STEPS: &str = "steps";
 
+    /// Returns a change of the number of steps of the run.
+    pub fn of_steps(before: u64, now: f64) -> SettingChange {
+        let name = SettingChange::STEPS.to_owned();
+        SettingChange { label: name.clone(), name, before: before as f64, now }
+    }
+
     /// Returns whether the number of samples of a step is proportional to the setting.
     pub fn is_of_batch(&self) -> bool {
         matches!(self.name.as_str(), "batch_size" | "accumulation")
@@ -88,6 +94,12 @@ impl RunHistory {
     /// Lists the changes of settings by commands to this run, with the steps after which they were made.
     pub fn changes(&self) -> &[(u64, SettingChange)] {
         &self.turns.changes
+    }
+
+    /// Describes the changes of settings, such as `γ 0.2 → 0.4 at 100`; empty without changes.
+    pub fn changes_in_words(&self) -> String {
+        let changes = self.changes().iter().map(|(step, change)| format!("{} at {step}", change.words()));
+        changes.collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the settings that commands to this run have changed, by their names, with the values now in force.

@@ -10,6 +10,7 @@ use valleyscope_runs::{Checkpoint, Event, SettingChange};
 
 use super::error::TrainError;
 use super::group::{Group, Order};
+use super::loss_window::StepWork;
 use super::trainer::{Trainer, TrainerError};
 use super::training::Training;
 
@@ -77,22 +78,28 @@ impl<T: Training> Trainer<'_, T> {
     /// Carries out a command to change settings: saves a checkpoint of the training before the change, records the
     /// change, and continues with it. Refused settings leave everything as it was.
     pub(super) fn change_settings(&mut self, id: &str, settings: BTreeMap<String, f64>) -> Result<(), TrainerError> {
-        let (step, before) = (self.run.step(), self.live.changed.clone());
+        let (step, before, mut settings) = (self.run.step(), self.live.changed.clone(), settings);
         let steps = settings.get(SettingChange::STEPS).copied();
-        if steps.is_some_and(|steps| steps <= step as f64) {
-            let message = format!(
-                "expected more than the {step} steps that were taken, found {}",
-                settings[SettingChange::STEPS]
-            );
+        if let Some(steps) = steps.filter(|steps| *steps <= step as f64) {
+            let message = format!("expected more than the {step} steps that were taken, found {steps}");
             return Ok(self.session.answer(id, false, &message)?);
         }
-        let changes = match self.live.adopt(self.run, settings.clone()) {
-            Ok(changes) if changes.is_empty() => {
-                return Ok(self.session.answer(id, true, "these settings are in force already")?);
-            }
+        // A command `SetSteps` changes the end of the course and not the spec.
+        let steps = steps.filter(|steps| *steps != self.course.steps as f64);
+        if steps.is_none() {
+            settings.remove(SettingChange::STEPS);
+        }
+        let mut changes = match self.live.adopt(self.run, settings.clone()) {
             Err(TrainError::Refused(why)) => return Ok(self.session.answer(id, false, &why)?),
             outcome => outcome?,
         };
+        if let Some(steps) = steps {
+            changes.retain(|change| change.name != SettingChange::STEPS);
+            changes.push(SettingChange::of_steps(self.course.steps, steps));
+        }
+        if changes.is_empty() {
+            return Ok(self.session.answer(id, true, "these settings are in force already")?);
+        }
         self.save_with(before)?;
         let message = format!("{} from step {} on", SettingChange::list(&changes), step + 1);
         self.session.record(step, Event::Changed { changes })?;
@@ -105,11 +112,16 @@ impl<T: Training> Trainer<'_, T> {
     }
 
     /// Puts the settings in force that were so after the step of the checkpoint from which the run resumes: those of
-    /// the checkpoint, and those that were changed after it was saved.
-    pub(super) fn restore_settings(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
-        let mut settings = checkpoint.settings.clone();
+    /// the checkpoint, and those that were changed after it was saved. Returns the work of a step before the checkpoint.
+    pub(super) fn restore_settings(&mut self, checkpoint: &Checkpoint) -> Result<StepWork, TrainError> {
+        self.put_back(checkpoint.settings.clone())?;
+        let work = self.step_work();
         let since = self.session.before().changes().iter().filter(|(step, _)| *step == checkpoint.step);
-        settings.extend(since.map(|(_, change)| (change.name.clone(), change.now)));
+        self.put_back(since.map(|(_, change)| (change.name.clone(), change.now)).collect())?;
+        Ok(work)
+    }
+
+    fn put_back(&mut self, settings: BTreeMap<String, f64>) -> Result<(), TrainError> {
         self.live.adopt(self.run, settings).map_err(|error| match error {
             TrainError::Refused(why) => TrainError::Refused(format!(
                 "the settings that were changed while the run was trained cannot be used: {why}"

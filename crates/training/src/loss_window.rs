@@ -5,6 +5,22 @@ use valleyscope_runs::Checkpoint;
 
 use super::error::TrainError;
 
+/// The work of one step or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct StepWork {
+    /// Samples or tokens, as the training's metric of its rate counts.
+    pub amount: f64,
+    /// Floating-point operations of this process.
+    pub operations: f64,
+}
+
+impl StepWork {
+    fn add(&mut self, other: StepWork, steps: u64) {
+        self.amount += steps as f64 * other.amount;
+        self.operations += steps as f64 * other.operations;
+    }
+}
+
 /// Accumulates the losses of the steps since the last point of the training curve.
 #[derive(Default)]
 pub(super) struct LossWindow {
@@ -13,6 +29,8 @@ pub(super) struct LossWindow {
     /// The sum of an earlier session's losses, until the next step.
     before: Option<f64>,
     pub steps: u64,
+    /// The sum of what the steps have done: a command may change the size of a step.
+    pub work: StepWork,
     /// Seconds of training at the beginning of the window.
     pub wall_s: f64,
 }
@@ -23,9 +41,14 @@ impl LossWindow {
         LossWindow { wall_s, ..LossWindow::default() }
     }
 
-    pub(super) fn restored(checkpoint: &Checkpoint) -> LossWindow {
+    /// Restores the window of a checkpoint, whose steps have each done this work.
+    pub(super) fn restored(checkpoint: &Checkpoint, step: StepWork) -> LossWindow {
         match checkpoint.since {
-            Some((steps, sum, wall_s)) => LossWindow { before: Some(sum), loss: None, steps, wall_s },
+            Some((steps, sum, wall_s)) => {
+                let mut work = StepWork::default();
+                work.add(step, steps);
+                LossWindow { before: Some(sum), loss: None, steps, work, wall_s }
+            }
             None => LossWindow::beginning(checkpoint.wall_s),
         }
     }
@@ -35,8 +58,10 @@ impl LossWindow {
         Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
     }
 
-    pub(super) fn add(&mut self, loss: Tensor) -> Result<(), TrainError> {
+    /// Adds a step's loss and its work.
+    pub(super) fn add(&mut self, loss: Tensor, step: StepWork) -> Result<(), TrainError> {
         self.steps += 1;
+        self.work.add(step, 1);
         if let Some(sum) = self.before.take() {
             self.loss = Some(loss.f_full_like(sum)?);
         }
@@ -57,5 +82,20 @@ impl LossWindow {
     /// Returns the mean loss. Blocks on the device.
     pub(super) fn mean(&self) -> Result<f64, TrainError> {
         Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_step_counts_with_the_work_that_it_has_done() {
+        let step = |amount: f64| StepWork { amount, operations: 10.0 * amount };
+        let mut window = LossWindow::beginning(0.0);
+        for amount in [128.0, 128.0, 64.0] {
+            window.add(Tensor::from(1.0), step(amount)).expect("a number can be added");
+        }
+        assert_eq!((window.steps, window.work), (3, step(320.0)));
     }
 }

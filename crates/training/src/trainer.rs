@@ -16,7 +16,7 @@ use super::error::{CheckpointError, TrainError};
 use super::fork::load_any;
 use super::group::{Group, Order};
 use super::live::LiveSettings;
-use super::loss_window::LossWindow;
+use super::loss_window::{LossWindow, StepWork};
 use super::named_tensors::OwnedTensors;
 use super::optimizer::FlatOptimizer;
 use super::probe::Probe;
@@ -128,12 +128,12 @@ impl<'a, T: Training> Trainer<'a, T> {
             let forked = self.session.before().forked();
             match load_any(self.session.run(), step, forked, &self.origin, &expected) {
                 Ok((checkpoint, tensors)) => {
-                    self.restore_settings(&checkpoint)?;
+                    let step_work = self.restore_settings(&checkpoint)?;
                     let own = own_parts(&self.group, &tensors)?;
                     self.run.restore(step, &checkpoint.progress(), &own)?;
                     self.restored = self.group.divides_optimizer().then_some(tensors);
                     self.best = checkpoint.best;
-                    self.window = LossWindow::restored(&checkpoint);
+                    self.window = LossWindow::restored(&checkpoint, step_work);
                     self.saved = Some(step);
                     wall_s = checkpoint.wall_s;
                     break;
@@ -227,7 +227,7 @@ impl<'a, T: Training> Trainer<'a, T> {
             let course = self.course;
             let step = self.run.step();
             let last = step == self.course.steps;
-            self.window.add(loss)?;
+            self.window.add(loss, self.step_work())?;
             let due = |every: u64| last || step.is_multiple_of(every);
             if due(course.log_every) {
                 let finite = self.log()?;
@@ -256,6 +256,11 @@ impl<'a, T: Training> Trainer<'a, T> {
         }
         self.save()?;
         Ok(Ended::Finished)
+    }
+
+    /// Returns the work of a step with the settings in force.
+    pub(super) fn step_work(&self) -> StepWork {
+        StepWork { amount: self.run.rate().1, operations: self.instruments.usage.step_operations() }
     }
 
     /// Returns whether the point of the training curve after this step includes the costlier metrics: the first and
@@ -318,14 +323,14 @@ impl<'a, T: Training> Trainer<'a, T> {
         let diagnostics = self.run.point()?;
         // Read after the device has finished.
         let now = self.session.wall_s();
-        let (rate, of_step) = self.run.rate();
+        let (rate, _) = self.run.rate();
         let mut point = MetricValues::from([(MetricId::LOSS, loss)]);
         diagnostics.iter().for_each(|(metric, value)| point.set(metric, value));
-        point.set(rate, window.steps as f64 * of_step / (now - window.wall_s));
+        point.set(rate, window.work.amount / (now - window.wall_s));
         let waits = self.instruments.waits.measure(now - window.wall_s);
         waits.iter().for_each(|(metric, value)| point.set(metric, value));
         if self.is_probed(step) {
-            let usage = self.instruments.usage.measure(window.steps, now - window.wall_s);
+            let usage = self.instruments.usage.measure(window.work.operations, now - window.wall_s);
             let (parameters, _, optimizer) = self.run.optimized();
             let probed = self.instruments.probe.end(parameters, optimizer)?;
             usage.iter().chain(probed.iter()).for_each(|(metric, value)| point.set(metric, value));

@@ -67,6 +67,11 @@ impl Usage {
         self.step_operations = step_operations;
     }
 
+    /// Returns the number of operations of a step.
+    pub(crate) fn step_operations(&self) -> f64 {
+        self.step_operations
+    }
+
     /// Lists the measured metrics.
     pub(crate) fn metrics(&self) -> Vec<MetricInfo> {
         let mfu = self.peak.map(|_| MFU.described("MFU", Unit::Fraction));
@@ -74,9 +79,9 @@ impl Usage {
         mfu.into_iter().chain(others).collect()
     }
 
-    /// Returns the metrics of `steps` steps in `seconds` seconds.
-    pub(crate) fn measure(&self, steps: u64, seconds: f64) -> MetricValues {
-        let rate = steps as f64 * self.step_operations / seconds;
+    /// Returns the metrics of steps with this many operations in all, in `seconds` seconds.
+    pub(crate) fn measure(&self, operations: f64, seconds: f64) -> MetricValues {
+        let rate = operations / seconds;
         let mut metrics = MetricValues::from([(TFLOPS, rate / 1e12)]);
         if let Some(peak) = self.peak {
             metrics.set(MFU, rate / peak);

@@ -11,7 +11,7 @@ pub(super) fn differences(diagrams: &[(&TitledDiagram, String)]) -> DifferenceTa
         let preset = titled.named(titled.preset.sweep.metric);
         let mut settings = Preset::Sweep(preset).listed_settings();
         settings.push(ListedSetting::new("precision", "Precision", titled.precision.name()));
-        SettingColumn { name: title.clone(), settings }
+        SettingColumn::new(title.clone(), settings)
     };
     DifferenceTable::of(&diagrams.iter().map(column).collect::<Vec<_>>())
 }

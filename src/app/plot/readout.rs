@@ -2,8 +2,8 @@
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align2, Color32, Grid, Rect, Response, Sense, Shape, Stroke, TextFormat, TextStyle, Tooltip, Ui, WidgetInfo, pos2,
-    vec2,
+    Align2, Color32, Grid, Rect, RectAlign, Response, Sense, Shape, Stroke, TextFormat, TextStyle, Tooltip, Ui,
+    WidgetInfo, pos2, vec2,
 };
 use egui_plot::PlotPoint;
 use valleyscope_experiments::view::AxisScale;
@@ -20,9 +20,12 @@ pub(in crate::app) struct LeavingCurve {
     pub beyond: String,
 }
 
-/// Shows a table of values at the pointer, and a note below it.
+/// Shows a table of values beside the pointer, on the side where the plot has more room, and a note below it.
 pub(in crate::app) fn readout(response: &Response, title: &str, note: Option<&str>, rows: impl FnOnce(&mut Ui)) {
-    Tooltip::for_widget(response).at_pointer().gap(14.0).show(|ui| {
+    let mut tooltip = Tooltip::for_widget(response).at_pointer().gap(14.0);
+    let is_right = response.hover_pos().is_some_and(|at| at.x > response.rect.center().x);
+    tooltip.popup = tooltip.popup.align(if is_right { RectAlign::LEFT_START } else { RectAlign::RIGHT_START });
+    tooltip.show(|ui| {
         ui.set_max_width(460.0);
         ui.strong(title);
         Grid::new("values").spacing([12.0, 2.0]).show(ui, rows);

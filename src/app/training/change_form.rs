@@ -7,6 +7,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::{LiveSetting, Workload, changes};
 use valleyscope_runs::{RunFolder, SettingChange};
 
+use super::summary::Summary;
 use crate::app::form::cell;
 use crate::app::number;
 use crate::app::typed::TypedField;
@@ -31,11 +32,16 @@ impl ChangeForm {
 
     /// Shows the settings of a run, whose training has those in force; returns whether the entered ones are to be put
     /// in force.
-    pub(super) fn show(&mut self, ui: &mut Ui, run: &RunFolder, training: &Preset) -> bool {
-        if self.run.as_ref() != Some(run) {
-            *self = ChangeForm { run: Some(run.clone()), entered: BTreeMap::new() };
+    pub(super) fn show(&mut self, ui: &mut Ui, run: &Summary, training: &Preset) -> bool {
+        if self.run.as_ref() != Some(&run.run) {
+            *self = ChangeForm { run: Some(run.run.clone()), entered: BTreeMap::new() };
         }
-        let in_force = training.workload().map_or_else(Vec::new, Workload::live);
+        let mut in_force = training.workload().map_or_else(Vec::new, Workload::live);
+        // A command `SetSteps` changes the steps of the run and not those of its training.
+        let steps = in_force.iter_mut().find(|it| it.path == SettingChange::STEPS);
+        if let (Some(setting), Some(steps)) = (steps, run.steps) {
+            setting.value = steps as f64;
+        }
         // The worker has put some of them in force.
         self.entered.retain(|path, value| in_force.iter().any(|it| it.path == *path && it.value != *value));
         let mut is_applied = false;
@@ -74,10 +80,12 @@ impl ChangeForm {
 
     /// Shows what applying the values does, or why they cannot be applied; returns whether that was chosen.
     fn apply(&mut self, ui: &mut Ui, training: &Preset, in_force: &[LiveSetting]) -> bool {
-        let mut changed = training.clone();
-        let fault = changed.workload_mut().and_then(|workload| workload.set_live(&self.entered).err());
-        let now = changed.workload().map_or_else(Vec::new, Workload::live);
-        let words = SettingChange::list(&changes(in_force, &now));
+        let mut training = training.clone();
+        let fault = training.workload_mut().and_then(|workload| workload.set_live(&self.entered).err());
+        let now = training.workload().map_or_else(Vec::new, Workload::live);
+        let mut changed = changes(in_force, &now);
+        changed.retain(|change| self.entered.contains_key(&change.name));
+        let words = SettingChange::list(&changed);
         let mut is_applied = false;
         ui.horizontal_wrapped(|ui| {
             let can_apply = !self.entered.is_empty() && fault.is_none();

@@ -35,6 +35,8 @@ pub(super) struct ChartCurve<'a> {
     pub group: &'a NamedCurves<'a>,
     pub track: &'a Arc<Track>,
     pub lines: Arc<Lines>,
+    /// Less than 1 while the legend's entry of another curve is pointed at.
+    pub opacity: f32,
 }
 
 impl Chart<'_> {
@@ -53,7 +55,8 @@ impl Chart<'_> {
         };
         let size = PlotFrame::area(frame.size).into();
         let canvas = CurveCanvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
-        let drawn = self.curves.iter().map(|curve| (Arc::clone(&curve.lines), curve.group.pen)).collect();
+        let drawn = |curve: &ChartCurve<'_>| (Arc::clone(&curve.lines), curve.group.pen, curve.opacity);
+        let drawn = self.curves.iter().map(drawn).collect();
         let item = CurveItem::new(&self.info.name, cache.set(metric, drawn, canvas), x, y);
         let weak = ui.visuals().weak_text_color();
         let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
@@ -87,11 +90,11 @@ impl Chart<'_> {
 
     /// Draws bands below all lines, and marks above them.
     fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, lines: CurveItem) {
-        for ChartCurve { group, lines, .. } in &self.curves {
-            canvas.band(plot, group.pen, lines);
+        for ChartCurve { group, lines, opacity, .. } in &self.curves {
+            canvas.band(plot, group.pen, lines, *opacity);
         }
         plot.add(lines);
-        for ChartCurve { group, track, lines } in &self.curves {
+        for ChartCurve { group, track, lines, .. } in &self.curves {
             let nearest = self.hover.and_then(|at| track.nearest(self.look.horizontal, self.look.scales[0], at));
             canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.look.place(&nearest)));
         }

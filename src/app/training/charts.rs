@@ -10,7 +10,7 @@ use valleyscope_runs::{Better, MetricId, MetricInfo, Unit};
 use super::chart::{Chart, ChartCurve};
 use super::choices::{Choices, USUAL};
 use super::curve_cache::CurveCache;
-use super::legend::legend;
+use super::legend::{LegendResponse, legend};
 use super::lines::Fit;
 use super::named_curves::NamedCurves;
 use super::plot_export::PlotExport;
@@ -26,6 +26,8 @@ use crate::figure::Format;
 /// The smallest width of plots beside each other, in points.
 const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
+/// The opacity of the other curves while an entry of the legend is pointed at.
+const DIM: f32 = 0.15;
 /// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 420.0;
 
@@ -37,6 +39,8 @@ pub(super) struct Charts {
     hover: Option<f64>,
     time_to_loss: TimeToLoss,
     cache: CurveCache,
+    /// The curve whose entry in the legend is pointed at.
+    pointed: Option<usize>,
 }
 
 /// An action of the toolbar or the legend.
@@ -67,7 +71,9 @@ impl Charts {
         if let Some(note) = note {
             ui.label(RichText::new(note).small().weak());
         }
-        asked = legend(ui, groups).map(|(curve, color)| ChartAction::Color(curve, color)).or(asked);
+        let LegendResponse { chosen, pointed } = legend(ui, groups);
+        self.pointed = pointed;
+        asked = chosen.map(|(curve, color)| ChartAction::Color(curve, color)).or(asked);
         self.time_to_loss.ui(ui, groups, &offered(groups));
         let shown = self.shown(groups);
         self.grid(ui, groups, &shown);
@@ -304,9 +310,19 @@ impl Charts {
         let (drawn, tracks): (Vec<_>, Vec<_>) = tracks.filter(|(_, track)| has_place(track)).unzip();
         let lines = self.cache.lines(metric, &tracks, look);
         let curves = drawn.into_iter().zip(tracks).zip(lines);
-        let mut curves: Vec<_> = curves.map(|((group, track), lines)| ChartCurve { group, track, lines }).collect();
-        // The points that forks share with other runs are drawn below the others' curves.
-        curves.sort_by_key(|curve| curve.lines.fork.is_none());
+        let pointed = self.pointed.and_then(|index| groups.get(index));
+        let is_dim = |group: &NamedCurves<'_>| pointed.is_some_and(|pointed| !std::ptr::eq(pointed, group));
+        let curve = |((group, track), lines)| ChartCurve {
+            group,
+            track,
+            lines,
+            opacity: if is_dim(group) { DIM } else { 1.0 },
+        };
+        let mut curves: Vec<ChartCurve<'a>> = curves.map(curve).collect();
+        // The points that forks share with other runs are drawn below the others' curves, and all below the curve that
+        // is pointed at.
+        let is_pointed = |curve: &ChartCurve<'_>| pointed.is_some_and(|pointed| std::ptr::eq(pointed, curve.group));
+        curves.sort_by_key(|curve| (is_pointed(curve), curve.lines.fork.is_none()));
         curves
     }
 }

@@ -11,8 +11,8 @@ use super::lines::{CurveCanvas, Lines};
 use super::track::{Track, TrackLook};
 use crate::gpu::CurveSet;
 
-/// The lines of a curve, and its pen.
-pub(super) type PennedLines = (Arc<Lines>, Pen);
+/// The lines of a curve, its pen, and its opacity.
+pub(super) type PennedLines = (Arc<Lines>, Pen, f32);
 
 #[derive(Default)]
 pub(super) struct CurveCache {
@@ -63,14 +63,16 @@ impl CurveCache {
     /// Returns all curves of a metric for the GPU.
     pub(super) fn set(&mut self, metric: MetricId, curves: Vec<PennedLines>, canvas: CurveCanvas) -> Arc<CurveSet> {
         let is_same = |cached: &CachedSet| {
-            let same = |(old, new): (&PennedLines, &PennedLines)| Arc::ptr_eq(&old.0, &new.0) && old.1 == new.1;
+            let same = |(old, new): (&PennedLines, &PennedLines)| {
+                Arc::ptr_eq(&old.0, &new.0) && (old.1, old.2) == (new.1, new.2)
+            };
             let old = &cached.curves;
             cached.canvas == canvas && old.len() == curves.len() && old.iter().zip(&curves).all(same)
         };
         if let Some(cached) = self.sets.get(&metric).filter(|cached| is_same(cached)) {
             return Arc::clone(&cached.set);
         }
-        let set = Arc::new(canvas.curves(curves.iter().map(|(lines, pen)| (&**lines, *pen))));
+        let set = Arc::new(canvas.curves(curves.iter().map(|(lines, pen, opacity)| (&**lines, *pen, *opacity))));
         self.sets.insert(metric, CachedSet { curves, canvas, set: Arc::clone(&set) });
         set
     }
@@ -115,7 +117,7 @@ mod tests {
         let lines = cache.lines(MetricId::LOSS, &[&track(), &track()], LOOK);
         let pens = [0, 1].map(|number| Pen::new([255, 0, 0], number));
         let mut set = |curves: &[(usize, usize)], canvas| {
-            let curves = curves.iter().map(|(line, pen)| (Arc::clone(&lines[*line]), pens[*pen]));
+            let curves = curves.iter().map(|(line, pen)| (Arc::clone(&lines[*line]), pens[*pen], 1.0));
             cache.set(MetricId::LOSS, curves.collect(), canvas)
         };
         let first = set(&[(0, 0)], CANVAS);

@@ -115,7 +115,7 @@ pub(super) fn show(
         }));
     }
     if let (DetailTab::Change, Some(training)) = (tab, &detail.in_force) {
-        let is_applied = shown.change.show(ui, &run.run, training);
+        let is_applied = shown.change.show(ui, run, training);
         return action.or(is_applied.then_some(RunAction::Change));
     }
     if text.is_empty() {

@@ -4,7 +4,7 @@ use egui::{Context, Key, Label, RichText, ScrollArea, TextEdit, Ui};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::{Notes, RunFolder, SettingChange};
+use valleyscope_runs::{Notes, NotesEdit, RunFolder, SettingChange};
 
 use super::run_detail::training_after;
 use crate::app::dialog;
@@ -14,6 +14,8 @@ pub(super) enum Dialog {
     Describe {
         run: RunFolder,
         notes: Notes,
+        /// The notes when the dialog was opened.
+        before: Notes,
         /// The run's current title.
         title: String,
         focused: bool,
@@ -50,7 +52,7 @@ pub(super) enum Dialog {
 
 /// The user's decision in a dialog.
 pub(super) enum DialogDecision {
-    Write(RunFolder, Notes),
+    Edit(RunFolder, Vec<NotesEdit>),
     Trash(Vec<RunFolder>),
     Resume(RunFolder),
     Remove(Vec<RunFolder>),
@@ -97,7 +99,7 @@ impl Dialog {
     /// Returns the decision of the first button.
     fn agreed(&self) -> DialogDecision {
         match self {
-            Dialog::Describe { run, notes, .. } => DialogDecision::Write(run.clone(), notes.clone()),
+            Dialog::Describe { run, notes, before, .. } => DialogDecision::Edit(run.clone(), edits(before, notes)),
             Dialog::Delete { run, .. } => DialogDecision::Trash(vec![run.clone()]),
             Dialog::DeleteSeveral { runs, .. } => DialogDecision::Trash(runs.clone()),
             Dialog::Fork { run, training, changes, steps, chosen, .. } => {
@@ -153,6 +155,13 @@ impl Dialog {
         }
         false
     }
+}
+
+/// Returns the parts of notes that differ.
+fn edits(before: &Notes, now: &Notes) -> Vec<NotesEdit> {
+    let title = (before.title != now.title).then(|| NotesEdit::Title(now.title.clone()));
+    let note = (before.note != now.note).then(|| NotesEdit::Note(now.note.clone()));
+    title.into_iter().chain(note).collect()
 }
 
 /// Shows the fields of a run's title and note; returns whether Enter was pressed in the title.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use egui::text::{LayoutJob, TextFormat};
 use egui::{Color32, FontSelection, Label, RichText, Stroke, TextEdit, Ui};
 
+use super::list::ListInput;
 use super::summary::Summary;
 use crate::run_table::{Columns, Filter, FilterError};
 
@@ -49,17 +50,23 @@ impl FilterField {
 
     /// Returns whether a run fits the filter.
     pub(super) fn finds(&self, run: &Summary) -> bool {
-        self.filter.is_empty() || self.filter.admits(&run.facts, &[&run.title, &run.settings, &run.status.word()])
+        self.filter.is_empty() || self.filter.admits(&run.facts, &run.texts())
     }
 
-    /// Parses the text again if it or the columns have changed.
-    pub(super) fn update(&mut self, columns: &Arc<Columns>) {
+    /// Parses the text again if it or the columns have changed. A word that no run has is a mistake: it may be the
+    /// beginning of another one, or of a field.
+    pub(super) fn update(&mut self, columns: &Arc<Columns>, runs: &[Arc<Summary>]) {
         let is_same = |(text, known): &(String, Arc<Columns>)| *text == self.text && Arc::ptr_eq(known, columns);
         if self.parsed.as_ref().is_some_and(is_same) {
             return;
         }
         self.parsed = Some((self.text.clone(), Arc::clone(columns)));
-        match Filter::parse(&self.text, columns) {
+        let facts = runs.iter().map(|run| (&run.facts, run.texts()));
+        let parsed = Filter::parse(&self.text, columns).and_then(|filter| match filter.unknown_word(facts) {
+            Some(word) if !runs.is_empty() => Err(self.unknown(word, columns)),
+            _ => Ok(filter),
+        });
+        match parsed {
             Ok(filter) => {
                 self.mistake = None;
                 if filter != self.filter {
@@ -71,8 +78,19 @@ impl FilterField {
         }
     }
 
+    /// Explains that no run has a word.
+    fn unknown(&self, word: &str, columns: &Columns) -> FilterError {
+        let place = self.text.to_lowercase().find(word).map_or(0..0, |at| at..at + word.len());
+        let place = if self.text.get(place.clone()).is_some() { place } else { 0..0 };
+        let field = match columns.find(word) {
+            Ok(_) => format!("; a field has a comparison, such as {word} = 1"),
+            Err(_) => String::new(),
+        };
+        FilterError { message: format!("no run has “{word}” in its name, notes or tags{field}"), place }
+    }
+
     /// Shows the field with a mistake underlined, and below it the mistake, or the fields that can be typed next.
-    pub(super) fn ui(&mut self, ui: &mut Ui, columns: &Arc<Columns>, width: f32) {
+    pub(super) fn ui(&mut self, ui: &mut Ui, ListInput { columns, runs, .. }: &ListInput<'_>, width: f32) {
         let mark = self.mistake.as_ref().map(|mistake| mistake.place.clone());
         let color = ui.visuals().error_fg_color;
         let mut layouter = |ui: &Ui, text: &dyn egui::TextBuffer, _: f32| {
@@ -81,7 +99,7 @@ impl FilterField {
         };
         let field = TextEdit::singleline(&mut self.text).hint_text("Search or filter").desired_width(width);
         let response = ui.add(field.layouter(&mut layouter)).accessible_name("Search the runs");
-        self.update(columns);
+        self.update(columns, runs);
         let help = "Words are searched in names, notes and tags. A filter compares fields, such as\n\
                     optimizer = FOCUS, lr < 1e-3, state = running, note ~ baseline\n\
                     with = != < <= > >= ~ (contains) and !~. A comma means “and”.";

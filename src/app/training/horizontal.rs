@@ -43,7 +43,8 @@ impl Horizontal {
     pub(super) fn words(self, x: f64) -> String {
         match self {
             Horizontal::Step => format!("step {}", grouped(x as u64)),
-            Horizontal::SinceFork => format!("{x} steps since"),
+            Horizontal::SinceFork if x == 1.0 => "1 step since the fork".to_owned(),
+            Horizontal::SinceFork => format!("{x} steps since the fork"),
             Horizontal::Samples => format!("{} samples", grouped(x as u64)),
             Horizontal::Tokens => format!("{} tokens", grouped(x as u64)),
             Horizontal::Relative if x < 100.0 => format!("{x:.2} s"),

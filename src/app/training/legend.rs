@@ -26,9 +26,17 @@ const GAP: f32 = 6.0;
 /// The gap between entries, in points.
 const BETWEEN: f32 = 14.0;
 
-/// Shows names and colours of all curves; a line breaks only between entries. Returns the index of a curve and the colour
-/// that is chosen for it by a right click, `None` for its usual one.
-pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> Option<(usize, Option<[u8; 3]>)> {
+/// The use of the legend in a frame.
+#[derive(Default)]
+pub(super) struct LegendResponse {
+    /// The index of a curve and the colour that is chosen for it by a right click, `None` for its usual one.
+    pub chosen: Option<(usize, Option<[u8; 3]>)>,
+    /// The index of the curve whose entry is pointed at.
+    pub pointed: Option<usize>,
+}
+
+/// Shows names and colours of all curves; a line breaks only between entries.
+pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> LegendResponse {
     let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
     let width = |text: &str| text_width(ui, &font, text).ceil() + 1.0;
@@ -39,25 +47,28 @@ pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> Option<(usize, 
     });
     let lines = lines(&wanted.collect::<Vec<_>>(), room);
     let mut groups = groups.iter().enumerate();
-    let mut chosen = None;
+    let mut legend = LegendResponse::default();
     for entries in lines {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = BETWEEN;
             for (Wanted { title, rest }, (index, group)) in entries.into_iter().zip(&mut groups) {
                 let size = vec2((rest + title).min(room), ui.text_style_height(&TextStyle::Small));
-                ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                let entry = ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
                     ui.spacing_mut().item_spacing.x = GAP;
                     let name_of = group.name.whole();
                     let sample = line(ui, group.pen);
                     sample.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Curve of {name_of}")));
                     let entry = sample.union(name(ui, &group.name, title)).on_hover_text(COLOR_HINT);
                     let color = color_menu(&entry, &name_of, group.pen.color(), group.is_color_chosen);
-                    chosen = color.map(|color| (index, color)).or(chosen);
+                    legend.chosen = color.map(|color| (index, color)).or(legend.chosen.take());
                 });
+                if entry.response.contains_pointer() {
+                    legend.pointed = Some(index);
+                }
             }
         });
     }
-    chosen
+    legend
 }
 
 /// The widths of an entry: of its title, which may be cut, and of the rest.
@@ -146,9 +157,9 @@ pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLoo
 }
 
 /// The largest number of runs in a tooltip.
-const MOST_VALUES: usize = 12;
+const MOST_VALUES: usize = 8;
 
-/// Shows the runs' values at the pointer's place; of many runs those of the nearest curves.
+/// Shows the runs' values at the pointer's place, the largest first; of many runs those of the nearest curves.
 pub(super) fn tooltip(
     response: &egui::Response,
     info: &MetricInfo,
@@ -160,23 +171,29 @@ pub(super) fn tooltip(
     let found = curves
         .iter()
         .filter_map(|(group, track)| Some((*group, *track, track.nearest(look.horizontal, look.scales[0], at[0])?)));
-    let mut found: Vec<_> = found.enumerate().collect();
+    let mut found: Vec<_> = found.collect();
     let others = found.len().saturating_sub(MOST_VALUES);
     if others > 0 {
         let away = |nearest: &Nearest| (look.scales[1].place(nearest.smooth) - at[1]).abs();
-        found.sort_by(|(_, (.., a)), (_, (.., b))| away(a).total_cmp(&away(b)));
+        found.sort_by(|(.., a), (.., b)| away(a).total_cmp(&away(b)));
         found.truncate(MOST_VALUES);
-        found.sort_by_key(|(index, _)| *index);
     }
+    found.sort_by(|(.., a), (.., b)| b.smooth.total_cmp(&a.smooth));
     let more = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
+    // Curves with points at other places say where.
+    let places: Vec<String> = found.iter().map(|(.., nearest)| look.horizontal.words(nearest.x)).collect();
+    let common = places.first().filter(|first| places.iter().all(|place| place == *first));
+    let title = common.map_or_else(|| info.title.clone(), |place| format!("{}, {place}", info.title));
     let note = marks.iter().cloned().chain(more).collect::<Vec<_>>().join("\n");
-    readout(response, &info.title, Some(note.as_str()).filter(|note| !note.is_empty()), |ui| {
-        for (_, (group, track, found)) in &found {
+    readout(response, &title, Some(note.as_str()).filter(|note| !note.is_empty()), |ui| {
+        for ((group, track, found), place) in found.iter().zip(&places) {
             ui.horizontal(|ui| {
                 line(ui, group.pen);
-                name(ui, &group.name, 0.5 * LONGEST);
+                ui.add(Label::new(RichText::new(group.name.whole()).small()).extend());
             });
-            ui.weak(look.horizontal.words(found.x));
+            if common.is_none() {
+                ui.weak(place);
+            }
             let mut text = number(info, found.value);
             if let Some(deviation) = found.deviation {
                 text.push_str(&format!(" ± {}", number(info, deviation)));

@@ -95,16 +95,16 @@ pub(super) struct CurveCanvas {
 }
 
 impl CurveCanvas {
-    /// Returns the lines of all curves for the GPU: for each the raw line and over it the main line.
-    pub(super) fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen)>) -> CurveSet {
+    /// Returns the lines of all curves for the GPU, each with its opacity: the raw line and over it the main line.
+    pub(super) fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen, f32)>) -> CurveSet {
         let mut set = CurveSet::default();
-        for (lines, pen) in curves {
+        for (lines, pen, of_curve) in curves {
             let own = color(pen, self.theme);
             for (pieces, opacity, dash, width) in [(&lines.raw, 0.3, None, 1.0), (&lines.line, 1.0, dash(pen), 1.6)] {
                 for (part, strength) in pieces.iter().flat_map(|piece| at_fork(piece, lines.fork)) {
                     let style = CurveStyle {
                         color: [own.r(), own.g(), own.b()],
-                        opacity: strength * opacity,
+                        opacity: strength * opacity * of_curve,
                         width_px: strength * width * self.pixels_per_point,
                         dash_px: dash.map(|[dash, gap]| [dash, dash + gap].map(|size| size * self.pixels_per_point)),
                     };
@@ -123,11 +123,11 @@ impl CurveCanvas {
     }
 
     /// Fills the area of a curve's deviations, below all lines.
-    pub(super) fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines) {
+    pub(super) fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, opacity: f32) {
         if lines.band.is_empty() {
             return;
         }
-        band(plot, lines.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2), self.y);
+        band(plot, lines.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2 * opacity), self.y);
     }
 
     /// Returns the point where a curve leaves the view, if it does.

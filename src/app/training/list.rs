@@ -9,7 +9,7 @@ use egui::{
 };
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
-use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
+use valleyscope_runs::{Better, Concern, RunFolder, Status, Unit, span};
 
 use super::elided_name::line_with_name;
 use super::filter_field::FilterField;
@@ -48,13 +48,14 @@ pub(super) enum Sort {
 impl Sort {
     const ALL: [Sort; 5] = [Sort::Newest, Sort::Title, Sort::Loss, Sort::Evaluated, Sort::Status];
 
-    fn name(self) -> &'static str {
+    /// Returns the name for users; `evaluated` is the loss by which evaluated runs are compared.
+    fn name(self, evaluated: &str) -> String {
         match self {
-            Sort::Newest => "newest first",
-            Sort::Title => "by title",
-            Sort::Loss => "by train loss",
-            Sort::Evaluated => "by evaluated loss",
-            Sort::Status => "running first",
+            Sort::Newest => "newest first".to_owned(),
+            Sort::Title => "by title".to_owned(),
+            Sort::Loss => "by train loss".to_owned(),
+            Sort::Evaluated => format!("by {evaluated}"),
+            Sort::Status => "running first".to_owned(),
         }
     }
 
@@ -114,17 +115,18 @@ pub(super) enum ListAction {
 impl List {
     /// Shows the list. `hides_curves` is whether the search applies to the plots, too.
     pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<ListAction> {
-        let ListInput { runs, columns, selected, pens, .. } = input;
+        let ListInput { runs, selected, pens, .. } = input;
         let mut chosen = None;
         ui.horizontal(|ui| {
             let table = ui.button("Table").on_hover_text("Show all runs in a table: columns, filters, groups");
             if table.accessible_name("Show the table of runs").clicked() {
                 chosen = Some(ListAction::Table);
             }
-            let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name()).width(104.0);
+            let evaluated = evaluated_loss(runs);
+            let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name(&evaluated)).width(104.0);
             let shown = combo.show_ui(ui, |ui| {
                 for sort in Sort::ALL {
-                    ui.selectable_value(&mut self.sort, sort, sort.name());
+                    ui.selectable_value(&mut self.sort, sort, sort.name(&evaluated));
                 }
             });
             shown.response.accessible_name("Order of the runs");
@@ -132,7 +134,7 @@ impl List {
                 let switch = ui.toggle_value(hides_curves, "Plots");
                 let switch = switch.on_hover_text("Also hide the curves of runs that the search does not find");
                 switch.accessible_name("Search the plots, too");
-                self.search.ui(ui, columns, f32::INFINITY);
+                self.search.ui(ui, &input, f32::INFINITY);
             });
         });
         self.search.mistake(ui);
@@ -189,6 +191,17 @@ impl List {
     pub(super) fn search_mut(&mut self) -> &mut FilterField {
         &mut self.search
     }
+}
+
+/// Names the loss by which evaluated runs are compared, if it is the same for all.
+fn evaluated_loss(runs: &[Arc<Summary>]) -> String {
+    let title = |run: &Arc<Summary>| {
+        let loss = run.evaluated.iter().find(|(info, _)| info.better == Better::Lower);
+        loss.map(|(info, _)| info.title.to_lowercase())
+    };
+    let mut titles = runs.iter().filter_map(title);
+    let first = titles.next();
+    first.filter(|first| titles.all(|other| other == *first)).unwrap_or_else(|| "evaluated loss".to_owned())
 }
 
 fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<ListAction>) {

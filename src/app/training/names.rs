@@ -3,7 +3,7 @@
 //! Runs are named by their optimizers and the settings that differ, unless the user has given them a title, and by
 //! their workloads where there are several.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing, differing_by_key};
 use valleyscope_experiments::view::ticks::grouped;
@@ -118,8 +118,8 @@ fn optimizer(run: &Summary) -> Option<String> {
 }
 
 /// Returns the settings of runs in a list in words, so that they are distinct: the workload, where there are several,
-/// the optimizer, the differences from other runs of its workload, and then the rest. A list cuts names at their ends.
-/// The steps are shown with the status.
+/// the optimizer, and the differences from other runs of its workload, or the learning rate and the batch size where
+/// nothing differs. The steps are shown with the status.
 pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     let mut settings = vec![String::new(); runs.len()];
     let is_mixed = runs.iter().any(|run| run.family != runs[0].family);
@@ -137,13 +137,17 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
         let differs = [0, 1, 2].map(|place| numbers.iter().any(|other| other[place] != numbers[0][place]));
+        let is_alike = !differs.contains(&true) && words.iter().all(Vec::is_empty);
         for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
             let run = runs[index];
-            let (differing, equal): (Vec<_>, Vec<_>) = own.iter().enumerate().partition(|(place, _)| differs[*place]);
-            let rest = [differing, equal].concat().into_iter().filter_map(|(_, word)| word.clone());
             let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
             parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
-            for word in rest.chain(run.non_default_hyperparameters.iter().cloned()) {
+            let differing =
+                own.iter().zip(differs).filter(|(_, differs)| *differs).filter_map(|(word, _)| word.clone());
+            // Runs that do not differ are described by what is usually looked for.
+            let [rate, batch, _] = own.clone();
+            let usual = rate.into_iter().chain(batch).chain(run.non_default_hyperparameters.iter().cloned());
+            for word in differing.chain(usual.filter(|_| is_alike)) {
                 if !parts.contains(&word) {
                     parts.push(word);
                 }
@@ -194,53 +198,79 @@ impl Summary {
 pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
-    let words: Vec<Vec<String>> = curves.iter().map(|curve| name_parts(curve, curves, is_mixed)).collect();
-    let names = curves.iter().zip(&words).map(|(curve, own)| {
-        let both = curves.iter().zip(&words);
-        let same: Vec<&CurveFacts> =
-            both.filter(|(other, words)| other.title == curve.title && *words == own).map(|(other, _)| other).collect();
-        let marks = distinguishing_traits(&same);
-        let twins = same.iter().filter(|other| other.traits.words(&marks) == curve.traits.words(&marks)).count();
+    let words = name_parts(curves, is_mixed);
+    let mut alike: HashMap<(&str, &[String]), Vec<usize>> = HashMap::new();
+    for (index, (curve, words)) in curves.iter().zip(&words).enumerate() {
+        alike.entry((&curve.title, words)).or_default().push(index);
+    }
+    let mut names = vec![Name::default(); curves.len()];
+    for ((title, words), members) in alike {
+        let same: Vec<&CurveFacts> = members.iter().map(|index| &curves[*index]).collect();
+        for (index, marks) in members.into_iter().zip(marks(&same)) {
+            let mark = words.iter().cloned().chain(marks).collect::<Vec<_>>().join(", ");
+            let title = if is_common && !mark.is_empty() { String::new() } else { title.to_owned() };
+            names[index] = Name { title, mark };
+        }
+    }
+    names
+}
+
+/// Returns the words that distinguish curves of one name.
+fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
+    let places = distinguishing_traits(same);
+    let traits: Vec<Vec<String>> = same.iter().map(|curve| curve.traits.words(&places)).collect();
+    let mut counts: HashMap<&[String], usize> = HashMap::new();
+    traits.iter().for_each(|traits| *counts.entry(traits).or_default() += 1);
+    let bookkeeping = bookkeeping(same);
+    let mark = |((curve, traits), bookkeeping): ((&&CurveFacts, &Vec<String>), Vec<String>)| {
         // The seed of one of them is not that of a mean.
         let seed = curve.traits.seed.clone().filter(|_| curve.runs == 1);
-        let mut words = own.clone();
-        words.extend(Traits { seed, ..curve.traits.clone() }.words(&marks));
-        if twins > 1 {
-            words.extend(bookkeeping(curve, &same));
+        let mut words = Traits { seed, ..curve.traits.clone() }.words(&places);
+        if counts[traits.as_slice()] > 1 {
+            words.extend(bookkeeping);
         }
         if curve.runs > 1 {
             words.push(format!("mean of {}", curve.runs));
         }
-        let mark = words.join(", ");
-        let title = if is_common && !mark.is_empty() { String::new() } else { curve.title.clone() };
-        Name { title, mark }
-    });
-    names.collect()
+        words
+    };
+    same.iter().zip(&traits).zip(bookkeeping).map(mark).collect()
 }
 
-/// Returns the settings that do not affect learning in which a curve differs from those of the same name, and its folder
-/// where that does not distinguish it.
-fn bookkeeping(curve: &CurveFacts, same: &[&CurveFacts]) -> Vec<String> {
+/// Returns for each curve the settings that do not affect learning in which it differs from the others of its name, and
+/// its folder where they do not distinguish it.
+fn bookkeeping(same: &[&CurveFacts]) -> Vec<Vec<String>> {
     let words = differing(&same.iter().map(|other| other.bookkeeping.clone()).collect::<Vec<_>>());
-    let place = same.iter().position(|other| std::ptr::eq(*other, curve)).expect("a curve is one of its name");
-    let is_unique = words.iter().filter(|other| **other == words[place]).count() == 1;
-    let folder = (!is_unique).then(|| curve.folder.clone());
-    words[place].iter().cloned().chain(folder).collect()
+    let mut counts: HashMap<&[String], usize> = HashMap::new();
+    words.iter().for_each(|words| *counts.entry(words).or_default() += 1);
+    let with_folder = |(curve, words): (&&CurveFacts, &Vec<String>)| {
+        let folder = (counts[words.as_slice()] > 1).then(|| curve.folder.clone());
+        words.iter().cloned().chain(folder).collect()
+    };
+    same.iter().zip(&words).map(with_folder).collect()
 }
 
-/// Returns the parts of a curve's name: its workload if there are several, its optimizer, and the settings in which it
-/// differs from others of its title.
-fn name_parts(curve: &CurveFacts, curves: &[CurveFacts], is_mixed: bool) -> Vec<String> {
-    let alike: Vec<&CurveFacts> = curves.iter().filter(|other| other.title == curve.title).collect();
-    let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
-    let names: Vec<Option<&str>> = alike.iter().map(|it| it.is_named.then_some(it.optimizer.as_str())).collect();
-    let place = alike.iter().position(|other| std::ptr::eq(*other, curve)).expect("a curve has its own title");
-    let settings = differing_by_key(&names, &settings).swap_remove(place);
-    let needs_optimizer =
-        curve.title.is_empty() || !settings.is_empty() || alike.iter().any(|other| other.optimizer != curve.optimizer);
-    let family = curve.family.filter(|_| is_mixed).map(str::to_owned);
-    let optimizer = Some(curve.optimizer.clone()).filter(|name| needs_optimizer && !name.is_empty());
-    family.into_iter().chain(optimizer).chain(settings).collect()
+/// Returns the parts of the curves' names: the workload if there are several, the optimizer, and the settings in which a
+/// curve differs from others of its title.
+fn name_parts(curves: &[CurveFacts], is_mixed: bool) -> Vec<Vec<String>> {
+    let mut titles: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, curve) in curves.iter().enumerate() {
+        titles.entry(&curve.title).or_default().push(index);
+    }
+    let mut parts = vec![Vec::new(); curves.len()];
+    for members in titles.into_values() {
+        let alike: Vec<&CurveFacts> = members.iter().map(|index| &curves[*index]).collect();
+        let settings: Vec<_> = alike.iter().map(|other| other.settings.clone()).collect();
+        let names: Vec<Option<&str>> = alike.iter().map(|it| it.is_named.then_some(it.optimizer.as_str())).collect();
+        let has_optimizers = alike.iter().any(|other| other.optimizer != alike[0].optimizer);
+        for ((index, curve), settings) in members.iter().zip(&alike).zip(differing_by_key(&names, &settings)) {
+            let needs_optimizer = curve.title.is_empty() || !settings.is_empty() || has_optimizers;
+            let family = curve.family.filter(|_| is_mixed).map(str::to_owned);
+            let optimizer = Some(curve.optimizer.clone()).filter(|name| needs_optimizer && !name.is_empty());
+            parts[*index] = family.into_iter().chain(optimizer).chain(settings).collect();
+        }
+    }
+    parts
 }
 
 /// Returns the first traits that together distinguish all of these, or all in which they differ where that is not

@@ -92,7 +92,9 @@ impl Pens {
             let uses = |number: usize| taken.iter().filter(|pen| **pen == (color, number)).count();
             let own = self.numbers.get(run.run.path()).map(|number| number % Pen::COUNT);
             let number = own.filter(|number| uses(*number) == 0);
-            let number = number.or_else(|| (0..Pen::COUNT).min_by_key(|number| uses(*number))).unwrap_or_default();
+            // Where all pens are taken, dashed ones are repeated first.
+            let last = |number: &usize| (uses(*number), if uses(*number) == 0 { *number } else { Pen::COUNT - number });
+            let number = number.or_else(|| (0..Pen::COUNT).min_by_key(last)).unwrap_or_default();
             taken.push((color, number));
             self.numbers.insert(run.run.path().to_owned(), number);
         }
@@ -115,5 +117,7 @@ pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
         Dash::Solid => None,
         Dash::Dashed => Some([5.0, 2.5]),
         Dash::Dotted | Dash::DashDotted => Some([2.0, 2.5]),
+        Dash::LongDashed => Some([11.0, 3.0]),
+        Dash::SparselyDashed => Some([3.5, 6.0]),
     }
 }

@@ -68,15 +68,46 @@ impl Summary {
         self.evaluated.iter().find(|(info, _)| info.better == Better::Lower).map(|(_, loss)| *loss)
     }
 
+    /// Returns the texts besides its facts in which words are searched.
+    pub fn texts(&self) -> Vec<&str> {
+        vec![&self.title, &self.settings]
+    }
+
     /// Returns all its fields, for comparison.
     fn parts(&self) -> impl PartialEq {
         let Summary {
-            run, title, notes, status, concerns, optimizer, non_default_hyperparameters, shown, family, ..
+            run,
+            title,
+            notes,
+            status,
+            concerns,
+            optimizer,
+            non_default_hyperparameters,
+            is_named,
+            shown,
+            bookkeeping,
+            family,
+            settings,
+            color,
+            learning_rate,
+            batch_size,
+            seed,
+            step,
+            steps,
+            steps_per_s,
+            seconds_left,
+            ranks,
+            loss,
+            evaluated,
+            began,
+            is_scan,
+            writes_text,
+            synthetic,
+            forked,
+            config,
+            trouble,
+            facts,
         } = self;
-        let Summary { settings, color, .. } = self;
-        let Summary { learning_rate, batch_size, seed, .. } = self;
-        let Summary { step, steps, steps_per_s, seconds_left, ranks, loss, evaluated, .. } = self;
-        let Summary { began, is_scan, writes_text, synthetic, forked, config, trouble, facts, .. } = self;
         let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
         let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
         let words = (
@@ -86,7 +117,7 @@ impl Summary {
             status,
             concerns,
             optimizer,
-            (non_default_hyperparameters, shown),
+            (non_default_hyperparameters, is_named, shown, bookkeeping),
             forked,
             config,
             trouble,

@@ -16,7 +16,7 @@ use valleyscope_runs::{
 use super::names::non_default_hyperparameters;
 use super::pens::NEUTRAL;
 use super::summary::Summary;
-use crate::run_table::{RunFacts, RunSettings, RunSource, changes};
+use crate::run_table::{RunFacts, RunSettings, RunSource};
 
 /// A watched run.
 pub(super) struct Watched {
@@ -55,7 +55,7 @@ impl Config {
 
     /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.
     fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
-        let changes = Some(changes(history)).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
+        let changes = Some(history.changes_in_words()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
         let changed = changes.map(|words| ShownSetting {
             is_usual: false,
             ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
@@ -174,11 +174,10 @@ impl Watched {
         let is_scan =
             workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
         let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
-        let concerns = Concern::of(&status, history, now).into_iter();
+        let concerns = Concern::of(&status, history, now);
         let data = started.filter(|started| !started.data.is_empty());
         let data = data.map(|started| ShownSetting::new("data", visible(&started.data).into_owned()));
         Summary {
-            concerns: concerns.map(|it| Concern { words: visible_lines(&it.words).into_owned(), ..it }).collect(),
             title: visible(&title).into_owned(),
             notes: self.notes.clone(),
             optimizer: visible(&optimizer).into_owned(),
@@ -214,12 +213,19 @@ impl Watched {
                 history,
                 status: &status,
                 notes: &self.notes,
+                concerns: &concerns,
             }),
+            concerns: concerns.into_iter().map(escaped).collect(),
             status,
             trouble,
             run,
         }
     }
+}
+
+/// Escapes a concern for display.
+fn escaped(concern: Concern) -> Concern {
+    Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
 }
 
 fn evaluated(history: &RunHistory) -> Vec<(MetricInfo, f64)> {

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
-use valleyscope_runs::{CommandRequest, Notes, Reply, RunCommand, RunFolder, Timestamp};
+use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, Timestamp};
 
 use super::install::Installation;
 use super::names::distinct_settings;
@@ -38,8 +38,10 @@ pub(super) enum WatcherCommand {
     IncludePath(PathBuf),
     /// Sends the details of a run and their changes.
     Focus(Option<RunFolder>),
-    Send(RunFolder, RunCommand),
-    Write(RunFolder, Notes),
+    /// Sends a command to runs.
+    Send(Vec<RunFolder>, RunCommand),
+    /// Changes the notes of a run.
+    Edit(RunFolder, Vec<NotesEdit>),
     /// Polls all runs at once.
     Refresh,
 }
@@ -75,10 +77,18 @@ struct Watcher {
     must_list: bool,
     round_robin: RoundRobin,
     focus: Option<RunFolder>,
-    requests: Vec<(RunFolder, CommandRequest)>,
+    requests: Vec<Request>,
     detail: Option<(RunFolder, RunDetail)>,
     /// The last sent columns of the table of runs.
     columns: Arc<Columns>,
+}
+
+/// A command to a run whose outcome is followed.
+struct Request {
+    run: RunFolder,
+    request: CommandRequest,
+    /// Whether other runs were sent the same command. Lists show the outcome, so only a failure is reported.
+    is_one_of_several: bool,
 }
 
 /// The error of a closed window, which receives no updates.
@@ -154,23 +164,10 @@ impl Watcher {
                 self.focus = run;
                 self.detail = None;
             }
-            WatcherCommand::Send(run, command) => {
-                let what = match command {
-                    RunCommand::Stop => "to stop with a checkpoint",
-                    RunCommand::Set { .. } => "to go on with other settings",
-                    _ => "for a text",
-                };
-                match CommandRequest::send(&run, command) {
-                    Ok(request) => {
-                        self.send(Update::Notice(format!("{} is asked {what}.", run.name())))?;
-                        self.requests.push((run, request));
-                    }
-                    Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
-                }
-            }
-            WatcherCommand::Write(run, notes) => {
-                if let Err(error) = notes.write(&run) {
-                    self.failed(format!("cannot write {}: {error}", run.notes().display()))?;
+            WatcherCommand::Send(runs, command) => self.send_command(&runs, &command)?,
+            WatcherCommand::Edit(run, edits) => {
+                if let Err(error) = Notes::edit(&run, &edits) {
+                    self.failed(format!("cannot change {}: {error}", run.notes().display()))?;
                 }
             }
             WatcherCommand::Refresh => {
@@ -178,6 +175,30 @@ impl Watcher {
                 self.round_robin.all = true;
             }
         }
+        Ok(())
+    }
+
+    fn send_command(&mut self, runs: &[RunFolder], command: &RunCommand) -> Result<(), Closed> {
+        let what = match command {
+            RunCommand::Stop => "to stop with a checkpoint",
+            RunCommand::Set { .. } => "to go on with other settings",
+            _ => "for a text",
+        };
+        let mut sent = Vec::new();
+        for run in runs {
+            match CommandRequest::send(run, command.clone()) {
+                Ok(request) => {
+                    sent.push(Request { run: run.clone(), request, is_one_of_several: runs.len() > 1 });
+                }
+                Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
+            }
+        }
+        match &sent[..] {
+            [] => {}
+            [only] => self.send(Update::Notice(format!("{} is asked {what}.", only.run.name())))?,
+            several => self.send(Update::Notice(format!("{} runs are asked {what}.", several.len())))?,
+        }
+        self.requests.extend(sent);
         Ok(())
     }
 
@@ -256,7 +277,7 @@ impl Watcher {
 
     /// Returns the runs to check now: those in training or shown in detail, and a part of those at rest.
     fn due(&mut self) -> Vec<&mut Watched> {
-        let asked = self.requests.iter().map(|(run, _)| run);
+        let asked = self.requests.iter().map(|request| &request.run);
         let wanted: Vec<&RunFolder> = self.focus.iter().chain(asked).collect();
         let is_due = |watched: &&mut Watched| !watched.is_at_rest() || wanted.contains(&watched.run());
         let (mut due, resting): (Vec<_>, Vec<_>) = self.known.values_mut().partition(is_due);
@@ -268,7 +289,7 @@ impl Watcher {
     fn follow_requests(&mut self) -> Result<(), Closed> {
         let mut updates = Vec::new();
         let known = &self.known;
-        self.requests.retain_mut(|(run, request)| {
+        self.requests.retain_mut(|Request { run, request, is_one_of_several }| {
             let Some(watched) = known.get(run.path()) else { return false };
             let Some(summary) = watched.summary() else { return true };
             match request.poll(watched.history(), &summary.status, Instant::now()) {
@@ -287,6 +308,7 @@ impl Watcher {
                     )));
                     true
                 }
+                Reply::Answered { ok: true, .. } if *is_one_of_several => false,
                 Reply::Answered { ok: true, message } => {
                     updates.push(Update::Notice(format!("{}: {message}.", summary.title)));
                     false

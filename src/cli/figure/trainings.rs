@@ -26,6 +26,10 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
     let all = trainings(preset);
     let command = command(name, preset, folder);
     let candidates = candidates(&place)?;
+    let which = |index: usize| format!("run {} of {}, {}", index + 1, all.len(), all[index].label);
+    for (index, training) in all.iter().enumerate() {
+        say_what_is_left_out(&candidates, training, &which(index));
+    }
     let found: Vec<Option<&Candidate>> = all.iter().map(|training| furthest(&candidates, training)).collect();
     if found.iter().all(Option::is_none) {
         return Err(Failure::BadInput(anyhow!(
@@ -36,7 +40,7 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
     }
     let (count, mut runs) = (all.len(), Vec::new());
     for (index, (Training { label, pen, .. }, candidate)) in all.iter().zip(found).enumerate() {
-        let which = format!("run {} of {count}, {label}", index + 1);
+        let which = which(index);
         let Some(Candidate { run, config, .. }) = candidate else {
             let folder = place.folder.display();
             say(format_args!("{which}, was not found in {folder}; `{command}` trains all {count}"));
@@ -63,12 +67,24 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
     Ok(Figure::trainings(preset.title(), over, &metric, &runs))
 }
 
-/// Returns the run of a training that has taken the most steps; among equal ones, the latest. Forks are excluded, as
-/// they have not taken all steps with their settings.
-fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c Candidate> {
+/// Returns the runs that began as a training, without forks: they have not taken all steps with their settings.
+fn begun_as<'c>(candidates: &'c [Candidate], training: &Training) -> impl Iterator<Item = &'c Candidate> {
     let whole = candidates.iter().filter(|candidate| !candidate.is_fork);
-    let same = whole.filter(|candidate| candidate.config.computes_the_same_as(&training.preset));
-    same.max_by_key(|candidate| (candidate.step, candidate.began))
+    whole.filter(|candidate| candidate.config.computes_the_same_as(&training.preset))
+}
+
+/// Returns the run of a training that has taken the most steps; among equal ones, the latest. Runs whose settings were
+/// changed are excluded.
+fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c Candidate> {
+    let unchanged = begun_as(candidates, training).filter(|candidate| candidate.changes.is_empty());
+    unchanged.max_by_key(|candidate| (candidate.step, candidate.began))
+}
+
+/// Prints which runs of a training are left out, as their settings were changed while they were trained.
+fn say_what_is_left_out(candidates: &[Candidate], training: &Training, which: &str) {
+    for Candidate { run, changes, .. } in begun_as(candidates, training).filter(|it| !it.changes.is_empty()) {
+        say(format_args!("{which}: {} is left out, as its settings were changed while it ran: {changes}", run.name()));
+    }
 }
 
 /// Returns the metric by which a run is compared, once it was measured.
@@ -149,6 +165,8 @@ struct Candidate {
     run: RunFolder,
     config: RunConfig,
     is_fork: bool,
+    /// The settings that were changed while it was trained, in words.
+    changes: String,
     step: u64,
     began: Timestamp,
 }
@@ -170,8 +188,8 @@ fn candidate(run: &RunFolder) -> anyhow::Result<Candidate> {
     reader.poll()?;
     let history = reader.history();
     let config = RunConfig::begun(run, history)?;
-    let is_fork = history.forked().is_some();
-    Ok(Candidate { run: run.clone(), config, is_fork, step: history.step(), began: began(run, history) })
+    let (is_fork, changes) = (history.forked().is_some(), history.changes_in_words());
+    Ok(Candidate { run: run.clone(), config, is_fork, changes, step: history.step(), began: began(run, history) })
 }
 
 /// Returns the history of a run from all its events.

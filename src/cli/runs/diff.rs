@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::anyhow;
-use valleyscope_experiments::difference::{SettingColumn, run_settings};
+use valleyscope_experiments::difference::{SettingColumn, run_column};
 
 use super::find::RunsLocation;
 use crate::cli::Failure;
@@ -12,8 +12,10 @@ use crate::cli::differences::print_differences;
 pub(super) fn run(place: &RunsLocation, runs: &[OsString]) -> Result<(), Failure> {
     let column = |name: &OsString| {
         let run = place.find(name)?;
-        let settings = run_settings(&run).map_err(|error| Failure::Failed(anyhow!(error)))?;
-        Ok(SettingColumn { name: run.name(), settings })
+        let name = run.name();
+        let column = run_column(&run, name).map_err(|error| Failure::Failed(anyhow!(error)))?;
+        // The folder is the name.
+        Ok(SettingColumn { place: String::new(), ..column })
     };
     print_differences(&runs.iter().map(column).collect::<Result<Vec<_>, Failure>>()?)
 }

@@ -52,7 +52,8 @@ pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder
 fn read(place: &RunsLocation, name: &CheckpointName, option: &str) -> Result<RunReader, Failure> {
     if name.choice != CheckpointChoice::Newest {
         return Err(Failure::BadInput(anyhow!(
-            "{option} writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take              --model DIR"
+            "{option} writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take \
+             --model DIR"
         )));
     }
     let run = place.find(&name.run)?;

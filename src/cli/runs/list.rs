@@ -4,6 +4,9 @@ use std::io;
 
 use console::Term;
 use jiff::Timestamp;
+use valleyscope_engine::optimizer::{ShownSetting, differing};
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::workload::STEPS;
 use valleyscope_runs::{Concern, MetricId, Notes, Ranks, RunFolder, RunHistory, RunReader, Started};
 
 use super::find::{RunsLocation, began};
@@ -21,33 +24,63 @@ const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 30, 40, 1000
 const WIDTH: usize = 100;
 
 /// The columns whose texts are shortened in the middle to fit, and the fewest characters left of each.
-const SHORTENED: [(usize, usize); 3] = [(7, 30), (8, 30), (9, 12)];
+const SHORTENED: [(usize, usize); 3] = [(7, 30), (OPTIMIZER, 36), (TITLE, 12)];
 
 /// Spaces between two columns.
 const GAP: usize = 2;
 
+/// The columns of the optimizer and of the title.
+const OPTIMIZER: usize = 8;
+const TITLE: usize = 9;
+
 type Row = [String; HEADER.len()];
+
+/// A run with its row.
+struct Listed {
+    began: Timestamp,
+    row: Row,
+    /// The settings to be named where they differ from other runs'.
+    settings: Vec<ShownSetting>,
+}
 
 pub(super) fn run(place: &RunsLocation) -> Result<(), Failure> {
     // An unreadable run does not hide the others.
     let listed = |run: &RunFolder| row(run).unwrap_or_else(|error| unreadable(run, &error));
-    let mut rows: Vec<(Timestamp, Row)> = place.list()?.iter().map(listed).collect();
-    if rows.is_empty() {
+    let mut runs: Vec<Listed> = place.list()?.iter().map(listed).collect();
+    if runs.is_empty() {
         say(format_args!("there are no runs in {}", place.folder.display()));
         return Ok(());
     }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.0));
+    runs.sort_by_key(|run| std::cmp::Reverse(run.began));
+    name_differences(&mut runs);
     let rows: Vec<Row> =
-        std::iter::once(HEADER.map(str::to_owned)).chain(rows.into_iter().map(|(_, row)| row)).collect();
+        std::iter::once(HEADER.map(str::to_owned)).chain(runs.into_iter().map(|run| run.row)).collect();
     print(&aligned(&rows, width()))
 }
 
+/// Adds to each optimizer the settings in which its run differs from others, besides those that each row has.
+fn name_differences(runs: &mut [Listed]) {
+    let settings: Vec<Vec<ShownSetting>> = runs.iter_mut().map(|run| std::mem::take(&mut run.settings)).collect();
+    for (run, words) in runs.iter_mut().zip(differing(&settings)) {
+        let text = std::iter::once(run.row[OPTIMIZER].clone()).filter(|text| !text.is_empty()).chain(words);
+        let text = text.collect::<Vec<_>>().join(", ");
+        run.row[OPTIMIZER] = cell(&text, LONGEST[OPTIMIZER]);
+    }
+}
+
+/// Returns the settings of a run that its row does not have anyway.
+fn other_settings(run: &RunFolder) -> Vec<ShownSetting> {
+    let settings = RunConfig::read(run).map(|config| config.preset.shown_settings()).unwrap_or_default();
+    let is_shown = |setting: &ShownSetting| ["η ", "batch ", "seed "].iter().any(|it| setting.words.starts_with(it));
+    settings.into_iter().filter(|setting| setting.meaning != STEPS && !is_shown(setting)).collect()
+}
+
 /// Returns the row of a run whose files cannot be read; the reason is printed separately.
-fn unreadable(run: &RunFolder, error: &io::Error) -> (Timestamp, Row) {
+fn unreadable(run: &RunFolder, error: &io::Error) -> Listed {
     say(format_args!("warning: cannot read {}: {error}", run.events().display()));
     let mut row = Row::default();
     (row[0], row[1]) = (run.name(), "unreadable".to_owned());
-    (began(run, &RunHistory::default()), in_a_line(row))
+    Listed { began: began(run, &RunHistory::default()), row: in_a_line(row), settings: Vec::new() }
 }
 
 /// Returns the row with each cell in one line, and no wider than its column may be.
@@ -56,12 +89,15 @@ fn in_a_line(row: Row) -> Row {
     row.map(|text| cell(&text, longest.next().expect("there is one for each column")))
 }
 
-/// Returns the row of a run, and when it began.
-fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
+/// Returns a run with its row.
+fn row(run: &RunFolder) -> io::Result<Listed> {
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(Timestamp::now())?;
     let history = reader.history();
-    let title = Notes::read(run).unwrap_or_default().title;
+    let title = Notes::read(run).map(|notes| notes.title).unwrap_or_else(|error| {
+        say(format_args!("warning: cannot read {}: {error}", run.notes().display()));
+        String::new()
+    });
     let title = if title.is_empty() { history.started().map_or("", |started| &started.title) } else { &title };
     let open = status.is_open();
     let concerns = Concern::summary(&Concern::of(&status, history, Timestamp::now()));
@@ -77,7 +113,7 @@ fn row(run: &RunFolder) -> io::Result<(Timestamp, Row)> {
         history.started().map(optimizer).unwrap_or_default(),
         title.lines().next().unwrap_or_default().to_owned() + &synthetic(history),
     ];
-    Ok((began(run, history), in_a_line(row)))
+    Ok(Listed { began: began(run, history), row: in_a_line(row), settings: other_settings(run) })
 }
 
 /// Returns the mark of synthetic data, whose numbers are not those of real ones.
@@ -116,12 +152,29 @@ fn aligned(rows: &[Row], width: usize) -> String {
         _ => longest(rows, column),
     });
     narrow(&mut widths, width);
+    let titles: Vec<&str> = rows[1..].iter().map(|row| row[TITLE].as_str()).collect();
+    let common = common_beginning(&titles);
     let line = |row: &Row| {
-        let shown = row.iter().zip(widths).filter(|(_, width)| *width > 0);
-        let cells = shown.map(|(cell, width)| format!("{:width$}", without_middle(cell, width)));
+        let shown = row.iter().zip(widths).enumerate().filter(|(_, (_, width))| *width > 0);
+        let cells = shown.map(|(column, (cell, width))| {
+            let is_cut = cell.chars().count() > width;
+            // Of a cut title the part stays in which it differs from the others.
+            let rest = (column == TITLE && is_cut && common > 0).then(|| cell.get(common..)).flatten();
+            let cell = rest.map_or_else(|| cell.clone(), |rest| format!("…{rest}"));
+            format!("{:width$}", without_middle(&cell, width))
+        });
         cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
+}
+
+/// Returns the number of bytes of the words with which all texts begin, if there are several different ones.
+fn common_beginning(texts: &[&str]) -> usize {
+    let Some(first) = texts.first().filter(|first| texts.iter().any(|text| text != *first)) else { return 0 };
+    let same =
+        |text: &&str| first.chars().zip(text.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    let bytes: usize = texts.iter().map(same).min().unwrap_or(0);
+    first[..bytes].rfind(' ').map_or(0, |space| space + 1)
 }
 
 /// Narrows the widest columns until a line has at most `most` characters.

@@ -44,7 +44,7 @@ enum Command {
     List(table::TableArgs),
     /// Describe a run: its settings, its status and its last events
     Show(Run),
-    /// Show in a table the settings in which runs differ, and the data and devices that they had
+    /// Show in a table the results of runs and the settings in which they differ, with the data and devices that they had
     ///
     /// KEY is the name of a setting for --set. A dash stands where a run lacks the setting; equal settings are counted.
     Diff {

@@ -9,7 +9,7 @@ use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::{LiveSetting, Workload, live_path};
-use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status};
+use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, SettingChange, Status};
 
 use crate::cli::output::{print, table};
 use crate::cli::{Failure, say};
@@ -30,7 +30,10 @@ pub(super) fn run(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
         return Err(Failure::BadInput(scan));
     }
     if settings.is_empty() {
-        let row = |it: &LiveSetting| [it.path.clone(), number_text(it.value), it.label.clone()];
+        // A command `SetSteps` changes the steps of the run and not those of its training.
+        let steps = reader.history().steps().map(|steps| steps as f64);
+        let value = |it: &LiveSetting| steps.filter(|_| it.path == SettingChange::STEPS).unwrap_or(it.value);
+        let row = |it: &LiveSetting| [it.path.clone(), number_text(value(it)), it.label.clone()];
         return print(&table(&live.iter().map(row).collect::<Vec<_>>(), ""));
     }
     let settings = check(&training, &live, settings).map_err(|why| Failure::BadInput(anyhow!(why)))?;

@@ -5,15 +5,15 @@ use jiff::Timestamp;
 use rayon::prelude::*;
 use serde_json::{Map, json};
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_runs::{Notes, RunFolder, RunReader};
+use valleyscope_runs::{Concern, Notes, RunFolder, RunReader};
 
 use super::find::RunsLocation;
 use crate::cli::output::{cell, print, print_content};
 use crate::cli::{Failure, say};
 use crate::export::{CsvCell, CsvWriter};
 use crate::run_table::{
-    Aggregate, Column, Columns, Filter, Replicates, RunFacts, RunSettings, RunSource, SortKey, TableLayout, Value,
-    csv_cell, grouped, ordered, sort_groups,
+    Aggregate, Column, Columns, Filter, Group, Grouping, Replicates, RunFacts, RunSettings, RunSource, SortKey,
+    Statistic, TableLayout, Value, csv_cell, ordered,
 };
 
 /// The largest number of characters of a cell; names of runs are never cut, as users type them.
@@ -30,10 +30,16 @@ pub(super) struct TableArgs {
     /// Show these fields [default: settings that differ, losses, rate and time]
     #[arg(long, value_name = "FIELDS")]
     columns: Option<String>,
-    /// Show mean and deviation of the runs with equal values of these fields; `replicates` are runs that differ only in
-    /// the seed
+    /// Summarize the runs with equal values of these fields; `replicates` are runs that differ only in the seed
     #[arg(long, value_name = "FIELDS")]
     group_by: Option<String>,
+    /// Show of each group only the runs of the best value of this setting, such as each optimizer at its best learning
+    /// rate; the best has the best result by --sort, or else the best loss on held-out data
+    #[arg(long, value_name = "FIELD", requires = "group_by")]
+    best_over: Option<String>,
+    /// What a group shows of numbers: their mean and deviation, their median, or the best
+    #[arg(long, value_enum, default_value_t, requires = "group_by")]
+    statistic: Statistic,
     /// Print comma-separated values, with all digits
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -67,10 +73,11 @@ pub(super) fn run(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure>
             Table::of_runs(&runs, &found, &shown)
         }
         Some(by) => {
-            let mut groups = grouped(&runs, found, &by);
-            sort_groups(&runs, &mut groups, &sort);
+            let best_over = args.best_over.as_deref().map(|text| best_over(text, &columns)).transpose()?;
+            let grouping = Grouping { by, statistic: args.statistic, best_over };
+            let groups = grouping.groups(&runs, found, &sort, &columns);
             let shown = shown_columns(args, &columns, &runs)?;
-            Table::of_groups(&runs, &groups, &by, &columns, &shown)
+            Table::of_groups(&runs, &groups, &grouping, &columns, &shown)
         }
     };
     if args.csv {
@@ -90,12 +97,16 @@ pub(super) fn run(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure>
 fn read(run: &RunFolder) -> RunFacts {
     let config = RunConfig::read(run).ok();
     let settings = config.map(|config| RunSettings::of(&config.preset)).unwrap_or_default();
-    let notes = Notes::read(run).unwrap_or_default();
-    let mut reader = RunReader::brief(run.clone());
-    match reader.status(Timestamp::now()) {
+    let notes = Notes::read(run).unwrap_or_else(|error| {
+        say(format_args!("warning: cannot read {}: {error}", run.notes().display()));
+        Notes::default()
+    });
+    let (mut reader, now) = (RunReader::brief(run.clone()), Timestamp::now());
+    match reader.status(now) {
         Ok(status) => {
-            let history = reader.history();
-            RunFacts::of(RunSource { run, settings: &settings, history, status: &status, notes: &notes })
+            let (settings, status, notes, history) = (&settings, &status, &notes, reader.history());
+            let concerns = &Concern::of(status, history, now);
+            RunFacts::of(RunSource { run, settings, history, status, notes, concerns })
         }
         Err(error) => {
             say(format_args!("warning: cannot read {}: {error}", run.events().display()));
@@ -113,6 +124,12 @@ fn fields(text: &str, columns: &Columns, option: &str) -> Result<Vec<String>, Fa
     };
     let found: Result<Vec<String>, _> = parts.map(field).collect();
     found.map_err(|error| Failure::BadInput(anyhow!("{option}: {error}")))
+}
+
+/// Parses the setting over which groups are at their best.
+fn best_over(text: &str, columns: &Columns) -> Result<String, Failure> {
+    let field = columns.find(text).map_err(|error| Failure::BadInput(anyhow!("--best-over: {error}")))?;
+    Ok(field.field.clone())
 }
 
 /// Returns the columns that were asked for, or the usual ones that are not empty.
@@ -157,25 +174,30 @@ impl Table {
         Table { header: header(shown), rows: found.iter().map(row).collect() }
     }
 
-    /// Makes a table of groups: the fields that their runs share, the number of runs, and the means of numbers.
+    /// Makes a table of groups: the fields that their runs share, the number of runs, and a statistic of numbers.
     fn of_groups(
         runs: &[&RunFacts],
-        groups: &[Vec<usize>],
-        by: &[String],
+        groups: &[Group],
+        grouping: &Grouping,
         columns: &Columns,
         shown: &[&Column],
     ) -> Table {
-        let keys: Vec<&Column> = by.iter().filter_map(|field| columns.get(field)).collect();
-        let of_all = |column: &Column, group: &[usize]| column.of_group(group.iter().map(|index| runs[*index]));
+        let keys = grouping.by.iter().chain(&grouping.best_over);
+        let keys: Vec<&Column> = keys.filter_map(|field| columns.get(field)).collect();
+        let of_all = |column: &Column, group: &Group| {
+            column.of_group(group.shown.iter().map(|index| runs[*index]), grouping.statistic)
+        };
         let is_common = |column: &Column| {
-            let is_same = |group: &Vec<usize>| !matches!(of_all(column, group), Aggregate::Several(_));
+            let is_same = |group: &Group| !matches!(of_all(column, group), Aggregate::Several(_));
             (column.format.is_number() && !column.is_setting) || groups.iter().all(is_same)
         };
+        let is_key = |column: &Column| keys.iter().any(|key| key.field == column.field);
         let others: Vec<&Column> =
-            shown.iter().copied().filter(|column| !by.contains(&column.field) && is_common(column)).collect();
-        let row = |group: &Vec<usize>| {
-            let mut cells: Vec<Cell> = keys.iter().map(|column| Cell::of(column, column.of(runs[group[0]]))).collect();
-            let count = group.len();
+            shown.iter().copied().filter(|column| !is_key(column) && is_common(column)).collect();
+        let row = |group: &Group| {
+            let first = runs[group.shown[0]];
+            let mut cells: Vec<Cell> = keys.iter().map(|column| Cell::of(column, column.of(first))).collect();
+            let count = group.shown.len();
             cells.push(Cell { text: count.to_string(), value: Some(Value::Number(count as f64)), deviation: None });
             cells.extend(others.iter().map(|column| Cell::mean(column, &of_all(column, group))));
             cells
@@ -254,5 +276,5 @@ impl Table {
 
 /// Returns the fields of columns and their titles.
 fn header(columns: &[&Column]) -> Vec<(String, String)> {
-    columns.iter().map(|column| (column.field.clone(), column.title.to_uppercase())).collect()
+    columns.iter().map(|column| (column.field.clone(), column.heading.clone())).collect()
 }

@@ -9,7 +9,7 @@ use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::{Background, Pen};
-use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
+use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, SettingChange, Started};
 
 use super::scan_pictures::{frames, height_of, near, paths, texts};
 use crate::sandbox::{Sandbox, expect_error};
@@ -147,6 +147,25 @@ fn several_runs_of_a_rule_are_distinguished_whichever_exist() {
     let count = |rule: &str, number| curves(&document, rule, number).len();
     assert_eq!([count("Signum", 0), count("Signum", 1), count("FOCUS", 0)], [0, 1, 1]);
     assert!(texts(&document).iter().any(|(text, ..)| *text == "Signum, η 1e-4"));
+}
+
+#[test]
+fn a_run_whose_settings_were_changed_while_it_ran_is_left_out() {
+    let sandbox = Sandbox::new();
+    let [_, slow, focus] = &trainings("fig3a")[..] else { panic!("there are three") };
+    write(sandbox.path(), slow, "OpenWebText", &[(0, 10.0), (1000, 4.0)]);
+    let changed = write(sandbox.path(), focus, "OpenWebText", &[(0, 10.0), (1000, 3.0)]);
+    let mut session = RunSession::begin(&changed).expect("a session can begin");
+    let change = SettingChange { name: "learning_rate".into(), label: "η".into(), before: 6e-4, now: 6e-3 };
+    session.record(1000, Event::Changed { changes: vec![change] }).expect("it can be written");
+    session.record(2000, Event::Eval(MetricValues::from([(MetricId::VAL_LOSS, 2.0)]))).expect("it can be written");
+    drop(session);
+    let (said, svg) = drawn(&sandbox, "fig3a");
+    let left_out =
+        format!("{} is left out, as its settings were changed while it ran: η 0.0006 → 0.006 at 1000", changed.name());
+    assert!(said.contains(&left_out), "{said}");
+    let document = Document::parse(&svg).expect("well-formed XML");
+    assert_eq!(curves(&document, "FOCUS", 0).len(), 0);
 }
 
 #[test]

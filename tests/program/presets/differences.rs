@@ -8,8 +8,7 @@ fn built_in(name: &str) -> Preset {
 }
 
 fn table(presets: &[&Preset]) -> DifferenceTable {
-    let column =
-        |preset: &&Preset| SettingColumn { name: preset.title().to_owned(), settings: preset.listed_settings() };
+    let column = |preset: &&Preset| SettingColumn::new(preset.title(), preset.listed_settings());
     DifferenceTable::of(&presets.iter().map(column).collect::<Vec<_>>())
 }
 
@@ -102,7 +101,7 @@ fn hyperparameters_of_one_symbol_and_another_meaning_are_different_settings() {
         ("Attraction γ", "optimizer.gamma", vec!["–", "0.2"]),
         ("Squares β₂", "optimizer.beta2", vec!["0.999", "–"]),
         ("Constant ε", "optimizer.eps", vec!["1e-8", "–"]),
-        ("Decay of the", "optimizer.decay", vec!["–", "Average"]),
+        ("Decay", "optimizer.decay", vec!["–", "Average"]),
     ];
     found.sort();
     expected.sort();

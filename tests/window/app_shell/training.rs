@@ -308,7 +308,10 @@ fn the_list_and_the_plots_are_searched() {
     let [small, large] = ["Small batches", "Large batches"].map(|title| format!("Run {}", called(&app, title)));
     assert!(app.harness.query_by_role_and_label(Role::Button, &small).is_some());
     assert!(app.harness.query_by_role_and_label(Role::Button, &large).is_none());
-    app.type_into("Search the runs", " neither");
+    app.type_into("Search the runs", " neithr");
+    assert!(app.shows("Filter: no run has “neithr” in its name, notes or tags"));
+    assert_eq!(drawn(&app), 1, "a word that is not typed to its end hides nothing");
+    app.type_over("Search the runs", Path::new("small, seed = 9"));
     app.until("no curve", |app| app.shows("None of the 2 chosen runs matches the search."));
 }
 

@@ -141,7 +141,7 @@ fn replicates_are_grouped_with_mean_and_deviation() {
     app.click(Role::CheckBox, "Replicates");
     app.harness.key_press(Key::Escape);
     app.settle();
-    assert!(app.shows("0.5000 ± 0.25"));
+    assert!(app.shows("0.50 ± 0.25"));
     assert_eq!(titles(&app).len(), 0, "the groups are closed");
     app.press("Open the group FOCUS");
     app.settle();

@@ -75,7 +75,9 @@ impl Labels {
     pub(super) fn label(&self, owner: Option<&SettingOwner>, path: &str) -> String {
         let rule = owner.and_then(|owner| self.rules.get(owner.index));
         let of_rule = path.strip_prefix("rule.").or_else(|| path.strip_prefix("optimizer."));
-        let of_rule = of_rule.and_then(|key| Some(rule?.hyperparameter(key)?.label));
+        // The label of a choice is the beginning of a phrase that its value ends.
+        let of_rule = of_rule.and_then(|key| rule?.hyperparameter(key)).filter(|it| it.choices().is_empty());
+        let of_rule = of_rule.map(|hyperparameter| hyperparameter.label);
         let of_landscape = path.strip_prefix("landscape.");
         let of_landscape = of_landscape.and_then(|key| Some(self.landscape?.parameter(key)?.parameter.label));
         let of_table = || PARAMETERS.iter().find(|(known, _)| *known == path).map(|(_, parameter)| parameter.label);
@@ -88,6 +90,7 @@ impl Labels {
 
 /// Returns a path as words: `Rows from` for `rows.from`.
 fn in_words(path: &str) -> String {
+    let path = ["rule.", "optimizer."].iter().find_map(|start| path.strip_prefix(start)).unwrap_or(path);
     let words = path.replace(['.', '_'], " ");
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

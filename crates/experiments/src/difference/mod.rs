@@ -12,5 +12,5 @@ mod slots;
 mod table;
 
 pub use listed::{ListedSetting, SettingOwner};
-pub use of_run::run_settings;
+pub use of_run::run_column;
 pub use table::{DifferenceRow, DifferenceTable, SettingColumn};

@@ -1,17 +1,19 @@
 //! The settings of a run.
 
-use valleyscope_runs::{Forked, RunFolder, RunHistory, RunReader, Started};
+use valleyscope_runs::{Better, Forked, MetricId, MetricInfo, RunFolder, RunHistory, RunReader, Started, Unit};
 
 use super::listed::{ListedSetting, SettingOwner};
+use super::table::SettingColumn;
 use crate::run::RunConfig;
+use crate::view::ticks::significant;
 
-/// Lists the settings of a run, and the facts about it that its config leaves open: the data, the device, the number of
-/// steps after a command changed it, and the origin of a fork.
+/// Lists the results and the settings of a run, with the facts about it that its config leaves open: the changes while it was trained,
+/// the data, the device, the number of steps after a command changed it, and the origin of a fork.
 ///
 /// # Errors
 ///
 /// Returns a sentence where neither the config nor the description in the events can be read.
-pub fn run_settings(run: &RunFolder) -> Result<Vec<ListedSetting>, String> {
+pub fn run_column(run: &RunFolder, name: String) -> Result<SettingColumn, String> {
     let mut reader = RunReader::brief(run.clone());
     let polled = reader.poll().map_err(|error| format!("cannot read {}: {error}", run.events().display()));
     let history = reader.history();
@@ -23,7 +25,33 @@ pub fn run_settings(run: &RunFolder) -> Result<Vec<ListedSetting>, String> {
     polled?;
     set_steps(&mut settings, history);
     settings.extend(facts(history));
-    Ok(settings)
+    Ok(SettingColumn { name, place: run.name(), results: results(history), settings })
+}
+
+/// Returns the last training loss, and the best values of evaluations.
+fn results(history: &RunHistory) -> Vec<ListedSetting> {
+    let loss = MetricId::LOSS.info();
+    let last = history.latest(MetricId::LOSS).map(|value| (format!("Last {}", lower_first(&loss.title)), loss, value));
+    let best = history.evaluated().into_iter().filter_map(|info| {
+        let values = history.curve(info.metric()?).value.iter().copied().filter(|value| !value.is_nan());
+        let best = match info.better {
+            Better::Lower => values.reduce(f64::min)?,
+            Better::Higher => values.reduce(f64::max)?,
+            Better::Neither => return None,
+        };
+        Some((format!("Best {}", lower_first(&info.title)), info, best))
+    });
+    let value = |info: &MetricInfo, value: f64| match info.unit {
+        Unit::Fraction => info.value(value),
+        _ => significant(value, 4),
+    };
+    let results = last.into_iter().chain(best);
+    results.map(|(label, info, number)| ListedSetting::new("", label, value(&info, number))).collect()
+}
+
+fn lower_first(title: &str) -> String {
+    let mut chars = title.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// Returns the settings in the description of a run whose config cannot be read, such as an imported one.
@@ -56,6 +84,7 @@ fn facts(history: &RunHistory) -> Vec<ListedSetting> {
     let Some(Started { data, fingerprint, device, version, .. }) = history.started() else { return Vec::new() };
     let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run} at step {from_step}"));
     let known = [
+        ("changed", "Changed while it ran", Some(history.changes_in_words())),
         ("started.data", "Data that were read", Some(data.clone())),
         ("started.fingerprint", "Fingerprint of the data", Some(fingerprint.clone())),
         ("started.device", "Device that was used", Some(device.clone())),

@@ -9,7 +9,18 @@ use super::slots::Slots;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingColumn {
     pub name: String,
+    /// What identifies it where its name may not, such as the folder of a run; empty where the name does.
+    pub place: String,
+    /// What came of it, such as a loss. It is shown whether it differs or not.
+    pub results: Vec<ListedSetting>,
     pub settings: Vec<ListedSetting>,
+}
+
+impl SettingColumn {
+    /// Makes a column without results, which its name identifies.
+    pub fn new(name: impl Into<String>, settings: Vec<ListedSetting>) -> SettingColumn {
+        SettingColumn { name: name.into(), place: String::new(), results: Vec::new(), settings }
+    }
 }
 
 /// The settings in which presets, runs or diagrams differ.
@@ -17,6 +28,10 @@ pub struct SettingColumn {
 pub struct DifferenceTable {
     /// The names of the columns.
     pub names: Vec<String>,
+    /// What identifies the columns; empty where the names do.
+    pub places: Vec<String>,
+    /// The results, whether they differ or not.
+    pub results: Vec<DifferenceRow>,
     pub rows: Vec<DifferenceRow>,
     /// The number of settings that are equal in all columns.
     pub equal: usize,
@@ -61,7 +76,8 @@ impl DifferenceTable {
         let rows = order.iter().filter_map(|key| row(&found[key], key.0.and_then(|slot| slots.name(slot))));
         let rows: Vec<DifferenceRow> = rows.collect();
         let equal = order.len() - rows.len();
-        DifferenceTable { names: distinct(columns), rows, equal }
+        let places = columns.iter().map(|column| column.place.clone()).collect();
+        DifferenceTable { names: distinct(columns), places, results: results(columns), rows, equal }
     }
 
     /// Returns how many settings are equal, in words.
@@ -75,11 +91,13 @@ impl DifferenceTable {
     /// Returns the table as text whose cells are separated by tabs, for spreadsheets.
     pub fn to_text(&self) -> String {
         let head = ["Setting", "Path"].into_iter().chain(self.names.iter().map(String::as_str));
-        let rows = self.rows.iter().map(|DifferenceRow { label, path, values }| {
+        let place = ["Folder", ""].into_iter().chain(self.places.iter().map(String::as_str));
+        let place = self.places.iter().any(|place| !place.is_empty()).then(|| line(place));
+        let rows = self.results.iter().chain(&self.rows).map(|DifferenceRow { label, path, values }| {
             let values = values.iter().map(|value| value.as_deref().unwrap_or_default());
             line([label.as_str(), path.as_str()].into_iter().chain(values))
         });
-        std::iter::once(line(head)).chain(rows).collect()
+        std::iter::once(line(head)).chain(place).chain(rows).collect()
     }
 }
 
@@ -114,6 +132,25 @@ impl DifferenceRow {
     }
 }
 
+/// Returns the rows of the results, in the order in which columns have them first.
+fn results(columns: &[SettingColumn]) -> Vec<DifferenceRow> {
+    let mut labels: Vec<&str> = Vec::new();
+    for result in columns.iter().flat_map(|column| &column.results) {
+        if !labels.contains(&result.label.as_str()) {
+            labels.push(&result.label);
+        }
+    }
+    let value = |column: &SettingColumn, label: &str| {
+        column.results.iter().find(|result| result.label == label).map(|result| result.value.clone())
+    };
+    let row = |label: &&str| DifferenceRow {
+        label: (*label).to_owned(),
+        path: String::new(),
+        values: columns.iter().map(|column| value(column, label)).collect(),
+    };
+    labels.iter().map(row).collect()
+}
+
 /// Returns the optimizers and runs of a column.
 fn owners(column: &SettingColumn) -> Vec<&SettingOwner> {
     let mut owners: Vec<&SettingOwner> = Vec::new();
@@ -143,7 +180,11 @@ fn row(found: &[Option<&ListedSetting>], owner: Option<String>) -> Option<Differ
 
 fn distinct(columns: &[SettingColumn]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for SettingColumn { name, .. } in columns {
+    for SettingColumn { name, place, .. } in columns {
+        if !place.is_empty() {
+            names.push(name.clone());
+            continue;
+        }
         let numbered = (2..).map(|number| format!("{name} ({number})"));
         let free = std::iter::once(name.clone()).chain(numbered).find(|name| !names.contains(name));
         names.extend(free);

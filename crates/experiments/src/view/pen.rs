@@ -10,11 +10,14 @@ pub enum Dash {
     Dashed,
     Dotted,
     DashDotted,
+    LongDashed,
+    /// Dashes with gaps longer than they are.
+    SparselyDashed,
 }
 
 impl Dash {
     /// The patterns by which runs of one optimizer differ.
-    const OF_RUNS: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+    const OF_RUNS: [Dash; 5] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::LongDashed, Dash::SparselyDashed];
     /// The patterns of simulations side by side.
     pub const SIDE_BY_SIDE: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::DashDotted];
 
@@ -25,6 +28,8 @@ impl Dash {
             Dash::Dashed => &[4.0, 3.0],
             Dash::Dotted => &[1.0, 1.5],
             Dash::DashDotted => &[5.0, 2.0, 1.0, 2.0],
+            Dash::LongDashed => &[9.0, 2.5],
+            Dash::SparselyDashed => &[3.0, 5.0],
         }
     }
 }
@@ -44,7 +49,7 @@ const SHADES: usize = 3;
 const DEEP: [[f32; 2]; 2] = [[0.075, 0.3], [0.19, 0.6]];
 const DEEP_ON_DARK: [f32; 2] = [0.16, 0.6];
 /// The third shade on a dark background, as a fraction of the way to white, in luminance.
-const PALE_ON_DARK: f32 = 0.42;
+const PALE_ON_DARK: f32 = 0.3;
 
 impl Pen {
     /// The number of distinct pens of one colour.

@@ -176,6 +176,28 @@ fn a_change_survives_the_loss_of_its_event_and_is_undone_by_going_back() {
     assert_eq!(tensors(&back, 600), tensors(&whole, 600));
 }
 
+#[test]
+fn the_steps_in_force_are_those_of_the_last_command_of_either_kind() {
+    let stage = Stage::new();
+    let run = stage.run(quick(100_000));
+    let mut child = worker(&run, false).spawn().unwrap();
+    wait_for(&run, &mut child, 3);
+    let id = run::send(&run, RunCommand::SetSteps { n: 200_000 }).unwrap();
+    wait_until(&run, &mut child, |history| history.answers().iter().any(|answer| answer.id == id));
+    let folder = run.path().to_str().unwrap();
+    expect(&valleyscope(&stage, &["runs", "set", folder]), 0, &["steps", "200000"]);
+    // The steps with which the run began are another value by now.
+    for _ in 0..2 {
+        change(&run, &mut child, &[("steps", 100_000.0)]).unwrap();
+        let history = history(&run);
+        let [(_, change)] = history.changes() else { panic!("{:?}", history.changes()) };
+        assert_eq!((change.before, change.now), (200_000.0, 100_000.0));
+        assert_eq!(history.steps(), Some(100_000));
+    }
+    run::send(&run, RunCommand::Stop).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
 /// Settings, and parts of the reason why they are refused.
 type Refused<'a> = (&'a [(&'a str, f64)], &'a [&'a str]);
 

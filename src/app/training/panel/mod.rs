@@ -7,6 +7,7 @@ mod tab;
 mod updates;
 mod view;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_machine::SetUpStatus;
 use valleyscope_runs::RunFolder;
 
+use self::plots::KnownNames;
 use super::charts::Charts;
 use super::detail::DetailView;
 use super::dialogs::Dialog;
@@ -65,6 +67,8 @@ pub struct TrainingPanel {
     scrolled: usize,
     outlook: OutlookWatch,
     runs: Vec<Arc<Summary>>,
+    /// The places of the runs in this list, by their folders.
+    run_places: HashMap<PathBuf, usize>,
     /// The columns of the table of these runs.
     columns: Arc<Columns>,
     /// A number that changes with the runs.
@@ -76,13 +80,14 @@ pub struct TrainingPanel {
     pens: Pens,
     /// The shown runs, the last chosen one at the end.
     selected: Vec<RunFolder>,
-    /// The runs of the last session, which are selected as soon as they are found.
+    /// The shown runs of the last session, and those that are gone: they are selected as soon as they are found.
     recalled: Vec<PathBuf>,
     /// The run that is read in detail.
     focus: Option<RunFolder>,
     detail: Option<(RunFolder, RunDetail)>,
     shown: DetailView,
     drawn: Vec<RunCurves>,
+    curve_names: Option<KnownNames>,
     curve_request: CurveRequest,
     charts: Charts,
     exports: PendingExports,
@@ -108,6 +113,7 @@ impl TrainingPanel {
             scrolled: 0,
             outlook: OutlookWatch::default(),
             runs: Vec::new(),
+            run_places: HashMap::new(),
             columns: Arc::default(),
             generation: 0,
             trouble: None,
@@ -120,6 +126,7 @@ impl TrainingPanel {
             detail: None,
             shown: DetailView::default(),
             drawn: Vec::new(),
+            curve_names: None,
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
             exports: PendingExports::default(),
@@ -165,7 +172,7 @@ impl TrainingPanel {
             kept_data: kept_data.clone(),
             data: self.editor.chosen_data(),
             file: self.editor.presets.file().map(Path::to_owned),
-            selected: selected.chain(self.recalled.clone()).collect(),
+            selected: selected.chain(self.recalled.iter().filter(|path| is_known(path)).cloned()).collect(),
             choices: self.charts.choices.clone(),
             pens: self.pens.numbers(is_known),
             colors: self.pens.colors(is_known),

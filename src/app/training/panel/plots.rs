@@ -1,5 +1,7 @@
 //! The plots of the chosen runs.
 
+use std::sync::Arc;
+
 use egui::Ui;
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::RunFolder;
@@ -15,7 +17,28 @@ use crate::app::training::plotter::RunCurves;
 use crate::app::training::scan_view::{self, ScanAction};
 use crate::app::training::summary::Summary;
 
+/// The names of the drawn curves, with what they depend on.
+pub(super) struct KnownNames {
+    generation: u64,
+    runs: Vec<Vec<RunFolder>>,
+    names: Arc<[Name]>,
+}
+
 impl TrainingPanel {
+    /// Returns the names of the drawn curves, which depend on the listed runs.
+    fn curve_names(&mut self) -> Arc<[Name]> {
+        let is_same = |known: &KnownNames| {
+            let runs = self.drawn.iter().map(|drawn| &drawn.runs);
+            known.generation == self.generation && known.runs.iter().eq(runs)
+        };
+        if !self.curve_names.as_ref().is_some_and(is_same) {
+            let facts: Vec<CurveFacts> = self.drawn.iter().map(|drawn| self.curve_facts(drawn)).collect();
+            let runs = self.drawn.iter().map(|drawn| drawn.runs.clone()).collect();
+            self.curve_names = Some(KnownNames { generation: self.generation, runs, names: distinct(&facts).into() });
+        }
+        self.curve_names.as_ref().map_or_else(Arc::default, |known| Arc::clone(&known.names))
+    }
+
     /// Collects the facts from which a curve is named.
     fn curve_facts(&self, drawn: &RunCurves) -> CurveFacts {
         let (first, runs) = (&drawn.runs[0], drawn.runs.len());
@@ -65,9 +88,9 @@ impl TrainingPanel {
         }
         let note =
             (plotted.len() < chosen).then(|| format!("The search matches {} of {chosen} chosen runs", plotted.len()));
-        let curve_facts: Vec<CurveFacts> = self.drawn.iter().map(|drawn| self.curve_facts(drawn)).collect();
-        let named = self.drawn.iter().zip(distinct(&curve_facts));
-        let groups: Vec<NamedCurves<'_>> = named.map(|(drawn, name)| self.named_curves(drawn, name)).collect();
+        let names = self.curve_names();
+        let named = self.drawn.iter().zip(names.iter());
+        let groups: Vec<NamedCurves<'_>> = named.map(|(drawn, name)| self.named_curves(drawn, name.clone())).collect();
         // A scan has no curves; the last chosen one hides those of other runs.
         let scan = groups.iter().rev().find(|group| group.drawn.scan.is_some());
         let focus = self.selected.last();

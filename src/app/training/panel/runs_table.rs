@@ -1,7 +1,7 @@
 //! The table of runs in the panel, and what it asks for.
 
 use egui::Ui;
-use valleyscope_runs::{Notes, RunCommand, RunFolder};
+use valleyscope_runs::{NotesEdit, RunCommand, RunFolder};
 
 use super::TrainingPanel;
 use super::view::silent_worker_warning;
@@ -32,9 +32,7 @@ impl TrainingPanel {
             }
             TableAction::ShowCurves => self.table.choices.is_open = false,
             TableAction::Stop(runs) => {
-                for run in runs {
-                    self.threads().jobs.send(WatcherCommand::Send(run, RunCommand::Stop));
-                }
+                self.threads().jobs.send(WatcherCommand::Send(runs, RunCommand::Stop));
             }
             TableAction::Compare(runs) => self.show_differences(ui.ctx(), runs),
             TableAction::Delete(runs) => self.ask_to_delete(&runs),
@@ -59,6 +57,9 @@ impl TrainingPanel {
 
     /// Asks once whether to delete runs. Those that are trained stay.
     fn ask_to_delete(&mut self, runs: &[RunFolder]) {
+        if runs.is_empty() {
+            return;
+        }
         let known: Vec<&Summary> = runs.iter().filter_map(|run| self.summary(run)).collect();
         let (deleted, kept): (Vec<&Summary>, Vec<&Summary>) =
             known.into_iter().partition(|run| !run.is_open() || run.status.is_lost());
@@ -74,19 +75,9 @@ impl TrainingPanel {
 
     /// Adds a tag to runs, or removes it.
     fn tag(&mut self, runs: &[RunFolder], tag: &str, is_added: bool) {
-        let changed: Vec<(RunFolder, Notes)> = runs
-            .iter()
-            .filter_map(|run| self.summary(run))
-            .map(|run| {
-                let mut notes = run.notes.clone();
-                notes.tags.retain(|other| other != tag);
-                notes.tags.extend(is_added.then(|| tag.to_owned()));
-                notes.tags.sort();
-                (run.run.clone(), notes)
-            })
-            .collect();
-        for (run, notes) in changed {
-            self.threads().jobs.send(WatcherCommand::Write(run, notes));
+        let edit = if is_added { NotesEdit::Tag(tag.to_owned()) } else { NotesEdit::Untag(tag.to_owned()) };
+        for run in runs {
+            self.threads().jobs.send(WatcherCommand::Edit(run.clone(), vec![edit.clone()]));
         }
         self.threads().jobs.send(WatcherCommand::Refresh);
     }

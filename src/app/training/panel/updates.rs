@@ -1,5 +1,9 @@
 //! Updates from the background threads, and requests to them.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use valleyscope_machine::SetUpState;
 use valleyscope_runs::RunFolder;
 
@@ -114,17 +118,21 @@ impl TrainingPanel {
     }
 
     fn list_runs(&mut self, ListedRuns { runs, columns, trouble }: ListedRuns) {
-        let is_there = |run: &RunFolder| runs.iter().any(|known| known.run == *run);
-        let before = self.selected.clone();
-        let known = |run: &RunFolder| self.runs.iter().any(|known| known.run == *run);
-        // Drops runs that are gone, and keeps those that are still to be found.
-        self.selected.retain(|run| is_there(run) || !known(run));
-        let recalled = std::mem::take(&mut self.recalled).into_iter();
-        let found =
-            recalled.filter_map(|path| runs.iter().find(|run| run.run.path() == path).map(|run| run.run.clone()));
+        let places = places(&runs);
+        // Runs that are gone are recalled when they are back, such as those of a folder that is not mounted. Runs that
+        // were never listed are still to be found.
+        let is_gone = |run: &RunFolder| !places.contains_key(run.path()) && self.run_places.contains_key(run.path());
+        let (gone, selected): (Vec<RunFolder>, Vec<RunFolder>) =
+            std::mem::take(&mut self.selected).into_iter().partition(is_gone);
+        self.recalled.extend(gone.iter().map(|run| run.path().to_owned()));
+        let (found, missing): (Vec<PathBuf>, Vec<PathBuf>) =
+            std::mem::take(&mut self.recalled).into_iter().partition(|path| places.contains_key(path));
+        let found = found.iter().map(|path| runs[places[path]].run.clone());
         // They were chosen before the currently selected ones.
-        self.selected.splice(..0, found.filter(|run| !before.contains(run)));
-        (self.runs, self.columns, self.trouble) = (runs, columns, trouble);
+        let found = found.filter(|run| !selected.contains(run));
+        self.selected = found.chain(selected.iter().cloned()).collect();
+        self.recalled = missing;
+        (self.runs, self.columns, self.trouble, self.run_places) = (runs, columns, trouble, places);
         self.generation += 1;
         self.sync_selection();
     }
@@ -159,7 +167,7 @@ impl TrainingPanel {
             self.focus.clone_from(&focus);
             self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
-        let shown = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
+        let shown = self.selected.iter().filter_map(|run| self.runs.get(*self.run_places.get(run.path())?));
         self.pens.assign_distinct(&shown.map(|run| &**run).collect::<Vec<_>>());
         self.sync_curves();
     }
@@ -176,17 +184,18 @@ impl TrainingPanel {
     }
 
     pub(super) fn sync_curves(&mut self) {
-        let mut groups: Vec<(Option<&String>, Vec<RunFolder>)> = Vec::new();
+        let mut groups: Vec<Vec<RunFolder>> = Vec::new();
+        let mut known: HashMap<&String, usize> = HashMap::new();
         let plotted = self.plotted();
         for run in &plotted {
             let summary = self.summary(run);
             let config = summary.and_then(|summary| summary.config.as_ref()).filter(|_| self.charts.choices.grouped);
-            match groups.iter_mut().find(|(other, _)| config.is_some() && *other == config) {
-                Some((_, group)) => group.push(run.clone()),
-                None => groups.push((config, vec![run.clone()])),
+            let place = config.map_or(groups.len(), |config| *known.entry(config).or_insert(groups.len()));
+            if place == groups.len() {
+                groups.push(Vec::new());
             }
+            groups[place].push(run.clone());
         }
-        let groups = groups.into_iter().map(|(_, group)| group).collect();
         let curve_request = CurveRequest { groups, smoothing: self.charts.choices.smoothing };
         if curve_request != self.curve_request {
             self.drawn.retain(|drawn| curve_request.groups.contains(&drawn.runs));
@@ -194,4 +203,9 @@ impl TrainingPanel {
             self.threads().plotter.ask(curve_request);
         }
     }
+}
+
+/// Returns the places of runs in their list, by their folders.
+fn places(runs: &[Arc<Summary>]) -> HashMap<PathBuf, usize> {
+    runs.iter().enumerate().map(|(place, run)| (run.run.path().to_owned(), place)).collect()
 }

@@ -37,7 +37,7 @@ impl TrainingPanel {
         requests: &mut Requests,
     ) {
         self.threads();
-        self.list.search_mut().update(&self.columns);
+        self.list.search_mut().update(&self.columns, &self.runs);
         let is_table = self.table.choices.is_open && !window.is_presenting();
         let width = ui.available_width();
         if !window.is_presenting() {
@@ -245,10 +245,10 @@ impl TrainingPanel {
         let Some(action) = detail::show(ui, &mut self.shown, run, pen, detail, writers.len()) else { return };
         let folder = run.run.clone();
         match action {
-            RunAction::Stop => self.threads().jobs.send(WatcherCommand::Send(folder, RunCommand::Stop)),
+            RunAction::Stop => self.threads().jobs.send(WatcherCommand::Send(vec![folder], RunCommand::Stop)),
             RunAction::WriteText => {
                 let command = self.shown.texts.command();
-                self.threads().jobs.send(WatcherCommand::Send(folder, command));
+                self.threads().jobs.send(WatcherCommand::Send(vec![folder], command));
             }
             RunAction::WriteSaved => {
                 self.shown.texts.begin(&writers);
@@ -258,7 +258,7 @@ impl TrainingPanel {
             }
             RunAction::Change => {
                 let command = RunCommand::Set { settings: self.shown.change.settings() };
-                self.threads().jobs.send(WatcherCommand::Send(folder, command));
+                self.threads().jobs.send(WatcherCommand::Send(vec![folder], command));
             }
             RunAction::Resume => match silent_worker_warning(run) {
                 Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
@@ -281,7 +281,8 @@ impl TrainingPanel {
             }
             RunAction::Describe => {
                 let (notes, title) = (run.notes.clone(), run.title.clone());
-                self.dialog = Some(Dialog::Describe { run: folder, notes, title, focused: false });
+                self.dialog =
+                    Some(Dialog::Describe { run: folder, before: notes.clone(), notes, title, focused: false });
             }
             RunAction::Delete => {
                 self.dialog =
@@ -305,8 +306,8 @@ impl TrainingPanel {
         self.dialog = None;
         let jobs = &self.threads().jobs;
         match decision {
-            DialogDecision::Write(run, notes) => {
-                jobs.send(WatcherCommand::Write(run, notes));
+            DialogDecision::Edit(run, edits) => {
+                jobs.send(WatcherCommand::Edit(run, edits));
                 jobs.send(WatcherCommand::Refresh);
             }
             DialogDecision::Trash(runs) => jobs.trash(runs),
@@ -321,7 +322,7 @@ impl TrainingPanel {
     }
 
     pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
-        self.runs.iter().find(|known| known.run == *run).map(|known| &**known)
+        self.runs.get(*self.run_places.get(run.path())?).map(|known| &**known)
     }
 }
 

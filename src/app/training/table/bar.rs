@@ -11,16 +11,24 @@ use super::lines::Lines;
 use super::selection::Selection;
 use super::{RunTable, TableAction};
 use crate::app::figure_layout::stays_open;
-use crate::app::form::small_button;
+use crate::app::form::{cell, small_button};
 use crate::app::training::filter_field::FilterField;
 use crate::app::training::list::ListInput;
 use crate::app::training::summary::Summary;
-use crate::run_table::Replicates;
+use crate::run_table::{Replicates, Statistic};
 
 /// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 380.0;
+/// The width of the number of selected runs, in points.
+const COUNT: f32 = 84.0;
 /// The smallest and the largest width of the filter, in points.
 const FILTER: [f32; 2] = [150.0, 420.0];
+
+/// Returns a title within a sentence.
+pub(super) fn lower_first(title: &str) -> String {
+    let mut chars = title.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
 
 /// The selected runs, in the order of the table.
 pub(super) struct SelectedRuns(Vec<Arc<Summary>>);
@@ -61,7 +69,7 @@ impl RunTable {
                 action = Some(TableAction::ShowCurves);
             }
             let width = (ui.available_width() - 330.0).clamp(FILTER[0], FILTER[1]);
-            filter.ui(ui, input.columns, width);
+            filter.ui(ui, input, width);
             self.columns_menu(ui, input);
             self.groups_menu(ui, input);
             if ui.button("Import runs…").on_hover_text("Read runs of other programs or machines").clicked() {
@@ -121,7 +129,7 @@ impl RunTable {
                 group_by.clear();
             }
             let mut is_replicates = group_by.iter().any(|field| field == Replicates::FIELD);
-            let help = "Runs that differ only in the seed are a group, with mean ± deviation";
+            let help = "Runs that differ only in the seed are a group";
             if ui.checkbox(&mut is_replicates, "Replicates").on_hover_text(help).changed() {
                 *group_by = if is_replicates { vec![Replicates::FIELD.to_owned()] } else { Vec::new() };
             }
@@ -136,13 +144,36 @@ impl RunTable {
             ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
                 for (field, title) in columns {
                     let mut is_chosen = self.choices.group_by.contains(&field);
-                    if ui.checkbox(&mut is_chosen, format!("Equal {}", title.to_lowercase())).changed() {
+                    if ui.checkbox(&mut is_chosen, format!("Equal {}", lower_first(&title))).changed() {
                         self.choices.group_by.retain(|field| field != Replicates::FIELD);
                         self.choices.toggle_group(&field);
                     }
                 }
             });
+            ui.separator();
+            self.summary_choice(ui, input);
         });
+    }
+
+    /// Shows what groups show of their runs.
+    fn summary_choice(&mut self, ui: &mut Ui, input: &ListInput<'_>) {
+        ui.label(RichText::new("Groups show").small().weak());
+        for statistic in Statistic::ALL {
+            ui.radio_value(&mut self.choices.statistic, statistic, statistic.name());
+        }
+        let result = self.choices.grouping().result(&self.choices.sort, input.columns);
+        let Some(result) = result.map(|column| lower_first(&column.title)) else { return };
+        let help = format!(
+            "Of each group only the runs with the value of this setting whose {result} is best, such as each optimizer \
+             at its best learning rate. Sort by another result to judge by it."
+        );
+        ui.label(RichText::new("Each at its best").small().weak()).on_hover_text(&help);
+        let best_over = &mut self.choices.best_over;
+        ui.radio_value(best_over, None, "all its runs");
+        for column in input.columns.iter().filter(|column| column.is_setting && column.is_usual) {
+            let title = lower_first(&column.title);
+            ui.radio_value(best_over, Some(column.field.clone()), title).on_hover_text(&help);
+        }
     }
 
     /// Shows what can be done with the selected runs.
@@ -160,36 +191,54 @@ impl RunTable {
                 ui.add(Label::new(RichText::new(text).small().weak()).truncate());
                 return;
             }
-            let hidden = self.selection.len() - selected.0.len();
-            let hidden = if hidden > 0 { format!(" (and {hidden} not listed)") } else { String::new() };
-            ui.label(RichText::new(format!("{} selected{hidden}", selected.0.len())).small().strong());
+            self.selected_count(ui, selected);
             let folders = || selected.folders();
             let mut ask = |pressed: bool, asked: TableAction| action = pressed.then_some(asked).or(action.take());
-            let show = small_button(ui, true, "Show", "Show the selected runs", "Show their curves with the others");
+            let (any, one, several) = (!selected.0.is_empty(), selected.0.len() == 1, selected.0.len() > 1);
+            let show = small_button(ui, any, "Show", "Show the selected runs", "Show their curves with the others");
             ask(show, TableAction::Show(folders(), true));
-            let hide = small_button(ui, true, "Hide", "Hide the selected runs", "Hide their curves");
+            let hide = small_button(ui, any, "Hide", "Hide the selected runs", "Hide their curves");
             ask(hide, TableAction::Show(folders(), false));
             let open = selected.open();
             let help = "Save a checkpoint and end those that are trained; they can be resumed";
             let stop = small_button(ui, !open.is_empty(), "Stop", "Stop the selected runs", help);
             ask(stop, TableAction::Stop(open));
-            if let [only] = &selected.0[..] {
-                let help = "Compare the other runs to this one";
-                if small_button(ui, true, "Baseline", "Compare to the selected run", help) {
-                    self.choices.baseline = Some(only.run.path().to_owned());
-                }
+            let help =
+                if one { "Compare the other runs to this one" } else { "Select one run to compare others to it" };
+            let baseline = small_button(ui, one, "Baseline", "Compare to the selected run", help);
+            if let Some(only) = selected.0.first().filter(|_| baseline) {
+                self.choices.baseline = Some(only.run.path().to_owned());
             }
-            let help = "List the settings in which the selected runs differ";
-            let several = selected.0.len() > 1;
+            let help = match several {
+                true => "List the settings in which the selected runs differ",
+                false => "Select two runs or more to list the settings in which they differ",
+            };
             let compare = small_button(ui, several, "Differences", "Differences of the selected runs", help);
             ask(compare, TableAction::Compare(folders()));
             let tagged = self.tag_menu(ui, selected, runs);
             let exported = self.export_menu(ui, selected);
-            let delete = small_button(ui, true, "Delete…", "Delete the selected runs", "Move them to the trash");
+            let delete = small_button(ui, any, "Delete…", "Delete the selected runs", "Move them to the trash");
             ask(delete, TableAction::Delete(folders()));
             action = action.take().or(tagged).or(exported);
         });
         action
+    }
+
+    /// Shows the number of selected runs. The buttons beside it stay in their places as it changes.
+    fn selected_count(&self, ui: &mut Ui, selected: &SelectedRuns) {
+        let hidden = self.selection.len() - selected.0.len();
+        let text = format!("{} selected", selected.0.len());
+        let count = cell(ui, COUNT, |ui| ui.add(Label::new(RichText::new(text).small().strong()).truncate()));
+        if hidden > 0 {
+            let text = format!(
+                "{hidden} more {} not listed: the filter hides them, and they stay as they are",
+                match hidden {
+                    1 => "is selected and",
+                    _ => "are selected and",
+                }
+            );
+            count.on_hover_text(text);
+        }
     }
 
     fn tag_menu(&mut self, ui: &mut Ui, selected: &SelectedRuns, runs: &[Arc<Summary>]) -> Option<TableAction> {

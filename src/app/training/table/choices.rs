@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run_table::{SortKey, TableLayout};
+use crate::run_table::{Grouping, SortKey, Statistic, TableLayout};
 
 /// The choices for the table of runs; kept with the session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,10 @@ pub struct TableChoices {
     pub sort: Vec<SortKey>,
     /// The fields whose values the runs of a group share; empty without groups.
     pub group_by: Vec<String>,
+    /// What groups show of numbers.
+    pub statistic: Statistic,
+    /// The setting at whose best value each group is shown.
+    pub best_over: Option<String>,
     /// The folder of the run to which the others are compared.
     pub baseline: Option<PathBuf>,
     /// The typed filter, which the list of runs has too.
@@ -40,6 +44,11 @@ impl TableChoices {
         self.sort.retain(|key| key.field != field);
         self.sort.insert(0, SortKey { field: field.to_owned(), is_descending });
         self.sort.truncate(TableChoices::MOST_KEYS);
+    }
+
+    pub fn grouping(&self) -> Grouping {
+        let TableChoices { group_by, statistic, best_over, .. } = self;
+        Grouping { by: group_by.clone(), statistic: *statistic, best_over: best_over.clone() }
     }
 
     /// Groups by a field, or no longer.

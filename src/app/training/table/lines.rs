@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use valleyscope_runs::{Better, RunFolder};
 
+use super::bar::lower_first;
 use super::choices::TableChoices;
 use crate::app::training::filter_field::FilterField;
 use crate::app::training::summary::Summary;
 use crate::export::CsvWriter;
-use crate::run_table::{Column, Columns, Replicates, RunFacts, Value, csv_cell, grouped, ordered, sort_groups};
+use crate::run_table::{Column, Columns, Group, Grouping, Replicates, RunFacts, Value, csv_cell, ordered};
 
 /// A cell of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,21 +30,24 @@ pub(in crate::app::training) struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::app::training) enum LineId {
     Run(PathBuf),
+    /// The baseline above groups, besides its line in its group.
+    Baseline,
     Group(String),
 }
 
 enum Line {
-    Group {
-        id: String,
-        members: Vec<usize>,
-        is_open: bool,
-        cells: Vec<Cell>,
-    },
-    /// A run, which may be in an open group.
-    Run {
-        run: usize,
-        is_in_group: bool,
-    },
+    Group { id: String, group: Group, is_open: bool, cells: Vec<Cell> },
+    Run { run: usize, place: RunPlace },
+}
+
+/// The place of a run's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RunPlace {
+    Ungrouped,
+    /// In an open group.
+    InGroup,
+    /// The baseline above all groups, which one of them has too.
+    Pinned,
 }
 
 /// The runs, columns and choices from which the lines are made.
@@ -63,6 +67,9 @@ pub(in crate::app::training) struct Lines {
     columns: Arc<[Column]>,
     lines: Vec<Line>,
     baseline: Option<Arc<Summary>>,
+    grouping: Grouping,
+    /// The fields in which groups differ, by which they are named.
+    distinctive: Vec<Column>,
     /// The cells of runs, with the run as it was then.
     cells: HashMap<PathBuf, (Arc<Summary>, Vec<Cell>)>,
     /// The number of listed runs.
@@ -104,14 +111,15 @@ impl Lines {
             let known: BTreeSet<&Path> = self.runs.iter().map(|run| run.run.path()).collect();
             self.cells.retain(|path, _| known.contains(path.as_path()));
         }
-        self.arrange(input.filter, &key);
+        self.arrange(input, &key);
         self.key = Some(key);
     }
 
-    fn arrange(&mut self, filter: &FilterField, key: &Key) {
+    fn arrange(&mut self, input: &ListedInput<'_>, key: &Key) {
         let facts: Vec<&RunFacts> = self.runs.iter().map(|run| &run.facts).collect();
-        let found: Vec<usize> = (0..facts.len()).filter(|index| filter.finds(&self.runs[*index])).collect();
+        let found: Vec<usize> = (0..facts.len()).filter(|index| input.filter.finds(&self.runs[*index])).collect();
         self.found = found.len();
+        self.grouping = key.choices.grouping();
         let TableChoices { sort, group_by, .. } = &key.choices;
         let mut found = ordered(&facts, found, sort);
         // The baseline stays in view.
@@ -121,28 +129,49 @@ impl Lines {
             if let Some(place) = pinned {
                 found[..=place].rotate_right(1);
             }
-            self.lines = found.into_iter().map(|run| Line::Run { run, is_in_group: false }).collect();
+            let line = |run| Line::Run { run, place: RunPlace::Ungrouped };
+            self.lines = found.into_iter().map(line).collect();
             return;
         }
-        let mut groups = grouped(&facts, found, group_by);
-        sort_groups(&facts, &mut groups, sort);
-        self.lines = groups.into_iter().flat_map(|members| self.group(members, group_by, &key.open)).collect();
+        let pinned = pinned.map(|place| Line::Run { run: found[place], place: RunPlace::Pinned });
+        let groups = self.grouping.groups(&facts, found, sort, input.columns);
+        let fields = group_by.iter().chain(&self.grouping.best_over).filter(|field| *field != Replicates::FIELD);
+        let differs = |field: &&String| {
+            let of = |group: &Group| facts[group.shown[0]].get(field);
+            groups.iter().any(|group| of(group) != of(&groups[0]))
+        };
+        let fields: Vec<&String> = fields.collect();
+        let differing = fields.iter().copied().filter(differs).collect::<Vec<_>>();
+        let named = if differing.is_empty() { fields } else { differing };
+        self.distinctive = named.into_iter().filter_map(|field| input.columns.get(field)).cloned().collect();
+        let groups = groups.into_iter().flat_map(|group| self.group(group, &key.open));
+        self.lines = pinned.into_iter().chain(groups).collect();
     }
 
     /// Returns the line of a group, and those of its runs if it is open.
-    fn group(&self, members: Vec<usize>, group_by: &[String], open: &BTreeSet<String>) -> Vec<Line> {
-        let first = &self.runs[members[0]].facts;
-        let id = group_by.iter().map(|field| format!("{:?}", first.get(field))).collect::<Vec<_>>().join(" ");
+    fn group(&self, group: Group, open: &BTreeSet<String>) -> Vec<Line> {
+        let first = &self.runs[group.members[0]].facts;
+        let id = self.grouping.by.iter().map(|field| format!("{:?}", first.get(field))).collect::<Vec<_>>().join(" ");
         let is_open = open.contains(&id);
         let cells = self.columns.iter().map(|column| {
-            let aggregate = column.of_group(members.iter().map(|index| &self.runs[*index].facts));
-            let difference = self.difference(column, aggregate.value().as_deref());
-            Cell { text: aggregate.text(column.format).into_owned(), difference, is_of_baseline: false }
+            let shown = group.shown.iter().map(|index| &self.runs[*index].facts);
+            let aggregate = column.of_group(shown, self.grouping.statistic);
+            let value = aggregate.value();
+            let text = aggregate.text(column.format).into_owned();
+            self.compared(column, value.as_deref(), self.baseline.as_deref(), text)
         });
         let cells = cells.collect();
-        let runs = members.iter().filter(|_| is_open).map(|run| Line::Run { run: *run, is_in_group: true });
-        let runs: Vec<Line> = runs.collect();
-        std::iter::once(Line::Group { id, members, is_open, cells }).chain(runs).collect()
+        let line = |run: &usize| Line::Run { run: *run, place: RunPlace::InGroup };
+        let runs: Vec<Line> = group.members.iter().filter(|_| is_open).map(line).collect();
+        std::iter::once(Line::Group { id, group, is_open, cells }).chain(runs).collect()
+    }
+
+    /// Returns the cell of a value with its difference to that of the baseline.
+    fn compared(&self, column: &Column, value: Option<&Value>, baseline: Option<&Summary>, text: String) -> Cell {
+        let Some(baseline) = baseline else { return Cell { text, ..Cell::default() } };
+        let is_of_baseline = value.is_some() && column.of(&baseline.facts) == value;
+        let difference = self.difference(column, value).filter(|_| !is_of_baseline);
+        Cell { text, difference, is_of_baseline }
     }
 
     /// Returns the difference of a column's value to that of the baseline.
@@ -161,12 +190,8 @@ impl Lines {
 
     fn cell(&self, run: &Summary, column: &Column) -> Cell {
         let Some(value) = column.of(&run.facts) else { return Cell::default() };
-        let baseline = self.baseline.as_ref().filter(|baseline| baseline.run != run.run);
-        let text = column.format.text(value).into_owned();
-        let Some(baseline) = baseline else { return Cell { text, ..Cell::default() } };
-        let is_of_baseline = column.of(&baseline.facts) == Some(value);
-        let difference = self.difference(column, Some(value)).filter(|_| !is_of_baseline);
-        Cell { text, difference, is_of_baseline }
+        let baseline = self.baseline.as_deref().filter(|baseline| baseline.run != run.run);
+        self.compared(column, Some(value), baseline, column.format.text(value).into_owned())
     }
 
     /// Returns the cells of a line.
@@ -197,10 +222,10 @@ impl Lines {
     /// Returns the runs that fit the filter, in the order of the lines.
     pub(in crate::app::training) fn listed(&self) -> impl Iterator<Item = &Arc<Summary>> {
         let runs = self.lines.iter().flat_map(|line| match line {
-            Line::Group { members, .. } => &members[..],
-            Line::Run { run, is_in_group: false } => std::slice::from_ref(run),
+            Line::Group { group, .. } => &group.members[..],
+            Line::Run { run, place: RunPlace::Ungrouped } => std::slice::from_ref(run),
             // Its group has it.
-            Line::Run { is_in_group: true, .. } => &[],
+            Line::Run { place: RunPlace::InGroup | RunPlace::Pinned, .. } => &[],
         });
         runs.map(|run| &self.runs[*run])
     }
@@ -243,25 +268,26 @@ impl Lines {
         match self.lines.get(line) {
             None => Vec::new(),
             Some(Line::Run { run, .. }) => vec![&self.runs[*run].run],
-            Some(Line::Group { members, .. }) => members.iter().map(|run| &self.runs[*run].run).collect(),
+            Some(Line::Group { group, .. }) => group.members.iter().map(|run| &self.runs[*run].run).collect(),
         }
     }
 
-    /// Returns the id and the number of runs of a group, and whether it is open.
-    pub(in crate::app::training) fn group_of(&self, line: usize) -> Option<(&str, usize, bool)> {
+    /// Returns the id and the runs of a group, and whether it is open.
+    pub(in crate::app::training) fn group_of(&self, line: usize) -> Option<(&str, &Group, bool)> {
         match self.lines.get(line)? {
-            Line::Group { id, members, is_open, .. } => Some((id, members.len(), *is_open)),
+            Line::Group { id, group, is_open, .. } => Some((id, group, *is_open)),
             Line::Run { .. } => None,
         }
     }
 
     pub(in crate::app::training) fn is_in_group(&self, line: usize) -> bool {
-        matches!(self.lines.get(line), Some(Line::Run { is_in_group: true, .. }))
+        matches!(self.lines.get(line), Some(Line::Run { place: RunPlace::InGroup, .. }))
     }
 
     pub(in crate::app::training) fn id(&self, line: usize) -> Option<LineId> {
         Some(match self.lines.get(line)? {
             Line::Group { id, .. } => LineId::Group(id.clone()),
+            Line::Run { place: RunPlace::Pinned, .. } => LineId::Baseline,
             Line::Run { run, .. } => LineId::Run(self.runs[*run].run.path().to_owned()),
         })
     }
@@ -270,29 +296,29 @@ impl Lines {
     pub(in crate::app::training) fn place_of(&self, id: &LineId) -> Option<usize> {
         self.lines.iter().position(|line| match (line, id) {
             (Line::Group { id, .. }, LineId::Group(other)) => id == other,
+            (Line::Run { place: RunPlace::Pinned, .. }, id) => *id == LineId::Baseline,
             (Line::Run { run, .. }, LineId::Run(path)) => self.runs[*run].run.path() == path,
             _ => false,
         })
     }
 
-    /// Names a group by the values that its runs share.
-    pub(in crate::app::training) fn group_name(&self, line: usize, group_by: &[String]) -> String {
-        let Some(Line::Group { members, .. }) = self.lines.get(line) else { return String::new() };
-        let first = &self.runs[members[0]];
-        if group_by.iter().any(|field| field == Replicates::FIELD) {
-            let settings: Vec<&str> = first.settings.split(", ").filter(|word| !word.starts_with("seed ")).collect();
-            return if first.settings.is_empty() { first.title.clone() } else { settings.join(", ") };
+    /// Names a group by the values that its runs share and in which it differs from other groups.
+    pub(in crate::app::training) fn group_name(&self, line: usize) -> String {
+        let Some(Line::Group { group, .. }) = self.lines.get(line) else { return String::new() };
+        let first = &self.runs[group.shown[0]];
+        let is_of_replicates = self.grouping.by.iter().any(|field| field == Replicates::FIELD);
+        let words = first.settings.split(", ").filter(|word| !word.is_empty() && !word.starts_with("seed "));
+        let mut words: Vec<String> = words.filter(|_| is_of_replicates).map(str::to_owned).collect();
+        if is_of_replicates && words.is_empty() {
+            words.push(first.title.clone());
         }
-        let word = |field: &String| {
-            let column = self.columns.iter().find(|column| column.field == *field);
-            let (title, format) = column.map_or((field.as_str(), Default::default()), |it| (&it.title, it.format));
-            let value = first.facts.get(field);
-            match value {
-                Some(Value::Text(text)) => text.clone(),
-                Some(value) => format!("{title} {}", format.text(value)),
-                None => format!("no {title}"),
-            }
+        let word = |column: &Column| match column.of(&first.facts) {
+            Some(Value::Text(text)) => text.clone(),
+            Some(value) => format!("{} {}", lower_first(&column.short), column.format.text(value)),
+            None => format!("no {}", lower_first(&column.short)),
         };
-        group_by.iter().map(word).collect::<Vec<_>>().join(", ")
+        let of_fields = self.distinctive.iter().map(word).filter(|word| !words.contains(word)).collect::<Vec<_>>();
+        words.extend(of_fields);
+        words.join(", ")
     }
 }

@@ -24,15 +24,16 @@ use super::list::ListInput;
 use crate::app::theme::text_width;
 use crate::run_table::Column;
 
-/// The usual width of the column of names, and the smallest and the largest usual width of others, in points.
+/// The usual width of the column of names, without and with columns of settings, and the smallest and the largest usual width of others, in points.
 const NAME: f32 = 220.0;
-const NARROW: f32 = 72.0;
+const NAME_BESIDE_SETTINGS: f32 = 170.0;
+const NARROW: f32 = 64.0;
 const WIDE: f32 = 150.0;
 /// The room beside a title, for the arrow of the sorted column too, in points.
 const TITLE_MARGIN: f32 = 32.0;
 /// The room for the deviation of a mean, and for the difference to the baseline, in points.
-const DEVIATION: f32 = 56.0;
-const DIFFERENCE: f32 = 56.0;
+const DEVIATION: f32 = 72.0;
+const DIFFERENCE: f32 = 60.0;
 /// The narrowest and the widest column, in points.
 const NARROWEST: f32 = 36.0;
 const WIDEST: f32 = 600.0;
@@ -128,6 +129,8 @@ impl RunTable {
             events: Vec::new(),
         };
         let id = table.get_id(ui);
+        // A bar shows that there are more columns.
+        ui.spacing_mut().scroll = egui::style::ScrollStyle::solid();
         table.show(ui, &mut view);
         let events = view.events;
         self.keep_widths(ui, id);
@@ -184,16 +187,20 @@ impl RunTable {
     /// Returns the width of a column that the user has not resized: that of its title, or of its numbers.
     fn usual_width(&self, ui: &Ui, column: &Column) -> f32 {
         if column.field == "name" {
-            return NAME;
+            // Columns of settings say what distinguishes the runs.
+            let has_settings = self.lines.columns().iter().any(|column| column.is_setting);
+            return if has_settings { NAME_BESIDE_SETTINGS } else { NAME };
         }
         let font = TextStyle::Body.resolve(ui.style());
-        let title = (text_width(ui, &font, &column.title).ceil() + TITLE_MARGIN).clamp(NARROW, WIDE);
+        let title = (text_width(ui, &font, &column.short).ceil() + TITLE_MARGIN).clamp(NARROW, WIDE);
         let [has_deviation, has_difference] = self.additions();
         let number = match column.format.is_number() {
             false => 0.0,
             true if column.is_setting && !has_difference => 0.0,
             true => {
-                NARROW + if has_deviation { DEVIATION } else { 0.0 } + if has_difference { DIFFERENCE } else { 0.0 }
+                // Settings have no mean.
+                let deviation = if has_deviation && !column.is_setting { DEVIATION } else { 0.0 };
+                NARROW + deviation + if has_difference { DIFFERENCE } else { 0.0 }
             }
         };
         title.max(number)
@@ -291,8 +298,9 @@ impl RunTable {
             let is_shown = !runs.is_empty() && runs.iter().all(|run| shown.contains(run));
             return Some(TableAction::Show(runs, !is_shown));
         }
-        if pressed(Modifiers::NONE, Key::Delete) && !self.selection.is_empty() {
-            return Some(TableAction::Delete(selected()));
+        if pressed(Modifiers::NONE, Key::Delete) {
+            // Selected runs that the filter hides stay.
+            return Some(selected()).filter(|runs| !runs.is_empty()).map(TableAction::Delete);
         }
         let cursor = self.selection.cursor(&self.lines)?;
         let group = self.lines.group_of(cursor).map(|(_, _, is_open)| is_open);

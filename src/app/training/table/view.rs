@@ -118,7 +118,7 @@ impl TableView<'_> {
 
     /// Shows the title of a column, which sorts by it and can be dragged to another place.
     fn header(&mut self, ui: &mut Ui, column: &Column) {
-        let Column { field, title, help, .. } = column;
+        let Column { field, title, short, help, .. } = column;
         let rect = ui.max_rect();
         let response = ui.interact(rect, ui.scope_id().with("header"), Sense::click_and_drag());
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sort by {title}")));
@@ -130,7 +130,7 @@ impl TableView<'_> {
         let key = self.choices.sort.first().filter(|key| key.field == *field);
         let arrow = key.map_or("", |key| if key.is_descending { "▼ " } else { "▲ " });
         in_cell(ui, column.format.is_number(), |ui| {
-            ui.add(Label::new(RichText::new(format!("{arrow}{title}")).strong()).selectable(false).truncate());
+            ui.add(Label::new(RichText::new(format!("{arrow}{short}")).strong()).selectable(false).truncate());
         });
         response.dnd_set_drag_payload(field.clone());
         if response.dnd_hover_payload::<String>().is_some_and(|other| *other != *field) {
@@ -174,9 +174,11 @@ impl TableView<'_> {
     /// Shows whether the run's curves are shown, and its line in them; for a group, whether it is open.
     fn marks(&mut self, ui: &mut Ui, line: usize) {
         let rect = ui.max_rect();
-        if let Some((_, count, is_open)) = self.lines.group_of(line) {
-            let name = self.lines.group_name(line, &self.choices.group_by);
-            let text = format!("{} {count}", if is_open { "▼" } else { "▶" });
+        if let Some((_, group, is_open)) = self.lines.group_of(line) {
+            let name = self.lines.group_name(line);
+            let [shown, count] = [group.shown.len(), group.members.len()];
+            let counts = if shown < count { format!("{shown}/{count}") } else { count.to_string() };
+            let text = format!("{} {counts}", if is_open { "▼" } else { "▶" });
             let response = ui.interact(rect, ui.scope_id().with("group"), Sense::CLICK | Sense::HOVER);
             let verb = if is_open { "Close" } else { "Open" };
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{verb} the group {name}")));
@@ -185,7 +187,9 @@ impl TableView<'_> {
             if response.clicked() {
                 self.events.push(TableEvent::ToggleGroup(line));
             }
-            response.on_hover_text(format!("{verb} this group of {count} runs"));
+            let best =
+                if shown < count { format!("\nIt shows its {shown} runs at its best setting") } else { String::new() };
+            response.on_hover_text(format!("{verb} this group of {count} runs{best}"));
             return;
         }
         let Some(run) = self.lines.run(line) else { return };
@@ -246,7 +250,7 @@ impl TableView<'_> {
     fn name(&mut self, ui: &mut Ui, line: usize, text: &str, response: &Response) {
         let is_selected = self.is_selected(line);
         let Some(run) = self.lines.run(line) else {
-            let name = self.lines.group_name(line, &self.choices.group_by);
+            let name = self.lines.group_name(line);
             response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_selected, format!("Group {name}")));
             in_cell(ui, false, |ui| {
                 ui.add(Label::new(RichText::new(&name).strong()).selectable(false).truncate());
