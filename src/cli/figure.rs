@@ -3,7 +3,7 @@
 
 mod all;
 mod beside;
-mod margin;
+mod chosen_map;
 mod plan;
 mod trainings;
 
@@ -78,6 +78,9 @@ pub(super) struct FigureArgs {
     /// by their ids in its preset
     #[arg(long, value_name = "ONE,OTHER", conflicts_with_all = ["all", "runs", "certainty", "letters"])]
     margin: Option<String>,
+    /// Draw how many runs adaptive sampling has spent at each pixel instead of the winners
+    #[arg(long, conflicts_with_all = ["all", "runs", "certainty", "letters", "margin"])]
+    spent: bool,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
     #[arg(long, conflicts_with = "runs")]
     letters: bool,
@@ -136,6 +139,7 @@ fn refuse_misplaced(name: &OsString, plan: &Plan, args: &FigureArgs) -> Result<(
         (args.view.is_some() && !is_landscape, "--view is for landscapes", "is none"),
         (!args.plots.is_empty() && !is_landscape, "--plots is for landscapes", "is none"),
         (args.margin.is_some() && !plan.shows_diagrams(), "--margin is for phase diagrams", "is none"),
+        (args.spent && !plan.shows_diagrams(), "--spent is for phase diagrams", "is none"),
         (
             !args.beside.is_empty() && !is_landscape && !plan.shows_diagrams(),
             "--beside is for landscapes and phase diagrams",

@@ -3,7 +3,7 @@
 use valleyscope_engine::landscape::StartPlace;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter::DIMENSION;
-use valleyscope_engine::sweep::{Average, Axis, Spacing, SweepOptimizer, SweepSpec};
+use valleyscope_engine::sweep::{Adaptive, Average, Axis, Sampling, Spacing, SweepOptimizer, SweepSpec};
 use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::preset::{self, Preset, SweepPreset, changed_description, changed_head, with_changes};
 use valleyscope_experiments::view::ticks::short;
@@ -58,9 +58,22 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         };
         format!("{average} over replicates")
     });
+    add(this.sampling != other.sampling, &|| sampling(this.sampling));
     add(this.metric != other.metric, &|| format!("by {}", this.metric.label(&this.landscape)));
     optimizers(&this.optimizers, &other.optimizers, &mut all);
     all
+}
+
+fn sampling(sampling: Sampling) -> String {
+    match sampling {
+        Sampling::Uniform => "uniform sampling".to_owned(),
+        Sampling::Adaptive(Adaptive { certainty, budget, most_replicates }) => format!(
+            "adaptive sampling to {} %, at most {} × the steps and {} replicates",
+            short(100.0 * certainty.get()),
+            short(budget.get()),
+            most_replicates.get()
+        ),
+    }
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -19,6 +19,8 @@ pub enum Map {
     Spread(usize),
     /// The advantage of the first optimizer's score over the second's.
     Difference(usize, usize),
+    /// The number of runs of all optimizers, which adaptive sampling spends where the winner is open.
+    Runs,
 }
 
 /// A picture with a pixel for each cell.
@@ -161,7 +163,7 @@ impl Map {
         }
         values.retain(|value| value.is_finite());
         Some(match self {
-            Map::BestRate(_) => Scale::log(values),
+            Map::BestRate(_) | Map::Runs => Scale::log(values),
             Map::Difference(..) => Scale::diverging(values),
             _ => Scale::linear(values),
         })
@@ -173,6 +175,7 @@ impl Map {
             Map::Winner { .. } => return None,
             Map::Score(_) => (0..count).map(Map::Score).collect(),
             Map::Spread(_) => (0..count).map(Map::Spread).collect(),
+            Map::Runs => vec![Map::Runs],
             Map::BestRate(_) => (0..count).map(Map::BestRate).collect(),
             Map::Difference(..) => {
                 (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other))).collect()
@@ -234,7 +237,7 @@ impl Map {
             others.iter().position(|other| Some(other) == name).unwrap_or(index)
         };
         let map = match self {
-            Map::Winner { .. } => self,
+            Map::Winner { .. } | Map::Runs => self,
             Map::Score(index) => Map::Score(same(index)),
             Map::BestRate(index) => Map::BestRate(same(index)),
             Map::Spread(index) => Map::Spread(same(index)),
@@ -248,7 +251,7 @@ impl Map {
     pub fn subject(self, diagram: &Diagram) -> Option<String> {
         let names = diagram.spec().shown_names();
         match self {
-            Map::Winner { .. } => None,
+            Map::Winner { .. } | Map::Runs => None,
             Map::Score(index) | Map::BestRate(index) | Map::Spread(index) => Some(names[index].clone()),
             Map::Difference(one, other) => Some(format!("{} over {}", names[one], names[other])),
         }
@@ -263,6 +266,7 @@ impl Map {
             Map::BestRate(_) => "best learning rate η".to_owned(),
             Map::Spread(_) => format!("deviation of {metric_name}"),
             Map::Difference(..) => format!("advantage in {metric_name}"),
+            Map::Runs => "runs spent".to_owned(),
         }
     }
 
@@ -278,6 +282,7 @@ impl Map {
             Map::BestRate(_) => f64::NAN,
             Map::Spread(index) => cell.score_deviation(index, metric),
             Map::Difference(one, other) => metric.advantage(score(one).value, score(other).value),
+            Map::Runs => cell.runs() as f64,
         }
     }
 

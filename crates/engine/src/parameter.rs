@@ -4,7 +4,8 @@
 use std::fmt::Display;
 
 use crate::quantity::{
-    Dimension, LearningRate, Noise, OutOfRange, ParticleCount, Range, Replicates, StepCount, Temperature,
+    Budget, Certainty, Dimension, LearningRate, Noise, OutOfRange, ParticleCount, Range, Replicates, StepCount,
+    Temperature,
 };
 use crate::spacing::Spacing;
 
@@ -202,6 +203,23 @@ pub const REPLICATES: Parameter = Parameter::new(Replicates::NAME, "Replicates",
     .paper("50")
     .whole();
 
+pub const CERTAINTY: Parameter = Parameter::new(Certainty::NAME, "Certainty", Extent::linear(0.5, 0.999))
+    .help(
+        "The certainty of a winner at which its pixel is decided. It holds though one looks again and again, and though \
+         the best learning rate is chosen.",
+    )
+    .drag_step(0.005);
+
+pub const BUDGET: Parameter = Parameter::new(Budget::NAME, "Budget", Extent::logarithmic(0.1, 100.0))
+    .help("The most steps of a pixel, as a multiple of those that its replicates take with uniform sampling.")
+    .drag_step(0.1);
+
+pub const MOST_REPLICATES: Parameter =
+    Parameter::new("most_replicates", "Most replicates", Extent::logarithmic(10.0, 100_000.0))
+        .help("The most replicates by which a learning rate is compared with the leader's.")
+        .drag_step(10.0)
+        .whole();
+
 pub const PARTICLES: Parameter = Parameter::new(ParticleCount::NAME, "Particles", Extent::logarithmic(1.0, 10_000.0))
     .help("How many independent copies each optimizer moves. A change begins the run again.")
     .paper("50 replicates")
@@ -258,6 +276,9 @@ mod tests {
             (DIMENSION, count(Dimension::NAME, Dimension::MIN, Dimension::MAX)),
             (STEPS, count(StepCount::NAME, StepCount::MIN, StepCount::MAX)),
             (REPLICATES, count(Replicates::NAME, Replicates::MIN, Replicates::MAX)),
+            (CERTAINTY, Certainty::RANGE),
+            (BUDGET, Budget::RANGE),
+            (MOST_REPLICATES, count("most_replicates", Replicates::MIN, Replicates::MAX)),
             (PARTICLES, count(ParticleCount::NAME, ParticleCount::MIN, ParticleCount::MAX)),
         ];
         for (parameter, range) in all {

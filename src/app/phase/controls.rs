@@ -6,9 +6,9 @@ use egui::{Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::noise::NoiseParameterName;
 use valleyscope_engine::parameter::{self, Parameter};
-use valleyscope_engine::quantity::{Dimension, Range, Replicates, StartCoordinate, StepCount};
+use valleyscope_engine::quantity::{Budget, Certainty, Dimension, Range, Replicates, StartCoordinate, StepCount};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
-use valleyscope_engine::sweep::{Average, Metric, Quantity, SweepSpec};
+use valleyscope_engine::sweep::{Adaptive, Average, Metric, Quantity, Sampling, SweepSpec};
 
 use super::axis_controls::{axis, axis_of};
 use super::optimizer_controls::optimizers;
@@ -201,8 +201,27 @@ fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
     }
 }
 
+/// Shows how replicates are spent.
+fn sampling(ui: &mut Ui, sampling: &mut Sampling) {
+    let help = "Uniform: all learning rates of all optimizers have the same replicates, as in the paper. Adaptive: a few \
+                replicates for all, then more where it is open who wins, until the winner is certain or the budget is \
+                used up. The diagram is refined where it is uncertain.";
+    form::line(ui, "Sampling", help, |ui| {
+        ui.selectable_value(sampling, Sampling::Uniform, "uniform").on_hover_text(help);
+        let is_adaptive = !sampling.is_uniform();
+        if ui.selectable_label(is_adaptive, "adaptive").on_hover_text(help).clicked() && !is_adaptive {
+            *sampling = Sampling::Adaptive(Adaptive::default());
+        }
+    });
+    let Sampling::Adaptive(adaptive) = sampling else { return };
+    number!(ui, parameter::CERTAINTY, adaptive.certainty, Certainty);
+    number!(ui, parameter::BUDGET, adaptive.budget, Budget);
+    number!(ui, parameter::MOST_REPLICATES, adaptive.most_replicates, Replicates);
+}
+
 fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
     number!(ui, parameter::REPLICATES, spec.replicates, Replicates);
+    sampling(ui, &mut spec.sampling);
     form::line(ui, "Seed", "A different seed gives different noise.", |ui| {
         let field = TypedField { name: "Seed of the sweep", width: 84.0 };
         if let Some(entered) = field.show(ui, &spec.seed.to_string(), number::read_whole).entered {

@@ -208,6 +208,7 @@ fn maps(diagram: &Diagram) -> Vec<Map> {
     maps.extend((0..count).map(Map::Score));
     maps.extend((0..count).map(Map::BestRate));
     maps.extend((0..count).map(Map::Spread));
+    maps.extend((!diagram.spec().sampling.is_uniform()).then_some(Map::Runs));
     maps
 }
 
@@ -216,6 +217,7 @@ pub(super) fn name_of(map: Map, diagram: &Diagram, metric: Metric) -> String {
     match map.subject(diagram) {
         Some(subject) => format!("{subject}: {}", map.quantity(&diagram.spec().landscape, metric)),
         None if map == (Map::Winner { certainty: true }) => "Winner, paler where less certain".to_owned(),
+        None if map == Map::Runs => "Runs spent".to_owned(),
         None => "Winner".to_owned(),
     }
 }

@@ -77,7 +77,7 @@ impl Source {
     pub(super) fn figure(&self, args: &FigureArgs) -> Figure {
         let certainty = args.certainty;
         match self {
-            Source::Sweep(result) => match self.margin(args) {
+            Source::Sweep(result) => match self.chosen_map(args) {
                 Ok(Some(map)) => Figure::map(result, result.diagram.spec().metric, map),
                 _ => Figure::as_in_the_paper(result, certainty),
             },
@@ -90,7 +90,7 @@ impl Source {
                     let metric = result.diagram.spec().metric;
                     Compared { result, title, metric }
                 });
-                let map = self.margin(args).ok().flatten().unwrap_or(Map::Winner { certainty });
+                let map = self.chosen_map(args).ok().flatten().unwrap_or(Map::Winner { certainty });
                 Figure::compared(&compared.collect::<Vec<_>>(), map, 0)
             }
             Source::Scan(result) => Figure::scan(result),
@@ -135,7 +135,7 @@ impl Plan {
             Plan::There(Source::Sweep(result)) if !args.beside.is_empty() => beside(SweepSource::There(result), args)?,
             plan => plan,
         };
-        plan.outline().margin(args)?;
+        plan.outline().chosen_map(args)?;
         Ok(plan)
     }
 

@@ -15,8 +15,9 @@ use anyhow::{Context, anyhow};
 
 pub(super) use runner::{SweepRunner, Taker, load};
 
-use valleyscope_engine::sweep::{Diagram, Finished, Precision, SweepPart, SweepSpec};
+use valleyscope_engine::sweep::{Adaptive, Cell, Diagram, Finished, Precision, Sampling, SweepPart, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset};
+use valleyscope_experiments::view::ticks::short;
 
 use self::folder::{FolderState, ResultFolder};
 use self::overrides::SweepOverrides;
@@ -120,7 +121,27 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     folder.remove_so_far()?;
     checkpoint.remove().context("the results are complete, but the checkpoint beside them cannot be removed")?;
     say(format_args!("{}; results are in {}", runner.speed(&done), args.out.display()));
+    if let Some(words) = what_is_decided(&result.diagram) {
+        say(format_args!("{words}"));
+    }
     Ok(())
+}
+
+/// Returns how many pixels adaptive sampling has decided, and at what cost; none for uniform sampling.
+fn what_is_decided(diagram: &Diagram) -> Option<String> {
+    let spec = diagram.spec();
+    let Sampling::Adaptive(Adaptive { certainty, .. }) = spec.sampling else { return None };
+    let cells = || spec.pixels().filter_map(|pixel| diagram.cell(pixel));
+    let is_decided = |cell: &&Arc<Cell>| cell.comparison(spec.metric).certainty() >= Some(certainty.get());
+    let runs: u64 = cells().map(|cell| cell.runs()).sum();
+    let uniform = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get() * cells().count();
+    Some(format!(
+        "{} of {} pixels are decided with {} % certainty, by {:.1} % of the runs of uniform sampling",
+        cells().filter(is_decided).count(),
+        cells().count(),
+        short(100.0 * certainty.get()),
+        100.0 * runs as f64 / uniform as f64
+    ))
 }
 
 /// Extends the failure by the saved part of the work and how to resume.

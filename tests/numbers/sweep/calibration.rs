@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, Precision, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{
+    Adaptive, Average, Backend, Diagram, Metric, Precision, Sampling, SweepJob, SweepSpec,
+};
 
 use super::specs::fig2a;
 
@@ -110,6 +112,29 @@ fn certain_winners_by_common_noise_are_right() {
     let counts = count(&SweepSpec { common_random_numbers: true, ..fig2a(GRID) }, 3, 0.95);
     assert_calibrated(counts);
     assert!(counts.iter().all(|count| count.sure > 3 * 156 / 2), "{counts:?}");
+}
+
+/// With adaptive sampling, which looks after each round and stops when it is certain, by the metric that it compares.
+fn adaptive(metric: Metric) -> SweepSpec {
+    SweepSpec { metric, sampling: Sampling::Adaptive(Adaptive::default()), ..fig2a(GRID) }
+}
+
+#[test]
+fn winners_of_races_are_right() {
+    let count = count(&adaptive(Metric::FinalLoss), 2, 0.95)[Metric::FinalLoss as usize];
+    assert!(count.rate() >= 0.95, "{count:?}");
+    // Uniform sampling is as certain in 56 % of the pixels.
+    assert!(count.sure > 2 * 156 * 7 / 10, "{count:?}");
+}
+
+/// `cargo test --release --test numbers -- --ignored races_over_twenty_seeds --nocapture`, a minute on two cores.
+#[test]
+#[ignore = "takes a minute in release"]
+fn races_over_twenty_seeds() {
+    for metric in Metric::ALL {
+        let count = count(&adaptive(metric), 20, 0.95)[metric as usize];
+        assert!(count.rate() >= 0.95, "{}: {count:?}", metric.name());
+    }
 }
 
 /// `cargo test --release --test numbers -- --ignored calibration_over_twenty_seeds --nocapture`, some minutes on two

@@ -1,6 +1,7 @@
 //! The sweep engine: random streams, bits, distributions against an independent oracle, certainty against many
 //! replicates, and control.
 
+mod adaptive;
 mod behaviour;
 mod bits;
 mod boundary;

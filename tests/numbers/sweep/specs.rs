@@ -7,8 +7,8 @@ use valleyscope_engine::landscape::{LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope_engine::sweep::{
-    Average, Axis, Backend, LearningRates, Metric, Metrics, Precision, Quantity, Runs, Spacing, SweepOptimizer,
-    SweepSpec, pixel_runs,
+    Average, Axis, Backend, LearningRates, Metric, Metrics, Precision, Quantity, Runs, Sampling, Spacing,
+    SweepOptimizer, SweepSpec, pixel_runs,
 };
 
 /// Returns the paper's Fig. 2a on a grid of this size: sharpness 0.1 to 1000 by noise 0 to 3.
@@ -25,6 +25,7 @@ pub fn fig2a([rows, columns]: [usize; 2]) -> SweepSpec {
         common_random_numbers: false,
         metric: Metric::FinalLoss,
         average: Average::Mean,
+        sampling: Sampling::Uniform,
         rows: Axis {
             of: Quantity::Landscape(LandscapeParameterName::SHARPNESS),
             from: 0.1,

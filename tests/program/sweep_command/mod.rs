@@ -1,5 +1,6 @@
 //! `valleyscope sweep` and `valleyscope figure`: the files of the real program, and that stopping it loses nothing.
 
+mod adaptive;
 mod figures;
 mod inputs;
 mod parts;

@@ -171,3 +171,69 @@ impl Evidence {
         (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0) * (freedom * ln_of_any(1.0 + t_squared / freedom)).sqrt()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::Lanes;
+    use crate::random::{Key, Normals};
+
+    /// Returns the share of series of normal differences without a mean that reach the evidence of a doubt.
+    fn reached(looks: &Looks, doubt: f64, series: u64) -> f64 {
+        let needed = looks.needed(doubt);
+        let reaches = |series: u64| {
+            let mut generator = Lanes::<f64, 8>::generator(&std::array::from_fn(|_| Key::new(7).at(series)));
+            let mut evidence = Evidence::default();
+            while let Some(missing) = evidence.missing(looks) {
+                evidence.add((0..missing).map(|_| Lanes::<f64, 8>::normal_pair(&mut generator)[0].0[0]));
+                if evidence.strongest() >= needed {
+                    return true;
+                }
+            }
+            false
+        };
+        (0..series).filter(|series| reaches(*series)).count() as f64 / series as f64
+    }
+
+    #[test]
+    fn chance_reaches_the_evidence_of_a_doubt_that_often() {
+        let looks = Looks::up_to(300);
+        // With 4,000 series the standard error of a share of 5 % is 0.35 %.
+        for (doubt, slack) in [(0.05, 0.01), (0.2, 0.02)] {
+            let share = reached(&looks, doubt, 4000);
+            assert!((share - doubt).abs() < slack, "{share} of the series reach the evidence of {doubt}");
+        }
+    }
+
+    #[test]
+    fn a_single_look_has_the_doubt_of_a_normal_deviate() {
+        let looks = Looks::up_to(FIRST);
+        let margin = margin(FIRST);
+        for (z, tail) in [(1.0, 0.158_655_25), (1.644_853_6, 0.05), (3.0, 0.001_349_898)] {
+            let doubt = looks.doubt(z - margin);
+            assert!((doubt / tail - 1.0).abs() < 0.01, "{doubt} for {tail}");
+        }
+    }
+
+    #[test]
+    fn the_needed_evidence_has_the_doubt_asked_for() {
+        let looks = Looks::up_to(2000);
+        for doubt in [0.3, 0.05, 1e-3, 1e-6] {
+            let found = looks.doubt(looks.needed(doubt));
+            assert!((found / doubt - 1.0).abs() < 1e-9, "{found} for {doubt}");
+        }
+        assert!(looks.needed(0.01) > looks.needed(0.05));
+    }
+
+    #[test]
+    fn differences_of_any_size_are_evidence() {
+        let looks = Looks::up_to(100);
+        for size in [1e-100, 1.0, 1e300] {
+            let mut evidence = Evidence::default();
+            while let Some(missing) = evidence.missing(&looks) {
+                evidence.add((0..missing).map(|index| size * (1.0 + 0.1 * (index % 2) as f64)));
+            }
+            assert!(looks.doubt(evidence.strongest()) < 0.01, "{size}");
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! `--margin`: the map of the advantage of one optimizer over another.
+//! The map of a figure that is not that of the winners: `--margin` and `--spent`.
 
 use anyhow::anyhow;
 use valleyscope_engine::sweep::{Diagram, SweepSpec};
@@ -9,8 +9,12 @@ use crate::cli::Failure;
 use crate::figure::Map;
 
 impl Source {
-    /// Returns the map of `--margin`, if it was given. Diagrams side by side share its scale, and so must share a metric.
-    pub(super) fn margin(&self, args: &FigureArgs) -> Result<Option<Map>, Failure> {
+    /// Returns the map that was chosen, if any. The margins of diagrams side by side share a scale, and so the diagrams must
+    /// share a metric.
+    pub(super) fn chosen_map(&self, args: &FigureArgs) -> Result<Option<Map>, Failure> {
+        if args.spent {
+            return Ok(Some(Map::Runs));
+        }
         let (diagrams, Some(text)) = (self.diagrams(), &args.margin) else { return Ok(None) };
         let Some(first) = diagrams.first() else { return Ok(None) };
         let metric = |diagram: &Diagram| diagram.spec().metric.label(&diagram.spec().landscape);

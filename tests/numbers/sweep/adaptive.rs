@@ -1,0 +1,165 @@
+//! Adaptive sampling: the runs are those of uniform sampling, and the order of work does not matter.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope_engine::quantity::{Budget, Certainty, Dimension, Replicates, StepCount};
+use valleyscope_engine::sweep::{
+    Adaptive, Average, Backend, Cell, Finished, LearningRates, Metric, PixelOrder, Precision, Sampling, SweepJob,
+    SweepOptimizer, SweepSpec,
+};
+
+use super::specs::{count, fig2a, mars, only, optimizer, runs, signum};
+
+/// Returns a sweep of short runs, sampled adaptively.
+fn short(shape: [usize; 2]) -> SweepSpec {
+    let mut spec = SweepSpec { steps: StepCount::clamped(60), ..fig2a(shape) };
+    let rates = LearningRates { count: count(5), ..LearningRates::default() };
+    spec.optimizers =
+        spec.optimizers.into_iter().map(|optimizer| SweepOptimizer { learning_rates: rates, ..optimizer }).collect();
+    SweepSpec { sampling: Sampling::Adaptive(Adaptive::default()), ..spec }
+}
+
+/// Returns all that a sweep delivers until its end, and the steps that it has taken.
+fn delivered(spec: &SweepSpec, threads: usize, order: PixelOrder) -> (Vec<Finished>, u64) {
+    let job = SweepJob { order, ..SweepJob::new(Arc::new(spec.clone()), Backend::new(Precision::Single)) };
+    let sweep = Sweep::start(&Pool::new(threads).unwrap(), job, || ());
+    let all: Vec<Finished> = sweep.finished().iter().collect();
+    let progress = sweep.progress();
+    assert_eq!((progress.pixels, progress.steps), (progress.all_pixels, progress.all_steps));
+    (all, progress.steps)
+}
+
+/// Returns the final results of all pixels.
+fn cells(spec: &SweepSpec) -> HashMap<[usize; 2], Cell> {
+    delivered(spec, 2, PixelOrder::RowByRow).0.into_iter().map(|finished| (finished.pixel, finished.cell)).collect()
+}
+
+fn certainty(cell: &Cell) -> f64 {
+    cell.comparison(Metric::FinalLoss).certainty().expect("a pixel with a winner")
+}
+
+#[test]
+fn results_depend_on_neither_threads_nor_order() {
+    let spec = short([13, 14]);
+    let (rows, steps) = delivered(&spec, 1, PixelOrder::RowByRow);
+    let expected: HashMap<_, _> = rows.iter().map(|it| (it.pixel, format!("{:?}", it.cell))).collect();
+    assert_eq!(expected.len(), 13 * 14);
+    for threads in [1, 4] {
+        let (all, steps_here) = delivered(&spec, threads, PixelOrder::CoarseToFine);
+        assert_eq!(steps_here, steps);
+        let (over, so_far): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.cell.is_complete(50));
+        assert!(so_far.len() > 13 * 14, "a pixel is shown before it is decided");
+        let found: HashMap<_, _> = over.iter().map(|it| (it.pixel, format!("{:?}", it.cell))).collect();
+        assert!(found == expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn averages_are_those_of_the_same_runs_of_uniform_sampling() {
+    for common_random_numbers in [false, true] {
+        for dimension in [2, 3] {
+            let mut spec =
+                SweepSpec { common_random_numbers, dimension: Dimension::clamped(dimension), ..short([3, 2]) };
+            spec.optimizers.push(SweepOptimizer { learning_rates: only(0.1), ..optimizer(3, mars()) });
+            for (pixel, cell) in cells(&spec) {
+                let sampled = cell.sampled.as_ref().expect("it is sampled adaptively");
+                for (optimizer, replicates) in sampled.replicates.iter().enumerate() {
+                    for (rate, own) in replicates.iter().enumerate() {
+                        let own = *own as usize;
+                        let runs =
+                            &runs(Precision::Single, &spec, pixel, 0..own)[optimizer].metrics[rate * own..][..own];
+                        let losses: Vec<f64> = runs.iter().map(|run| run.final_loss).collect();
+                        let (expected, found) =
+                            (Average::Mean.of(&losses, Metric::FinalLoss), cell.averages[optimizer][rate][0]);
+                        let is_same = expected == found || (expected - found).abs() <= 1e-12 * expected.abs();
+                        assert!(is_same, "{pixel:?}, {optimizer}, {rate}: {found} for {expected}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_pixel_takes_more_than_its_budget() {
+    for budget in [0.2, 1.0, 3.0] {
+        let adaptive = Adaptive { budget: Budget::clamped(budget), ..Adaptive::default() };
+        let spec = SweepSpec { sampling: Sampling::Adaptive(adaptive), ..short([6, 5]) };
+        let most = budget * (3 * 5 * 50) as f64;
+        for (pixel, cell) in cells(&spec) {
+            assert!(cell.runs() as f64 <= most, "{pixel:?}: {} runs of {most}", cell.runs());
+        }
+    }
+}
+
+#[test]
+fn equal_optimizers_tie_within_a_bound() {
+    // The same rule twice, with streams of their own: the scores are truly equal.
+    for common_random_numbers in [false, true] {
+        let mut spec = SweepSpec { common_random_numbers, seed: 3, ..short([8, 10]) };
+        spec.optimizers = vec![optimizer(0, signum()), optimizer(1, signum())];
+        let rates = LearningRates { count: count(5), ..LearningRates::default() };
+        spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates = rates);
+        let cells = cells(&spec);
+        let wrong = cells.values().filter(|cell| certainty(cell) >= 0.95).count();
+        // Of 80 claims at most 5 % are expected, and of a Poisson number with the mean 4 one in 100 exceeds 9.
+        assert!(wrong <= 9, "{wrong} of 80 equal pairs have a winner");
+        for (pixel, cell) in cells.iter().filter(|(_, cell)| certainty(cell) < 0.95) {
+            let winner = cell.comparison(Metric::FinalLoss).winner.expect("one of them leads");
+            let sampled = cell.sampled.as_ref().expect("it is sampled adaptively");
+            let apart = sampled.apart[1 - winner];
+            assert!(sampled.is_over && apart.is_finite() && apart >= 0.0, "{pixel:?}: {apart}");
+        }
+    }
+}
+
+#[test]
+fn ties_are_no_further_apart_than_their_bound() {
+    let spec = short([8, 10]);
+    let mut ties = 0;
+    for (pixel, cell) in cells(&spec) {
+        let comparison = cell.comparison(Metric::FinalLoss);
+        let winner = comparison.winner.expect("a pixel with a winner");
+        let reference = SweepSpec { seed: 1, ..spec.clone() };
+        let truth = runs(Precision::Single, &reference, pixel, 0..2000);
+        let truth = Cell::new(&truth, Average::Mean, false);
+        let score = |optimizer| truth.score(optimizer, Metric::FinalLoss).value;
+        let error = |optimizer| truth.score_deviation(optimizer, Metric::FinalLoss) / 2000_f64.sqrt();
+        for other in (0..3).filter(|other| comparison.doubts[*other] > 0.05) {
+            ties += 1;
+            let bound = cell.sampled.as_ref().expect("it is sampled adaptively").apart[other];
+            let distance = (score(winner) - score(other)).abs();
+            let slack = 3.0 * (error(winner) + error(other));
+            assert!(distance <= bound + slack, "{pixel:?}: {distance} apart, {bound} at most");
+        }
+    }
+    assert!(ties >= 10, "{ties} ties are too few to judge");
+}
+
+#[test]
+fn more_certainty_takes_more_runs() {
+    // Where the winner is too certain to be found, a race is given up early; so pixels that are decided are compared.
+    let decided = |certainty: f64| {
+        let adaptive = Adaptive {
+            certainty: Certainty::clamped(certainty),
+            budget: Budget::clamped(1000.0),
+            most_replicates: Replicates::clamped(3000),
+        };
+        let spec = SweepSpec { sampling: Sampling::Adaptive(adaptive), ..short([6, 5]) };
+        let sure = cells(&spec).into_iter().filter(move |(_, cell)| self::certainty(cell) >= certainty);
+        sure.map(|(pixel, cell)| (pixel, cell.runs())).collect::<HashMap<_, _>>()
+    };
+    let [low, middle, high] = [0.8, 0.95, 0.999].map(decided);
+    assert!(high.len() > 15 && low.len() >= middle.len() && middle.len() >= high.len());
+    for (pixel, runs) in &high {
+        assert!(low[pixel] <= middle[pixel] && middle[pixel] <= *runs, "{pixel:?}");
+    }
+}
+
+#[test]
+fn medians_are_refused() {
+    let error = SweepSpec { average: Average::Median, ..short([2, 2]) }.check().unwrap_err();
+    assert_eq!(error.path, "sampling");
+}
