@@ -109,7 +109,6 @@ struct Arrays {
 /// The arrays of adaptive sampling.
 struct SampledArrays {
     winner: Vec<i32>,
-    best_rates: Vec<i32>,
     spent: Vec<i32>,
     doubt: Vec<f64>,
     apart: Vec<f64>,
@@ -132,7 +131,6 @@ impl Arrays {
             true => None,
             false => Some(SampledArrays {
                 winner: npz.array("winner", &shape.by_pixel())?,
-                best_rates: npz.array("best_lr", &shape.by_optimizer())?,
                 spent: npz.array(SPENT, &shape.by_rate())?,
                 doubt: npz.array(DOUBT, &shape.by_optimizer())?,
                 apart: npz.array(APART, &shape.by_optimizer())?,
@@ -179,16 +177,11 @@ impl Arrays {
                 let spent = &arrays.spent[at(optimizer) * rates..][..counts[optimizer]];
                 spent.iter().map(|count| (*count).max(0) as u32).collect()
             });
-            let best = |optimizer: usize| {
-                let rate = usize::try_from(arrays.best_rates[at(optimizer)]).unwrap_or(0);
-                rate.min(counts[optimizer] - 1)
-            };
             let own = &mut cell.comparisons[diagram.spec().metric as usize];
             own.doubts = known(&arrays.doubt);
             own.winner = usize::try_from(arrays.winner[pixel]).ok().filter(|winner| *winner < optimizers);
             let sampled = Sampled {
                 replicates: replicates.collect(),
-                best_rates: (0..optimizers).map(best).collect(),
                 apart: known(&arrays.apart),
                 is_over: arrays.over[pixel] == 1,
             };

@@ -45,7 +45,7 @@ impl RecordLayout {
         let averages_and_deviations = 2 * rates * 3 * NUMBER;
         let comparisons = 3 * (COUNT + optimizers * 3 * NUMBER);
         let runs = if self.keep_runs { rates * self.replicates * 3 * NUMBER } else { 0 };
-        let sampled = if self.adaptive.is_some() { (rates + optimizers) * COUNT + 2 * optimizers * NUMBER } else { 0 };
+        let sampled = if self.adaptive.is_some() { rates * COUNT + 2 * optimizers * NUMBER } else { 0 };
         sampled + pixel_and_replicates + averages_and_deviations + optimizers * COUNT + comparisons + runs + CHECK
     }
 
@@ -78,7 +78,6 @@ impl RecordLayout {
         }
         if let Some((metric, sampled)) = self.adaptive.zip(cell.sampled.as_ref()) {
             sampled.replicates.iter().flatten().for_each(|replicates| count(bytes, *replicates as usize));
-            sampled.best_rates.iter().for_each(|rate| count(bytes, *rate));
             for numbers in [&cell.comparison(metric).doubts, &sampled.apart] {
                 (0..self.rates.len()).for_each(|index| put(bytes, numbers.get(index).copied().unwrap_or(f64::NAN)));
             }
@@ -131,14 +130,12 @@ impl RecordLayout {
     fn sampled(&self, reader: &mut Reader) -> Option<(Sampled, Vec<f64>)> {
         let mut of_optimizer = |rates: &usize| (0..*rates).map(|_| reader.count()).collect::<Option<Vec<u32>>>();
         let replicates = self.rates.iter().map(&mut of_optimizer).collect::<Option<_>>()?;
-        let mut best = |rates: &usize| reader.count().map(|rate| rate as usize).filter(|rate| rate < rates);
-        let best_rates = self.rates.iter().map(&mut best).collect::<Option<_>>()?;
         let mut known = || {
             let numbers = self.rates.iter().map(|_| reader.number()).collect::<Option<Vec<f64>>>()?;
             Some(numbers.into_iter().filter(|number| !number.is_nan()).collect::<Vec<f64>>())
         };
         let doubts = known()?;
-        Some((Sampled { replicates, best_rates, apart: known()?, is_over: true }, doubts))
+        Some((Sampled { replicates, apart: known()?, is_over: true }, doubts))
     }
 
     fn runs(&self, reader: &mut Reader) -> Option<Vec<Runs>> {

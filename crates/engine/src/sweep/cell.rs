@@ -58,9 +58,6 @@ impl Comparison {
 pub struct Sampled {
     /// The replicates of each optimizer and learning rate.
     pub replicates: Vec<Vec<u32>>,
-    /// The learning rate of each optimizer's score by the sweep's metric: the best of those that are not beaten, or the
-    /// last that was.
-    pub best_rates: Vec<usize>,
     /// For each optimizer a bound of the distance between its score and the winner's, which holds with the certainty that
     /// was asked for; empty without a winner.
     pub apart: Vec<f64>,
@@ -141,20 +138,11 @@ impl Cell {
         }
     }
 
-    /// Returns the best average of an optimizer over its learning rates. With adaptive sampling it is that of
-    /// [`Sampled::best_rates`] by the sweep's metric; by others, the best over learning rates that have at least a quarter
-    /// of the most replicates, since the average of few is often better by chance.
+    /// Returns the best average of an optimizer over its learning rates.
     pub fn score(&self, optimizer: usize, metric: Metric) -> Score {
-        if let Some(sampled) = self.sampled.as_ref().filter(|_| !self.comparison(metric).doubts.is_empty()) {
-            let best_rate = sampled.best_rates[optimizer];
-            return Score { value: self.averages[optimizer][best_rate][metric as usize], best_rate };
-        }
-        let most = self.sampled.as_ref().and_then(|sampled| sampled.replicates[optimizer].iter().max());
-        let has_enough =
-            |rate: usize| most.is_none_or(|most| 4 * self.replicates_of(optimizer, rate) >= *most as usize);
         let values = self.averages[optimizer].iter().map(|averages| averages[metric as usize]);
         let mut best = Score { value: metric.worst(), best_rate: 0 };
-        for (rate, value) in values.enumerate().filter(|(rate, _)| has_enough(*rate)) {
+        for (rate, value) in values.enumerate() {
             if metric.is_better(value, best.value) {
                 best = Score { value, best_rate: rate };
             }

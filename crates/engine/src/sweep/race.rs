@@ -144,25 +144,6 @@ impl Race {
         self.leader(metric).map(|leader| self.candidates[leader].optimizer)
     }
 
-    /// Returns the index of an optimizer's candidate with the best mean among those in the race; if none is, among those
-    /// that were compared the longest.
-    pub(super) fn best_of(&self, optimizer: usize, metric: Metric) -> usize {
-        let longest = self.of(optimizer).filter(|it| !it.has_diverged()).map(|it| it.evidence.count()).max();
-        let has_raced = self.of(optimizer).any(Candidate::is_in_race);
-        let counts = |candidate: &&Candidate| match has_raced {
-            true => candidate.is_in_race(),
-            false => !candidate.has_diverged() && Some(candidate.evidence.count()) == longest,
-        };
-        let mut candidates = self.of(optimizer).filter(counts);
-        let Some(mut best) = candidates.next() else { return 0 };
-        for candidate in candidates {
-            if metric.is_better(candidate.tally.mean(metric), best.tally.mean(metric)) {
-                best = candidate;
-            }
-        }
-        best.index
-    }
-
     /// Returns a bound of the probability that an optimizer has the best candidate of all though it seems not to.
     pub(super) fn doubt(&self, optimizer: usize, racing: &Racing) -> f64 {
         let open = self.of(optimizer).filter(|candidate| !candidate.has_diverged());

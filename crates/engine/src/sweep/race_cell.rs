@@ -25,18 +25,14 @@ impl Race {
             deviations: per_candidate(&Tally::deviation),
             diverged: tallies.iter().map(|own| own.iter().map(|tally| tally.diverged).sum()).collect(),
             comparisons: [unknown.clone(), unknown.clone(), unknown],
-            sampled: Some(Sampled {
-                replicates,
-                best_rates: optimizers.clone().map(|optimizer| self.best_of(optimizer, metric)).collect(),
-                apart: Vec::new(),
-                is_over: self.is_over(),
-            }),
+            sampled: Some(Sampled { replicates, apart: Vec::new(), is_over: self.is_over() }),
         };
         for other in Metric::ALL {
             cell.comparisons[other as usize].winner = cell.winner(other);
         }
         if let Some(winner) = self.leading(metric) {
-            let best: Vec<&Tally> = optimizers.clone().map(|of| tallies[of][self.best_of(of, metric)]).collect();
+            let best: Vec<&Tally> =
+                optimizers.clone().map(|of| tallies[of][cell.score(of, metric).best_rate]).collect();
             let gap = |other: usize| match other == winner {
                 true => Gap::UNKNOWN,
                 false => Gap::of_tallies(best[winner], best[other], metric),
