@@ -108,6 +108,12 @@ impl Watched {
         self.summary.as_ref()
     }
 
+    /// Returns the name of the run in lists.
+    pub(super) fn shown_name(&self) -> String {
+        let summary = self.listed.as_deref().or(self.summary.as_ref());
+        summary.map_or_else(|| self.run().name(), |summary| summary.heading().into_iter().next().unwrap_or_default())
+    }
+
     /// Returns whether its worker has ended or has been silent for long, so that occasional checks are enough.
     pub(super) fn is_at_rest(&self) -> bool {
         self.rest.is_some()
