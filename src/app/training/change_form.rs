@@ -52,7 +52,7 @@ impl ChangeForm {
         // The buttons stay visible above the fields, which scroll in a low window.
         let fault = self.fault(training);
         let is_applied = self.apply(ui, run, training, fault.as_deref(), &in_force);
-        self.has_unreadable = false;
+        let had_unreadable = std::mem::take(&mut self.has_unreadable);
         ui.scope(|ui| {
             visible_scroll_bar(ui);
             ScrollArea::vertical().auto_shrink(false).id_salt("change").show(ui, |ui| {
@@ -66,6 +66,9 @@ impl ChangeForm {
                 });
             });
         });
+        if self.has_unreadable != had_unreadable {
+            ui.ctx().request_repaint();
+        }
         is_applied
     }
 

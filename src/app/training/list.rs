@@ -22,7 +22,7 @@ use crate::app::number;
 use crate::run_table::Columns;
 
 /// The height of a run in the list, in points.
-const ROW: f32 = 58.0;
+const ROW: f32 = 60.0;
 
 /// The gap between runs, and above the first, in points.
 const BETWEEN: f32 = 4.0;

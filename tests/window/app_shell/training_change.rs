@@ -31,6 +31,7 @@ fn settings_of_a_run_are_changed_from_its_page_and_marked_on_its_curves() {
     // A value out of range names the range, and cannot be applied.
     app.type_into("Change Attraction γ", "99");
     assert!(app.shows("optimizer.gamma") && !can_apply(&app));
+    app.button("Put back");
     // The run has taken steps already.
     app.type_into("Change Steps", "1");
     assert!(app.shows("Steps must be more than") && !can_apply(&app));
@@ -40,7 +41,7 @@ fn settings_of_a_run_are_changed_from_its_page_and_marked_on_its_curves() {
     assert!(can_apply(&app));
     // Text that is no number is refused while it is typed.
     app.replace("Change Batch size", Role::TextInput, "abc");
-    assert!(app.shows("abc") && !can_apply(&app));
+    assert!(app.shows("expected a whole number") && !can_apply(&app));
     app.harness.key_press(egui::Key::Escape);
     app.settle();
     assert!(can_apply(&app));
