@@ -176,7 +176,9 @@ fn titles_include_changes_and_keep_them_after_a_restart() {
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
     assert!(again.state().phase().is_dirty() && again.shows("Small, changed: c = 0.5"));
-    again.button("Compute this diagram");
+    let compute = "Compute this diagram";
+    again.until(compute, |app| app.harness.query_by_role_and_label(Role::Button, compute).is_some());
+    again.button(compute);
     again.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
     assert_eq!(title(&again), "Small, changed: c = 0.5");
     // The proposed title is kept.
