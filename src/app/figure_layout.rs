@@ -1,7 +1,7 @@
 //! The layout of exported figures, and its controls in a menu.
 
 use egui::containers::menu::{MenuButton, MenuConfig};
-use egui::{DragValue, Grid, PopupCloseBehavior, Response, Ui};
+use egui::{DragValue, Grid, IntoAtoms, PopupCloseBehavior, Response, Ui};
 
 use crate::figure::{Figure, FigureError, Format, Options};
 
@@ -67,7 +67,7 @@ impl FigureLayout {
 }
 
 /// Makes a menu that stays open while its controls are used.
-pub(super) fn stays_open(name: &'static str) -> MenuButton<'static> {
+pub(super) fn stays_open(name: impl IntoAtoms<'static>) -> MenuButton<'static> {
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
     MenuButton::new(name).config(config)
 }

@@ -59,9 +59,14 @@ pub(super) fn list_field(
     shown.inner.response.labelled_by(label.id);
 }
 
+/// Gives scrolled areas of a part of the window a bar that is always visible and has room of its own.
+pub(super) fn visible_scroll_bar(ui: &mut Ui) {
+    ui.spacing_mut().scroll = ScrollStyle { foreground_color: true, ..ScrollStyle::solid() };
+}
+
 /// Shows the entries of a long menu. Where they do not fit, they scroll beside a bar that is always visible.
 pub(super) fn scrolled_list<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
-    ui.spacing_mut().scroll = ScrollStyle { foreground_color: true, ..ScrollStyle::solid() };
+    visible_scroll_bar(ui);
     let height = (ui.ctx().content_rect().height() - 2.0 * LIST_MARGIN).clamp(LIST_MARGIN, TALLEST_LIST);
     ScrollArea::vertical().max_height(height).show(ui, add).inner
 }

@@ -34,6 +34,8 @@ pub(super) struct Typed<T> {
     pub response: Response,
     /// The value that was entered and accepted in this frame.
     pub entered: Option<T>,
+    /// The reason why the text cannot be accepted as it is now, while it is being typed.
+    pub fault: Option<String>,
 }
 
 impl TypedField<'_> {
@@ -47,7 +49,7 @@ impl TypedField<'_> {
         let edit = TextEdit::singleline(&mut text).id(id).desired_width(width).margin(MARGIN);
         let edit = edit.font(font).align(Align2::RIGHT_CENTER).clip_text(true);
         let response = ui.add(edit).accessible_name(self.name);
-        let mut entered = None;
+        let (mut entered, mut fault) = (None, None);
         if response.gained_focus() {
             typing = Typing { editing: true, text, refusal: None };
             select_all(ui, id, shown);
@@ -62,6 +64,7 @@ impl TypedField<'_> {
             typing.editing = false;
         } else if response.has_focus() {
             typing.editing = true;
+            fault = Some(&text).filter(|text| *text != shown).and_then(|text| read(text).err());
             typing.text = text;
         } else {
             typing.editing = false;
@@ -72,7 +75,7 @@ impl TypedField<'_> {
             show_refusal(ui, &response, reason);
         }
         ui.data_mut(|data| data.insert_temp(id, typing));
-        Typed { response, entered }
+        Typed { response, entered, fault }
     }
 
     /// Chooses font and width such that no digit is cut off: smaller text first, then a wider field, then still smaller
@@ -100,7 +103,7 @@ fn select_all(ui: &Ui, id: Id, text: &str) {
 }
 
 /// Shows why an entry was refused in an overlay below the field, so that nothing moves.
-fn show_refusal(ui: &Ui, field: &Response, reason: &str) {
+pub(super) fn show_refusal(ui: &Ui, field: &Response, reason: &str) {
     if !ui.is_rect_visible(field.rect) {
         return;
     }

@@ -109,7 +109,10 @@ fn settings_that_were_changed_while_a_run_was_trained_are_a_column_and_a_differe
     expect(&diff, 0, &[]);
     let text = stdout(&diff);
     let row = text.lines().find(|line| line.starts_with("Changed while it ran")).expect("a row");
-    assert!(row.ends_with("–         η 0.001 → 0.01 at 20") || row.contains("η 0.001 → 0.01 at 20"), "{text}");
+    assert!(
+        row.ends_with("–         η 0.001 → 0.01 after step 20") || row.contains("η 0.001 → 0.01 after step 20"),
+        "{text}"
+    );
     assert!(text.contains("Last train loss"), "{text}");
     let table = sandbox.run(&["runs", "list", "--sort", "run"]);
     assert!(stdout(&table).contains("CHANGED WHILE IT RAN"), "{}", stdout(&table));

@@ -96,9 +96,9 @@ impl RunHistory {
         &self.turns.changes
     }
 
-    /// Describes the changes of settings, such as `γ 0.2 → 0.4 at 100`; empty without changes.
+    /// Describes the changes of settings, such as `γ 0.2 → 0.4 after step 100`; empty without changes.
     pub fn changes_in_words(&self) -> String {
-        let changes = self.changes().iter().map(|(step, change)| format!("{} at {step}", change.words()));
+        let changes = self.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
         changes.collect::<Vec<_>>().join(", ")
     }
 

@@ -101,7 +101,7 @@ impl<T: Training> Trainer<'_, T> {
             return Ok(self.session.answer(id, true, "these settings are in force already")?);
         }
         self.save_with(before)?;
-        let message = format!("{} from step {} on", SettingChange::list(&changes), step + 1);
+        let message = format!("{} after step {step}", SettingChange::list(&changes));
         self.session.record(step, Event::Changed { changes })?;
         self.order(Order::Change)?;
         let text = serde_json::to_string(&settings).expect("numbers and names are text");

@@ -20,7 +20,7 @@ pub(super) use schedule::schedule;
 pub(super) use settings::{controls_set_by, sliders_set_by};
 pub(super) use simulation::noise_choice;
 pub(super) use slider::{Pins, SliderId};
-pub(super) use swatch::{COLOR_HINT, color_menu, color_swatch};
+pub(super) use swatch::{COLOR_HINT, color_button, color_menu, color_picker, color_swatch};
 
 use egui::{ScrollArea, Ui};
 

@@ -18,7 +18,10 @@ fn first_steps() -> DecaySteps {
 pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: Option<u64>) {
     let shown = ui.scope(|ui| {
         let help = "How the learning rate changes over the run.";
-        form::line(ui, LABEL, help, |ui| decays(ui, owner, &mut schedule.decay, run));
+        form::line(ui, LABEL, help, |ui| {
+            // Choices without room in a row are below each other, beside the name.
+            ui.horizontal_wrapped(|ui| decays(ui, owner, &mut schedule.decay, run));
+        });
         if let Decay::Cosine { to, steps } = &mut schedule.decay {
             let help = "The share of η that is left at the end of the cosine.";
             form::line(ui, "Falls to", help, |ui| share(ui, owner, to));

@@ -42,7 +42,8 @@ impl DetailTab {
             DetailTab::Warnings => detail.warned > 0,
             DetailTab::Samples => run.writes_text,
             DetailTab::Change => run.is_open() && detail.has_live_settings(),
-            DetailTab::Log | DetailTab::Events | DetailTab::Config => true,
+            DetailTab::Log => !detail.log.is_empty(),
+            DetailTab::Events | DetailTab::Config => true,
         }
     }
 }
@@ -96,8 +97,8 @@ pub(super) fn show(
         keep_height(ui);
         return action;
     };
-    // The choice holds for the next run that has it.
-    let tab = if shown.tab.is_of(run, detail) { shown.tab } else { DetailTab::default() };
+    // The choice holds for the next run that has it. Most workers write no log.
+    let tab = if shown.tab.is_of(run, detail) { shown.tab } else { DetailTab::Events };
     let text = match tab {
         DetailTab::Log => Cow::Borrowed(detail.log.as_str()),
         DetailTab::Events => Cow::Borrowed(detail.events.as_str()),
@@ -119,11 +120,7 @@ pub(super) fn show(
         return action.or(is_applied.then_some(RunAction::Change));
     }
     if text.is_empty() {
-        let nothing = match tab {
-            DetailTab::Log => "The worker has written nothing.",
-            _ => "Nothing so far.",
-        };
-        ui.weak(nothing);
+        ui.weak("Nothing so far.");
         keep_height(ui);
         return action;
     }

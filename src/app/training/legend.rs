@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
-use egui::{Label, Response, RichText, Role, Sense, Shape, Stroke, TextStyle, Ui, Vec2, WidgetInfo, vec2};
+use egui::{Label, Response, RichText, Role, ScrollArea, Sense, Shape, Stroke, TextStyle, Ui, Vec2, WidgetInfo, vec2};
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MetricInfo, Unit};
 
 use super::named_curves::NamedCurves;
 use super::names::Name;
-use super::pens::{color, dash};
+use super::pens::{color, dash, rgb};
 use super::track::{Nearest, Track, TrackLook};
 use crate::app::controls::{COLOR_HINT, color_menu};
+use crate::app::form::visible_scroll_bar;
 use crate::app::plot::readout;
 use crate::app::theme::text_width;
 
 /// The longest title in the legend where space is scarce, in points.
 const LONGEST: f32 = 240.0;
+
+/// The largest part of the height for a legend whose lines are scrolled.
+const HIGHEST: f32 = 0.25;
 
 /// The size of a line sample in the legend, in points.
 const LINE: Vec2 = vec2(20.0, 12.0);
@@ -35,9 +39,9 @@ pub(super) struct LegendResponse {
     pub pointed: Option<usize>,
 }
 
-/// Shows names and colours of all curves; a line breaks only between entries.
+/// Shows names and colours of all curves; a line breaks only between entries. Many lines are scrolled in a part of the
+/// available height.
 pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> LegendResponse {
-    let room = ui.available_width();
     let font = TextStyle::Small.resolve(ui.style());
     let width = |text: &str| text_width(ui, &font, text).ceil() + 1.0;
     let wanted = groups.iter().map(|group| {
@@ -45,21 +49,39 @@ pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> LegendResponse 
         let mark = if mark.is_empty() { 0.0 } else { GAP + width(mark) };
         Wanted { title: width(title), rest: LINE.x + GAP + mark }
     });
-    let lines = lines(&wanted.collect::<Vec<_>>(), room);
+    let wanted: Vec<Wanted> = wanted.collect();
+    let shown = lines(&wanted, ui.available_width());
+    let line_height = ui.spacing().interact_size.y + ui.spacing().item_spacing.y;
+    let most = (HIGHEST * ui.available_height()).max(2.0 * line_height);
+    if line_height * shown.len() as f32 <= most {
+        return rows(ui, groups, shown);
+    }
+    let scrolled = |ui: &mut Ui| {
+        visible_scroll_bar(ui);
+        let room = ui.available_width() - ui.spacing().scroll.allocated_width();
+        let area = ScrollArea::vertical().max_height(most).auto_shrink([false, true]).id_salt("legend");
+        area.show(ui, |ui| rows(ui, groups, lines(&wanted, room))).inner
+    };
+    ui.scope(scrolled).inner
+}
+
+/// Shows the lines of a legend.
+fn rows(ui: &mut Ui, groups: &[NamedCurves<'_>], lines: Vec<Vec<Entry>>) -> LegendResponse {
     let mut groups = groups.iter().enumerate();
     let mut legend = LegendResponse::default();
     for entries in lines {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = BETWEEN;
-            for (Wanted { title, rest }, (index, group)) in entries.into_iter().zip(&mut groups) {
-                let size = vec2((rest + title).min(room), ui.text_style_height(&TextStyle::Small));
+            for (Entry { title, width }, (index, group)) in entries.into_iter().zip(&mut groups) {
+                let size = vec2(width, ui.text_style_height(&TextStyle::Small));
                 let entry = ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+                    ui.set_min_width(width);
                     ui.spacing_mut().item_spacing.x = GAP;
                     let name_of = group.name.whole();
                     let sample = line(ui, group.pen);
                     sample.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Curve of {name_of}")));
                     let entry = sample.union(name(ui, &group.name, title)).on_hover_text(COLOR_HINT);
-                    let color = color_menu(&entry, &name_of, group.pen.color(), group.is_color_chosen);
+                    let color = color_menu(&entry, &name_of, rgb(group.pen, ui.theme()), group.is_color_chosen);
                     legend.chosen = color.map(|color| (index, color)).or(legend.chosen.take());
                 });
                 if entry.response.contains_pointer() {
@@ -78,42 +100,42 @@ struct Wanted {
     rest: f32,
 }
 
-/// Breaks the entries of a legend into lines, and returns their widths. Long titles are cut so that more entries fit
-/// into a line, and then share its remaining width.
-fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Wanted>> {
-    let mut lines: Vec<Vec<Wanted>> = Vec::new();
-    let mut left = 0.0;
-    for entry in wanted {
-        let title = entry.title.min(LONGEST).min(room - entry.rest).max(1.0);
-        let entry = Wanted { title, ..*entry };
-        let whole = BETWEEN + entry.title + entry.rest;
-        match lines.last_mut() {
-            Some(line) if whole <= left => {
-                line.push(entry);
-                left -= whole;
-            }
-            _ => {
-                lines.push(vec![entry]);
-                left = room - (whole - BETWEEN);
-            }
-        }
+/// The widths of a shown entry: of its title, and of the whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Entry {
+    title: f32,
+    width: f32,
+}
+
+/// Breaks the entries of a legend into lines, and returns their widths. The entries of several lines are in columns of
+/// equal width. Long titles are cut so that more entries fit into a line.
+fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
+    let cut = |entry: &Wanted| entry.title.min(LONGEST).min(room - entry.rest).max(1.0);
+    let whole: f32 = wanted.iter().map(|entry| cut(entry) + entry.rest + BETWEEN).sum();
+    if whole - BETWEEN <= room {
+        return vec![one_line(wanted, wanted.iter().map(cut).collect(), room + BETWEEN - whole)];
     }
-    let mut wanted = wanted.iter();
-    for line in &mut lines {
-        let taken: f32 = line.iter().map(|entry| entry.title + entry.rest + BETWEEN).sum();
-        let mut left = (room + BETWEEN - taken).max(0.0);
-        let mut cut: Vec<(&mut Wanted, f32)> =
-            line.iter_mut().zip(&mut wanted).map(|(entry, whole)| (entry, whole.title)).collect();
-        // The titles that lack least first, so that the others share the rest.
-        cut.sort_by(|(a, of_a), (b, of_b)| (of_a - a.title).total_cmp(&(of_b - b.title)));
-        let count = cut.len();
-        for (index, (entry, whole)) in cut.into_iter().enumerate() {
-            let more = (whole - entry.title).clamp(0.0, left / (count - index) as f32);
-            entry.title += more;
-            left -= more;
-        }
+    let widest = |width: fn(&Wanted) -> f32| wanted.iter().map(width).fold(1.0, f32::max);
+    let column = widest(|entry| entry.title.min(LONGEST) + entry.rest);
+    let columns = (((room + BETWEEN) / (column + BETWEEN)) as usize).max(1);
+    let width = ((room + BETWEEN) / columns as f32 - BETWEEN).min(widest(|entry| entry.title + entry.rest));
+    let entry = |wanted: &Wanted| Entry { title: wanted.title.min(width - wanted.rest).max(1.0), width };
+    wanted.chunks(columns).map(|line| line.iter().map(entry).collect()).collect()
+}
+
+/// Returns the widths of entries in one line, whose cut titles share the width that is left.
+fn one_line(wanted: &[Wanted], mut titles: Vec<f32>, mut left: f32) -> Vec<Entry> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    let lacking = |index: &usize, titles: &[f32]| wanted[*index].title - titles[*index];
+    // The titles that lack least first, so that the others share the rest.
+    order.sort_by(|a, b| lacking(a, &titles).total_cmp(&lacking(b, &titles)));
+    let count = order.len();
+    for (place, index) in order.into_iter().enumerate() {
+        let more = lacking(&index, &titles).clamp(0.0, left.max(0.0) / (count - place) as f32);
+        titles[index] += more;
+        left -= more;
     }
-    lines
+    wanted.iter().zip(titles).map(|(entry, title)| Entry { title, width: title + entry.rest }).collect()
 }
 
 /// Shows a title, cut where it is too long, and its distinction in full.
@@ -215,7 +237,7 @@ mod tests {
         let wanted: Vec<Wanted> = titles.iter().map(|title| Wanted { title: *title, rest: 26.0 }).collect();
         let lines = lines(&wanted, room);
         for line in &lines {
-            let taken: f32 = line.iter().map(|entry| entry.title + entry.rest + BETWEEN).sum();
+            let taken: f32 = line.iter().map(|entry| entry.width + BETWEEN).sum();
             assert!(taken - BETWEEN <= room + 0.01, "{line:?} is wider than {room}");
         }
         lines.into_iter().map(|line| line.into_iter().map(|entry| entry.title).collect()).collect()
@@ -229,5 +251,14 @@ mod tests {
         assert_eq!(laid_out(&[260.0, 400.0], 666.0), [[260.0, 340.0]]);
         assert_eq!(laid_out(&[900.0, 30.0], 500.0), [vec![474.0 - 30.0 - 26.0 - BETWEEN, 30.0]]);
         assert_eq!(laid_out(&[900.0, 240.0], 500.0), [[474.0], [240.0]], "each in a line of its own");
+    }
+
+    #[test]
+    fn entries_of_several_lines_are_in_columns_of_equal_width() {
+        let wanted: Vec<Wanted> =
+            (0..7).map(|index| Wanted { title: 60.0 + f32::from(index as u8), rest: 26.0 }).collect();
+        let lines = lines(&wanted, 320.0);
+        assert_eq!(lines.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 1]);
+        assert!(lines.iter().flatten().all(|entry| entry.width == 92.0), "{lines:?}");
     }
 }

@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use egui::containers::menu::{MenuConfig, SubMenuButton};
 use egui::{
-    Align, Button, Color32, ComboBox, Label, Layout, ProgressBar, Response, RichText, ScrollArea, Sense, Ui, Vec2,
-    Visuals, WidgetInfo, vec2,
+    Align, Button, Color32, ComboBox, Label, Layout, PopupCloseBehavior, ProgressBar, Response, RichText, ScrollArea,
+    Sense, Ui, Vec2, Visuals, WidgetInfo, vec2,
 };
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
@@ -14,14 +15,14 @@ use valleyscope_runs::{Better, Concern, RunFolder, Status, Unit, span};
 use super::elided_name::line_with_name;
 use super::filter_field::FilterField;
 use super::legend::line;
-use super::pens::Pens;
+use super::pens::{Pens, rgb};
 use super::summary::Summary;
-use crate::app::controls::color_swatch;
+use crate::app::controls::{color_button, color_picker};
 use crate::app::number;
 use crate::run_table::Columns;
 
 /// The height of a run in the list, in points.
-const ROW: f32 = 58.0;
+const ROW: f32 = 60.0;
 
 /// The gap between runs, and above the first, in points.
 const BETWEEN: f32 = 4.0;
@@ -152,14 +153,14 @@ impl List {
                 let is_selected = selected.contains(&run.run);
                 let (shown, action) = row(ui, run, is_selected, pens);
                 chosen = action.or(chosen.take());
-                shown.context_menu(|ui| chosen = self.menu(ui, run, runs).or(chosen.take()));
+                shown.context_menu(|ui| chosen = self.menu(ui, run, runs, pens).or(chosen.take()));
             }
         });
         chosen
     }
 
     /// Shows the menu of a run.
-    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>]) -> Option<ListAction> {
+    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>], pens: &Pens) -> Option<ListAction> {
         let only = ui.button("Show only this").clicked().then(|| ListAction::Only(run.run.clone()));
         let these = Button::new(format!("Show only these {} found", self.found.len()));
         let these = ui.add_enabled(!self.search.is_empty(), these);
@@ -169,7 +170,8 @@ impl List {
         if chosen.is_some() {
             ui.close();
         }
-        chosen
+        let color = color_entry(ui, run, pens).map(|color| ListAction::Colored(run.run.clone(), color));
+        chosen.or(color)
     }
 
     /// Finds and sorts the runs again if they, the search or the order have changed.
@@ -204,6 +206,15 @@ fn evaluated_loss(runs: &[Arc<Summary>]) -> String {
     first.filter(|first| titles.all(|other| other == *first)).unwrap_or_else(|| "evaluated loss".to_owned())
 }
 
+/// Shows an entry of a run's menu that opens the picker of its curves' colour; returns the choice, if one is made.
+pub(super) fn color_entry(ui: &mut Ui, run: &Summary, pens: &Pens) -> Option<Option<[u8; 3]>> {
+    let stays_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    let (color, is_chosen) = (rgb(pens.of(run), ui.theme()), pens.chosen(&run.run).is_some());
+    let title = format!("Colour of {}", run.in_full());
+    let menu = SubMenuButton::new("Colour").config(stays_open);
+    menu.ui(ui, |ui| color_picker(ui, &title, color, is_chosen)).1.and_then(|shown| shown.inner)
+}
+
 fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<ListAction>) {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
@@ -234,13 +245,13 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
                 chosen = Some(ListAction::Toggled(run.run.clone()));
             }
             line(ui, pens.of(run));
-            let mut color = pens.chosen(&run.run);
+            let (color, is_chosen) = (rgb(pens.of(run), ui.theme()), pens.chosen(&run.run).is_some());
             let name = format!("Colour of {}", run.in_full());
-            ui.scope(|ui| {
+            let color = ui.scope(|ui| {
                 ui.spacing_mut().interact_size = SWATCH;
-                color_swatch(ui, &mut color, run.color, "Colour of the curves", &name);
+                color_button(ui, color, is_chosen, "Colour of the curves", &name)
             });
-            if color != pens.chosen(&run.run) {
+            if let Some(color) = color.inner {
                 chosen = Some(ListAction::Colored(run.run.clone(), color));
             }
             warning_mark(ui, &run.concerns);
@@ -250,8 +261,10 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
         ui.add(Label::new(status(ui, run)).selectable(false).truncate());
         let done = run.steps.map_or(0.0, |steps| run.step as f32 / steps.max(1) as f32);
         if run.is_open() {
+            ui.add_space(1.0);
             let bar = ProgressBar::new(done.clamp(0.0, 1.0)).desired_height(3.0).desired_width(ui.available_width());
             ui.add(bar);
+            ui.add_space(1.0);
         }
         match &run.forked {
             Some(forked) => {

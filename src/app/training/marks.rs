@@ -1,6 +1,6 @@
 //! Marks of changed settings, forks and resumes on the curves and their axis.
 
-use egui::Theme;
+use egui::{Color32, Theme};
 use egui_plot::{MarkerShape, PlotUi};
 use valleyscope_runs::{MarkKind, RunMark};
 
@@ -11,16 +11,24 @@ use crate::app::plot::point;
 
 /// The distance from the pointer at which a mark is described, in points.
 const NEAR: f64 = 8.0;
+/// The width of the rim around a mark, in points.
+const RIM: f32 = 1.5;
 
 /// Draws the marks of a curve: a triangle on the horizontal axis for each, and a square on the curve for changed
 /// settings. `y` is the vertical range.
 pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, look: &TrackLook, y: [f64; 2], curve: &ChartCurve<'_>) {
     let color = color(curve.group.pen, theme);
+    // A mark has the colour of its curve, on which it would not be visible without a rim.
+    let rim = if theme == Theme::Dark { Color32::WHITE } else { Color32::BLACK };
     for mark in &curve.group.drawn.marks {
         let Some([x, height]) = curve.track.place_of_step(look, mark.step) else { continue };
-        point(plot, [x, y[0]], MarkerShape::Up, 7.0, color, y);
+        let mut rimmed = |at, shape, radius| {
+            point(plot, at, shape, radius + RIM, rim, y);
+            point(plot, at, shape, radius, color, y);
+        };
+        rimmed([x, y[0]], MarkerShape::Up, 7.0);
         if mark.kind == MarkKind::Changed && height.is_finite() {
-            point(plot, [x, height], MarkerShape::Square, 4.0, color, y);
+            rimmed([x, height], MarkerShape::Square, 4.0);
         }
     }
 }

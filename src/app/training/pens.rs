@@ -105,9 +105,14 @@ impl Pens {
     }
 }
 
+/// Returns the red, green and blue of a line on a theme's background.
+pub(super) fn rgb(pen: Pen, theme: Theme) -> [u8; 3] {
+    pen.color_on(background(theme))
+}
+
 /// Returns the colour of a line on a theme's background.
 pub(super) fn color(pen: Pen, theme: Theme) -> Color32 {
-    let [red, green, blue] = pen.color_on(background(theme));
+    let [red, green, blue] = rgb(pen, theme);
     Color32::from_rgb(red, green, blue)
 }
 

@@ -6,7 +6,7 @@ use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{RunConfig, with_changed_settings};
 use valleyscope_runs::{
-    EventRecord, Forked, RunFolder, RunHistory, RunWarning, SettingChange, TextSample, Timestamp, forked_run,
+    Event, EventRecord, Forked, RunFolder, RunHistory, RunWarning, SettingChange, TextSample, Timestamp, forked_run,
     last_lines,
 };
 
@@ -47,10 +47,6 @@ pub(super) struct RunDetail {
 impl RunDetail {
     /// Reads the files of a run with this history.
     pub(super) fn of(run: &RunFolder, history: &RunHistory) -> RunDetail {
-        let line = |time: Timestamp, step: u64, text: &str| {
-            format!("{}  step {step}: {text}\n", time.strftime("%Y-%m-%d %H:%M:%S"))
-        };
-        let event = |record: &EventRecord| line(record.time, record.step, &record.event.sentence());
         let warning = |warning: &RunWarning| line(warning.time, warning.step, &visible(&warning.message));
         // A folder that cannot be read has no usable checkpoint.
         let checkpoints = run.checkpoints().unwrap_or_default();
@@ -62,7 +58,7 @@ impl RunDetail {
             // A run without worker output has no log.
             log: log_tail(&run.log(), LOG_TAIL),
             config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
-            events: history.recent().map(event).collect(),
+            events: event_lines(history.recent()),
             warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
             warned: history.warnings().len(),
             samples: history.samples().iter().rev().take(SAMPLES).map(escaped_sample).collect(),
@@ -78,6 +74,33 @@ impl RunDetail {
     pub(super) fn has_live_settings(&self) -> bool {
         self.in_force.as_ref().and_then(Preset::workload).is_some_and(|workload| !workload.live().is_empty())
     }
+}
+
+fn line(time: Timestamp, step: u64, text: &str) -> String {
+    format!("{}  step {step}: {text}\n", time.strftime("%Y-%m-%d %H:%M:%S"))
+}
+
+/// Returns events as lines, in which successive checkpoints are one line.
+fn event_lines<'e>(records: impl Iterator<Item = &'e EventRecord>) -> String {
+    let (mut text, mut checkpoints): (String, Vec<&EventRecord>) = (String::new(), Vec::new());
+    let fold = |checkpoints: &mut Vec<&EventRecord>| {
+        let last = checkpoints.last().map(|last| match checkpoints.len() {
+            1 => line(last.time, last.step, &last.event.sentence()),
+            count => line(last.time, last.step, &format!("{count} checkpoints, the last at step {}", last.step)),
+        });
+        checkpoints.clear();
+        last.unwrap_or_default()
+    };
+    for record in records {
+        if matches!(record.event, Event::Checkpoint { .. }) {
+            checkpoints.push(record);
+        } else {
+            text.push_str(&fold(&mut checkpoints));
+            text.push_str(&line(record.time, record.step, &record.event.sentence()));
+        }
+    }
+    text.push_str(&fold(&mut checkpoints));
+    text
 }
 
 /// Returns a training with the settings that were in force after a step, if these are its settings.
@@ -111,4 +134,23 @@ fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
 /// Returns the end of a log, escaped for display.
 pub(super) fn log_tail(path: &Path, most: u64) -> String {
     visible_lines(&last_lines(path, most)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event_lines;
+    use valleyscope_runs::{Event, EventRecord, Timestamp};
+
+    #[test]
+    fn successive_checkpoints_are_one_line_of_events() {
+        let record = |step, event| EventRecord { time: Timestamp::UNIX_EPOCH, step, wall_s: 0.0, event };
+        let saved = |step| record(step, Event::Checkpoint { file: format!("{step}.safetensors") });
+        let warning = record(250, Event::Warning { message: "look at this".into() });
+        let records = [saved(100), saved(200), warning, saved(300)];
+        let text = event_lines(records.iter());
+        let lines: Vec<&str> = text.lines().map(|line| line.split_once("  ").map_or(line, |(_, text)| text)).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert_eq!(lines[0], "step 200: 2 checkpoints, the last at step 200");
+        assert!(lines[2].starts_with("step 300: checkpoint 300"), "{text}");
+    }
 }

@@ -233,9 +233,12 @@ fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
     for (of, mut value) in rule.hyperparameters() {
         match of.kind {
             HyperparameterKind::Choice(choices) => form::line(ui, of.label, of.help, |ui| {
-                for (index, choice) in choices.iter().enumerate() {
-                    ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
-                }
+                // Choices without room in a row are below each other, beside the name.
+                ui.horizontal_wrapped(|ui| {
+                    for (index, choice) in choices.iter().enumerate() {
+                        ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
+                    }
+                });
                 rule.set(of.key, value).expect("it is one of the choices");
             }),
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {

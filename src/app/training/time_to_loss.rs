@@ -10,12 +10,15 @@ use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder};
 use super::legend::line;
 use super::named_curves::NamedCurves;
 use super::track::Track;
-use crate::app::form::small_button;
+use crate::app::form::{small_button, visible_scroll_bar};
 use crate::app::number;
 use crate::app::typed::TypedField;
 
-/// The largest height of the table, in points.
+/// The largest height of the table, in points, and as a part of the height that the plots leave it.
 const HIGHEST: f32 = 150.0;
+const HIGHEST_PART: f32 = 0.25;
+/// The largest height of the table in a low window, in points.
+const LOWEST: f32 = 60.0;
 
 /// The state of the table.
 #[derive(Default)]
@@ -90,15 +93,23 @@ impl TimeToLoss {
         let chosen = groups.iter().position(|group| self.baseline.as_ref() == Some(&group.drawn.runs[0]));
         let baseline = chosen.filter(|index| found.crossings[*index].is_some()).or_else(|| found.slowest());
         let mut choice = None;
-        ScrollArea::both().max_height(HIGHEST).id_salt("reaching a loss").show(ui, |ui| {
-            Grid::new("reaching a loss").num_columns(5).spacing([14.0, 3.0]).show(ui, |ui| {
-                for (index, group) in groups.iter().enumerate() {
-                    if row(ui, group, found.crossings[index], baseline.map(|it| (it == index, found.crossings[it]))) {
-                        choice = Some(group.drawn.runs[0].clone());
-                    }
-                    ui.end_row();
-                }
-            });
+        let highest = (HIGHEST_PART * ui.available_height()).clamp(LOWEST, HIGHEST);
+        ui.scope(|ui| {
+            visible_scroll_bar(ui);
+            ScrollArea::both().max_height(highest).auto_shrink([false, true]).id_salt("reaching a loss").show(
+                ui,
+                |ui| {
+                    Grid::new("reaching a loss").num_columns(5).spacing([14.0, 3.0]).show(ui, |ui| {
+                        for (index, group) in groups.iter().enumerate() {
+                            let baseline = baseline.map(|it| (it == index, found.crossings[it]));
+                            if row(ui, group, found.crossings[index], baseline) {
+                                choice = Some(group.drawn.runs[0].clone());
+                            }
+                            ui.end_row();
+                        }
+                    });
+                },
+            );
         });
         self.baseline = choice.or(self.baseline.take());
     }

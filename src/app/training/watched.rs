@@ -28,6 +28,8 @@ pub(super) struct Watched {
     config: Option<Config>,
     /// The last summary. Its settings in words are empty, as they depend on the other runs.
     summary: Option<Summary>,
+    /// The name of the run in lists; empty until it is listed.
+    shown_name: String,
     /// The last summary with its settings in words, until the run changes.
     listed: Option<Arc<Summary>>,
     /// The files at that time, if the run changes only together with them.
@@ -91,6 +93,7 @@ impl Watched {
             noted: None,
             config: None,
             summary: None,
+            shown_name: String::new(),
             listed: None,
             rest: None,
         }
@@ -106,6 +109,11 @@ impl Watched {
 
     pub(super) fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
+    }
+
+    /// Returns the name of the run in lists.
+    pub(super) fn shown_name(&self) -> String {
+        if self.shown_name.is_empty() { self.run().name() } else { self.shown_name.clone() }
     }
 
     /// Returns whether its worker has ended or has been silent for long, so that occasional checks are enough.
@@ -139,6 +147,7 @@ impl Watched {
             let mut summary = Summary { settings, ..self.summary.clone()? };
             let name = summary.in_full();
             summary.facts.set_name(name);
+            [self.shown_name, _] = summary.heading();
             self.listed = Some(Arc::new(summary));
         }
         self.listed.clone()

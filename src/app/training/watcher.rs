@@ -180,9 +180,10 @@ impl Watcher {
 
     fn send_command(&mut self, runs: &[RunFolder], command: &RunCommand) -> Result<(), Closed> {
         let what = match command {
-            RunCommand::Stop => "to stop with a checkpoint",
-            RunCommand::Set { .. } => "to go on with other settings",
-            _ => "for a text",
+            RunCommand::Stop => Some("to stop with a checkpoint"),
+            // The form of the settings shows that they are requested, until the worker answers.
+            RunCommand::Set { .. } => None,
+            _ => Some("for a text"),
         };
         let mut sent = Vec::new();
         for run in runs {
@@ -193,10 +194,16 @@ impl Watcher {
                 Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
             }
         }
-        match &sent[..] {
-            [] => {}
-            [only] => self.send(Update::Notice(format!("{} is asked {what}.", only.run.name())))?,
-            several => self.send(Update::Notice(format!("{} runs are asked {what}.", several.len())))?,
+        match (&sent[..], what) {
+            ([], _) | (_, None) => {}
+            ([only], Some(what)) => {
+                let known = self.known.get(only.run.path());
+                let name = known.map_or_else(|| only.run.name(), Watched::shown_name);
+                self.send(Update::Notice(format!("{name} is asked {what}.")))?;
+            }
+            (several, Some(what)) => {
+                self.send(Update::Notice(format!("{} runs are asked {what}.", several.len())))?;
+            }
         }
         self.requests.extend(sent);
         Ok(())
@@ -292,29 +299,26 @@ impl Watcher {
         self.requests.retain_mut(|Request { run, request, is_one_of_several }| {
             let Some(watched) = known.get(run.path()) else { return false };
             let Some(summary) = watched.summary() else { return true };
+            let name = watched.shown_name();
             match request.poll(watched.history(), &summary.status, Instant::now()) {
                 Reply::Waiting => true,
                 Reply::Signalled => {
-                    updates.push(Update::Notice(format!(
-                        "{} does not respond; its process was asked to end.",
-                        summary.title
-                    )));
+                    updates.push(Update::Notice(format!("{name} does not respond; its process was asked to end.")));
                     true
                 }
                 Reply::NotSignalled(reason) => {
-                    let title = &summary.title;
                     updates.push(Update::Failed(format!(
-                        "{title} does not respond, and its process was not asked to end: {reason}."
+                        "{name} does not respond, and its process was not asked to end: {reason}."
                     )));
                     true
                 }
                 Reply::Answered { ok: true, .. } if *is_one_of_several => false,
                 Reply::Answered { ok: true, message } => {
-                    updates.push(Update::Notice(format!("{}: {message}.", summary.title)));
+                    updates.push(Update::Notice(format!("{name}: {message}.")));
                     false
                 }
                 Reply::Answered { ok: false, message } => {
-                    updates.push(Update::Failed(format!("{} refuses: {message}.", summary.title)));
+                    updates.push(Update::Failed(format!("{name} refuses: {message}.")));
                     false
                 }
                 Reply::Gone => false,

@@ -161,8 +161,10 @@ fn a_run_whose_settings_were_changed_while_it_ran_is_left_out() {
     session.record(2000, Event::Eval(MetricValues::from([(MetricId::VAL_LOSS, 2.0)]))).expect("it can be written");
     drop(session);
     let (said, svg) = drawn(&sandbox, "fig3a");
-    let left_out =
-        format!("{} is left out, as its settings were changed while it ran: η 0.0006 → 0.006 at 1000", changed.name());
+    let left_out = format!(
+        "{} is left out, as its settings were changed while it ran: η 0.0006 → 0.006 after step 1000",
+        changed.name()
+    );
     assert!(said.contains(&left_out), "{said}");
     let document = Document::parse(&svg).expect("well-formed XML");
     assert_eq!(curves(&document, "FOCUS", 0).len(), 0);

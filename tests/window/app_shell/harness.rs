@@ -290,6 +290,7 @@ impl App {
 
     /// Replaces a field's text by a path, and presses Enter.
     pub fn type_over(&mut self, field: &str, path: &Path) {
+        self.until(field, |app| app.harness.query_by_role_and_label(Role::TextInput, field).is_some());
         self.harness.get_by_role_and_label(Role::TextInput, field).focus();
         self.harness.run_steps(2);
         self.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);

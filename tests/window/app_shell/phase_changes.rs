@@ -176,7 +176,9 @@ fn titles_include_changes_and_keep_them_after_a_restart() {
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
     assert!(again.state().phase().is_dirty() && again.shows("Small, changed: c = 0.5"));
-    again.button("Compute this diagram");
+    let compute = "Compute this diagram";
+    again.until(compute, |app| app.harness.query_by_role_and_label(Role::Button, compute).is_some());
+    again.button(compute);
     again.until("the diagram", |app| app.state().phase().present().diagram.is_complete());
     assert_eq!(title(&again), "Small, changed: c = 0.5");
     // The proposed title is kept.
@@ -226,12 +228,12 @@ fn a_built_in_diagram_with_another_range_is_not_called_by_its_figure() {
     app.harness.get_by_role_and_label(Role::SpinButton, "Rows to").set_value_accesskit(10.0);
     app.settle();
     let title = "Phase diagram: sharpness a from 0.1 to 10 and noise σ";
-    assert!(app.shows(&format!("{title} · changed")) || app.shows(title), "the title of the window");
+    app.until("the title of the window", |app| app.shows(title));
     assert!(!app.shows("(Fig. 2a)"));
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
-    app.harness.run_steps(3);
-    let field = app.harness.get_by_role_and_label(Role::TextInput, "Title").value();
-    assert_eq!(field.as_deref(), Some(title));
+    let field = |app: &App| app.harness.query_by_role_and_label(Role::TextInput, "Title").and_then(|it| it.value());
+    app.until("the field of the title", |app| field(app).is_some());
+    assert_eq!(field(&app).as_deref(), Some(title));
     app.until("the diagram of the range", is_followed);
     let result = app.state().phase().present().result();
     assert!(!format!("{} {}", result.title, result.description).contains("Fig. 2a"), "{result:?}");

@@ -31,16 +31,31 @@ fn settings_of_a_run_are_changed_from_its_page_and_marked_on_its_curves() {
     // A value out of range names the range, and cannot be applied.
     app.type_into("Change Attraction γ", "99");
     assert!(app.shows("optimizer.gamma") && !can_apply(&app));
+    app.button("Put back");
+    // The run has taken steps already.
+    app.type_into("Change Steps", "1");
+    assert!(app.shows("Steps must be more than") && !can_apply(&app));
+    app.button("Put back");
     app.type_into("Change Attraction γ", "0.4");
+    app.settle();
+    assert!(can_apply(&app));
+    // Text that is no number is refused while it is typed.
+    app.replace("Change Batch size", Role::TextInput, "abc");
+    assert!(app.shows("expected a whole number") && !can_apply(&app));
+    app.harness.key_press(egui::Key::Escape);
+    app.settle();
+    assert!(can_apply(&app));
     assert!(app.shows("Saves a checkpoint after the present step, then continues with γ 0.2 → 0.4."));
     app.button("Apply the changed settings");
+    app.settle();
+    assert!(app.shows("Requested.") && !can_apply(&app));
     app.until("the command", |_| session.run().commands().exists());
     let [(id, command)] = &session.commands().expect("they can be read")[..] else { panic!("one is expected") };
     let settings = BTreeMap::from([("optimizer.gamma".to_owned(), 0.4)]);
     assert_eq!(*command, RunCommand::Set { settings });
     let gamma = SettingChange { name: "optimizer.gamma".into(), label: "γ".into(), before: 0.2, now: 0.4 };
     session.record(20, Event::Changed { changes: vec![gamma] }).expect("it can be written");
-    session.answer(id, true, "γ 0.2 → 0.4 from step 21 on").expect("it can be written");
+    session.answer(id, true, "γ 0.2 → 0.4 after step 20").expect("it can be written");
     app.until("the mark", |app| plotted(app, "Plot of Train loss").contains("γ 0.2 → 0.4 after step 20"));
     app.until("the new values", |app| !can_apply(app));
     assert_eq!(value(&app, "Change Attraction γ").as_deref(), Some("0.4"));

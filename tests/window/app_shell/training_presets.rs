@@ -81,10 +81,11 @@ fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
     app.type_over("Path of the folder", &folder);
     app.until("the folder", |app| data(app) == chosen);
     app.click(Role::ComboBox, "Workload");
-    app.press("MNIST classifier, scan over batch sizes");
+    let entry = "MNIST classifier, scan over batch sizes";
+    app.until("the list", |app| app.harness.query_by_label_contains(entry).is_some());
+    app.press(entry);
     app.harness.key_press(Key::Escape);
-    app.settle();
-    assert!(matches!(app.state().training().preset(), Preset::MnistScan(_)));
+    app.until("the scan", |app| matches!(app.state().training().preset(), Preset::MnistScan(_)));
     assert_eq!(data(&app), chosen);
     assert!(!app.state().training().is_dirty(), "it was chosen for another experiment");
     // A preset of several runs, which learn from the same data.

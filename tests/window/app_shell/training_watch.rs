@@ -102,7 +102,8 @@ fn a_run_without_texts_explains_how_to_get_some_and_image_runs_have_none() {
     drop(session);
     app.until("the end of the worker", |app| !app.shows("Write a text now"));
     select(&mut app, "Images");
-    app.until("the log", |app| app.shows("The worker has written nothing."));
+    app.until("the events in place of an empty log", |app| app.shows("Events of the run"));
+    assert!(app.harness.query_by_role_and_label(Role::Button, "Log").is_none(), "the worker has written nothing");
     assert!(!app.shows("Texts"));
 }
 

@@ -30,6 +30,10 @@ impl TrainingPanel {
                 self.table.choices.is_open = false;
                 self.select_only(vec![run]);
             }
+            TableAction::Color(run, color) => {
+                self.pens.choose(&run, color);
+                self.sync_selection();
+            }
             TableAction::ShowCurves => self.table.choices.is_open = false,
             TableAction::Stop(runs) => {
                 self.threads().jobs.send(WatcherCommand::Send(runs, RunCommand::Stop));

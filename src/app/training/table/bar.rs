@@ -19,10 +19,14 @@ use crate::run_table::{Replicates, Statistic};
 
 /// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 380.0;
+/// The width of a column's title in the menu of columns, in points.
+const COLUMN_TITLE: f32 = 190.0;
 /// The width of the number of selected runs, in points.
 const COUNT: f32 = 84.0;
 /// The smallest and the largest width of the filter, in points.
 const FILTER: [f32; 2] = [150.0, 420.0];
+/// The width of the menus and the number of runs beside the filter, in points.
+const BESIDE_FILTER: f32 = 390.0;
 
 /// Returns a title within a sentence.
 pub(super) fn lower_first(title: &str) -> String {
@@ -68,7 +72,7 @@ impl RunTable {
             if back.accessible_name("Show the curves").clicked() {
                 action = Some(TableAction::ShowCurves);
             }
-            let width = (ui.available_width() - 330.0).clamp(FILTER[0], FILTER[1]);
+            let width = (ui.available_width() - BESIDE_FILTER).clamp(FILTER[0], FILTER[1]);
             filter.ui(ui, input, width);
             self.columns_menu(ui, input);
             self.groups_menu(ui, input);
@@ -76,7 +80,8 @@ impl RunTable {
                 action = Some(TableAction::Import);
             }
             let [found, all] = self.lines.counts().map(|count| grouped(count as u64));
-            let text = if found == all { format!("{all} runs") } else { format!("{found} of {all} runs") };
+            let runs = if all == "1" { "run" } else { "runs" };
+            let text = if found == all { format!("{all} {runs}") } else { format!("{found} of {all} {runs}") };
             ui.add(Label::new(RichText::new(text).small().weak()));
             if let Some(baseline) = self.lines.baseline() {
                 let name = baseline.in_full();
@@ -103,7 +108,11 @@ impl RunTable {
                 for column in &all {
                     ui.horizontal(|ui| {
                         let mut is_shown = layout.shows(column);
-                        if ui.checkbox(&mut is_shown, &column.title).on_hover_text(&column.help).changed() {
+                        // The arrows of all columns are below each other.
+                        let is_toggled = cell(ui, COLUMN_TITLE, |ui| {
+                            ui.checkbox(&mut is_shown, &column.title).on_hover_text(&column.help).changed()
+                        });
+                        if is_toggled {
                             layout.toggle(&column.field);
                         }
                         if is_shown {
@@ -243,7 +252,7 @@ impl RunTable {
 
     fn tag_menu(&mut self, ui: &mut Ui, selected: &SelectedRuns, runs: &[Arc<Summary>]) -> Option<TableAction> {
         let mut action = None;
-        stays_open("Tag").ui(ui, |ui| {
+        stays_open(RichText::new("Tag").small()).ui(ui, |ui| {
             let tags: BTreeSet<&String> = runs.iter().flat_map(|run| &run.notes.tags).collect();
             ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
                 for tag in tags {
@@ -271,7 +280,7 @@ impl RunTable {
 
     fn export_menu(&self, ui: &mut Ui, selected: &SelectedRuns) -> Option<TableAction> {
         let mut action = None;
-        ui.menu_button("Export", |ui| {
+        ui.menu_button(RichText::new("Export").small(), |ui| {
             if ui.button("All points as CSV…").clicked() {
                 action = Some(TableAction::ExportPoints(selected.folders()));
                 ui.close();

@@ -64,6 +64,8 @@ pub(super) enum TableAction {
     Open(RunFolder),
     /// Shows the curves in place of the table.
     ShowCurves,
+    /// Sets the colour of this run's curves; `None` restores its usual one.
+    Color(RunFolder, Option<[u8; 3]>),
     Stop(Vec<RunFolder>),
     /// Lists the settings in which these runs differ.
     Compare(Vec<RunFolder>),
@@ -234,6 +236,9 @@ impl RunTable {
             TableEvent::ToggleGroup(line) => self.toggle_group(line),
             TableEvent::Pin(line) => {
                 self.choices.baseline = self.lines.run(line).map(|run| run.run.path().to_owned());
+            }
+            TableEvent::Color(line, color) => {
+                return Some(TableAction::Color(self.lines.run(line)?.run.clone(), color));
             }
             TableEvent::ToggleShown(line) => {
                 let run = self.lines.run(line)?.run.clone();

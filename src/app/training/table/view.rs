@@ -14,7 +14,7 @@ use super::choices::TableChoices;
 use super::lines::Lines;
 use super::selection::{Click, Selection};
 use crate::app::training::legend::line as line_sample;
-use crate::app::training::list::{status_color, tooltip, warning_mark};
+use crate::app::training::list::{color_entry, status_color, tooltip, warning_mark};
 use crate::app::training::pens::Pens;
 use crate::run_table::Column;
 
@@ -44,6 +44,8 @@ pub(super) enum TableEvent {
     ToggleShown(usize),
     ToggleGroup(usize),
     Pin(usize),
+    /// Sets the colour of a run's curves; `None` restores its usual one.
+    Color(usize, Option<[u8; 3]>),
 }
 
 /// The table while it is drawn.
@@ -280,6 +282,8 @@ impl TableView<'_> {
                     ui.close();
                 }
             }
+            let color = self.lines.run(line).and_then(|run| color_entry(ui, run, self.pens));
+            self.events.extend(color.map(|color| TableEvent::Color(line, color)));
         });
         if menu.is_none() && response.hovered() {
             let text = self.lines.run(line).map(|run| tooltip(run)).unwrap_or_default();
