@@ -134,7 +134,7 @@ fn sampled_lead(rival: &str, lead: &str, runs: u32) -> String {
 
 fn not_parted(apart: f64, asked: f64) -> String {
     let apart = number(apart);
-    format!("The budget does not part them: their scores are at most {apart} apart ({:.0} %).", 100.0 * asked)
+    format!("The budget does not part them: their scores are at most {apart} apart ({:.0}\u{a0}%).", 100.0 * asked)
 }
 
 /// The certainty below which a winner is as likely as not to be another.
@@ -155,7 +155,7 @@ fn more_replicates(gap: &Gap, replicates: usize) -> String {
 }
 
 fn decisive_replicates(needed: f64) -> String {
-    format!(" If the lead is real, about {} replicates would make it 95 % sure.", significant(needed, 2))
+    format!(" If the lead is real, about {} replicates would make it 95\u{a0}% sure.", significant(needed, 2))
 }
 
 /// The number of standard errors above which a lead over one rival is about 95 % sure.
@@ -164,7 +164,7 @@ const ENOUGH_ERRORS: f64 = 1.7;
 /// Explains how the held-out lead is estimated, and why it may be smaller than the scores' difference.
 fn held_out_explanation(replicates: usize) -> String {
     format!(
-        "Each score below is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
+        "Each score above is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
          lead, each optimizer's learning rate is chosen on one half of the replicates ({} runs), and the optimizers are \
          compared on the other half, in both directions; of nine such splits the one in the middle is shown. Where few runs choose the \
          learning rate badly, the lead is small although the scores differ: more replicates decide.",

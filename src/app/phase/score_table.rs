@@ -14,6 +14,8 @@ const BETWEEN: f32 = 8.0;
 /// The space above and below the text of a row, in points.
 const ABOVE: f32 = 2.0;
 const HEADINGS: [&str; 4] = ["score", "± error", "best η", "diverged"];
+/// The heading of diverged runs in small type, where their number stands without that of all runs.
+const DIVERGED_IN_SHORT: &str = "div.";
 const BEST_RATE: usize = 2;
 const DIVERGED: usize = 3;
 const MARK: &str = "■ ";
@@ -85,6 +87,20 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
     names.map(row).collect()
 }
 
+/// Returns the heading of a column in this type.
+fn heading(column: usize, style: &TextStyle) -> &'static str {
+    if column == DIVERGED && *style == TextStyle::Small { DIVERGED_IN_SHORT } else { HEADINGS[column] }
+}
+
+impl Row {
+    /// Returns a number in this type.
+    fn number(&self, column: usize, style: &TextStyle) -> &str {
+        let number = self.numbers[column].as_str();
+        let is_short = column == DIVERGED && *style == TextStyle::Small;
+        number.split_once('/').filter(|_| is_short).map_or(number, |(diverged, _)| diverged)
+    }
+}
+
 impl Table {
     /// Lays out rows in the available width, in small type where it is narrow. Diverged runs have a column if there are
     /// some.
@@ -94,8 +110,8 @@ impl Table {
         let columns = |style: &TextStyle| -> Vec<(usize, f32)> {
             let shown = (0..HEADINGS.len()).filter(|column| *column != DIVERGED || has_diverged);
             let widest = |column: usize| {
-                let numbers = rows.iter().map(|row| width(&row.numbers[column], style));
-                (column, numbers.fold(width(HEADINGS[column], &TextStyle::Small), f32::max).ceil())
+                let numbers = rows.iter().map(|row| width(row.number(column, style), style));
+                (column, numbers.fold(width(heading(column, style), &TextStyle::Small), f32::max).ceil())
             };
             shown.map(widest).collect()
         };
@@ -154,8 +170,11 @@ impl Table {
     fn show_headings(&self, ui: &mut Ui, place: Rect) {
         let color = ui.visuals().weak_text_color();
         for (column, place) in self.places(place) {
-            let heading = line(ui, HEADINGS[column], &TextStyle::Small, color, f32::INFINITY);
-            put_right(ui, place, heading);
+            let text = line(ui, heading(column, &self.style), &TextStyle::Small, color, f32::INFINITY);
+            let response = put_right(ui, place, text);
+            if column == DIVERGED {
+                response.on_hover_text("Diverged runs, of those at all learning rates");
+            }
         }
     }
 
@@ -171,11 +190,13 @@ impl Table {
         put(ui, at, Arc::clone(&name));
         embolden(ui, row, at, name);
         for (column, place) in self.places(place) {
-            let number = line(ui, &row.numbers[column], &self.style, color, f32::INFINITY);
+            let number = line(ui, row.number(column, &self.style), &self.style, color, f32::INFINITY);
             let response = put_right(ui, place, Arc::clone(&number));
             embolden(ui, row, response.rect, number);
             if column == BEST_RATE && row.is_beyond {
                 response.on_hover_text(BEYOND);
+            } else if column == DIVERGED {
+                response.on_hover_text(&row.numbers[column]);
             }
         }
     }
