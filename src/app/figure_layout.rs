@@ -3,6 +3,7 @@
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{DragValue, Grid, IntoAtoms, PopupCloseBehavior, Response, Ui};
 
+use super::theme::frame_fields;
 use crate::figure::{Figure, FigureError, Format, Options};
 
 /// The layout of a figure's file.
@@ -28,6 +29,7 @@ impl FigureLayout {
     /// Shows the controls of the layout.
     pub(super) fn ui(&mut self, ui: &mut Ui) {
         Grid::new("figure").num_columns(2).show(ui, |ui| {
+            frame_fields(ui);
             let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
                 ui.label(label);
                 ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);

@@ -72,14 +72,15 @@ impl Messages {
         }
     }
 
-    /// Shows the reports, and the notices at the left of `free`, the landscape, where nothing else is written.
-    pub(super) fn show(&mut self, ctx: &Context, free: Option<Rect>) {
-        self.show_notices(ctx, free.unwrap_or_else(|| ctx.content_rect()));
+    /// Shows the reports, and the notices at the left of `free`, the tab's picture: at the bottom if `is_below`, else
+    /// beside the landscape's legend, where nothing else is written.
+    pub(super) fn show(&mut self, ctx: &Context, free: Option<Rect>, is_below: bool) {
+        self.show_notices(ctx, free.unwrap_or_else(|| ctx.content_rect()), is_below);
         let screen = ctx.content_rect();
         self.reports.retain(|report| show_report(ctx, screen, report));
     }
 
-    fn show_notices(&mut self, ctx: &Context, free: Rect) {
+    fn show_notices(&mut self, ctx: &Context, free: Rect, is_below: bool) {
         let now = ctx.time();
         for notice in &mut self.notices {
             let until = *notice.until_secs.get_or_insert(now + NOTICE_SECS);
@@ -90,7 +91,7 @@ impl Messages {
             return;
         }
         // In a narrow landscape there is no space beside the legend, and no key below.
-        let (pivot, corner) = match free.width() < NARROW {
+        let (pivot, corner) = match is_below || free.width() < NARROW {
             true => (Align2::LEFT_BOTTOM, free.left_bottom() + vec2(FROM_CORNER.x, -FROM_CORNER.y)),
             false => (Align2::LEFT_TOP, free.left_top() + FROM_CORNER),
         };

@@ -27,6 +27,9 @@ struct Palette {
     not_computed: Color32,
     control: Color32,
     control_hovered: Color32,
+    /// The fill of check boxes, radio buttons and the rails of sliders, which no frame encloses.
+    check: Color32,
+    check_hovered: Color32,
     text: Color32,
     strong: Color32,
     weak: Color32,
@@ -43,9 +46,11 @@ const DARK: Palette = Palette {
     panel: Color32::from_rgb(22, 25, 31),
     raised: Color32::from_rgb(30, 34, 42),
     line: Color32::from_rgb(48, 53, 64),
-    not_computed: Color32::from_rgb(34, 38, 47),
+    not_computed: Color32::from_rgb(58, 63, 74),
     control: Color32::from_rgb(44, 49, 60),
     control_hovered: Color32::from_rgb(56, 63, 77),
+    check: Color32::from_rgb(106, 114, 130),
+    check_hovered: Color32::from_rgb(124, 133, 150),
     text: Color32::from_rgb(203, 209, 220),
     strong: Color32::from_rgb(243, 245, 249),
     weak: Color32::from_rgb(142, 151, 167),
@@ -61,9 +66,11 @@ const LIGHT: Palette = Palette {
     panel: Color32::from_rgb(246, 247, 250),
     raised: Color32::from_rgb(255, 255, 255),
     line: Color32::from_rgb(215, 219, 227),
-    not_computed: Color32::from_rgb(215, 219, 227),
+    not_computed: Color32::from_rgb(201, 206, 216),
     control: Color32::from_rgb(228, 231, 238),
     control_hovered: Color32::from_rgb(214, 219, 229),
+    check: Color32::from_rgb(132, 139, 151),
+    check_hovered: Color32::from_rgb(114, 121, 134),
     text: Color32::from_rgb(52, 58, 70),
     strong: Color32::from_rgb(18, 22, 30),
     weak: Color32::from_rgb(101, 109, 124),
@@ -145,15 +152,15 @@ fn visuals(theme: Theme) -> Visuals {
     widgets.noninteractive.weak_bg_fill = palette.panel;
     widgets.noninteractive.bg_stroke = Stroke::new(1.0, palette.line);
     widgets.noninteractive.fg_stroke = Stroke::new(1.0, palette.text);
-    widgets.inactive.bg_fill = palette.control;
+    widgets.inactive.bg_fill = palette.check;
     widgets.inactive.weak_bg_fill = palette.control;
     widgets.inactive.fg_stroke = Stroke::new(1.0, palette.text);
-    widgets.hovered.bg_fill = palette.control_hovered;
+    widgets.hovered.bg_fill = palette.check_hovered;
     widgets.hovered.weak_bg_fill = palette.control_hovered;
     widgets.hovered.bg_stroke = Stroke::NONE;
     widgets.hovered.fg_stroke = Stroke::new(1.5, palette.strong);
     // egui uses the active look for the widget with the keyboard's focus too: it has the accent colour.
-    widgets.active.bg_fill = palette.control_hovered;
+    widgets.active.bg_fill = palette.check_hovered;
     widgets.active.weak_bg_fill = palette.control_hovered;
     widgets.active.bg_stroke = Stroke::new(1.5, palette.accent);
     widgets.active.fg_stroke = Stroke::new(1.5, palette.strong);
@@ -174,13 +181,25 @@ fn visuals(theme: Theme) -> Visuals {
     visuals
 }
 
-/// Returns the colour of map cells that are not computed.
-pub(super) fn not_computed(theme: Theme) -> [u8; 3] {
-    let palette = match theme {
+/// Draws frames around the numbers in a menu, which otherwise look like texts.
+pub(super) fn frame_fields(ui: &mut egui::Ui) {
+    let palette = palette(ui.theme());
+    ui.spacing_mut().button_padding = vec2(6.0, 2.0);
+    let field = &mut ui.visuals_mut().widgets.inactive;
+    field.weak_bg_fill = palette.control;
+    field.bg_stroke = Stroke::new(1.0, palette.check);
+}
+
+fn palette(theme: Theme) -> &'static Palette {
+    match theme {
         Theme::Dark => &DARK,
         Theme::Light => &LIGHT,
-    };
-    let [red, green, blue, _] = palette.not_computed.to_array();
+    }
+}
+
+/// Returns the colour of map cells that are not computed.
+pub(super) fn not_computed(theme: Theme) -> [u8; 3] {
+    let [red, green, blue, _] = palette(theme).not_computed.to_array();
     [red, green, blue]
 }
 
@@ -200,17 +219,42 @@ pub(super) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 
 
 #[cfg(test)]
 mod tests {
-    use egui::Theme;
+    use egui::{Color32, Theme};
 
-    use super::{DARK, LIGHT, not_computed};
+    use super::{not_computed, palette};
     use valleyscope_experiments::view::{Vision, color_difference};
 
     #[test]
-    fn cells_that_are_not_computed_do_not_stand_out() {
-        for (theme, palette) in [(Theme::Dark, &DARK), (Theme::Light, &LIGHT)] {
-            let [red, green, blue, _] = palette.panel.to_array();
+    fn cells_that_are_not_computed_are_visible_but_do_not_stand_out() {
+        for theme in [Theme::Dark, Theme::Light] {
+            let [red, green, blue, _] = palette(theme).panel.to_array();
             let apart = color_difference(not_computed(theme), [red, green, blue], Vision::Usual);
-            assert!((2.0..12.0).contains(&apart), "{apart} in the {theme:?} theme");
+            assert!((6.0..24.0).contains(&apart), "{apart} in the {theme:?} theme");
+            let ratio = contrast(palette(theme).not_computed, palette(theme).panel);
+            assert!(ratio >= 1.4, "{ratio} in the {theme:?} theme");
         }
+    }
+
+    #[test]
+    fn unmarked_check_boxes_and_their_marks_have_a_contrast_of_at_least_3() {
+        for theme in [Theme::Dark, Theme::Light] {
+            let palette = palette(theme);
+            for (fill, mark) in [(palette.check, palette.text), (palette.check_hovered, palette.strong)] {
+                for beside in [palette.panel, palette.raised, palette.ground, mark] {
+                    let ratio = contrast(fill, beside);
+                    assert!(ratio >= 3.0, "{ratio}: {fill:?} on {beside:?} in the {theme:?} theme");
+                }
+            }
+        }
+    }
+
+    /// Returns the contrast of two colours by WCAG 2.
+    fn contrast(one: Color32, other: Color32) -> f32 {
+        let luminance = |color: Color32| {
+            let color = egui::Rgba::from(color);
+            0.2126 * color.r() + 0.7152 * color.g() + 0.0722 * color.b()
+        };
+        let [one, other] = [one, other].map(|color| luminance(color) + 0.05);
+        one.max(other) / one.min(other)
     }
 }

@@ -142,9 +142,11 @@ impl TimelineBar {
     }
 }
 
+/// The key that plays.
+pub(super) const PLAY: (&str, &str) = ("Space", "Play from the shown step, or pause");
 /// The keys of time, and their effects, for the list of keys.
 pub(super) const KEYS: [(&str, &str); 7] = [
-    ("Space", "Play from the shown step, or pause"),
+    PLAY,
     ("← and →", "One step back or forth; ten with Shift"),
     ("Home", "Show the start of the run"),
     ("End", "Show the last step of the run"),

@@ -3,7 +3,7 @@
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::color_bar::ColorBar;
-use super::map::{Map, MapColors, UNKNOWN, shared_colors};
+use super::map::{Map, MapColors, UNKNOWN, shared_optimizers};
 use super::regions::Letters;
 use super::rows::Row;
 use super::{Content, Figure, FigureMetadata};
@@ -32,7 +32,7 @@ impl Figure {
         let scale = map.shared_scale(&all, metric);
         let per_row = if all.len() == 4 { 2 } else { MOST_IN_A_ROW };
         let (mut rows, mut legend): (Vec<Row>, _) = (Vec::new(), Vec::new());
-        for (index, (compared, winners)) in diagrams.iter().zip(shared_colors(&specs)).enumerate() {
+        for (index, (compared, winners)) in diagrams.iter().zip(shared_optimizers(&specs)).enumerate() {
             if index % per_row == 0 {
                 rows.push(Row::default());
             }
@@ -59,7 +59,7 @@ impl Figure {
     /// explains: for readers who see the colours differently, and for prints in grey. Other figures stay as they are.
     pub fn with_letters(mut self) -> Figure {
         let Content::Maps(rows) = &mut self.content else { return self };
-        let letters = Letters::of(rows.iter().flat_map(Row::names).cloned());
+        let letters = Letters::of(rows.iter().flat_map(Row::optimizers));
         rows.iter_mut().for_each(|row| row.set_letters(&letters));
         letters.explain(&mut self.legend);
         if rows.iter().any(Row::has_specks) {

@@ -2,7 +2,7 @@
 
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec};
-use valleyscope_experiments::view::{OwnColors, assigned_colors, pale, sweep_colors};
+use valleyscope_experiments::view::{OwnColors, assigned_colors, pale};
 
 use super::scale::Scale;
 
@@ -45,8 +45,8 @@ pub struct Swatch {
 /// The colours of maps that are shown together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapColors {
-    /// The colours of the optimizers, in their order.
-    pub winners: Vec<[u8; 3]>,
+    /// The optimizers, in their order.
+    pub winners: Vec<SharedOptimizer>,
     /// The scale of values; none for a map of winners.
     pub scale: Option<Scale>,
     /// The colour of cells that are not known.
@@ -70,26 +70,49 @@ enum Content {
     Value(f64),
 }
 
-/// Returns the colours of the optimizers of several sweeps that are shown together, each sweep's in its order:
-/// optimizers of the same name and rule have the same colour in all of them, that of the first.
-pub fn shared_colors(specs: &[&SweepSpec]) -> Vec<Vec<[u8; 3]>> {
+/// An optimizer of a sweep that is shown together with others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedOptimizer {
+    /// Equal for optimizers of several sweeps that have one colour and one letter.
+    pub identity: String,
+    /// The name with the settings that differ among the sweeps.
+    pub name: String,
+    pub color: [u8; 3],
+}
+
+/// Returns the optimizers of several sweeps that are shown together, each sweep's in its order. Those of the same name
+/// and rule have the same colour in all sweeps, that of the first.
+pub fn shared_optimizers(specs: &[&SweepSpec]) -> Vec<Vec<SharedOptimizer>> {
+    let names = SweepSpec::names_together(specs);
     let mut distinct: Vec<(String, OwnColors)> = Vec::new();
     let mut places: Vec<Vec<usize>> = Vec::new();
-    for spec in specs {
+    for (spec, names) in specs.iter().zip(&names) {
         let mut of_spec: Vec<usize> = Vec::new();
-        for (name, optimizer) in spec.shown_names().into_iter().zip(&spec.optimizers) {
+        for (name, optimizer) in names.iter().zip(&spec.optimizers) {
             let home = optimizer.rule.rgb();
-            let is_same = |(other, (_, its_home)): &(String, OwnColors)| (other, *its_home) == (&name, home);
+            // A setting that differs between sweeps makes no other optimizer, one that differs within a sweep does.
+            let label = optimizer.label();
+            let identity = if is_unique(label, specs) { label } else { name.as_str() };
+            let is_same = |(other, (_, its_home)): &(String, OwnColors)| other == identity && *its_home == home;
             let known = (0..distinct.len()).find(|place| is_same(&distinct[*place]) && !of_spec.contains(place));
             of_spec.push(known.unwrap_or(distinct.len()));
             if known.is_none() {
-                distinct.push((name, (optimizer.color, home)));
+                distinct.push((identity.to_owned(), (optimizer.color, home)));
             }
         }
         places.push(of_spec);
     }
-    let colors = assigned_colors(distinct.into_iter().map(|(_, own)| own));
-    places.into_iter().map(|of_spec| of_spec.into_iter().map(|place| colors[place]).collect()).collect()
+    let colors = assigned_colors(distinct.iter().map(|(_, own)| *own));
+    let shared = |(place, name): (usize, String)| {
+        let identity = distinct[place].0.clone();
+        SharedOptimizer { identity, name, color: colors[place] }
+    };
+    places.into_iter().zip(names).map(|(places, names)| places.into_iter().zip(names).map(shared).collect()).collect()
+}
+
+/// Returns whether no sweep has several optimizers of a label.
+fn is_unique(label: &str, specs: &[&SweepSpec]) -> bool {
+    specs.iter().all(|spec| spec.optimizers.iter().filter(|optimizer| optimizer.label() == label).count() <= 1)
 }
 
 impl MapImage {
@@ -117,7 +140,8 @@ impl Map {
 
     /// Returns the colours of the map of a diagram that is shown alone, with this one for cells that are not known.
     pub fn colors(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapColors {
-        MapColors { winners: sweep_colors(&diagram.spec().optimizers), scale: self.scale(diagram, metric), unknown }
+        let winners = shared_optimizers(&[diagram.spec()]).pop().unwrap_or_default();
+        MapColors { winners, scale: self.scale(diagram, metric), unknown }
     }
 
     /// Returns the picture of the map in these colours.
@@ -126,7 +150,7 @@ impl Map {
         let mut rgba = Vec::with_capacity(4 * width * height);
         for pixel in (0..height).rev().flat_map(|row| (0..width).map(move |column| [row, column])) {
             let [red, green, blue] = match (self.content(diagram, metric, pixel), &colors.scale) {
-                (Content::Winner(index, certainty), _) => pale(colors.winners[index], certainty),
+                (Content::Winner(index, certainty), _) => pale(colors.winners[index].color, certainty),
                 (Content::Value(value), Some(scale)) => scale.rgb(value),
                 (Content::Tie, _) => TIE,
                 (Content::Diverged, _) => DIVERGED,
@@ -202,8 +226,7 @@ impl Map {
         let swatch = |color: [u8; 3], text: &str| Swatch { color: Some(color), text: text.to_owned() };
         let mut legend = Vec::new();
         if let Map::Winner { certainty } = self {
-            let names = diagram.spec().shown_names();
-            legend.extend(colors.winners.iter().zip(&names).map(|(color, name)| swatch(*color, name)));
+            legend.extend(colors.winners.iter().map(|winner| swatch(winner.color, &winner.name)));
             let is_known = |pixel| diagram.cell(pixel).is_none_or(|cell| cell.replicates >= Cell::FEWEST_TO_BE_SURE);
             if certainty && cells(diagram).any(is_known) {
                 legend.push(Swatch { color: None, text: "paler: less certain, to 50 %".to_owned() });

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::map::Swatch;
+use super::map::{SharedOptimizer, Swatch};
+use super::region_merge::{connected, merge_small};
 
 /// The smallest part of a map's cells that has borders and a letter of its own.
 const SMALLEST_PART: f64 = 0.01;
@@ -29,37 +30,51 @@ pub struct RegionLetter {
     pub reach: f64,
 }
 
-/// The letters of optimizers, each with the name that it stands for.
+/// The letters of optimizers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Letters(Vec<(String, String)>);
+pub struct Letters(Vec<Lettered>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Lettered {
+    identity: String,
+    letter: String,
+    /// Its names in the legend, each with other settings.
+    names: Vec<String>,
+}
 
 impl Letters {
-    /// Gives each of the distinct names one of its own letters or digits that no earlier name has, or else a number.
-    pub fn of(names: impl IntoIterator<Item = String>) -> Letters {
-        let mut letters: Vec<(String, String)> = Vec::new();
-        for name in names {
-            if letters.iter().any(|(known, _)| *known == name) {
+    /// Gives each of the distinct optimizers one of its name's letters or digits that no earlier one has, or else a
+    /// number.
+    pub fn of<'a>(optimizers: impl IntoIterator<Item = &'a SharedOptimizer>) -> Letters {
+        let mut letters: Vec<Lettered> = Vec::new();
+        for SharedOptimizer { identity, name, .. } in optimizers {
+            if let Some(known) = letters.iter_mut().find(|known| known.identity == *identity) {
+                known.names.push(name.clone());
                 continue;
             }
-            let own = name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_uppercase().to_string());
+            let own = identity.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_uppercase().to_string());
             let mut own = own.chain((1_u32..).map(|number| number.to_string()));
-            let letter = own.find(|letter| letters.iter().all(|(_, taken)| taken != letter));
-            letters.push((name, letter.expect("there are endless numbers")));
+            let letter = own.find(|letter| letters.iter().all(|known| known.letter != *letter));
+            let letter = letter.expect("there are endless numbers");
+            letters.push(Lettered { identity: identity.clone(), letter, names: vec![name.clone()] });
         }
         Letters(letters)
     }
 
-    /// Returns the letters of these names.
-    pub fn of_names(&self, names: &[String]) -> Vec<String> {
-        let letter = |name: &String| self.get(name).unwrap_or_default().to_owned();
-        names.iter().map(letter).collect()
+    /// Returns the letters of these optimizers.
+    pub fn of_optimizers(&self, optimizers: &[SharedOptimizer]) -> Vec<String> {
+        let letter = |optimizer: &SharedOptimizer| {
+            let known = self.0.iter().find(|known| known.identity == optimizer.identity);
+            known.map(|known| known.letter.clone()).unwrap_or_default()
+        };
+        optimizers.iter().map(letter).collect()
     }
 
-    /// Puts the letter of a name before it in a legend.
+    /// Puts the letter of an optimizer before its name in a legend.
     pub fn explain(&self, legend: &mut [Swatch]) {
         for swatch in legend {
-            if let Some(letter) = self.get(&swatch.text) {
-                swatch.text = format!("{letter} = {}", swatch.text);
+            if let Some(known) = self.0.iter().find(|known| known.names.contains(&swatch.text)) {
+                swatch.text = format!("{} = {}", known.letter, swatch.text);
             }
         }
     }
@@ -67,10 +82,6 @@ impl Letters {
     /// Returns the note that specks have no letters.
     pub fn note_of_specks() -> Swatch {
         Swatch { color: None, text: "the smallest regions have no letter".to_owned() }
-    }
-
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, letter)| letter.as_str())
     }
 }
 
@@ -81,52 +92,34 @@ pub fn ink([red, green, blue]: [u8; 3]) -> [u8; 3] {
 }
 
 impl Regions {
-    /// Finds the regions of equal winners, given row by row from below. Small ones, as in a checkered part, are left out.
+    /// Finds the regions of equal winners, given row by row from below. Small ones, as in a checkered part, belong to the
+    /// region beside them with the longest common border.
     pub fn of(winners: &[Option<usize>], width: usize) -> Regions {
         let height = winners.len() / width.max(1);
         let smallest = ((SMALLEST_PART * winners.len() as f64).ceil() as usize).max(SMALLEST);
-        let labels = Labels::of(winners, width, smallest);
+        let labels = Labels::of(&merge_small(winners, width, smallest), width);
         let mut borders = labels.borders(true, height);
         borders.extend(labels.borders(false, height));
         let letters = (0..labels.regions.len()).filter_map(|region| labels.letter(region)).collect();
-        let has_specks =
-            winners.iter().zip(&labels.of_cell).any(|(winner, region)| winner.is_some() && region.is_none());
+        let shown = labels.of_cell.iter().map(|region| labels.regions[*region].0);
+        let has_specks = winners.iter().zip(shown).any(|(winner, shown)| winner.is_some() && *winner != shown);
         Regions { borders, letters, has_specks }
     }
 }
 
-/// The large region of each cell.
+/// The region of each cell.
 struct Labels {
     width: usize,
-    of_cell: Vec<Option<usize>>,
-    /// The winner and the cells of each large region.
-    regions: Vec<(usize, Vec<usize>)>,
+    of_cell: Vec<usize>,
+    /// The winner and the cells of each region.
+    regions: Vec<(Option<usize>, Vec<usize>)>,
 }
 
 impl Labels {
-    fn of(winners: &[Option<usize>], width: usize, smallest: usize) -> Labels {
-        let mut labels = Labels { width, of_cell: vec![None; winners.len()], regions: Vec::new() };
-        let mut is_seen = vec![false; winners.len()];
-        for start in 0..winners.len() {
-            let Some(winner) = winners[start].filter(|_| !is_seen[start]) else { continue };
-            is_seen[start] = true;
-            let mut cells = vec![start];
-            let mut next = 0;
-            while next < cells.len() {
-                for beside in neighbors(cells[next], width, winners.len()) {
-                    if winners[beside] == Some(winner) && !is_seen[beside] {
-                        is_seen[beside] = true;
-                        cells.push(beside);
-                    }
-                }
-                next += 1;
-            }
-            if cells.len() >= smallest {
-                cells.iter().for_each(|cell| labels.of_cell[*cell] = Some(labels.regions.len()));
-                labels.regions.push((winner, cells));
-            }
-        }
-        labels
+    fn of(winners: &[Option<usize>], width: usize) -> Labels {
+        let (of_cell, regions) = connected(winners, width);
+        let regions = regions.into_iter().map(|cells| (winners[cells[0]], cells)).collect();
+        Labels { width, of_cell, regions }
     }
 
     /// Returns the borders between regions side by side, if `upright`, or else above each other, in lines as long as
@@ -139,10 +132,7 @@ impl Labels {
         };
         let mut borders = Vec::new();
         for line in 1..lines {
-            let is_border = |along: usize| match (region(line - 1, along), region(line, along)) {
-                (Some(one), Some(other)) => one != other,
-                _ => false,
-            };
+            let is_border = |along: usize| region(line - 1, along) != region(line, along);
             let mut from = 0;
             for along in 0..=length {
                 if along == length || !is_border(along) {
@@ -161,6 +151,7 @@ impl Labels {
     /// Returns the place in a region that is farthest from its edge; of several, the one nearest to its middle.
     fn letter(&self, region: usize) -> Option<RegionLetter> {
         let (winner, cells) = &self.regions[region];
+        let winner = (*winner)?;
         let distances = self.distances(region);
         let place = |cell: usize| [(cell % self.width) as f64 + 0.5, (cell / self.width) as f64 + 0.5];
         let count = cells.len() as f64;
@@ -170,7 +161,7 @@ impl Labels {
             .iter()
             .copied()
             .min_by(|one, other| distances[*other].cmp(&distances[*one]).then(away(*one).total_cmp(&away(*other))))?;
-        Some(RegionLetter { winner: *winner, at: place(deepest), reach: distances[deepest] as f64 - 0.5 })
+        Some(RegionLetter { winner, at: place(deepest), reach: distances[deepest] as f64 - 0.5 })
     }
 
     /// Returns the distance of each cell of a region from the nearest cell outside, in steps in all eight directions;
@@ -179,7 +170,7 @@ impl Labels {
         let (width, height) = (self.width, self.of_cell.len() / self.width);
         let mut distances = vec![0; self.of_cell.len()];
         let mut queue = VecDeque::new();
-        let is_in = |cell: usize| self.of_cell[cell] == Some(region);
+        let is_in = |cell: usize| self.of_cell[cell] == region;
         let around = |cell: usize| {
             let (column, row) = (cell % width, cell / width);
             let rows = row.saturating_sub(1)..=(row + 1).min(height - 1);
@@ -207,24 +198,41 @@ impl Labels {
     }
 }
 
-/// Lists the cells at the left and the right, below and above.
-fn neighbors(cell: usize, width: usize, count: usize) -> impl Iterator<Item = usize> {
-    let column = cell % width;
-    let left = (column > 0).then(|| cell - 1);
-    let right = (column + 1 < width).then(|| cell + 1);
-    let (below, above) = (cell.checked_sub(width), Some(cell + width).filter(|above| *above < count));
-    [left, right, below, above].into_iter().flatten()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Letters, Regions};
+    use super::{Letters, Regions, SharedOptimizer};
 
     #[test]
     fn letters_of_names_are_distinct() {
-        let names = ["Adam", "AdaBelief", "Adam", "Signum", "A"].map(str::to_owned);
-        let letters = Letters::of(names.clone());
-        assert_eq!(letters.of_names(&names), ["A", "D", "A", "S", "1"]);
+        let optimizers = ["Adam", "AdaBelief", "Adam", "Signum", "A"].map(|name| SharedOptimizer {
+            identity: name.to_owned(),
+            name: name.to_owned(),
+            color: [0; 3],
+        });
+        let letters = Letters::of(&optimizers);
+        assert_eq!(letters.of_optimizers(&optimizers), ["A", "D", "A", "S", "1"]);
+    }
+
+    #[test]
+    fn borders_are_closed_around_a_region_in_a_checkered_part() {
+        // A block of one winner in a checkered part of two others: each end of a border continues or is at the edge.
+        let width = 12;
+        let winner = |cell: usize| {
+            let (column, row) = (cell % width, cell / width);
+            let is_inside = (3..8).contains(&column) && (3..8).contains(&row);
+            Some(if is_inside { 2 } else { (column + row) % 2 })
+        };
+        let winners: Vec<Option<usize>> = (0..144).map(winner).collect();
+        let Regions { borders, letters, .. } = Regions::of(&winners, width);
+        assert!(!borders.is_empty() && !letters.is_empty());
+        let meets = |[x, y]: [f64; 2], [from, to]: &[[f64; 2]; 2]| {
+            (from[0]..=to[0]).contains(&x) && (from[1]..=to[1]).contains(&y)
+        };
+        for (index, end) in borders.iter().enumerate().flat_map(|(index, ends)| ends.map(|end| (index, end))) {
+            let is_at_edge = end.iter().any(|place| *place == 0.0 || *place == 12.0);
+            let goes_on = borders.iter().enumerate().any(|(other, ends)| other != index && meets(end, ends));
+            assert!(is_at_edge || goes_on, "a border ends at {end:?}");
+        }
     }
 
     #[test]

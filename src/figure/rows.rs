@@ -10,7 +10,7 @@ use super::canvas::{Area, Canvas, Stroke};
 use super::color_bar::ColorBar;
 use super::labels::axis_label;
 use super::layout::wrapped;
-use super::map::{Map, MapColors, MapImage, Swatch, UNKNOWN};
+use super::map::{Map, MapColors, MapImage, SharedOptimizer, Swatch, UNKNOWN};
 use super::regions::{Letters, RegionLetter, Regions, ink};
 use super::scale::Mark;
 use super::style::{LABEL_GAP, LINE, MARGIN, NARROWEST_PANEL, TICK};
@@ -37,8 +37,7 @@ struct Panel {
     title: Option<String>,
     image: MapImage,
     winners: Vec<Option<usize>>,
-    /// The names of the optimizers.
-    names: Vec<String>,
+    optimizers: Vec<SharedOptimizer>,
     /// The letters of the optimizers, if they are drawn.
     letters: Option<Vec<String>>,
 }
@@ -88,7 +87,7 @@ impl Row {
             title,
             image: map.image_with(diagram, metric, colors),
             winners: map.winners(diagram, metric),
-            names: spec.shown_names(),
+            optimizers: colors.winners.clone(),
             letters: None,
         });
         for swatch in map.legend_with(diagram, metric, colors) {
@@ -101,7 +100,7 @@ impl Row {
     /// Draws the letters of winners, and the borders of their regions.
     pub(super) fn set_letters(&mut self, letters: &Letters) {
         for panel in &mut self.panels {
-            panel.letters = Some(letters.of_names(&panel.names));
+            panel.letters = Some(letters.of_optimizers(&panel.optimizers));
         }
     }
 
@@ -110,9 +109,9 @@ impl Row {
         self.panels.iter().any(|panel| Regions::of(&panel.winners, panel.image.width).has_specks)
     }
 
-    /// Lists the names of the optimizers in maps of winners.
-    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
-        self.panels.iter().filter(|panel| panel.winners.iter().any(Option::is_some)).flat_map(|panel| &panel.names)
+    /// Lists the optimizers in maps of winners.
+    pub(super) fn optimizers(&self) -> impl Iterator<Item = &SharedOptimizer> {
+        self.panels.iter().filter(|panel| panel.winners.iter().any(Option::is_some)).flat_map(|panel| &panel.optimizers)
     }
 
     /// Marks a point on each map, unless it is outside of the axes.
@@ -237,8 +236,8 @@ impl Panel {
 
 /// The width of the borders of regions, in points.
 const BORDER: f64 = 0.8;
-/// The smallest side of a square with a letter, in font sizes.
-const LETTER_ROOM: f64 = 1.0;
+/// The smallest side of a square with a letter, in font sizes: about the height of a capital.
+const LETTER_ROOM: f64 = 0.8;
 /// The largest number of lines of a title.
 const MOST_TITLE_LINES: usize = 3;
 

@@ -76,11 +76,11 @@ impl PhasePanel {
     }
 
     fn letters_choice(&mut self, ui: &mut Ui) {
-        if matches!(self.look.map, Map::Winner { .. }) {
-            let help = "Draws borders around the winners' regions and a letter in each, in the window and in figures: for \
-                        readers who see colours differently, and for prints in grey.";
-            ui.checkbox(&mut self.look.letters, "Letters").on_hover_text(help);
-        }
+        let help = "Draws borders around the winners' regions and a letter in each, in the window and in figures: for \
+                    readers who see colours differently, and for prints in grey.";
+        let can_have = matches!(self.look.map, Map::Winner { .. });
+        let choice = ui.add_enabled(can_have, Checkbox::new(&mut self.look.letters, "Letters"));
+        choice.on_hover_text(help).on_disabled_hover_text("Only maps of winners have letters.");
     }
 
     /// Returns the metrics that the landscapes of the displayed diagram and of the controls have.

@@ -37,6 +37,9 @@ const NO_BAR: f32 = 16.0;
 const FAINT: f32 = 0.5;
 /// The largest distance at which the marker is grabbed, in points.
 const GRAB_RADIUS: f32 = 16.0;
+/// The largest size of a letter in a square of side 1, and the smallest size of a letter in points.
+const LETTER_SIZE: f32 = 1.3;
+const SMALLEST_LETTER: f32 = 8.0;
 const MARKER: &str = "The settings of the Landscape tab. Drag the cross to change them there.";
 
 /// A diagram and its picture.
@@ -97,6 +100,16 @@ impl Margins {
         Margins { left, right }
     }
 
+    /// Returns the spaces of a map beside others of the same scale, which have one colour bar together.
+    pub(super) fn without_bar(self) -> Margins {
+        Margins { right: NO_BAR, ..self }
+    }
+
+    /// Returns by how much a map with these margins is wider than one without a colour bar.
+    pub(super) fn bar_width(self) -> f32 {
+        self.right - NO_BAR
+    }
+
     /// Returns spaces that are enough for both.
     pub(super) fn max(self, other: Margins) -> Margins {
         Margins { left: self.left.max(other.left), right: self.right.max(other.right) }
@@ -151,7 +164,7 @@ pub(super) fn show(
     let width = if focused { 2.0 } else { 1.0 };
     painter.rect_stroke(frame, 0.0, Stroke::new(width, line), egui::StrokeKind::Outside);
     draw_axes(ui, &painter, outer, frame, view.diagram);
-    if let Some(color_key) = color_key {
+    if let Some(color_key) = color_key.filter(|_| view.margins.bar_width() > 0.0) {
         draw_bar(ui, &painter, outer, frame, color_key);
     }
     if let Some(chosen) = chosen {
@@ -166,8 +179,7 @@ pub(super) fn show(
     let marker = marker.filter(|marker| marker.iter().all(|along| (0.0..=1.0).contains(along)));
     let marker = marker.map(|marker| place(frame, marker));
     if let Some(at) = marker {
-        // Clipped before the labels of the axes.
-        draw_marker(&painter.with_clip_rect(frame.expand(4.0)), at);
+        draw_marker(&painter.with_clip_rect(frame), at);
     }
     let mut response_to = point(ui, &response, frame, &sides, marker);
     response_to.moved = keys(ui, &response, spec.shape(), chosen);
@@ -269,12 +281,13 @@ fn draw_regions(ui: &Ui, painter: &egui::Painter, frame: Rect, shape: [usize; 2]
         painter.line_segment(ends.map(at), Stroke::new(1.5, Color32::BLACK));
     }
     let font = TextStyle::Body.resolve(ui.style());
-    let cell = (f64::from(frame.width()) / width).min(f64::from(frame.height()) / height);
+    let cell = (frame.width() / width as f32).min(frame.height() / height as f32);
     for (letter, behind) in lettered.regions.letters.iter().zip(&lettered.behind) {
-        if 2.0 * letter.reach * cell >= f64::from(font.size) {
+        let font = FontId { size: font.size.min(LETTER_SIZE * 2.0 * letter.reach as f32 * cell), ..font.clone() };
+        if font.size >= SMALLEST_LETTER {
             let [red, green, blue] = ink(*behind);
             let (text, color) = (&lettered.letters[letter.winner], Color32::from_rgb(red, green, blue));
-            painter.text(at(letter.at), Align2::CENTER_CENTER, text, font.clone(), color);
+            painter.text(at(letter.at), Align2::CENTER_CENTER, text, font, color);
         }
     }
 }

@@ -1,7 +1,10 @@
 //! The maps in the middle: the present diagram's, and those beside it.
 
 use egui::text::{LayoutJob, TextWrapping};
-use egui::{Button, Frame, Label, Margin, Rect, RichText, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2};
+use egui::{
+    Button, Frame, Label, Margin, Pos2, Rect, RichText, ScrollArea, Sense, Stroke, TextFormat, TextStyle, Ui,
+    UiBuilder, Vec2, pos2, vec2,
+};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
 
@@ -18,6 +21,8 @@ use crate::figure::{TitledSweep, as_changed, difference, in_short, short_titles}
 
 /// The smallest useful width of a diagram beside another, in points.
 const NARROWEST: f32 = 280.0;
+/// The smallest height of a map beside others, in points; lower ones are scrolled.
+const LOWEST: f32 = 150.0;
 /// The gap between two diagrams, in points.
 const GAP: f32 = 8.0;
 
@@ -31,29 +36,45 @@ impl PhasePanel {
             self.present_map(ui, margins, pointed, simulation, requests);
             return;
         }
-        // All have the same size and the same margins, so that they can be compared at a glance.
         let all = self.comparison.all(self.diagrams.present.number);
-        let cells = cells(area, all.len());
-        let titles = self.headings(ui, &all, cells[0].width());
+        let arranged = self.arrange(ui, area.size(), &all);
+        ScrollArea::vertical().id_salt("maps").auto_shrink(false).show(ui, |ui| {
+            let (whole, _) = ui.allocate_exact_size(arranged.size, Sense::hover());
+            for (index, number) in all.into_iter().enumerate() {
+                let title = arranged.titles[index].clone();
+                let words = title.text.clone();
+                let [above, room] = arranged.places(whole.min, index);
+                ui.scope_builder(UiBuilder::new().max_rect(above), |ui| ui.label(title).on_hover_text(words));
+                let margins = arranged.margins_of(index);
+                ui.scope_builder(UiBuilder::new().max_rect(room), |ui| {
+                    if number == self.diagrams.present.number {
+                        self.present_map(ui, margins, pointed, simulation, requests);
+                    } else {
+                        self.map_beside(ui, margins, number, pointed, simulation, requests);
+                    }
+                });
+            }
+        });
+    }
+
+    /// Arranges maps side by side in an area. All have the same size and the same margins, so that they can be compared at
+    /// a glance, and one colour bar at the right of the first row. They are higher than the area where their maps would
+    /// be too low.
+    fn arrange(&self, ui: &Ui, area: Vec2, all: &[u64]) -> Arrangement {
+        let columns = columns(area, all.len());
+        let margins = self.margins(ui, cell_size(area, all.len(), columns).y);
+        let room = vec2(area.x - margins.bar_width(), area.y);
+        let mut cell = cell_size(room, all.len(), columns);
+        let titles = self.headings(ui, all, cell.x);
         let tallest = titles.iter().map(|title| ui.painter().layout_job(title.clone()).size().y).fold(0.0, f32::max);
-        let height = tallest + ui.spacing().item_spacing.y;
-        let margins = self.margins(ui, cells[0].height() - height);
-        let excess = excess(map_view::inside(ui, cells[0].with_min_y(cells[0].top() + height), margins).size());
-        for (cell, title) in cells.iter().zip(titles) {
-            let whole = title.text.clone();
-            let room = cell.with_max_y(cell.top() + height);
-            ui.scope_builder(UiBuilder::new().max_rect(room), |ui| ui.label(title).on_hover_text(whole));
-        }
-        let room = |cell: &Rect| Rect::from_min_max(cell.min + vec2(0.0, height), cell.max - excess);
-        for (cell, number) in cells.iter().zip(all) {
-            ui.scope_builder(UiBuilder::new().max_rect(room(cell)), |ui| {
-                if number == self.diagrams.present.number {
-                    self.present_map(ui, margins, pointed, simulation, requests);
-                } else {
-                    self.map_beside(ui, margins, number, pointed, simulation, requests);
-                }
-            });
-        }
+        let above = tallest + ui.spacing().item_spacing.y;
+        let below = Rect::from_min_size(Pos2::ZERO, cell - vec2(0.0, above));
+        let mut map = map_view::inside(ui, below, margins.without_bar()).size();
+        let lack = vec2(0.0, (LOWEST - map.y).max(0.0));
+        (cell, map) = (cell + lack, map + lack);
+        let rows = all.len().div_ceil(columns) as f32;
+        let size = vec2(area.x, rows * cell.y + (rows - 1.0) * GAP);
+        Arrangement { titles, above, cell, excess: excess(map), columns, margins, size }
     }
 
     /// Lays out the titles of diagrams side by side.
@@ -169,7 +190,9 @@ impl PhasePanel {
         if is_idle && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
             let place = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
             ui.add_enabled_ui(self.editor.draft.sweep.check().is_ok(), |ui| {
-                if ui.put(place, Button::new("Compute this diagram")).clicked() {
+                // The map below has about the colour of a button.
+                let outline = Stroke::new(1.0, ui.visuals().weak_text_color());
+                if ui.put(place, Button::new("Compute this diagram").stroke(outline)).clicked() {
                     self.run(false);
                 }
             });
@@ -211,25 +234,56 @@ fn excess(map: Vec2) -> Vec2 {
     vec2(map.x - WIDEST * map.y.max(0.0), map.y - TALLEST * map.x.max(0.0)).max(Vec2::ZERO)
 }
 
-/// Divides an area into so many equal cells: side by side and above each other, as large as possible.
-fn cells(area: Rect, count: usize) -> Vec<Rect> {
-    let size = |columns: usize| {
-        let counts = vec2(columns as f32, count.div_ceil(columns) as f32);
-        (area.size() - GAP * (counts - Vec2::splat(1.0))) / counts
-    };
+/// The places of maps side by side.
+struct Arrangement {
+    titles: Vec<LayoutJob>,
+    /// The height of the titles above the maps.
+    above: f32,
+    /// The size of a map with its title.
+    cell: Vec2,
+    /// The part of a cell that its map leaves free.
+    excess: Vec2,
+    columns: usize,
+    /// The spaces beside a map with a colour bar.
+    margins: Margins,
+    size: Vec2,
+}
+
+impl Arrangement {
+    /// Returns whether the map at an index has the colour bar: the last one of the first row.
+    fn has_bar(&self, index: usize) -> bool {
+        index + 1 == self.columns.min(self.titles.len())
+    }
+
+    fn margins_of(&self, index: usize) -> Margins {
+        if self.has_bar(index) { self.margins } else { self.margins.without_bar() }
+    }
+
+    /// Returns the places of a title and of its map.
+    fn places(&self, from: Pos2, index: usize) -> [Rect; 2] {
+        let place = vec2((index % self.columns) as f32, (index / self.columns) as f32);
+        let cell = Rect::from_min_size(from + place * (self.cell + Vec2::splat(GAP)), self.cell);
+        let bar = if self.has_bar(index) { self.margins.bar_width() } else { 0.0 };
+        let title = cell.with_max_y(cell.top() + self.above);
+        [title, Rect::from_min_max(cell.min + vec2(0.0, self.above), cell.max - self.excess + vec2(bar, 0.0))]
+    }
+}
+
+/// Returns the size of so many equal cells in so many columns of an area.
+fn cell_size(area: Vec2, count: usize, columns: usize) -> Vec2 {
+    let counts = vec2(columns as f32, count.div_ceil(columns) as f32);
+    (area - GAP * (counts - Vec2::splat(1.0))) / counts
+}
+
+/// Divides an area into columns of so many equal cells, as large as possible.
+fn columns(area: Vec2, count: usize) -> usize {
     // Beside each other, maps need room for their labels.
     let room = |columns: usize| {
-        let Vec2 { x, y } = size(columns);
-        let is_narrow = columns > 1 && x < NARROWEST && area.width() <= area.height();
+        let Vec2 { x, y } = cell_size(area, count, columns);
+        let is_narrow = columns > 1 && x < NARROWEST && area.x <= area.y;
         if is_narrow { 0.0 } else { (x - 64.0).min(y - 70.0) }
     };
-    let columns = (1..=count).max_by(|one, other| room(*one).total_cmp(&room(*other))).unwrap_or(1);
-    let size = size(columns);
-    let cell = |index: usize| {
-        let place = vec2((index % columns) as f32, (index / columns) as f32);
-        Rect::from_min_size(area.min + place * (size + Vec2::splat(GAP)), size)
-    };
-    (0..count).map(cell).collect()
+    (1..=count).max_by(|one, other| room(*one).total_cmp(&room(*other))).unwrap_or(1)
 }
 
 /// Lays out a diagram's title in two lines at most.

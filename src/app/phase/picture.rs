@@ -8,7 +8,7 @@ use egui::{ColorImage, Context, TextureHandle, TextureOptions};
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use crate::app::theme;
-use crate::figure::{Letters, Map, MapColors, MapImage, Regions, Scale, Swatch, shared_colors};
+use crate::figure::{Letters, Map, MapColors, MapImage, Regions, Scale, Swatch, shared_optimizers};
 
 /// The displayed map of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,11 +153,12 @@ fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], look: MapLook, unknown: [
     let (diagram, metric) = (&filled[index], look.metric);
     let map = look.map.carried_over(specs[of], diagram);
     let scale = map.shared_scale(&filled.iter().collect::<Vec<_>>(), metric);
-    let colors = MapColors { winners: shared_colors(&specs).swap_remove(index), scale, unknown };
+    let mut optimizers = shared_optimizers(&specs);
+    let letters = Letters::of(optimizers.iter().flatten());
+    let colors = MapColors { winners: optimizers.swap_remove(index), scale, unknown };
     let image = map.image_with(diagram, metric, &colors);
     let mut legend = map.legend_with(diagram, metric, &colors);
     let regions = (look.letters && matches!(map, Map::Winner { .. })).then(|| {
-        let letters = Letters::of(specs.iter().flat_map(|spec| spec.shown_names()));
         letters.explain(&mut legend);
         let regions = Regions::of(&map.winners(diagram, metric), image.width);
         if regions.has_specks {
@@ -165,7 +166,7 @@ fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], look: MapLook, unknown: [
         }
         let behind = regions.letters.iter().map(|letter| image.cell(letter.at[1] as usize, letter.at[0] as usize));
         let behind = behind.collect();
-        LetteredRegions { behind, letters: letters.of_names(&specs[index].shown_names()), regions }
+        LetteredRegions { behind, letters: letters.of_optimizers(&colors.winners), regions }
     });
     let label = map.quantity(&diagram.spec().landscape, metric);
     (image, ColorKey { scale: colors.scale, legend, label, subject: map.subject(diagram), regions })

@@ -11,7 +11,7 @@ use super::panel::PhasePanel;
 use super::titled_diagram::TitledDiagram;
 use super::{pixel_landscape, readout};
 use crate::app::live::{Action, LandscapeAction, Requests};
-use crate::figure::shared_colors;
+use crate::figure::shared_optimizers;
 
 /// A pixel of the present diagram or of one beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,13 +126,15 @@ impl PhasePanel {
         if specs.is_empty() {
             specs.push((titled.number, titled.spec()));
         }
-        let colors = shared_colors(&specs.iter().map(|(_, spec)| *spec).collect::<Vec<_>>());
+        let optimizers = shared_optimizers(&specs.iter().map(|(_, spec)| *spec).collect::<Vec<_>>());
         let index = specs.iter().position(|(number, _)| *number == titled.number).unwrap_or_default();
-        readout::show(ui, &titled.diagram, pixel, self.metric(), &colors[index]);
+        let colors: Vec<[u8; 3]> = optimizers[index].iter().map(|optimizer| optimizer.color).collect();
+        readout::show(ui, &titled.diagram, pixel, self.metric(), &colors);
     }
 
     /// Shows controls that choose a pixel without a pointer: in the diagram of the pixel that is read out.
     fn pixel_choice(&mut self, ui: &mut Ui, read: Option<PanelPixel>) {
+        let is_none = read.is_none();
         let PanelPixel { pixel: mut chosen, beside } = read.unwrap_or(PanelPixel { pixel: [0; 2], beside: None });
         let Some(shape) = self.diagram_of(beside).map(|titled| titled.spec().shape()) else { return };
         ui.horizontal_wrapped(|ui| {
@@ -141,6 +143,7 @@ impl PhasePanel {
             for ((label, name), (index, count)) in sides.into_iter().zip(chosen.iter_mut().zip(shape)) {
                 ui.label(label);
                 let drag = DragValue::new(index).range(0..=count - 1).speed(0.2);
+                let drag = if is_none { drag.custom_formatter(|_, _| "–".to_owned()) } else { drag };
                 changed |= ui.add(drag).accessible_name(name).changed();
             }
             if changed {

@@ -1,6 +1,6 @@
 //! The results of one pixel: scores, certainty, and the curve over learning rates.
 
-use egui::{Color32, Label, RichText, Ui, vec2};
+use egui::{Color32, Label, RichText, TextStyle, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{Average, Cell, Comparison, Diagram, Gap, Metric, Sampled, Sampling};
@@ -33,51 +33,83 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
         ui.label(RichText::new("Not computed yet.").weak());
         return;
     };
-    winner(ui, diagram, cell, metric);
+    let names = spec.shown_names();
+    let longest = names.iter().max_by_key(|name| name.chars().count()).map_or("", String::as_str);
+    // What is below a text stays in its place while the pointer moves from pixel to pixel.
+    let verdict = verdict(cell, metric, &names);
+    reserve(ui, &undecided(longest), |ui| ui.add(Label::new(RichText::new(verdict).strong()).wrap()));
     ui.add_space(4.0);
     score_table::show(ui, diagram, pixel, cell, metric, colors);
-    ui.add_space(6.0);
+    ui.add_space(4.0);
+    reserve(ui, &longest_lead(cell, longest), |ui| lead(ui, diagram, cell, metric, &names));
+    ui.add_space(2.0);
     curve(ui, diagram, pixel, cell, metric, colors);
 }
 
-/// Shows the winner, its certainty, and the difference on which they rest.
-fn winner(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric) {
+/// Adds a text, and leaves at least as much room as the longest one takes.
+fn reserve<R>(ui: &mut Ui, longest: &str, add: impl FnOnce(&mut Ui) -> R) {
+    let font = TextStyle::Body.resolve(ui.style());
+    let longest = ui.painter().layout(longest.to_owned(), font, Color32::PLACEHOLDER, ui.available_width());
+    let end = ui.cursor().top() + longest.size().y + ui.spacing().item_spacing.y;
+    add(ui);
+    ui.add_space((end - ui.cursor().top()).max(0.0));
+}
+
+fn undecided(name: &str) -> String {
+    format!("{name} scores best, but the runs do not decide who wins")
+}
+
+/// Describes the winner and its certainty.
+fn verdict(cell: &Cell, metric: Metric, names: &[String]) -> String {
     let comparison = cell.comparison(metric);
     let Some(winner) = comparison.winner else {
         let mut scores = (0..cell.averages.len()).map(|index| cell.score(index, metric).value);
-        ui.label(match scores.any(f64::is_finite) {
-            true => "No winner: the best scores are equal.",
-            false => "No winner: every optimizer diverged.",
-        });
-        return;
+        return match scores.any(f64::is_finite) {
+            true => "No winner: the best scores are equal.".to_owned(),
+            false => "No winner: every optimizer diverged.".to_owned(),
+        };
     };
-    let names = diagram.spec().shown_names();
     let name = &names[winner];
-    let text = match comparison.certainty() {
-        Some(certainty) if certainty < UNDECIDED => format!("{name} scores best, but the runs do not decide who wins"),
+    match comparison.certainty() {
+        Some(certainty) if certainty < UNDECIDED => undecided(name),
         Some(certainty) => format!("{name} wins, {} sure", percent(certainty)),
         None => format!("{name} wins; too few replicates to say how surely"),
-    };
-    ui.add(Label::new(RichText::new(text).strong()).wrap());
+    }
+}
+
+/// Shows the difference on which the verdict rests.
+fn lead(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String]) {
+    let comparison = cell.comparison(metric);
+    if comparison.winner.is_none() {
+        return;
+    }
     if let Some(sampled) = &cell.sampled {
-        ui.add(Label::new(RichText::new(adaptive_lead(diagram, comparison, sampled, &names)).weak()).wrap());
+        ui.add(Label::new(RichText::new(adaptive_lead(diagram, comparison, sampled, names)).weak()).wrap());
         return;
     }
     if let Some((rival, _)) = comparison.rival() {
         let gap = comparison.gaps[rival];
-        let lead = format!(
-            "Where half of the replicates choose η and the other half compare, it leads {} by {} ± {}.{}",
-            names[rival],
-            number(gap.value),
-            number(gap.error),
-            more_replicates(&gap, cell.replicates)
-        );
+        let lead =
+            held_out_lead(&names[rival], &with_error(gap.value, gap.error)) + &more_replicates(&gap, cell.replicates);
         let lead = ui.add(Label::new(RichText::new(lead).weak()).wrap());
         lead.on_hover_text(held_out_explanation(cell.replicates));
     }
     let all = diagram.spec().replicates.get();
     if cell.replicates < all {
         ui.label(RichText::new(format!("so far from {} of {all} replicates", cell.replicates)).weak());
+    }
+}
+
+fn held_out_lead(rival: &str, lead: &str) -> String {
+    format!("Where half of the replicates choose η and the other half compare, it leads {rival} by {lead}.")
+}
+
+/// Returns a description of a lead that is as long as any.
+fn longest_lead(cell: &Cell, name: &str) -> String {
+    let lead = with_error(-0.1, 0.1);
+    match cell.sampled {
+        Some(_) => format!("{} {}", sampled_lead(name, &lead, 10_000), not_parted(0.1, 0.95)),
+        None => held_out_lead(name, &lead) + &decisive_replicates(1000.0),
     }
 }
 
@@ -88,16 +120,21 @@ fn adaptive_lead(diagram: &Diagram, comparison: &Comparison, sampled: &Sampled, 
     };
     let (gap, asked) = (comparison.gaps[rival], adaptive.certainty.get());
     let runs: u32 = sampled.replicates.iter().flatten().sum();
-    let lead = format!("It leads {} by {} ± {}, from {runs} runs.", names[rival], number(gap.value), number(gap.error));
+    let lead = sampled_lead(&names[rival], &with_error(gap.value, gap.error), runs);
     match (certainty >= asked, sampled.is_over) {
         (true, _) => lead,
         (false, false) => format!("{lead} More runs follow."),
-        (false, true) => format!(
-            "{lead} The budget does not part them: their scores are at most {} apart ({:.0} %).",
-            number(sampled.apart[rival]),
-            100.0 * asked
-        ),
+        (false, true) => format!("{lead} {}", not_parted(sampled.apart[rival], asked)),
     }
+}
+
+fn sampled_lead(rival: &str, lead: &str, runs: u32) -> String {
+    format!("It leads {rival} by {lead}, from {runs} runs.")
+}
+
+fn not_parted(apart: f64, asked: f64) -> String {
+    let apart = number(apart);
+    format!("The budget does not part them: their scores are at most {apart} apart ({:.0}\u{a0}%).", 100.0 * asked)
 }
 
 /// The certainty below which a winner is as likely as not to be another.
@@ -114,7 +151,11 @@ fn more_replicates(gap: &Gap, replicates: usize) -> String {
     if errors <= 0.0 || needed > Replicates::MAX as f64 {
         return " More replicates may turn it round.".to_owned();
     }
-    format!(" If the lead is real, about {} replicates would make it 95 % sure.", significant(needed, 2))
+    decisive_replicates(needed)
+}
+
+fn decisive_replicates(needed: f64) -> String {
+    format!(" If the lead is real, about {} replicates would make it 95\u{a0}% sure.", significant(needed, 2))
 }
 
 /// The number of standard errors above which a lead over one rival is about 95 % sure.
@@ -123,7 +164,7 @@ const ENOUGH_ERRORS: f64 = 1.7;
 /// Explains how the held-out lead is estimated, and why it may be smaller than the scores' difference.
 fn held_out_explanation(replicates: usize) -> String {
     format!(
-        "Each score below is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
+        "Each score above is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
          lead, each optimizer's learning rate is chosen on one half of the replicates ({} runs), and the optimizers are \
          compared on the other half, in both directions; of nine such splits the one in the middle is shown. Where few runs choose the \
          learning rate badly, the lead is small although the scores differ: more replicates decide.",
@@ -134,6 +175,11 @@ fn held_out_explanation(replicates: usize) -> String {
 /// Formats a certainty in percent, never as 100 %.
 fn percent(certainty: f64) -> String {
     if certainty > 0.999 { "over 99.9 %".to_owned() } else { format!("{:.1} %", 100.0 * certainty) }
+}
+
+/// Formats a number and its standard error in a text that is not broken between them.
+fn with_error(value: f64, error: f64) -> String {
+    format!("{}\u{a0}±\u{a0}{}", number(value), number(error))
 }
 
 /// Formats a number with three digits, in the width of a column.
@@ -184,7 +230,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     });
     let words = |index: usize, rate: &Rate| {
         let learning_rate = significant(10_f64.powf(rate.place), 3);
-        format!("{} at η {learning_rate}: {} ± {}", names[index], number(rate.average), number(rate.error))
+        format!("{} at η {learning_rate}: {}", names[index], with_error(rate.average, rate.error))
     };
     if let Some([at, _]) = drawn.pointer {
         readout(&drawn.response, &format!("{average} {name}"), None, |ui| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextWrapping};
-use egui::{Color32, Galley, Grid, RichText, ScrollArea, TextFormat, TextStyle, Ui};
+use egui::{Color32, Galley, Label, Rect, Response, ScrollArea, TextFormat, TextStyle, Ui, UiBuilder, pos2, vec2};
 use valleyscope_engine::sweep::{Cell, Diagram, Metric};
 use valleyscope_experiments::view::ticks::beyond;
 
@@ -11,9 +11,18 @@ use super::readout::number;
 
 /// The space between columns, in points.
 const BETWEEN: f32 = 8.0;
+/// The space above and below the text of a row, in points.
+const ABOVE: f32 = 2.0;
 const HEADINGS: [&str; 4] = ["score", "± error", "best η", "diverged"];
-/// A name that always has room beside the numbers, with its mark.
-const SHORTEST_NAME: &str = "■ FOCUS, γ";
+/// The heading of diverged runs in small type, where their number stands without that of all runs.
+const DIVERGED_IN_SHORT: &str = "div.";
+const BEST_RATE: usize = 2;
+const DIVERGED: usize = 3;
+const MARK: &str = "■ ";
+/// A shortened name that always has room beside the numbers, with its mark.
+const SHORTEST_NAME: &str = "■ Signum";
+/// The sideways shift of a second drawing of the winner's row, which makes it bold, in points.
+const BOLD: f32 = 0.5;
 const BEYOND: &str = "At the end of the tried learning rates: a better one may be outside.";
 
 /// The row of an optimizer.
@@ -24,34 +33,36 @@ struct Row {
     numbers: [String; 4],
     /// Whether a better learning rate may be beyond the tried ones.
     is_beyond: bool,
+    is_winner: bool,
 }
 
-/// Shows the scores of all optimizers. In a narrow panel the names are above the table.
+/// The rows and their layout.
+struct Table {
+    rows: Vec<Row>,
+    style: TextStyle,
+    /// The width of the names with their marks.
+    name_width: f32,
+    /// The shown columns of numbers, with their widths.
+    columns: Vec<(usize, f32)>,
+}
+
+/// Shows the scores of all optimizers. The headings stay visible while the rows are scrolled.
 pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) {
-    let rows = rows(diagram, pixel, cell, metric, colors);
-    let width = |text: &str, style| one_line(ui, text, style, f32::INFINITY).size().x;
-    let widths = |style: &TextStyle| -> f32 {
-        let column = |index: usize| {
-            let numbers = rows.iter().map(|row| width(&row.numbers[index], style.clone()));
-            numbers.fold(width(HEADINGS[index], TextStyle::Small), f32::max)
-        };
-        (0..HEADINGS.len()).map(|index| column(index) + BETWEEN).sum()
-    };
-    let room = ui.available_width() - ui.spacing().scroll.allocated_width();
-    let beside = room - widths(&TextStyle::Body);
-    let is_wide = beside >= width(SHORTEST_NAME, TextStyle::Body);
-    let style = if is_wide || widths(&TextStyle::Body) <= room { TextStyle::Body } else { TextStyle::Small };
+    let table = Table::of(ui, rows(diagram, pixel, cell, metric, colors));
+    if table.width() <= ui.available_width() {
+        table.show(ui);
+        return;
+    }
     ScrollArea::horizontal().id_salt("scores").show(ui, |ui| {
-        if is_wide {
-            wide(ui, &rows, beside);
-        } else {
-            narrow(ui, &rows, room, &style);
-        }
+        table.show(ui);
+        // Otherwise the scroll bar would cover the last row.
+        ui.add_space(ui.spacing().scroll.bar_width);
     });
 }
 
 fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) -> Vec<Row> {
     let spec = diagram.spec();
+    let winner = cell.comparison(metric).winner;
     let names = spec.shown_names().into_iter().zip(colors).enumerate();
     let row = |(index, (name, &[red, green, blue])): (usize, (String, &[u8; 3]))| {
         let score = cell.score(index, metric);
@@ -69,69 +80,148 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
             name,
             color: Color32::from_rgb(red, green, blue),
             is_beyond: !beyond.is_empty(),
+            is_winner: winner == Some(index),
             numbers: [number(score.value), number(error), format!("{beyond}{}", number(best)), diverged],
         }
     };
     names.map(row).collect()
 }
 
-/// Shows names beside their numbers. `width` is the room of a name with its mark.
-fn wide(ui: &mut Ui, rows: &[Row], width: f32) {
-    Grid::new("scores").num_columns(1 + HEADINGS.len()).spacing([BETWEEN, 3.0]).striped(true).show(ui, |ui| {
-        ui.label("");
-        headings(ui);
-        for row in rows {
-            name(ui, row, width);
-            numbers(ui, row, &TextStyle::Body);
-        }
-    });
+/// Returns the heading of a column in this type.
+fn heading(column: usize, style: &TextStyle) -> &'static str {
+    if column == DIVERGED && *style == TextStyle::Small { DIVERGED_IN_SHORT } else { HEADINGS[column] }
 }
 
-/// Shows the names above the table, whose rows begin with their marks.
-fn narrow(ui: &mut Ui, rows: &[Row], width: f32, style: &TextStyle) {
-    for row in rows {
-        name(ui, row, width);
+impl Row {
+    /// Returns a number in this type.
+    fn number(&self, column: usize, style: &TextStyle) -> &str {
+        let number = self.numbers[column].as_str();
+        let is_short = column == DIVERGED && *style == TextStyle::Small;
+        number.split_once('/').filter(|_| is_short).map_or(number, |(diverged, _)| diverged)
     }
-    ui.add_space(3.0);
-    Grid::new("scores").num_columns(1 + HEADINGS.len()).spacing([BETWEEN, 3.0]).striped(true).show(ui, |ui| {
-        ui.label("");
-        headings(ui);
-        for row in rows {
-            ui.label(RichText::new("■").color(row.color)).on_hover_text(&row.name);
-            numbers(ui, row, style);
-        }
-    });
 }
 
-fn headings(ui: &mut Ui) {
-    for heading in HEADINGS {
-        ui.label(RichText::new(heading).small().weak());
+impl Table {
+    /// Lays out rows in the available width, in small type where it is narrow. Diverged runs have a column if there are
+    /// some.
+    fn of(ui: &Ui, rows: Vec<Row>) -> Table {
+        let width = |text: &str, style: &TextStyle| line(ui, text, style, Color32::PLACEHOLDER, f32::INFINITY).size().x;
+        let has_diverged = rows.iter().any(|row| row.numbers[DIVERGED] != "–");
+        let columns = |style: &TextStyle| -> Vec<(usize, f32)> {
+            let shown = (0..HEADINGS.len()).filter(|column| *column != DIVERGED || has_diverged);
+            let widest = |column: usize| {
+                let numbers = rows.iter().map(|row| width(row.number(column, style), style));
+                (column, numbers.fold(width(heading(column, style), &TextStyle::Small), f32::max).ceil())
+            };
+            shown.map(widest).collect()
+        };
+        let room = |columns: &[(usize, f32)]| {
+            ui.available_width() - columns.iter().map(|(_, width)| width + BETWEEN).sum::<f32>() - 2.0 * ABOVE
+        };
+        let widest = |style: &TextStyle| {
+            let names = rows.iter().map(|row| width(&format!("{MARK}{}", row.name), style));
+            names.fold(0.0, f32::max).ceil() + 1.0
+        };
+        let usual = columns(&TextStyle::Body);
+        let fits = room(&usual) >= widest(&TextStyle::Body);
+        let style = if fits { TextStyle::Body } else { TextStyle::Small };
+        let columns = if fits { usual } else { columns(&style) };
+        let least = widest(&style).min(width(SHORTEST_NAME, &style));
+        let name_width = room(&columns).max(least);
+        Table { rows, style, name_width, columns }
     }
-    ui.end_row();
-}
 
-fn name(ui: &mut Ui, row: &Row, width: f32) {
-    ui.horizontal(|ui| {
-        let mark = ui.label(RichText::new("■").color(row.color));
-        let room = width - mark.rect.width() - ui.spacing().item_spacing.x;
+    fn width(&self) -> f32 {
+        self.name_width + self.columns.iter().map(|(_, width)| width + BETWEEN).sum::<f32>() + 2.0 * ABOVE
+    }
+
+    fn show(&self, ui: &mut Ui) {
+        let height = ui.text_style_height(&self.style) + 2.0 * ABOVE;
+        let size = vec2(self.width(), height * (1 + self.rows.len()) as f32);
+        let place = Rect::from_min_size(ui.cursor().min, size);
+        ui.scope_builder(UiBuilder::new().max_rect(place), |ui| {
+            ui.expand_to_include_rect(place);
+            let at = |y: f32| Rect::from_min_size(pos2(place.left(), y), vec2(place.width(), height));
+            for (index, row) in self.rows.iter().enumerate() {
+                let place = at(place.top() + height * (index + 1) as f32);
+                if index % 2 == 0 {
+                    ui.painter().rect_filled(place, 3.0, ui.visuals().faint_bg_color);
+                }
+                self.show_row(ui, row, place.shrink(ABOVE));
+            }
+            let last = place.bottom() - 2.0 * height;
+            let top = ui.clip_rect().top().min(last).max(place.top());
+            if top > place.top() {
+                ui.painter().rect_filled(at(top), 0.0, ui.visuals().panel_fill);
+            }
+            self.show_headings(ui, at(top).shrink(ABOVE));
+        });
+    }
+
+    /// Returns the places of the columns of numbers in a row.
+    fn places(&self, row: Rect) -> impl Iterator<Item = (usize, Rect)> {
+        let mut right = row.left() + self.name_width;
+        self.columns.iter().map(move |&(column, width)| {
+            right += BETWEEN + width;
+            (column, Rect::from_x_y_ranges(right - width..=right, row.y_range()))
+        })
+    }
+
+    fn show_headings(&self, ui: &mut Ui, place: Rect) {
+        let color = ui.visuals().weak_text_color();
+        for (column, place) in self.places(place) {
+            let text = line(ui, heading(column, &self.style), &TextStyle::Small, color, f32::INFINITY);
+            let response = put_right(ui, place, text);
+            if column == DIVERGED {
+                response.on_hover_text("Diverged runs, of those at all learning rates");
+            }
+        }
+    }
+
+    fn show_row(&self, ui: &mut Ui, row: &Row, place: Rect) {
+        let color = if row.is_winner { ui.visuals().strong_text_color() } else { ui.visuals().text_color() };
+        let mark = line(ui, MARK, &self.style, row.color, f32::INFINITY);
+        let after = mark.size().x;
+        let center = |galley: &Galley| place.center().y - galley.size().y / 2.0;
+        ui.painter().galley(pos2(place.left(), center(&mark)), mark, row.color);
+        let name = line(ui, &row.name, &self.style, color, self.name_width - after);
+        let at = Rect::from_min_size(pos2(place.left() + after, center(&name)), name.size());
         // The pointer shows a shortened name in full.
-        ui.label(one_line(ui, &row.name, TextStyle::Body, room));
-    });
-}
-
-fn numbers(ui: &mut Ui, row: &Row, style: &TextStyle) {
-    for (index, text) in row.numbers.iter().enumerate() {
-        let label = ui.label(RichText::new(text).text_style(style.clone()));
-        if index == 2 && row.is_beyond {
-            label.on_hover_text(BEYOND);
+        put(ui, at, Arc::clone(&name));
+        embolden(ui, row, at, name);
+        for (column, place) in self.places(place) {
+            let number = line(ui, row.number(column, &self.style), &self.style, color, f32::INFINITY);
+            let response = put_right(ui, place, Arc::clone(&number));
+            embolden(ui, row, response.rect, number);
+            if column == BEST_RATE && row.is_beyond {
+                response.on_hover_text(BEYOND);
+            } else if column == DIVERGED {
+                response.on_hover_text(&row.numbers[column]);
+            }
         }
     }
-    ui.end_row();
+}
+
+/// Draws a text of the winner's row again beside itself.
+fn embolden(ui: &Ui, row: &Row, place: Rect, text: Arc<Galley>) {
+    if row.is_winner {
+        ui.painter().galley(place.min + vec2(BOLD, 0.0), text, ui.visuals().strong_text_color());
+    }
+}
+
+fn put(ui: &mut Ui, place: Rect, text: Arc<Galley>) -> Response {
+    ui.put(place, Label::new(text))
+}
+
+/// Shows a text at the right end of its place.
+fn put_right(ui: &mut Ui, place: Rect, text: Arc<Galley>) -> Response {
+    let size = text.size();
+    put(ui, Rect::from_min_size(pos2(place.right() - size.x, place.center().y - size.y / 2.0), size), text)
 }
 
 /// Lays out a text in one line, shortened where it is wider than `width`.
-fn one_line(ui: &Ui, text: &str, style: TextStyle, width: f32) -> Arc<Galley> {
-    let format = TextFormat::simple(style.resolve(ui.style()), ui.visuals().text_color());
+fn line(ui: &Ui, text: &str, style: &TextStyle, color: Color32, width: f32) -> Arc<Galley> {
+    let format = TextFormat::simple(style.resolve(ui.style()), color);
     let mut job = LayoutJob::single_section(text.to_owned(), format);
     job.wrap = TextWrapping::truncate_at_width(width);
     ui.painter().layout_job(job)

@@ -4,8 +4,8 @@ use egui::accesskit::Role;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
-    Align, Checkbox, Color32, Context, DragValue, Key, Label, Layout, Popup, PopupCloseBehavior, Rect, RichText,
-    ScrollArea, Sense, Stroke, StrokeKind, TextEdit, TextFormat, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+    Align, Button, Checkbox, Color32, Context, DragValue, Key, Label, Layout, Popup, PopupCloseBehavior, Rect,
+    RichText, ScrollArea, Sense, Stroke, StrokeKind, TextEdit, TextFormat, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
 
 use super::card_words::{CardCache, CardWords, described};
@@ -14,6 +14,7 @@ use super::panel::PhasePanel;
 use crate::app::icons::{Icon, icon_button};
 use crate::app::question::Question;
 use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
+use crate::app::theme::frame_fields;
 
 /// The size of a small picture, in points.
 const PICTURE: Vec2 = vec2(92.0, 60.0);
@@ -95,7 +96,8 @@ impl PhasePanel {
             let text = format!("{count} of {diagrams} · {} MB", bytes.div_ceil(1_000_000));
             ui.label(RichText::new(text).small().weak());
             let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-            let (button, _) = MenuButton::new("Limits").config(config).ui(ui, |ui| self.limits(ui));
+            let limits = MenuButton::from_button(Button::new("Limits").small());
+            let (button, _) = limits.config(config).ui(ui, |ui| self.limits(ui));
             let help = "Beyond these limits the oldest diagram makes room, at first of those that take seconds to compute; \
                         one that took longer or has a name only after a question. Pinned ones stay.";
             button.on_hover_text(help).accessible_name("Limits of kept diagrams");
@@ -109,6 +111,7 @@ impl PhasePanel {
     fn limits(&mut self, ui: &mut Ui) {
         let Limits { diagrams, megabytes } = &mut self.diagrams.library.limits;
         let changes = ui.horizontal(|ui| {
+            frame_fields(ui);
             // A number that is typed digit by digit, or dragged, drops no diagram on the way.
             let field = DragValue::new(diagrams).update_while_editing(false);
             ui.label("At most");

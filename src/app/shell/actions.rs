@@ -12,7 +12,9 @@ use crate::app::live::{Action, Requests};
 use crate::app::opened::OpenedContent;
 use crate::app::presentation::Presentation;
 use crate::app::save_preset::SavePreset;
+use crate::app::tab::TabInfo;
 use crate::app::tabs::TabName;
+use crate::app::timeline;
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {
@@ -93,8 +95,10 @@ impl Valleyscope {
         match self.layout.presentation.take() {
             Some(presentation) => presentation.end(ctx),
             None => {
-                self.layout.presentation = Some(Presentation::begin(ctx, self.tabs.shown_name().info().presented_size));
-                self.dialogs.messages.notify("Esc leaves the presentation. Space plays, ? shows all keys.");
+                let TabInfo { presented_size, keys, .. } = self.tabs.shown_name().info();
+                self.layout.presentation = Some(Presentation::begin(ctx, *presented_size));
+                let space = if keys.contains(&timeline::PLAY) { "Space plays, " } else { "" };
+                self.dialogs.messages.notify(format!("Esc leaves the presentation. {space}? shows all keys."));
             }
         }
         ctx.send_viewport_cmd(ViewportCommand::Fullscreen(self.layout.is_presenting()));

@@ -35,7 +35,8 @@ impl Valleyscope {
             self.tabs.get_mut(tab).dialogs(ctx, requests);
         }
         let free = self.tabs.shown().area();
-        self.dialogs.messages.show(ctx, free);
+        let is_landscape = self.tabs.is_shown(TabName::Landscape);
+        self.dialogs.messages.show(ctx, free, !is_landscape);
         self.show_quit_question(ctx);
         if let Some(presentation) = &mut self.layout.presentation {
             presentation.draw(ctx);

@@ -224,7 +224,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
     let visuals = ui.visuals();
     let fill = match (is_selected, response.hovered()) {
         (true, _) => visuals.selection.bg_fill.gamma_multiply(0.35),
-        (false, true) => visuals.widgets.hovered.bg_fill.gamma_multiply(0.5),
+        (false, true) => visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5),
         (false, false) => Color32::TRANSPARENT,
     };
     ui.painter().rect_filled(rect, 4.0, fill);

@@ -1,7 +1,7 @@
 //! Titles of changed presets, and names of optimizers that are shown together.
 
-use valleyscope::figure::{Map, as_changed, is_made_title};
-use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope::figure::{Map, as_changed, is_made_title, shared_optimizers};
+use valleyscope_engine::optimizer::{HyperparameterName, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{Noise, PointCount, Replicates};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Axis, Diagram, Metric, Quantity, SweepSpec};
@@ -141,7 +141,7 @@ fn a_name_that_states_other_settings_is_removed_by_a_command() {
 }
 
 #[test]
-fn a_legend_names_each_setting_that_differs_and_no_other() {
+fn a_legend_names_settings_that_differ_within_a_rule_or_from_its_defaults() {
     let names = |change: &dyn Fn(&mut SweepSpec)| {
         let mut sweep = fig2a().sweep;
         change(&mut sweep);
@@ -151,20 +151,32 @@ fn a_legend_names_each_setting_that_differs_and_no_other() {
         texts
     };
     assert_eq!(names(&|_| ()), ["Adam", "FOCUS", "Signum"]);
-    // Settings with and without a default are named.
+    // The defaults of rules differ, which tells nothing apart; a changed value is named.
+    let adopt = |sweep: &mut SweepSpec| {
+        sweep.optimizers[0].rule = RuleSpec::on_plane(RuleKind::Lion);
+        sweep.optimizers[1].rule = RuleSpec::on_plane(RuleKind::Mars);
+        sweep.optimizers[2].rule = RuleSpec::on_plane(RuleKind::Muon);
+    };
+    assert_eq!(names(&adopt), ["Lion", "MARS", "Muon"]);
     let decay = |sweep: &mut SweepSpec| sweep.optimizers[0].rule.set("weight_decay", 0.2).unwrap();
-    assert_eq!(names(&decay), ["Adam, ω 0.2", "FOCUS, ω 0.1", "Signum, ω 0.1"]);
+    assert_eq!(names(&decay), ["Adam, ω 0.2", "FOCUS", "Signum"]);
     assert_eq!(names(&|sweep| sweep.optimizers[1].rule.set("gamma", 0.4).unwrap()), ["Adam", "FOCUS, γ 0.4", "Signum"]);
     // β₂ means one thing for Adam, and another for FOCUS.
     let average = |sweep: &mut SweepSpec| sweep.optimizers[1].rule.set("beta2", 0.99).unwrap();
     assert_eq!(names(&average), ["Adam", "FOCUS, β₂ 0.99", "Signum"]);
+    // Of two of one rule, each has the settings that differ, whatever the default.
+    let twice = |sweep: &mut SweepSpec| {
+        sweep.optimizers[1].rule = sweep.optimizers[0].rule;
+        sweep.optimizers[1].rule.set("beta1", 0.5).unwrap();
+    };
+    assert_eq!(names(&twice), ["Adam, β₁ 0.9", "Adam, β₁ 0.5", "Signum"]);
     // A name by the user suffices.
     let named = |sweep: &mut SweepSpec| {
         decay(sweep);
         sweep.optimizers[0].name = Some("Mine".to_owned());
         sweep.optimizers[1].name = Some("FOCUS (2)".to_owned());
     };
-    assert_eq!(names(&named), ["Mine", "FOCUS (2), ω 0.1", "Signum, ω 0.1"]);
+    assert_eq!(names(&named), ["Mine", "FOCUS (2)", "Signum"]);
     // A setting that an axis varies has no value to name.
     let varied = |sweep: &mut SweepSpec| {
         decay(sweep);
@@ -172,6 +184,18 @@ fn a_legend_names_each_setting_that_differs_and_no_other() {
         sweep.rows = Axis { of, from: 0.0, to: 0.5, ..sweep.rows.clone() };
     };
     assert_eq!(names(&varied), ["Adam", "FOCUS", "Signum"]);
+}
+
+#[test]
+fn sweeps_shown_together_name_what_differs_between_them_and_share_colours() {
+    let (one, mut other) = (fig2a().sweep, fig2a().sweep);
+    other.optimizers[0].rule.set("weight_decay", 0.0).unwrap();
+    let shared = shared_optimizers(&[&one, &other]);
+    let names = |index: usize| -> Vec<&str> { shared[index].iter().map(|optimizer| optimizer.name.as_str()).collect() };
+    assert_eq!(names(0), ["Adam, ω 0.1", "FOCUS", "Signum"]);
+    assert_eq!(names(1), ["Adam, ω 0", "FOCUS", "Signum"]);
+    let looks = |index: usize| shared[index].iter().map(|of| (&of.identity, of.color)).collect::<Vec<_>>();
+    assert_eq!(looks(0), looks(1));
 }
 
 #[test]

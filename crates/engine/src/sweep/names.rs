@@ -1,22 +1,38 @@
 //! Names of the optimizers of a diagram.
 
 use super::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
-use crate::optimizer::{HyperparameterName, RuleSpec, ShownSetting, differing, with_settings};
+use crate::optimizer::{HyperparameterName, RuleSpec, ShownSetting, differing, differing_by_key, with_settings};
 use crate::quantity::number_text;
 use crate::simulation::is_given;
 
 impl SweepSpec {
     /// Returns the names of the optimizers for showing them together, in their order: their labels, each with the
-    /// settings that differ among them. A setting that an axis varies has no value to show; a name given by the user
-    /// stays unchanged.
+    /// settings that differ among optimizers of this label, and with those that differ from other labels' and are not
+    /// the rule's defaults. A setting that an axis varies has no value to show; a name given by the user stays
+    /// unchanged.
     pub fn shown_names(&self) -> Vec<String> {
-        let settings: Vec<_> = self.optimizers.iter().map(|optimizer| self.settings(optimizer)).collect();
-        let named = self.optimizers.iter().zip(differing(&settings)).map(|(optimizer, words)| {
+        SweepSpec::names_together(&[self]).pop().unwrap_or_default()
+    }
+
+    /// Returns the names of the optimizers of several sweeps that are shown together, each sweep's in its order. They
+    /// include the settings that differ among the optimizers of all these sweeps.
+    pub fn names_together(specs: &[&SweepSpec]) -> Vec<Vec<String>> {
+        let all = || specs.iter().flat_map(|spec| spec.optimizers.iter().map(|optimizer| (*spec, optimizer)));
+        let labels: Vec<&str> = all().map(|(_, optimizer)| optimizer.label()).collect();
+        let settings: Vec<_> = all().map(|(spec, optimizer)| spec.settings(optimizer)).collect();
+        let (alike, any) = (differing_by_key(&labels, &settings), differing(&settings));
+        let name = |(index, (_, optimizer)): (usize, (&SweepSpec, &SweepOptimizer))| {
             let own = optimizer.schedule.named(optimizer.rule.name());
             let is_named = is_given(optimizer.name.as_deref(), own);
-            with_settings(optimizer.label(), if is_named { &[] } else { &words })
-        });
-        named.collect()
+            let is_shown = |setting: &&ShownSetting| {
+                let ShownSetting { words, is_usual, .. } = setting;
+                !is_named && (alike[index].contains(words) || (!is_usual && any[index].contains(words)))
+            };
+            let shown = settings[index].iter().filter(is_shown).map(|setting| setting.words.clone());
+            with_settings(optimizer.label(), &shown.collect::<Vec<_>>())
+        };
+        let mut names = all().enumerate().map(name);
+        specs.iter().map(|spec| names.by_ref().take(spec.optimizers.len()).collect()).collect()
     }
 
     fn settings(&self, optimizer: &SweepOptimizer) -> Vec<ShownSetting> {

@@ -75,7 +75,7 @@ impl TableDelegate for TableView<'_> {
         let is_selected = self.is_selected(line);
         let fill = match (is_selected, ui.rect_contains_pointer(rect)) {
             (true, _) => visuals.selection.bg_fill.gamma_multiply(0.45),
-            (false, true) => visuals.widgets.hovered.bg_fill.gamma_multiply(0.4),
+            (false, true) => visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.4),
             (false, false) if line % 2 == 1 => visuals.faint_bg_color,
             (false, false) => Color32::TRANSPARENT,
         };
@@ -126,7 +126,11 @@ impl TableView<'_> {
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Sort by {title}")));
         let visuals = ui.visuals();
         if response.hovered() || response.has_focus() {
-            ui.painter().rect_filled(rect, CornerRadius::ZERO, visuals.widgets.hovered.bg_fill.gamma_multiply(0.5));
+            ui.painter().rect_filled(
+                rect,
+                CornerRadius::ZERO,
+                visuals.widgets.hovered.weak_bg_fill.gamma_multiply(0.5),
+            );
         }
         ui.painter().hline(rect.x_range(), rect.bottom() - 0.5, visuals.widgets.noninteractive.bg_stroke);
         let key = self.choices.sort.first().filter(|key| key.field == *field);
