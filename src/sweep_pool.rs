@@ -44,7 +44,7 @@ impl Progress {
 
     /// Returns the remaining time at this rate.
     pub fn left(&self) -> Option<Duration> {
-        Duration::try_from_secs_f64((self.all_steps - self.steps) as f64 / self.rate()).ok()
+        Duration::try_from_secs_f64(self.all_steps.saturating_sub(self.steps) as f64 / self.rate()).ok()
     }
 }
 

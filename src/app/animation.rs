@@ -18,6 +18,7 @@ use super::picture::{PictureOptions, PictureSubject};
 use super::playback::PlaybackPace;
 use super::{dialog, native_dialog};
 use crate::animation::{AnimationFormat, EncodeError};
+use crate::app::boxes::radio_button;
 
 /// The largest number of frames: file names have five digits.
 const MOST_FRAMES: u64 = 99_999;
@@ -290,7 +291,7 @@ fn settings_grid(ui: &mut Ui, settings: &mut Settings, changes: usize, can_pick:
         ui.horizontal(|ui| {
             let before = settings.format;
             for format in AnimationFormat::ALL {
-                let button = ui.radio_value(&mut settings.format, format, format.name());
+                let button = radio_button(ui, &mut settings.format, format, format.name());
                 match format {
                     AnimationFormat::PngFolder => button.on_hover_text("A folder with a picture for each frame."),
                     format if format.needs_ffmpeg() => button.on_hover_text("Needs the program ffmpeg."),
@@ -328,9 +329,9 @@ fn choose_settings(ui: &mut Ui, replay: &mut bool, changes: usize) {
     }
     ui.vertical(|ui| {
         let with = if changes == 1 { "its change".to_owned() } else { format!("its {changes} changes") };
-        ui.radio_value(replay, true, format!("as the session went, with {with}"))
+        radio_button(ui, replay, true, format!("as the session went, with {with}"))
             .on_hover_text("Replay the session, with each change of a setting at its step.");
-        ui.radio_value(replay, false, "as they are now, from step 0 on")
+        radio_button(ui, replay, false, "as they are now, from step 0 on")
             .on_hover_text("Restart with the present settings, without the changes.");
     });
 }

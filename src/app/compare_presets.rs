@@ -11,6 +11,7 @@ use super::live::{Action, Requests};
 use super::pending_exports::PendingExports;
 use super::preset_catalog::PresetCatalog;
 use super::tabs::TabName;
+use crate::app::boxes::check_box;
 
 /// A preset that can be compared.
 #[derive(Clone, PartialEq)]
@@ -97,7 +98,7 @@ impl ComparePresets {
 
     fn entry(&mut self, ui: &mut Ui, choice: Choice, text: &str) {
         let mut is_chosen = self.chosen.contains(&choice);
-        if ui.checkbox(&mut is_chosen, text).changed() {
+        if check_box(ui, &mut is_chosen, text).changed() {
             match is_chosen {
                 true => self.chosen.push(choice),
                 false => self.chosen.retain(|other| *other != choice),

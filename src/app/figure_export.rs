@@ -12,6 +12,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use super::dialog;
 use super::figure_layout::FigureLayout;
 use super::live::Action;
+use crate::app::boxes::{Outlined, radio_button};
 use crate::figure::{Figure, Format, Options, PAGE_MM, RunPlots, Trajectories};
 
 /// The dialog of the export, and the last chosen layout.
@@ -108,8 +109,8 @@ impl FigureExport {
         let is_empty = subject.plots.metrics.is_empty() || subject.last_step == 0;
         self.shows_plots &= !is_empty;
         ui.horizontal(|ui| {
-            ui.radio_value(&mut self.shows_plots, false, "Landscape");
-            let plots = ui.add_enabled(!is_empty, RadioButton::new(self.shows_plots, "Plots"));
+            radio_button(ui, &mut self.shows_plots, false, "Landscape");
+            let plots = ui.add_enabled(!is_empty, Outlined(RadioButton::new(self.shows_plots, "Plots")));
             if plots.on_disabled_hover_text("Take a step, and choose plots beside the landscape first.").clicked() {
                 self.shows_plots = true;
             }
@@ -132,7 +133,7 @@ impl FigureExport {
         self.paper.ui(ui);
         ui.horizontal(|ui| {
             for format in Format::ALL {
-                ui.radio_value(&mut self.format, format, format.extension().to_uppercase());
+                radio_button(ui, &mut self.format, format, format.extension().to_uppercase());
             }
         });
     }

@@ -4,6 +4,7 @@ use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{DragValue, Grid, IntoAtoms, PopupCloseBehavior, Response, Ui};
 
 use super::theme::frame_fields;
+use crate::app::boxes::check_box;
 use crate::figure::{Figure, FigureError, Format, Options};
 
 /// The layout of a figure's file.
@@ -39,7 +40,7 @@ impl FigureLayout {
             row("Figure font size", "Size of their type", &mut self.options.font_size, 4.0..=40.0, " pt");
             row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
         });
-        ui.checkbox(&mut self.options.title, "Title above");
+        check_box(ui, &mut self.options.title, "Title above");
     }
 
     /// Shows a menu that exports plots, with the layout above the files; returns the chosen file. A line separates the

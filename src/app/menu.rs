@@ -16,6 +16,7 @@ use super::preset_catalog::{OwnPreset, PresetCatalog};
 use super::tab::Tab;
 use super::tabs::{TabName, Tabs};
 use super::window_layout::WindowLayout;
+use crate::app::boxes::{Outlined, check_box};
 
 /// The widest line of a preset's description in a menu, in points.
 const DESCRIPTION_WIDTH: f32 = 400.0;
@@ -187,10 +188,10 @@ fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut 
         let is_shown = tabs.is_shown(tab);
         tabs.get_mut(tab).view_menu(ui, is_shown);
     }
-    ui.checkbox(&mut layout.controls, "Controls");
+    check_box(ui, &mut layout.controls, "Controls");
     let has_plots = tabs.shown_name().info().has_plots;
     let mut plots = layout.plots && layout.room_for_plots;
-    let toggle = ui.add_enabled(has_plots && layout.room_for_plots, egui::Checkbox::new(&mut plots, "Plots"));
+    let toggle = ui.add_enabled(has_plots && layout.room_for_plots, Outlined(egui::Checkbox::new(&mut plots, "Plots")));
     let why_not = match has_plots {
         true => "The window is too narrow for the plots. Make it wider.",
         false => "Plots are shown beside the landscape.",

@@ -5,6 +5,7 @@
 //! the player, a disk or a dialog.
 
 pub mod animation;
+mod boxes;
 mod branch_list;
 mod branches;
 mod compare_presets;

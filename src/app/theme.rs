@@ -27,7 +27,7 @@ struct Palette {
     not_computed: Color32,
     control: Color32,
     control_hovered: Color32,
-    /// The fill of check boxes, radio buttons and the rails of sliders, which no frame encloses.
+    /// The outline of check boxes and radio buttons, and the fill of the rails of sliders.
     check: Color32,
     check_hovered: Color32,
     text: Color32,
@@ -190,6 +190,17 @@ pub(super) fn frame_fields(ui: &mut egui::Ui) {
     field.bg_stroke = Stroke::new(1.0, palette.check);
 }
 
+/// Gives the check boxes and radio buttons that follow an outline, and no fill.
+pub(super) fn outline_boxes(ui: &mut egui::Ui) {
+    let palette = palette(ui.theme());
+    let widgets = &mut ui.visuals_mut().widgets;
+    for (state, outline) in [(&mut widgets.inactive, palette.check), (&mut widgets.hovered, palette.check_hovered)] {
+        state.bg_fill = palette.field;
+        state.bg_stroke = Stroke::new(1.0, outline);
+    }
+    widgets.active.bg_fill = palette.field;
+}
+
 fn palette(theme: Theme) -> &'static Palette {
     match theme {
         Theme::Dark => &DARK,
@@ -236,13 +247,19 @@ mod tests {
     }
 
     #[test]
-    fn unmarked_check_boxes_and_their_marks_have_a_contrast_of_at_least_3() {
+    fn check_boxes_and_their_marks_have_a_contrast_of_at_least_3() {
         for theme in [Theme::Dark, Theme::Light] {
             let palette = palette(theme);
-            for (fill, mark) in [(palette.check, palette.text), (palette.check_hovered, palette.strong)] {
-                for beside in [palette.panel, palette.raised, palette.ground, mark] {
-                    let ratio = contrast(fill, beside);
-                    assert!(ratio >= 3.0, "{ratio}: {fill:?} on {beside:?} in the {theme:?} theme");
+            for (outline, mark) in [(palette.check, palette.text), (palette.check_hovered, palette.strong)] {
+                for (one, other) in [
+                    (outline, palette.panel),
+                    (outline, palette.raised),
+                    (outline, palette.ground),
+                    (outline, palette.field),
+                    (mark, palette.field),
+                ] {
+                    let ratio = contrast(one, other);
+                    assert!(ratio >= 3.0, "{ratio}: {one:?} on {other:?} in the {theme:?} theme");
                 }
             }
         }

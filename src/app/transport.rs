@@ -11,6 +11,7 @@ use super::number;
 use super::playback::PlaybackPace;
 use super::theme::text_width;
 use super::typed::TypedField;
+use crate::app::boxes::check_box;
 use crate::player::{Playback, Snapshot};
 
 /// Returns the initial end of a run at `step`: the next of 1000, 2000, 5000, 10,000, ….
@@ -145,7 +146,7 @@ fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {
 /// Shows the control for the number of steps of a run at `step`.
 fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
     let mut stops = steps.is_some();
-    let toggle = ui.checkbox(&mut stops, "Stop at step").on_hover_text("Pause after this many steps");
+    let toggle = check_box(ui, &mut stops, "Stop at step").on_hover_text("Pause after this many steps");
     if toggle.changed() {
         *steps = stops.then(|| next_stop(step));
     }

@@ -68,6 +68,14 @@ impl ProgressLine {
         ProgressLine { unit, total, note: String::new(), bar, started: now, last_line: now }
     }
 
+    /// Sets the number of all steps.
+    pub(super) fn set_total(&mut self, total: u64) {
+        self.total = total;
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+        }
+    }
+
     /// Sets the number of finished steps.
     pub(super) fn update(&mut self, done: u64) {
         match &self.bar {
@@ -77,7 +85,8 @@ impl ProgressLine {
                 let (unit, total) = (self.unit, self.total);
                 let name = unit.name;
                 let rate = done as f64 / self.started.elapsed().as_secs_f64();
-                let left = Duration::try_from_secs_f64((total - done) as f64 / rate).unwrap_or(Duration::MAX);
+                let left =
+                    Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate).unwrap_or(Duration::MAX);
                 let [done, total, rate] = [done as f64, total as f64, rate].map(|count| unit.of(count));
                 let left = HumanDuration(left);
                 say(format_args!("{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}", self.note));

@@ -46,7 +46,7 @@ impl SweepResult {
     /// | --- | --- |
     /// | `certainty` of the winner | (R, C) |
     /// | `spent`: replicates of each learning rate, −1 beyond an optimizer's last, int32 | (O, R, C, L) |
-    /// | `doubt`: bound of the probability that an optimizer is truly the best | (O, R, C) |
+    /// | `doubt`: bound of the probability of so much evidence against an optimizer if it were the best | (O, R, C) |
     /// | `apart`: bound of the distance between its score and the winner's | (O, R, C) |
     /// | `over`: 1 where the pixel is decided or its budget used up, int32 | (R, C) |
     ///

@@ -171,7 +171,8 @@ impl Arrays {
         });
         if let Some(arrays) = &self.sampled {
             let known = |values: &[f64]| -> Vec<f64> {
-                (0..optimizers).map(|optimizer| values[at(optimizer)]).filter(|value| !value.is_nan()).collect()
+                let own: Vec<f64> = (0..optimizers).map(|optimizer| values[at(optimizer)]).collect();
+                if own.iter().all(|value| value.is_nan()) { Vec::new() } else { own }
             };
             let replicates = (0..optimizers).map(|optimizer| {
                 let spent = &arrays.spent[at(optimizer) * rates..][..counts[optimizer]];

@@ -426,6 +426,14 @@ impl Identity {
 
     /// Returns the first name whose value differs in `text`, its value there, and its value here.
     pub(super) fn difference(&self, text: &str) -> Option<[String; 3]> {
+        let sampling = |text: &str| {
+            let named = text.lines().find_map(|line| line.strip_prefix("sampling "));
+            named.unwrap_or("Uniform").to_owned()
+        };
+        let [found, expected] = [sampling(text), sampling(&self.text())];
+        if found != expected {
+            return Some(["sampling".to_owned(), found, expected]);
+        }
         self.0.iter().find_map(|(name, value)| {
             let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or("unknown");
             (found != value).then(|| [(*name).to_owned(), found.to_owned(), value.clone()])

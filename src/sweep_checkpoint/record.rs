@@ -132,7 +132,7 @@ impl RecordLayout {
         let replicates = self.rates.iter().map(&mut of_optimizer).collect::<Option<_>>()?;
         let mut known = || {
             let numbers = self.rates.iter().map(|_| reader.number()).collect::<Option<Vec<f64>>>()?;
-            Some(numbers.into_iter().filter(|number| !number.is_nan()).collect::<Vec<f64>>())
+            Some(if numbers.iter().all(|number| number.is_nan()) { Vec::new() } else { numbers })
         };
         let doubts = known()?;
         Some((Sampled { replicates, apart: known()?, is_over: true }, doubts))

@@ -143,7 +143,7 @@ quantity! {
 }
 quantity! {
     /// The certainty at which the winner of a pixel counts as decided. Half is chance.
-    Certainty, "certainty", 0.5, 0.999_999
+    Certainty, "certainty", 0.5, 0.9999
 }
 quantity! {
     /// The most steps of a pixel, as a multiple of those with uniform sampling.

@@ -15,6 +15,7 @@ use super::parameter::{Control, HyperparameterValue, Look};
 use super::schedule::schedule;
 use super::slider::{Pins, SliderId};
 use super::swatch::color_swatch;
+use crate::app::boxes::Outlined;
 use crate::app::live::{Action, Live, Requests};
 use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
 use crate::app::theme;
@@ -136,7 +137,7 @@ impl Card<'_> {
         let (help, name) = ("Colour of the particles and curves", format!("{}: colour", self.name));
         color_swatch(ui, &mut optimizer.color, self.usual_color, help, &name);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            ui.add_enabled(!self.last_enabled, Checkbox::without_text(&mut optimizer.enabled))
+            ui.add_enabled(!self.last_enabled, Outlined(Checkbox::without_text(&mut optimizer.enabled)))
                 .on_hover_text("Simulate this optimizer. A change restarts the run.")
                 .on_disabled_hover_text("At least one optimizer is simulated.")
                 .accessible_name(format!("{}: enabled", self.name));

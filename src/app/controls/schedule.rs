@@ -5,6 +5,7 @@ use valleyscope_engine::optimizer::{Decay, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
 
 use super::highlight::Highlight;
+use crate::app::boxes::check_box;
 use crate::app::form;
 
 pub(super) const LABEL: &str = "Schedule of η";
@@ -75,7 +76,7 @@ fn share(ui: &mut Ui, owner: &str, to: &mut FinalShare) {
 fn end(ui: &mut Ui, owner: &str, steps: &mut Option<DecaySteps>, run: Option<u64>) {
     let mut with_run = steps.is_none();
     let help = "In a run without an end, the learning rate stays constant.";
-    let toggle = ui.checkbox(&mut with_run, "with the run").on_hover_text(help);
+    let toggle = check_box(ui, &mut with_run, "with the run").on_hover_text(help);
     if toggle.accessible_name(form::owned(owner, "decay to the run's end")).changed() {
         *steps = (!with_run).then(|| run.map_or_else(first_steps, DecaySteps::clamped));
     }

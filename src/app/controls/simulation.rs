@@ -11,6 +11,7 @@ use valleyscope_experiments::view::Camera;
 use super::landscape_choice::{LandscapeChange, landscape_choice, landscape_editor};
 use super::parameter::{BoundedValue, Control, Look};
 use super::slider::{Pins, SliderId};
+use crate::app::boxes::check_box;
 use crate::app::document::Document;
 use crate::app::form;
 use crate::app::live::Requests;
@@ -150,7 +151,7 @@ pub(super) fn start_spread(ui: &mut Ui, spec: &mut SimulationSpec, look: Look<'_
 
 fn temperature_choice(ui: &mut Ui, temperature: &mut Option<Temperature>) {
     let mut follows = temperature.is_none();
-    let toggle = ui.checkbox(&mut follows, "Temperature Θ = learning rate η").on_hover_text(
+    let toggle = check_box(ui, &mut follows, "Temperature Θ = learning rate η").on_hover_text(
         "The free energy F = E − ΘS weighs the entropy with Θ. Each optimizer's learning rate is a natural choice.",
     );
     if toggle.changed() {

@@ -5,6 +5,7 @@ use valleyscope_engine::parameter::{Extent, Parameter};
 use valleyscope_engine::quantity::OutOfRange;
 use valleyscope_experiments::view::{Colormap, SymLog};
 
+use crate::app::boxes::check_box;
 use crate::app::controls::{Adjustable, Control};
 use crate::app::number;
 
@@ -51,7 +52,7 @@ pub(in crate::app) const FIRST_SCALE: SymLog = SymLog::symmetric(0.01, 10.0);
 /// Shows the controls of the colour scale; `first` is the scale when it is first fixed.
 pub(in crate::app) fn color_scale(ui: &mut Ui, scale: &mut Option<SymLog>, first: SymLog) {
     let mut follows = scale.is_none();
-    if ui.checkbox(&mut follows, "Colour scale follows the view").changed() {
+    if check_box(ui, &mut follows, "Colour scale follows the view").changed() {
         *scale = (!follows).then_some(first);
     }
     if let Some(scale) = scale {
@@ -59,7 +60,7 @@ pub(in crate::app) fn color_scale(ui: &mut Ui, scale: &mut Option<SymLog>, first
         Control(&SCALE_LINEAR).show(ui, "", &mut linear, ScaleEnd(FIRST_SCALE.linear));
         Control(&SCALE_MAX).show(ui, "", &mut max, ScaleEnd(FIRST_SCALE.max));
         let mut has_negative = scale.min < 0.0;
-        if ui.checkbox(&mut has_negative, "Colours for losses below 0").changed() {
+        if check_box(ui, &mut has_negative, "Colours for losses below 0").changed() {
             scale.min = if has_negative { -max.0 } else { 0.0 };
         }
         if has_negative {

@@ -5,6 +5,7 @@ use valleyscope_engine::parameter::{Extent, Parameter};
 use valleyscope_engine::quantity::OutOfRange;
 use valleyscope_experiments::view::{Colormap, ViewSettings};
 
+use crate::app::boxes::{check_box, radio_button};
 use crate::app::controls::{Adjustable, Control};
 use crate::app::landscape::{FIRST_SCALE, color_scale, colormap_name};
 use crate::app::number;
@@ -13,16 +14,16 @@ use crate::app::number;
 pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     ui.menu_button("Colour map", |ui| {
         for colormap in Colormap::ALL {
-            ui.radio_value(&mut view.colormap, colormap, colormap_name(colormap));
+            radio_button(ui, &mut view.colormap, colormap, colormap_name(colormap));
         }
     });
     ui.separator();
-    ui.checkbox(&mut view.space, "Surface in space, 3-D (3)");
-    ui.checkbox(&mut view.contours, "Contour lines");
-    ui.checkbox(&mut view.uv_frame, "Frame of u and v");
-    ui.checkbox(&mut view.mean_path, "Mean path of each optimizer");
-    ui.checkbox(&mut view.glyphs, "Arrows on the selected particle");
-    ui.checkbox(&mut view.follow, "Follow the particles (F)");
+    check_box(ui, &mut view.space, "Surface in space, 3-D (3)");
+    check_box(ui, &mut view.contours, "Contour lines");
+    check_box(ui, &mut view.uv_frame, "Frame of u and v");
+    check_box(ui, &mut view.mean_path, "Mean path of each optimizer");
+    check_box(ui, &mut view.glyphs, "Arrows on the selected particle");
+    check_box(ui, &mut view.follow, "Follow the particles (F)");
     let mut trail = TrailSteps(view.trail_steps);
     Control(&TRAIL).show(ui, "", &mut trail, TrailSteps(ViewSettings::default().trail_steps));
     view.trail_steps = trail.0;

@@ -8,6 +8,7 @@ use valleyscope_engine::parameter::Extent;
 use valleyscope_engine::quantity::PointCount;
 use valleyscope_engine::sweep::{Axis, Quantity, Spacing, SweepOptimizer, SweepSpec};
 
+use crate::app::boxes::check_box;
 use crate::app::form;
 use crate::figure::{axis_label, axis_meanings};
 
@@ -64,7 +65,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
             Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
             _ => "Logarithmic: equal ratios rather than equal differences.",
         };
-        let toggle = ui.checkbox(&mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
+        let toggle = check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
         if toggle.changed() {
             axis.spacing = if log { logarithmic } else { Spacing::Linear };
         }

@@ -12,6 +12,7 @@ use valleyscope_engine::sweep::{Adaptive, Average, Metric, Quantity, Sampling, S
 
 use super::axis_controls::{axis, axis_of};
 use super::optimizer_controls::optimizers;
+use crate::app::boxes::check_box;
 use crate::app::controls::{LandscapeChange, landscape_choice, landscape_editor, noise_choice};
 use crate::app::form;
 use crate::app::live::Requests;
@@ -237,7 +238,7 @@ fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
             ui.selectable_value(&mut spec.average, Average::Median, "median");
         },
     );
-    ui.checkbox(&mut spec.common_random_numbers, "Common random numbers").on_hover_text(
+    check_box(ui, &mut spec.common_random_numbers, "Common random numbers").on_hover_text(
         "The same noise for all optimizers and learning rates of a pixel: removes most of the chance from the \
          comparison, and is faster.",
     );

@@ -7,6 +7,7 @@ use valleyscope_engine::sweep::{Diagram, Metric};
 use super::differences::differences;
 use super::export::ExportKind;
 use super::panel::PhasePanel;
+use crate::app::boxes::Outlined;
 use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::figure_layout::stays_open;
 use crate::app::live::{Action, Requests};
@@ -79,7 +80,7 @@ impl PhasePanel {
         let help = "Draws borders around the winners' regions and a letter in each, in the window and in figures: for \
                     readers who see colours differently, and for prints in grey.";
         let can_have = matches!(self.look.map, Map::Winner { .. });
-        let choice = ui.add_enabled(can_have, Checkbox::new(&mut self.look.letters, "Letters"));
+        let choice = ui.add_enabled(can_have, Outlined(Checkbox::new(&mut self.look.letters, "Letters")));
         choice.on_hover_text(help).on_disabled_hover_text("Only maps of winners have letters.");
     }
 
@@ -122,7 +123,8 @@ impl PhasePanel {
             if count > 1 {
                 ui.weak(format!("Figures and scores are those of the {count} diagrams side by side."));
             }
-            let pairs = Checkbox::new(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown");
+            let pairs =
+                Outlined(Checkbox::new(&mut self.layout.pairs, "All pairs of optimizers, instead of the map shown"));
             if ui.add_enabled(count == 0, pairs).changed() {
                 self.fit_figure_width(self.layout.pairs);
             }

@@ -73,6 +73,7 @@ fn verdict(cell: &Cell, metric: Metric, names: &[String]) -> String {
     match comparison.certainty() {
         Some(certainty) if certainty < UNDECIDED => undecided(name),
         Some(certainty) => format!("{name} wins, {} sure", percent(certainty)),
+        None if cell.sampled.is_some() => format!("{name} scores best; how surely is known for the sweep's own metric"),
         None => format!("{name} wins; too few replicates to say how surely"),
     }
 }
@@ -119,22 +120,25 @@ fn adaptive_lead(diagram: &Diagram, comparison: &Comparison, sampled: &Sampled, 
         return String::new();
     };
     let (gap, asked) = (comparison.gaps[rival], adaptive.certainty.get());
-    let runs: u32 = sampled.replicates.iter().flatten().sum();
+    let runs: u64 = sampled.replicates.iter().flatten().map(|count| u64::from(*count)).sum();
     let lead = sampled_lead(&names[rival], &with_error(gap.value, gap.error), runs);
     match (certainty >= asked, sampled.is_over) {
         (true, _) => lead,
         (false, false) => format!("{lead} More runs follow."),
-        (false, true) => format!("{lead} {}", not_parted(sampled.apart[rival], asked)),
+        (false, true) => format!("{lead} {}", not_parted(sampled.apart.get(rival).copied().unwrap_or(f64::NAN), asked)),
     }
 }
 
-fn sampled_lead(rival: &str, lead: &str, runs: u32) -> String {
+fn sampled_lead(rival: &str, lead: &str, runs: u64) -> String {
     format!("It leads {rival} by {lead}, from {runs} runs.")
 }
 
 fn not_parted(apart: f64, asked: f64) -> String {
     let apart = number(apart);
-    format!("The budget does not part them: their scores are at most {apart} apart ({:.0}\u{a0}%).", 100.0 * asked)
+    format!(
+        "The budget does not part them: their scores are at most about {apart} apart ({:.0}\u{a0}%).",
+        100.0 * asked
+    )
 }
 
 /// The certainty below which a winner is as likely as not to be another.

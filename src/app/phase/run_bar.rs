@@ -7,6 +7,7 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::SweepPreset;
 
 use super::panel::PhasePanel;
+use crate::app::boxes::check_box;
 use crate::sweep_pool::Progress;
 
 /// The height of the progress bar, in points.
@@ -96,7 +97,7 @@ impl PhasePanel {
             self.run(false);
         }
         let help = "Start a new diagram at each change of a setting";
-        ui.checkbox(&mut self.follow_changes, "Live").on_hover_text(help);
+        check_box(ui, &mut self.follow_changes, "Live").on_hover_text(help);
     }
 
     /// Shows the progress of the newest diagram.

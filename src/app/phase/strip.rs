@@ -11,6 +11,7 @@ use egui::{
 use super::card_words::{CardCache, CardWords, described};
 use super::kept::{KeptDiagram, Limits, is_dear};
 use super::panel::PhasePanel;
+use crate::app::boxes::Outlined;
 use crate::app::icons::{Icon, icon_button};
 use crate::app::question::Question;
 use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
@@ -252,7 +253,7 @@ fn card(
         let mut compares = place.is_beside;
         let is_free = !place.is_present && (place.is_beside || place.can_be_beside);
         let label = RichText::new(if place.is_present { "shown" } else { "beside" }).small();
-        let compare = ui.add_enabled(is_free, Checkbox::new(&mut compares, label));
+        let compare = ui.add_enabled(is_free, Outlined(Checkbox::new(&mut compares, label)));
         let compare =
             compare.on_hover_text("Show it beside the present diagram").accessible_name(format!("Compare {title}"));
         if compare.changed() {

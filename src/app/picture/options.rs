@@ -3,6 +3,7 @@
 use egui::{Checkbox, ComboBox, DragValue, Grid, Theme, Ui, vec2};
 
 use crate::app::animation::LABELS;
+use crate::app::boxes::{Outlined, check_box, radio_button};
 use crate::app::offscreen::PictureExtent;
 
 /// The size in pixels at which text has its usual size; in larger pictures it grows with them.
@@ -106,17 +107,17 @@ impl PictureOptions {
                     (PictureContent::Plots, "Plots"),
                 ];
                 for (content, name) in choices {
-                    ui.radio_value(&mut self.content, content, name);
+                    radio_button(ui, &mut self.content, content, name);
                 }
             });
             ui.end_row();
             ui.label("With");
             ui.horizontal_wrapped(|ui| {
-                ui.checkbox(&mut self.title, "Title");
-                ui.checkbox(&mut self.step, "Step");
-                ui.checkbox(&mut self.settings, "Settings");
-                ui.checkbox(&mut self.legend, "Legend");
-                let bar = Checkbox::new(&mut self.color_bar, "Colour bar");
+                check_box(ui, &mut self.title, "Title");
+                check_box(ui, &mut self.step, "Step");
+                check_box(ui, &mut self.settings, "Settings");
+                check_box(ui, &mut self.legend, "Legend");
+                let bar = Outlined(Checkbox::new(&mut self.color_bar, "Colour bar"));
                 ui.add_enabled(self.content.has_landscape(), bar);
             });
             ui.end_row();
@@ -125,8 +126,8 @@ impl PictureOptions {
             ui.end_row();
             ui.label("Theme");
             ui.horizontal(|ui| {
-                ui.radio_value(&mut self.theme, Theme::Light, "Light");
-                ui.radio_value(&mut self.theme, Theme::Dark, "Dark");
+                radio_button(ui, &mut self.theme, Theme::Light, "Light");
+                radio_button(ui, &mut self.theme, Theme::Dark, "Dark");
                 ui.add_space(12.0);
                 let label = ui.label("Text");
                 let percent = DragValue::new(&mut self.text_percent).range(TEXT_PERCENT).suffix(" %");

@@ -5,6 +5,7 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LETTERS;
 
 use super::{SettingAnimation, SettingAnimations};
+use crate::app::boxes::check_box;
 use crate::app::controls::{Motion, SliderId};
 use crate::app::document::Document;
 use crate::app::form;
@@ -126,7 +127,7 @@ impl SettingAnimation {
             ui.label("s");
         });
         ui.horizontal(|ui| {
-            let back = ui.checkbox(&mut self.is_back_and_forth, "Back and forth");
+            let back = check_box(ui, &mut self.is_back_and_forth, "Back and forth");
             back.on_hover_text("Again and again, until it is stopped")
                 .accessible_name(format!("{name}: back and forth"));
             let (verb, hint) = match self.running {

@@ -17,6 +17,7 @@ use super::plot_export::PlotExport;
 use super::plotter::union;
 use super::time_to_loss::TimeToLoss;
 use super::track::{Horizontal, Track, TrackLook};
+use crate::app::boxes::{Outlined, check_box};
 use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::number as text;
 use crate::app::plot::Zoom;
@@ -119,7 +120,7 @@ impl Charts {
                 ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
                     for info in offered(groups) {
                         let mut shown = self.choices.shows(&info);
-                        if ui.checkbox(&mut shown, &info.title).changed() {
+                        if check_box(ui, &mut shown, &info.title).changed() {
                             Choices::toggle(&mut self.choices.toggled, &info);
                         }
                     }
@@ -145,7 +146,7 @@ impl Charts {
             let field = TypedField { name: "Smoothing, number", width: 40.0 };
             let typed = field.show(ui, &text::text(self.choices.smoothing), smoothing);
             self.choices.smoothing = typed.entered.unwrap_or(self.choices.smoothing);
-            ui.checkbox(&mut self.choices.grouped, "Group replicates").on_hover_text(
+            check_box(ui, &mut self.choices.grouped, "Group replicates").on_hover_text(
                 "Show runs that differ only in the seed as one mean curve, with a deviation on both \
                                 sides",
             );
@@ -171,13 +172,14 @@ impl Charts {
     fn log_axes(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>]) {
         stays_open("Log axes").ui(ui, |ui| {
             let can = self.choices.horizontal != Horizontal::Clock;
-            if ui.add_enabled(can, egui::Checkbox::new(&mut self.choices.log_x, "Horizontal axis")).changed() {
+            if ui.add_enabled(can, Outlined(egui::Checkbox::new(&mut self.choices.log_x, "Horizontal axis"))).changed()
+            {
                 self.zoom.x = None;
             }
             ui.separator();
             for info in offered(groups) {
                 let mut log = self.choices.scale(&info) == AxisScale::Log;
-                if ui.checkbox(&mut log, &info.title).changed() {
+                if check_box(ui, &mut log, &info.title).changed() {
                     self.rescale(&info);
                 }
             }

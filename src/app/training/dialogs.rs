@@ -7,6 +7,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{Notes, NotesEdit, RunFolder, SettingChange};
 
 use super::run_detail::training_after;
+use crate::app::boxes::radio_button;
 use crate::app::dialog;
 
 /// An open dialog about a run.
@@ -187,7 +188,7 @@ fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
     ui.label("Checkpoint");
     ScrollArea::vertical().max_height(140.0).show(ui, |ui| {
         for index in (0..steps.len()).rev() {
-            ui.radio_value(chosen, index, name(index));
+            radio_button(ui, chosen, index, name(index));
         }
     });
 }

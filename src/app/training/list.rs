@@ -17,6 +17,7 @@ use super::filter_field::FilterField;
 use super::legend::line;
 use super::pens::{Pens, rgb};
 use super::summary::Summary;
+use crate::app::boxes::check_box;
 use crate::app::controls::{color_button, color_picker};
 use crate::app::number;
 use crate::run_table::Columns;
@@ -240,7 +241,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
         ui.spacing_mut().item_spacing.y = 1.0;
         ui.horizontal(|ui| {
             let mut compared = is_selected;
-            let check = ui.checkbox(&mut compared, "").on_hover_text("Show together with the others");
+            let check = check_box(ui, &mut compared, "").on_hover_text("Show together with the others");
             if check.accessible_name(format!("Compare {}", run.in_full())).changed() {
                 chosen = Some(ListAction::Toggled(run.run.clone()));
             }

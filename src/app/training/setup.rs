@@ -9,6 +9,7 @@ use valleyscope_experiments::workload::{DeviceChoice, ScanOptimizer};
 use super::editor::{TrainingEditor, TrainingFault};
 use super::update::WorkerState;
 use super::{data_field, preset_menu};
+use crate::app::boxes::check_box;
 use crate::app::form;
 use crate::app::live::Requests;
 use crate::app::number;
@@ -112,7 +113,7 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
         Value::Whole(value) => whole(ui, name, help, value),
         Value::Seed(value) => form::line(ui, name, help, |ui| seed(ui, value)),
         Value::Switch(value) => form::line(ui, name, help, |ui| {
-            ui.checkbox(value, "").on_hover_text(help).accessible_name(name);
+            check_box(ui, value, "").on_hover_text(help).accessible_name(name);
         }),
         Value::Choice(choice) => form::line(ui, name, help, |ui| choose(ui, name, choice)),
         Value::Data(value, dataset) => data_field::show(ui, name, help, value, dataset, requests),

@@ -10,6 +10,7 @@ use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder};
 use super::legend::line;
 use super::named_curves::NamedCurves;
 use super::track::Track;
+use crate::app::boxes::Outlined;
 use crate::app::form::{small_button, visible_scroll_bar};
 use crate::app::number;
 use crate::app::typed::TypedField;
@@ -155,7 +156,7 @@ fn row(
     let name = group.name.whole();
     let is_chosen = ui
         .horizontal(|ui| {
-            let radio = ui.add_enabled(crossing.is_some(), egui::RadioButton::new(is_baseline, ""));
+            let radio = ui.add_enabled(crossing.is_some(), Outlined(egui::RadioButton::new(is_baseline, "")));
             let radio = radio.on_hover_text("Compare with this one").accessible_name(format!("Compare with {name}"));
             line(ui, group.pen);
             ui.add(Label::new(RichText::new(name).small()).extend());

@@ -169,7 +169,11 @@ fn is_same(one: &Cell, other: &Cell) -> bool {
         let numbers = cell.averages.iter().chain(&cell.deviations).flatten().flatten();
         numbers.map(|number| number.to_bits()).collect()
     };
-    one.replicates == other.replicates && one.diverged == other.diverged && bits(one) == bits(other)
+    let replicates = |cell: &Cell| cell.sampled.as_ref().map(|sampled| sampled.replicates.clone());
+    one.replicates == other.replicates
+        && one.diverged == other.diverged
+        && replicates(one) == replicates(other)
+        && bits(one) == bits(other)
 }
 
 /// Returns, in words, the missing parts and those with missing pixels.

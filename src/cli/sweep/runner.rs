@@ -83,6 +83,7 @@ impl SweepRunner {
             if let Err(failure) = taker.keep_up() {
                 break Err(failure);
             }
+            progress.set_total(sweep.progress().all_steps);
             progress.update(sweep.progress().steps);
         };
         progress.finish();

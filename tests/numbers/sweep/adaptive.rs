@@ -10,7 +10,7 @@ use valleyscope_engine::sweep::{
     SweepOptimizer, SweepSpec,
 };
 
-use super::specs::{count, fig2a, mars, only, optimizer, runs, signum};
+use super::specs::{count, fig2a, mars, only, optimizer, runs, sgd, signum};
 
 /// Returns a sweep of short runs, sampled adaptively.
 fn short(shape: [usize; 2]) -> SweepSpec {
@@ -37,7 +37,7 @@ fn cells(spec: &SweepSpec) -> HashMap<[usize; 2], Cell> {
 }
 
 fn certainty(cell: &Cell) -> f64 {
-    cell.comparison(Metric::FinalLoss).certainty().expect("a pixel with a winner")
+    cell.comparison(Metric::FinalLoss).certainty().unwrap_or(0.0)
 }
 
 #[test]
@@ -58,24 +58,20 @@ fn results_depend_on_neither_threads_nor_order() {
 
 #[test]
 fn averages_are_those_of_the_same_runs_of_uniform_sampling() {
-    for common_random_numbers in [false, true] {
-        for dimension in [2, 3] {
-            let mut spec =
-                SweepSpec { common_random_numbers, dimension: Dimension::clamped(dimension), ..short([3, 2]) };
-            spec.optimizers.push(SweepOptimizer { learning_rates: only(0.1), ..optimizer(3, mars()) });
-            for (pixel, cell) in cells(&spec) {
-                let sampled = cell.sampled.as_ref().expect("it is sampled adaptively");
-                for (optimizer, replicates) in sampled.replicates.iter().enumerate() {
-                    for (rate, own) in replicates.iter().enumerate() {
-                        let own = *own as usize;
-                        let runs =
-                            &runs(Precision::Single, &spec, pixel, 0..own)[optimizer].metrics[rate * own..][..own];
-                        let losses: Vec<f64> = runs.iter().map(|run| run.final_loss).collect();
-                        let (expected, found) =
-                            (Average::Mean.of(&losses, Metric::FinalLoss), cell.averages[optimizer][rate][0]);
-                        let is_same = expected == found || (expected - found).abs() <= 1e-12 * expected.abs();
-                        assert!(is_same, "{pixel:?}, {optimizer}, {rate}: {found} for {expected}");
-                    }
+    for dimension in [2, 3] {
+        let mut spec = SweepSpec { dimension: Dimension::clamped(dimension), ..short([3, 2]) };
+        spec.optimizers.push(SweepOptimizer { learning_rates: only(0.1), ..optimizer(3, mars()) });
+        for (pixel, cell) in cells(&spec) {
+            let sampled = cell.sampled.as_ref().expect("it is sampled adaptively");
+            for (optimizer, replicates) in sampled.replicates.iter().enumerate() {
+                for (rate, own) in replicates.iter().enumerate() {
+                    let own = *own as usize;
+                    let runs = &runs(Precision::Single, &spec, pixel, 0..own)[optimizer].metrics[rate * own..][..own];
+                    let losses: Vec<f64> = runs.iter().map(|run| run.final_loss).collect();
+                    let (expected, found) =
+                        (Average::Mean.of(&losses, Metric::FinalLoss), cell.averages[optimizer][rate][0]);
+                    let is_same = expected == found || (expected - found).abs() <= 1e-12 * expected.abs();
+                    assert!(is_same, "{pixel:?}, {optimizer}, {rate}: {found} for {expected}");
                 }
             }
         }
@@ -104,8 +100,14 @@ fn equal_optimizers_tie_within_a_bound() {
         spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates = rates);
         let cells = cells(&spec);
         let wrong = cells.values().filter(|cell| certainty(cell) >= 0.95).count();
-        // Of 80 claims at most 5 % are expected, and of a Poisson number with the mean 4 one in 100 exceeds 9.
-        assert!(wrong <= 9, "{wrong} of 80 equal pairs have a winner");
+        // Either of two equal candidates may be beaten: of 80 claims at most 10 % are expected, and of a Poisson number
+        // with the mean 8 one in 100 exceeds 15. With common noise all differences are 0.
+        let most = if common_random_numbers { 0 } else { 15 };
+        assert!(wrong <= most, "{wrong} of 80 equal pairs have a winner");
+        if common_random_numbers {
+            assert!(cells.values().all(|cell| certainty(cell) < 0.5), "equal runs are evidence for neither");
+            continue;
+        }
         for (pixel, cell) in cells.iter().filter(|(_, cell)| certainty(cell) < 0.95) {
             let winner = cell.comparison(Metric::FinalLoss).winner.expect("one of them leads");
             let sampled = cell.sampled.as_ref().expect("it is sampled adaptively");
@@ -156,6 +158,25 @@ fn more_certainty_takes_more_runs() {
     for (pixel, runs) in &high {
         assert!(low[pixel] <= middle[pixel] && middle[pixel] <= *runs, "{pixel:?}");
     }
+}
+
+#[test]
+fn an_optimizer_whose_rivals_diverge_has_as_many_replicates_as_usual() {
+    // Both diverge in some of the runs, so that with 50 replicates both means are often infinite.
+    let mut spec = short([6, 6]);
+    spec.optimizers = vec![optimizer(0, sgd()), optimizer(1, sgd())];
+    spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates = only(0.9));
+    let uniform = SweepSpec { sampling: Sampling::Uniform, ..spec.clone() };
+    let mut undecided = 0;
+    for (pixel, cell) in cells(&spec) {
+        let truth = Cell::new(&runs(Precision::Single, &uniform, pixel, 0..50), Average::Mean, false);
+        if truth.diverged.iter().all(|count| (1..50).contains(count)) {
+            undecided += 1;
+            let winner = cell.comparison(Metric::FinalLoss).winner;
+            assert!(winner.is_none(), "{pixel:?}: {winner:?} of {:?}", truth.diverged);
+        }
+    }
+    assert!(undecided > 0, "no pixel has some runs that diverge");
 }
 
 #[test]

@@ -20,8 +20,8 @@ pub struct Comparison {
     pub winner: Option<usize>,
     /// The gap between the winner and each optimizer; unknown for the winner itself, and without a winner.
     pub gaps: Vec<Gap>,
-    /// With adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability that it is truly
-    /// the best, 0 for the winner. Otherwise empty, as the gaps say how certain the winner is.
+    /// With adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of so much
+    /// evidence against it if it were the best, 0 for the winner. Otherwise empty, as the gaps say how certain the winner is.
     pub doubts: Vec<f64>,
 }
 

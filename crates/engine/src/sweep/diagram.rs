@@ -75,7 +75,7 @@ impl Diagram {
         let all = self.spec.replicates.get();
         let place = &mut self.cells[row * self.columns.len() + column];
         let (runs, was_complete) = place.as_ref().map_or((0, false), |known| (known.runs(), known.is_complete(all)));
-        if runs <= cell.runs() {
+        if runs <= cell.runs() && (cell.is_complete(all) || !was_complete) {
             self.complete += usize::from(cell.is_complete(all)) - usize::from(was_complete);
             *place = Some(Arc::new(cell));
         }

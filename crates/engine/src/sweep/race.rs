@@ -23,8 +23,6 @@ use super::sampling::Adaptive;
 use super::spec::SweepSpec;
 use super::tally::Tally;
 
-/// The replicates of every candidate before the first round.
-const FIRST: usize = 2;
 /// The most runs of the leader for each run of another candidate in a round.
 const MOST_OF_LEADER: usize = 3;
 /// The standard errors by which a candidate of the leader's optimizer may be behind without waiting.
@@ -60,6 +58,8 @@ struct Candidate {
     tally: Tally,
     evidence: Evidence,
     is_beaten: bool,
+    /// Whether a run's metric was not finite, so that the mean is the worst.
+    has_diverged: bool,
     has_led: bool,
 }
 
@@ -68,6 +68,8 @@ struct Candidate {
 pub(super) struct Race {
     candidates: Vec<Candidate>,
     runs: usize,
+    /// Where noise is common, the first replicate of the next round: the runs of a round have the same replicates.
+    next_replicate: usize,
     end: Option<End>,
 }
 
@@ -80,12 +82,8 @@ pub(super) enum End {
 }
 
 impl Candidate {
-    fn has_diverged(&self) -> bool {
-        self.tally.diverged > 0
-    }
-
     fn is_in_race(&self) -> bool {
-        !self.is_beaten && !self.has_diverged()
+        !self.is_beaten && !self.has_diverged
     }
 }
 
@@ -114,11 +112,12 @@ impl Race {
             tally: Tally::default(),
             evidence: Evidence::default(),
             is_beaten: false,
+            has_diverged: false,
             has_led: false,
         };
         let all = candidates.iter().enumerate();
         let candidates = all.flat_map(|(optimizer, count)| (0..*count).map(move |index| candidate(optimizer, index)));
-        Race { candidates: candidates.collect(), runs: 0, end: None }
+        Race { candidates: candidates.collect(), runs: 0, next_replicate: 0, end: None }
     }
 
     /// Returns the number of runs so far.
@@ -139,21 +138,27 @@ impl Race {
         self.candidates.iter().filter(move |candidate| candidate.optimizer == optimizer)
     }
 
-    /// Returns the optimizer that leads, which is the winner of a race that is over; none if all candidates have diverged.
+    /// Returns the optimizer that leads, which is the winner of a race that is over; none if all candidates have diverged, or
+    /// another optimizer is exactly as good.
     pub(super) fn leading(&self, metric: Metric) -> Option<usize> {
-        self.leader(metric).map(|leader| self.candidates[leader].optimizer)
+        let Candidate { optimizer, tally, .. } = &self.candidates[self.leader(metric)?];
+        let is_as_good = |other: &Candidate| {
+            other.is_in_race() && other.optimizer != *optimizer && other.tally.mean(metric) == tally.mean(metric)
+        };
+        (!self.candidates.iter().any(is_as_good)).then_some(*optimizer)
     }
 
-    /// Returns a bound of the probability that an optimizer has the best candidate of all though it seems not to.
+    /// Returns a bound of the probability of so much evidence against an optimizer if it had the best candidate of all.
     pub(super) fn doubt(&self, optimizer: usize, racing: &Racing) -> f64 {
-        let open = self.of(optimizer).filter(|candidate| !candidate.has_diverged());
+        let open = self.of(optimizer).filter(|candidate| !candidate.has_diverged);
         open.map(|candidate| racing.looks.doubt(candidate.evidence.strongest())).fold(0.0, f64::max)
     }
 
     /// Returns a bound of how far the scores of two optimizers are apart, which holds with the certainty asked for.
     ///
     /// All means of their candidates lie in their intervals at once, by Bonferroni's inequality, and so the scores lie
-    /// between the best of the lower and of the upper ends.
+    /// between the best of the lower and of the upper ends. It is approximate: the intervals of candidates with few runs have
+    /// the width of normal means.
     pub(super) fn apart(&self, this: usize, that: usize, course: &Course<'_>) -> f64 {
         let (racing, metric) = (course.racing, course.pixel.spec.metric);
         if this == that {
@@ -161,10 +166,13 @@ impl Race {
         }
         let sides = 2 * (self.of(this).count() + self.of(that).count());
         let width = racing.looks.needed((1.0 - racing.certainty) / sides as f64);
+        if width.is_infinite() {
+            return f64::INFINITY;
+        }
         // Losses, of which the smallest is best; depths with the sign changed.
         let interval = |optimizer: usize| {
-            let ends = self.of(optimizer).filter(|candidate| !candidate.has_diverged()).map(|candidate| {
-                let loss = metric.advantage(candidate.tally.mean(metric), 0.0);
+            let ends = self.of(optimizer).filter(|candidate| !candidate.has_diverged).map(|candidate| {
+                let loss = metric.advantage(0.0, candidate.tally.mean(metric));
                 let error = width * candidate.tally.variance_of_mean(metric).sqrt();
                 [loss - error, loss + error]
             });
@@ -178,13 +186,15 @@ impl Race {
     /// useless then.
     pub(super) fn advance(&mut self, course: &Course<'_>, until: usize) -> Option<()> {
         if self.runs == 0 {
-            let all: Vec<(usize, usize)> = (0..self.candidates.len()).map(|index| (index, FIRST)).collect();
+            let all: Vec<(usize, usize)> =
+                (0..self.candidates.len()).map(|index| (index, Adaptive::FIRST_REPLICATES)).collect();
             self.sample(course, &all)?;
         }
-        while self.end.is_none() && self.runs < until {
+        while self.end.is_none() {
             match self.next_round(course) {
-                Ok(round) => self.take(course, &round)?,
                 Err(end) => self.end = Some(end),
+                Ok(_) if self.runs >= until => break,
+                Ok(round) => self.take(course, &round)?,
             }
         }
         Some(())
@@ -212,13 +222,12 @@ impl Race {
         let first = &self.candidates[leader];
         let is_rival = |candidate: &Candidate| candidate.is_in_race() && candidate.optimizer != first.optimizer;
         if !self.candidates.iter().any(is_rival) {
-            return Err(End::Decided);
+            return self.last_round(course, leader);
         }
         let waits = |candidate: &Candidate| {
             let behind = metric.advantage(first.tally.mean(metric), candidate.tally.mean(metric));
             let variance = first.tally.variance_of_mean(metric) + candidate.tally.variance_of_mean(metric);
-            // Where noise is common, runs are compared that have the same replicate, so that none may be behind.
-            !pixel.key.common && behind > PATIENCE * variance.sqrt()
+            behind > PATIENCE * variance.sqrt()
         };
         let mut field = Vec::new();
         for (index, candidate) in self.candidates.iter().enumerate() {
@@ -232,6 +241,7 @@ impl Race {
                 None => {}
             }
         }
+        // Where noise is common, each run is compared with the leader's of the same replicate.
         let share = if pixel.key.common { 1 } else { field.len().isqrt().clamp(1, MOST_OF_LEADER) };
         let most = field.iter().map(|(_, count)| *count).max().expect("there is a rival");
         let cost = field.iter().map(|(_, count)| count).sum::<usize>() + share * most;
@@ -241,6 +251,21 @@ impl Race {
         field.push((leader, share * most));
         field.sort_unstable();
         Ok(Round { field, leader, share })
+    }
+
+    /// Returns the round of a leader without rivals: where some optimizer is out because it diverged, the leader has as many
+    /// replicates as with uniform sampling before it wins, as it may diverge too.
+    fn last_round(&self, course: &Course<'_>, leader: usize) -> Result<Round, End> {
+        let spec = course.pixel.spec;
+        let has_diverged = |optimizer| self.of(optimizer).all(|candidate| candidate.has_diverged);
+        let missing = spec.replicates.get().saturating_sub(self.candidates[leader].tally.count);
+        if missing == 0 || !(0..spec.optimizers.len()).any(has_diverged) {
+            return Err(End::Decided);
+        }
+        if self.runs + missing > course.racing.budget {
+            return Err(End::Open);
+        }
+        Ok(Round { field: vec![(leader, missing)], leader, share: 1 })
     }
 
     /// Returns whether even with a larger lead, some rival of the optimizer that leads would not be beaten within the
@@ -263,7 +288,7 @@ impl Race {
         let metric = course.pixel.spec.metric;
         self.candidates[leader].has_led = true;
         let values = self.sample(course, field)?;
-        if field.iter().any(|(index, _)| self.candidates[*index].has_led && self.candidates[*index].has_diverged()) {
+        if field.iter().any(|(index, _)| self.candidates[*index].has_led && self.candidates[*index].has_diverged) {
             self.begin_anew();
             return Some(());
         }
@@ -272,7 +297,7 @@ impl Race {
             values[place].chunks(share).map(|runs| runs.iter().sum::<f64>() / share as f64).collect();
         for ((index, _), values) in field.iter().zip(&values) {
             let candidate = &mut self.candidates[*index];
-            if *index != leader && !candidate.has_diverged() {
+            if *index != leader && !candidate.has_diverged {
                 let pairs = values.iter().zip(&of_leader);
                 candidate.evidence.add(pairs.map(|(own, leading)| metric.advantage(*leading, *own)));
                 candidate.is_beaten |= candidate.evidence.strongest() >= course.racing.needed;
@@ -293,25 +318,29 @@ impl Race {
 
     /// Computes new runs of candidates; returns their values of the metric.
     fn sample(&mut self, course: &Course<'_>, field: &[(usize, usize)]) -> Option<Vec<Vec<f64>>> {
+        let metric = course.pixel.spec.metric;
         let mut values = Vec::with_capacity(field.len());
         for optimizer in 0..course.pixel.point.optimizers.len() {
             let is_own = |(index, _): &&(usize, usize)| self.candidates[*index].optimizer == optimizer;
             let of_optimizer: Vec<_> = field.iter().filter(is_own).collect();
             let runs = of_optimizer.iter().flat_map(|(index, count)| {
                 let Candidate { index: rate, tally, .. } = self.candidates[*index];
-                (tally.count..tally.count + count).map(move |replicate| Run { rate, replicate })
+                let first = if course.pixel.key.common { self.next_replicate } else { tally.count };
+                (first..first + count).map(move |replicate| Run { rate, replicate })
             });
             let runs: Vec<Run> = runs.collect();
             let metrics = course.backend.run(SomeRuns { pixel: course.pixel, optimizer, runs: &runs })?;
             self.runs += runs.len();
             let mut metrics = metrics.iter();
             for &(index, count) in of_optimizer {
-                let tally = &mut self.candidates[index].tally;
+                let candidate = &mut self.candidates[index];
                 let own: Vec<&Metrics<f64>> = metrics.by_ref().take(count).collect();
-                own.iter().for_each(|run| tally.add(run));
-                values.push(own.iter().map(|run| course.pixel.spec.metric.of_run(run)).collect());
+                own.iter().for_each(|run| candidate.tally.add(run));
+                candidate.has_diverged = !candidate.tally.mean(metric).is_finite();
+                values.push(own.iter().map(|run| metric.of_run(run)).collect());
             }
         }
+        self.next_replicate += field.iter().map(|(_, count)| *count).max().unwrap_or(0);
         Some(values)
     }
 }

@@ -47,6 +47,11 @@ fn most_replicates() -> Replicates {
     Replicates::of::<5000>()
 }
 
+impl Adaptive {
+    /// The replicates of every learning rate before the first comparison, whatever the budget.
+    pub(super) const FIRST_REPLICATES: usize = 2;
+}
+
 impl Default for Adaptive {
     fn default() -> Self {
         Adaptive { certainty: certainty(), budget: budget(), most_replicates: most_replicates() }

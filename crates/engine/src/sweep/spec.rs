@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Quantity, spread};
 use super::metric::{Average, Metric};
 use super::point::{Point, PointOptimizer};
-use super::sampling::Sampling;
+use super::sampling::{Adaptive, Sampling};
 use crate::landscape::{LandscapeSpec, StartPlace};
 use crate::noise::NoiseSpec;
 use crate::optimizer::{RuleSpec, Schedule};
@@ -264,7 +264,10 @@ impl SweepSpec {
         let runs = self.runs_of_pixel();
         match self.sampling {
             Sampling::Uniform => runs,
-            Sampling::Adaptive(adaptive) => (adaptive.budget.get() * runs as f64) as usize,
+            Sampling::Adaptive(adaptive) => {
+                let fewest = Adaptive::FIRST_REPLICATES * self.rate_counts().iter().sum::<usize>();
+                ((adaptive.budget.get() * runs as f64) as usize).max(fewest)
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::backend::Backend;
 use super::cell::Cell;
@@ -10,7 +10,7 @@ use super::pixel_key::PixelKey;
 use super::pixel_runs::{PixelRuns, pixel_runs};
 use super::race::{Course, Race, Racing};
 use super::runs::Runs;
-use super::sampling::Sampling;
+use super::sampling::{Adaptive, Sampling};
 use super::spec::SweepSpec;
 use super::tasks::{PixelOrder, Portion, Task, tasks};
 
@@ -66,7 +66,9 @@ pub struct SweepWork {
 
 /// The races of a sweep.
 struct Races {
-    racing: Racing,
+    adaptive: Adaptive,
+    /// Computed by the first race, as it takes some time.
+    racing: OnceLock<Racing>,
     /// The race of each pixel, row by row; none before it begins and after it is over.
     of_pixels: Vec<Mutex<RaceState>>,
 }
@@ -87,7 +89,7 @@ impl SweepWork {
             Sampling::Uniform => None,
             Sampling::Adaptive(adaptive) => {
                 let of_pixels = spec.pixels().map(|_| Mutex::new(RaceState::Ahead)).collect();
-                Some(Races { racing: Racing::new(&spec, &adaptive), of_pixels })
+                Some(Races { adaptive, racing: OnceLock::new(), of_pixels })
             }
         };
         let most_runs = spec.most_runs_of_pixel() as u64;
@@ -180,7 +182,8 @@ impl SweepWork {
         let point = self.spec.point(row, column);
         let key = PixelKey::new(&self.spec, row, column);
         let pixel = PixelRuns { spec: &self.spec, point: &point, key, cancelled: &self.cancelled };
-        let course = Course { backend: self.backend, pixel, racing: &races.racing };
+        let racing = races.racing.get_or_init(|| Racing::new(&self.spec, &races.adaptive));
+        let course = Course { backend: self.backend, pixel, racing };
         let before = race.runs();
         race.advance(&course, until).ok_or(Cancelled)?;
         self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use valleyscope_experiments::preset::{LessonDraft, titles_side_by_side};
 use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings};
 
 use super::{Present, row};
+use crate::app::boxes::{Outlined, check_box};
 use crate::app::form::drag;
 use crate::app::icons::{Icon, icon_button};
 use crate::app::landscape_tab::LandscapeTab;
@@ -117,15 +118,15 @@ fn run(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, steps: &mut Option<u6
             let mut begins = lesson.begins_run(step);
             let is_free = !lesson.has_to_begin_run(step);
             let why = "A step with other settings than the one before begins a run.";
-            let choice = ui.add_enabled(is_free, egui::Checkbox::new(&mut begins, "Begins anew"));
+            let choice = ui.add_enabled(is_free, Outlined(egui::Checkbox::new(&mut begins, "Begins anew")));
             if choice.on_disabled_hover_text(why).changed() {
                 lesson.set_begins_run(step, begins);
             }
-            ui.checkbox(&mut lesson.steps[step].play, "Plays when shown");
+            check_box(ui, &mut lesson.steps[step].play, "Plays when shown");
             let mut pause = lesson.pause(step);
             let before = pause;
             let mut pauses = pause.is_some();
-            if ui.checkbox(&mut pauses, "Pauses at step").changed() {
+            if check_box(ui, &mut pauses, "Pauses at step").changed() {
                 pause = pauses.then_some(500);
             }
             if let Some(pause) = &mut pause {

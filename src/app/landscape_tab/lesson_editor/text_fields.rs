@@ -6,6 +6,7 @@ use valleyscope_engine::sweep::{Axis, SweepSpec};
 use valleyscope_experiments::preset::{LessonFigure, LessonMark, LessonStep, Preset};
 
 use super::{Present, row};
+use crate::app::boxes::check_box;
 use crate::app::form::drag;
 use crate::app::icons::{Icon, icon_button};
 use crate::app::landscape_tab::LandscapeTab;
@@ -121,7 +122,7 @@ fn point(ui: &mut Ui, figure: &mut LessonFigure, spec: &SimulationSpec) {
     let axes = [&preset.sweep.columns, &preset.sweep.rows];
     let mut has_point = figure.point.is_some();
     let help = "Mark the present settings on the phase diagram";
-    if ui.checkbox(&mut has_point, "Point").on_hover_text(help).changed() {
+    if check_box(ui, &mut has_point, "Point").on_hover_text(help).changed() {
         figure.point = has_point.then(|| present_point(&preset.sweep, spec));
     }
     for (axis, value) in axes.into_iter().zip(figure.point.iter_mut().flatten()) {

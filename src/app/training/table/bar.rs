@@ -10,6 +10,7 @@ use valleyscope_runs::RunFolder;
 use super::lines::Lines;
 use super::selection::Selection;
 use super::{RunTable, TableAction};
+use crate::app::boxes::{check_box, radio_button};
 use crate::app::figure_layout::stays_open;
 use crate::app::form::{cell, small_button};
 use crate::app::training::filter_field::FilterField;
@@ -110,7 +111,7 @@ impl RunTable {
                         let mut is_shown = layout.shows(column);
                         // The arrows of all columns are below each other.
                         let is_toggled = cell(ui, COLUMN_TITLE, |ui| {
-                            ui.checkbox(&mut is_shown, &column.title).on_hover_text(&column.help).changed()
+                            check_box(ui, &mut is_shown, &column.title).on_hover_text(&column.help).changed()
                         });
                         if is_toggled {
                             layout.toggle(&column.field);
@@ -139,7 +140,7 @@ impl RunTable {
             }
             let mut is_replicates = group_by.iter().any(|field| field == Replicates::FIELD);
             let help = "Runs that differ only in the seed are a group";
-            if ui.checkbox(&mut is_replicates, "Replicates").on_hover_text(help).changed() {
+            if check_box(ui, &mut is_replicates, "Replicates").on_hover_text(help).changed() {
                 *group_by = if is_replicates { vec![Replicates::FIELD.to_owned()] } else { Vec::new() };
             }
             ui.separator();
@@ -153,7 +154,7 @@ impl RunTable {
             ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
                 for (field, title) in columns {
                     let mut is_chosen = self.choices.group_by.contains(&field);
-                    if ui.checkbox(&mut is_chosen, format!("Equal {}", lower_first(&title))).changed() {
+                    if check_box(ui, &mut is_chosen, format!("Equal {}", lower_first(&title))).changed() {
                         self.choices.group_by.retain(|field| field != Replicates::FIELD);
                         self.choices.toggle_group(&field);
                     }
@@ -168,7 +169,7 @@ impl RunTable {
     fn summary_choice(&mut self, ui: &mut Ui, input: &ListInput<'_>) {
         ui.label(RichText::new("Groups show").small().weak());
         for statistic in Statistic::ALL {
-            ui.radio_value(&mut self.choices.statistic, statistic, statistic.name());
+            radio_button(ui, &mut self.choices.statistic, statistic, statistic.name());
         }
         let result = self.choices.grouping().result(&self.choices.sort, input.columns);
         let Some(result) = result.map(|column| lower_first(&column.title)) else { return };
@@ -178,10 +179,10 @@ impl RunTable {
         );
         ui.label(RichText::new("Each at its best").small().weak()).on_hover_text(&help);
         let best_over = &mut self.choices.best_over;
-        ui.radio_value(best_over, None, "all its runs");
+        radio_button(ui, best_over, None, "all its runs");
         for column in input.columns.iter().filter(|column| column.is_setting && column.is_usual) {
             let title = lower_first(&column.title);
-            ui.radio_value(best_over, Some(column.field.clone()), title).on_hover_text(&help);
+            radio_button(ui, best_over, Some(column.field.clone()), title).on_hover_text(&help);
         }
     }
 
@@ -257,7 +258,7 @@ impl RunTable {
             ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
                 for tag in tags {
                     let mut has = selected.has_tag(tag);
-                    if ui.checkbox(&mut has, tag).changed() {
+                    if check_box(ui, &mut has, tag).changed() {
                         action = Some(TableAction::Tag(selected.folders(), tag.clone(), has));
                     }
                 }
