@@ -105,7 +105,6 @@ fn equal_optimizers_tie_within_a_bound() {
         let most = if common_random_numbers { 0 } else { 15 };
         assert!(wrong <= most, "{wrong} of 80 equal pairs have a winner");
         if common_random_numbers {
-            assert!(cells.values().all(|cell| certainty(cell) < 0.5), "equal runs are evidence for neither");
             continue;
         }
         for (pixel, cell) in cells.iter().filter(|(_, cell)| certainty(cell) < 0.95) {

@@ -405,7 +405,8 @@ fn stop_writes_a_command_that_the_worker_answers() {
     let asked = session.commands().expect("they can be read");
     let [(id, _)] = &asked[..] else { panic!("one command is expected, found {asked:?}") };
     session.answer(id, true, "stopping after this step").expect("it can be written");
-    app.until("the answer", |app| app.shows("Live: stopping after this step"));
+    let [name, _] = app.state().training().runs()[0].heading();
+    app.until("the answer", |app| app.shows(&format!("{name}: stopping after this step")));
 }
 
 #[test]
