@@ -24,7 +24,7 @@ const LONGEST: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 30, 40, 1000
 const WIDTH: usize = 100;
 
 /// The columns whose texts are shortened in the middle to fit, and the fewest characters left of each.
-const SHORTENED: [(usize, usize); 3] = [(7, 30), (OPTIMIZER, 36), (TITLE, 12)];
+const SHORTENED: [(usize, usize); 3] = [(7, 30), (OPTIMIZER, 30), (TITLE, 12)];
 
 /// Spaces between two columns.
 const GAP: usize = 2;
