@@ -272,7 +272,7 @@ fn the_command_lists_and_changes_settings() {
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 3);
     expect(&set(&[]), 0, &["learning_rate", "0.001", "optimizer.gamma", "0.2", "batch_size", "128"]);
-    expect(&set(&["gamma=0.4", "learning-rate=3e-3"]), 0, &["η 0.001 → 0.003, γ 0.2 → 0.4 from step"]);
+    expect(&set(&["gamma=0.4", "learning-rate=3e-3"]), 0, &["η 0.001 → 0.003, γ 0.2 → 0.4 after step"]);
     expect(&set(&[]), 0, &["0.4", "0.003"]);
     let answers = history(&run).answers().len();
     for (setting, words) in [
