@@ -96,7 +96,9 @@ fn a_changed_run_of_mnist_continues_as_forks_with_these_settings_also_after_kill
     ];
     assert_eq!(words(MarkKind::Changed), expected);
     assert_eq!(words(MarkKind::Resumed).len(), 3);
-    assert!(history(&fork).marks().len() > marks.len(), "those of the run, and the fork");
+    // The run may have been resumed after the fork's checkpoint, too.
+    let before = marks.iter().filter(|mark| mark.step < late).count();
+    assert!(history(&fork).marks().len() > before, "those of the run before, and the fork");
     assert!(run.check(false, &PresetConfigs).unwrap().is_intact());
 }
 
