@@ -56,7 +56,7 @@ fn optimizers() -> Vec<&'static str> {
 
 /// All runs of the pixel in the middle of the diagram, on one thread.
 fn bench_pixel(bencher: Bencher<'_, '_>, spec: &SweepSpec, backend: Backend) {
-    let runs: usize = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get();
+    let runs = spec.runs_of_pixel();
     let running = AtomicBool::new(false);
     bencher
         .counter(ItemsCount::new(runs * spec.steps.get()))

@@ -1,4 +1,4 @@
-//! Titles that tell the diagrams of a figure apart.
+//! Short titles of the diagrams of one figure, by what differs between them.
 
 use valleyscope_engine::sweep::{Precision, SweepSpec};
 use valleyscope_experiments::preset::{SweepPreset, changed_head};
@@ -15,8 +15,8 @@ pub struct TitledSweep {
     pub precision: Precision,
 }
 
-/// Returns the titles of diagrams that are shown together: the names that the user gave; else the titles of their
-/// presets, where these tell them apart; else the optimizers and the settings that differ.
+/// Returns the titles of diagrams that are shown together. A diagram has the name that the user gave it. Without one, it has
+/// the title of its preset, if the titles of all differ. Otherwise it has its optimizers and the settings that differ.
 pub fn short_titles(diagrams: &[TitledSweep]) -> Vec<String> {
     let unnamed = diagrams.iter().filter(|diagram| diagram.name.is_none());
     let parts: Vec<[&str; 2]> = unnamed.map(|diagram| head_and_changes(&diagram.preset.title)).collect();

@@ -40,7 +40,7 @@ impl SweepResult {
     /// | `gap` between the winner by each of the metrics and each optimizer | (3, O, R, C) |
     /// | `gap_se`, `gap_freedom`: the gap's standard error and degrees of freedom | (3, O, R, C) |
     ///
-    /// With adaptive sampling also:
+    /// Adaptive sampling adds these arrays:
     ///
     /// | array | shape |
     /// | --- | --- |
@@ -180,7 +180,7 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     npz.array("replicates", &shape.by_pixel(), replicates)
 }
 
-/// Writes what adaptive sampling has done.
+/// Writes the arrays that only adaptive sampling has.
 fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
     let cells = || shape.pixels().map(|pixel| diagram.cell(pixel));

@@ -102,19 +102,12 @@ fn axis_names<'s>(specs: impl Iterator<Item = &'s SweepSpec>) -> [String; 2] {
 
 /// Returns the key of the quantity that an axis varies, after the optimizers where it is not varied for all that have it.
 fn axis_name(spec: &SweepSpec, axis: &Axis) -> String {
-    match &axis.of {
-        Quantity::Landscape(name) => name.key().to_owned(),
-        Quantity::Noise => "noise".to_owned(),
-        Quantity::NoiseParameter(name) => name.key().to_owned(),
-        Quantity::Steps => "steps".to_owned(),
-        Quantity::Dimension => "dimension".to_owned(),
-        Quantity::Of(name, ids) => {
-            let having = spec.optimizers.iter().zip(column_names(spec)).filter(|(it, _)| name.is_of(&it.rule));
-            let (swept, others): (Vec<_>, Vec<_>) = having.partition(|(it, _)| ids.contains(&it.id));
-            let swept = swept.into_iter().map(|(_, label)| label + "_").collect::<String>();
-            if others.is_empty() { name.key().to_owned() } else { format!("{swept}{}", name.key()) }
-        }
-    }
+    let name = axis.of.name().to_owned();
+    let Quantity::Of(hyperparameter, ids) = &axis.of else { return name };
+    let having = spec.optimizers.iter().zip(column_names(spec)).filter(|(it, _)| hyperparameter.is_of(&it.rule));
+    let (swept, others): (Vec<_>, Vec<_>) = having.partition(|(it, _)| ids.contains(&it.id));
+    let swept = swept.into_iter().map(|(_, label)| label + "_").collect::<String>();
+    if others.is_empty() { name } else { swept + &name }
 }
 
 /// Returns the prefix of each optimizer's columns: its name in lower case, with its id where two are equal.

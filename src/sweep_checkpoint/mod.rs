@@ -370,6 +370,12 @@ fn text(value: &impl serde::Serialize) -> String {
     ron::to_string(value).expect("a sweep holds no value that RON cannot express")
 }
 
+/// Returns the value of a name that has no line in the text: of a setting that came after the first checkpoints, the one that
+/// it had in them.
+fn usual(name: &str) -> Option<&'static str> {
+    (name == "sampling").then_some("Uniform")
+}
+
 impl Identity {
     pub(super) fn of_part(label: &PartLabel, spec: &SweepSpec, precision: Precision, keep_runs: bool) -> Identity {
         let PartLabel { part, title, description } = label;
@@ -396,7 +402,7 @@ impl Identity {
             columns,
             optimizers,
         } = spec;
-        let mut values = vec![
+        Identity(vec![
             ("program", env!("CARGO_PKG_VERSION").to_owned()),
             ("precision", precision.name().to_owned()),
             ("raw", text(&keep_runs)),
@@ -414,28 +420,20 @@ impl Identity {
             ("rows", text(rows)),
             ("columns", text(columns)),
             ("optimizers", text(optimizers)),
-        ];
-        // Checkpoints of uniform sampling are those of versions that had no other.
-        values.extend((!sampling.is_uniform()).then(|| ("sampling", text(sampling))));
-        Identity(values)
+            ("sampling", text(sampling)),
+        ])
     }
 
     fn text(&self) -> String {
-        self.0.iter().map(|(name, value)| format!("{name} {value}\n")).collect()
+        let has_line = |(name, value): &&(&str, String)| usual(name) != Some(value.as_str());
+        self.0.iter().filter(has_line).map(|(name, value)| format!("{name} {value}\n")).collect()
     }
 
     /// Returns the first name whose value differs in `text`, its value there, and its value here.
     pub(super) fn difference(&self, text: &str) -> Option<[String; 3]> {
-        let sampling = |text: &str| {
-            let named = text.lines().find_map(|line| line.strip_prefix("sampling "));
-            named.unwrap_or("Uniform").to_owned()
-        };
-        let [found, expected] = [sampling(text), sampling(&self.text())];
-        if found != expected {
-            return Some(["sampling".to_owned(), found, expected]);
-        }
         self.0.iter().find_map(|(name, value)| {
-            let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or("unknown");
+            let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            let found = found.or(usual(name)).unwrap_or("unknown");
             (found != value).then(|| [(*name).to_owned(), found.to_owned(), value.clone()])
         })
     }

@@ -1,4 +1,4 @@
-//! The words of the cards in the strip of kept diagrams: titles, captions that tell them apart, and descriptions.
+//! The words on the cards of kept diagrams: titles, captions by which the cards differ, and descriptions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct CardWords {
 /// The words of all cards that were shown since a diagram was added, changed or removed.
 #[derive(Default)]
 pub(super) struct CardCache {
-    /// Identifies the diagrams that the words tell apart: number, name, and the address of the sweep.
+    /// The diagrams for which the words were made: number, name, and the address of the sweep of each.
     key: Vec<(u64, Option<String>, usize)>,
     words: BTreeMap<u64, CardWords>,
 }

@@ -240,6 +240,6 @@ fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
     );
     check_box(ui, &mut spec.common_random_numbers, "Common random numbers").on_hover_text(
         "The same noise for all optimizers and learning rates of a pixel: removes most of the chance from the \
-         comparison, and is faster.",
+         comparison, and is faster with uniform sampling.",
     );
 }

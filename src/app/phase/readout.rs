@@ -3,7 +3,7 @@
 use egui::{Color32, Label, RichText, TextStyle, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Average, Cell, Comparison, Diagram, Gap, Metric, Sampled, Sampling};
+use valleyscope_engine::sweep::{Average, Cell, Diagram, Gap, Metric, Sampled, Sampling};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::{fixed, significant};
@@ -85,7 +85,7 @@ fn lead(ui: &mut Ui, diagram: &Diagram, cell: &Cell, metric: Metric, names: &[St
         return;
     }
     if let Some(sampled) = &cell.sampled {
-        ui.add(Label::new(RichText::new(adaptive_lead(diagram, comparison, sampled, names)).weak()).wrap());
+        ui.add(Label::new(RichText::new(adaptive_lead(diagram, cell, sampled, metric, names)).weak()).wrap());
         return;
     }
     if let Some((rival, _)) = comparison.rival() {
@@ -114,14 +114,14 @@ fn longest_lead(cell: &Cell, name: &str) -> String {
     }
 }
 
-/// Describes the lead over the rival that is the hardest to tell from the winner, with adaptive sampling.
-fn adaptive_lead(diagram: &Diagram, comparison: &Comparison, sampled: &Sampled, names: &[String]) -> String {
+/// Describes the winner's lead, by adaptive sampling, over the rival that is the hardest to tell from it.
+fn adaptive_lead(diagram: &Diagram, cell: &Cell, sampled: &Sampled, metric: Metric, names: &[String]) -> String {
+    let comparison = cell.comparison(metric);
     let (Some((rival, certainty)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
         return String::new();
     };
     let (gap, asked) = (comparison.gaps[rival], adaptive.certainty.get());
-    let runs: u64 = sampled.replicates.iter().flatten().map(|count| u64::from(*count)).sum();
-    let lead = sampled_lead(&names[rival], &with_error(gap.value, gap.error), runs);
+    let lead = sampled_lead(&names[rival], &with_error(gap.value, gap.error), cell.runs());
     match (certainty >= asked, sampled.is_over) {
         (true, _) => lead,
         (false, false) => format!("{lead} More runs follow."),

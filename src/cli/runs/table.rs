@@ -37,7 +37,7 @@ pub(super) struct TableArgs {
     /// rate; the best has the best result by --sort, or else the best loss on held-out data
     #[arg(long, value_name = "FIELD", requires = "group_by")]
     best_over: Option<String>,
-    /// What a group shows of numbers: their mean and deviation, their median, or the best
+    /// The statistic of numbers that a group shows: their mean and deviation, their median, or the best
     #[arg(long, value_enum, default_value_t, requires = "group_by")]
     statistic: Statistic,
     /// Print comma-separated values, with all digits

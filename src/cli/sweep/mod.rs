@@ -134,7 +134,7 @@ fn what_is_decided(diagram: &Diagram) -> Option<String> {
     let cells = || spec.pixels().filter_map(|pixel| diagram.cell(pixel));
     let is_decided = |cell: &&Arc<Cell>| cell.comparison(spec.metric).certainty() >= Some(certainty.get());
     let runs: u64 = cells().map(|cell| cell.runs()).sum();
-    let uniform = spec.rate_counts().iter().sum::<usize>() * spec.replicates.get() * cells().count();
+    let uniform = spec.runs_of_pixel() * cells().count();
     Some(format!(
         "{} of {} pixels are decided with {} % certainty, by {:.1} % of the runs of uniform sampling",
         cells().filter(is_decided).count(),

@@ -119,7 +119,7 @@ fn equal_optimizers_tie_within_a_bound() {
 #[test]
 fn ties_are_no_further_apart_than_their_bound() {
     let spec = short([8, 10]);
-    let mut ties = 0;
+    let (mut ties, mut narrow) = (0, 0);
     for (pixel, cell) in cells(&spec) {
         let comparison = cell.comparison(Metric::FinalLoss);
         let winner = comparison.winner.expect("a pixel with a winner");
@@ -134,9 +134,16 @@ fn ties_are_no_further_apart_than_their_bound() {
             let distance = (score(winner) - score(other)).abs();
             let slack = 3.0 * (error(winner) + error(other));
             assert!(distance <= bound + slack, "{pixel:?}: {distance} apart, {bound} at most");
+            // A bound that is much wider than the errors says nothing.
+            let own_error = |optimizer| {
+                let best = cell.score(optimizer, Metric::FinalLoss).best_rate;
+                cell.deviations[optimizer][best][0] / (cell.replicates_of(optimizer, best) as f64).sqrt()
+            };
+            narrow += usize::from(bound <= 8.0 * (own_error(winner) + own_error(other)) + distance);
         }
     }
     assert!(ties >= 10, "{ties} ties are too few to judge");
+    assert!(2 * narrow > ties, "only {narrow} of {ties} bounds are near the errors of the scores");
 }
 
 #[test]

@@ -37,6 +37,25 @@ fn a_killed_sweep_resumes_to_the_same_bytes() {
 }
 
 #[test]
+fn the_other_sampling_is_named_where_it_is_found() {
+    let sandbox = Sandbox::new();
+    let sweep = ["sweep", "fig2a", "--grid", "24x25", "--lrs", "5", "--steps", "3000", "--threads", "1"];
+    let adaptive = with(&sweep, &["--adaptive"]);
+    for (begun, asked) in [(&adaptive[..], &sweep[..]), (&sweep, &adaptive)] {
+        let mut child = sandbox.start_and_wait(&with(begun, &["--out", "begun"]), "begun");
+        signal("KILL", child.id());
+        child.wait().unwrap();
+        let output = sandbox.run(&with(asked, &["--out", "begun", "--resume"]));
+        expect_error(&output, 2, &["is of another sweep: its `sampling` is "]);
+        fs::remove_dir_all(sandbox.join("begun")).unwrap();
+    }
+    let uniform = &SWEEP[..SWEEP.len() - 1];
+    sandbox.good(&with(uniform, &["--out", "mixed", "--part", "1/2"]));
+    sandbox.good(&with(&SWEEP, &["--out", "mixed", "--part", "2/2"]));
+    expect_error(&sandbox.run(&["sweep", "--merge", "mixed", "--out", "merged"]), 2, &["its sampling is Adaptive"]);
+}
+
+#[test]
 fn results_open_again_and_say_what_was_spent() {
     let sandbox = Sandbox::new();
     let message = sandbox.good(&with(&SWEEP, &["--out", "out"]));

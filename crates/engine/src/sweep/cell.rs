@@ -20,8 +20,9 @@ pub struct Comparison {
     pub winner: Option<usize>,
     /// The gap between the winner and each optimizer; unknown for the winner itself, and without a winner.
     pub gaps: Vec<Gap>,
-    /// With adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of so much
-    /// evidence against it if it were the best, 0 for the winner. Otherwise empty, as the gaps say how certain the winner is.
+    /// The doubts of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of so much
+    /// evidence against it if it were the best, 0 for the winner. By other metrics, and with uniform sampling, it is empty, and
+    /// the gaps tell how certain the winner is.
     pub doubts: Vec<f64>,
 }
 
@@ -53,13 +54,13 @@ impl Comparison {
     }
 }
 
-/// What adaptive sampling has done at a pixel.
+/// The replicates that adaptive sampling has given to a pixel, and what follows from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
     /// The replicates of each optimizer and learning rate.
     pub replicates: Vec<Vec<u32>>,
-    /// For each optimizer a bound of the distance between its score and the winner's, which holds with the certainty that
-    /// was asked for; empty without a winner.
+    /// For each optimizer a bound of the distance between its score and the winner's, of the best learning rates that were found,
+    /// which holds with about the certainty that was asked for; empty without a winner.
     pub apart: Vec<f64>,
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
     pub is_over: bool,
@@ -79,7 +80,7 @@ pub struct Cell {
     pub diverged: Vec<u32>,
     /// The comparison by each of the three metrics.
     pub comparisons: [Comparison; 3],
-    /// With adaptive sampling, what it has done.
+    /// The replicates that adaptive sampling has given to the pixel; none with uniform sampling.
     pub sampled: Option<Sampled>,
 }
 

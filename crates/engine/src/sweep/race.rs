@@ -11,8 +11,8 @@
 //! the choice among learning rates adds to it.
 //!
 //! Candidates of the leader's own optimizer need not be beaten. Those that are behind it by more than [`PATIENCE`]
-//! standard errors wait. A race ends without a winner where its budget, or the looks of a candidate, are used up, or where even a lead
-//! that is [`HOPE`] standard errors larger than the one seen would not decide it in time.
+//! standard errors wait. A race ends without a winner where its budget, or the looks of a candidate, are used up. It also ends
+//! where even a lead that is [`HOPE`] standard errors larger than the one seen would not decide it in time.
 
 use super::backend::Backend;
 use super::evidence::{Evidence, Looks};
@@ -21,6 +21,7 @@ use super::metric::Metric;
 use super::pixel_runs::{PixelRuns, Run, SomeRuns};
 use super::sampling::Adaptive;
 use super::spec::SweepSpec;
+use super::statistics::Gap;
 use super::tally::Tally;
 
 /// The most runs of the leader for each run of another candidate in a round.
@@ -47,6 +48,14 @@ impl Racing {
         let needed = looks.needed(1.0 - adaptive.certainty.get());
         Racing { needed, certainty: adaptive.certainty.get(), budget: spec.most_runs_of_pixel(), looks }
     }
+
+    /// Returns a bound of how far apart the scores behind a gap are, which holds with about the certainty asked for: the gap and
+    /// so many of its errors that, by Bonferroni's inequality, either direction holds for all of this many candidates at once.
+    pub(super) fn apart(&self, gap: &Gap, candidates: usize) -> f64 {
+        let width = self.looks.needed((1.0 - self.certainty) / (2 * candidates) as f64);
+        // A gap without an error has none, however wide the interval.
+        gap.value.abs() + if gap.error == 0.0 { 0.0 } else { width * gap.error }
+    }
 }
 
 /// A candidate of a pixel.
@@ -68,7 +77,8 @@ struct Candidate {
 pub(super) struct Race {
     candidates: Vec<Candidate>,
     runs: usize,
-    /// Where noise is common, the first replicate of the next round: the runs of a round have the same replicates.
+    /// The first replicate of the next round. It counts only where noise is common, as all runs of a round then have the same
+    /// replicates.
     next_replicate: usize,
     end: Option<End>,
 }
@@ -154,37 +164,9 @@ impl Race {
         open.map(|candidate| racing.looks.doubt(candidate.evidence.strongest())).fold(0.0, f64::max)
     }
 
-    /// Returns a bound of how far the scores of two optimizers are apart, which holds with the certainty asked for.
-    ///
-    /// All means of their candidates lie in their intervals at once, by Bonferroni's inequality, and so the scores lie
-    /// between the best of the lower and of the upper ends. It is approximate: the intervals of candidates with few runs have
-    /// the width of normal means.
-    pub(super) fn apart(&self, this: usize, that: usize, course: &Course<'_>) -> f64 {
-        let (racing, metric) = (course.racing, course.pixel.spec.metric);
-        if this == that {
-            return 0.0;
-        }
-        let sides = 2 * (self.of(this).count() + self.of(that).count());
-        let width = racing.looks.needed((1.0 - racing.certainty) / sides as f64);
-        if width.is_infinite() {
-            return f64::INFINITY;
-        }
-        // Losses, of which the smallest is best; depths with the sign changed.
-        let interval = |optimizer: usize| {
-            let ends = self.of(optimizer).filter(|candidate| !candidate.has_diverged).map(|candidate| {
-                let loss = metric.advantage(0.0, candidate.tally.mean(metric));
-                let error = width * candidate.tally.variance_of_mean(metric).sqrt();
-                [loss - error, loss + error]
-            });
-            ends.fold([f64::INFINITY; 2], |best, end| [best[0].min(end[0]), best[1].min(end[1])])
-        };
-        let (these, those) = (interval(this), interval(that));
-        (those[1] - these[0]).abs().max((these[1] - those[0]).abs())
-    }
-
-    /// Goes on with round after round until `until` runs are reached, or the end. Returns `None` if cancelled; the race is
-    /// useless then.
-    pub(super) fn advance(&mut self, course: &Course<'_>, until: usize) -> Option<()> {
+    /// Goes on with round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled; the race
+    /// is useless then.
+    pub(super) fn advance(&mut self, course: &Course<'_>, until: Option<usize>) -> Option<()> {
         if self.runs == 0 {
             let all: Vec<(usize, usize)> =
                 (0..self.candidates.len()).map(|index| (index, Adaptive::FIRST_REPLICATES)).collect();
@@ -193,7 +175,7 @@ impl Race {
         while self.end.is_none() {
             match self.next_round(course) {
                 Err(end) => self.end = Some(end),
-                Ok(_) if self.runs >= until => break,
+                Ok(_) if until.is_some_and(|until| self.runs >= until) => break,
                 Ok(round) => self.take(course, &round)?,
             }
         }
@@ -214,7 +196,7 @@ impl Race {
         Some(leader)
     }
 
-    /// Plans the next round, or says how the race ends.
+    /// Returns the next round, or as an error how the race ends.
     fn next_round(&self, course: &Course<'_>) -> Result<Round, End> {
         let Course { pixel, racing, .. } = course;
         let metric = pixel.spec.metric;

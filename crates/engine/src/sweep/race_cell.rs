@@ -37,15 +37,17 @@ impl Race {
                 true => Gap::UNKNOWN,
                 false => Gap::of_tallies(best[winner], best[other], metric),
             };
-            let doubt = |other: usize| if other == winner { 0.0 } else { self.doubt(other, course.racing) };
-            cell.comparisons[metric as usize] = Comparison {
-                winner: Some(winner),
-                gaps: optimizers.clone().map(gap).collect(),
-                doubts: optimizers.clone().map(doubt).collect(),
+            let gaps: Vec<Gap> = optimizers.clone().map(gap).collect();
+            let apart = |other: usize| match other == winner {
+                true => 0.0,
+                false => course.racing.apart(&gaps[other], tallies[winner].len() + tallies[other].len()),
             };
             if let Some(sampled) = &mut cell.sampled {
-                sampled.apart = optimizers.map(|other| self.apart(winner, other, course)).collect();
+                sampled.apart = optimizers.clone().map(apart).collect();
             }
+            let doubt = |other: usize| if other == winner { 0.0 } else { self.doubt(other, course.racing) };
+            cell.comparisons[metric as usize] =
+                Comparison { winner: Some(winner), gaps, doubts: optimizers.map(doubt).collect() };
         }
         cell
     }

@@ -272,7 +272,7 @@ impl SweepSpec {
     }
 
     /// Returns the number of runs at each pixel with uniform sampling.
-    pub(super) fn runs_of_pixel(&self) -> usize {
+    pub fn runs_of_pixel(&self) -> usize {
         self.rate_counts().iter().sum::<usize>() * self.replicates.get()
     }
 }

@@ -3,8 +3,8 @@
 //! The order from coarse to fine begins with 8 replicates of the middle pixel of each block, from few large blocks to the
 //! first picture's 12 × 13 or more. The missing replicates follow, then finer blocks. Nothing is computed twice.
 //!
-//! With adaptive sampling the order from coarse to fine begins the races of all pixels in that order, then continues those
-//! that are not over, again and again, so that the diagram is refined where it is uncertain.
+//! With adaptive sampling, the order from coarse to fine begins the races of all pixels, then continues those that are not
+//! over, pass after pass. So the diagram is refined where it is uncertain.
 
 use std::ops::Range;
 
@@ -20,13 +20,22 @@ pub enum PixelOrder {
     RowByRow,
 }
 
-/// A unit of work: some replicates of a pixel.
+/// A unit of work on a pixel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub pixel: [usize; 2],
-    pub portion: Portion,
+    pub work: Work,
     /// Optimizer steps that it takes; of a race, those of each run.
     pub steps: u64,
+}
+
+/// The work of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Compute some replicates of all learning rates.
+    Replicates(Portion),
+    /// Continue the pixel's race until it has this many runs; without a number, to its end.
+    Race { until: Option<usize> },
 }
 
 /// The replicates of a pixel that a task computes.
@@ -37,8 +46,6 @@ pub(super) enum Portion {
     /// The replicates without those of the preview.
     Rest,
     Whole,
-    /// Those of a race until the pixel has this many runs.
-    Race(usize),
 }
 
 /// The number of replicates of a first picture.
@@ -57,7 +64,7 @@ impl Portion {
         match self {
             Portion::Preview => 0..preview,
             Portion::Rest => preview..all,
-            Portion::Whole | Portion::Race(_) => 0..all,
+            Portion::Whole => 0..all,
         }
     }
 }
@@ -70,38 +77,40 @@ pub(super) fn tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 
 /// Lists the tasks of adaptive sampling.
 fn race_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let steps = spec.steps_of_runs();
-    let task = |pixel: [usize; 2], runs: usize| Task { pixel, portion: Portion::Race(runs), steps: steps(pixel) };
+    let task = |pixel: [usize; 2], until| Task { pixel, work: Work::Race { until }, steps: steps(pixel) };
     let pixels = spec.pixels().filter(|pixel| !known(*pixel));
     if order == PixelOrder::RowByRow {
-        return pixels.map(|pixel| task(pixel, usize::MAX)).collect();
+        return pixels.map(|pixel| task(pixel, None)).collect();
     }
-    let shape @ [rows, columns] = spec.shape();
-    let mut planned = vec![false; rows * columns];
-    let mut is_new = |[row, column]: [usize; 2]| !std::mem::replace(&mut planned[row * columns + column], true);
+    let shape = spec.shape();
+    let mut is_new = first_visits(shape);
     let blocks = halved(coarsest_block(shape));
     let pixels: Vec<_> =
         blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it) && !known(*it)).collect();
-    // A race of which all candidates are in is at its first look.
+    // The first pass ends after about one look at each candidate.
     let first = 4 * spec.rate_counts().iter().sum::<usize>();
     let grown = std::iter::successors(Some(first), |runs| Some(2 * runs));
-    let passes = grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).chain([usize::MAX]);
-    passes.flat_map(|runs| pixels.iter().map(move |pixel| task(*pixel, runs)).collect::<Vec<_>>()).collect()
+    let passes = grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).map(Some).chain([None]);
+    passes
+        .flat_map(|until| pixels.iter().map(move |pixel| (*pixel, until)))
+        .map(|(pixel, until)| task(pixel, until))
+        .collect()
 }
 
 /// Lists the tasks of uniform sampling.
 fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
-    let shape @ [rows, columns] = spec.shape();
+    let shape = spec.shape();
     let steps = spec.steps_of_runs();
     let runs: usize = spec.rate_counts().iter().sum();
     let mut tasks = Vec::new();
     let mut add = |pixel: [usize; 2], portion: Portion| {
         if !known(pixel) {
             let replicates = portion.replicates(spec).len();
-            tasks.push(Task { pixel, portion, steps: steps(pixel) * (runs * replicates) as u64 });
+            let steps = steps(pixel) * (runs * replicates) as u64;
+            tasks.push(Task { pixel, work: Work::Replicates(portion), steps });
         }
     };
-    let mut planned = vec![false; rows * columns];
-    let mut is_new = |[row, column]: [usize; 2]| !std::mem::replace(&mut planned[row * columns + column], true);
+    let mut is_new = first_visits(shape);
     let mut block = 1;
     if order == PixelOrder::CoarseToFine {
         let first_picture = first_picture_block(shape);
@@ -118,6 +127,12 @@ fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2])
     let finer = halved(block).flat_map(|block| centers(shape, block)).filter(|it| is_new(*it));
     finer.for_each(|pixel| add(pixel, Portion::Whole));
     tasks
+}
+
+/// Returns a function that tells whether it is called with a pixel for the first time.
+fn first_visits([rows, columns]: [usize; 2]) -> impl FnMut([usize; 2]) -> bool {
+    let mut visited = vec![false; rows * columns];
+    move |[row, column]| !std::mem::replace(&mut visited[row * columns + column], true)
 }
 
 /// Returns a block's side, half of it, and so on to 1.

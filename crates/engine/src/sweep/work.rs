@@ -12,7 +12,7 @@ use super::race::{Course, Race, Racing};
 use super::runs::Runs;
 use super::sampling::{Adaptive, Sampling};
 use super::spec::SweepSpec;
-use super::tasks::{PixelOrder, Portion, Task, tasks};
+use super::tasks::{PixelOrder, Portion, Task, Work, tasks};
 
 /// A computed pixel.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ struct Races {
     adaptive: Adaptive,
     /// Computed by the first race, as it takes some time.
     racing: OnceLock<Racing>,
-    /// The race of each pixel, row by row; none before it begins and after it is over.
+    /// The race of each pixel, row by row.
     of_pixels: Vec<Mutex<RaceState>>,
 }
 
@@ -93,14 +93,17 @@ impl SweepWork {
             }
         };
         let most_runs = spec.most_runs_of_pixel() as u64;
-        let steps = tasks.iter().map(|task| match task.portion {
-            // The last task of each pixel.
-            Portion::Race(usize::MAX) => task.steps * most_runs,
-            Portion::Race(_) => 0,
-            _ => task.steps,
+        let steps = tasks.iter().map(|task| match task.work {
+            Work::Replicates(_) => task.steps,
+            // The last task of each pixel counts for its whole race.
+            Work::Race { until: None } => task.steps * most_runs,
+            Work::Race { until: Some(_) } => 0,
         });
         let all_steps = AtomicU64::new(steps.sum());
-        let ends_pixel = |task: &&Task| !matches!(task.portion, Portion::Preview | Portion::Race(0..usize::MAX));
+        let ends_pixel = |task: &&Task| match task.work {
+            Work::Replicates(portion) => portion != Portion::Preview,
+            Work::Race { until } => until.is_none(),
+        };
         let all_pixels = tasks.iter().filter(ends_pixel).count();
         SweepWork {
             spec,
@@ -122,21 +125,12 @@ impl SweepWork {
     /// `take` is called with each pixel that is finished. Several threads may call this at the same time.
     pub fn run(&self, mut take: impl FnMut(Finished) -> bool) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            if let (Portion::Race(until), Some(races)) = (task.portion, &self.races) {
-                let Ok(cell) = self.race(races, task, until) else { return };
-                let wanted = cell.is_none_or(|cell| take(Finished { pixel: task.pixel, cell, runs: None }));
-                if wanted {
-                    continue;
-                }
-                return;
-            }
-            let replicates = task.portion.replicates(&self.spec);
-            let Some(runs) = pixel_runs(self.backend, &self.spec, task.pixel, replicates, &self.cancelled) else {
-                return;
+            let done = match task.work {
+                Work::Replicates(portion) => self.compute(task, portion),
+                Work::Race { until } => self.race(task, until),
             };
-            self.steps.fetch_add(task.steps, Ordering::Relaxed);
-            let Some(finished) = self.finish(task, runs) else { continue };
-            if !take(finished) {
+            let Ok(finished) = done else { return };
+            if !finished.is_none_or(&mut take) {
                 return;
             }
         }
@@ -168,8 +162,17 @@ impl SweepWork {
         self.all_pixels
     }
 
+    /// Computes the replicates of the task's pixel; returns its result, if any.
+    fn compute(&self, task: &Task, portion: Portion) -> Result<Option<Finished>, Cancelled> {
+        let replicates = portion.replicates(&self.spec);
+        let runs = pixel_runs(self.backend, &self.spec, task.pixel, replicates, &self.cancelled).ok_or(Cancelled)?;
+        self.steps.fetch_add(task.steps, Ordering::Relaxed);
+        Ok(self.finish(task.pixel, portion, runs))
+    }
+
     /// Continues the race of the task's pixel; returns its result so far, unless it is over already.
-    fn race(&self, races: &Races, task: &Task, until: usize) -> Result<Option<Cell>, Cancelled> {
+    fn race(&self, task: &Task, until: Option<usize>) -> Result<Option<Finished>, Cancelled> {
+        let races = self.races.as_ref().expect("only adaptive sampling has races");
         let [row, column] = task.pixel;
         let place = &races.of_pixels[row * self.spec.shape()[1] + column];
         // Another thread may be at an earlier task of this pixel; then this one waits for it.
@@ -195,27 +198,27 @@ impl SweepWork {
         } else {
             *state = RaceState::Begun(race);
         }
-        Ok(Some(cell))
+        Ok(Some(Finished { pixel: task.pixel, cell, runs: None }))
     }
 
-    /// Returns the result of the task's pixel after these runs, if any.
-    fn finish(&self, task: &Task, runs: Vec<Runs>) -> Option<Finished> {
+    /// Returns the result of a pixel after the runs of a portion, if any.
+    fn finish(&self, pixel: [usize; 2], portion: Portion, runs: Vec<Runs>) -> Option<Finished> {
         let cell = |runs: &[Runs]| Cell::new(runs, self.spec.average, self.spec.common_random_numbers);
-        let runs = match task.portion {
-            Portion::Whole | Portion::Race(_) => runs,
+        let runs = match portion {
+            Portion::Whole => runs,
             Portion::Preview | Portion::Rest => {
-                let preview = (task.portion == Portion::Preview).then(|| cell(&runs));
+                let preview = (portion == Portion::Preview).then(|| cell(&runs));
                 let mut halves = self.halves.lock().expect("no thread panics while it holds the lock");
-                let Some(other) = halves.remove(&task.pixel) else {
-                    halves.insert(task.pixel, runs);
-                    return preview.map(|cell| Finished { pixel: task.pixel, cell, runs: None });
+                let Some(other) = halves.remove(&pixel) else {
+                    halves.insert(pixel, runs);
+                    return preview.map(|cell| Finished { pixel, cell, runs: None });
                 };
                 drop(halves);
-                let [first, second] = if task.portion == Portion::Rest { [other, runs] } else { [runs, other] };
+                let [first, second] = if portion == Portion::Rest { [other, runs] } else { [runs, other] };
                 first.iter().zip(&second).map(|(first, second)| first.followed_by(second)).collect()
             }
         };
         self.pixels.fetch_add(1, Ordering::Relaxed);
-        Some(Finished { pixel: task.pixel, cell: cell(&runs), runs: self.keep_runs.then_some(runs) })
+        Some(Finished { pixel, cell: cell(&runs), runs: self.keep_runs.then_some(runs) })
     }
 }

@@ -9,9 +9,9 @@ use super::slots::Slots;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingColumn {
     pub name: String,
-    /// What identifies it where its name may not, such as the folder of a run; empty where the name does.
+    /// The place that identifies it where its name may not, such as the folder of a run; empty where the name does.
     pub place: String,
-    /// What came of it, such as a loss. It is shown whether it differs or not.
+    /// Its results, such as a loss. They are shown whether they differ or not.
     pub results: Vec<ListedSetting>,
     pub settings: Vec<ListedSetting>,
 }
@@ -28,7 +28,7 @@ impl SettingColumn {
 pub struct DifferenceTable {
     /// The names of the columns.
     pub names: Vec<String>,
-    /// What identifies the columns; empty where the names do.
+    /// The places that identify the columns; empty where their names do.
     pub places: Vec<String>,
     /// The results, whether they differ or not.
     pub results: Vec<DifferenceRow>,

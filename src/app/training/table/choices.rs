@@ -19,7 +19,7 @@ pub struct TableChoices {
     pub sort: Vec<SortKey>,
     /// The fields whose values the runs of a group share; empty without groups.
     pub group_by: Vec<String>,
-    /// What groups show of numbers.
+    /// The statistic of numbers that groups show.
     pub statistic: Statistic,
     /// The setting at whose best value each group is shown.
     pub best_over: Option<String>,

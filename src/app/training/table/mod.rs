@@ -189,7 +189,7 @@ impl RunTable {
     /// Returns the width of a column that the user has not resized: that of its title, or of its numbers.
     fn usual_width(&self, ui: &Ui, column: &Column) -> f32 {
         if column.field == "name" {
-            // Columns of settings say what distinguishes the runs.
+            // Where columns show the settings, names need not be read to the end.
             let has_settings = self.lines.columns().iter().any(|column| column.is_setting);
             return if has_settings { NAME_BESIDE_SETTINGS } else { NAME };
         }
