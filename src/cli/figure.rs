@@ -78,8 +78,12 @@ pub(super) struct FigureArgs {
     /// by their ids in its preset
     #[arg(long, value_name = "ONE,OTHER", conflicts_with_all = ["all", "runs", "certainty", "letters"])]
     margin: Option<String>,
+    /// Draw the best value of a tuned setting instead of the winners, such as FOCUS.gamma or Adam.learning_rate: an optimizer
+    /// by its name or its id, a dot, and the setting
+    #[arg(long, value_name = "OPTIMIZER.SETTING", conflicts_with_all = ["all", "runs", "certainty", "letters", "margin"])]
+    best: Option<String>,
     /// Draw how many runs adaptive sampling has spent at each pixel instead of the winners
-    #[arg(long, conflicts_with_all = ["all", "runs", "certainty", "letters", "margin"])]
+    #[arg(long, conflicts_with_all = ["all", "runs", "certainty", "letters", "margin", "best"])]
     spent: bool,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
     #[arg(long, conflicts_with = "runs")]

@@ -3,7 +3,7 @@
 use valleyscope_engine::landscape::StartPlace;
 use valleyscope_engine::optimizer::{changed_words, with_settings};
 use valleyscope_engine::parameter::DIMENSION;
-use valleyscope_engine::sweep::{Adaptive, Average, Axis, Sampling, Spacing, SweepOptimizer, SweepSpec};
+use valleyscope_engine::sweep::{Adaptive, Average, Axis, Sampling, Spacing, SweepOptimizer, SweepSpec, Tuned};
 use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::preset::{self, Preset, SweepPreset, changed_description, changed_head, with_changes};
 use valleyscope_experiments::view::ticks::short;
@@ -100,6 +100,14 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
             all.push(format!("another rule of {}", this.label()));
         } else if this.learning_rates != other.learning_rates {
             all.push(format!("other learning rates of {}", this.label()));
+        } else if this.tune != other.tune {
+            let tuned = |tuned: &Tuned| {
+                let (from, to) = (short(tuned.from), short(tuned.to));
+                format!("{} tuned from {from} to {to}", tuned.of.parameter().symbol)
+            };
+            let words: Vec<String> = this.tune.iter().map(tuned).collect();
+            let words = if words.is_empty() { "nothing but η tuned".to_owned() } else { words.join(", ") };
+            all.push(format!("{}: {words}", this.label()));
         } else if this.schedule != other.schedule {
             all.push(format!("another schedule of the learning rate of {}", this.label()));
         } else if this.name != other.name {

@@ -1,7 +1,7 @@
 //! Maps: the quantities by which the cells of a diagram are coloured.
 
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec};
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, Spacing, SweepSpec, TunedSetting};
 use valleyscope_experiments::view::{OwnColors, assigned_colors, pale};
 
 use super::scale::Scale;
@@ -11,11 +11,13 @@ use super::scale::Scale;
 pub enum Map {
     /// The best optimizer, in its own colour; with `certainty`, mixed with white where the winner is less certain.
     Winner { certainty: bool },
-    /// An optimizer's best average over its learning rates.
+    /// An optimizer's best average over its candidates.
     Score(usize),
     /// The learning rate of an optimizer's score.
     BestRate(usize),
-    /// The standard deviation over replicates of an optimizer's metric at its best learning rate.
+    /// The value of a tuned setting of an optimizer's score.
+    BestValue(usize, TunedSetting),
+    /// The standard deviation over replicates of an optimizer's metric of its best candidate.
     Spread(usize),
     /// The advantage of the first optimizer's score over the second's.
     Difference(usize, usize),
@@ -180,7 +182,7 @@ impl Map {
     pub fn shared_scale(self, diagrams: &[&Diagram], metric: Metric) -> Option<Scale> {
         let mut values = Vec::new();
         for diagram in diagrams {
-            let maps = self.of_all_optimizers(diagram.spec().optimizers.len())?;
+            let maps = self.of_all_optimizers(diagram.spec())?;
             for (pixel, cell) in cells(diagram).filter_map(|pixel| Some((pixel, diagram.cell(pixel)?))) {
                 values.extend(maps.iter().map(|map| map.value(diagram, metric, pixel, cell)));
             }
@@ -188,19 +190,29 @@ impl Map {
         values.retain(|value| value.is_finite());
         Some(match self {
             Map::BestRate(_) | Map::Runs => Scale::log(values),
+            Map::BestValue(_, setting) => {
+                let optimizers = diagrams.iter().flat_map(|diagram| &diagram.spec().optimizers);
+                let mut tuned = optimizers.filter_map(|optimizer| Some(optimizer.tune[optimizer.tuned(setting)?]));
+                Scale::spaced(values, tuned.next().map_or(Spacing::Linear, |tuned| tuned.spacing))
+            }
             Map::Difference(..) => Scale::diverging(values),
             _ => Scale::linear(values),
         })
     }
 
-    /// Returns the maps of this kind of so many optimizers; `None` for the map of winners.
-    fn of_all_optimizers(self, count: usize) -> Option<Vec<Map>> {
+    /// Returns the maps of this kind of all optimizers of a sweep; `None` for the map of winners.
+    fn of_all_optimizers(self, spec: &SweepSpec) -> Option<Vec<Map>> {
+        let count = spec.optimizers.len();
         Some(match self {
             Map::Winner { .. } => return None,
             Map::Score(_) => (0..count).map(Map::Score).collect(),
             Map::Spread(_) => (0..count).map(Map::Spread).collect(),
             Map::Runs => vec![Map::Runs],
             Map::BestRate(_) => (0..count).map(Map::BestRate).collect(),
+            Map::BestValue(_, setting) => {
+                let tuned = (0..count).filter(|index| spec.optimizers[*index].tuned(setting).is_some());
+                tuned.map(|index| Map::BestValue(index, setting)).collect()
+            }
             Map::Difference(..) => {
                 (0..count).flat_map(|one| (one + 1..count).map(move |other| Map::Difference(one, other))).collect()
             }
@@ -239,11 +251,16 @@ impl Map {
         legend
     }
 
-    /// Returns this map if the diagram has its optimizers, else the map of winners.
+    /// Returns this map if the diagram has its optimizers and tuned settings, else the map of winners.
     pub fn within(self, diagram: &Diagram) -> Map {
         let count = diagram.spec().optimizers.len();
         match self {
             Map::Score(index) | Map::BestRate(index) | Map::Spread(index) if index >= count => {
+                Map::Winner { certainty: true }
+            }
+            Map::BestValue(index, setting)
+                if diagram.spec().optimizers.get(index).is_none_or(|it| it.tuned(setting).is_none()) =>
+            {
                 Map::Winner { certainty: true }
             }
             Map::Difference(one, other) if one.max(other) >= count => Map::Winner { certainty: true },
@@ -263,6 +280,7 @@ impl Map {
             Map::Winner { .. } | Map::Runs => self,
             Map::Score(index) => Map::Score(same(index)),
             Map::BestRate(index) => Map::BestRate(same(index)),
+            Map::BestValue(index, setting) => Map::BestValue(same(index), setting),
             Map::Spread(index) => Map::Spread(same(index)),
             Map::Difference(one, other) if same(one) == same(other) => Map::Difference(one, other),
             Map::Difference(one, other) => Map::Difference(same(one), same(other)),
@@ -275,7 +293,7 @@ impl Map {
         let names = diagram.spec().shown_names();
         match self {
             Map::Winner { .. } | Map::Runs => None,
-            Map::Score(index) | Map::BestRate(index) | Map::Spread(index) => Some(names[index].clone()),
+            Map::Score(index) | Map::BestRate(index) | Map::BestValue(index, _) | Map::Spread(index) => Some(names[index].clone()),
             Map::Difference(one, other) => Some(format!("{} over {}", names[one], names[other])),
         }
     }
@@ -287,6 +305,7 @@ impl Map {
             Map::Winner { .. } => "winner".to_owned(),
             Map::Score(_) => metric_name.to_owned(),
             Map::BestRate(_) => "best learning rate η".to_owned(),
+            Map::BestValue(_, setting) => format!("best {}", setting.parameter().axis_label()),
             Map::Spread(_) => format!("deviation of {metric_name}"),
             Map::Difference(..) => format!("advantage in {metric_name}"),
             Map::Runs => "runs spent".to_owned(),
@@ -300,9 +319,13 @@ impl Map {
             Map::Winner { .. } => f64::NAN,
             Map::Score(index) => score(index).value,
             Map::BestRate(index) if score(index).value.is_finite() => {
-                diagram.learning_rate(pixel, index, score(index).best_rate)
+                diagram.learning_rate(pixel, index, score(index).best)
             }
-            Map::BestRate(_) => f64::NAN,
+            Map::BestValue(index, setting) if score(index).value.is_finite() => {
+                let tuned = diagram.spec().optimizers[index].tuned(setting);
+                tuned.map_or(f64::NAN, |tuned| diagram.tuned_value(index, tuned, score(index).best))
+            }
+            Map::BestRate(_) | Map::BestValue(..) => f64::NAN,
             Map::Spread(index) => cell.score_deviation(index, metric),
             Map::Difference(one, other) => metric.advantage(score(one).value, score(other).value),
             Map::Runs => cell.runs() as f64,

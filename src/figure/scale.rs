@@ -1,5 +1,6 @@
 //! Colour scales: from values to colours.
 
+use valleyscope_engine::spacing::Spacing;
 use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
 use valleyscope_experiments::view::{Colormap, SymLog};
 
@@ -21,7 +22,16 @@ enum Kind {
         low: f64,
         high: f64,
     },
+    /// Equal quotients of 1 − x.
+    LogComplement {
+        low: f64,
+        high: f64,
+    },
     Diverging(SymLog),
+    /// A linear scale symmetric about 0, in the colours of diverging scales.
+    Signed {
+        max: f64,
+    },
     /// The scale of the window's landscape.
     Loss(SymLog, Colormap),
 }
@@ -69,6 +79,19 @@ impl Scale {
         Scale { kind: Kind::Diverging(SymLog::symmetric(max / DIVERGING_RANGE, max)), beyond }
     }
 
+    /// Returns a scale over values with this spacing: by their signs, if both occur and the spacing is linear.
+    pub(super) fn spaced(values: Vec<f64>, spacing: Spacing) -> Scale {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let kind = match spacing {
+            Spacing::Log => return Scale::log(values),
+            Spacing::Linear if low < 0.0 && high > 0.0 => Kind::Signed { max: high.max(-low) },
+            Spacing::LogComplement if low < high && high < 1.0 => Kind::LogComplement { low, high },
+            Spacing::Linear | Spacing::LogComplement => return Scale::linear(values),
+        };
+        Scale { kind, beyond: [false; 2] }
+    }
+
     /// Returns the scale of the loss on a landscape, in the colours of the window.
     pub(super) fn loss(scale: SymLog, colormap: Colormap, beyond: [bool; 2]) -> Scale {
         Scale { kind: Kind::Loss(scale, colormap), beyond }
@@ -79,6 +102,8 @@ impl Scale {
         match &self.kind {
             Kind::Linear { low, high } => (value - low) / (high - low),
             Kind::Log { low, high } => (value / low).ln() / (high / low).ln(),
+            Kind::LogComplement { low, high } => Spacing::LogComplement.position([*low, *high], value),
+            Kind::Signed { max } => 0.5 + 0.5 * value / max,
             Kind::Diverging(scale) | Kind::Loss(scale, _) => scale.position(value),
         }
     }
@@ -91,16 +116,17 @@ impl Scale {
     /// Returns the colour at a position from 0 to 1.
     pub fn rgb_at(&self, position: f64) -> [u8; 3] {
         match self.kind {
-            Kind::Linear { .. } | Kind::Log { .. } => Colormap::default().rgb(position),
+            Kind::Linear { .. } | Kind::Log { .. } | Kind::LogComplement { .. } => Colormap::default().rgb(position),
             Kind::Loss(_, colormap) => colormap.rgb(position),
-            Kind::Diverging(_) => colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array(),
+            Kind::Diverging(_) | Kind::Signed { .. } => colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array(),
         }
     }
 
     /// Returns the values at the ends.
     pub fn ends(&self) -> [f64; 2] {
         match &self.kind {
-            Kind::Linear { low, high } | Kind::Log { low, high } => [*low, *high],
+            Kind::Linear { low, high } | Kind::Log { low, high } | Kind::LogComplement { low, high } => [*low, *high],
+            Kind::Signed { max } => [-*max, *max],
             Kind::Diverging(scale) | Kind::Loss(scale, _) => [scale.min, scale.max],
         }
     }
@@ -115,6 +141,8 @@ impl Scale {
         let ticks = match &self.kind {
             Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
             Kind::Log { low, high } => Ticks::log(*low, *high, most),
+            Kind::LogComplement { low, high } => Ticks::log_complement(*low, *high, most),
+            Kind::Signed { max } => Ticks::linear(-*max, *max, most),
             Kind::Diverging(scale) => diverging_ticks(scale, most),
             Kind::Loss(scale, _) => Ticks::symlog(scale, most),
         };

@@ -2,12 +2,12 @@
 
 use std::io::{self, Seek, Write};
 
-use valleyscope_engine::sweep::{Cell, Diagram, Metric};
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, TunedSetting};
 
 use super::SweepResult;
 use crate::export::NpzWriter;
 
-/// Arrays of averages and deviations over replicates for each learning rate, by the order of [`Metric::ALL`].
+/// Arrays of averages and deviations over replicates for each candidate, by the order of [`Metric::ALL`].
 pub(super) const MEANS: [&str; 3] = ["mean", "min_loss_mean", "depth_mean"];
 pub(super) const DEVIATIONS: [&str; 3] = ["std", "min_loss_std", "depth_std"];
 /// The winner's gap, its standard error and degrees of freedom.
@@ -21,7 +21,8 @@ pub(super) const OVER: &str = "over";
 
 impl SweepResult {
     /// Writes the whole diagram as an NPZ archive, float64 unless noted otherwise. With O optimizers in the spec's
-    /// order, R rows, C columns and at most L learning rates:
+    /// order, R rows, C columns, at most L learning rates, and at most K candidates (learning rates times combinations of
+    /// tuned values):
     ///
     /// | array | shape |
     /// | --- | --- |
@@ -35,17 +36,26 @@ impl SweepResult {
     /// | `winner`: index by the spec's metric; −1 where there is none, int32 | (R, C) |
     /// | `diverged`: runs that are not finite, int32 | (O, R, C) |
     /// | `replicates` of a pixel, 0 where nothing is known, int32 | (R, C) |
-    /// | `mean`, `min_loss_mean`, `depth_mean`: the metrics, averaged over replicates as the spec says | (O, R, C, L) |
-    /// | `std`, `min_loss_std`, `depth_std`: the metrics' deviations over replicates | (O, R, C, L) |
+    /// | `mean`, `min_loss_mean`, `depth_mean`: the metrics, averaged over replicates as the spec says | (O, R, C, K) |
+    /// | `std`, `min_loss_std`, `depth_std`: the metrics' deviations over replicates | (O, R, C, K) |
     /// | `gap` between the winner by each of the metrics and each optimizer | (3, O, R, C) |
     /// | `gap_se`, `gap_freedom`: the gap's standard error and degrees of freedom | (3, O, R, C) |
+    ///
+    /// Tuned settings, P in all, add these arrays. Candidate k of an optimizer has the learning rate with the index k modulo
+    /// their number; settings that an optimizer does not tune are NaN:
+    ///
+    /// | array | shape |
+    /// | --- | --- |
+    /// | `tuned`: names of the settings, text | (P) |
+    /// | `candidates`: values of the settings | (O, K, P) |
+    /// | `best`: values of the score's candidate | (O, R, C, P) |
     ///
     /// Adaptive sampling adds these arrays:
     ///
     /// | array | shape |
     /// | --- | --- |
     /// | `certainty` of the winner | (R, C) |
-    /// | `spent`: replicates of each learning rate, −1 beyond an optimizer's last, int32 | (O, R, C, L) |
+    /// | `spent`: replicates of each candidate, −1 beyond an optimizer's last, int32 | (O, R, C, K) |
     /// | `doubt`: bound of the probability of so much evidence against an optimizer if it were the best | (O, R, C) |
     /// | `apart`: bound of the distance between its score and the winner's | (O, R, C) |
     /// | `over`: 1 where the pixel is decided or its budget used up, int32 | (R, C) |
@@ -69,16 +79,17 @@ impl SweepResult {
         write_scores(&mut npz, diagram, shape)?;
         for metric in Metric::ALL {
             let of = |of: fn(&Cell) -> &Vec<Vec<[f64; 3]>>| {
-                let at = move |optimizer: usize, cell: &Cell, rate: usize| {
-                    of(cell)[optimizer].get(rate).map_or(f64::NAN, |values| values[metric as usize])
+                let at = move |optimizer: usize, cell: &Cell, candidate: usize| {
+                    of(cell)[optimizer].get(candidate).map_or(f64::NAN, |values| values[metric as usize])
                 };
                 shape.optimizers_and_pixels().flat_map(move |(optimizer, pixel)| {
                     let cell = diagram.cell(pixel);
-                    (0..shape.rates).map(move |rate| cell.map_or(f64::NAN, |cell| at(optimizer, cell, rate)))
+                    (0..shape.candidates)
+                        .map(move |candidate| cell.map_or(f64::NAN, |cell| at(optimizer, cell, candidate)))
                 })
             };
-            npz.array(MEANS[metric as usize], &shape.by_rate(), of(|cell| &cell.averages))?;
-            npz.array(DEVIATIONS[metric as usize], &shape.by_rate(), of(|cell| &cell.deviations))?;
+            npz.array(MEANS[metric as usize], &shape.by_candidate(), of(|cell| &cell.averages))?;
+            npz.array(DEVIATIONS[metric as usize], &shape.by_candidate(), of(|cell| &cell.deviations))?;
         }
         for (part, name) in GAPS.into_iter().enumerate() {
             let gaps = Metric::ALL.into_iter().flat_map(|metric| {
@@ -88,6 +99,9 @@ impl SweepResult {
                 })
             });
             npz.array(name, &shape.by_metric(), gaps)?;
+        }
+        if !spec.tuned_settings().is_empty() {
+            write_tuned(&mut npz, diagram, shape)?;
         }
         if !spec.sampling.is_uniform() {
             write_sampled(&mut npz, diagram, shape)?;
@@ -103,15 +117,18 @@ pub(super) struct Shape {
     pub rows: usize,
     pub columns: usize,
     /// The largest number of learning rates of an optimizer.
-    pub rates: usize,
+    rates: usize,
+    /// The largest number of candidates of an optimizer.
+    pub candidates: usize,
 }
 
 impl Shape {
     pub(super) fn of(diagram: &Diagram) -> Shape {
         let spec = diagram.spec();
         let [rows, columns] = spec.shape();
-        let rates = spec.rate_counts().into_iter().max().unwrap_or(1);
-        Shape { optimizers: spec.optimizers.len(), rows, columns, rates }
+        let rates = diagram.learning_rates().iter().map(Vec::len).max().unwrap_or(0).max(1);
+        let candidates = spec.candidate_counts().into_iter().max().unwrap_or(1);
+        Shape { optimizers: spec.optimizers.len(), rows, columns, rates, candidates }
     }
 
     pub(super) fn by_pixel(self) -> [usize; 2] {
@@ -122,8 +139,8 @@ impl Shape {
         [self.optimizers, self.rows, self.columns]
     }
 
-    pub(super) fn by_rate(self) -> [usize; 4] {
-        [self.optimizers, self.rows, self.columns, self.rates]
+    pub(super) fn by_candidate(self) -> [usize; 4] {
+        [self.optimizers, self.rows, self.columns, self.candidates]
     }
 
     pub(super) fn by_metric(self) -> [usize; 4] {
@@ -166,7 +183,8 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     };
     let by_optimizer = &shape.by_optimizer();
     npz.array("score", by_optimizer, number(&|cell, optimizer| cell.score(optimizer, metric).value))?;
-    npz.array("best_lr", by_optimizer, whole(-1, &|cell, optimizer| cell.score(optimizer, metric).best_rate))?;
+    let best_rate = |cell: &Cell, optimizer| diagram.rate_of(optimizer, cell.score(optimizer, metric).best);
+    npz.array("best_lr", by_optimizer, whole(-1, &best_rate))?;
     npz.array("score_std", by_optimizer, number(&|cell, optimizer| cell.score_deviation(optimizer, metric)))?;
     npz.array("min_loss", by_optimizer, number(&|cell, index| cell.score(index, Metric::SmallestLoss).value))?;
     npz.array("depth", by_optimizer, number(&|cell, index| cell.score(index, Metric::Depth).value))?;
@@ -180,6 +198,32 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     npz.array("replicates", &shape.by_pixel(), replicates)
 }
 
+/// Writes the arrays that only sweeps with tuned settings have.
+fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
+    let (spec, settings) = (diagram.spec(), diagram.spec().tuned_settings());
+    let keys: Vec<&str> = settings.iter().map(|setting| setting.key()).collect();
+    npz.texts("tuned", &keys)?;
+    let counts = spec.candidate_counts();
+    let value = |optimizer: usize, candidate: usize, setting: TunedSetting| {
+        let tuned = spec.optimizers[optimizer].tuned(setting)?;
+        (candidate < counts[optimizer]).then(|| diagram.tuned_value(optimizer, tuned, candidate))
+    };
+    let value = |optimizer, candidate, setting| value(optimizer, candidate, setting).unwrap_or(f64::NAN);
+    let of_candidates = (0..shape.optimizers).flat_map(|optimizer| {
+        let all = (0..shape.candidates).flat_map(|candidate| settings.iter().map(move |setting| (candidate, *setting)));
+        all.map(move |(candidate, setting)| value(optimizer, candidate, setting)).collect::<Vec<_>>()
+    });
+    npz.array("candidates", &[shape.optimizers, shape.candidates, settings.len()], of_candidates)?;
+    let best = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
+        let best = diagram.cell(pixel).map(|cell| cell.score(optimizer, spec.metric)).filter(|it| it.value.is_finite());
+        settings
+            .iter()
+            .map(|setting| best.map_or(f64::NAN, |score| value(optimizer, score.best, *setting)))
+            .collect::<Vec<_>>()
+    });
+    npz.array("best", &[shape.optimizers, shape.rows, shape.columns, settings.len()], best)
+}
+
 /// Writes the arrays that only adaptive sampling has.
 fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
@@ -189,10 +233,11 @@ fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram,
     npz.array(CERTAINTY, &shape.by_pixel(), certainties)?;
     let spent = shape.optimizers_and_pixels().flat_map(|(optimizer, pixel)| {
         let replicates = sampled(pixel).map(|sampled| &sampled.replicates[optimizer]);
-        let of_rate = move |rate| replicates.and_then(|own| own.get(rate)).map_or(-1, |count| as_i32(*count as usize));
-        (0..shape.rates).map(of_rate)
+        let of_candidate =
+            move |candidate| replicates.and_then(|own| own.get(candidate)).map_or(-1, |count| as_i32(*count as usize));
+        (0..shape.candidates).map(of_candidate)
     });
-    npz.array(SPENT, &shape.by_rate(), spent)?;
+    npz.array(SPENT, &shape.by_candidate(), spent)?;
     let doubts = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
         diagram.cell(pixel).and_then(|cell| cell.comparison(metric).doubts.get(optimizer)).copied().unwrap_or(f64::NAN)
     });

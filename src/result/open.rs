@@ -122,8 +122,8 @@ impl Arrays {
             let [first, second, third] = names.map(|name| npz.array(name, shape));
             Ok([first?, second?, third?])
         };
-        let averages = three(MEANS, &shape.by_rate())?;
-        let deviations = three(DEVIATIONS, &shape.by_rate())?;
+        let averages = three(MEANS, &shape.by_candidate())?;
+        let deviations = three(DEVIATIONS, &shape.by_candidate())?;
         let gaps = three(GAPS, &shape.by_metric())?;
         let replicates = npz.array("replicates", &shape.by_pixel())?;
         let diverged = npz.array("diverged", &shape.by_optimizer())?;
@@ -131,7 +131,7 @@ impl Arrays {
             true => None,
             false => Some(SampledArrays {
                 winner: npz.array("winner", &shape.by_pixel())?,
-                spent: npz.array(SPENT, &shape.by_rate())?,
+                spent: npz.array(SPENT, &shape.by_candidate())?,
                 doubt: npz.array(DOUBT, &shape.by_optimizer())?,
                 apart: npz.array(APART, &shape.by_optimizer())?,
                 over: npz.array(OVER, &shape.by_pixel())?,
@@ -142,22 +142,22 @@ impl Arrays {
 
     /// Returns the cell of a pixel by its index among all.
     fn cell(&self, pixel: usize, replicates: usize, diagram: &Diagram) -> Cell {
-        let Shape { optimizers, rows, columns, rates } = self.shape;
+        let Shape { optimizers, rows, columns, candidates, .. } = self.shape;
         let pixels = rows * columns;
         let at = |optimizer: usize| optimizer * pixels + pixel;
-        let counts = diagram.spec().rate_counts();
-        let per_rate = |values: &[Vec<f64>; 3]| -> Vec<Vec<[f64; 3]>> {
+        let counts = diagram.spec().candidate_counts();
+        let per_candidate = |values: &[Vec<f64>; 3]| -> Vec<Vec<[f64; 3]>> {
             let of = |optimizer: usize| {
                 (0..counts[optimizer])
-                    .map(|rate| [0, 1, 2].map(|metric| values[metric][at(optimizer) * rates + rate]))
+                    .map(|candidate| [0, 1, 2].map(|metric| values[metric][at(optimizer) * candidates + candidate]))
                     .collect()
             };
             (0..optimizers).map(of).collect()
         };
         let mut cell = Cell {
             replicates,
-            averages: per_rate(&self.averages),
-            deviations: per_rate(&self.deviations),
+            averages: per_candidate(&self.averages),
+            deviations: per_candidate(&self.deviations),
             diverged: (0..optimizers).map(|optimizer| self.diverged[at(optimizer)].max(0) as u32).collect(),
             comparisons: [0; 3].map(|_| Comparison { winner: None, gaps: Vec::new(), doubts: Vec::new() }),
             sampled: None,
@@ -175,7 +175,7 @@ impl Arrays {
                 if own.iter().all(|value| value.is_nan()) { Vec::new() } else { own }
             };
             let replicates = (0..optimizers).map(|optimizer| {
-                let spent = &arrays.spent[at(optimizer) * rates..][..counts[optimizer]];
+                let spent = &arrays.spent[at(optimizer) * candidates..][..counts[optimizer]];
                 spent.iter().map(|count| (*count).max(0) as u32).collect()
             });
             let own = &mut cell.comparisons[diagram.spec().metric as usize];

@@ -44,6 +44,9 @@ impl RawFormat {
         if !spec.sampling.is_uniform() {
             return refused("`sampling: Uniform`", "Adaptive");
         }
+        if let Some(tuned) = spec.optimizers.iter().find(|optimizer| !optimizer.tune.is_empty()) {
+            return refused("no tuned settings", format!("some of {}", tuned.label()));
+        }
         let rates = spec.learning_rates();
         if rates.iter().any(|of_one| of_one != &rates[0]) {
             return refused("the same learning rates for all optimizers", "different ones");
@@ -108,7 +111,7 @@ impl RawFormat {
     }
 
     fn shape(self, spec: &SweepSpec, columns: usize) -> Vec<usize> {
-        let mut shape = vec![3, columns, spec.rate_counts()[0], spec.replicates.get()];
+        let mut shape = vec![3, columns, spec.candidate_counts()[0], spec.replicates.get()];
         shape.extend((self.metrics() > 1).then_some(self.metrics()));
         shape
     }

@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec};
+use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec, TunedSetting};
 
 use crate::export::{CsvCell as Entry, CsvWriter};
 
 /// Writes a row for each pixel of a diagram: the values of the axes, in columns of their names, such as `sharpness` and
 /// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and the rival that is the
 /// fewest standard errors behind, with its standard error; then `adam_score`, `adam_std`, `adam_best_lr` (the learning
-/// rate itself) and `adam_diverged` of each optimizer, by the spec's metric. Unknown values are NaN, or empty for a name
+/// rate itself), `adam_diverged`, and for each tuned setting such as `adam_best_beta2`, its value, of each optimizer, by the
+/// spec's metric. Unknown values are NaN, or empty for a name
 /// or a count.
 pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
     write(writer, &[(None, diagram)])
@@ -22,36 +23,62 @@ pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Re
     write(writer, &diagrams.iter().map(|(title, diagram)| (Some(*title), *diagram)).collect::<Vec<_>>())
 }
 
-fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Result<()> {
-    let mut names: Vec<String> = Vec::new();
-    for name in diagrams.iter().flat_map(|(_, diagram)| column_names(diagram.spec())) {
-        if !names.contains(&name) {
-            names.push(name);
+/// The columns of an optimizer.
+struct OptimizerColumns {
+    name: String,
+    tuned: Vec<TunedSetting>,
+}
+
+impl OptimizerColumns {
+    /// Lists the columns of the optimizers of some diagrams. Optimizers of the same name share columns.
+    fn of(diagrams: &[(Option<&str>, &Diagram)]) -> Vec<OptimizerColumns> {
+        let mut all: Vec<OptimizerColumns> = Vec::new();
+        for (_, diagram) in diagrams {
+            for (name, optimizer) in column_names(diagram.spec()).into_iter().zip(&diagram.spec().optimizers) {
+                let known = all.iter().position(|columns| columns.name == name);
+                if known.is_none() {
+                    all.push(OptimizerColumns { name, tuned: Vec::new() });
+                }
+                let place = known.unwrap_or(all.len() - 1);
+                let columns = &mut all[place];
+                let new = optimizer.tune.iter().map(|tuned| tuned.of).filter(|of| !columns.tuned.contains(of));
+                let new: Vec<TunedSetting> = new.collect();
+                columns.tuned.extend(new);
+            }
         }
+        all
     }
+
+    fn header(&self) -> impl Iterator<Item = String> {
+        let usual = ["score", "std", "best_lr", "diverged"].map(|quantity| format!("{}_{quantity}", self.name));
+        usual.into_iter().chain(self.tuned.iter().map(|setting| format!("{}_best_{}", self.name, setting.key())))
+    }
+}
+
+fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Result<()> {
+    let optimizers = OptimizerColumns::of(diagrams);
     let is_titled = diagrams.iter().any(|(title, _)| title.is_some());
     let mut header: Vec<String> = is_titled.then(|| "diagram".to_owned()).into_iter().collect();
     header.extend(axis_names(diagrams.iter().map(|(_, diagram)| &**diagram.spec())));
     header.extend(["winner", "gap", "gap_se"].map(str::to_owned));
-    for name in &names {
-        header.extend(["score", "std", "best_lr", "diverged"].map(|quantity| format!("{name}_{quantity}")));
-    }
+    header.extend(optimizers.iter().flat_map(OptimizerColumns::header));
     let mut csv = CsvWriter::new(writer, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
     for (title, diagram) in diagrams {
         let own = column_names(diagram.spec());
-        let columns: Vec<Option<usize>> = names.iter().map(|name| own.iter().position(|other| other == name)).collect();
+        let place = |columns: &OptimizerColumns| own.iter().position(|name| *name == columns.name);
+        let columns: Vec<_> = optimizers.iter().map(|columns| (columns, place(columns))).collect();
         write_rows(&mut csv, *title, diagram, &columns)?;
     }
     csv.into_inner().flush()
 }
 
-/// Writes the rows of a diagram. `columns` are the optimizers whose results the columns hold; none of this diagram's for
-/// an optimizer of another.
+/// Writes the rows of a diagram. `columns` are those of each optimizer, with its place in this diagram; none for an optimizer
+/// of another.
 fn write_rows<W: Write>(
     csv: &mut CsvWriter<W>,
     title: Option<&str>,
     diagram: &Diagram,
-    columns: &[Option<usize>],
+    columns: &[(&OptimizerColumns, Option<usize>)],
 ) -> io::Result<()> {
     let mut entries = Vec::new();
     for (row, row_value) in diagram.rows().iter().enumerate() {
@@ -66,7 +93,12 @@ fn write_rows<W: Write>(
     Ok(())
 }
 
-fn push_pixel<'d>(entries: &mut Vec<Entry<'d>>, diagram: &'d Diagram, pixel: [usize; 2], columns: &[Option<usize>]) {
+fn push_pixel<'d>(
+    entries: &mut Vec<Entry<'d>>,
+    diagram: &'d Diagram,
+    pixel: [usize; 2],
+    columns: &[(&OptimizerColumns, Option<usize>)],
+) {
     let (spec, nan) = (diagram.spec(), Entry::Number(f64::NAN));
     let cell = diagram.cell(pixel);
     let comparison = cell.map(|cell| cell.comparison(spec.metric));
@@ -74,19 +106,24 @@ fn push_pixel<'d>(entries: &mut Vec<Entry<'d>>, diagram: &'d Diagram, pixel: [us
     entries.push(Entry::Text(winner.map_or("", |winner| spec.optimizers[winner].label())));
     let gap = comparison.and_then(|comparison| Some(comparison.gaps[comparison.rival()?.0]));
     entries.extend(gap.map_or([nan, nan], |gap| [Entry::Number(gap.value), Entry::Number(gap.error)]));
-    for optimizer in columns {
-        entries.extend(match (cell, *optimizer) {
-            (Some(cell), Some(optimizer)) => {
-                let score = cell.score(optimizer, spec.metric);
-                [
-                    Entry::Number(score.value),
-                    Entry::Number(cell.score_deviation(optimizer, spec.metric)),
-                    Entry::Number(diagram.learning_rate(pixel, optimizer, score.best_rate)),
-                    Entry::Whole(u64::from(cell.diverged[optimizer])),
-                ]
-            }
-            _ => [nan, nan, nan, Entry::Text("")],
-        });
+    for (columns, optimizer) in columns {
+        let (Some(cell), Some(optimizer)) = (cell, *optimizer) else {
+            entries.extend([nan, nan, nan, Entry::Text("")]);
+            entries.extend(columns.tuned.iter().map(|_| nan));
+            continue;
+        };
+        let score = cell.score(optimizer, spec.metric);
+        entries.extend([
+            Entry::Number(score.value),
+            Entry::Number(cell.score_deviation(optimizer, spec.metric)),
+            Entry::Number(diagram.learning_rate(pixel, optimizer, score.best)),
+            Entry::Whole(u64::from(cell.diverged[optimizer])),
+        ]);
+        let value = |setting: &TunedSetting| match spec.optimizers[optimizer].tuned(*setting) {
+            Some(tuned) if score.value.is_finite() => diagram.tuned_value(optimizer, tuned, score.best),
+            _ => f64::NAN,
+        };
+        entries.extend(columns.tuned.iter().map(|setting| Entry::Number(value(setting))));
     }
 }
 

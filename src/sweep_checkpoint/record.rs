@@ -6,8 +6,8 @@ use valleyscope_engine::sweep::{Cell, Comparison, Finished, Gap, Metric, Metrics
 #[derive(Debug)]
 pub(super) struct RecordLayout {
     shape: [usize; 2],
-    /// Learning rates of each optimizer.
-    rates: Vec<usize>,
+    /// Candidates of each optimizer.
+    candidates: Vec<usize>,
     replicates: usize,
     keep_runs: bool,
     /// With adaptive sampling, the metric by which it compares.
@@ -23,10 +23,10 @@ const CHECK: usize = COUNT;
 
 impl RecordLayout {
     pub(super) fn of(spec: &SweepSpec, keep_runs: bool) -> RecordLayout {
-        let (shape, rates, replicates) = (spec.shape(), spec.rate_counts(), spec.replicates.get());
+        let (shape, candidates, replicates) = (spec.shape(), spec.candidate_counts(), spec.replicates.get());
         RecordLayout {
             shape,
-            rates,
+            candidates,
             replicates,
             keep_runs,
             adaptive: (!spec.sampling.is_uniform()).then_some(spec.metric),
@@ -40,12 +40,12 @@ impl RecordLayout {
 
     /// Returns the bytes of a record.
     pub(super) fn length(&self) -> usize {
-        let (optimizers, rates) = (self.rates.len(), self.rates.iter().sum::<usize>());
+        let (optimizers, candidates) = (self.candidates.len(), self.candidates.iter().sum::<usize>());
         let pixel_and_replicates = 3 * COUNT;
-        let averages_and_deviations = 2 * rates * 3 * NUMBER;
+        let averages_and_deviations = 2 * candidates * 3 * NUMBER;
         let comparisons = 3 * (COUNT + optimizers * 3 * NUMBER);
-        let runs = if self.keep_runs { rates * self.replicates * 3 * NUMBER } else { 0 };
-        let sampled = if self.adaptive.is_some() { rates * COUNT + 2 * optimizers * NUMBER } else { 0 };
+        let runs = if self.keep_runs { candidates * self.replicates * 3 * NUMBER } else { 0 };
+        let sampled = if self.adaptive.is_some() { candidates * COUNT + 2 * optimizers * NUMBER } else { 0 };
         sampled + pixel_and_replicates + averages_and_deviations + optimizers * COUNT + comparisons + runs + CHECK
     }
 
@@ -79,7 +79,7 @@ impl RecordLayout {
         if let Some((metric, sampled)) = self.adaptive.zip(cell.sampled.as_ref()) {
             sampled.replicates.iter().flatten().for_each(|replicates| count(bytes, *replicates as usize));
             for numbers in [&cell.comparison(metric).doubts, &sampled.apart] {
-                (0..self.rates.len()).for_each(|index| put(bytes, numbers.get(index).copied().unwrap_or(f64::NAN)));
+                (0..self.candidates.len()).for_each(|index| put(bytes, numbers.get(index).copied().unwrap_or(f64::NAN)));
             }
         }
         for run in runs.iter().filter(|_| self.keep_runs).flatten().flat_map(|runs| &runs.metrics) {
@@ -95,18 +95,18 @@ impl RecordLayout {
         let mut reader = Reader(&record[2 * COUNT..record.len() - CHECK]);
         let replicates = reader.count().map(|count| count as usize);
         let replicates = replicates.filter(|count| self.adaptive.is_some() || *count == self.replicates)?;
-        let averages = reader.table(&self.rates)?;
-        let deviations = reader.table(&self.rates)?;
-        let diverged = self.rates.iter().map(|_| reader.count()).collect::<Option<_>>()?;
+        let averages = reader.table(&self.candidates)?;
+        let deviations = reader.table(&self.candidates)?;
+        let diverged = self.candidates.iter().map(|_| reader.count()).collect::<Option<_>>()?;
         let mut comparison = || {
             let winner = reader.count()?;
-            let gaps = self.rates.iter().map(|_| {
+            let gaps = self.candidates.iter().map(|_| {
                 let [value, error, freedom] = reader.numbers()?;
                 Some(Gap { value, error, freedom })
             });
             let gaps = gaps.collect::<Option<_>>()?;
             let winner = (winner != NONE).then_some(winner as usize);
-            winner.is_none_or(|winner| winner < self.rates.len()).then_some(Comparison {
+            winner.is_none_or(|winner| winner < self.candidates.len()).then_some(Comparison {
                 winner,
                 gaps,
                 doubts: Vec::new(),
@@ -128,10 +128,10 @@ impl RecordLayout {
 
     /// Reads what adaptive sampling has done, and the doubts.
     fn sampled(&self, reader: &mut Reader) -> Option<(Sampled, Vec<f64>)> {
-        let mut of_optimizer = |rates: &usize| (0..*rates).map(|_| reader.count()).collect::<Option<Vec<u32>>>();
-        let replicates = self.rates.iter().map(&mut of_optimizer).collect::<Option<_>>()?;
+        let mut of_optimizer = |candidates: &usize| (0..*candidates).map(|_| reader.count()).collect::<Option<Vec<u32>>>();
+        let replicates = self.candidates.iter().map(&mut of_optimizer).collect::<Option<_>>()?;
         let mut known = || {
-            let numbers = self.rates.iter().map(|_| reader.number()).collect::<Option<Vec<f64>>>()?;
+            let numbers = self.candidates.iter().map(|_| reader.number()).collect::<Option<Vec<f64>>>()?;
             Some(if numbers.iter().all(|number| number.is_nan()) { Vec::new() } else { numbers })
         };
         let doubts = known()?;
@@ -139,14 +139,14 @@ impl RecordLayout {
     }
 
     fn runs(&self, reader: &mut Reader) -> Option<Vec<Runs>> {
-        let mut of_optimizer = |rates: usize| {
-            let metrics = (0..rates * self.replicates).map(|_| {
+        let mut of_optimizer = |candidates: usize| {
+            let metrics = (0..candidates * self.replicates).map(|_| {
                 let [final_loss, smallest_loss, depth] = reader.numbers()?;
                 Some(Metrics { final_loss, smallest_loss, depth })
             });
             Some(Runs { replicates: self.replicates, metrics: metrics.collect::<Option<_>>()? })
         };
-        self.rates.iter().map(|&rates| of_optimizer(rates)).collect()
+        self.candidates.iter().map(|&candidates| of_optimizer(candidates)).collect()
     }
 }
 
@@ -176,8 +176,8 @@ impl Reader<'_> {
         Some([self.number()?, self.number()?, self.number()?])
     }
 
-    /// Reads three numbers for each learning rate of each optimizer.
-    fn table(&mut self, rates: &[usize]) -> Option<Vec<Vec<[f64; 3]>>> {
-        rates.iter().map(|&rates| (0..rates).map(|_| self.numbers()).collect()).collect()
+    /// Reads three numbers for each candidate of each optimizer.
+    fn table(&mut self, candidates: &[usize]) -> Option<Vec<Vec<[f64; 3]>>> {
+        candidates.iter().map(|&candidates| (0..candidates).map(|_| self.numbers()).collect()).collect()
     }
 }

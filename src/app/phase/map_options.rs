@@ -205,10 +205,14 @@ const MARGIN: &str = "Margin between two optimizers";
 
 /// Returns all maps of a diagram except those of differences.
 fn maps(diagram: &Diagram) -> Vec<Map> {
-    let count = diagram.spec().optimizers.len();
+    let optimizers = &diagram.spec().optimizers;
+    let count = optimizers.len();
     let mut maps = vec![Map::Winner { certainty: true }, Map::Winner { certainty: false }];
     maps.extend((0..count).map(Map::Score));
     maps.extend((0..count).map(Map::BestRate));
+    for (index, optimizer) in optimizers.iter().enumerate() {
+        maps.extend(optimizer.tune.iter().map(|tuned| Map::BestValue(index, tuned.of)));
+    }
     maps.extend((0..count).map(Map::Spread));
     maps.extend((!diagram.spec().sampling.is_uniform()).then_some(Map::Runs));
     maps

@@ -130,6 +130,7 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
         color: None,
         rule,
         learning_rates: LearningRates::default(),
+        tune: Vec::new(),
         schedule: Schedule::default(),
     });
     id

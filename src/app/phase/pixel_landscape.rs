@@ -39,14 +39,15 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
         return None;
     }
     let optimizers = point.optimizers.iter().zip(&spec.optimizers).enumerate().map(|(index, (at_point, optimizer))| {
-        let rate = diagram.learning_rate(pixel, index, cell.score(index, metric).best_rate);
+        let best = cell.score(index, metric).best;
+        let (rate, variant) = (diagram.learning_rate(pixel, index, best), at_point.variant(best));
         OptimizerSpec {
             id: optimizer.id,
             name: optimizer.name.clone(),
             color: optimizer.color,
             enabled: true,
             rule: RatedRule {
-                rule: at_point.rule,
+                rule: variant.rule,
                 learning_rate: LearningRate::clamped(rate),
                 schedule: optimizer.schedule,
             },

@@ -227,7 +227,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
             line(plot, name, &places, 1.5, color, shown);
             let score = cell.score(index, metric);
             if score.value.is_finite() {
-                let place = diagram.learning_rate(pixel, index, score.best_rate).log10();
+                let place = diagram.learning_rate(pixel, index, score.best).log10();
                 point(plot, [place, score.value], MarkerShape::Diamond, 4.0, color, shown);
             }
         }
@@ -249,7 +249,7 @@ fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric:
     }
     drawn.describe(&format!("Plot of {average} {name} over learning rate"), || {
         let best = curves.iter().enumerate().filter_map(|(index, rates)| {
-            let place = diagram.learning_rate(pixel, index, cell.score(index, metric).best_rate).log10();
+            let place = diagram.learning_rate(pixel, index, cell.score(index, metric).best).log10();
             rates.iter().find(|rate| rate.place == place).map(|rate| words(index, rate))
         });
         best.collect::<Vec<_>>().join("; ")

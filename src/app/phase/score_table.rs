@@ -67,9 +67,9 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
     let row = |(index, (name, &[red, green, blue])): (usize, (String, &[u8; 3]))| {
         let score = cell.score(index, metric);
         let error = cell.score_deviation(index, metric)
-            / ((cell.replicates_of(index, score.best_rate).max(2) - 1) as f64).sqrt();
+            / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
         let rate = |rate| diagram.learning_rate(pixel, index, rate);
-        let best = if score.value.is_finite() { rate(score.best_rate) } else { f64::NAN };
+        let best = if score.value.is_finite() { rate(score.best) } else { f64::NAN };
         let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
         let runs: usize = (0..cell.averages[index].len()).map(|rate| cell.replicates_of(index, rate)).sum();
         let diverged = match cell.diverged[index] {

@@ -1,6 +1,7 @@
-//! The map of a figure that is not that of the winners: `--margin` and `--spent`.
+//! The map of a figure that is not that of the winners: `--margin`, `--best` and `--spent`.
 
 use anyhow::anyhow;
+use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::sweep::{Diagram, SweepSpec};
 
 use super::FigureArgs;
@@ -15,8 +16,12 @@ impl Source {
         if args.spent {
             return Ok(Some(Map::Runs));
         }
-        let (diagrams, Some(text)) = (self.diagrams(), &args.margin) else { return Ok(None) };
+        let diagrams = self.diagrams();
         let Some(first) = diagrams.first() else { return Ok(None) };
+        if let Some(text) = &args.best {
+            return best(first.spec(), text).map(Some);
+        }
+        let Some(text) = &args.margin else { return Ok(None) };
         let metric = |diagram: &Diagram| diagram.spec().metric.label(&diagram.spec().landscape);
         if let Some(other) = diagrams.iter().find(|other| other.spec().metric != first.spec().metric) {
             return Err(Failure::BadInput(anyhow!(
@@ -27,6 +32,40 @@ impl Source {
             )));
         }
         margin(first.spec(), text).map(Some)
+    }
+}
+
+/// Returns the map of the best value of a setting, given by the name or the id of an optimizer, a dot, and the setting's key.
+fn best(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
+    let names = spec.shown_names();
+    let mut maps: Vec<(String, Map)> = Vec::new();
+    for (index, optimizer) in spec.optimizers.iter().enumerate() {
+        let name = |key: &str| format!("{}.{key}", optimizer.label());
+        maps.push((name(LEARNING_RATE.key), Map::BestRate(index)));
+        maps.extend(optimizer.tune.iter().map(|tuned| (name(tuned.of.key()), Map::BestValue(index, tuned.of))));
+    }
+    let is_meant = |map: &Map| match (text.rsplit_once('.'), *map) {
+        (Some((optimizer, key)), Map::BestRate(index)) => {
+            named(spec, &names, optimizer).contains(&index) && key == LEARNING_RATE.key
+        }
+        (Some((optimizer, key)), Map::BestValue(index, setting)) => {
+            named(spec, &names, optimizer).contains(&index) && key == setting.key()
+        }
+        _ => false,
+    };
+    let found: Vec<Map> = maps.iter().map(|(_, map)| *map).filter(is_meant).collect();
+    let known: Vec<String> = maps.into_iter().map(|(name, _)| name).collect();
+    let known = known.join(", ");
+    match found[..] {
+        [map] => Ok(map),
+        [] => Err(Failure::BadInput(anyhow!(
+            "--best: expected an optimizer and one of its tuned settings, as in {known}; found {text}"
+        ))),
+        _ => Err(Failure::BadInput(anyhow!(
+            "--best: {text} is the name of settings of several optimizers; give the id of one, as in {}.{}",
+            spec.optimizers[0].id,
+            LEARNING_RATE.key
+        ))),
     }
 }
 

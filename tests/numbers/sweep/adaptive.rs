@@ -136,7 +136,7 @@ fn ties_are_no_further_apart_than_their_bound() {
             assert!(distance <= bound + slack, "{pixel:?}: {distance} apart, {bound} at most");
             // A bound that is much wider than the errors says nothing.
             let own_error = |optimizer| {
-                let best = cell.score(optimizer, Metric::FinalLoss).best_rate;
+                let best = cell.score(optimizer, Metric::FinalLoss).best;
                 cell.deviations[optimizer][best][0] / (cell.replicates_of(optimizer, best) as f64).sqrt()
             };
             narrow += usize::from(bound <= 8.0 * (own_error(winner) + own_error(other)) + distance);

@@ -109,7 +109,7 @@ fn a_score_is_the_best_mean_over_learning_rates() {
     let second = runs(&[&[-2.0, -2.0, -2.0, -2.5], &[0.0, 0.0, 0.0, f64::INFINITY]]);
     let cell = Cell::new(&[first, second], Average::Mean, false);
     let score = cell.score(0, Metric::FinalLoss);
-    assert_eq!((score.value, score.best_rate), (-3.0, 1));
+    assert_eq!((score.value, score.best), (-3.0, 1));
     assert_eq!(cell.score_deviation(0, Metric::FinalLoss), 2.0, "the population's deviation");
     assert_eq!(cell.averages[0][0], [3.0, 2.0, -3.0]);
     // A diverged run makes all metrics of its learning rate infinite.
@@ -178,7 +178,7 @@ fn a_single_divergence_of_a_learning_rate_does_not_decide() {
     marginal[20..].iter_mut().for_each(|loss| *loss += 0.06);
     let cell = Cell::new(&[runs(&[&spread(-0.5), &marginal]), runs(&[&spread(0.0)])], Average::Mean, false);
     let comparison = cell.comparison(Metric::FinalLoss);
-    assert_eq!((comparison.winner, cell.score(0, Metric::FinalLoss).best_rate), (Some(0), 0));
+    assert_eq!((comparison.winner, cell.score(0, Metric::FinalLoss).best), (Some(0), 0));
     assert!(comparison.gaps[1].value.is_finite(), "{:?}", comparison.gaps[1]);
     assert!(comparison.certainty().unwrap() > 0.99, "{:?}", comparison.gaps[1]);
 }

@@ -69,6 +69,7 @@ pub fn optimizer(id: u32, rule: RuleSpec) -> SweepOptimizer {
         color: None,
         rule,
         learning_rates: LearningRates::default(),
+        tune: Vec::new(),
         schedule: Schedule::default(),
     }
 }

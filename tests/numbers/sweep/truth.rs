@@ -191,7 +191,7 @@ fn two_thousand_final_losses_agree_at_six_pixels() {
     for pixel in [[8, 10], [8, 50], [8, 99], [88, 10], [88, 50], [88, 99]] {
         let scores = Cell::new(&runs(Precision::Single, &spec, pixel, 0..50), Average::Mean, false);
         for (index, law) in LAWS.into_iter().enumerate() {
-            let rate = oracle::rate(scores.score(index, Metric::FinalLoss).best_rate);
+            let rate = oracle::rate(scores.score(index, Metric::FinalLoss).best);
             let tuned = SweepOptimizer { learning_rates: only(rate), ..spec.optimizers[index].clone() };
             let spec = SweepSpec { optimizers: vec![tuned], ..spec.clone() };
             let [single, double] = Precision::ALL.map(|precision| {

@@ -40,7 +40,7 @@ pub fn final_loss([row, column]: [usize; 2], optimizer: usize, rate: usize, repl
 
 /// Returns the runs of all optimizers at a pixel.
 pub fn runs(spec: &SweepSpec, pixel: [usize; 2]) -> Vec<Runs> {
-    let rates = spec.rate_counts();
+    let rates = spec.candidate_counts();
     let of = |optimizer: usize| {
         let each = (0..rates[optimizer]).flat_map(|rate| (0..REPLICATES).map(move |replicate| (rate, replicate)));
         let metrics = each.map(|(rate, replicate)| {

@@ -251,7 +251,7 @@ fn hyperparameters_out_of_range_are_refused_with_their_position() {
 fn a_learning_rate_axis_replaces_the_grid() {
     let text = GOOD.replace("of: Of(WeightDecay, [3, 5]), from: 0.0", "of: Of(LearningRate, [3]), from: 0.1");
     let Ok(Preset::Sweep(preset)) = Preset::parse(&text, "good.ron") else { panic!("it is read as a sweep") };
-    assert_eq!(preset.sweep.rate_counts(), [1, 20]);
+    assert_eq!(preset.sweep.candidate_counts(), [1, 20]);
     assert_eq!(preset.sweep.point(0, 99).optimizers[0].learning_rates, [0.5]);
     assert_eq!(preset.sweep.point(0, 99).optimizers[1].learning_rates.len(), 20);
 }

@@ -285,7 +285,7 @@ fn a_pixel_opens_as_a_landscape() {
     let spec = &app.state().document().spec;
     assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
-        let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best_rate);
+        let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best);
         assert_eq!(optimizer.rule.learning_rate.get(), best);
     }
     assert!(app.state().live().is_playing() || app.shows("Restart"), "the landscape is shown and plays");

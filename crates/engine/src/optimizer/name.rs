@@ -9,23 +9,27 @@ use crate::parameter_name::NameFormat;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HyperparameterName(&'static str);
 
-const FORMAT: NameFormat =
-    NameFormat { of: "Hyperparameter", expecting: "the name of a hyperparameter", built_in, typed: Some("OfTyped") };
-
-/// Lists the keys of the learning rate and of the hyperparameters of the built-in rules.
-fn built_in() -> Vec<&'static str> {
-    let mut keys = vec![HyperparameterName::LEARNING_RATE.0];
-    for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
-        if hyperparameter.is_axis() && !keys.contains(&hyperparameter.key) {
-            keys.push(hyperparameter.key);
-        }
-    }
-    keys
-}
+const FORMAT: NameFormat = NameFormat {
+    of: "Hyperparameter",
+    expecting: "the name of a hyperparameter",
+    built_in: HyperparameterName::built_in,
+    typed: Some("OfTyped"),
+};
 
 impl HyperparameterName {
     pub const LEARNING_RATE: HyperparameterName = HyperparameterName("learning_rate");
     pub const WEIGHT_DECAY: HyperparameterName = HyperparameterName(Hyperparameter::WEIGHT_DECAY);
+
+    /// Lists the keys of the learning rate and of the hyperparameters of the built-in rules.
+    pub(crate) fn built_in() -> Vec<&'static str> {
+        let mut keys = vec![HyperparameterName::LEARNING_RATE.0];
+        for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
+            if hyperparameter.is_axis() && !keys.contains(&hyperparameter.key) {
+                keys.push(hyperparameter.key);
+            }
+        }
+        keys
+    }
 
     /// The hyperparameter with this key.
     pub fn new(key: &str) -> Option<HyperparameterName> {
@@ -34,7 +38,7 @@ impl HyperparameterName {
 
     /// All of them: the learning rate, those of the built-in rules, then those of the rules typed so far.
     pub fn all() -> impl Iterator<Item = HyperparameterName> {
-        let mut names: Vec<HyperparameterName> = built_in().into_iter().map(HyperparameterName).collect();
+        let mut names: Vec<HyperparameterName> = HyperparameterName::built_in().into_iter().map(HyperparameterName).collect();
         for hyperparameter in TypedRule::tables().into_iter().flatten() {
             if names.iter().all(|name| name.0 != hyperparameter.key) {
                 names.push(HyperparameterName(hyperparameter.key));

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::point::Point;
+use super::point::{Point, Variant};
+use super::value_range::ValueRange;
 use crate::landscape::{LandscapeParameterName, LandscapeSpec};
 use crate::noise::NoiseParameterName;
 use crate::optimizer::{Hyperparameter, HyperparameterName};
@@ -103,8 +104,12 @@ impl Quantity {
                 for optimizer in point.optimizers.iter_mut().filter(|optimizer| ids.contains(&optimizer.id)) {
                     if *hyperparameter == HyperparameterName::LEARNING_RATE {
                         optimizer.learning_rates = vec![LearningRate::new(value)?.get()];
-                    } else if hyperparameter.is_of(&optimizer.rule) {
-                        optimizer.rule.set(hyperparameter.key(), value)?;
+                        continue;
+                    }
+                    for Variant { rule, .. } in &mut optimizer.variants {
+                        if hyperparameter.is_of(rule) {
+                            rule.set(hyperparameter.key(), value)?;
+                        }
                     }
                 }
             }
@@ -114,20 +119,23 @@ impl Quantity {
 }
 
 impl Axis {
+    /// Returns whether it varies a hyperparameter of an optimizer.
+    pub(super) fn varies(&self, key: &str, optimizer: u32) -> bool {
+        matches!(&self.of, Quantity::Of(hyperparameter, ids) if hyperparameter.key() == key && ids.contains(&optimizer))
+    }
+
     /// Returns whether it varies the learning rate of an optimizer.
     pub(super) fn varies_rate_of(&self, optimizer: u32) -> bool {
-        matches!(&self.of, Quantity::Of(HyperparameterName::LEARNING_RATE, ids) if ids.contains(&optimizer))
+        self.varies(HyperparameterName::LEARNING_RATE.key(), optimizer)
     }
 
     /// Returns the values of all rows or columns, in their order.
     pub fn values(&self) -> Vec<f64> {
-        let values = spread(self.from, self.to, self.count.get(), self.spacing);
-        if self.of.is_whole() { values.into_iter().map(f64::round).collect() } else { values }
+        self.range().values()
     }
-}
 
-/// Returns `count` numbers from `from` to `to`, both included; a single one is `from`.
-pub(super) fn spread(from: f64, to: f64, count: usize, spacing: Spacing) -> Vec<f64> {
-    let position = |index: usize| if count == 1 { 0.0 } else { index as f64 / (count - 1) as f64 };
-    (0..count).map(|index| spacing.value([from, to], position(index))).collect()
+    pub(super) fn range(&self) -> ValueRange {
+        let Axis { from, to, count, spacing, .. } = *self;
+        ValueRange { from, to, count, spacing, is_whole: self.of.is_whole() }
+    }
 }

@@ -5,12 +5,12 @@ use super::metric::{Average, Metric, Table};
 use super::runs::Runs;
 use super::statistics::{Gap, mean_and_deviation};
 
-/// The best average of an optimizer over its learning rates.
+/// The best average of an optimizer over its candidates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Score {
     pub value: f64,
-    /// The index of the learning rate; of equal ones the smallest.
-    pub best_rate: usize,
+    /// The index of the candidate; of equal ones the smallest.
+    pub best: usize,
 }
 
 /// The winner by a metric, and its gaps to the others.
@@ -57,9 +57,9 @@ impl Comparison {
 /// The replicates that adaptive sampling has given to a pixel, and what follows from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
-    /// The replicates of each optimizer and learning rate.
+    /// The replicates of each optimizer and candidate.
     pub replicates: Vec<Vec<u32>>,
-    /// For each optimizer a bound of the distance between its score and the winner's, of the best learning rates that were found,
+    /// For each optimizer a bound of the distance between its score and the winner's, of the best candidates that were found,
     /// which holds with about the certainty that was asked for; empty without a winner.
     pub apart: Vec<f64>,
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
@@ -69,11 +69,11 @@ pub struct Sampled {
 /// The results of the runs of one pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The number of replicates behind the results; with adaptive sampling, the largest of a learning rate.
+    /// The number of replicates behind the results; with adaptive sampling, the largest of a candidate.
     pub replicates: usize,
-    /// The averages over replicates of the three metrics, for each optimizer and learning rate.
+    /// The averages over replicates of the three metrics, for each optimizer and candidate.
     pub averages: Vec<Vec<[f64; 3]>>,
-    /// The population standard deviations of the three metrics, for each optimizer and learning rate; NaN if a run is
+    /// The population standard deviations of the three metrics, for each optimizer and candidate; NaN if a run is
     /// not finite.
     pub deviations: Vec<Vec<[f64; 3]>>,
     /// The number of runs that have diverged, for each optimizer: whose last loss is not finite.
@@ -92,17 +92,17 @@ impl Cell {
     pub fn new(runs: &[Runs], average: Average, paired: bool) -> Cell {
         let replicates = runs.first().map_or(0, |runs| runs.replicates);
         let tables = Metric::ALL.map(|metric| runs.iter().map(|runs| Table::new(runs, metric)).collect::<Vec<_>>());
-        let per_rate = |of: &dyn Fn(&Table, usize) -> f64| -> Vec<Vec<[f64; 3]>> {
+        let per_candidate = |of: &dyn Fn(&Table, usize) -> f64| -> Vec<Vec<[f64; 3]>> {
             let optimizers = 0..runs.len();
             optimizers
                 .map(|optimizer| {
-                    let rates = 0..tables[0][optimizer].rates();
-                    rates.map(|rate| [0, 1, 2].map(|metric| of(&tables[metric][optimizer], rate))).collect()
+                    let candidates = 0..tables[0][optimizer].candidates();
+                    candidates.map(|candidate| [0, 1, 2].map(|metric| of(&tables[metric][optimizer], candidate))).collect()
                 })
                 .collect()
         };
-        let averages = per_rate(&|table, rate| average.of(table.values(rate), table.metric));
-        let deviations = per_rate(&|table, rate| mean_and_deviation(table.values(rate), f64::NAN)[1]);
+        let averages = per_candidate(&|table, candidate| average.of(table.values(candidate), table.metric));
+        let deviations = per_candidate(&|table, candidate| mean_and_deviation(table.values(candidate), f64::NAN)[1]);
         let diverged = runs
             .iter()
             .map(|runs| runs.metrics.iter().filter(|metrics| !metrics.final_loss.is_finite()).count() as u32);
@@ -126,9 +126,9 @@ impl Cell {
         self.sampled.as_ref().map_or(self.replicates == replicates, |sampled| sampled.is_over)
     }
 
-    /// Returns the number of replicates of an optimizer's learning rate.
-    pub fn replicates_of(&self, optimizer: usize, rate: usize) -> usize {
-        self.sampled.as_ref().map_or(self.replicates, |sampled| sampled.replicates[optimizer][rate] as usize)
+    /// Returns the number of replicates of an optimizer's candidate.
+    pub fn replicates_of(&self, optimizer: usize, candidate: usize) -> usize {
+        self.sampled.as_ref().map_or(self.replicates, |sampled| sampled.replicates[optimizer][candidate] as usize)
     }
 
     /// Returns the number of runs.
@@ -139,21 +139,21 @@ impl Cell {
         }
     }
 
-    /// Returns the best average of an optimizer over its learning rates.
+    /// Returns the best average of an optimizer over its candidates.
     pub fn score(&self, optimizer: usize, metric: Metric) -> Score {
         let values = self.averages[optimizer].iter().map(|averages| averages[metric as usize]);
-        let mut best = Score { value: metric.worst(), best_rate: 0 };
-        for (rate, value) in values.enumerate() {
+        let mut best = Score { value: metric.worst(), best: 0 };
+        for (candidate, value) in values.enumerate() {
             if metric.is_better(value, best.value) {
-                best = Score { value, best_rate: rate };
+                best = Score { value, best: candidate };
             }
         }
         best
     }
 
-    /// Returns the population standard deviation of an optimizer's metric at its best learning rate.
+    /// Returns the population standard deviation of an optimizer's metric of its best candidate.
     pub fn score_deviation(&self, optimizer: usize, metric: Metric) -> f64 {
-        self.deviations[optimizer][self.score(optimizer, metric).best_rate][metric as usize]
+        self.deviations[optimizer][self.score(optimizer, metric).best][metric as usize]
     }
 
     pub fn comparison(&self, metric: Metric) -> &Comparison {

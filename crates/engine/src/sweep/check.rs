@@ -4,10 +4,10 @@ use super::axis::{Axis, Quantity};
 use super::metric::{Average, Metric};
 use super::point::Point;
 use super::spec::{SweepOptimizer, SweepSpec};
+use super::tuned::TunedSetting;
 use crate::landscape::LandscapeInfo;
 use crate::noise::NoiseInfo;
 use crate::optimizer::Need;
-use crate::spacing::Spacing;
 use crate::spec_error::{SpecError, broken};
 
 impl SweepSpec {
@@ -114,6 +114,7 @@ impl SweepSpec {
                     format!("is {}, the same as `optimizers[{first}].id`; each needs an id of its own", optimizer.id),
                 );
             }
+            self.check_tuned(index)?;
             let rates = &optimizer.learning_rates;
             if rates.from > rates.to {
                 return broken(
@@ -125,43 +126,37 @@ impl SweepSpec {
         Ok(())
     }
 
+    /// Checks the tuned settings of an optimizer.
+    fn check_tuned(&self, index: usize) -> Result<(), SpecError> {
+        let SweepOptimizer { id, rule, schedule, tune, .. } = &self.optimizers[index];
+        for (place, tuned) in tune.iter().enumerate() {
+            let path = format!("optimizers[{index}].tune[{place}]");
+            let (of, key) = (tuned.of, tuned.of.key());
+            if !of.is_of(rule, schedule) {
+                let complaint = match of == TunedSetting::SCHEDULE_END {
+                    true => "is the end of a cosine schedule, and the optimizer has none; set its `schedule` to \
+                             `(decay: Cosine())`"
+                        .to_owned(),
+                    false => format!("is {key}, which {} lacks", rule.name()),
+                };
+                return broken(format!("{path}.of"), complaint);
+            }
+            if tune[..place].iter().any(|other| other.of == of) {
+                return broken(format!("{path}.of"), format!("is {key}, which is tuned already; give it once"));
+            }
+            if let Some((axis, _)) = [("rows", &self.rows), ("columns", &self.columns)].iter().find(|(_, axis)| axis.varies(key, *id)) {
+                return broken(
+                    format!("{path}.of"),
+                    format!("is {key}, which `{axis}` varies for this optimizer; a setting is an axis or tuned"),
+                );
+            }
+            tuned.range().check(&path, "grid of tuned values")?;
+        }
+        Ok(())
+    }
+
     fn check_axis(&self, path: &str, axis: &Axis) -> Result<(), SpecError> {
-        for (end, value) in [("from", axis.from), ("to", axis.to)] {
-            if !value.is_finite() {
-                return broken(format!("{path}.{end}"), format!("must be a finite number, found {value}"));
-            }
-            if axis.of.is_whole() && (value.fract() != 0.0 || value < 0.0) {
-                return broken(format!("{path}.{end}"), format!("must be a whole number, found {value}"));
-            }
-            if !axis.spacing.allows(value) {
-                let has = if axis.spacing == Spacing::Log { "positive values" } else { "values below 1" };
-                let hint = format!("a logarithmic axis has only {has}; choose `spacing: Linear` or another range");
-                return broken(format!("{path}.{end}"), format!("is {value}, and {hint}"));
-            }
-        }
-        const WIDEST: f64 = 1e300;
-        let quotient = axis.spacing.quotient([axis.from, axis.to]);
-        if quotient.is_some_and(|quotient| !(1.0 / WIDEST..=WIDEST).contains(&quotient)) {
-            let hint = "further apart than a logarithmic axis can span; choose ends that are nearer to each other";
-            return broken(format!("{path}.to"), format!("is {}, and `{path}.from` is {}, {hint}", axis.to, axis.from));
-        }
-        if !(axis.to - axis.from).is_finite() {
-            let hint = "further apart than the largest number; choose ends that are nearer to each other";
-            return broken(format!("{path}.to"), format!("is {}, and `{path}.from` is {}, {hint}", axis.to, axis.from));
-        }
-        if axis.count.get() > 1 && axis.from == axis.to {
-            let complaint =
-                format!("is {}, the same as `{path}.from`; the range of an axis must not be empty", axis.to);
-            return broken(format!("{path}.to"), complaint);
-        }
-        if axis.of.is_whole() && axis.values().windows(2).any(|pair| pair[0] == pair[1]) {
-            let count = axis.count.get();
-            let hint = "the same whole number would come twice; choose a smaller count or a wider range";
-            return broken(
-                format!("{path}.count"),
-                format!("asks for {count} values from {} to {}, and {hint}", axis.from, axis.to),
-            );
-        }
+        axis.range().check(path, "axis")?;
         if let Quantity::Of(hyperparameter, ids) = &axis.of {
             let name = hyperparameter.key();
             if ids.is_empty() {
@@ -193,14 +188,14 @@ impl SweepSpec {
                 ),
             );
         }
-        let most_rates = self.rate_counts().into_iter().max().unwrap_or(0);
-        let averages = pixels * self.optimizers.len() * most_rates;
+        let most_candidates = self.candidate_counts().into_iter().max().unwrap_or(0);
+        let averages = (pixels * self.optimizers.len()).saturating_mul(most_candidates);
         if averages > Self::MAX_AVERAGES {
             return broken(
                 "optimizers",
                 format!(
-                    "times learning rates times pixels is {averages} averages, more than {}; choose a smaller grid or \
-                     fewer learning rates",
+                    "times learning rates, tuned values and pixels is {averages} averages, more than {}; choose a smaller \
+                     grid or fewer of them",
                     Self::MAX_AVERAGES
                 ),
             );
@@ -210,8 +205,8 @@ impl SweepSpec {
             return broken(
                 "replicates",
                 format!(
-                    "times all learning rates is {runs} runs at each pixel, more than {}; choose fewer replicates or \
-                     fewer learning rates",
+                    "times all learning rates and tuned values is {runs} runs at each pixel, more than {}; choose fewer \
+                     of them",
                     Self::MAX_RUNS
                 ),
             );

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::cell::Cell;
 use super::spec::SweepSpec;
+use super::tuned::{Tuned, indices_of};
 use super::tasks::{center, centers, coarsest_block, first_picture_block};
 
 /// A diagram with the pixels of a sweep that are known so far.
@@ -13,6 +14,8 @@ pub struct Diagram {
     rows: Vec<f64>,
     columns: Vec<f64>,
     learning_rates: Vec<Vec<f64>>,
+    /// The values of each tuned setting of each optimizer.
+    tuned: Vec<Vec<Vec<f64>>>,
     cells: Vec<Option<Arc<Cell>>>,
     /// The number of pixels whose results are final.
     complete: usize,
@@ -26,6 +29,7 @@ impl Diagram {
             rows: spec.rows.values(),
             columns: spec.columns.values(),
             learning_rates: spec.learning_rates(),
+            tuned: spec.optimizers.iter().map(|it| it.tune.iter().map(Tuned::values).collect()).collect(),
             cells: vec![None; rows * columns],
             complete: 0,
             spec,
@@ -56,13 +60,30 @@ impl Diagram {
         &self.learning_rates
     }
 
-    /// Returns the learning rate with an index at a pixel.
-    pub fn learning_rate(&self, [row, column]: [usize; 2], optimizer: usize, index: usize) -> f64 {
-        match self.learning_rates[optimizer].get(index) {
+    /// Returns the learning rate of a candidate at a pixel.
+    pub fn learning_rate(&self, [row, column]: [usize; 2], optimizer: usize, candidate: usize) -> f64 {
+        match self.learning_rates[optimizer].get(self.rate_of(optimizer, candidate)) {
             Some(rate) => *rate,
             None if self.spec.rows.varies_rate_of(self.spec.optimizers[optimizer].id) => self.rows[row],
             None => self.columns[column],
         }
+    }
+
+    /// Returns the index of a candidate's learning rate among those of the optimizer.
+    pub fn rate_of(&self, optimizer: usize, candidate: usize) -> usize {
+        candidate % self.learning_rates[optimizer].len().max(1)
+    }
+
+    /// Returns the value that a candidate has of a tuned setting, by the setting's place among those of the optimizer.
+    pub fn tuned_value(&self, optimizer: usize, tuned: usize, candidate: usize) -> f64 {
+        let variant = candidate / self.learning_rates[optimizer].len().max(1);
+        let values = &self.tuned[optimizer];
+        values[tuned][indices_of(&self.spec.optimizers[optimizer].tune, variant)[tuned]]
+    }
+
+    /// Returns the values of each tuned setting of an optimizer.
+    pub fn tuned_values(&self, optimizer: usize) -> &[Vec<f64>] {
+        &self.tuned[optimizer]
     }
 
     /// Returns the results of a pixel, if known.
@@ -118,6 +139,7 @@ impl Diagram {
             rows: self.rows.clone(),
             columns: self.columns.clone(),
             learning_rates: self.learning_rates.clone(),
+            tuned: self.tuned.clone(),
             complete: cells.iter().flatten().filter(|cell| cell.is_complete(all)).count(),
             cells,
         }

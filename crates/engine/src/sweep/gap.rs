@@ -1,11 +1,11 @@
-//! The gap between the winner and each other optimizer, from runs that had no part in the choice of learning rates.
+//! The gap between the winner and each other optimizer, from runs that had no part in the choice of candidates.
 //!
 //! The best of 20 noisy averages is biased towards better scores. So the replicates are split into two halves, each
-//! optimizer's learning rate is chosen on one half, and the optimizers are compared on the other; then the halves
+//! optimizer's candidate is chosen on one half, and the optimizers are compared on the other; then the halves
 //! change roles. The two differences rest on different runs, and their mean is one estimate of the gap.
 //!
 //! One split depends much on chance, so the estimate is the median of several, by the gap in standard errors. A split
-//! in which a learning rate is chosen that diverges in the other half does not decide alone, as it would in a mean.
+//! in which a candidate is chosen that diverges in the other half does not decide alone, as it would in a mean.
 //! Choosing on more than half of the replicates, as cross-validation with 5 or 10 folds does, would make the error too
 //! small: its folds choose on nearly the same runs.
 
@@ -53,7 +53,7 @@ impl Splits {
         Some(Splits { halves, membership })
     }
 
-    /// Returns the average over each half of a learning rate's values.
+    /// Returns the average over each half of a candidate's values.
     fn averages(&self, values: &[f64], table: &Table, average: Average) -> [f64; HALVES] {
         match average {
             Average::Mean => self.means(values, table.metric.worst()),
@@ -78,14 +78,14 @@ impl Splits {
         self.halves[half].iter().map(|replicate| values[*replicate]).collect()
     }
 
-    /// Returns for each half its values at the learning rate that is best on the other half of its split.
+    /// Returns for each half its values of the candidate that is best on the other half of its split.
     fn held_out(&self, table: &Table, average: Average) -> [Vec<f64>; HALVES] {
         let mut best = [(table.metric.worst(), 0); HALVES];
-        for rate in 0..table.rates() {
-            let averages = self.averages(table.values(rate), table, average);
+        for candidate in 0..table.candidates() {
+            let averages = self.averages(table.values(candidate), table, average);
             for (best, value) in best.iter_mut().zip(averages) {
                 if table.metric.is_better(value, best.0) {
-                    *best = (value, rate);
+                    *best = (value, candidate);
                 }
             }
         }

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::point::{Point, PointOptimizer};
+use super::point::{Point, Variant};
 use crate::instructions::OfSet;
 use crate::landscape::{Landscape, Local};
 use crate::lanes::{Planar, Real, Vector};
@@ -110,12 +110,12 @@ impl ToyProblem {
         ToyProblem { landscape, noise }
     }
 
-    /// Takes a step for each pair of draws with the rule `R` of the optimizer; returns the bias correction after them.
+    /// Takes a step for each pair of draws with the rule `R` of an optimizer; returns the bias correction after them.
     /// Only rules that need it use the noise of the curvature.
     #[inline(always)]
     pub(super) fn advance<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule>(
         &self,
-        PointOptimizer { rule, schedule, .. }: &PointOptimizer,
+        Variant { rule, schedule }: &Variant,
         mut bias: BiasCorrection,
         batch: &mut RunBatch<V>,
         state: &mut R::State<V::Both>,

@@ -121,7 +121,7 @@ impl Average {
 pub(super) struct Table {
     pub metric: Metric,
     pub replicates: usize,
-    /// The values, learning rates before replicates.
+    /// The values, candidates before replicates.
     values: Vec<f64>,
 }
 
@@ -131,11 +131,11 @@ impl Table {
         Table { metric, replicates: runs.replicates, values }
     }
 
-    pub(super) fn rates(&self) -> usize {
+    pub(super) fn candidates(&self) -> usize {
         self.values.len() / self.replicates
     }
 
-    pub(super) fn values(&self, rate: usize) -> &[f64] {
-        &self.values[rate * self.replicates..][..self.replicates]
+    pub(super) fn values(&self, candidate: usize) -> &[f64] {
+        &self.values[candidate * self.replicates..][..self.replicates]
     }
 }

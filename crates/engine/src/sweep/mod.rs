@@ -1,9 +1,9 @@
 //! Phase diagrams: which optimizer wins where (the paper's section "Toy model" and its appendix).
 //!
 //! A [`SweepSpec`] names two axes, a set of optimizers and their learning rates. Every pixel of the diagram is a
-//! [`Point`]: a landscape, noise and optimizers with all hyperparameters but the learning rate. There each optimizer is
-//! run with every learning rate, many times; its score is its best average over the learning rates, and the optimizer
-//! with the best score wins the pixel.
+//! [`Point`]: a landscape, noise and optimizers. The candidates of an optimizer are its learning rates, or all combinations
+//! of these with the values of other settings that are [`Tuned`]. Each candidate is run many times; the score of an optimizer
+//! is the best average of its candidates, and the optimizer with the best score wins the pixel.
 //!
 //! [`pixel_runs`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`SweepWork`] is the
 //! work on all pixels, done by the threads that the caller brings; a [`Diagram`] is the whole. A run draws its random
@@ -35,6 +35,8 @@ mod statistics;
 mod sweep_part;
 mod tally;
 mod tasks;
+mod tuned;
+mod value_range;
 mod work;
 
 pub use axis::{Axis, Quantity};
@@ -45,13 +47,14 @@ pub use kernel::Metrics;
 pub use metric::{Average, Metric};
 pub use pixel_key::PixelKey;
 pub use pixel_runs::pixel_runs;
-pub use point::{Point, PointOptimizer};
+pub use point::{Point, PointOptimizer, Variant};
 pub use runs::Runs;
 pub use sampling::{Adaptive, Sampling};
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
 pub use statistics::Gap;
 pub use sweep_part::{PartError, PartLabel, SweepPart};
 pub use tasks::PixelOrder;
+pub use tuned::{Tuned, TunedSetting};
 pub use work::{Finished, SweepJob, SweepWork};
 
 pub use crate::spacing::Spacing;

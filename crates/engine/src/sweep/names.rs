@@ -1,6 +1,6 @@
 //! Names of the optimizers of a diagram.
 
-use super::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
+use super::{LearningRates, SweepOptimizer, SweepSpec};
 use crate::optimizer::{HyperparameterName, RuleSpec, ShownSetting, differing, differing_by_key, with_settings};
 use crate::quantity::number_text;
 use crate::simulation::is_given;
@@ -36,18 +36,21 @@ impl SweepSpec {
     }
 
     fn settings(&self, optimizer: &SweepOptimizer) -> Vec<ShownSetting> {
-        let is_varied = |key: &str| {
-            [&self.rows, &self.columns].into_iter().any(|axis| match &axis.of {
-                Quantity::Of(of, ids) => of.key() == key && ids.contains(&optimizer.id),
-                _ => false,
-            })
-        };
+        let is_axis = |key: &str| self.rows.varies(key, optimizer.id) || self.columns.varies(key, optimizer.id);
+        let is_tuned = |key: &str| optimizer.tune.iter().any(|tuned| tuned.of.key() == key);
         let LearningRates { from, to, count } = optimizer.learning_rates;
         let [from, to] = [from, to].map(|rate| number_text(rate.get()));
         let rates = ShownSetting::new(ShownSetting::LEARNING_RATE, format!("{} η from {from} to {to}", count.get()));
-        let rates = Some(rates).filter(|_| !is_varied(HyperparameterName::LEARNING_RATE.key()));
+        let rates = Some(rates).filter(|_| !is_axis(HyperparameterName::LEARNING_RATE.key()));
         let usual = RuleSpec::on_plane(optimizer.rule.kind());
-        let of_rule = optimizer.rule.shown_settings(&usual, |of| !of.is_for_vectors && !is_varied(of.key));
-        rates.into_iter().chain(optimizer.schedule.shown_settings()).chain(of_rule).collect()
+        let of_rule = optimizer.rule.shown_settings(&usual, |of| {
+            !of.is_for_vectors && !is_axis(of.key) && !is_tuned(of.key)
+        });
+        let tuned = optimizer.tune.iter().map(|tuned| {
+            let parameter = tuned.of.parameter();
+            let words = format!("{} tuned", parameter.symbol);
+            ShownSetting { is_usual: false, ..ShownSetting::new(parameter.key, words) }
+        });
+        rates.into_iter().chain(optimizer.schedule.shown_settings()).chain(of_rule).chain(tuned).collect()
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use super::coordinates::{Arena, Coordinates};
 use super::kernel::{Metrics, StepBlocks};
 use super::pixel_key::PixelKey;
-use super::pixel_runs::Run;
-use super::point::{Point, PointOptimizer};
+use super::pixel_runs::{Run, of_equal_variant};
+use super::point::{Point, PointOptimizer, Variant};
 use super::runs::append;
 use super::spec::SweepSpec;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
@@ -52,7 +52,7 @@ impl<'a> NdProblem<'a> {
     {
         let point = &self.point.optimizers[optimizer];
         let job = Job { runs, key, cancelled };
-        with_rule!(point.rule.kind(), R => {
+        with_rule!(point.kind(), R => {
             S::in_function(OfOptimizer::<N, V, R> { problem: self, point, job, of: PhantomData })
         })
     }
@@ -66,27 +66,26 @@ impl<'a> NdProblem<'a> {
     where
         V: Normals<N, Number: Real + Into<f64>> + OfSet,
     {
-        let count = job.runs.len();
-        let mut metrics = Vec::with_capacity(count);
+        let mut metrics = Vec::with_capacity(job.runs.len());
         let arena = Arena::new(self.valley.direction.len());
-        while metrics.len() < count {
-            let first = metrics.len();
+        for runs in of_equal_variant(point, job.runs, N) {
+            let variant = point.variant(runs[0].candidate);
             // Lanes beyond the last run repeat it.
-            let lane_of = |lane: usize| job.runs[(first + lane).min(count - 1)];
-            let learning_rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rates[lane_of(lane).rate]));
+            let lane_of = |lane: usize| runs[lane.min(runs.len() - 1)];
+            let learning_rates = Lanes::from_fn(|lane| V::Number::splat(point.learning_rate(lane_of(lane).candidate)));
             let rates = Rates {
                 learning_rate: V::from_lanes(learning_rates),
-                weight_decay: <V as Real>::splat(point.rule.weight_decay()),
-                is_cautious: point.rule.is_cautious(),
+                weight_decay: <V as Real>::splat(variant.rule.weight_decay()),
+                is_cautious: variant.rule.is_cautious(),
             };
             let mut generator = V::generator(&std::array::from_fn(|lane| {
-                let Run { rate, replicate } = lane_of(lane);
-                job.key.of_run(point.id, rate, replicate)
+                let Run { candidate, replicate } = lane_of(lane);
+                job.key.of_run(point.id, candidate, replicate)
             }));
-            let curvature_generator = R::info(&point.rule).needs(Need::Curvature).then(|| {
+            let curvature_generator = R::info(&variant.rule).needs(Need::Curvature).then(|| {
                 V::generator(&std::array::from_fn(|lane| {
-                    let Run { rate, replicate } = lane_of(lane);
-                    job.key.of_curvature(point.id, rate, replicate)
+                    let Run { candidate, replicate } = lane_of(lane);
+                    job.key.of_curvature(point.id, candidate, replicate)
                 }))
             });
             let mut batch = NdBatch::<N, V, R>::new(self, rates, &mut generator, curvature_generator);
@@ -97,13 +96,13 @@ impl<'a> NdProblem<'a> {
                     break;
                 }
                 for _ in 0..steps {
-                    batch.step(self, point, &arena, &mut generator);
+                    batch.step(self, variant, &arena, &mut generator);
                 }
             }
             if !blocks.are_through() {
                 return None;
             }
-            append::<N, V>(&mut metrics, batch.metrics, count);
+            append::<N, V>(&mut metrics, batch.metrics, runs.len());
         }
         Some(metrics)
     }
@@ -196,7 +195,7 @@ impl<const N: usize, V: Normals<N> + OfSet, R: Rule> NdBatch<N, V, R> {
     fn step(
         &mut self,
         problem: &NdProblem<'_>,
-        PointOptimizer { rule, schedule, .. }: &PointOptimizer,
+        Variant { rule, schedule }: &Variant,
         arena: &Arena<V>,
         generator: &mut V::Generator,
     ) {

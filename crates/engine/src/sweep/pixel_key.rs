@@ -7,7 +7,7 @@ use crate::random::Key;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PixelKey {
     key: Key,
-    /// Whether a run's key omits optimizer and learning rate.
+    /// Whether a run's key omits optimizer and candidate.
     pub(super) common: bool,
 }
 
@@ -18,13 +18,13 @@ impl PixelKey {
     }
 
     /// Returns the key of a run's stream, which has its start, then a pair for the noise of the gradient in each step.
-    pub fn of_run(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
+    pub fn of_run(&self, optimizer: u32, candidate: usize, replicate: usize) -> Key {
         let key = self.key.at(replicate as u64);
-        if self.common { key } else { key.at(u64::from(optimizer)).at(learning_rate as u64) }
+        if self.common { key } else { key.at(u64::from(optimizer)).at(candidate as u64) }
     }
 
     /// Returns the key of a run's stream for the noise of the curvature, which has a pair for each step.
-    pub(super) fn of_curvature(&self, optimizer: u32, learning_rate: usize, replicate: usize) -> Key {
-        self.of_run(optimizer, learning_rate, replicate).at(u64::MAX)
+    pub(super) fn of_curvature(&self, optimizer: u32, candidate: usize, replicate: usize) -> Key {
+        self.of_run(optimizer, candidate, replicate).at(u64::MAX)
     }
 }

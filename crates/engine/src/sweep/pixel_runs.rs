@@ -8,7 +8,7 @@ use super::backend::Backend;
 use super::kernel::{Metrics, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem};
 use super::nd_batch::NdProblem;
 use super::pixel_key::PixelKey;
-use super::point::Point;
+use super::point::{Point, PointOptimizer};
 use super::runs::{Runs, append};
 use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
 use super::spec::SweepSpec;
@@ -44,7 +44,7 @@ pub(super) struct PixelRuns<'a> {
 /// A run of an optimizer.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
-    pub rate: usize,
+    pub candidate: usize,
     pub replicate: usize,
 }
 
@@ -72,7 +72,17 @@ impl WideWork for SomeRuns<'_> {
     }
 }
 
-/// The runs of some replicates, of all optimizers with all learning rates.
+/// Splits runs into slices of at most `most` whose candidates have the same variant, which the lanes of a vector share.
+pub(super) fn of_equal_variant<'r>(
+    optimizer: &PointOptimizer,
+    runs: &'r [Run],
+    most: usize,
+) -> impl Iterator<Item = &'r [Run]> {
+    let variant = |run: &Run| optimizer.variant_of(run.candidate);
+    runs.chunk_by(move |one, next| variant(one) == variant(next)).flat_map(move |equal| equal.chunks(most))
+}
+
+/// The runs of some replicates, of all candidates of all optimizers.
 struct AllRuns<'a> {
     pixel: PixelRuns<'a>,
     replicates: Range<usize>,
@@ -93,9 +103,8 @@ impl WideWork for AllRuns<'_> {
         }
         let mut all = Vec::with_capacity(pixel.point.optimizers.len());
         for (optimizer, of) in pixel.point.optimizers.iter().enumerate() {
-            let rates = 0..of.learning_rates.len();
-            let runs: Vec<Run> =
-                rates.flat_map(|rate| replicates.clone().map(move |replicate| Run { rate, replicate })).collect();
+            let of_candidate = |candidate| replicates.clone().map(move |replicate| Run { candidate, replicate });
+            let runs: Vec<Run> = (0..of.candidates()).flat_map(of_candidate).collect();
             let metrics = SomeRuns { pixel, optimizer, runs: &runs }.run::<S, N, V>()?;
             all.push(Runs { replicates: replicates.len(), metrics });
         }
@@ -131,7 +140,7 @@ impl PixelRuns<'_> {
     where
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
-        with_rule!(self.point.optimizers[optimizer].rule.kind(), R => {
+        with_rule!(self.point.optimizers[optimizer].kind(), R => {
             S::in_function(Independent::<N, V, R> { pixel: *self, optimizer, runs, of: PhantomData })
         })
     }
@@ -142,25 +151,24 @@ impl PixelRuns<'_> {
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let point = &self.point.optimizers[optimizer];
-        let count = runs.len();
-        let mut metrics = Vec::with_capacity(count);
+        let mut metrics = Vec::with_capacity(runs.len());
         let problem = ToyProblem::of(self.point);
         let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
-        while metrics.len() < count {
-            let first = metrics.len();
+        for runs in of_equal_variant(point, runs, N) {
+            let variant = point.variant(runs[0].candidate);
             // Lanes beyond the last run repeat it.
-            let lane = |index: usize| runs[(first + index).min(count - 1)];
+            let lane = |index: usize| runs[index.min(runs.len() - 1)];
             let mut generator = V::generator(&std::array::from_fn(|index| {
-                let Run { rate, replicate } = lane(index);
-                self.key.of_run(point.id, rate, replicate)
+                let Run { candidate, replicate } = lane(index);
+                self.key.of_run(point.id, candidate, replicate)
             }));
-            let mut curvature_generator = R::info(&point.rule).needs(Need::Curvature).then(|| {
+            let mut curvature_generator = R::info(&variant.rule).needs(Need::Curvature).then(|| {
                 V::generator(&std::array::from_fn(|index| {
-                    let Run { rate, replicate } = lane(index);
-                    self.key.of_curvature(point.id, rate, replicate)
+                    let Run { candidate, replicate } = lane(index);
+                    self.key.of_curvature(point.id, candidate, replicate)
                 }))
             });
-            let rates = Lanes::from_fn(|index| V::Number::splat(point.learning_rates[lane(index).rate]));
+            let rates = Lanes::from_fn(|index| V::Number::splat(point.learning_rate(lane(index).candidate)));
             let start = self.start(V::normal_pair(&mut generator));
             let mut batch = RunBatch::new(&problem.landscape, start, V::from_lanes(rates));
             let mut state: R::State<V::Both> = zero_state::<R, V::Both>();
@@ -176,12 +184,12 @@ impl PixelRuns<'_> {
                     curvature_noise.draw(&problem.noise, generator, steps);
                 }
                 let noise = [&noise, &curvature_noise];
-                bias = problem.advance::<N, V, R>(point, bias, &mut batch, &mut state, noise, steps);
+                bias = problem.advance::<N, V, R>(variant, bias, &mut batch, &mut state, noise, steps);
             }
             if !blocks.are_through() {
                 return None;
             }
-            append::<N, V>(&mut metrics, batch.metrics(), count);
+            append::<N, V>(&mut metrics, batch.metrics(), runs.len());
         }
         Some(metrics)
     }
@@ -194,11 +202,11 @@ impl PixelRuns<'_> {
     {
         let problem = ToyProblem::of(self.point);
         let count = replicates.len();
-        let empty = |rates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; rates * count] };
-        let mut all: Vec<Runs> =
-            self.point.optimizers.iter().map(|optimizer| empty(optimizer.learning_rates.len())).collect();
+        let optimizers = &self.point.optimizers;
+        let empty = |candidates: usize| Runs { replicates: count, metrics: vec![UNKNOWN; candidates * count] };
+        let mut all: Vec<Runs> = optimizers.iter().map(|optimizer| empty(optimizer.candidates())).collect();
         let [mut noise, mut curvature_noise] = [Noise::<V>::new(); 2];
-        let has_curvature = self.point.optimizers.iter().any(|optimizer| optimizer.rule.info().needs(Need::Curvature));
+        let has_curvature = optimizers.iter().any(|optimizer| optimizer.variants[0].rule.info().needs(Need::Curvature));
         for first in replicates.clone().step_by(N) {
             let layout = LaneAssignment::new::<N>(replicates.end - first);
             let mut generator =
@@ -206,8 +214,8 @@ impl PixelRuns<'_> {
             let curvature_key = |lane| self.key.of_curvature(0, 0, first + layout.replicate(lane));
             let mut curvature_generator = V::generator(&std::array::from_fn(curvature_key));
             let start = self.start(V::normal_pair(&mut generator));
-            let batch = |optimizer| SharedNoiseBatch::new::<N>(optimizer, layout, &problem.landscape, start);
-            let mut batches: Vec<SharedNoiseBatch<'_, V>> = self.point.optimizers.iter().map(batch).collect();
+            let batches_of = |optimizer| SharedNoiseBatch::of_variants::<N>(optimizer, layout, &problem.landscape, start);
+            let mut batches: Vec<Vec<SharedNoiseBatch<'_, V>>> = optimizers.iter().map(batches_of).collect();
             let mut blocks = StepBlocks::new(self.point.steps.get(), NOISE_BLOCK, self.cancelled);
             loop {
                 let steps = blocks.next();
@@ -218,7 +226,7 @@ impl PixelRuns<'_> {
                 if has_curvature {
                     curvature_noise.draw(&problem.noise, &mut curvature_generator, steps);
                 }
-                for batch in &mut batches {
+                for batch in batches.iter_mut().flatten() {
                     batch.advance::<S, N>(&problem, [&noise, &curvature_noise], steps);
                 }
             }
@@ -226,13 +234,16 @@ impl PixelRuns<'_> {
                 return None;
             }
             let here = first - replicates.start;
-            for (batch, runs) in batches.iter().zip(&mut all) {
-                let mut rows = runs.metrics.chunks_mut(count);
-                for metrics in batch.metrics() {
-                    let mut lanes = Vec::with_capacity(N);
-                    append::<N, V>(&mut lanes, metrics, N);
-                    for (lanes, row) in lanes.chunks_exact(layout.replicates).zip(&mut rows) {
-                        row[here..here + layout.replicates].copy_from_slice(lanes);
+            for ((batches, runs), optimizer) in batches.iter().zip(&mut all).zip(optimizers) {
+                let of_variants = runs.metrics.chunks_mut(count * optimizer.learning_rates.len());
+                for (batch, runs) in batches.iter().zip(of_variants) {
+                    let mut rows = runs.chunks_mut(count);
+                    for metrics in batch.metrics() {
+                        let mut lanes = Vec::with_capacity(N);
+                        append::<N, V>(&mut lanes, metrics, N);
+                        for (lanes, row) in lanes.chunks_exact(layout.replicates).zip(&mut rows) {
+                            row[here..here + layout.replicates].copy_from_slice(lanes);
+                        }
                     }
                 }
             }

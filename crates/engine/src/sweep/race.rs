@@ -1,14 +1,15 @@
 //! Races: replicates go to the candidates between which the winner of a pixel is open.
 //!
-//! A candidate is an optimizer with one of its learning rates. All have a few replicates first. Then, round after round,
-//! those in the race have more, and each is compared with the leader, the candidate with the best mean before the round, by
-//! the differences of their new runs. A candidate is beaten when the [`Evidence`] that it is not the best of all leaves no
-//! more doubt than asked for. The pixel is decided when only candidates of one optimizer are left.
+//! A candidate is an optimizer with one of its learning rates, and one combination of the values of its tuned settings. All
+//! have a few replicates first. Then, round after round, those in the race have more, and each is compared with the leader,
+//! the candidate with the best mean before the round, by the differences of their new runs. A candidate is beaten when the
+//! [`Evidence`] that it is not the best of all leaves no more doubt than asked for. The pixel is decided when only candidates
+//! of one optimizer are left.
 //!
 //! **Why a winner is certain.** It is wrong only if the best candidate of all was beaten. Whatever candidate leads, the
 //! mean of its differences to the best one is not positive, as the leader was chosen before the runs from which they come. So
 //! the probability that the best one is ever beaten is at most the doubt asked for. Neither the number of candidates nor
-//! the choice among learning rates adds to it.
+//! the choice among the candidates of an optimizer adds to it.
 //!
 //! Candidates of the leader's own optimizer need not be beaten. Those that are behind it by more than [`PATIENCE`]
 //! standard errors wait. A race ends without a winner where its budget, or the looks of a candidate, are used up. It also ends
@@ -306,9 +307,9 @@ impl Race {
             let is_own = |(index, _): &&(usize, usize)| self.candidates[*index].optimizer == optimizer;
             let of_optimizer: Vec<_> = field.iter().filter(is_own).collect();
             let runs = of_optimizer.iter().flat_map(|(index, count)| {
-                let Candidate { index: rate, tally, .. } = self.candidates[*index];
+                let Candidate { index: candidate, tally, .. } = self.candidates[*index];
                 let first = if course.pixel.key.common { self.next_replicate } else { tally.count };
-                (first..first + count).map(move |replicate| Run { rate, replicate })
+                (first..first + count).map(move |replicate| Run { candidate, replicate })
             });
             let runs: Vec<Run> = runs.collect();
             let metrics = course.backend.run(SomeRuns { pixel: course.pixel, optimizer, runs: &runs })?;

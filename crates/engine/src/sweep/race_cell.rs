@@ -32,7 +32,7 @@ impl Race {
         }
         if let Some(winner) = self.leading(metric) {
             let best: Vec<&Tally> =
-                optimizers.clone().map(|of| tallies[of][cell.score(of, metric).best_rate]).collect();
+                optimizers.clone().map(|of| tallies[of][cell.score(of, metric).best]).collect();
             let gap = |other: usize| match other == winner {
                 true => Gap::UNKNOWN,
                 false => Gap::of_tallies(best[winner], best[other], metric),

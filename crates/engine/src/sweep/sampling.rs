@@ -7,7 +7,7 @@ use crate::quantity::{Budget, Certainty, Replicates};
 /// How many replicates the runs of a pixel have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Sampling {
-    /// Each learning rate of each optimizer has the sweep's replicates.
+    /// Each candidate of each optimizer has the sweep's replicates.
     #[default]
     Uniform,
     /// Replicates go where the winner is open.
@@ -30,7 +30,7 @@ pub struct Adaptive {
     /// The most steps of a pixel, as a multiple of those with uniform sampling.
     #[serde(default = "budget")]
     pub budget: Budget,
-    /// The most replicates by which a learning rate is compared with the leader, which has up to three times as many.
+    /// The most replicates by which a candidate is compared with the leader, which has up to three times as many.
     #[serde(default = "most_replicates")]
     pub most_replicates: Replicates,
 }
@@ -48,7 +48,7 @@ fn most_replicates() -> Replicates {
 }
 
 impl Adaptive {
-    /// The replicates of every learning rate before the first comparison, whatever the budget.
+    /// The replicates of every candidate before the first comparison, whatever the budget.
     pub(super) const FIRST_REPLICATES: usize = 2;
 }
 

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::kernel::{Metrics, Noise, RunBatch, ToyProblem};
-use super::point::PointOptimizer;
+use super::point::{PointOptimizer, Variant};
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::Landscape;
 use crate::lanes::{Lanes, Planar, Real, Vector};
@@ -35,9 +35,9 @@ impl LaneAssignment {
     }
 }
 
-/// The runs of one optimizer on the plane, in batches of some learning rates.
+/// The runs of a variant of an optimizer on the plane, in batches of some learning rates.
 pub(super) struct SharedNoiseBatch<'a, V: Planar + OfSet> {
-    point: &'a PointOptimizer,
+    variant: &'a Variant,
     bias: BiasCorrection,
     batches: Vec<RunBatch<V>>,
     /// The rule's state, batch after batch.
@@ -45,10 +45,26 @@ pub(super) struct SharedNoiseBatch<'a, V: Planar + OfSet> {
 }
 
 impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
-    /// Creates all runs at `start`.
+    /// Creates the runs of each variant of an optimizer at `start`.
     #[inline(always)]
-    pub(super) fn new<const N: usize>(
-        point: &'a PointOptimizer,
+    pub(super) fn of_variants<const N: usize>(
+        optimizer: &'a PointOptimizer,
+        lanes: LaneAssignment,
+        landscape: &Landscape,
+        start: [V; 2],
+    ) -> Vec<Self>
+    where
+        V: Vector<N, Number: Real>,
+    {
+        let rates = &optimizer.learning_rates;
+        let of_variant = |variant| SharedNoiseBatch::new::<N>(variant, rates, lanes, landscape, start);
+        optimizer.variants.iter().map(of_variant).collect()
+    }
+
+    #[inline(always)]
+    fn new<const N: usize>(
+        variant: &'a Variant,
+        learning_rates: &[f64],
         lanes: LaneAssignment,
         landscape: &Landscape,
         start: [V; 2],
@@ -56,16 +72,15 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
     where
         V: Vector<N, Number: Real>,
     {
-        let batches: Vec<RunBatch<V>> = point
-            .learning_rates
+        let batches: Vec<RunBatch<V>> = learning_rates
             .chunks(lanes.rates)
             .map(|rates| {
                 let rate = |lane| V::Number::splat(rates[lanes.rate(lane).min(rates.len() - 1)]);
                 RunBatch::new(landscape, start, V::from_lanes(Lanes::from_fn(rate)))
             })
             .collect();
-        let states = vec![V::Both::splat(0.0); batches.len() * point.rule.info().states.len()];
-        SharedNoiseBatch { point, bias: BiasCorrection::START, batches, states }
+        let states = vec![V::Both::splat(0.0); batches.len() * variant.rule.info().states.len()];
+        SharedNoiseBatch { variant, bias: BiasCorrection::START, batches, states }
     }
 
     /// Takes `steps` steps with these draws for the gradient and for the curvature.
@@ -78,7 +93,7 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
     ) where
         V: Vector<N>,
     {
-        with_rule!(self.point.rule.kind(), R => {
+        with_rule!(self.variant.rule.kind(), R => {
             S::in_function(Advance::<N, V, R> { batch: self, problem, noise, steps, of: PhantomData });
         });
     }
@@ -88,14 +103,14 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
     where
         V: Vector<N>,
     {
-        let (count, start) = (R::info(&self.point.rule).states.len(), self.bias);
+        let (count, start) = (R::info(&self.variant.rule).states.len(), self.bias);
         for (index, batch) in self.batches.iter_mut().enumerate() {
             let states = &mut self.states[index * count..(index + 1) * count];
             let mut state: R::State<V::Both> = Numbers::from_fn(|of| match states.get(of) {
                 Some(state) => *state,
                 None => V::Both::splat(0.0),
             });
-            self.bias = problem.advance::<N, V, R>(self.point, start, batch, &mut state, noise, steps);
+            self.bias = problem.advance::<N, V, R>(self.variant, start, batch, &mut state, noise, steps);
             states.copy_from_slice(&state.as_ref()[..count]);
         }
     }
@@ -106,7 +121,7 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
     }
 }
 
-/// Steps of the rule `R` with the same draws in all batches of an optimizer.
+/// Steps of the rule `R` with the same draws in all batches of a variant.
 struct Advance<'a, 'b, const N: usize, V: Planar + OfSet, R> {
     batch: &'a mut SharedNoiseBatch<'b, V>,
     problem: &'a ToyProblem,

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::{Axis, Quantity, spread};
+use super::axis::{Axis, Quantity};
 use super::metric::{Average, Metric};
-use super::point::{Point, PointOptimizer};
+use super::point::{Point, PointOptimizer, Variant};
 use super::sampling::{Adaptive, Sampling};
+use super::tuned::{Tuned, TunedSetting, variant_count, variants};
+use super::value_range::spread;
 use crate::landscape::{LandscapeSpec, StartPlace};
 use crate::noise::NoiseSpec;
 use crate::optimizer::{RuleSpec, Schedule};
@@ -59,7 +61,7 @@ fn start_spread() -> StartSpread {
     StartSpread::clamped(1e-4)
 }
 
-/// An optimizer and its learning rates.
+/// An optimizer and its candidates: its learning rates, each with every combination of the values of tuned settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepOptimizer {
@@ -76,6 +78,9 @@ pub struct SweepOptimizer {
     pub rule: RuleSpec,
     #[serde(default)]
     pub learning_rates: LearningRates,
+    /// The settings that are tuned beside the learning rate, instead of those of the rule and the schedule.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tune: Vec<Tuned>,
     /// The schedule of each learning rate over a run.
     #[serde(default)]
     pub schedule: Schedule,
@@ -84,6 +89,11 @@ pub struct SweepOptimizer {
 impl SweepOptimizer {
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| self.schedule.named(self.rule.name()))
+    }
+
+    /// Returns the place of a tuned setting among those of the optimizer.
+    pub fn tuned(&self, of: TunedSetting) -> Option<usize> {
+        self.tune.iter().position(|tuned| tuned.of == of)
     }
 }
 
@@ -117,8 +127,8 @@ impl SweepSpec {
     pub const MAX_OPTIMIZERS: usize = 16;
     /// The largest number of pixels of a diagram.
     pub(crate) const MAX_PIXELS: usize = 1_000_000;
-    /// The largest number of averages of a diagram: one for each pixel, optimizer and learning rate, with the largest
-    /// number of learning rates counted for every optimizer.
+    /// The largest number of averages of a diagram: one for each pixel, optimizer and candidate, with the largest number of
+    /// candidates counted for every optimizer.
     pub(crate) const MAX_AVERAGES: usize = 20_000_000;
 
     /// The largest number of runs of a pixel, all of which are held in memory at once.
@@ -173,9 +183,22 @@ impl SweepSpec {
             .collect()
     }
 
-    /// Returns the number of learning rates at each pixel, for each optimizer.
-    pub fn rate_counts(&self) -> Vec<usize> {
-        self.learning_rates().iter().map(|rates| rates.len().max(1)).collect()
+    /// Returns the number of candidates at each pixel, for each optimizer.
+    pub fn candidate_counts(&self) -> Vec<usize> {
+        let rates = self.learning_rates();
+        let each = self.optimizers.iter().zip(&rates);
+        each.map(|(optimizer, rates)| rates.len().max(1).saturating_mul(variant_count(&optimizer.tune))).collect()
+    }
+
+    /// Lists the settings that some optimizer tunes, in the order of the optimizers.
+    pub fn tuned_settings(&self) -> Vec<TunedSetting> {
+        let mut settings = Vec::new();
+        for tuned in self.optimizers.iter().flat_map(|optimizer| &optimizer.tune) {
+            if !settings.contains(&tuned.of) {
+                settings.push(tuned.of);
+            }
+        }
+        settings
     }
 
     fn is_rate_axis(&self, optimizer: u32) -> bool {
@@ -189,21 +212,7 @@ impl SweepSpec {
     }
 
     pub(super) fn point_at(&self, row: f64, column: f64) -> Result<Point, SpecError> {
-        let optimizers = self.optimizers.iter().map(|optimizer| PointOptimizer {
-            id: optimizer.id,
-            rule: optimizer.rule,
-            learning_rates: optimizer.learning_rates.values(),
-            schedule: optimizer.schedule,
-        });
-        let mut point = Point {
-            landscape: self.landscape,
-            dimension: self.dimension,
-            noise: self.noise,
-            steps: self.steps,
-            optimizers: optimizers.collect(),
-        };
-        let fault = |path: &str| {
-            let path = path.to_owned();
+        let fault = |path: String| {
             move |error: OutOfRange| SpecError {
                 path,
                 complaint: format!(
@@ -212,10 +221,23 @@ impl SweepSpec {
                 ),
             }
         };
-        self.rows.of.put(&mut point, row).map_err(fault("rows"))?;
-        self.columns.of.put(&mut point, column).map_err(fault("columns"))?;
-        for optimizer in &mut point.optimizers {
-            optimizer.schedule = optimizer.schedule.over(Some(point.steps.get() as u64));
+        let optimizer = |(index, optimizer): (usize, &SweepOptimizer)| {
+            let settings = Variant { rule: optimizer.rule, schedule: optimizer.schedule };
+            let variants = variants(&optimizer.tune, settings)
+                .map_err(|(tuned, error)| fault(format!("optimizers[{index}].tune[{tuned}]"))(error))?;
+            Ok(PointOptimizer { id: optimizer.id, variants, learning_rates: optimizer.learning_rates.values() })
+        };
+        let mut point = Point {
+            landscape: self.landscape,
+            dimension: self.dimension,
+            noise: self.noise,
+            steps: self.steps,
+            optimizers: self.optimizers.iter().enumerate().map(optimizer).collect::<Result<_, SpecError>>()?,
+        };
+        self.rows.of.put(&mut point, row).map_err(fault("rows".to_owned()))?;
+        self.columns.of.put(&mut point, column).map_err(fault("columns".to_owned()))?;
+        for variant in point.optimizers.iter_mut().flat_map(|optimizer| &mut optimizer.variants) {
+            variant.schedule = variant.schedule.over(Some(point.steps.get() as u64));
         }
         Ok(point)
     }
@@ -265,7 +287,7 @@ impl SweepSpec {
         match self.sampling {
             Sampling::Uniform => runs,
             Sampling::Adaptive(adaptive) => {
-                let fewest = Adaptive::FIRST_REPLICATES * self.rate_counts().iter().sum::<usize>();
+                let fewest = Adaptive::FIRST_REPLICATES * self.candidate_counts().iter().sum::<usize>();
                 ((adaptive.budget.get() * runs as f64) as usize).max(fewest)
             }
         }
@@ -273,6 +295,6 @@ impl SweepSpec {
 
     /// Returns the number of runs at each pixel with uniform sampling.
     pub fn runs_of_pixel(&self) -> usize {
-        self.rate_counts().iter().sum::<usize>() * self.replicates.get()
+        self.candidate_counts().iter().sum::<usize>().saturating_mul(self.replicates.get())
     }
 }

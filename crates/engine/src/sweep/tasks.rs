@@ -32,7 +32,7 @@ pub(super) struct Task {
 /// The work of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Compute some replicates of all learning rates.
+    /// Compute some replicates of all candidates.
     Replicates(Portion),
     /// Continue the pixel's race until it has this many runs; without a number, to its end.
     Race { until: Option<usize> },
@@ -88,7 +88,7 @@ fn race_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) ->
     let pixels: Vec<_> =
         blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it) && !known(*it)).collect();
     // The first pass ends after about one look at each candidate.
-    let first = 4 * spec.rate_counts().iter().sum::<usize>();
+    let first = 4 * spec.candidate_counts().iter().sum::<usize>();
     let grown = std::iter::successors(Some(first), |runs| Some(2 * runs));
     let passes = grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).map(Some).chain([None]);
     passes
@@ -101,7 +101,7 @@ fn race_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) ->
 fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape = spec.shape();
     let steps = spec.steps_of_runs();
-    let runs: usize = spec.rate_counts().iter().sum();
+    let runs: usize = spec.candidate_counts().iter().sum();
     let mut tasks = Vec::new();
     let mut add = |pixel: [usize; 2], portion: Portion| {
         if !known(pixel) {

@@ -178,7 +178,7 @@ impl SweepWork {
         // Another thread may be at an earlier task of this pixel; then this one waits for it.
         let mut state = place.lock().expect("no thread panics while it holds the lock");
         let mut race = match std::mem::replace(&mut *state, RaceState::Over) {
-            RaceState::Ahead => Race::new(&self.spec.rate_counts()),
+            RaceState::Ahead => Race::new(&self.spec.candidate_counts()),
             RaceState::Begun(race) => race,
             RaceState::Over => return Ok(None),
         };

@@ -129,8 +129,8 @@ impl KeptDiagram {
     /// Returns the size of its files, or about the size that they will have.
     pub(super) fn bytes(&self) -> u64 {
         let [rows, columns] = self.spec.shape();
-        let rates = self.spec.rate_counts().into_iter().max().unwrap_or(1);
-        let numbers = rows * columns * self.spec.optimizers.len() * (6 * rates + 12);
+        let candidates = self.spec.candidate_counts().into_iter().max().unwrap_or(1);
+        let numbers = rows * columns * self.spec.optimizers.len() * (6 * candidates + 12);
         if self.bytes > 0 { self.bytes } else { 8 * numbers as u64 }
     }
 }
