@@ -293,7 +293,9 @@ impl Map {
         let names = diagram.spec().shown_names();
         match self {
             Map::Winner { .. } | Map::Runs => None,
-            Map::Score(index) | Map::BestRate(index) | Map::BestValue(index, _) | Map::Spread(index) => Some(names[index].clone()),
+            Map::Score(index) | Map::BestRate(index) | Map::BestValue(index, _) | Map::Spread(index) => {
+                Some(names[index].clone())
+            }
             Map::Difference(one, other) => Some(format!("{} over {}", names[one], names[other])),
         }
     }

@@ -118,7 +118,9 @@ impl Scale {
         match self.kind {
             Kind::Linear { .. } | Kind::Log { .. } | Kind::LogComplement { .. } => Colormap::default().rgb(position),
             Kind::Loss(_, colormap) => colormap.rgb(position),
-            Kind::Diverging(_) | Kind::Signed { .. } => colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array(),
+            Kind::Diverging(_) | Kind::Signed { .. } => {
+                colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array()
+            }
         }
     }
 

@@ -79,7 +79,8 @@ impl RecordLayout {
         if let Some((metric, sampled)) = self.adaptive.zip(cell.sampled.as_ref()) {
             sampled.replicates.iter().flatten().for_each(|replicates| count(bytes, *replicates as usize));
             for numbers in [&cell.comparison(metric).doubts, &sampled.apart] {
-                (0..self.candidates.len()).for_each(|index| put(bytes, numbers.get(index).copied().unwrap_or(f64::NAN)));
+                (0..self.candidates.len())
+                    .for_each(|index| put(bytes, numbers.get(index).copied().unwrap_or(f64::NAN)));
             }
         }
         for run in runs.iter().filter(|_| self.keep_runs).flatten().flat_map(|runs| &runs.metrics) {
@@ -128,7 +129,8 @@ impl RecordLayout {
 
     /// Reads what adaptive sampling has done, and the doubts.
     fn sampled(&self, reader: &mut Reader) -> Option<(Sampled, Vec<f64>)> {
-        let mut of_optimizer = |candidates: &usize| (0..*candidates).map(|_| reader.count()).collect::<Option<Vec<u32>>>();
+        let mut of_optimizer =
+            |candidates: &usize| (0..*candidates).map(|_| reader.count()).collect::<Option<Vec<u32>>>();
         let replicates = self.candidates.iter().map(&mut of_optimizer).collect::<Option<_>>()?;
         let mut known = || {
             let numbers = self.candidates.iter().map(|_| reader.number()).collect::<Option<Vec<f64>>>()?;

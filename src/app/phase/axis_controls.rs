@@ -56,20 +56,25 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     });
     ui.horizontal(|ui| {
         count(ui, &mut axis.count, &format!("{name}: how many"));
-        let mut log = axis.spacing != Spacing::Linear;
-        let logarithmic = match axis.of.parameter(&spec.landscape).axis.spacing {
-            Spacing::LogComplement => Spacing::LogComplement,
-            Spacing::Linear | Spacing::Log => Spacing::Log,
-        };
-        let help = match logarithmic {
-            Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
-            _ => "Logarithmic: equal ratios rather than equal differences.",
-        };
-        let toggle = check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(format!("{name}: logarithmic"));
-        if toggle.changed() {
-            axis.spacing = if log { logarithmic } else { Spacing::Linear };
-        }
+        let usual = axis.of.parameter(&spec.landscape).axis.spacing;
+        log_switch(ui, &mut axis.spacing, usual, &format!("{name}: logarithmic"));
     });
+}
+
+/// Shows the switch between linear and logarithmic spacing; `usual` is that of the quantity.
+pub(super) fn log_switch(ui: &mut Ui, spacing: &mut Spacing, usual: Spacing, name: &str) {
+    let mut log = *spacing != Spacing::Linear;
+    let logarithmic = match usual {
+        Spacing::LogComplement => Spacing::LogComplement,
+        Spacing::Linear | Spacing::Log => Spacing::Log,
+    };
+    let help = match logarithmic {
+        Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
+        _ => "Logarithmic: equal ratios rather than equal differences.",
+    };
+    if check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(name).changed() {
+        *spacing = if log { logarithmic } else { Spacing::Linear };
+    }
 }
 
 /// Returns an axis of a quantity over its initial extent; that of a parameter of the landscape is the landscape's own.

@@ -71,6 +71,7 @@ fn label(field: &str) -> Option<String> {
         "learning_rates" => Some("learning rates".to_owned()),
         _ => match field.strip_prefix("optimizers[").and_then(|rest| rest.strip_suffix(']')?.parse::<usize>().ok()) {
             Some(index) => Some(format!("optimizer {}", index + 1)),
+            None if field.starts_with("tune[") => Some("tuned values".to_owned()),
             None => Some(field.to_owned()),
         },
     }

@@ -21,10 +21,12 @@ mod pixels;
 mod raw;
 mod readout;
 mod run_bar;
+mod score_curve;
 mod score_table;
 mod strip;
 mod tab;
 mod titled_diagram;
+mod tune_controls;
 
 pub(super) use panel::PhasePanel;
 pub(super) use pixel_landscape::position_of;

@@ -2,15 +2,16 @@
 
 use egui::text::LayoutJob;
 use egui::{CollapsingHeader, Color32, Rect, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2};
-use valleyscope_engine::optimizer::{HyperparameterKind, RuleKind, RuleSpec, Schedule};
+use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{distinct_name, states_other_settings};
 use valleyscope_engine::spacing::Spacing;
-use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec};
+use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec, TunedSetting};
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
 use super::axis_controls::{count, unswept_note};
+use super::tune_controls;
 use crate::app::controls::{color_swatch, schedule};
 use crate::app::form;
 use crate::app::icons::{Icon, icon_button};
@@ -28,6 +29,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let colors = sweep_colors(&spec.optimizers);
     let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb()));
     let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
+    let axes = [spec.rows.of.clone(), spec.columns.of.clone()];
     let before: Vec<RuleSpec> = spec.optimizers.iter().map(|optimizer| optimizer.rule).collect();
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
         let title = title(ui, optimizer.label(), colors[index]);
@@ -46,7 +48,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
                 }
             });
             choice.note(ui, &mut optimizer.rule);
-            rule(ui, &label, optimizer);
+            rule(ui, &label, optimizer, &axes);
             if optimizer.rule.kind().typed().is_some()
                 && form::small_button(ui, true, "Edit text", &form::owned(&label, "text"), "The rule as text")
             {
@@ -54,6 +56,14 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             }
             rates(ui, &label, &mut optimizer.learning_rates);
             schedule(ui, &label, &mut optimizer.schedule, Some(steps));
+            let end = TunedSetting::SCHEDULE_END;
+            if end.is_of(&optimizer.rule, &optimizer.schedule) {
+                form::line(ui, "End e", "The share of η that is left at the end of the cosine, tuned.", |ui| {
+                    tune_controls::switch(ui, &label, optimizer, end, false);
+                });
+                tune_controls::grid(ui, &label, optimizer, end);
+            }
+            optimizer.tune.retain(|tuned| tuned.of.is_of(&optimizer.rule, &optimizer.schedule));
         });
         if remove_button(ui, card.header_response.rect, optimizer.label(), can_remove) {
             removed = Some(index);
@@ -167,9 +177,15 @@ fn remove(spec: &mut SweepSpec, index: usize) {
     }
 }
 
-fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
-    for (of, value) in optimizer.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
+/// Shows the hyperparameters of an optimizer. `axes` are the quantities of the axes.
+fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: &[Quantity; 2]) {
+    let is_axis = |key: &str, id: u32| {
+        axes.iter().any(|of| matches!(of, Quantity::Of(name, ids) if name.key() == key && ids.contains(&id)))
+    };
+    let all: Vec<(&Hyperparameter, f64)> = optimizer.rule.hyperparameters().collect();
+    for (of, value) in all.into_iter().filter(|(of, _)| !of.is_for_vectors) {
         let mut set = value;
+        let setting = TunedSetting::new(of.key).filter(|_| of.is_axis());
         match of.kind {
             HyperparameterKind::Choice(choices) => form::line(ui, of.label, of.help, |ui| {
                 for (index, choice) in choices.iter().enumerate() {
@@ -178,6 +194,12 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
             }),
             HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
                 form::line(ui, of.label, of.help, |ui| {
+                    if let Some(setting) = setting
+                        && optimizer.tuned(setting).is_some()
+                    {
+                        tune_controls::switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
+                        return;
+                    }
                     let field = match of.spacing {
                         Spacing::Linear => {
                             let speed = 0.005 * (of.slider[1] - of.slider[0]);
@@ -188,7 +210,13 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
                         spacing => form::spaced_drag(ui, &mut set, spacing),
                     };
                     field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
-                })
+                    if let Some(setting) = setting {
+                        tune_controls::switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
+                    }
+                });
+                if let Some(setting) = setting {
+                    tune_controls::grid(ui, owner, optimizer, setting);
+                }
             }
         }
         if of.is_whole() {

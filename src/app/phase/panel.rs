@@ -18,6 +18,7 @@ use super::kept::KeptDiagram;
 use super::picture::{MapLook, MapPicture};
 use super::pixels::{PanelPixel, pixel_of};
 use super::raw::RawExports;
+use super::score_curve::Over;
 use super::strip::StripState;
 use super::titled_diagram::{ExportedDiagram, TitledDiagram};
 use crate::app::editor::{Draft, Editor, PresetDraft};
@@ -44,6 +45,8 @@ pub struct PhasePanel {
     /// The pixel under the pointer.
     pub(super) hovered: Option<PanelPixel>,
     pub(super) chosen: Option<PanelPixel>,
+    /// The setting over which the readout plots scores.
+    pub(super) over: Over,
     /// The sweep of the displayed diagram, to which the choices above apply.
     looked_at: Arc<SweepSpec>,
     pub(super) exports: PendingExports,
@@ -89,6 +92,7 @@ impl PhasePanel {
             worth_asking,
             hovered: None,
             chosen: None,
+            over: None,
             exports: PendingExports::default(),
             raw: RawExports::default(),
             layout: MapFigure::default(),

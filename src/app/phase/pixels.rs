@@ -103,7 +103,7 @@ impl PhasePanel {
             let dimension = titled.spec().dimension.get();
             let button = ui.add_enabled(dimension == 2, Button::new("Show this landscape"));
             let button = button
-                .on_hover_text("Plays the landscape of this pixel, each optimizer at its best learning rate")
+                .on_hover_text("Plays the landscape of this pixel, each optimizer at its best settings")
                 .on_disabled_hover_text("Landscapes have two dimensions; this diagram has more.");
             if button.clicked() {
                 self.show_landscape(requests);
@@ -129,7 +129,9 @@ impl PhasePanel {
         let optimizers = shared_optimizers(&specs.iter().map(|(_, spec)| *spec).collect::<Vec<_>>());
         let index = specs.iter().position(|(number, _)| *number == titled.number).unwrap_or_default();
         let colors: Vec<[u8; 3]> = optimizers[index].iter().map(|optimizer| optimizer.color).collect();
-        readout::show(ui, &titled.diagram, pixel, self.metric(), &colors);
+        let mut over = self.over;
+        readout::show(ui, &titled.diagram, pixel, self.metric(), &colors, &mut over);
+        self.over = over;
     }
 
     /// Shows controls that choose a pixel without a pointer: in the diagram of the pixel that is read out.

@@ -1,20 +1,24 @@
-//! The results of one pixel: scores, certainty, and the curve over learning rates.
+//! The results of one pixel: scores, certainty, and the curve over a setting.
 
-use egui::{Color32, Label, RichText, TextStyle, Ui, vec2};
-use egui_plot::{MarkerShape, Plot};
+use egui::{Color32, Label, RichText, TextStyle, Ui};
 use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Average, Cell, Diagram, Gap, Metric, Sampled, Sampling};
-use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::range::{across, union};
-use valleyscope_experiments::view::ticks::{fixed, significant};
+use valleyscope_engine::sweep::{Cell, Diagram, Gap, Metric, Sampled, Sampling};
+use valleyscope_experiments::view::ticks::{beyond, fixed, significant};
 
+use super::score_curve::{self, Over};
 use super::score_table;
-use crate::app::landscape::marker::line_color;
-use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::figure::{axis_label, axis_meanings};
 
 /// Shows a pixel's results, or those of the pixel that represents it on the map, in these colours of the optimizers.
-pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Metric, colors: &[[u8; 3]]) {
+/// `over` is the setting of the curve.
+pub(super) fn show(
+    ui: &mut Ui,
+    diagram: &Diagram,
+    pixel: [usize; 2],
+    metric: Metric,
+    colors: &[[u8; 3]],
+    over: &mut Over,
+) {
     let spec = diagram.spec();
     let pixel = diagram.known_near(pixel).unwrap_or(pixel);
     let [row, column] = pixel;
@@ -40,10 +44,13 @@ pub(super) fn show(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], metric: Me
     reserve(ui, &undecided(longest), |ui| ui.add(Label::new(RichText::new(verdict).strong()).wrap()));
     ui.add_space(4.0);
     score_table::show(ui, diagram, pixel, cell, metric, colors);
+    if let Some(best) = best_settings(diagram, cell, metric, &names) {
+        ui.add(Label::new(RichText::new(best).weak()).wrap());
+    }
     ui.add_space(4.0);
     reserve(ui, &longest_lead(cell, longest), |ui| lead(ui, diagram, cell, metric, &names));
     ui.add_space(2.0);
-    curve(ui, diagram, pixel, cell, metric, colors);
+    score_curve::show(ui, diagram, pixel, cell, metric, colors, over);
 }
 
 /// Adds a text, and leaves at least as much room as the longest one takes.
@@ -57,6 +64,26 @@ fn reserve<R>(ui: &mut Ui, longest: &str, add: impl FnOnce(&mut Ui) -> R) {
 
 fn undecided(name: &str) -> String {
     format!("{name} scores best, but the runs do not decide who wins")
+}
+
+/// Lists the values of the tuned settings of the scores; none where nothing is tuned.
+fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String]) -> Option<String> {
+    let mut all = Vec::new();
+    for (index, optimizer) in diagram.spec().optimizers.iter().enumerate() {
+        let score = cell.score(index, metric);
+        if optimizer.tune.is_empty() || !score.value.is_finite() {
+            continue;
+        }
+        let values =
+            optimizer.tune.iter().zip(diagram.tuned_values(index)).enumerate().map(|(place, (tuned, tried))| {
+                let best = diagram.tuned_value(index, place, score.best);
+                let beyond = beyond(best, tried.iter().copied());
+                format!("{} {beyond}{}", tuned.of.parameter().symbol, significant(best, 3))
+            });
+        let values = values.collect::<Vec<_>>().join(", ");
+        all.push(format!("{}: {values}", if optimizer.name.is_some() { &names[index] } else { optimizer.label() }));
+    }
+    (!all.is_empty()).then(|| format!("Best settings: {}", all.join("; ")))
 }
 
 /// Describes the winner and its certainty.
@@ -182,7 +209,7 @@ fn percent(certainty: f64) -> String {
 }
 
 /// Formats a number and its standard error in a text that is not broken between them.
-fn with_error(value: f64, error: f64) -> String {
+pub(super) fn with_error(value: f64, error: f64) -> String {
     format!("{}\u{a0}±\u{a0}{}", number(value), number(error))
 }
 
@@ -197,90 +224,4 @@ pub(super) fn number(value: f64) -> String {
     } else {
         format!("{value:.4}").replace('-', "−")
     }
-}
-
-/// Shows the average over learning rates, with standard errors.
-fn curve(ui: &mut Ui, diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, colors: &[[u8; 3]]) {
-    let name = metric.label(&diagram.spec().landscape);
-    let average = match diagram.spec().average {
-        Average::Mean => "Mean",
-        Average::Median => "Median",
-    };
-    ui.label(RichText::new(format!("{average} {name} over learning rate η")).small());
-    let optimizers = &diagram.spec().optimizers;
-    let names = diagram.spec().shown_names();
-    let shown = average_range((0..optimizers.len()).map(|index| cell.score(index, metric).value), metric);
-    let curves: Vec<_> = (0..cell.averages.len()).map(|index| rates(diagram, pixel, cell, index, metric)).collect();
-    let places = curves.iter().flatten().map(|rate| [rate.place; 2]).reduce(union);
-    let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
-    let axes = [PlotAxis::new(AxisScale::Log, across(places)), PlotAxis::new(AxisScale::Linear, shown)];
-    let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
-    let line_color = |&[red, green, blue]: &[u8; 3]| line_color(Color32::from_rgb(red, green, blue), ui.theme());
-    let colors: Vec<Color32> = colors.iter().map(line_color).collect();
-    let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
-        for (index, name) in names.iter().enumerate() {
-            let color = colors[index];
-            for Rate { place, average, error } in curves[index].iter().filter(|rate| rate.error.is_finite()) {
-                error_bar(plot, [*place, average - error, average + error], None, color, shown);
-            }
-            let places: Vec<[f64; 2]> = curves[index].iter().map(|rate| [rate.place, rate.average]).collect();
-            line(plot, name, &places, 1.5, color, shown);
-            let score = cell.score(index, metric);
-            if score.value.is_finite() {
-                let place = diagram.learning_rate(pixel, index, score.best).log10();
-                point(plot, [place, score.value], MarkerShape::Diamond, 4.0, color, shown);
-            }
-        }
-    });
-    let words = |index: usize, rate: &Rate| {
-        let learning_rate = significant(10_f64.powf(rate.place), 3);
-        format!("{} at η {learning_rate}: {}", names[index], with_error(rate.average, rate.error))
-    };
-    if let Some([at, _]) = drawn.pointer {
-        readout(&drawn.response, &format!("{average} {name}"), None, |ui| {
-            for (index, rates) in curves.iter().enumerate() {
-                let away = |rate: &&Rate| (rate.place - at).abs();
-                if let Some(rate) = rates.iter().min_by(|a, b| away(a).total_cmp(&away(b))) {
-                    ui.label(words(index, rate));
-                    ui.end_row();
-                }
-            }
-        });
-    }
-    drawn.describe(&format!("Plot of {average} {name} over learning rate"), || {
-        let best = curves.iter().enumerate().filter_map(|(index, rates)| {
-            let place = diagram.learning_rate(pixel, index, cell.score(index, metric).best).log10();
-            rates.iter().find(|rate| rate.place == place).map(|rate| words(index, rate))
-        });
-        best.collect::<Vec<_>>().join("; ")
-    });
-}
-
-/// Returns the displayed range of averages, which excludes those of far too large learning rates.
-fn average_range(scores: impl Iterator<Item = f64>, metric: Metric) -> [f64; 2] {
-    let scores = scores.filter(|score| score.is_finite()).map(|score| [score; 2]);
-    let Some([low, high]) = scores.reduce(union) else { return [0.0, 1.0] };
-    let reach = (3.0 * (high - low)).max(0.5 * low.abs().max(high.abs())).max(1e-6);
-    match metric {
-        Metric::FinalLoss | Metric::SmallestLoss => [low - 0.15 * reach, low + reach],
-        Metric::Depth => [high - reach, high + 0.15 * reach],
-    }
-}
-
-/// The average at a learning rate, with its place on a logarithmic axis and its standard error.
-struct Rate {
-    place: f64,
-    average: f64,
-    error: f64,
-}
-
-/// Returns the learning rates of an optimizer whose average is finite.
-fn rates(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, optimizer: usize, metric: Metric) -> Vec<Rate> {
-    let averages = cell.averages[optimizer].iter().zip(&cell.deviations[optimizer]).enumerate();
-    let rates = averages.map(|(rate, (average, deviation))| Rate {
-        place: diagram.learning_rate(pixel, optimizer, rate).log10(),
-        average: average[metric as usize],
-        error: deviation[metric as usize] / ((cell.replicates_of(optimizer, rate).max(2) - 1) as f64).sqrt(),
-    });
-    rates.filter(|rate| rate.average.is_finite()).collect()
 }

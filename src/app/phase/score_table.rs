@@ -66,8 +66,8 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
     let names = spec.shown_names().into_iter().zip(colors).enumerate();
     let row = |(index, (name, &[red, green, blue])): (usize, (String, &[u8; 3]))| {
         let score = cell.score(index, metric);
-        let error = cell.score_deviation(index, metric)
-            / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
+        let error =
+            cell.score_deviation(index, metric) / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
         let rate = |rate| diagram.learning_rate(pixel, index, rate);
         let best = if score.value.is_finite() { rate(score.best) } else { f64::NAN };
         let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));

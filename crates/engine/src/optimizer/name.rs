@@ -38,7 +38,8 @@ impl HyperparameterName {
 
     /// All of them: the learning rate, those of the built-in rules, then those of the rules typed so far.
     pub fn all() -> impl Iterator<Item = HyperparameterName> {
-        let mut names: Vec<HyperparameterName> = HyperparameterName::built_in().into_iter().map(HyperparameterName).collect();
+        let mut names: Vec<HyperparameterName> =
+            HyperparameterName::built_in().into_iter().map(HyperparameterName).collect();
         for hyperparameter in TypedRule::tables().into_iter().flatten() {
             if names.iter().all(|name| name.0 != hyperparameter.key) {
                 names.push(HyperparameterName(hyperparameter.key));

@@ -97,7 +97,9 @@ impl Cell {
             optimizers
                 .map(|optimizer| {
                     let candidates = 0..tables[0][optimizer].candidates();
-                    candidates.map(|candidate| [0, 1, 2].map(|metric| of(&tables[metric][optimizer], candidate))).collect()
+                    candidates
+                        .map(|candidate| [0, 1, 2].map(|metric| of(&tables[metric][optimizer], candidate)))
+                        .collect()
                 })
                 .collect()
         };

@@ -144,7 +144,9 @@ impl SweepSpec {
             if tune[..place].iter().any(|other| other.of == of) {
                 return broken(format!("{path}.of"), format!("is {key}, which is tuned already; give it once"));
             }
-            if let Some((axis, _)) = [("rows", &self.rows), ("columns", &self.columns)].iter().find(|(_, axis)| axis.varies(key, *id)) {
+            if let Some((axis, _)) =
+                [("rows", &self.rows), ("columns", &self.columns)].iter().find(|(_, axis)| axis.varies(key, *id))
+            {
                 return broken(
                     format!("{path}.of"),
                     format!("is {key}, which `{axis}` varies for this optimizer; a setting is an axis or tuned"),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::cell::Cell;
 use super::spec::SweepSpec;
-use super::tuned::{Tuned, indices_of};
 use super::tasks::{center, centers, coarsest_block, first_picture_block};
+use super::tuned::{Tuned, indices_of};
 
 /// A diagram with the pixels of a sweep that are known so far.
 #[derive(Clone, Debug)]

@@ -43,9 +43,8 @@ impl SweepSpec {
         let rates = ShownSetting::new(ShownSetting::LEARNING_RATE, format!("{} η from {from} to {to}", count.get()));
         let rates = Some(rates).filter(|_| !is_axis(HyperparameterName::LEARNING_RATE.key()));
         let usual = RuleSpec::on_plane(optimizer.rule.kind());
-        let of_rule = optimizer.rule.shown_settings(&usual, |of| {
-            !of.is_for_vectors && !is_axis(of.key) && !is_tuned(of.key)
-        });
+        let of_rule =
+            optimizer.rule.shown_settings(&usual, |of| !of.is_for_vectors && !is_axis(of.key) && !is_tuned(of.key));
         let tuned = optimizer.tune.iter().map(|tuned| {
             let parameter = tuned.of.parameter();
             let words = format!("{} tuned", parameter.symbol);

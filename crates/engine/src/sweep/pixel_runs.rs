@@ -214,7 +214,8 @@ impl PixelRuns<'_> {
             let curvature_key = |lane| self.key.of_curvature(0, 0, first + layout.replicate(lane));
             let mut curvature_generator = V::generator(&std::array::from_fn(curvature_key));
             let start = self.start(V::normal_pair(&mut generator));
-            let batches_of = |optimizer| SharedNoiseBatch::of_variants::<N>(optimizer, layout, &problem.landscape, start);
+            let batches_of =
+                |optimizer| SharedNoiseBatch::of_variants::<N>(optimizer, layout, &problem.landscape, start);
             let mut batches: Vec<Vec<SharedNoiseBatch<'_, V>>> = optimizers.iter().map(batches_of).collect();
             let mut blocks = StepBlocks::new(self.point.steps.get(), NOISE_BLOCK, self.cancelled);
             loop {

@@ -31,8 +31,7 @@ impl Race {
             cell.comparisons[other as usize].winner = cell.winner(other);
         }
         if let Some(winner) = self.leading(metric) {
-            let best: Vec<&Tally> =
-                optimizers.clone().map(|of| tallies[of][cell.score(of, metric).best]).collect();
+            let best: Vec<&Tally> = optimizers.clone().map(|of| tallies[of][cell.score(of, metric).best]).collect();
             let gap = |other: usize| match other == winner {
                 true => Gap::UNKNOWN,
                 false => Gap::of_tallies(best[winner], best[other], metric),

@@ -61,10 +61,7 @@ impl ValueRange {
         if is_whole && self.values().windows(2).any(|pair| pair[0] == pair[1]) {
             let hint = "the same whole number would come twice; choose a smaller count or a wider range";
             let count = count.get();
-            return broken(
-                format!("{path}.count"),
-                format!("asks for {count} values from {from} to {to}, and {hint}"),
-            );
+            return broken(format!("{path}.count"), format!("asks for {count} values from {from} to {to}, and {hint}"));
         }
         Ok(())
     }
