@@ -3,7 +3,7 @@
 use egui::{Color32, Label, RichText, TextStyle, Ui};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{Cell, Diagram, Gap, Metric, Sampled, Sampling};
-use valleyscope_experiments::view::ticks::{beyond, fixed, significant};
+use valleyscope_experiments::view::ticks::{beyond, fixed, short, significant};
 
 use super::score_curve::{self, Over};
 use super::score_table;
@@ -78,7 +78,7 @@ fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String
             optimizer.tune.iter().zip(diagram.tuned_values(index)).enumerate().map(|(place, (tuned, tried))| {
                 let best = diagram.tuned_value(index, place, score.best);
                 let beyond = beyond(best, tried.iter().copied());
-                format!("{} {beyond}{}", tuned.of.parameter().symbol, significant(best, 3))
+                format!("{} {beyond}{}", tuned.of.parameter().symbol, short(best))
             });
         let values = values.collect::<Vec<_>>().join(", ");
         all.push(format!("{}: {values}", if optimizer.name.is_some() { &names[index] } else { optimizer.label() }));

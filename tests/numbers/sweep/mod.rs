@@ -20,5 +20,6 @@ mod space;
 mod specs;
 mod streams;
 mod truth;
+mod tuned;
 mod two_samples;
 mod typed;

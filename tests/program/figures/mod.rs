@@ -12,3 +12,5 @@ mod scan_files;
 mod scan_pictures;
 mod titles;
 mod training_pictures;
+
+pub(crate) use files::{array, texts};

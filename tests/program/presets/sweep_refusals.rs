@@ -255,3 +255,34 @@ fn a_learning_rate_axis_replaces_the_grid() {
     assert_eq!(preset.sweep.point(0, 99).optimizers[0].learning_rates, [0.5]);
     assert_eq!(preset.sweep.point(0, 99).optimizers[1].learning_rates.len(), 20);
 }
+
+#[test]
+fn tuned_settings_that_cannot_be_are_refused() {
+    let rule = "(id: 5, rule: Focus(gamma: 0.2)";
+    let tuned = |tune: &str, mark: &str, words: &[&str]| {
+        refused(rule, &format!("{rule}, tune: [{tune}]"), mark, words);
+    };
+    let gamma = "(of: Gamma, from: -0.9, to: 0.9, count: 7, spacing: Linear)";
+    let Ok(Preset::Sweep(preset)) = Preset::parse(&GOOD.replace(rule, &format!("{rule}, tune: [{gamma}]")), "good.ron")
+    else {
+        panic!("it is read as a sweep")
+    };
+    assert_eq!(preset.sweep.candidate_counts(), [20, 140]);
+    let path = "`sweep.optimizers[1].tune[0]";
+    tuned(&gamma.replace("Gamma", "Eps"), "Eps", &[path, "is eps, which FOCUS lacks"]);
+    tuned(&gamma.replace("Gamma", "LearningRate"), "LearningRate", &["LearningRate", "Gamma"]);
+    tuned(
+        &gamma.replace("Gamma", "ScheduleEnd"),
+        "ScheduleEnd",
+        &[path, "cosine schedule, and the optimizer has none"],
+    );
+    tuned(&gamma.replace("Gamma", "WeightDecay"), "WeightDecay", &[path, "weight_decay", "`columns` varies"]);
+    let again = gamma.replace("-0.9", "-0.8");
+    tuned(&format!("{gamma}, {again}"), "Gamma, from: -0.8", &["is gamma, which is tuned already"]);
+    tuned(&gamma.replace("0.9, c", "-0.9, c"), "-0.9, c", &[path, "must not be empty"]);
+    tuned(&gamma.replace("Linear", "Log"), "-0.9", &[path, "a logarithmic grid", "positive values"]);
+    tuned(&gamma.replace("to: 0.9", "to: 11"), "(of", &[path, "beyond the range of gamma", "found 11"]);
+    let many = gamma.replace("count: 7", "count: 10000");
+    let fault = fault_of(&GOOD.replace(rule, &format!("{rule}, tune: [{many}]")));
+    assert!(fault.message.contains("averages, more than 20000000"), "{fault}");
+}

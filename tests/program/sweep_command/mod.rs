@@ -6,6 +6,7 @@ mod inputs;
 mod parts;
 mod results;
 mod stopped;
+mod tuned;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -5,7 +5,7 @@ use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Pos2, vec2};
 use egui_kittest::kittest::Queryable;
 use valleyscope_engine::optimizer::HyperparameterName;
-use valleyscope_engine::sweep::{Quantity, SweepSpec};
+use valleyscope_engine::sweep::{Metric, Quantity, SweepSpec, TunedSetting};
 use valleyscope_experiments::preset::built_ins;
 
 use super::harness::{App, Begin, MemoryStorage};
@@ -309,4 +309,44 @@ fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
             assert!(title.bottom() <= present.top().max(beside.top()), "{title} lies on a map in {size:?}");
         }
     }
+}
+
+#[test]
+fn a_setting_is_tuned_beside_the_learning_rate() {
+    let mut app = computed(&SMALL.replace("Signum()", "Focus()"));
+    app.click(Role::DisclosureTriangle, "■ FOCUS");
+    app.click(Role::CheckBox, "FOCUS: tune Attraction γ");
+    let gamma = TunedSetting::new("gamma").unwrap();
+    let tuned = wanted(&app).optimizers[1].tune[0];
+    assert_eq!((tuned.of, tuned.from, tuned.to, tuned.count.get()), (gamma, -1.0, 1.0, 5));
+    app.harness.get_by_role_and_label(Role::SpinButton, "FOCUS: Attraction γ from").set_value_accesskit(-0.5);
+    app.settle();
+    assert_eq!(wanted(&app).optimizers[1].tune[0].from, -0.5);
+    app.until("the tuned diagram", |app| app.state().phase().present().diagram.is_complete() && is_followed(app));
+    app.choose("What the map shows", "FOCUS, γ tuned: best attraction γ");
+    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
+    app.settle();
+    assert!(app.shows("Best settings: FOCUS: γ "));
+    app.choose("Setting over which scores are plotted", "attraction γ");
+    assert!(app.shows("Plot of Mean final loss over attraction γ"));
+    let diagram = app.state().phase().present().diagram.clone();
+    let best = diagram.cell([4, 0]).unwrap().score(1, Metric::FinalLoss).best;
+    app.button("Show this landscape");
+    app.settle();
+    let rule = app.state().document().spec.optimizers[1].rule.rule;
+    assert_eq!(rule.get("gamma"), Some(diagram.tuned_value(1, 0, best)));
+}
+
+#[test]
+fn a_tuned_setting_that_becomes_an_axis_is_a_fault_until_it_is_turned_off() {
+    let tune = "Signum(), tune: [(of: WeightDecay, from: 0.0, to: 0.5, count: 2, spacing: Linear)]";
+    let mut app = computed(&SMALL.replace("Signum()", tune));
+    app.choose("Rows: what varies", "weight decay ω");
+    app.settle();
+    assert!(app.shows("A setting below can't be used"));
+    app.click(Role::DisclosureTriangle, "■ Signum");
+    app.click(Role::CheckBox, "Signum: tune Weight decay ω");
+    app.settle();
+    assert!(!app.shows("A setting below can't be used"));
+    assert!(wanted(&app).optimizers[1].tune.is_empty());
 }

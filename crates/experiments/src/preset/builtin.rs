@@ -44,6 +44,7 @@ pub fn built_ins() -> &'static [BuiltIn] {
             "twelve",
             "rotation",
             "decay",
+            "gamma",
             "narrowing-0",
             "narrowing-1",
             "narrowing-3",
