@@ -281,18 +281,28 @@ struct Columns {
 
 impl Columns {
     fn of(rows: &[Row], inner: f64, em: f64) -> Columns {
-        let widest = |labels: Vec<f64>| labels.into_iter().fold(0.0, f64::max);
         let count = rows.iter().map(|row| row.panels.len()).max().unwrap_or(1).max(1);
-        let aspect = ASPECT[usize::from(count > 1)];
         // The labels depend on the size, and the size on the labels: those of a guess are about as wide.
-        let guess = inner / count as f64 * 0.7;
+        let guess = Columns::with_labels_of(0.7 * inner / count as f64, rows, count, inner, em);
+        if count == 1 {
+            return guess;
+        }
+        // Side by side, a wider label would run into that of the neighbour.
+        let fitted = Columns::with_labels_of(guess.panel_width, rows, count, inner, em);
+        if fitted.gap > guess.gap { fitted } else { guess }
+    }
+
+    /// Divides the width by the labels that panels of this width have.
+    fn with_labels_of(width: f64, rows: &[Row], count: usize, inner: f64, em: f64) -> Columns {
+        let widest = |labels: Vec<f64>| labels.into_iter().fold(0.0, f64::max);
+        let aspect = ASPECT[usize::from(count > 1)];
         let panels = || rows.iter().flat_map(|row| &row.panels);
-        let beside = widest(panels().map(|panel| panel.axis_beside(guess * aspect, em).label_width(em)).collect());
-        let below = widest(panels().map(|panel| panel.axis_below(guess, em).label_width(em)).collect());
+        let beside = widest(panels().map(|panel| panel.axis_beside(width * aspect, em).label_width(em)).collect());
+        let below = widest(panels().map(|panel| panel.axis_below(width, em).label_width(em)).collect());
         let (tick, half) = ((TICK + LABEL_GAP) * em, below / 2.0);
         let left = LINE * em + tick + beside;
         let bars = rows.iter().filter_map(|row| row.bar.as_ref());
-        let right = widest(bars.map(|bar| bar.width(guess * aspect, em)).collect()).max(half);
+        let right = widest(bars.map(|bar| bar.width(width * aspect, em)).collect()).max(half);
         let mut gap = if count > 1 { (2.0 * half + 0.6 * em).max(em) } else { 0.0 };
         if rows.iter().any(|row| (1..row.panels.len()).any(|index| row.is_labelled(index))) {
             gap = left + half + 0.6 * em;
