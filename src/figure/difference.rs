@@ -91,7 +91,19 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
         return;
     }
     for (this, other) in these.iter().zip(others) {
-        let words = changed_words(&this.rule.shown_on_plane(), &other.rule.shown_on_plane());
+        let is_tuned = |of: &SweepOptimizer, meaning: &str| {
+            of.tune.iter().any(|tuned| meaning.split(' ').next() == Some(tuned.of.key()))
+        };
+        let shown = |of: &SweepOptimizer| {
+            let mut shown = of.rule.shown_on_plane();
+            // The rule's value of a setting that both tune has no effect.
+            shown.retain(|setting| !(is_tuned(this, &setting.meaning) && is_tuned(other, &setting.meaning)));
+            shown
+        };
+        let mut words = changed_words(&shown(this), &shown(other));
+        if this.tune != other.tune {
+            words.push(grids(&this.tune));
+        }
         if this.rule.name() != other.rule.name() {
             all.push(with_settings(&format!("{} → {}", other.rule.name(), this.rule.name()), &words));
         } else if !words.is_empty() {
@@ -100,19 +112,23 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
             all.push(format!("another rule of {}", this.label()));
         } else if this.learning_rates != other.learning_rates {
             all.push(format!("other learning rates of {}", this.label()));
-        } else if this.tune != other.tune {
-            let tuned = |tuned: &Tuned| {
-                let (from, to) = (short(tuned.from), short(tuned.to));
-                format!("{} tuned from {from} to {to}", tuned.of.parameter().symbol)
-            };
-            let words: Vec<String> = this.tune.iter().map(tuned).collect();
-            let words = if words.is_empty() { "nothing but η tuned".to_owned() } else { words.join(", ") };
-            all.push(format!("{}: {words}", this.label()));
         } else if this.schedule != other.schedule {
             all.push(format!("another schedule of the learning rate of {}", this.label()));
         } else if this.name != other.name {
             all.push(format!("another name of {}", this.label()));
         }
+    }
+}
+
+/// Describes the grids of tuned settings.
+fn grids(tune: &[Tuned]) -> String {
+    let grid = |tuned: &Tuned| {
+        let (symbol, [from, to]) = (tuned.of.parameter().symbol, [tuned.from, tuned.to].map(short));
+        format!("{} {symbol} from {from} to {to}", tuned.count.get())
+    };
+    match tune {
+        [] => "only η tuned".to_owned(),
+        tune => tune.iter().map(grid).collect::<Vec<_>>().join(", "),
     }
 }
 

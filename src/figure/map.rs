@@ -1,7 +1,7 @@
 //! Maps: the quantities by which the cells of a diagram are coloured.
 
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::sweep::{Cell, Diagram, Metric, Spacing, SweepSpec, TunedSetting};
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec, TunedSetting};
 use valleyscope_experiments::view::{OwnColors, assigned_colors, pale};
 
 use super::scale::Scale;
@@ -59,7 +59,7 @@ pub struct MapColors {
 pub(super) const UNKNOWN: [u8; 3] = [205, 205, 205];
 /// The colour of a cell whose best scores are equal.
 const TIE: [u8; 3] = [70, 70, 70];
-/// The colour of a cell whose value is not finite, as runs diverged at every learning rate.
+/// The colour of a cell whose value is not finite, as runs of every candidate diverged.
 const DIVERGED: [u8; 3] = [120, 120, 120];
 
 /// The content of a cell.
@@ -115,6 +115,17 @@ pub fn shared_optimizers(specs: &[&SweepSpec]) -> Vec<Vec<SharedOptimizer>> {
 /// Returns whether no sweep has several optimizers of a label.
 fn is_unique(label: &str, specs: &[&SweepSpec]) -> bool {
     specs.iter().all(|spec| spec.optimizers.iter().filter(|optimizer| optimizer.label() == label).count() <= 1)
+}
+
+/// Returns the optimizer of a diagram whose best value is shown beside that of another sweep's: the one with the same name
+/// if it tunes the setting, else one with the same label that does, else the first that does.
+fn tuning(setting: TunedSetting, same: usize, from: &SweepSpec, index: usize, to: &Diagram) -> usize {
+    let optimizers = &to.spec().optimizers;
+    let tunes = |at: &usize| optimizers.get(*at).is_some_and(|optimizer| optimizer.tuned(setting).is_some());
+    let all = || (0..optimizers.len()).filter(tunes);
+    let label = from.optimizers[index].label();
+    let of_label = all().find(|at| optimizers[*at].label() == label);
+    Some(same).filter(tunes).or(of_label).or(all().next()).unwrap_or(same)
 }
 
 impl MapImage {
@@ -191,9 +202,7 @@ impl Map {
         Some(match self {
             Map::BestRate(_) | Map::Runs => Scale::log(values),
             Map::BestValue(_, setting) => {
-                let optimizers = diagrams.iter().flat_map(|diagram| &diagram.spec().optimizers);
-                let mut tuned = optimizers.filter_map(|optimizer| Some(optimizer.tune[optimizer.tuned(setting)?]));
-                Scale::spaced(values, tuned.next().map_or(Spacing::Linear, |tuned| tuned.spacing))
+                Scale::spaced(values, setting.spacing(diagrams.iter().map(|diagram| &**diagram.spec())))
             }
             Map::Difference(..) => Scale::diverging(values),
             _ => Scale::linear(values),
@@ -271,6 +280,9 @@ impl Map {
     /// Returns the map of another diagram that shows the same: of the optimizers with the same names, or else in the same
     /// places; without these, the map of winners.
     pub fn carried_over(self, from: &SweepSpec, to: &Diagram) -> Map {
+        if *from == **to.spec() {
+            return self.within(to);
+        }
         let (names, others) = (from.shown_names(), to.spec().shown_names());
         let same = |index: usize| {
             let name = names.get(index);
@@ -280,7 +292,7 @@ impl Map {
             Map::Winner { .. } | Map::Runs => self,
             Map::Score(index) => Map::Score(same(index)),
             Map::BestRate(index) => Map::BestRate(same(index)),
-            Map::BestValue(index, setting) => Map::BestValue(same(index), setting),
+            Map::BestValue(index, setting) => Map::BestValue(tuning(setting, same(index), from, index, to), setting),
             Map::Spread(index) => Map::Spread(same(index)),
             Map::Difference(one, other) if same(one) == same(other) => Map::Difference(one, other),
             Map::Difference(one, other) => Map::Difference(same(one), same(other)),

@@ -144,11 +144,13 @@ impl Figure {
     }
 
     /// Returns a figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each
-    /// metric of the landscape, as these then disagree. Paler where less certain, if `certainty` is set.
+    /// metric of the landscape, as these then disagree. Paler where less certain, if `certainty` is set, which adaptive
+    /// sampling knows by the sweep's metric only.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
         let is_decay = |of: &Quantity| matches!(of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, _));
-        if is_decay(&spec.rows.of) || is_decay(&spec.columns.of) {
+        let is_known = !certainty || spec.sampling.is_uniform();
+        if is_known && (is_decay(&spec.rows.of) || is_decay(&spec.columns.of)) {
             Figure::winners_by_metric(result, certainty)
         } else {
             Figure::winners(result, spec.metric, certainty)

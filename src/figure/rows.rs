@@ -292,7 +292,7 @@ impl Columns {
         if fitted.gap > guess.gap { fitted } else { guess }
     }
 
-    /// Divides the width by the labels that panels of this width have.
+    /// Divides `inner` into columns, with as much room for labels as those of panels with this `width` need.
     fn with_labels_of(width: f64, rows: &[Row], count: usize, inner: f64, em: f64) -> Columns {
         let widest = |labels: Vec<f64>| labels.into_iter().fold(0.0, f64::max);
         let aspect = ASPECT[usize::from(count > 1)];

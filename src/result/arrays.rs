@@ -32,7 +32,7 @@ impl SweepResult {
     /// | `row_name`, `col_name`, `metric`, `spec` (RON), `program`: text | () |
     /// | `score` by the spec's metric, its `score_std` over replicates | (O, R, C) |
     /// | `best_lr`: index of the score's learning rate, −1 where unknown, int32 | (O, R, C) |
-    /// | `min_loss`, `depth`: best over learning rates | (O, R, C) |
+    /// | `min_loss`, `depth`: best over candidates | (O, R, C) |
     /// | `winner`: index by the spec's metric; −1 where there is none, int32 | (R, C) |
     /// | `diverged`: runs that are not finite, int32 | (O, R, C) |
     /// | `replicates` of a pixel, 0 where nothing is known, int32 | (R, C) |
@@ -250,7 +250,7 @@ fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram,
     npz.array(OVER, &shape.by_pixel(), over)
 }
 
-/// Converts a number of runs. An optimizer has at most 10⁴ learning rates × 10⁵ replicates at a pixel, which fits.
+/// Converts a number of runs or replicates of a checked spec, which fits.
 fn as_i32(number: usize) -> i32 {
     i32::try_from(number).expect("numbers of a checked spec fit")
 }

@@ -8,10 +8,9 @@ use crate::export::{CsvCell as Entry, CsvWriter};
 
 /// Writes a row for each pixel of a diagram: the values of the axes, in columns of their names, such as `sharpness` and
 /// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and the rival that is the
-/// fewest standard errors behind, with its standard error; then `adam_score`, `adam_std`, `adam_best_lr` (the learning
-/// rate itself), `adam_diverged`, and for each tuned setting such as `adam_best_beta2`, its value, of each optimizer, by the
-/// spec's metric. Unknown values are NaN, or empty for a name
-/// or a count.
+/// fewest standard errors behind, with its standard error; then for each optimizer, by the spec's metric, `adam_score`,
+/// `adam_std`, `adam_best_lr` (the learning rate itself), `adam_diverged`, and the values of its tuned settings, such as
+/// `adam_best_beta2`. Unknown values are NaN, or empty for a name or a count.
 pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
     write(writer, &[(None, diagram)])
 }

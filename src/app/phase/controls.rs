@@ -205,7 +205,7 @@ fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
 
 /// Shows how replicates are spent.
 fn sampling(ui: &mut Ui, sampling: &mut Sampling) {
-    let help = "Uniform: all learning rates of all optimizers have the same replicates, as in the paper. Adaptive: a few \
+    let help = "Uniform: all learning rates and tuned values have the same replicates, as in the paper. Adaptive: a few \
                 replicates for all, then more where it is open who wins, until the winner is certain or the budget is \
                 used up. The diagram is refined where it is uncertain.";
     form::line(ui, "Sampling", help, |ui| {
@@ -240,7 +240,7 @@ fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
         },
     );
     check_box(ui, &mut spec.common_random_numbers, "Common random numbers").on_hover_text(
-        "The same noise for all optimizers and learning rates of a pixel: removes most of the chance from the \
+        "The same noise for all optimizers, learning rates and tuned values of a pixel: removes most of the chance from the \
          comparison, and is faster with uniform sampling.",
     );
 }

@@ -7,7 +7,7 @@ use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{distinct_name, states_other_settings};
 use valleyscope_engine::spacing::Spacing;
-use valleyscope_engine::sweep::{LearningRates, Quantity, SweepOptimizer, SweepSpec, TunedSetting};
+use valleyscope_engine::sweep::{Axis, LearningRates, Quantity, SweepOptimizer, SweepSpec, TunedSetting};
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
 use super::axis_controls::{count, unswept_note};
@@ -29,7 +29,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
     let colors = sweep_colors(&spec.optimizers);
     let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb()));
     let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
-    let axes = [spec.rows.of.clone(), spec.columns.of.clone()];
+    let (rows, columns) = (spec.rows.clone(), spec.columns.clone());
     let before: Vec<RuleSpec> = spec.optimizers.iter().map(|optimizer| optimizer.rule).collect();
     for (index, optimizer) in spec.optimizers.iter_mut().enumerate() {
         let title = title(ui, optimizer.label(), colors[index]);
@@ -48,7 +48,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
                 }
             });
             choice.note(ui, &mut optimizer.rule);
-            rule(ui, &label, optimizer, &axes);
+            rule(ui, &label, optimizer, [&rows, &columns]);
             if optimizer.rule.kind().typed().is_some()
                 && form::small_button(ui, true, "Edit text", &form::owned(&label, "text"), "The rule as text")
             {
@@ -56,14 +56,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             }
             rates(ui, &label, &mut optimizer.learning_rates);
             schedule(ui, &label, &mut optimizer.schedule, Some(steps));
-            let end = TunedSetting::SCHEDULE_END;
-            if end.is_of(&optimizer.rule, &optimizer.schedule) {
-                form::line(ui, "End e", "The share of η that is left at the end of the cosine, tuned.", |ui| {
-                    tune_controls::switch(ui, &label, optimizer, end, false);
-                });
-                tune_controls::grid(ui, &label, optimizer, end);
-            }
-            optimizer.tune.retain(|tuned| tuned.of.is_of(&optimizer.rule, &optimizer.schedule));
+            tune_controls::beside_rule(ui, &label, optimizer);
         });
         if remove_button(ui, card.header_response.rect, optimizer.label(), can_remove) {
             removed = Some(index);
@@ -146,11 +139,12 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
     id
 }
 
-/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, and gives it a
-/// distinct name.
+/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, drops its tuned settings
+/// that the rule does not have, and gives it a distinct name.
 fn on_rule_replaced(spec: &mut SweepSpec, index: usize) {
     let optimizer = &spec.optimizers[index];
-    let (id, rule) = (optimizer.id, optimizer.rule);
+    let (id, rule, schedule) = (optimizer.id, optimizer.rule, optimizer.schedule);
+    spec.optimizers[index].tune.retain(|tuned| tuned.of.is_of(&rule, &schedule));
     for axis in [&mut spec.rows, &mut spec.columns] {
         if let Quantity::Of(hyperparameter, ids) = &mut axis.of
             && !hyperparameter.is_of(&rule)
@@ -177,11 +171,9 @@ fn remove(spec: &mut SweepSpec, index: usize) {
     }
 }
 
-/// Shows the hyperparameters of an optimizer. `axes` are the quantities of the axes.
-fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: &[Quantity; 2]) {
-    let is_axis = |key: &str, id: u32| {
-        axes.iter().any(|of| matches!(of, Quantity::Of(name, ids) if name.key() == key && ids.contains(&id)))
-    };
+/// Shows the hyperparameters of an optimizer. `axes` are those of the sweep.
+fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: [&Axis; 2]) {
+    let is_axis = |key: &str, id: u32| axes.iter().any(|axis| axis.varies(key, id));
     let all: Vec<(&Hyperparameter, f64)> = optimizer.rule.hyperparameters().collect();
     for (of, value) in all.into_iter().filter(|(of, _)| !of.is_for_vectors) {
         let mut set = value;

@@ -1,7 +1,7 @@
 //! Conversion from a pixel to its landscape, and from the landscape's settings to a place on the map.
 
 use valleyscope_engine::landscape::StartPlace;
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RatedRule};
+use valleyscope_engine::optimizer::{Decay, Hyperparameter, HyperparameterName, RatedRule, Schedule};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
@@ -13,7 +13,7 @@ use crate::figure::axis_label;
 /// The number of particles of each optimizer in the landscape of a pixel.
 const PARTICLES: u64 = 100;
 
-/// Returns the landscape of a pixel, with each optimizer at its best learning rate there; `None` in more than two
+/// Returns the landscape of a pixel, with each optimizer at its best settings there; `None` in more than two
 /// dimensions.
 pub(super) fn landscape(
     diagram: &Diagram,
@@ -27,7 +27,7 @@ pub(super) fn landscape(
     let row = value(&spec.rows, diagram.rows()[pixel[0]]);
     let column = value(&spec.columns, diagram.columns()[pixel[1]]);
     Some(LandscapePreset {
-        description: format!("A pixel of the diagram \"{title}\", each optimizer at its best learning rate there."),
+        description: format!("A pixel of the diagram \"{title}\", each optimizer at its best settings there."),
         ..LandscapePreset::new(format!("{row}, {column}"), simulation(diagram, pixel, cell, metric)?)
     })
 }
@@ -49,7 +49,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             rule: RatedRule {
                 rule: variant.rule,
                 learning_rate: LearningRate::clamped(rate),
-                schedule: optimizer.schedule,
+                schedule: with_end_of(optimizer.schedule, variant.schedule),
             },
         }
     });
@@ -64,6 +64,16 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
         temperature: None,
         optimizers: optimizers.collect(),
     })
+}
+
+/// Returns a schedule that ends with another's share of η.
+fn with_end_of(schedule: Schedule, other: Schedule) -> Schedule {
+    match (schedule.decay, other.decay) {
+        (Decay::Cosine { steps, .. }, Decay::Cosine { to, .. }) => {
+            Schedule { decay: Decay::Cosine { to, steps }, ..schedule }
+        }
+        _ => schedule,
+    }
 }
 
 /// Returns the value of an axis's quantity in the landscape; for a hyperparameter, that of the first optimizer of the

@@ -44,8 +44,8 @@ pub(super) fn show(
     reserve(ui, &undecided(longest), |ui| ui.add(Label::new(RichText::new(verdict).strong()).wrap()));
     ui.add_space(4.0);
     score_table::show(ui, diagram, pixel, cell, metric, colors);
-    if let Some(best) = best_settings(diagram, cell, metric, &names) {
-        ui.add(Label::new(RichText::new(best).weak()).wrap());
+    if let Some([best, longest]) = best_settings(diagram, cell, metric, &names) {
+        reserve(ui, &longest, |ui| ui.add(Label::new(RichText::new(best).weak()).wrap()));
     }
     ui.add_space(4.0);
     reserve(ui, &longest_lead(cell, longest), |ui| lead(ui, diagram, cell, metric, &names));
@@ -66,24 +66,38 @@ fn undecided(name: &str) -> String {
     format!("{name} scores best, but the runs do not decide who wins")
 }
 
-/// Lists the values of the tuned settings of the scores; none where nothing is tuned.
-fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String]) -> Option<String> {
-    let mut all = Vec::new();
-    for (index, optimizer) in diagram.spec().optimizers.iter().enumerate() {
+/// Lists the values of the tuned settings of the scores, and in a second text values that are as long as any; none where
+/// nothing is tuned.
+fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String]) -> Option<[String; 2]> {
+    let optimizers = &diagram.spec().optimizers;
+    let label = |index: usize| {
+        let label = optimizers[index].label();
+        let is_unique = optimizers.iter().filter(|other| other.label() == label).count() == 1;
+        if is_unique { label } else { &names[index] }
+    };
+    let words = |value: &dyn Fn(usize, usize) -> String| {
+        let tuning = (0..optimizers.len()).filter(|index| !optimizers[*index].tune.is_empty());
+        let of_optimizer = |index: usize| {
+            let tuned = optimizers[index].tune.iter().enumerate();
+            let values = tuned.map(|(place, of)| format!("{} {}", of.of.parameter().symbol, value(index, place)));
+            format!("{}: {}", label(index), values.collect::<Vec<_>>().join(", "))
+        };
+        let all: Vec<String> = tuning.map(of_optimizer).collect();
+        (!all.is_empty()).then(|| format!("Best settings: {}", all.join("; ")))
+    };
+    let best = words(&|index, place| {
         let score = cell.score(index, metric);
-        if optimizer.tune.is_empty() || !score.value.is_finite() {
-            continue;
+        if !score.value.is_finite() {
+            return "–".to_owned();
         }
-        let values =
-            optimizer.tune.iter().zip(diagram.tuned_values(index)).enumerate().map(|(place, (tuned, tried))| {
-                let best = diagram.tuned_value(index, place, score.best);
-                let beyond = beyond(best, tried.iter().copied());
-                format!("{} {beyond}{}", tuned.of.parameter().symbol, short(best))
-            });
-        let values = values.collect::<Vec<_>>().join(", ");
-        all.push(format!("{}: {values}", if optimizer.name.is_some() { &names[index] } else { optimizer.label() }));
-    }
-    (!all.is_empty()).then(|| format!("Best settings: {}", all.join("; ")))
+        let best = diagram.tuned_value(index, place, score.best);
+        format!("{}{}", beyond(best, diagram.tuned_values(index)[place].iter().copied()), short(best))
+    });
+    let longest = words(&|index, place| {
+        let all = diagram.tuned_values(index)[place].iter().map(|value| format!("≤ {}", short(*value)));
+        all.max_by_key(|text| text.chars().count()).unwrap_or_default()
+    });
+    Some([best?, longest?])
 }
 
 /// Describes the winner and its certainty.
@@ -195,10 +209,10 @@ const ENOUGH_ERRORS: f64 = 1.7;
 /// Explains how the held-out lead is estimated, and why it may be smaller than the scores' difference.
 fn held_out_explanation(replicates: usize) -> String {
     format!(
-        "Each score above is the best of its learning rates over all {replicates} replicates, which flatters it. For the \
-         lead, each optimizer's learning rate is chosen on one half of the replicates ({} runs), and the optimizers are \
-         compared on the other half, in both directions; of nine such splits the one in the middle is shown. Where few runs choose the \
-         learning rate badly, the lead is small although the scores differ: more replicates decide.",
+        "Each score above is the best of its candidates over all {replicates} replicates, which flatters it; candidates are \
+         learning rates, with all combinations of tuned settings. For the lead, each optimizer's candidate is chosen on one half of the replicates ({} runs), and the optimizers are \
+         compared on the other half, in both directions; of nine such splits the one in the middle is shown. Where few runs choose \
+         badly, the lead is small although the scores differ: more replicates decide.",
         replicates / 2
     )
 }

@@ -3,7 +3,7 @@
 use egui::{Color32, ComboBox, RichText, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::sweep::{Average, Cell, Diagram, Metric, TunedSetting};
+use valleyscope_engine::sweep::{Average, Cell, Diagram, Metric, TunedSetting, Variant};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::significant;
@@ -34,19 +34,20 @@ pub(super) fn show(
 ) {
     let spec = diagram.spec();
     let tuned = spec.tuned_settings();
-    *over = over.filter(|setting| tuned.contains(setting));
     let title = format!("{} {} over", average_name(spec.average), metric.label(&spec.landscape));
     if tuned.is_empty() {
         ui.label(RichText::new(format!("{title} learning rate η")).small());
     } else {
         choice(ui, &title, &tuned, over);
     }
-    let scale = scale(diagram, *over);
+    // Another diagram may tune what this one does not.
+    let over = over.filter(|setting| tuned.contains(setting));
+    let scale = over.map_or(AxisScale::Log, |setting| AxisScale::from(setting.spacing([&**spec])));
     let curves: Vec<Vec<BestAt>> =
-        (0..cell.averages.len()).map(|index| curve(diagram, pixel, cell, index, metric, *over, scale)).collect();
+        (0..cell.averages.len()).map(|index| curve(diagram, pixel, cell, index, metric, (over, scale))).collect();
     let line_color = |&[red, green, blue]: &[u8; 3]| line_color(Color32::from_rgb(red, green, blue), ui.theme());
     let colors: Vec<Color32> = colors.iter().map(line_color).collect();
-    plot(ui, diagram, cell, metric, &curves, &colors, (*over, scale));
+    plot(ui, diagram, cell, metric, &curves, &colors, (over, scale));
 }
 
 fn average_name(average: Average) -> &'static str {
@@ -64,7 +65,8 @@ fn choice(ui: &mut Ui, title: &str, tuned: &[TunedSetting], over: &mut Over) {
     };
     ui.horizontal(|ui| {
         ui.label(RichText::new(title).small());
-        let combo = ComboBox::from_id_salt("setting of the curve").selected_text(name(*over)).truncate();
+        let shown = over.filter(|setting| tuned.contains(setting));
+        let combo = ComboBox::from_id_salt("setting of the curve").selected_text(name(shown)).truncate();
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
             for setting in [None].into_iter().chain(tuned.iter().map(|setting| Some(*setting))) {
                 ui.selectable_value(over, setting, name(setting));
@@ -72,13 +74,6 @@ fn choice(ui: &mut Ui, title: &str, tuned: &[TunedSetting], over: &mut Over) {
         });
         shown.response.accessible_name("Setting over which scores are plotted");
     });
-}
-
-/// Returns the scale of the axis.
-fn scale(diagram: &Diagram, over: Over) -> AxisScale {
-    let Some(setting) = over else { return AxisScale::Log };
-    let mut tuned = diagram.spec().optimizers.iter().flat_map(|optimizer| &optimizer.tune);
-    tuned.find(|tuned| tuned.of == setting).map_or(AxisScale::Linear, |tuned| AxisScale::from(tuned.spacing))
 }
 
 fn plot(
@@ -152,23 +147,23 @@ fn best_of(curve: &[BestAt], metric: Metric) -> Option<&BestAt> {
 }
 
 /// Returns the best finite average of an optimizer at each value of a setting, over its candidates with this value. An
-/// optimizer that does not tune the setting has its own value.
+/// optimizer that does not tune the setting has the value of the pixel.
 fn curve(
     diagram: &Diagram,
     pixel: [usize; 2],
     cell: &Cell,
     optimizer: usize,
     metric: Metric,
-    over: Over,
-    scale: AxisScale,
+    (over, scale): (Over, AxisScale),
 ) -> Vec<BestAt> {
-    let of = &diagram.spec().optimizers[optimizer];
+    let point = diagram.spec().point(pixel[0], pixel[1]);
+    let of = &point.optimizers[optimizer];
     let value = |candidate: usize| match over {
-        None => Some(diagram.learning_rate(pixel, optimizer, candidate)),
-        Some(setting) => match of.tuned(setting) {
-            Some(tuned) => Some(diagram.tuned_value(optimizer, tuned, candidate)),
-            None => setting.value_of(&of.rule, &of.schedule),
-        },
+        None => Some(of.learning_rate(candidate)),
+        Some(setting) => {
+            let Variant { rule, schedule } = of.variant(candidate);
+            setting.value_of(rule, schedule)
+        }
     };
     let mut curve: Vec<BestAt> = Vec::new();
     for (candidate, (average, deviation)) in

@@ -68,10 +68,10 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
         let score = cell.score(index, metric);
         let error =
             cell.score_deviation(index, metric) / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
-        let rate = |rate| diagram.learning_rate(pixel, index, rate);
+        let rate = |candidate| diagram.learning_rate(pixel, index, candidate);
         let best = if score.value.is_finite() { rate(score.best) } else { f64::NAN };
         let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
-        let runs: usize = (0..cell.averages[index].len()).map(|rate| cell.replicates_of(index, rate)).sum();
+        let runs: usize = (0..cell.averages[index].len()).map(|candidate| cell.replicates_of(index, candidate)).sum();
         let diverged = match cell.diverged[index] {
             0 => "–".to_owned(),
             diverged => format!("{diverged}/{runs}"),
@@ -173,7 +173,7 @@ impl Table {
             let text = line(ui, heading(column, &self.style), &TextStyle::Small, color, f32::INFINITY);
             let response = put_right(ui, place, text);
             if column == DIVERGED {
-                response.on_hover_text("Diverged runs, of those at all learning rates");
+                response.on_hover_text("Diverged runs, of those of all learning rates and tuned values");
             }
         }
     }

@@ -37,6 +37,26 @@ pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, o
     }
 }
 
+/// Shows the switch of the schedule's end, and of settings that were tuned and that the optimizer no longer has.
+pub(super) fn beside_rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
+    let end = TunedSetting::SCHEDULE_END;
+    let lacks = |of: &TunedSetting| !of.is_of(&optimizer.rule, &optimizer.schedule);
+    let mut shown: Vec<TunedSetting> = optimizer.tune.iter().map(|tuned| tuned.of).filter(lacks).collect();
+    shown.extend((!lacks(&end)).then_some(end));
+    for of in shown {
+        let parameter = of.parameter();
+        let help = if of == end { "The share of η that is left at the end of the cosine." } else { parameter.help };
+        let name = if of == end { "End e" } else { parameter.label };
+        form::line(ui, name, help, |ui| {
+            switch(ui, owner, optimizer, of, false);
+            if of == end && optimizer.tuned(of).is_some() {
+                ui.weak("in place of the share above");
+            }
+        });
+        grid(ui, owner, optimizer, of);
+    }
+}
+
 /// Shows the grid of a setting, if it is tuned.
 pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: TunedSetting) {
     let Some(place) = optimizer.tuned(of) else { return };

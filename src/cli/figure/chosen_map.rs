@@ -19,7 +19,7 @@ impl Source {
         let diagrams = self.diagrams();
         let Some(first) = diagrams.first() else { return Ok(None) };
         if let Some(text) = &args.best {
-            return best(first.spec(), text).map(Some);
+            return best(&diagrams, text).map(Some);
         }
         let Some(text) = &args.margin else { return Ok(None) };
         let metric = |diagram: &Diagram| diagram.spec().metric.label(&diagram.spec().landscape);
@@ -35,36 +35,45 @@ impl Source {
     }
 }
 
-/// Returns the map of the best value of a setting, given by the name or the id of an optimizer, a dot, and the setting's key.
-fn best(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
-    let names = spec.shown_names();
-    let mut maps: Vec<(String, Map)> = Vec::new();
+/// Returns the map of the best value of a setting of the first diagram, given by the name or the id of an optimizer, a dot, and
+/// the setting's key. All diagrams must tune it.
+fn best(diagrams: &[&Diagram], text: &str) -> Result<Map, Failure> {
+    let spec = diagrams[0].spec();
+    let mut maps: Vec<(usize, &str, Map)> = Vec::new();
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
-        let name = |key: &str| format!("{}.{key}", optimizer.label());
-        maps.push((name(LEARNING_RATE.key), Map::BestRate(index)));
-        maps.extend(optimizer.tune.iter().map(|tuned| (name(tuned.of.key()), Map::BestValue(index, tuned.of))));
+        maps.push((index, LEARNING_RATE.key, Map::BestRate(index)));
+        maps.extend(optimizer.tune.iter().map(|tuned| (index, tuned.of.key(), Map::BestValue(index, tuned.of))));
     }
-    let is_meant = |map: &Map| match (text.rsplit_once('.'), *map) {
-        (Some((optimizer, key)), Map::BestRate(index)) => {
-            named(spec, &names, optimizer).contains(&index) && key == LEARNING_RATE.key
-        }
-        (Some((optimizer, key)), Map::BestValue(index, setting)) => {
-            named(spec, &names, optimizer).contains(&index) && key == setting.key()
-        }
-        _ => false,
+    let (optimizer, key) = text.rsplit_once('.').unwrap_or((text, ""));
+    let having: Vec<usize> = maps.iter().filter(|(_, of, _)| *of == key).map(|(index, ..)| *index).collect();
+    let meant = named(spec, &spec.shown_names(), optimizer, &having);
+    let [index] = meant[..] else {
+        let label = |index: usize| match spec
+            .optimizers
+            .iter()
+            .filter(|it| it.label() == spec.optimizers[index].label())
+            .count()
+        {
+            1 => spec.optimizers[index].label().to_owned(),
+            _ => spec.optimizers[index].id.to_string(),
+        };
+        let known: Vec<String> = maps.iter().map(|(index, key, _)| format!("{}.{key}", label(*index))).collect();
+        let expected =
+            if meant.is_empty() { "an optimizer and one of its tuned settings" } else { "one optimizer by its id" };
+        return Err(Failure::BadInput(anyhow!(
+            "--best: expected {expected}, as in {}; found {text}",
+            known.join(", ")
+        )));
     };
-    let found: Vec<Map> = maps.iter().map(|(_, map)| *map).filter(is_meant).collect();
-    let known: Vec<String> = maps.into_iter().map(|(name, _)| name).collect();
-    let known = known.join(", ");
-    match found[..] {
-        [map] => Ok(map),
-        [] => Err(Failure::BadInput(anyhow!(
-            "--best: expected an optimizer and one of its tuned settings, as in {known}; found {text}"
-        ))),
-        _ => Err(Failure::BadInput(anyhow!(
-            "--best: {text} is the name of settings of several optimizers; give the id of one, as in {}.{}",
-            spec.optimizers[0].id,
-            LEARNING_RATE.key
+    let map = maps.iter().find(|(at, of, _)| *at == index && *of == key).expect("it has the setting").2;
+    let shows =
+        |diagram: &&&Diagram| std::mem::discriminant(&map.carried_over(spec, diagram)) == std::mem::discriminant(&map);
+    match diagrams.iter().position(|diagram| !shows(&diagram)) {
+        None => Ok(map),
+        Some(lacking) => Err(Failure::BadInput(anyhow!(
+            "--best: expected {key} to be tuned in all diagrams side by side, found none that tunes it in diagram {}; draw them \
+             in figures of their own",
+            lacking + 1
         ))),
     }
 }
@@ -82,7 +91,9 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
             "--margin: expected two optimizers, such as Adam,FOCUS or 0,1, found {text}; the diagram has {known}"
         )));
     }
-    let found: Vec<[Vec<usize>; 2]> = pairs.iter().map(|pair| pair.map(|name| named(spec, &names, name))).collect();
+    let all: Vec<usize> = (0..spec.optimizers.len()).collect();
+    let found: Vec<[Vec<usize>; 2]> =
+        pairs.iter().map(|pair| pair.map(|name| named(spec, &names, name, &all))).collect();
     let mut maps: Vec<Map> = Vec::new();
     for places in &found {
         if let [[one], [other]] = places.each_ref().map(Vec::as_slice)
@@ -105,9 +116,9 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     }))
 }
 
-/// Returns the optimizers that a text names: by the name in the diagram, else by the label, else by the id.
-fn named(spec: &SweepSpec, names: &[String], text: &str) -> Vec<usize> {
-    let all = || 0..spec.optimizers.len();
+/// Returns those of some optimizers that a text names: by the name in the diagram, else by the label, else by the id.
+fn named(spec: &SweepSpec, names: &[String], text: &str, among: &[usize]) -> Vec<usize> {
+    let all = || among.iter().copied();
     let by_name: Vec<usize> = all().filter(|index| names[*index] == text).collect();
     let by_label = || all().filter(|index| spec.optimizers[*index].label() == text).collect::<Vec<_>>();
     let by_id = || all().filter(|index| spec.optimizers[*index].id.to_string() == text).collect::<Vec<_>>();

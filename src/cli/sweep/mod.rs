@@ -70,7 +70,9 @@ pub(super) struct SweepArgs {
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let Some(preset) = &args.preset else { return merge::run(args) };
     let preset = load(preset)?;
-    let Preset::Sweep(changed) = super::changed(&Preset::Sweep(preset.clone()), &args.set)? else {
+    // With the grid of the command line, settings are not refused for the preset's own size.
+    let resized = SweepPreset { sweep: args.overrides.with_grid(preset.sweep.clone()), ..preset.clone() };
+    let Preset::Sweep(changed) = super::changed(&Preset::Sweep(resized), &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
     let spec = args.overrides.of(changed.sweep)?;

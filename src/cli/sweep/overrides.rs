@@ -33,11 +33,17 @@ pub(super) struct SweepOverrides {
 }
 
 impl SweepOverrides {
-    /// Returns the sweep with these changes, checked.
-    pub(super) fn of(&self, mut spec: SweepSpec) -> Result<SweepSpec, Failure> {
+    /// Returns the sweep with the rows and columns that were asked for.
+    pub(super) fn with_grid(&self, mut spec: SweepSpec) -> SweepSpec {
         if let Some([rows, columns]) = self.grid {
             (spec.rows.count, spec.columns.count) = (rows, columns);
         }
+        spec
+    }
+
+    /// Returns the sweep with these changes, checked.
+    pub(super) fn of(&self, spec: SweepSpec) -> Result<SweepSpec, Failure> {
+        let mut spec = self.with_grid(spec);
         if let Some(count) = self.lrs {
             if spec.learning_rates().iter().all(Vec::is_empty) {
                 return Err(no_effect("--lrs", "the learning rate of all optimizers"));

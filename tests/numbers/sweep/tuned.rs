@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::{Decay, HyperparameterName, RuleSpec, Schedule};
-use valleyscope_engine::quantity::{Dimension, FinalShare, Replicates, StepCount};
+use valleyscope_engine::quantity::{Dimension, FinalShare, Replicates, StartSpread, StepCount};
 use valleyscope_engine::sweep::{
     Average, Backend, Cell, Diagram, LearningRates, Metric, Precision, Quantity, Spacing, SweepOptimizer, SweepSpec,
     Tuned, TunedSetting, pixel_runs,
@@ -143,10 +143,33 @@ fn names_say_what_is_tuned() {
     let spec = common(
         2,
         vec![
+            SweepOptimizer { tune: vec![tuned("gamma", 0.1, 0.9, 3)], ..optimizer(3, toy_focus()) },
             SweepOptimizer { tune: tune.clone(), ..optimizer(0, toy_focus()) },
             optimizer(1, toy_focus()),
             SweepOptimizer { name: Some("Own".to_owned()), tune, ..optimizer(2, toy_focus()) },
         ],
     );
-    assert_eq!(spec.shown_names(), ["FOCUS, γ tuned", "FOCUS", "Own"]);
+    assert_eq!(spec.shown_names(), ["FOCUS, γ 0.1…0.9", "FOCUS, γ -0.5…0.5", "FOCUS, γ 0.2", "Own"]);
+}
+
+/// Without noise and spread, streams of random numbers do not matter.
+#[test]
+fn candidates_with_noise_of_their_own_have_the_settings_of_their_variants() {
+    let tune = vec![tuned("gamma", -0.5, 0.5, 3)];
+    let alone: Vec<SweepOptimizer> =
+        (0..).zip([-0.5, 0.0, 0.5]).map(|(id, gamma)| optimizer(id, with(toy_focus(), &[("gamma", gamma)]))).collect();
+    for dimension in [2, 5] {
+        let quiet = |optimizers| {
+            let mut spec = common(dimension, optimizers);
+            (spec.common_random_numbers, spec.start_spread) = (false, StartSpread::clamped(0.0));
+            // One replicate fills no vector; many leave lanes over.
+            spec.replicates = Replicates::clamped(7);
+            cell(&spec, [1, 0])
+        };
+        let grid =
+            quiet(vec![SweepOptimizer { tune: tune.clone(), ..optimizer(0, toy_focus()) }, optimizer(9, signum())]);
+        let each = quiet([&alone[..], &[optimizer(9, signum())]].concat());
+        assert_eq!(grid.averages[0], each.averages[..3].concat());
+        assert!(each.averages[0] != each.averages[1], "γ changes the runs");
+    }
 }

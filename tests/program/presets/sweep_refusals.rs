@@ -281,7 +281,7 @@ fn tuned_settings_that_cannot_be_are_refused() {
     tuned(&format!("{gamma}, {again}"), "Gamma, from: -0.8", &["is gamma, which is tuned already"]);
     tuned(&gamma.replace("0.9, c", "-0.9, c"), "-0.9, c", &[path, "must not be empty"]);
     tuned(&gamma.replace("Linear", "Log"), "-0.9", &[path, "a logarithmic grid", "positive values"]);
-    tuned(&gamma.replace("to: 0.9", "to: 11"), "(of", &[path, "beyond the range of gamma", "found 11"]);
+    tuned(&gamma.replace("to: 0.9", "to: 11"), "11", &[path, "beyond the range of gamma", "found 11"]);
     let many = gamma.replace("count: 7", "count: 10000");
     let fault = fault_of(&GOOD.replace(rule, &format!("{rule}, tune: [{many}]")));
     assert!(fault.message.contains("averages, more than 20000000"), "{fault}");

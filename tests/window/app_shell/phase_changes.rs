@@ -323,7 +323,7 @@ fn a_setting_is_tuned_beside_the_learning_rate() {
     app.settle();
     assert_eq!(wanted(&app).optimizers[1].tune[0].from, -0.5);
     app.until("the tuned diagram", |app| app.state().phase().present().diagram.is_complete() && is_followed(app));
-    app.choose("What the map shows", "FOCUS, γ tuned: best attraction γ");
+    app.choose("What the map shows", "FOCUS, γ -0.5…1: best attraction γ");
     app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
     app.settle();
     assert!(app.shows("Best settings: FOCUS: γ "));

@@ -21,6 +21,14 @@ pub struct ShownSetting {
 
 impl ShownSetting {
     /// A setting that all have.
+    /// The meaning of the end of a cosine schedule.
+    pub(crate) const SCHEDULE_END: &str = "cosine to";
+
+    /// Returns the meaning of a hyperparameter's value.
+    pub(crate) fn meaning_of(of: &Hyperparameter) -> String {
+        format!("{} {}", of.key, of.label)
+    }
+
     pub fn new(meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
         ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true, is_silent: false }
     }
@@ -112,7 +120,7 @@ impl RuleSpec {
         let both = self.hyperparameters().zip(usual.hyperparameters());
         let shown = both.filter(|((of, _), _)| is_shown(of));
         let setting = |((of, value), (_, usual)): ((&Hyperparameter, f64), (_, f64))| ShownSetting {
-            meaning: format!("{} {}", of.key, of.label),
+            meaning: ShownSetting::meaning_of(of),
             words: of.words(value),
             is_usual: value == usual,
             is_silent: of.is_silent(value),
@@ -150,7 +158,7 @@ impl Schedule {
         if let Decay::Cosine { to, steps } = self.decay {
             let over = steps.map_or_else(|| "over the run".to_owned(), |steps| format!("over {} steps", steps.get()));
             let to_words = format!("to {} η", number_text(to.get()));
-            settings.push(ShownSetting::silent_if(to == Decay::nothing(), "cosine to", to_words));
+            settings.push(ShownSetting::silent_if(to == Decay::nothing(), ShownSetting::SCHEDULE_END, to_words));
             settings.push(ShownSetting::silent_if(steps.is_none(), "cosine over", over));
         }
         settings

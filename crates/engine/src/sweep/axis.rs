@@ -120,7 +120,7 @@ impl Quantity {
 
 impl Axis {
     /// Returns whether it varies a hyperparameter of an optimizer.
-    pub(super) fn varies(&self, key: &str, optimizer: u32) -> bool {
+    pub fn varies(&self, key: &str, optimizer: u32) -> bool {
         matches!(&self.of, Quantity::Of(hyperparameter, ids) if hyperparameter.key() == key && ids.contains(&optimizer))
     }
 

@@ -2,8 +2,8 @@
 
 use super::axis::{Axis, Quantity};
 use super::metric::{Average, Metric};
-use super::point::Point;
-use super::spec::{SweepOptimizer, SweepSpec};
+use super::point::{Point, Variant};
+use super::spec::{SweepOptimizer, SweepSpec, out_of_range};
 use super::tuned::TunedSetting;
 use crate::landscape::LandscapeInfo;
 use crate::noise::NoiseInfo;
@@ -153,6 +153,10 @@ impl SweepSpec {
                 );
             }
             tuned.range().check(&path, "grid of tuned values")?;
+            for (end, value) in [("from", tuned.from), ("to", tuned.to)] {
+                let mut variant = Variant { rule: *rule, schedule: *schedule };
+                of.put(&mut variant, value).map_err(out_of_range(format!("{path}.{end}")))?;
+            }
         }
         Ok(())
     }

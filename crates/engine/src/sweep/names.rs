@@ -1,5 +1,6 @@
 //! Names of the optimizers of a diagram.
 
+use super::tuned::SCHEDULE_END;
 use super::{LearningRates, SweepOptimizer, SweepSpec};
 use crate::optimizer::{HyperparameterName, RuleSpec, ShownSetting, differing, differing_by_key, with_settings};
 use crate::quantity::number_text;
@@ -45,11 +46,9 @@ impl SweepSpec {
         let usual = RuleSpec::on_plane(optimizer.rule.kind());
         let of_rule =
             optimizer.rule.shown_settings(&usual, |of| !of.is_for_vectors && !is_axis(of.key) && !is_tuned(of.key));
-        let tuned = optimizer.tune.iter().map(|tuned| {
-            let parameter = tuned.of.parameter();
-            let words = format!("{} tuned", parameter.symbol);
-            ShownSetting { is_usual: false, ..ShownSetting::new(parameter.key, words) }
-        });
-        rates.into_iter().chain(optimizer.schedule.shown_settings()).chain(of_rule).chain(tuned).collect()
+        let of_schedule = optimizer.schedule.shown_settings().into_iter();
+        let of_schedule = of_schedule.filter(|it| it.meaning != ShownSetting::SCHEDULE_END || !is_tuned(SCHEDULE_END));
+        let tuned = optimizer.tune.iter().map(|tuned| tuned.shown(&optimizer.rule));
+        rates.into_iter().chain(of_schedule).chain(of_rule).chain(tuned).collect()
     }
 }

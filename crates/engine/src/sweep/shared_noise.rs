@@ -61,6 +61,7 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
         optimizer.variants.iter().map(of_variant).collect()
     }
 
+    /// Creates the runs of a variant with these learning rates at `start`.
     #[inline(always)]
     fn new<const N: usize>(
         variant: &'a Variant,

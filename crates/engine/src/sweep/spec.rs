@@ -39,7 +39,7 @@ pub struct SweepSpec {
     /// The standard deviation of the start: a draw from Normal(0, spread) is added to each coordinate.
     #[serde(default = "start_spread")]
     pub start_spread: StartSpread,
-    /// Whether all optimizers and learning rates of a pixel and replicate share their noise.
+    /// Whether all candidates of all optimizers share the noise of a pixel and replicate.
     #[serde(default)]
     pub common_random_numbers: bool,
     /// The metric by which optimizers are compared.
@@ -59,6 +59,14 @@ pub struct SweepSpec {
 
 fn start_spread() -> StartSpread {
     StartSpread::clamped(1e-4)
+}
+
+/// Returns a function that makes the fault of the value at a path.
+pub(super) fn out_of_range(path: String) -> impl FnOnce(OutOfRange) -> SpecError {
+    move |OutOfRange { name, expected, found, .. }| SpecError {
+        path,
+        complaint: format!("goes beyond the range of {name}: expected {expected}, found {found}"),
+    }
 }
 
 /// An optimizer and its candidates: its learning rates, each with every combination of the values of tuned settings.
@@ -212,19 +220,10 @@ impl SweepSpec {
     }
 
     pub(super) fn point_at(&self, row: f64, column: f64) -> Result<Point, SpecError> {
-        let fault = |path: String| {
-            move |error: OutOfRange| SpecError {
-                path,
-                complaint: format!(
-                    "goes beyond the range of {}: expected {}, found {}",
-                    error.name, error.expected, error.found
-                ),
-            }
-        };
         let optimizer = |(index, optimizer): (usize, &SweepOptimizer)| {
             let settings = Variant { rule: optimizer.rule, schedule: optimizer.schedule };
             let variants = variants(&optimizer.tune, settings)
-                .map_err(|(tuned, error)| fault(format!("optimizers[{index}].tune[{tuned}]"))(error))?;
+                .map_err(|(tuned, error)| out_of_range(format!("optimizers[{index}].tune[{tuned}]"))(error))?;
             Ok(PointOptimizer { id: optimizer.id, variants, learning_rates: optimizer.learning_rates.values() })
         };
         let mut point = Point {
@@ -234,8 +233,8 @@ impl SweepSpec {
             steps: self.steps,
             optimizers: self.optimizers.iter().enumerate().map(optimizer).collect::<Result<_, SpecError>>()?,
         };
-        self.rows.of.put(&mut point, row).map_err(fault("rows".to_owned()))?;
-        self.columns.of.put(&mut point, column).map_err(fault("columns".to_owned()))?;
+        self.rows.of.put(&mut point, row).map_err(out_of_range("rows".to_owned()))?;
+        self.columns.of.put(&mut point, column).map_err(out_of_range("columns".to_owned()))?;
         for variant in point.optimizers.iter_mut().flat_map(|optimizer| &mut optimizer.variants) {
             variant.schedule = variant.schedule.over(Some(point.steps.get() as u64));
         }
@@ -287,14 +286,19 @@ impl SweepSpec {
         match self.sampling {
             Sampling::Uniform => runs,
             Sampling::Adaptive(adaptive) => {
-                let fewest = Adaptive::FIRST_REPLICATES * self.candidate_counts().iter().sum::<usize>();
+                let fewest = Adaptive::FIRST_REPLICATES.saturating_mul(self.candidates_of_pixel());
                 ((adaptive.budget.get() * runs as f64) as usize).max(fewest)
             }
         }
     }
 
+    /// Returns the number of candidates of all optimizers at each pixel, at most [`usize::MAX`].
+    fn candidates_of_pixel(&self) -> usize {
+        self.candidate_counts().into_iter().fold(0, usize::saturating_add)
+    }
+
     /// Returns the number of runs at each pixel with uniform sampling.
     pub fn runs_of_pixel(&self) -> usize {
-        self.candidate_counts().iter().sum::<usize>().saturating_mul(self.replicates.get())
+        self.candidates_of_pixel().saturating_mul(self.replicates.get())
     }
 }

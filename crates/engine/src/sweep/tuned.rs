@@ -3,11 +3,12 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::point::Variant;
+use super::spec::SweepSpec;
 use super::value_range::ValueRange;
-use crate::optimizer::{Decay, HyperparameterName, RuleSpec, Schedule};
+use crate::optimizer::{Decay, HyperparameterName, RuleSpec, Schedule, ShownSetting};
 use crate::parameter::{Extent, Parameter};
 use crate::parameter_name::NameFormat;
-use crate::quantity::{FinalShare, OutOfRange, PointCount};
+use crate::quantity::{FinalShare, OutOfRange, PointCount, number_text};
 use crate::spacing::Spacing;
 
 /// A setting of an optimizer that takes several values, of which the best counts at each pixel.
@@ -27,7 +28,7 @@ pub struct Tuned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunedSetting(&'static str);
 
-const SCHEDULE_END: &str = "schedule_end";
+pub(super) const SCHEDULE_END: &str = "schedule_end";
 
 const FORMAT: NameFormat = NameFormat {
     of: "TunedSetting",
@@ -75,7 +76,8 @@ impl TunedSetting {
         if self == TunedSetting::SCHEDULE_END {
             return matches!(schedule.decay, Decay::Cosine { .. });
         }
-        HyperparameterName::new(self.0).is_some_and(|name| name.is_of(rule))
+        let name = HyperparameterName::new(self.0).filter(|name| *name != HyperparameterName::LEARNING_RATE);
+        name.is_some_and(|name| name.is_of(rule))
     }
 
     /// Returns the value of an optimizer with this rule and schedule.
@@ -86,8 +88,16 @@ impl TunedSetting {
         }
     }
 
+    /// Returns the spacing of the values in all grids of this setting; linear where they differ.
+    pub fn spacing<'s>(self, specs: impl IntoIterator<Item = &'s SweepSpec>) -> Spacing {
+        let optimizers = specs.into_iter().flat_map(|spec| &spec.optimizers);
+        let mut all = optimizers.flat_map(|it| &it.tune).filter(|it| it.of == self).map(|it| it.spacing);
+        let first = all.next().unwrap_or(Spacing::Linear);
+        if all.all(|spacing| spacing == first) { first } else { Spacing::Linear }
+    }
+
     /// Sets the value of a variant.
-    fn put(self, variant: &mut Variant, value: f64) -> Result<(), OutOfRange> {
+    pub(super) fn put(self, variant: &mut Variant, value: f64) -> Result<(), OutOfRange> {
         match &mut variant.schedule.decay {
             Decay::Cosine { to, .. } if self == TunedSetting::SCHEDULE_END => *to = FinalShare::new(value)?,
             _ => variant.rule.set(self.0, value)?,
@@ -109,6 +119,18 @@ impl<'de> Deserialize<'de> for TunedSetting {
 }
 
 impl Tuned {
+    /// Describes the grid among the settings of an optimizer with this rule.
+    pub(super) fn shown(&self, rule: &RuleSpec) -> ShownSetting {
+        let key = self.of.key();
+        let meaning = match rule.hyperparameter(key) {
+            Some(hyperparameter) if self.of != TunedSetting::SCHEDULE_END => ShownSetting::meaning_of(hyperparameter),
+            _ => ShownSetting::SCHEDULE_END.to_owned(),
+        };
+        let [from, to] = [self.from, self.to].map(number_text);
+        let words = format!("{} {from}…{to}", self.of.parameter().symbol);
+        ShownSetting { is_usual: false, ..ShownSetting::new(meaning, words) }
+    }
+
     /// Returns the values, in their order.
     pub fn values(&self) -> Vec<f64> {
         self.range().values()

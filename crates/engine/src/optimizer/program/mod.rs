@@ -53,7 +53,7 @@ const RULES: Dialect = Dialect {
     most_parameters: MOST_HYPERPARAMETERS - 1,
     parameter: "hyperparameter",
     // The fields of a typed rule in a preset besides its hyperparameters, and the weight decay, which every rule has.
-    reserved: &["name", "text", "learning_rate", "schedule", "weight_decay"],
+    reserved: &["name", "text", "learning_rate", "lr", "schedule", "schedule_end", "weight_decay"],
 };
 
 /// An update rule that was read from text.
