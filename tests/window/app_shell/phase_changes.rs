@@ -17,18 +17,18 @@ fn large(replicates: u32) -> String {
     rows_and_columns.replace("steps: 30", "steps: 100").replace("replicates: 10", &format!("replicates: {replicates}"))
 }
 
-fn press(app: &mut App, pos: Pos2, pressed: bool) {
+pub fn press(app: &mut App, pos: Pos2, pressed: bool) {
     let button = PointerButton::Primary;
     app.harness.event(Event::PointerButton { pos, button, pressed, modifiers: Modifiers::NONE });
     app.harness.step();
 }
 
-fn move_to(app: &mut App, pos: Pos2) {
+pub fn move_to(app: &mut App, pos: Pos2) {
     app.harness.event(Event::PointerMoved(pos));
     app.harness.step();
 }
 
-fn wanted(app: &App) -> SweepSpec {
+pub fn wanted(app: &App) -> SweepSpec {
     app.state().phase().preset().sweep.clone()
 }
 
