@@ -130,6 +130,27 @@ fn pictures_of_adaptive_sampling_follow_a_drag_without_a_stale_pixel() {
     pictures_follow_without_a_stale_pixel("Adaptive()");
 }
 
+/// Restarted with every frame, the sweep would never have a picture.
+#[test]
+fn a_drag_without_a_pause_has_pictures() {
+    let mut app = App::with(&sweep("Uniform").replace("steps: 30", "steps: 3000"));
+    app.until("a picture", |app| app.state().phase().seen_blocks().is_some());
+    let knob = app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").rect().center();
+    move_to(&mut app, knob);
+    press(&mut app, knob, true);
+    let (begun, mut moved, mut seen) = (Instant::now(), 0.0, Vec::new());
+    while seen.len() < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} pictures in a drag", seen.len());
+        moved += 1.0;
+        move_to(&mut app, knob + vec2(moved, 0.0));
+        let now = app.state().phase().seen().cloned();
+        if seen.last() != now.as_ref() {
+            seen.extend(now);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn axes_are_those_of_the_visible_picture() {
     let mut app = computed(SMALL);
