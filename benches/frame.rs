@@ -13,24 +13,25 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use eframe::App as _;
-use eframe::egui_wgpu::{self, RenderState, ScreenDescriptor, wgpu};
 use valleyscope::animation::AnimationFormat;
 use valleyscope::app::animation::{AnimationJob, FrameSteps};
 use valleyscope::app::diagnostics::PlotChoices;
 use valleyscope::app::exports::Progress;
 use valleyscope::app::picture::{PictureOptions, PictureSubject};
-use valleyscope::app::{AppOptions, Graphics, PlaybackPace, TrainingPaths, Valleyscope};
+use valleyscope::app::{AppOptions, Graphics, PlaybackPace, Valleyscope};
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};
 use valleyscope_engine::simulation::Setting;
-use valleyscope_experiments::preset::{Beside, Library, Loaded, Preset, PresetSource, built_ins};
+use valleyscope_experiments::preset::{Beside, Preset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
 #[path = "../tests/support/memory_storage.rs"]
 mod memory_storage;
+mod window;
 
 use memory_storage::MemoryStorage;
+use window::{Window, fig2a, landscape};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -38,44 +39,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     divan::main();
-}
-
-/// The window without a display: app, interface and graphics device.
-struct Window {
-    app: Valleyscope,
-    context: egui::Context,
-    frame: eframe::Frame,
-    graphics: egui_wgpu::RenderState,
-    screen: ScreenDescriptor,
-    time: f64,
-    /// The events of the next frame.
-    events: Vec<egui::Event>,
-    dropped: Vec<Arc<dyn egui::DroppedFile + Send + Sync>>,
-    /// The window's accessibility tree, if requested.
-    said: Option<egui::accesskit::TreeUpdate>,
-    folder: tempfile::TempDir,
-}
-
-/// The commands of a frame.
-struct Drawn {
-    buffers: Vec<wgpu::CommandBuffer>,
-    encoder: wgpu::CommandEncoder,
-    /// The shapes that the egui pass draws.
-    primitives: Vec<egui::ClippedPrimitive>,
-}
-
-/// A file dropped from the desktop.
-#[derive(Debug)]
-struct Dropped(PathBuf);
-
-impl egui::DroppedFile for Dropped {
-    fn path(&self) -> &Path {
-        &self.0
-    }
-
-    fn bytes(&self) -> Result<Vec<u8>, String> {
-        std::fs::read(&self.0).map_err(|error| error.to_string())
-    }
 }
 
 impl Window {
@@ -87,7 +50,7 @@ impl Window {
     fn open_with(play: bool, pace: PlaybackPace, write: impl FnOnce(&Path) -> Option<RunFolder>) -> Window {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let run = write(folder.path());
-        let options = AppOptions { preset: Some(preset()), run, play, pace: Some(pace), ..AppOptions::default() };
+        let options = AppOptions { preset: Some(landscape()), run, play, pace: Some(pace), ..AppOptions::default() };
         Window::in_folder(folder, options, None)
     }
 
@@ -96,144 +59,11 @@ impl Window {
         Window::in_folder(self.folder, AppOptions::default(), Some(session))
     }
 
-    fn in_folder(folder: tempfile::TempDir, options: AppOptions, session: Option<MemoryStorage>) -> Window {
-        let context = egui::Context::default();
-        let setup = egui_kittest::wgpu::default_wgpu_setup();
-        let graphics = egui_kittest::wgpu::create_render_state(setup, egui_wgpu::RendererOptions::default());
-        let mut creation = eframe::CreationContext::_new_kittest(context.clone());
-        creation.wgpu_render_state = Some(graphics.clone());
-        creation.storage = session.as_ref().map(|session| session as &dyn eframe::Storage);
-        let options = AppOptions {
-            training: TrainingPaths { runs: Some(folder.path().to_owned()), ..TrainingPaths::default() },
-            library: Library::in_folder(folder.path()),
-            native_dialogs: false,
-            ..options
-        };
-        Window {
-            app: Valleyscope::new(&creation, options),
-            context,
-            frame: eframe::Frame::_new_kittest(),
-            graphics,
-            screen: ScreenDescriptor { size_in_pixels: [1400, 900], pixels_per_point: 1.0 },
-            time: 0.0,
-            events: Vec::new(),
-            dropped: Vec::new(),
-            said: None,
-            folder,
-        }
-    }
-
-    /// Draws a frame; this is the measured part.
-    fn draw(&mut self) -> Drawn {
-        self.time += 1.0 / 60.0;
-        let [width, height] = self.screen.size_in_pixels;
-        let size = egui::vec2(width as f32, height as f32);
-        let input = egui::RawInput {
-            screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size)),
-            time: Some(self.time),
-            events: std::mem::take(&mut self.events),
-            dropped_files: std::mem::take(&mut self.dropped),
-            ..egui::RawInput::default()
-        };
-        let (app, frame) = (&mut self.app, &mut self.frame);
-        app.logic(&self.context, frame);
-        let mut output = self.context.run_ui(input, |ui| app.ui(ui, frame));
-        self.said = output.platform_output.accesskit_update.take().or(self.said.take());
-        let primitives = self.context.tessellate(output.shapes, output.pixels_per_point);
-        let (device, queue) = (&self.graphics.device, &self.graphics.queue);
-        let mut renderer = self.graphics.renderer.write();
-        for (id, images) in &output.textures_delta.set {
-            for image in images {
-                renderer.update_texture(device, queue, *id, image);
-            }
-        }
-        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        let buffers = renderer.update_buffers(device, queue, &mut encoder, &primitives, &self.screen);
-        for id in &output.textures_delta.free {
-            renderer.free_texture(id);
-        }
-        // The textures have been uploaded.
-        output.textures_delta.clear();
-        Drawn { buffers, encoder, primitives }
-    }
-
-    /// Turns the wheel by so many points: 20 frames in one direction, then 20 in the other.
-    fn turn_wheel(&mut self, frame: u32, points: f32) {
-        self.events.push(egui::Event::MouseWheel {
-            unit: egui::MouseWheelUnit::Point,
-            delta: egui::vec2(0.0, if frame % 40 < 20 { points } else { -points }),
-            phase: egui::TouchPhase::Move,
-            modifiers: egui::Modifiers::NONE,
-            source: egui::MouseWheelSource::Unknown,
-        });
-    }
-
-    /// Draws a frame into a texture, and waits until the driver has done so.
-    fn render(&mut self, mut drawn: Drawn) {
-        let RenderState { device, target_format, renderer, .. } = &self.graphics;
-        let [width, height] = self.screen.size_in_pixels;
-        let texture = device.create_texture(&wgpu::TextureDescriptor {
-            label: None,
-            size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: *target_format,
-            usage: wgpu::TextureUsages::RENDER_ATTACHMENT,
-            view_formats: &[],
-        });
-        let view = texture.create_view(&wgpu::TextureViewDescriptor::default());
-        let mut pass = drawn
-            .encoder
-            .begin_render_pass(&wgpu::RenderPassDescriptor {
-                color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                    view: &view,
-                    depth_slice: None,
-                    resolve_target: None,
-                    ops: wgpu::Operations::default(),
-                })],
-                ..Default::default()
-            })
-            .forget_lifetime();
-        renderer.read().render(&mut pass, &drawn.primitives, &self.screen);
-        drop(pass);
-        self.submit(drawn);
-    }
-
-    /// Waits until the driver has carried out a frame's commands.
-    fn submit(&mut self, Drawn { mut buffers, encoder, .. }: Drawn) {
-        buffers.push(encoder.finish());
-        self.graphics.queue.submit(buffers);
-        let waited = self.graphics.device.poll(wgpu::PollType::wait_indefinitely());
-        waited.expect("the device works");
-    }
-
-    /// Finishes a frame: the driver takes the commands, and time passes.
-    fn finish(&mut self, drawn: Drawn) {
-        self.submit(drawn);
-        std::thread::sleep(std::time::Duration::from_millis(12));
-    }
-}
-
-impl Window {
-    /// Draws frames until `holds` returns true.
-    fn until(&mut self, holds: impl Fn(&Valleyscope) -> bool) {
-        while !holds(&self.app) {
-            let drawn = self.draw();
-            self.finish(drawn);
-        }
-    }
-
     /// Shows the phase diagram of Fig. 2a, and begins to compute it with this number of steps.
     fn show_diagram(&mut self, steps: u64) {
-        let built_in = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
-        let Preset::Sweep(mut preset) = built_in.preset.clone() else { panic!("fig2a is a sweep") };
+        let mut preset = fig2a();
         preset.sweep.steps = StepCount::clamped(steps);
-        let path = self.folder.path().join("sweep.ron");
-        let written = Preset::Sweep(preset.clone()).write(&path, Overwrite::No);
-        written.expect("a temporary folder can be written");
-        self.dropped.push(Arc::new(Dropped(path)));
-        self.until(|app| *app.phase().preset() == preset);
+        self.show_sweep(preset);
     }
 
     fn press(&mut self, key: egui::Key) {
@@ -243,66 +73,11 @@ impl Window {
     fn press_with(&mut self, key: egui::Key, modifiers: egui::Modifiers) {
         self.events.push(egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers });
     }
-}
 
-impl Window {
-    /// Returns the middle of the widget with this name.
-    fn place_of(&mut self, name: &str) -> egui::Pos2 {
-        self.context.enable_accesskit();
-        self.settle();
-        self.context.disable_accesskit();
-        let nodes = &self.said.as_ref().expect("the window says what it shows").nodes;
-        let found = nodes.iter().find(|(_, node)| node.label() == Some(name)).and_then(|(_, node)| node.bounds());
-        let bounds = found.expect("it is shown");
-        egui::pos2((bounds.x0 + bounds.x1) as f32 / 2.0, (bounds.y0 + bounds.y1) as f32 / 2.0)
+    /// Turns the wheel by so many points: 20 frames in one direction, then 20 in the other.
+    fn swing_wheel(&mut self, frame: u32, points: f32) {
+        self.turn_wheel(if frame % 40 < 20 { points } else { -points });
     }
-
-    fn settle(&mut self) {
-        for _ in 0..3 {
-            let drawn = self.draw();
-            self.finish(drawn);
-        }
-    }
-
-    fn press_pointer(&mut self, pos: egui::Pos2) {
-        let modifiers = egui::Modifiers::NONE;
-        let button = egui::PointerButton::Primary;
-        self.events.push(egui::Event::PointerMoved(pos));
-        self.events.push(egui::Event::PointerButton { pos, button, pressed: true, modifiers });
-    }
-
-    /// Clicks on the widget with this name.
-    fn click(&mut self, name: &str) {
-        let pos = self.place_of(name);
-        self.press_pointer(pos);
-        let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::NONE);
-        self.events.push(egui::Event::PointerButton { pos, button, pressed: false, modifiers });
-        self.settle();
-    }
-}
-
-/// Measures the time from one picture to the next while the rotation of Fig. 2a is dragged with every frame.
-#[divan::bench(sample_count = 30, sample_size = 1)]
-fn pictures_of_a_drag(bencher: Bencher) {
-    let mut window = Window::open(false, PlaybackPace::default());
-    window.show_diagram(STEPS);
-    window.until(|app| app.phase().present().diagram.has_first_picture());
-    let place = window.place_of("Rotation φ (°)");
-    window.press_pointer(place);
-    let mut moved = 0.0;
-    let mut next_picture = move || {
-        let before = window.app.phase().seen().cloned();
-        while window.app.phase().seen() == before.as_ref() {
-            moved += 1.0;
-            // The drag goes to and fro within a tenth of a turn.
-            let along = 15.0 * (moved / 15.0_f32).sin();
-            window.events.push(egui::Event::PointerMoved(place + egui::vec2(along, 0.0)));
-            let drawn = window.draw();
-            window.finish(drawn);
-        }
-    };
-    next_picture();
-    bencher.bench_local(next_picture);
 }
 
 /// The number of steps of each run in Fig. 2a.
@@ -361,7 +136,7 @@ fn zooming_into_a_hundred_trainings(bencher: Bencher) {
     let mut frame = 0;
     measure_each(bencher, window, move |window| {
         frame += 1;
-        window.turn_wheel(frame, 30.0);
+        window.swing_wheel(frame, 30.0);
     });
 }
 
@@ -458,7 +233,7 @@ fn scrolling(bencher: Bencher, mut window: Window, place: egui::Pos2) {
     let mut frame = 0;
     measure_each(bencher, window, move |window| {
         frame += 1;
-        window.turn_wheel(frame, -120.0);
+        window.swing_wheel(frame, -120.0);
     });
 }
 
@@ -539,7 +314,7 @@ fn playing(bencher: Bencher) {
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_beside_an_export(bencher: Bencher) {
     let window = Window::open(true, PlaybackPace::default());
-    let Preset::Landscape(preset) = preset().preset else { panic!("a landscape") };
+    let Preset::Landscape(preset) = landscape().preset else { panic!("a landscape") };
     let choices = PlotChoices::default();
     let job = AnimationJob {
         subject: PictureSubject {
@@ -587,8 +362,7 @@ fn playing_with_branches(bencher: Bencher) {
         window.press_pointer(place);
         // A slider takes no click that begins and ends within one frame.
         window.settle();
-        let (button, modifiers) = (egui::PointerButton::Primary, egui::Modifiers::NONE);
-        window.events.push(egui::Event::PointerButton { pos: place, button, pressed: false, modifiers });
+        window.release_pointer(place);
         window.until(|app| app.live().snapshot.as_ref().is_some_and(|it| it.others.len() == branches));
     }
     window.press_with(egui::Key::Num6, egui::Modifiers::ALT);
@@ -599,7 +373,7 @@ fn playing_with_branches(bencher: Bencher) {
 /// Measures frames at 60 steps a second of two simulations side by side, each of 4 optimizers × 1,000 particles.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn playing_side_by_side(bencher: Bencher) {
-    let mut beside = preset();
+    let mut beside = landscape();
     let Preset::Landscape(landscape) = &mut beside.preset else { panic!("a landscape") };
     let set = vec![Setting::Noise(Noise::clamped(3.0).into())];
     landscape.beside = vec![Beside { set, ..Beside::default() }];
@@ -625,7 +399,7 @@ fn zooming_in_space(bencher: Bencher) {
     let mut frame = 0;
     measure_each(bencher, window, move |window| {
         frame += 1;
-        window.turn_wheel(frame, 10.0);
+        window.swing_wheel(frame, 10.0);
     });
 }
 
@@ -676,10 +450,4 @@ fn in_space(play: bool) -> Window {
     window.press_with(egui::Key::Num3, egui::Modifiers::NONE);
     window.until(|app| app.document().view.space);
     window
-}
-
-fn preset() -> Loaded {
-    let text = include_str!("frame.ron");
-    let preset = Preset::parse(text, "benches/frame.ron").expect("the benchmark's preset is valid");
-    Loaded { preset, text: text.to_owned(), source: PresetSource::BuiltIn("frame") }
 }

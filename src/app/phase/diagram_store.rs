@@ -22,9 +22,9 @@ use crate::sweep_pool::{Pool, Progress, Sweep};
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);
 /// The computing time from which an unfinished diagram is always kept.
 const WORTH_KEEPING: Duration = Duration::from_secs(2);
-/// The longest wait for a diagram's first picture. Then the finest available one is shown, so that pictures follow a
-/// drag even where each is expensive.
-const FIRST_PICTURE_WAIT: Duration = Duration::from_millis(100);
+/// The longest wait for a diagram's first picture. Then the finest available one is shown, so that four pictures a second
+/// follow a drag even where each is expensive.
+const FIRST_PICTURE_WAIT: Duration = Duration::from_millis(200);
 
 /// The present diagram and the kept ones.
 pub(super) struct DiagramStore {

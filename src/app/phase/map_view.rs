@@ -9,7 +9,7 @@ use egui::{
     Align2, Color32, CursorIcon, EventFilter, FontId, Galley, Key, Modifiers, Pos2, Rect, Response, Sense, Stroke,
     TextStyle, Ui, WidgetInfo, pos2, vec2,
 };
-use valleyscope_engine::sweep::{Axis, Diagram};
+use valleyscope_engine::sweep::{Axis, Diagram, SweepSpec};
 
 use super::axes::MapSide;
 use super::picture::{ColorKey, LetteredRegions, MapPicture};
@@ -88,7 +88,7 @@ impl Margins {
         let widest = |labels: &mut dyn Iterator<Item = String>| {
             labels.map(|label| theme::text_width(ui, &small, &label)).fold(0.0, f32::max)
         };
-        let ticks = MapSide(&diagram.spec().rows).ticks(row_labels(height));
+        let ticks = MapSide(&picture.spec_or(diagram).rows).ticks(row_labels(height));
         let labels = widest(&mut ticks.into_iter().map(|(_, label)| label));
         let left = LEFT.max(ROW_LABELS + labels + 2.0 * NAME_GAP + ui.text_style_height(&TextStyle::Body));
         let scale = picture.color_key.as_ref().and_then(|color_key| color_key.scale.as_ref());
@@ -139,7 +139,7 @@ pub(super) fn show(
     marker: Option<[f64; 2]>,
     MapMarks { chosen, pointed }: MapMarks,
 ) -> MapResponse {
-    let spec = view.diagram.spec();
+    let (spec, seen) = (view.diagram.spec(), view.picture.spec_or(view.diagram));
     let sides = [MapSide(&spec.rows), MapSide(&spec.columns)];
     let (outer, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
     let color_key = view.picture.color_key.as_ref();
@@ -157,13 +157,13 @@ pub(super) fn show(
         painter.image(texture.id(), frame, whole, tint);
     }
     if let Some(regions) = color_key.and_then(|color_key| color_key.regions.as_ref()) {
-        draw_regions(ui, &painter.with_clip_rect(frame), frame, spec.shape(), regions);
+        draw_regions(ui, &painter.with_clip_rect(frame), frame, seen.shape(), regions);
     }
     let focused = response.has_focus();
     let line = if focused { ui.visuals().hyperlink_color } else { ui.visuals().text_color() };
     let width = if focused { 2.0 } else { 1.0 };
     painter.rect_stroke(frame, 0.0, Stroke::new(width, line), egui::StrokeKind::Outside);
-    draw_axes(ui, &painter, outer, frame, view.diagram);
+    draw_axes(ui, &painter, outer, frame, seen);
     if let Some(color_key) = color_key.filter(|_| view.margins.bar_width() > 0.0) {
         draw_bar(ui, &painter, outer, frame, color_key);
     }
@@ -292,8 +292,7 @@ fn draw_regions(ui: &Ui, painter: &egui::Painter, frame: Rect, shape: [usize; 2]
     }
 }
 
-fn draw_axes(ui: &Ui, painter: &egui::Painter, outer: Rect, frame: Rect, diagram: &Diagram) {
-    let spec = diagram.spec();
+fn draw_axes(ui: &Ui, painter: &egui::Painter, outer: Rect, frame: Rect, spec: &SweepSpec) {
     let (small, body) = (TextStyle::Small.resolve(ui.style()), TextStyle::Body.resolve(ui.style()));
     let (line, text) = (ui.visuals().widgets.noninteractive.fg_stroke.color, ui.visuals().text_color());
     let stroke = Stroke::new(1.0, line);
@@ -310,19 +309,19 @@ fn draw_axes(ui: &Ui, painter: &egui::Painter, outer: Rect, frame: Rect, diagram
     let below = one_line(ui, axis_label(spec, &spec.columns), &body, outer.width());
     let left = (frame.center().x - below.size().x / 2.0).clamp(outer.left(), outer.right() - below.size().x);
     let at = pos2(left, frame.bottom() + name_below(ui));
-    explain_axis(ui, "columns", diagram, &spec.columns, Rect::from_min_size(at, below.size()));
+    explain_axis(ui, "columns", spec, &spec.columns, Rect::from_min_size(at, below.size()));
     painter.galley(at, below, text);
     let beside = one_line(ui, axis_label(spec, &spec.rows), &body, outer.height());
     let name = upright(beside, outer.left() + NAME_GAP, frame, outer, text);
     let size = name.galley.size();
     let of_name = Rect::from_min_size(name.pos - vec2(0.0, size.x), vec2(size.y, size.x));
-    explain_axis(ui, "rows", diagram, &spec.rows, of_name);
+    explain_axis(ui, "rows", spec, &spec.rows, of_name);
     painter.add(name);
 }
 
 /// Explains what a hyperparameter of an axis is in each rule, while the pointer is on its name.
-fn explain_axis(ui: &Ui, side: &str, diagram: &Diagram, axis: &Axis, name: Rect) {
-    if let Some(meanings) = axis_meanings(diagram.spec(), axis) {
+fn explain_axis(ui: &Ui, side: &str, spec: &SweepSpec, axis: &Axis, name: Rect) {
+    if let Some(meanings) = axis_meanings(spec, axis) {
         ui.interact(name, ui.scope_id().with(side), Sense::hover()).on_hover_text(meanings);
     }
 }

@@ -194,6 +194,11 @@ impl PhasePanel {
         self.picture.spec().map(|spec| &**spec)
     }
 
+    /// Returns the side of the smallest blocks that the visible picture shows completely, in pixels of the diagram.
+    pub fn seen_blocks(&self) -> Option<usize> {
+        self.picture.blocks()
+    }
+
     /// Returns whether a sweep is running.
     pub fn is_running(&self) -> bool {
         self.diagrams.is_running()

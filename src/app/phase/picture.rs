@@ -62,16 +62,26 @@ struct Wanted {
     unknown: [u8; 3],
 }
 
+/// A finished picture, and what it shows.
+struct Painted {
+    image: MapImage,
+    color_key: ColorKey,
+    spec: Arc<SweepSpec>,
+    blocks: Option<usize>,
+}
+
 /// The texture of a map, renewed when the diagram or the look has changed.
 #[derive(Default)]
 pub(super) struct MapPicture {
     texture: Option<TextureHandle>,
     /// The sweep that the texture shows.
     spec: Option<Arc<SweepSpec>>,
+    /// The side of the smallest blocks that the texture shows completely.
+    blocks: Option<usize>,
     pub color_key: Option<ColorKey>,
     /// The state that the newest texture shows, which may still be in progress.
     wanted: Option<Wanted>,
-    coming: Option<Receiver<(MapImage, ColorKey, Arc<SweepSpec>)>>,
+    coming: Option<Receiver<Painted>>,
     asked: Option<Instant>,
 }
 
@@ -90,13 +100,24 @@ impl MapPicture {
         self.spec.as_ref()
     }
 
+    /// Returns the sweep of the visible picture, or without a picture that of the diagram which it will show. Axes are those
+    /// of the picture, as the diagram may be replaced before its own picture is drawn.
+    pub(super) fn spec_or<'a>(&'a self, diagram: &'a Diagram) -> &'a SweepSpec {
+        self.spec.as_ref().unwrap_or(diagram.spec())
+    }
+
+    /// Returns the side of the smallest blocks that the visible picture shows completely, in pixels of the diagram.
+    pub(super) fn blocks(&self) -> Option<usize> {
+        self.blocks
+    }
+
     /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is outdated.
     pub(super) fn update(&mut self, ctx: &Context, together: &Together<'_>, index: usize, look: MapLook) {
         if let Some(coming) = &self.coming {
             match coming.try_recv() {
-                Ok((image, color_key, spec)) => {
+                Ok(Painted { image, color_key, spec, blocks }) => {
                     self.show(ctx, &image);
-                    (self.color_key, self.spec) = (Some(color_key), Some(spec));
+                    (self.color_key, self.spec, self.blocks) = (Some(color_key), Some(spec), blocks);
                     self.coming = None;
                 }
                 Err(TryRecvError::Empty) => return,
@@ -128,8 +149,9 @@ impl MapPicture {
             (shown.iter().map(|shown| shown.diagram.clone()).collect(), ctx.clone());
         std::thread::spawn(move || {
             let (image, color_key) = draw(&diagrams, [index, present], look, unknown);
+            let (spec, blocks) = (Arc::clone(diagrams[index].spec()), diagrams[index].finest_blocks());
             // The panel may be gone.
-            let _ = sender.send((image, color_key, Arc::clone(diagrams[index].spec())));
+            let _ = sender.send(Painted { image, color_key, spec, blocks });
             ctx.request_repaint();
         });
         self.coming = Some(receiver);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{Budget, Certainty, Dimension, Replicates, StepCount};
 use valleyscope_engine::sweep::{
-    Adaptive, Average, Backend, Cell, Finished, LearningRates, Metric, PixelOrder, Precision, Sampling, SweepJob,
-    SweepOptimizer, SweepSpec,
+    Adaptive, Average, Backend, Cell, Diagram, Finished, LearningRates, Metric, PixelOrder, Precision, Sampling,
+    SweepJob, SweepOptimizer, SweepSpec, SweepWork,
 };
 
 use super::specs::{count, fig2a, mars, only, optimizer, runs, sgd, signum};
@@ -54,6 +54,26 @@ fn results_depend_on_neither_threads_nor_order() {
         let found: HashMap<_, _> = over.iter().map(|it| (it.pixel, format!("{:?}", it.cell))).collect();
         assert!(found == expected, "{threads} threads");
     }
+}
+
+#[test]
+fn a_first_picture_costs_no_more_than_one_of_uniform_sampling() {
+    let spec = Arc::new(short([48, 52]));
+    let job = SweepJob {
+        order: PixelOrder::CoarseToFine,
+        ..SweepJob::new(Arc::clone(&spec), Backend::new(Precision::Single))
+    };
+    let mut diagram = Diagram::new(Arc::clone(&spec));
+    SweepWork::new(job).run(|finished| {
+        diagram.insert(finished.pixel, finished.cell);
+        !diagram.has_first_picture()
+    });
+    let known: Vec<&Arc<Cell>> = spec.pixels().filter_map(|pixel| diagram.cell(pixel)).collect();
+    let runs: u64 = known.iter().map(|cell| cell.runs()).sum();
+    // Eight replicates each.
+    let of_uniform = (12 * 13 * 8 * spec.rate_counts().iter().sum::<usize>()) as u64;
+    assert!(known.len() == 12 * 13 && runs <= of_uniform, "{} pixels, {runs} runs of {of_uniform}", known.len());
+    assert_eq!(diagram.finest_blocks(), Some(4));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! The app without a window, and without a GPU unless a test asks for one.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
-use egui::{ViewportCommand, ViewportEvent, ViewportId};
+use egui::{ColorImage, ImageData, TexturesDelta, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::WgpuTestRenderer;
-use egui_kittest::{Harness, Node};
+use egui_kittest::{Harness, Node, TestRenderer};
 use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
 use valleyscope_machine::WorkerFolder;
@@ -42,6 +43,32 @@ impl egui::DroppedFile for Dropped {
     }
 }
 
+/// The whole pictures that an app hands to the graphics driver.
+#[derive(Clone, Default)]
+pub struct Uploads(Arc<Mutex<Vec<Arc<ColorImage>>>>);
+
+impl Uploads {
+    /// Returns the pictures since the last call.
+    pub fn take(&self) -> Vec<Arc<ColorImage>> {
+        std::mem::take(&mut self.0.lock().expect("no thread panics while it holds the lock"))
+    }
+}
+
+impl TestRenderer for Uploads {
+    fn handle_delta(&mut self, delta: &mut TexturesDelta) {
+        let images = delta.set.values().flatten().filter(|delta| delta.is_whole());
+        let images = images.map(|delta| match &delta.image {
+            ImageData::Color(image) => Arc::clone(image),
+        });
+        self.0.lock().expect("no thread panics while it holds the lock").extend(images);
+        delta.clear();
+    }
+
+    fn render(&mut self, _: &egui::Context, _: &egui::FullOutput) -> Result<image::RgbaImage, String> {
+        Err("nothing is drawn".to_owned())
+    }
+}
+
 /// An app under test, with a folder of its own for the user's presets.
 pub struct App {
     pub harness: Harness<'static, Valleyscope>,
@@ -64,6 +91,8 @@ pub struct Begin<'a> {
     pub worth_asking: Option<Duration>,
     /// Has a graphics driver if true.
     pub draws: bool,
+    /// The log of the pictures that are handed to the graphics driver, if any; nothing is drawn then.
+    pub uploads: Option<Uploads>,
     /// Starts playing if true, as the program does unless the session was paused.
     pub play: bool,
 }
@@ -80,6 +109,7 @@ impl Default for Begin<'_> {
             install: None,
             worth_asking: None,
             draws: false,
+            uploads: None,
             play: false,
         }
     }
@@ -129,9 +159,10 @@ impl App {
         };
         // The storage is only read while the app is made.
         let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));
-        let builder = match begin.draws {
-            true => Harness::builder().renderer(WgpuTestRenderer::from_render_state(render_state())),
-            false => Harness::builder(),
+        let builder = match begin.uploads {
+            Some(uploads) => Harness::builder().renderer(uploads),
+            None if begin.draws => Harness::builder().renderer(WgpuTestRenderer::from_render_state(render_state())),
+            None => Harness::builder(),
         };
         let harness = builder
             .with_size(begin.size)

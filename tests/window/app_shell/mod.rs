@@ -18,6 +18,7 @@ mod legibility;
 mod lesson_editor;
 mod phase;
 mod phase_changes;
+mod phase_drags;
 mod presentation;
 mod presets;
 #[cfg(target_os = "linux")]

@@ -17,18 +17,18 @@ fn large(replicates: u32) -> String {
     rows_and_columns.replace("steps: 30", "steps: 100").replace("replicates: 10", &format!("replicates: {replicates}"))
 }
 
-fn press(app: &mut App, pos: Pos2, pressed: bool) {
+pub fn press(app: &mut App, pos: Pos2, pressed: bool) {
     let button = PointerButton::Primary;
     app.harness.event(Event::PointerButton { pos, button, pressed, modifiers: Modifiers::NONE });
     app.harness.step();
 }
 
-fn move_to(app: &mut App, pos: Pos2) {
+pub fn move_to(app: &mut App, pos: Pos2) {
     app.harness.event(Event::PointerMoved(pos));
     app.harness.step();
 }
 
-fn wanted(app: &App) -> SweepSpec {
+pub fn wanted(app: &App) -> SweepSpec {
     app.state().phase().preset().sweep.clone()
 }
 
@@ -169,7 +169,8 @@ fn titles_include_changes_and_keep_them_after_a_restart() {
     let title = |app: &App| app.state().phase().present().result().title;
     assert_eq!(title(&app), "Small");
     app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
-    app.until("the other diagram", is_followed);
+    // A diagram that is being computed would go on after the restart.
+    app.until("the other diagram", |app| is_followed(app) && !app.state().phase().is_running());
     assert_eq!(title(&app), "Small, changed: c = 0.5");
     let mut storage = MemoryStorage::default();
     app.harness.state_mut().save(&mut storage);

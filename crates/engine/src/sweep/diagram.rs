@@ -126,6 +126,13 @@ impl Diagram {
         self.knows_blocks_of(first_picture_block(self.spec.shape()))
     }
 
+    /// Returns the side of the smallest square blocks whose pixels are all known; none before the coarsest picture.
+    pub fn finest_blocks(&self) -> Option<usize> {
+        let coarsest = coarsest_block(self.spec.shape());
+        let blocks = std::iter::successors(Some(coarsest), |block| Some(block / 2)).take_while(|block| *block > 0);
+        blocks.take_while(|block| self.knows_blocks_of(*block)).last()
+    }
+
     fn knows_blocks_of(&self, block: usize) -> bool {
         centers(self.spec.shape(), block).all(|pixel| self.cell(pixel).is_some())
     }

@@ -8,7 +8,9 @@
 //! a group-sequential test (Pocock 1977), whose probabilities are integrated look by look (Armitage, McPherson and
 //! Rowe 1969).
 
+use std::collections::HashMap;
 use std::f64::consts::PI;
+use std::sync::{Arc, Mutex};
 
 use crate::elementary::{exp_of_any, ln_of_any};
 
@@ -28,8 +30,20 @@ const LARGEST: f64 = 8.0;
 pub(super) struct Looks {
     /// The numbers of differences.
     counts: Vec<usize>,
-    /// The logarithms of the doubts of the evidence 0, [`STEP`], 2 [`STEP`] and so on.
-    ln_doubts: Vec<f64>,
+    ln_doubts: Arc<[f64]>,
+}
+
+/// The tables of [`ln_doubts`] by the number of looks, as each takes a tenth of a second.
+static TABLES: Mutex<Option<HashMap<usize, Arc<[f64]>>>> = Mutex::new(None);
+
+/// Returns the logarithms of the doubts of the evidence 0, [`STEP`], 2 [`STEP`] and so on at these looks.
+fn ln_doubts(counts: &[usize]) -> Arc<[f64]> {
+    let mut tables = TABLES.lock().expect("no thread panics while it holds the lock");
+    let table = tables.get_or_insert_default().entry(counts.len()).or_insert_with(|| {
+        let steps = (LARGEST / STEP) as usize;
+        (0..=steps).map(|step| ln_of_any(doubt(counts, step as f64 * STEP))).collect()
+    });
+    Arc::clone(table)
 }
 
 impl Looks {
@@ -38,9 +52,7 @@ impl Looks {
         let grown = |count: &usize| Some(((*count as f64 * GROWTH).round() as usize).max(count + 1));
         let counts: Vec<usize> =
             std::iter::successors(Some(FIRST), grown).take_while(|count| *count <= most.max(FIRST)).collect();
-        let steps = (LARGEST / STEP) as usize;
-        let ln_doubts = (0..=steps).map(|step| ln_of_any(doubt(&counts, step as f64 * STEP))).collect();
-        Looks { counts, ln_doubts }
+        Looks { ln_doubts: ln_doubts(&counts), counts }
     }
 
     /// Returns the number of differences of a look; none after the last.
@@ -223,6 +235,13 @@ mod tests {
             assert!((found / doubt - 1.0).abs() < 1e-9, "{found} for {doubt}");
         }
         assert!(looks.needed(0.01) > looks.needed(0.05));
+    }
+
+    #[test]
+    fn tests_with_equally_many_looks_share_a_table() {
+        let [one, other, longer] = [4000, 4001, 40_000].map(Looks::up_to);
+        assert_eq!(one.counts.len(), other.counts.len());
+        assert!(Arc::ptr_eq(&one.ln_doubts, &other.ln_doubts) && !Arc::ptr_eq(&one.ln_doubts, &longer.ln_doubts));
     }
 
     #[test]

@@ -69,32 +69,64 @@ impl Portion {
     }
 }
 
-/// Lists the tasks, in order.
-pub(super) fn tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
-    if spec.sampling.is_uniform() { uniform_tasks(spec, order, known) } else { race_tasks(spec, order, known) }
+/// The tasks of a sweep, in order. Those of the passes of adaptive sampling are made one by one, as a window begins sweeps
+/// while a setting is dragged.
+pub(super) struct Tasks {
+    /// The tasks of the last pass, which end pixels; with uniform sampling, all tasks.
+    last: Vec<Task>,
+    /// The runs of each pixel after the passes before.
+    before: Vec<usize>,
 }
 
-/// Lists the tasks of adaptive sampling.
-fn race_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+impl Tasks {
+    /// Lists the tasks of a sweep.
+    pub(super) fn new(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Tasks {
+        match spec.sampling.is_uniform() {
+            true => Tasks { last: uniform_tasks(spec, order, known), before: Vec::new() },
+            false => Tasks { last: last_races(spec, order, known), before: passes(spec, order) },
+        }
+    }
+
+    /// Returns a task by its place in the order.
+    pub(super) fn get(&self, index: usize) -> Option<Task> {
+        let pass = index.checked_div(self.last.len())?;
+        match self.before.get(pass) {
+            Some(runs) => {
+                let work = Work::Race { until: Some(*runs) };
+                Some(Task { work, ..self.last[index % self.last.len()] })
+            }
+            None => self.last.get(index - self.before.len() * self.last.len()).copied(),
+        }
+    }
+
+    /// Returns the tasks of the last pass; with uniform sampling, all of them.
+    pub(super) fn last_pass(&self) -> &[Task] {
+        &self.last
+    }
+}
+
+/// Lists the tasks that end the races of adaptive sampling.
+fn last_races(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let steps = spec.steps_of_runs();
-    let task = |pixel: [usize; 2], until| Task { pixel, work: Work::Race { until }, steps: steps(pixel) };
-    let pixels = spec.pixels().filter(|pixel| !known(*pixel));
+    let task = |pixel: [usize; 2]| Task { pixel, work: Work::Race { until: None }, steps: steps(pixel) };
     if order == PixelOrder::RowByRow {
-        return pixels.map(|pixel| task(pixel, None)).collect();
+        return spec.pixels().filter(|pixel| !known(*pixel)).map(task).collect();
     }
     let shape = spec.shape();
     let mut is_new = first_visits(shape);
     let blocks = halved(coarsest_block(shape));
-    let pixels: Vec<_> =
-        blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it) && !known(*it)).collect();
+    blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it) && !known(*it)).map(task).collect()
+}
+
+/// Returns the runs of each pixel after each pass but the last of adaptive sampling.
+fn passes(spec: &SweepSpec, order: PixelOrder) -> Vec<usize> {
+    if order == PixelOrder::RowByRow {
+        return Vec::new();
+    }
     // The first pass ends after about one look at each candidate.
     let first = 4 * spec.candidate_counts().iter().sum::<usize>();
     let grown = std::iter::successors(Some(first), |runs| Some(2 * runs));
-    let passes = grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).map(Some).chain([None]);
-    passes
-        .flat_map(|until| pixels.iter().map(move |pixel| (*pixel, until)))
-        .map(|(pixel, until)| task(pixel, until))
-        .collect()
+    grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).collect()
 }
 
 /// Lists the tasks of uniform sampling.

@@ -12,7 +12,7 @@ use super::race::{Course, Race, Racing};
 use super::runs::Runs;
 use super::sampling::{Adaptive, Sampling};
 use super::spec::SweepSpec;
-use super::tasks::{PixelOrder, Portion, Task, Work, tasks};
+use super::tasks::{PixelOrder, Portion, Task, Tasks, Work};
 
 /// A computed pixel.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl SweepJob<'_> {
 pub struct SweepWork {
     spec: Arc<SweepSpec>,
     backend: Backend,
-    tasks: Vec<Task>,
+    tasks: Tasks,
     keep_runs: bool,
     next: AtomicUsize,
     cancelled: AtomicBool,
@@ -84,7 +84,7 @@ impl SweepWork {
     /// Lists the tasks of a job.
     pub fn new(job: SweepJob<'_>) -> SweepWork {
         let SweepJob { spec, backend, order, keep_runs, known } = job;
-        let tasks = tasks(&spec, order, known);
+        let tasks = Tasks::new(&spec, order, known);
         let races = match spec.sampling {
             Sampling::Uniform => None,
             Sampling::Adaptive(adaptive) => {
@@ -93,18 +93,17 @@ impl SweepWork {
             }
         };
         let most_runs = spec.most_runs_of_pixel() as u64;
-        let steps = tasks.iter().map(|task| match task.work {
+        let steps = tasks.last_pass().iter().map(|task| match task.work {
             Work::Replicates(_) => task.steps,
             // The last task of each pixel counts for its whole race.
-            Work::Race { until: None } => task.steps * most_runs,
-            Work::Race { until: Some(_) } => 0,
+            Work::Race { .. } => task.steps * most_runs,
         });
         let all_steps = AtomicU64::new(steps.sum());
         let ends_pixel = |task: &&Task| match task.work {
             Work::Replicates(portion) => portion != Portion::Preview,
-            Work::Race { until } => until.is_none(),
+            Work::Race { .. } => true,
         };
-        let all_pixels = tasks.iter().filter(ends_pixel).count();
+        let all_pixels = tasks.last_pass().iter().filter(ends_pixel).count();
         SweepWork {
             spec,
             backend,
@@ -126,8 +125,8 @@ impl SweepWork {
     pub fn run(&self, mut take: impl FnMut(Finished) -> bool) {
         while let Some(task) = self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             let done = match task.work {
-                Work::Replicates(portion) => self.compute(task, portion),
-                Work::Race { until } => self.race(task, until),
+                Work::Replicates(portion) => self.compute(&task, portion),
+                Work::Race { until } => self.race(&task, until),
             };
             let Ok(finished) = done else { return };
             if !finished.is_none_or(&mut take) {
