@@ -71,7 +71,7 @@ fn a_first_picture_costs_no_more_than_one_of_uniform_sampling() {
     let known: Vec<&Arc<Cell>> = spec.pixels().filter_map(|pixel| diagram.cell(pixel)).collect();
     let runs: u64 = known.iter().map(|cell| cell.runs()).sum();
     // Eight replicates each.
-    let of_uniform = (12 * 13 * 8 * spec.rate_counts().iter().sum::<usize>()) as u64;
+    let of_uniform = (12 * 13 * 8 * spec.candidate_counts().iter().sum::<usize>()) as u64;
     assert!(known.len() == 12 * 13 && runs <= of_uniform, "{} pixels, {runs} runs of {of_uniform}", known.len());
     assert_eq!(diagram.finest_blocks(), Some(4));
 }
