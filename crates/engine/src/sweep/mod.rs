@@ -17,6 +17,7 @@ mod check;
 mod coordinates;
 mod diagram;
 mod evidence;
+mod first_runs;
 mod gap;
 mod kernel;
 mod metric;

@@ -6,6 +6,10 @@
 //! [`Evidence`] that it is not the best of all leaves no more doubt than asked for. The pixel is decided when only candidates
 //! of one optimizer are left.
 //!
+//! **Far worse runs.** A candidate whose runs are worse by orders of magnitude now and then has a mean that no test can
+//! tell from a better one. So a run counts as no worse than its candidate's [cap](FirstRuns::cap), which is set before the
+//! run from earlier ones. Capped values have a better mean, and what beats them beats the candidate.
+//!
 //! **Why a winner is certain.** It is wrong only if the best candidate of all was beaten. Whatever candidate leads, the
 //! mean of its differences to the best one is not positive, as the leader was chosen before the runs from which they come. So
 //! the probability that the best one is ever beaten is at most the doubt asked for. Neither the number of candidates nor
@@ -17,6 +21,7 @@
 
 use super::backend::Backend;
 use super::evidence::{Evidence, Looks};
+use super::first_runs::FirstRuns;
 use super::kernel::Metrics;
 use super::metric::Metric;
 use super::pixel_runs::{PixelRuns, Run, SomeRuns};
@@ -67,6 +72,7 @@ struct Candidate {
     index: usize,
     tally: Tally,
     evidence: Evidence,
+    first_runs: FirstRuns,
     is_beaten: bool,
     /// Whether a run's metric was not finite, so that the mean is the worst.
     has_diverged: bool,
@@ -90,6 +96,11 @@ pub(super) enum End {
     Decided,
     /// The winner stays open.
     Open,
+}
+
+/// Returns how bad a value of a metric is: the smaller, the better.
+fn badness(metric: Metric, value: f64) -> f64 {
+    metric.advantage(0.0, value)
 }
 
 impl Candidate {
@@ -122,6 +133,7 @@ impl Race {
             index,
             tally: Tally::default(),
             evidence: Evidence::default(),
+            first_runs: FirstRuns::default(),
             is_beaten: false,
             has_diverged: false,
             has_led: false,
@@ -270,6 +282,7 @@ impl Race {
         let &Round { ref field, leader, share } = round;
         let metric = course.pixel.spec.metric;
         self.candidates[leader].has_led = true;
+        let caps: Vec<f64> = field.iter().map(|(index, _)| self.candidates[*index].first_runs.cap()).collect();
         let values = self.sample(course, field)?;
         if field.iter().any(|(index, _)| self.candidates[*index].has_led && self.candidates[*index].has_diverged) {
             self.begin_anew();
@@ -278,11 +291,12 @@ impl Race {
         let place = field.iter().position(|(index, _)| *index == leader).expect("the leader is in the field");
         let of_leader: Vec<f64> =
             values[place].chunks(share).map(|runs| runs.iter().sum::<f64>() / share as f64).collect();
-        for ((index, _), values) in field.iter().zip(&values) {
+        for (((index, _), values), cap) in field.iter().zip(&values).zip(caps) {
             let candidate = &mut self.candidates[*index];
             if *index != leader && !candidate.has_diverged {
                 let pairs = values.iter().zip(&of_leader);
-                candidate.evidence.add(pairs.map(|(own, leading)| metric.advantage(*leading, *own)));
+                let behind = |(own, leading): (&f64, &f64)| badness(metric, *own).min(cap) - badness(metric, *leading);
+                candidate.evidence.add(pairs.map(behind));
                 candidate.is_beaten |= candidate.evidence.strongest() >= course.racing.needed;
             }
         }
@@ -318,7 +332,10 @@ impl Race {
             for &(index, count) in of_optimizer {
                 let candidate = &mut self.candidates[index];
                 let own: Vec<&Metrics<f64>> = metrics.by_ref().take(count).collect();
-                own.iter().for_each(|run| candidate.tally.add(run));
+                for run in &own {
+                    candidate.tally.add(run);
+                    candidate.first_runs.add(badness(metric, metric.of_run(run)));
+                }
                 candidate.has_diverged = !candidate.tally.mean(metric).is_finite();
                 values.push(own.iter().map(|run| metric.of_run(run)).collect());
             }
