@@ -7,8 +7,9 @@
 //! of one optimizer are left.
 //!
 //! **Far worse runs.** A candidate whose runs are worse by orders of magnitude now and then has a mean that no test can
-//! tell from a better one. So a run counts as no worse than its candidate's [cap](FirstRuns::cap), which is set before the
-//! run from earlier ones. Capped values have a better mean, and what beats them beats the candidate.
+//! tell from a better one. So there is a second test, in which a run counts as no worse than its candidate's
+//! [cap](FirstRuns::cap), which is set before the run from earlier ones. Capped values have a better mean, and what beats them
+//! beats the candidate. The first test has four fifths of the doubt, the second the rest.
 //!
 //! **Why a winner is certain.** It is wrong only if the best candidate of all was beaten. Whatever candidate leads, the
 //! mean of its differences to the best one is not positive, as the leader was chosen before the runs from which they come. So
@@ -32,6 +33,8 @@ use super::tally::Tally;
 
 /// The most runs of the leader for each run of another candidate in a round.
 const MOST_OF_LEADER: usize = 3;
+/// The shares of the doubt of the test of all runs and of that of capped ones.
+const SHARES: [f64; 2] = [0.8, 0.2];
 /// The standard errors by which a candidate of the leader's optimizer may be behind without waiting.
 const PATIENCE: f64 = 0.5;
 /// The standard errors by which a lead may be larger than it is seen to be.
@@ -42,8 +45,8 @@ const HOPE: f64 = 1.0;
 pub(super) struct Racing {
     looks: Looks,
     certainty: f64,
-    /// The evidence that beats a candidate.
-    needed: f64,
+    /// The evidence that beats a candidate in each of the two tests.
+    needed: [f64; 2],
     /// The most runs of a pixel.
     budget: usize,
 }
@@ -51,8 +54,14 @@ pub(super) struct Racing {
 impl Racing {
     pub(super) fn new(spec: &SweepSpec, adaptive: &Adaptive) -> Racing {
         let looks = Looks::up_to(adaptive.most_replicates.get());
-        let needed = looks.needed(1.0 - adaptive.certainty.get());
+        let needed = SHARES.map(|share| looks.needed(share * (1.0 - adaptive.certainty.get())));
         Racing { needed, certainty: adaptive.certainty.get(), budget: spec.most_runs_of_pixel(), looks }
+    }
+
+    /// Returns a bound of the probability of so much evidence against a candidate, in either test, if it were the best of all.
+    fn doubt(&self, candidate: &Candidate) -> f64 {
+        let tests = candidate.evidence.iter().zip(SHARES);
+        tests.map(|(evidence, share)| self.looks.doubt(evidence.strongest()) / share).fold(1.0, f64::min)
     }
 
     /// Returns a bound of how far apart the scores behind a gap are, which holds with about the certainty asked for: the gap and
@@ -71,7 +80,8 @@ struct Candidate {
     /// The index among the optimizer's candidates.
     index: usize,
     tally: Tally,
-    evidence: Evidence,
+    /// The evidence of all runs and of capped ones, at the same looks.
+    evidence: [Evidence; 2],
     first_runs: FirstRuns,
     is_beaten: bool,
     /// Whether a run's metric was not finite, so that the mean is the worst.
@@ -132,7 +142,7 @@ impl Race {
             optimizer,
             index,
             tally: Tally::default(),
-            evidence: Evidence::default(),
+            evidence: Default::default(),
             first_runs: FirstRuns::default(),
             is_beaten: false,
             has_diverged: false,
@@ -174,7 +184,7 @@ impl Race {
     /// Returns a bound of the probability of so much evidence against an optimizer if it had the best candidate of all.
     pub(super) fn doubt(&self, optimizer: usize, racing: &Racing) -> f64 {
         let open = self.of(optimizer).filter(|candidate| !candidate.has_diverged);
-        open.map(|candidate| racing.looks.doubt(candidate.evidence.strongest())).fold(0.0, f64::max)
+        open.map(|candidate| racing.doubt(candidate)).fold(0.0, f64::max)
     }
 
     /// Goes on with round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled; the race
@@ -229,7 +239,7 @@ impl Race {
             if index == leader || !candidate.is_in_race() || (!is_rival(candidate) && waits(candidate)) {
                 continue;
             }
-            match candidate.evidence.missing(&racing.looks) {
+            match candidate.evidence[0].missing(&racing.looks) {
                 Some(missing) => field.push((index, missing)),
                 // It cannot be beaten any more.
                 None if is_rival(candidate) => return Err(End::Open),
@@ -269,10 +279,11 @@ impl Race {
         let left = (racing.budget - self.runs) / 2;
         self.candidates.iter().filter(|candidate| candidate.is_in_race() && candidate.optimizer != leading).any(
             |rival| {
-                let count = rival.evidence.count();
+                let count = rival.evidence[0].count();
                 let last = (count + left).min(racing.looks.last());
                 let grown = (last as f64 / count as f64).sqrt();
-                count > 0 && (rival.evidence.deviate() + HOPE) * grown < racing.needed
+                let is_lost = |(evidence, needed): (&Evidence, f64)| (evidence.deviate() + HOPE) * grown < needed;
+                count > 0 && rival.evidence.iter().zip(racing.needed).all(is_lost)
             },
         )
     }
@@ -280,7 +291,7 @@ impl Race {
     /// Computes the runs of a round, and compares them with the leader's.
     fn take(&mut self, course: &Course<'_>, round: &Round) -> Option<()> {
         let &Round { ref field, leader, share } = round;
-        let metric = course.pixel.spec.metric;
+        let (metric, racing) = (course.pixel.spec.metric, course.racing);
         self.candidates[leader].has_led = true;
         let caps: Vec<f64> = field.iter().map(|(index, _)| self.candidates[*index].first_runs.cap()).collect();
         let values = self.sample(course, field)?;
@@ -294,10 +305,14 @@ impl Race {
         for (((index, _), values), cap) in field.iter().zip(&values).zip(caps) {
             let candidate = &mut self.candidates[*index];
             if *index != leader && !candidate.has_diverged {
-                let pairs = values.iter().zip(&of_leader);
-                let behind = |(own, leading): (&f64, &f64)| badness(metric, *own).min(cap) - badness(metric, *leading);
-                candidate.evidence.add(pairs.map(behind));
-                candidate.is_beaten |= candidate.evidence.strongest() >= course.racing.needed;
+                for ((evidence, needed), cap) in
+                    candidate.evidence.iter_mut().zip(racing.needed).zip([f64::INFINITY, cap])
+                {
+                    let pairs = values.iter().zip(&of_leader);
+                    evidence
+                        .add(pairs.map(|(own, leading)| badness(metric, *own).min(cap) - badness(metric, *leading)));
+                    candidate.is_beaten |= evidence.strongest() >= needed;
+                }
             }
         }
         Some(())
@@ -307,7 +322,7 @@ impl Race {
     /// may be the best.
     fn begin_anew(&mut self) {
         for candidate in &mut self.candidates {
-            candidate.evidence = Evidence::default();
+            candidate.evidence = Default::default();
             candidate.is_beaten = false;
             candidate.has_led = false;
         }
