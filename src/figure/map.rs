@@ -319,7 +319,7 @@ impl Map {
             Map::Winner { .. } => "winner".to_owned(),
             Map::Score(_) => metric_name.to_owned(),
             Map::BestRate(_) => "best learning rate η".to_owned(),
-            Map::BestValue(_, setting) => format!("best {}", setting.parameter().axis_label()),
+            Map::BestValue(_, setting) => format!("best {}", setting.short_label()),
             Map::Spread(_) => format!("deviation of {metric_name}"),
             Map::Difference(..) => format!("advantage in {metric_name}"),
             Map::Runs => "runs spent".to_owned(),

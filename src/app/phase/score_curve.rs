@@ -61,7 +61,7 @@ fn average_name(average: Average) -> &'static str {
 fn choice(ui: &mut Ui, title: &str, tuned: &[TunedSetting], over: &mut Over) {
     let name = |over: Over| match over {
         None => LEARNING_RATE.axis_label(),
-        Some(setting) => setting.parameter().axis_label(),
+        Some(setting) => setting.short_label(),
     };
     ui.horizontal(|ui| {
         ui.label(RichText::new(title).small());
@@ -107,7 +107,7 @@ fn plot(
     });
     let (symbol, parameter) = match over {
         None => (LEARNING_RATE.symbol, "learning rate".to_owned()),
-        Some(setting) => (setting.parameter().symbol, setting.parameter().axis_label()),
+        Some(setting) => (setting.parameter().symbol, setting.short_label()),
     };
     let words = |index: usize, best: &BestAt| {
         let value = significant(scale.value(best.place), 3);

@@ -78,9 +78,9 @@ fn figures_show_the_best_values() {
     let sandbox = Sandbox::new();
     sandbox.good(&with(&tuned(), &["--replicates", "2", "--out", "out"]));
     for (asked, expected) in [
-        ("FOCUS.gamma", "best attraction γ"),
-        ("1.gamma", "best attraction γ"),
-        ("Adam.beta2", "best squares β₂"),
+        ("FOCUS.gamma", "best γ"),
+        ("1.gamma", "best γ"),
+        ("Adam.beta2", "best β₂"),
         ("Signum.learning_rate", "best learning rate η"),
     ] {
         sandbox.good(&["figure", "./out", "--best", asked, "--out", "best.svg"]);

@@ -324,12 +324,12 @@ fn a_setting_is_tuned_beside_the_learning_rate() {
     app.settle();
     assert_eq!(wanted(&app).optimizers[1].tune[0].from, -0.5);
     app.until("the tuned diagram", |app| app.state().phase().present().diagram.is_complete() && is_followed(app));
-    app.choose("What the map shows", "FOCUS, γ -0.5…1: best attraction γ");
+    app.choose("What the map shows", "FOCUS, γ -0.5…1: best γ");
     app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
     app.settle();
     assert!(app.shows("Best settings: FOCUS: γ "));
-    app.choose("Setting over which scores are plotted", "attraction γ");
-    assert!(app.shows("Plot of Mean final loss over attraction γ"));
+    app.choose("Setting over which scores are plotted", "γ");
+    assert!(app.shows("Plot of Mean final loss over γ"));
     let diagram = app.state().phase().present().diagram.clone();
     let best = diagram.cell([4, 0]).unwrap().score(1, Metric::FinalLoss).best;
     app.button("Show this landscape");

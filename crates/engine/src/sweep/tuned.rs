@@ -71,6 +71,12 @@ impl TunedSetting {
         }
     }
 
+    /// Returns the symbol, which rules share that call the setting otherwise; of the end of a schedule the label.
+    pub fn short_label(self) -> String {
+        let parameter = self.parameter();
+        if self == TunedSetting::SCHEDULE_END { parameter.axis_label() } else { parameter.symbol.to_owned() }
+    }
+
     /// Returns whether an optimizer with this rule and schedule depends on it.
     pub fn is_of(self, rule: &RuleSpec, schedule: &Schedule) -> bool {
         if self == TunedSetting::SCHEDULE_END {
