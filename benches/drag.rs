@@ -45,7 +45,7 @@ const FIELDS: [(&str, Option<&str>); 4] = [
 const COLUMNS: &str = "pictures (coarse) a second | longest gap | age: median, most | frames | a frame: median, 95 %, most \
                        | its processor time | from release to any picture, to a coarse one";
 
-/// What happens beside the drag.
+/// The conditions of a drag: the sampling, whether the landscape plays, and whether frames are drawn.
 #[derive(Clone, Copy, Default)]
 struct Beside {
     adaptive: bool,

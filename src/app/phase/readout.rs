@@ -155,7 +155,7 @@ fn longest_lead(cell: &Cell, name: &str) -> String {
     }
 }
 
-/// Describes the winner's lead, by adaptive sampling, over the rival that is the hardest to tell from it.
+/// Describes the winner's lead over its rival with the largest doubt, by adaptive sampling.
 fn adaptive_lead(diagram: &Diagram, cell: &Cell, sampled: &Sampled, metric: Metric, names: &[String]) -> String {
     let comparison = cell.comparison(metric);
     let (Some((rival, certainty)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {

@@ -3,7 +3,7 @@
 use egui::{Color32, ComboBox, RichText, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
 use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::sweep::{Average, Cell, Diagram, Metric, TunedSetting, Variant};
+use valleyscope_engine::sweep::{Average, Cell, Diagram, Metric, Point, TunedSetting, Variant};
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::significant;
@@ -43,8 +43,9 @@ pub(super) fn show(
     // Another diagram may tune what this one does not.
     let over = over.filter(|setting| tuned.contains(setting));
     let scale = over.map_or(AxisScale::Log, |setting| AxisScale::from(setting.spacing([&**spec])));
+    let point = spec.point(pixel[0], pixel[1]);
     let curves: Vec<Vec<BestAt>> =
-        (0..cell.averages.len()).map(|index| curve(diagram, pixel, cell, index, metric, (over, scale))).collect();
+        (0..cell.averages.len()).map(|index| curve(&point, cell, index, metric, (over, scale))).collect();
     let line_color = |&[red, green, blue]: &[u8; 3]| line_color(Color32::from_rgb(red, green, blue), ui.theme());
     let colors: Vec<Color32> = colors.iter().map(line_color).collect();
     plot(ui, diagram, cell, metric, &curves, &colors, (over, scale));
@@ -149,14 +150,12 @@ fn best_of(curve: &[BestAt], metric: Metric) -> Option<&BestAt> {
 /// Returns the best finite average of an optimizer at each value of a setting, over its candidates with this value. An
 /// optimizer that does not tune the setting has the value of the pixel.
 fn curve(
-    diagram: &Diagram,
-    pixel: [usize; 2],
+    point: &Point,
     cell: &Cell,
     optimizer: usize,
     metric: Metric,
     (over, scale): (Over, AxisScale),
 ) -> Vec<BestAt> {
-    let point = diagram.spec().point(pixel[0], pixel[1]);
     let of = &point.optimizers[optimizer];
     let value = |candidate: usize| match over {
         None => Some(of.learning_rate(candidate)),

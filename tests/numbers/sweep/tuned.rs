@@ -152,7 +152,7 @@ fn names_say_what_is_tuned() {
     assert_eq!(spec.shown_names(), ["FOCUS, γ 0.1…0.9", "FOCUS, γ -0.5…0.5", "FOCUS, γ 0.2", "Own"]);
 }
 
-/// Without noise and spread, streams of random numbers do not matter.
+/// Runs have neither noise nor spread here, so that their streams of random numbers change nothing.
 #[test]
 fn candidates_with_noise_of_their_own_have_the_settings_of_their_variants() {
     let tune = vec![tuned("gamma", -0.5, 0.5, 3)];

@@ -22,7 +22,7 @@ pub struct Comparison {
     pub gaps: Vec<Gap>,
     /// The doubts of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of so much
     /// evidence against it if it were the best, 0 for the winner. By other metrics, and with uniform sampling, it is empty, and
-    /// the gaps tell how certain the winner is.
+    /// the winner's certainty follows from the gaps.
     pub doubts: Vec<f64>,
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::cell::Cell;
 use super::spec::SweepSpec;
-use super::tasks::{center, centers, coarsest_block, first_picture_block};
-use super::tuned::{Tuned, indices_of};
+use super::tasks::{center, centers, coarsest_block, first_picture_block, halved};
+use super::tuned::{Tuned, index_in};
 
 /// A diagram with the pixels of a sweep that are known so far.
 #[derive(Clone, Debug)]
@@ -77,8 +77,7 @@ impl Diagram {
     /// Returns the value that a candidate has of a tuned setting, by the setting's place among those of the optimizer.
     pub fn tuned_value(&self, optimizer: usize, tuned: usize, candidate: usize) -> f64 {
         let variant = candidate / self.learning_rates[optimizer].len().max(1);
-        let values = &self.tuned[optimizer];
-        values[tuned][indices_of(&self.spec.optimizers[optimizer].tune, variant)[tuned]]
+        self.tuned[optimizer][tuned][index_in(&self.spec.optimizers[optimizer].tune, tuned, variant)]
     }
 
     /// Returns the values of each tuned setting of an optimizer.
@@ -128,9 +127,7 @@ impl Diagram {
 
     /// Returns the side of the smallest square blocks whose pixels are all known; none before the coarsest picture.
     pub fn finest_blocks(&self) -> Option<usize> {
-        let coarsest = coarsest_block(self.spec.shape());
-        let blocks = std::iter::successors(Some(coarsest), |block| Some(block / 2)).take_while(|block| *block > 0);
-        blocks.take_while(|block| self.knows_blocks_of(*block)).last()
+        halved(coarsest_block(self.spec.shape())).take_while(|block| self.knows_blocks_of(*block)).last()
     }
 
     fn knows_blocks_of(&self, block: usize) -> bool {

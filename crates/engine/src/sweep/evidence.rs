@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::f64::consts::PI;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::elementary::{exp_of_any, ln_of_any};
 
@@ -34,12 +34,12 @@ pub(super) struct Looks {
 }
 
 /// The tables of [`ln_doubts`] by the number of looks, as each takes a tenth of a second.
-static TABLES: Mutex<Option<HashMap<usize, Arc<[f64]>>>> = Mutex::new(None);
+static TABLES: LazyLock<Mutex<HashMap<usize, Arc<[f64]>>>> = LazyLock::new(Mutex::default);
 
 /// Returns the logarithms of the doubts of the evidence 0, [`STEP`], 2 [`STEP`] and so on at these looks.
 fn ln_doubts(counts: &[usize]) -> Arc<[f64]> {
     let mut tables = TABLES.lock().expect("no thread panics while it holds the lock");
-    let table = tables.get_or_insert_default().entry(counts.len()).or_insert_with(|| {
+    let table = tables.entry(counts.len()).or_insert_with(|| {
         let steps = (LARGEST / STEP) as usize;
         (0..=steps).map(|step| ln_of_any(doubt(counts, step as f64 * STEP))).collect()
     });

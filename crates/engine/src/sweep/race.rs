@@ -6,10 +6,10 @@
 //! [`Evidence`] that it is not the best of all leaves no more doubt than asked for. The pixel is decided when only candidates
 //! of one optimizer are left.
 //!
-//! **Far worse runs.** A candidate whose runs are worse by orders of magnitude now and then has a mean that no test can
-//! tell from a better one. So there is a second test, in which a run counts as no worse than its candidate's
-//! [cap](FirstRuns::cap), which is set before the run from earlier ones. Capped values have a better mean, and what beats them
-//! beats the candidate. The first test has four fifths of the doubt, the second the rest.
+//! **Heavy tails.** Where a few runs of a candidate are worse by orders of magnitude, their spread hides the mean from the test
+//! of all runs. A second test replaces a run that is worse than its candidate's [cap](FirstRuns::cap) by the cap, which is
+//! computed from earlier runs. Capping improves the mean, so that evidence against the capped runs is evidence against the
+//! candidate. The first test has four fifths of the doubt, the second one fifth.
 //!
 //! **Why a winner is certain.** It is wrong only if the best candidate of all was beaten. Whatever candidate leads, the
 //! mean of its differences to the best one is not positive, as the leader was chosen before the runs from which they come. So

@@ -220,18 +220,17 @@ impl SweepSpec {
     }
 
     pub(super) fn point_at(&self, row: f64, column: f64) -> Result<Point, SpecError> {
-        let optimizer = |(index, optimizer): (usize, &SweepOptimizer)| {
+        let optimizers = self.optimizers.iter().map(|optimizer| {
             let settings = Variant { rule: optimizer.rule, schedule: optimizer.schedule };
-            let variants = variants(&optimizer.tune, settings)
-                .map_err(|(tuned, error)| out_of_range(format!("optimizers[{index}].tune[{tuned}]"))(error))?;
-            Ok(PointOptimizer { id: optimizer.id, variants, learning_rates: optimizer.learning_rates.values() })
-        };
+            let variants = variants(&optimizer.tune, settings);
+            PointOptimizer { id: optimizer.id, variants, learning_rates: optimizer.learning_rates.values() }
+        });
         let mut point = Point {
             landscape: self.landscape,
             dimension: self.dimension,
             noise: self.noise,
             steps: self.steps,
-            optimizers: self.optimizers.iter().enumerate().map(optimizer).collect::<Result<_, SpecError>>()?,
+            optimizers: optimizers.collect(),
         };
         self.rows.of.put(&mut point, row).map_err(out_of_range("rows".to_owned()))?;
         self.columns.of.put(&mut point, column).map_err(out_of_range("columns".to_owned()))?;

@@ -3,8 +3,8 @@
 //! The order from coarse to fine begins with 8 replicates of the middle pixel of each block, from few large blocks to the
 //! first picture's 12 × 13 or more. The missing replicates follow, then finer blocks. Nothing is computed twice.
 //!
-//! With adaptive sampling, the order from coarse to fine begins the races of all pixels, then continues those that are not
-//! over, pass after pass. So the diagram is refined where it is uncertain.
+//! Adaptive sampling from coarse to fine makes several passes over the pixels. Each pass continues the races that are not
+//! over, so that the diagram is refined where it is uncertain.
 
 use std::ops::Range;
 
@@ -161,14 +161,14 @@ fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2])
     tasks
 }
 
-/// Returns a function that tells whether it is called with a pixel for the first time.
+/// Returns a function that returns true for a pixel at its first call with it, then false.
 fn first_visits([rows, columns]: [usize; 2]) -> impl FnMut([usize; 2]) -> bool {
     let mut visited = vec![false; rows * columns];
     move |[row, column]| !std::mem::replace(&mut visited[row * columns + column], true)
 }
 
 /// Returns a block's side, half of it, and so on to 1.
-fn halved(block: usize) -> impl Iterator<Item = usize> {
+pub(super) fn halved(block: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(block), |block| Some(block / 2)).take_while(|block| *block > 0)
 }
 

@@ -148,20 +148,9 @@ impl Tuned {
     }
 }
 
-/// Returns the index of the value that each tuned setting has in a variant; the last one changes from variant to variant.
-pub(super) fn indices_of(tune: &[Tuned], variant: usize) -> Vec<usize> {
-    let mut left = variant;
-    let mut indices: Vec<usize> = tune
-        .iter()
-        .rev()
-        .map(|tuned| {
-            let index = left % tuned.count.get();
-            left /= tuned.count.get();
-            index
-        })
-        .collect();
-    indices.reverse();
-    indices
+/// Returns the index of the value that the tuned setting at a place has in a variant.
+pub(super) fn index_in(tune: &[Tuned], place: usize, variant: usize) -> usize {
+    variant / variant_count(&tune[place + 1..]) % tune[place].count.get()
 }
 
 /// Returns the number of combinations of the values of tuned settings, at most [`usize::MAX`].
@@ -170,24 +159,20 @@ pub(super) fn variant_count(tune: &[Tuned]) -> usize {
 }
 
 /// Returns the variants of settings: all combinations of the values of the tuned ones. The last of these changes from
-/// variant to variant.
-///
-/// # Errors
-///
-/// Returns the index of the tuned setting of which a value is out of range.
-pub(super) fn variants(tune: &[Tuned], settings: Variant) -> Result<Vec<Variant>, (usize, OutOfRange)> {
+/// variant to variant. The grids must be free of faults.
+pub(super) fn variants(tune: &[Tuned], settings: Variant) -> Vec<Variant> {
     let mut variants = vec![settings];
-    for (index, tuned) in tune.iter().enumerate() {
+    for tuned in tune {
         let mut next = Vec::with_capacity(variants.len() * tuned.count.get());
         let values = tuned.values();
         for variant in &variants {
             for value in &values {
                 let mut variant = *variant;
-                tuned.of.put(&mut variant, *value).map_err(|error| (index, error))?;
+                tuned.of.put(&mut variant, *value).expect("values between the ends of a checked grid are in range");
                 next.push(variant);
             }
         }
         variants = next;
     }
-    Ok(variants)
+    variants
 }
