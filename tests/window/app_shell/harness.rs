@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
-use egui::{ColorImage, ImageData, TexturesDelta, ViewportCommand, ViewportEvent, ViewportId};
+use egui::epaint::ImageDelta;
+use egui::{ColorImage, ImageData, TextureOptions, TexturesDelta, ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node, TestRenderer};
@@ -43,7 +44,8 @@ impl egui::DroppedFile for Dropped {
     }
 }
 
-/// The whole pictures that an app hands to the graphics driver.
+/// The whole pictures that an app hands to the graphics driver, of those with sharp pixels. Maps have these; small pictures of
+/// kept diagrams, which may have the same size, are smoothed.
 #[derive(Clone, Default)]
 pub struct Uploads(Arc<Mutex<Vec<Arc<ColorImage>>>>);
 
@@ -56,7 +58,8 @@ impl Uploads {
 
 impl TestRenderer for Uploads {
     fn handle_delta(&mut self, delta: &mut TexturesDelta) {
-        let images = delta.set.values().flatten().filter(|delta| delta.is_whole());
+        let is_sharp = |delta: &&ImageDelta| delta.options == TextureOptions::NEAREST;
+        let images = delta.set.values().flatten().filter(|delta| delta.is_whole()).filter(is_sharp);
         let images = images.map(|delta| match &delta.image {
             ImageData::Color(image) => Arc::clone(image),
         });

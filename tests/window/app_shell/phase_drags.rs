@@ -15,9 +15,6 @@ use super::harness::{App, Begin, Uploads};
 use super::phase::{SMALL, computed};
 use super::phase_changes::{move_to, press, wanted};
 
-/// The numbers of pixels of the pictures of 24 × 26 pixels, from coarse to fine.
-const LEVELS: [usize; 4] = [12, 42, 156, 624];
-
 fn sweep(sampling: &str) -> String {
     let sampling = format!("replicates: 8, sampling: {sampling}");
     let text = SMALL.replace("count: 5", "count: 24").replace("count: 4", "count: 26");
@@ -38,6 +35,19 @@ fn picture(app: &App, uploads: &Uploads) -> Option<Picture> {
     Some(Picture { of: phase.seen().expect("there is a picture").clone(), image })
 }
 
+/// Returns the numbers of pixels, in the order of their first results, that complete the pictures from coarse to fine.
+fn levels(spec: &Arc<SweepSpec>, order: &[[usize; 2]], cells: &HashMap<[usize; 2], Vec<Cell>>) -> Vec<usize> {
+    let (mut diagram, mut finest, mut levels) = (Diagram::new(Arc::clone(spec)), None, Vec::new());
+    for (before, pixel) in order.iter().enumerate() {
+        diagram.insert(*pixel, cells[pixel][0].clone());
+        if diagram.finest_blocks() != finest {
+            finest = diagram.finest_blocks();
+            levels.push(before + 1);
+        }
+    }
+    levels
+}
+
 /// Returns the pictures that a sweep makes from coarse to fine, pass after pass.
 fn expected(spec: &SweepSpec) -> Vec<Vec<Color32>> {
     let spec = Arc::new(spec.clone());
@@ -56,7 +66,9 @@ fn expected(spec: &SweepSpec) -> Vec<Vec<Color32>> {
         of_pixel.push(finished.cell);
     }
     let passes = cells.values().map(Vec::len).max().expect("there are pixels");
-    let states = (0..passes).flat_map(|pass| LEVELS.map(|pixels| (pass, pixels)));
+    let levels = levels(&spec, &order, &cells);
+    assert_eq!((levels.len(), levels.last()), (4, Some(&order.len())), "blocks of 8, 4, 2 and 1 pixels a side");
+    let states = (0..passes).flat_map(|pass| levels.iter().map(move |pixels| (pass, *pixels)));
     let picture = |(pass, pixels): (usize, usize)| {
         let mut diagram = Diagram::new(Arc::clone(&spec));
         for pixel in &order[..pixels] {
