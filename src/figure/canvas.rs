@@ -195,6 +195,12 @@ impl Canvas {
         self.push(format_args!(r#"<polygon points="{corners}" {colors}/>"#));
     }
 
+    /// Draws a thin circle.
+    pub(super) fn ring(&mut self, [x, y]: [f64; 2], radius: f64, color: [u8; 3]) {
+        let stroke = format!(r#"fill="none" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(color));
+        self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {stroke}/>"#));
+    }
+
     /// Draws a filled rectangle with a thin frame.
     pub(super) fn swatch(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
         let Area { x, y, width, height } = area;

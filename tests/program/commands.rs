@@ -43,14 +43,51 @@ fn optimizers_are_listed_and_shown_with_all_settings() {
             assert!(heading.trim_end().lines().count() > 1, "{name}: nothing below {heading:?}");
         }
         assert_eq!(shown.stdout, sandbox.run(&["optimizers", "show", &kind.key().to_lowercase()]).stdout);
+        assert_eq!(shown.stdout, sandbox.run(&["optimizers", "show", &format!("Cautious {name}")]).stdout);
     }
     let adam = sandbox.run(&["optimizers", "show", "adam"]);
     for line in ["m ← β₁ m + (1 − β₁) g", "d = m̂ / (√ŝ + ε)", "θ ← θ − η (d + ω θ)"] {
         assert!(stdout(&adam).contains(line), "{}", stdout(&adam));
     }
-    expect_error(&sandbox.run(&["optimizers", "show", "Adan"]), 2, &["\"Adan\"", "Adam, Signum, FOCUS"]);
+    let unknown = sandbox.run(&["optimizers", "show", "Adan"]);
+    expect_error(&unknown, 2, &["\"Adan\"", "no preset of this name", "Adam, Signum, FOCUS"]);
     let unread = sandbox.command(&["optimizers", "list"]).stdout(Stdio::null()).output().unwrap();
     expect_code(&unread, 0);
+}
+
+#[test]
+fn typed_optimizers_and_landscapes_of_a_preset_are_shown() {
+    let sandbox = Sandbox::new();
+    let own = sandbox.run(&["optimizers", "show", "own-rule"]);
+    expect_code(&own, 0);
+    for word in ["in presets Typed", "Its text:", "m = beta1*m + (1 - beta1)*g", "Kept for each", "on the plane"] {
+        assert!(stdout(&own).contains(word), "without {word:?}: {}", stdout(&own));
+    }
+    assert!(!stdout(&own).contains("Signum, in presets Signum"), "the typed ones are enough: {}", stdout(&own));
+    sandbox.write("mine.ron", &stdout(&sandbox.run(&["presets", "show", "own-landscape"])));
+    let shown = sandbox.run(&["landscapes", "show", "mine.ron"]);
+    expect_code(&shown, 0);
+    for word in ["in presets Formula", "The loss", "L = ", "L_x = ", "rotation_degrees"] {
+        assert!(stdout(&shown).contains(word), "without {word:?}: {}", stdout(&shown));
+    }
+    sandbox.write("small.ron", SMALL);
+    let all = stdout(&sandbox.run(&["optimizers", "show", "small.ron"]));
+    assert!(all.contains("Adam, in presets Adam\n") && all.contains("\nSignum, in presets Signum\n"), "{all}");
+    let named = sandbox.run(&["landscapes", "show", "narrowing valley"]);
+    assert_eq!(stdout(&named), stdout(&sandbox.run(&["landscapes", "show", "small.ron"])));
+    let refused = sandbox.run(&["landscapes", "show", "mnist"]);
+    expect_error(&refused, 2, &["expected a preset with a landscape", "`mnist` is a Mnist"]);
+    expect_error(&sandbox.run(&["landscapes", "show", "nowhere.ron"]), 2, &["nowhere.ron"]);
+}
+
+#[test]
+fn a_resumed_run_with_other_settings_is_refused_and_fork_is_named() {
+    let sandbox = Sandbox::new();
+    for (option, value) in [("--set", "learning_rate=0.1"), ("--device", "cpu"), ("--data", "folder")] {
+        let output = sandbox.run(&["train", "--resume", "last", option, value]);
+        let fork = format!("`valleyscope train --fork last {option} ");
+        expect_error(&output, 2, &["a resumed run keeps its settings", &fork, "`valleyscope runs set last KEY=VALUE`"]);
+    }
 }
 
 #[test]

@@ -379,11 +379,13 @@ fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
 }
 
 fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
-    ScanResult::open(run).map_err(|error| {
+    let scan = ScanResult::open(run).map_err(|error| {
         let is_failure = matches!(error, ScanError::Read { .. });
         let error = anyhow::Error::from(error).context(format!("there is no figure of {}", run.name()));
         if is_failure { Failure::Failed(error) } else { Failure::BadInput(error) }
-    })
+    })?;
+    scan.edge_notes().iter().for_each(|note| say(format_args!("{note}")));
+    Ok(scan)
 }
 
 pub(super) fn unknown(preset: &SweepPreset) -> SweepResult {

@@ -28,6 +28,9 @@ pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Re
     file.commit(Overwrite::Yes).with_context(to_file)?;
     say_what_is_missing(&reader);
     say(format_args!("{written} of {name} are in {}", out.display()));
+    if let Content::Table(scan) | Content::Arrays(scan) = &content {
+        scan.edge_notes().iter().for_each(|note| say(format_args!("{note}")));
+    }
     Ok(())
 }
 

@@ -29,6 +29,7 @@ pub use spec::{LandscapeSpec, StartPlace};
 
 use std::sync::LazyLock;
 
+use crate::identifier::folded;
 use crate::loss::{Loss, LossProgram};
 use crate::parameter::BoundedParameter;
 
@@ -154,8 +155,9 @@ impl LandscapeKind {
         }
     }
 
-    /// Finds the built-in landscape with this name, as it is shown or as in presets.
+    /// Finds the built-in landscape with this name, as it is shown or as in presets, up to what [`folded`] leaves out.
     pub fn named(name: &str) -> Option<LandscapeKind> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name || kind.key() == name)
+        let name = folded(name);
+        Self::ALL.iter().copied().find(|kind| [kind.name(), kind.key()].map(folded).contains(&name))
     }
 }
