@@ -37,6 +37,7 @@ use super::tabs::{TabName, Tabs};
 use super::theme;
 use super::training::TrainingPanel;
 use super::window_layout::WindowLayout;
+use crate::player::PlayerCommand;
 use crate::result::SweepResult;
 
 /// The dialogs above the panels.
@@ -114,7 +115,7 @@ impl Valleyscope {
         let shown = window.as_ref().map(|window| window.tab).unwrap_or_default();
         let tabs = Tabs::begin(&mut start, shown, memories.unwrap_or_default());
         let unreadable = stored.filter(|_| start.has_refused);
-        let AppOptions { preset, result, run, exit_state, worth_asking, .. } = options;
+        let AppOptions { preset, result, run, play, exit_state, worth_asking, .. } = options;
         let mut app = Valleyscope {
             tabs,
             layout: window.map(|window| window.layout).unwrap_or_default(),
@@ -131,6 +132,9 @@ impl Valleyscope {
             unreadable,
         };
         app.show(preset, result, run);
+        if !play {
+            app.tabs.landscape.command(vec![PlayerCommand::Pause]);
+        }
         app
     }
 

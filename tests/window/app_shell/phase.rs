@@ -6,6 +6,7 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT, Queryable};
+use valleyscope::player::Playback;
 use valleyscope_engine::sweep::Metric;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::{Vision, color_difference, simulation_colors, sweep_colors};
@@ -288,7 +289,22 @@ fn a_pixel_opens_as_a_landscape() {
         let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best);
         assert_eq!(optimizer.rule.learning_rate.get(), best);
     }
-    assert!(app.state().live().is_playing() || app.shows("Restart"), "the landscape is shown and plays");
+    // It plays to its end, and so does another after it.
+    let is_finished = |app: &App, sharpness: f64| {
+        let spec = &app.state().document().spec;
+        spec.landscape.get("sharpness") == Some(sharpness)
+            && app.state().live().snapshot.as_ref().is_some_and(|snapshot| {
+                *snapshot.spec == *spec && snapshot.step == 30 && snapshot.playback == Playback::Finished
+            })
+    };
+    app.until("its end", |app| is_finished(app, 100.0));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num2);
+    app.settle();
+    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(0.0);
+    app.settle();
+    app.button("Show this landscape");
+    let first = diagram.rows()[0];
+    app.until("the end of the other", |app| is_finished(app, first));
 }
 
 #[test]
