@@ -7,8 +7,6 @@ mod canvas_stage;
 mod diagnostics_plots;
 mod gpu;
 mod landscape_exports;
-#[path = "../support/memory_storage.rs"]
-mod memory_storage;
 mod pale;
 #[cfg(unix)]
 #[path = "../support/put_program.rs"]

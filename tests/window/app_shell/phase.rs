@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -12,7 +11,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::{Vision, color_difference, simulation_colors, sweep_colors};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 
 /// A sweep that takes some milliseconds.
 pub const SMALL: &str = r#"Sweep(
@@ -119,8 +118,7 @@ fn the_sweep_and_its_tab_are_restored_at_the_next_start() {
     app.harness.get_by_label("Common random numbers").click_accesskit();
     app.settle();
     app.until("the sweep to end", |app| !app.state().phase().is_running());
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
     assert_eq!(again.state().phase().preset().sweep, app.state().phase().preset().sweep);
