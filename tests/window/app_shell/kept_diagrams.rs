@@ -4,18 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::result::SweepResult;
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin, SessionTexts};
 use super::phase::SMALL;
 
 /// Starts an app whose diagrams are in a folder, all of them worth a question.
-pub fn begun(diagrams: &Path, preset: Option<&str>, storage: Option<&MemoryStorage>) -> App {
+pub fn begun(diagrams: &Path, preset: Option<&str>, storage: Option<&SessionTexts>) -> App {
     let worth_asking = Some(Duration::ZERO);
     App::begin(Begin { preset, storage, diagrams: Some(diagrams), worth_asking, ..Begin::default() })
 }
@@ -44,10 +43,8 @@ pub fn set_slope(app: &mut App, slope: f64) {
 }
 
 /// Ends an app; returns its session.
-pub fn ended(mut app: App) -> MemoryStorage {
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
-    storage
+pub fn ended(app: App) -> SessionTexts {
+    app.state().session()
 }
 
 fn folders(diagrams: &Path) -> Vec<String> {
