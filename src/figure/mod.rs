@@ -42,7 +42,7 @@ mod xml;
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
 pub use compared::Compared;
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
-pub use difference::{as_changed, difference, is_made_title, over_axes};
+pub use difference::{as_changed, as_changed_from, difference, is_made_title, over_axes};
 pub use labels::{axis_label, axis_meanings};
 pub use map::{Map, MapColors, MapImage, SharedOptimizer, Swatch, shared_optimizers};
 pub use regions::{Letters, RegionLetter, Regions, ink};
