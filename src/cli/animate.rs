@@ -184,6 +184,9 @@ mod with_app {
             std::thread::sleep(INTERVAL);
         }
         line.finish();
+        if let Some(warning) = progress.warning() {
+            say(format_args!("warning: {warning}"));
+        }
         match thread.join() {
             Ok(Ok(Some(_))) => Ok(()),
             Ok(Ok(None)) => Err(Failure::Interrupted),

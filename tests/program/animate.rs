@@ -42,7 +42,10 @@ fn what_cannot_be_animated_is_refused_with_the_reason() {
     refused(&["fig2a", "--out", "a.gif"], &["expected a preset of the kind Landscape", "valleyscope sweep fig2a"]);
     refused(&["small.ron", "--from", "20", "--out", "a.gif"], &["--from 20 is after the last step, 12"]);
     let steps = ["--to", "18446744073709551615", "--every", "1"];
-    refused(&["small.ron", "--out", "a.gif", steps[0], steps[1], steps[2], steps[3]], &["--every 1", "too many", "99999"]);
+    refused(
+        &["small.ron", "--out", "a.gif", steps[0], steps[1], steps[2], steps[3]],
+        &["--every 1", "too many", "99999"],
+    );
     refused(&["small.ron", "--size", "20x20", "--out", "a.gif"], &["--size", "64 to 8192 pixels"]);
     sandbox.write("rosenbrock.ron", &SMALL.replace("noise: 1,", "landscape: Rosenbrock(), noise: 1,"));
     let known = "the landscape Rosenbrock has, which are loss, effective-step, free-energy, found u";
@@ -62,7 +65,10 @@ fn a_video_that_ffmpeg_did_not_write_is_an_error_and_the_file_of_before_stays() 
     for (script, reason) in [
         ("cat > /dev/null", "it wrote an empty file"),
         // ffmpeg 5.1 exits with 0 where the disk is full when it closes its file.
-        ("cat > /dev/null; for out; do :; done; echo begun > \"$out\"; echo 'Error closing file: No space left' >&2", "No space"),
+        (
+            "cat > /dev/null; for out; do :; done; echo begun > \"$out\"; echo 'Error closing file: No space left' >&2",
+            "No space",
+        ),
         ("exit 0", "ffmpeg did not write"),
     ] {
         sandbox.write("a.webm", "good");

@@ -94,6 +94,7 @@ impl AnimationJob {
             encoder.write(stage.draw().map_err(AnimationError::NotDrawn)?)?;
             progress.add_frame();
         }
+        progress.warn(stage.take_warning());
         Ok(Some(encoder.finish()?))
     }
 }
