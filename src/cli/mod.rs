@@ -40,6 +40,7 @@ use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError};
 
 use self::output::say;
+use crate::figure::{Svg, blank_warning};
 
 /// See why one optimizer beats another in a narrowing valley.
 ///
@@ -249,6 +250,13 @@ fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + C
 fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
     let value = move |text: String| *all.iter().find(|value| name(**value) == text).expect("its name is listed");
     PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
+}
+
+/// Warns of the characters of a figure that no font has.
+fn warn_of_blanks(drawing: &Svg) {
+    if let Some(warning) = blank_warning(drawing.blank()) {
+        say(format_args!("warning: {warning}"));
+    }
 }
 
 /// Loads a preset of a landscape, with the changes of `--set`.

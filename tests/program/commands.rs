@@ -3,6 +3,8 @@
 use std::process::{Output, Stdio};
 
 use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
+#[cfg(target_os = "linux")]
+use valleyscope_machine::Look;
 
 use crate::sandbox::{self, Sandbox, expect_code, stderr, stdout};
 
@@ -233,6 +235,37 @@ fn a_full_disk_exits_with_1() {
         let output = sandbox.command(args).stdout(full()).output().unwrap();
         expect_code(&output, 1);
         assert!(stderr(&output).contains("No space left"), "{}", stderr(&output));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_on_a_full_disk_fails_and_keeps_the_file_of_before() {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.ron", SMALL);
+    let mut exports = vec![
+        vec!["figure", "small.ron", "--out", "a.png"],
+        vec!["figure", "small.ron", "--out", "a.svg"],
+        vec!["figure", "small.ron", "--out", "a.pdf"],
+        vec!["simulate", "small.ron", "--steps", "200", "--out", "a.csv"],
+        vec!["simulate", "small.ron", "--steps", "200", "--out", "a.npz"],
+        vec!["lesson", "lesson", "--replace", "--html", "a.html"],
+    ];
+    let animations: &[&str] = match cfg!(feature = "app") {
+        true if Look::Program("ffmpeg").finds() => &["a.gif", "a.apng", "a.webm", "a.mp4"],
+        true => &["a.gif", "a.apng"],
+        false => &[],
+    };
+    exports.extend(animations.iter().map(|out| vec!["animate", "small.ron", "--size", "200x150", "--out", out]));
+    for args in exports {
+        let out = args[args.len() - 1];
+        sandbox.write(out, "good");
+        sandbox::expect_error(&sandbox.run_limited(1, &args), 1, &[out]);
+        assert_eq!(std::fs::read_to_string(sandbox.join(out)).unwrap(), "good");
+        let left = std::fs::read_dir(sandbox.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(left.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{args:?}");
+        expect_code(&sandbox.run(&args), 0);
+        assert!(std::fs::metadata(sandbox.join(out)).unwrap().len() > 1024, "{args:?}");
     }
 }
 

@@ -7,6 +7,7 @@ mod draw;
 mod events;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use egui::{Context, Ui};
@@ -17,6 +18,7 @@ use valleyscope_runs::RunFolder;
 use super::compare_presets::ComparePresets;
 use super::differences::DifferencesWindow;
 use super::document::Document;
+use super::fallback_fonts::FallbackFonts;
 use super::files::Files;
 use super::graphics::GraphicsFaults;
 use super::help::Help;
@@ -74,6 +76,7 @@ pub struct Valleyscope {
     dialogs: Dialogs,
     catalog: PresetCatalog,
     context: Context,
+    fonts: Arc<FallbackFonts>,
     faults: Option<GraphicsFaults>,
     /// True once the device is lost; the window is about to close.
     device_lost: bool,
@@ -94,6 +97,7 @@ impl Valleyscope {
     pub fn new(cc: &eframe::CreationContext<'_>, mut options: AppOptions) -> Valleyscope {
         let ctx = cc.egui_ctx.clone();
         theme::install(&ctx);
+        let fonts = FallbackFonts::install(&ctx, true);
         if let Some(render_state) = &cc.wgpu_render_state {
             install_curves(render_state);
         }
@@ -133,6 +137,7 @@ impl Valleyscope {
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
             saver,
             context: ctx,
+            fonts,
             device_lost: false,
             exit_state,
             quitting: Quitting::No,

@@ -1,7 +1,8 @@
 //! Digits, labels, lines, menus and tooltips fit into their space.
 
 use egui::accesskit::Role;
-use egui::{Key, Modifiers, Order, Rect, Shape, pos2, vec2};
+
+use egui::{Event, Key, MissingGlyphPolicy, Modifiers, Order, Rect, Shape, pos2, vec2};
 use egui_kittest::kittest::Queryable;
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS, write_folder};
 
@@ -247,4 +248,14 @@ fn the_scores_are_not_cut_in_a_presentation() {
             assert!(headings.count() >= 2 && cut.is_empty(), "{size:?}, presenting {presenting}: {cut:?}");
         }
     }
+}
+
+#[test]
+fn characters_that_no_font_has_are_named_in_a_message() {
+    let mut app = App::plain();
+    // The tests' default is to panic.
+    app.harness.ctx.set_missing_glyph_policy(MissingGlyphPolicy::Tofu);
+    app.harness.run_steps(2);
+    app.harness.event(Event::Paste(PLAIN.replace("Plain", "Named \u{10fffd}")));
+    app.until("the message", |app| app.shows("no font on this machine has") && app.shows("U+10FFFD"));
 }

@@ -171,6 +171,7 @@ fn titles_include_changes_and_keep_them_after_a_restart() {
     // A diagram that is being computed would go on after the restart.
     app.until("the other diagram", |app| is_followed(app) && !app.state().phase().is_running());
     assert_eq!(title(&app), "Small, changed: c = 0.5");
+    assert!(!app.shows("· changed"), "the title has the change");
     let storage = app.state().session();
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
