@@ -177,6 +177,13 @@ fn compare(run: &RunFacts, field: &str, format: Format, operator: Operator, oper
     Some(holds != operator.is_negated())
 }
 
+/// Returns the names in a list separated by commas, which quotes may hold.
+pub fn listed_fields(text: &str) -> impl Iterator<Item = &str> {
+    // A quote that is not closed holds the rest.
+    let whole = || std::iter::once(0..text.len()).collect();
+    parts(text).unwrap_or_else(|_| whole()).into_iter().map(|part| &text[part])
+}
+
 /// Returns the ranges of a text between commas outside of quotes, without spaces around them and empty ones.
 fn parts(text: &str) -> Result<Vec<Range<usize>>, FilterError> {
     let (mut parts, mut begin, mut quote) = (Vec::new(), 0, None);

@@ -5,6 +5,7 @@ use std::io;
 use console::Term;
 use jiff::Timestamp;
 use valleyscope_engine::optimizer::{ShownSetting, differing};
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::STEPS;
 use valleyscope_runs::{Concern, MetricId, Notes, Ranks, RunFolder, RunHistory, RunReader, Started};
@@ -77,7 +78,7 @@ fn other_settings(run: &RunFolder) -> Vec<ShownSetting> {
 
 /// Returns the row of a run whose files cannot be read; the reason is printed separately.
 fn unreadable(run: &RunFolder, error: &io::Error) -> Listed {
-    say(format_args!("warning: cannot read {}: {error}", run.events().display()));
+    say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
     let mut row = Row::default();
     (row[0], row[1]) = (run.name(), "unreadable".to_owned());
     Listed { began: began(run, &RunHistory::default()), row: in_a_line(row), settings: Vec::new() }
@@ -95,7 +96,7 @@ fn row(run: &RunFolder) -> io::Result<Listed> {
     let status = reader.status(Timestamp::now())?;
     let history = reader.history();
     let title = Notes::read(run).map(|notes| notes.title).unwrap_or_else(|error| {
-        say(format_args!("warning: cannot read {}: {error}", run.notes().display()));
+        say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
         String::new()
     });
     let title = if title.is_empty() { history.started().map_or("", |started| &started.title) } else { &title };

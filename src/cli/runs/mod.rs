@@ -131,7 +131,8 @@ enum Command {
     ///
     /// A run is each folder with event files of TensorBoard, each table FILE.csv with a column `step`, and each folder
     /// of a run of this program, also below a named folder. A run of another program has its tags or columns as
-    /// metrics; it can be compared, shown and exported, and not resumed. What is left out is named with the reason.
+    /// metrics; it can be compared, shown and exported, and not resumed. What is left out is named with the reason. The
+    /// exit code is 2 if nothing can be imported.
     Import {
         /// Event files, tables, folders of runs, or folders with such files and folders
         #[arg(required = true, value_name = "FILE|DIR")]

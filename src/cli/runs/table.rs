@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use jiff::Timestamp;
 use rayon::prelude::*;
 use serde_json::{Map, json};
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_runs::{Concern, Notes, RunFolder, RunReader};
 
@@ -13,7 +14,7 @@ use crate::cli::{Failure, say};
 use crate::export::{CsvCell, CsvWriter};
 use crate::run_table::{
     Aggregate, Column, Columns, Filter, Group, Grouping, Replicates, RunFacts, RunSettings, RunSource, SortKey,
-    Statistic, TableLayout, Value, csv_cell, ordered,
+    Statistic, TableLayout, Value, csv_cell, listed_fields, ordered,
 };
 
 /// The largest number of characters of a cell; names of runs are never cut, as users type them.
@@ -96,9 +97,9 @@ pub(super) fn run(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure>
 /// Reads a run. An unreadable one does not hide the others.
 fn read(run: &RunFolder) -> RunFacts {
     let config = RunConfig::read(run).ok();
-    let settings = config.map(|config| RunSettings::of(&config.preset)).unwrap_or_default();
+    let settings = RunSettings::read(run, config.as_ref().map(|config| &config.preset));
     let notes = Notes::read(run).unwrap_or_else(|error| {
-        say(format_args!("warning: cannot read {}: {error}", run.notes().display()));
+        say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
         Notes::default()
     });
     let (mut reader, now) = (RunReader::brief(run.clone()), Timestamp::now());
@@ -109,7 +110,7 @@ fn read(run: &RunFolder) -> RunFacts {
             RunFacts::of(RunSource { run, settings, history, status, notes, concerns })
         }
         Err(error) => {
-            say(format_args!("warning: cannot read {}: {error}", run.events().display()));
+            say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
             RunFacts::unreadable(run)
         }
     }
@@ -117,12 +118,11 @@ fn read(run: &RunFolder) -> RunFacts {
 
 /// Parses the names of columns, separated by commas.
 fn fields(text: &str, columns: &Columns, option: &str) -> Result<Vec<String>, Failure> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let field = |part: &str| match part {
         Replicates::FIELD if option == "--group-by" => Ok(part.to_owned()),
         part => columns.find(part).map(|column| column.field.clone()),
     };
-    let found: Result<Vec<String>, _> = parts.map(field).collect();
+    let found: Result<Vec<String>, _> = listed_fields(text).map(field).collect();
     found.map_err(|error| Failure::BadInput(anyhow!("{option}: {error}")))
 }
 
