@@ -64,7 +64,7 @@ fn typed_optimizers_and_landscapes_of_a_preset_are_shown() {
         assert!(stdout(&own).contains(word), "without {word:?}: {}", stdout(&own));
     }
     assert!(!stdout(&own).contains("Signum, in presets Signum"), "the typed ones are enough: {}", stdout(&own));
-    sandbox.write("mine.ron", &stdout(&sandbox.run(&["presets", "show", "own-landscape"])));
+    sandbox.write("mine.ron", stdout(&sandbox.run(&["presets", "show", "own-landscape"])));
     let shown = sandbox.run(&["landscapes", "show", "mine.ron"]);
     expect_code(&shown, 0);
     for word in ["in presets Formula", "The loss, as it is typed", "L = ", "L_x = ", "rotation_degrees"] {
