@@ -62,12 +62,12 @@ fn list() -> String {
 fn summary(kind: LandscapeKind) -> String {
     let LandscapeInfo { name, formula, about, source, parameters, metrics, start, .. } = kind.info();
     let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
-    let mut text = format!("{name}, in presets {}\n{about}\nSource: {source}\n", kind.key());
-    let loss = match kind.formula() {
-        Some(typed) => indented(typed.text()),
-        None => format!("  L = {formula}\n"),
+    let about = if about.is_empty() { String::new() } else { format!("{about}\n") };
+    let mut text = format!("{name}, in presets {}\n{about}Source: {source}\n", kind.key());
+    text += &match kind.formula() {
+        Some(typed) => format!("\nThe loss, as it is typed:\n{}", indented(typed.text())),
+        None => format!("\nThe loss, in the coordinates u and v, which φ turns against x and y:\n  L = {formula}\n"),
     };
-    text += &format!("\nThe loss, in the coordinates u and v, which φ turns against x and y:\n{loss}");
     text += &format!("\nThe gradient, derived from the loss:\n{}", indented(&kind.program().gradient_text(&keys)));
     if !metrics.is_empty() {
         text += "\nMetrics besides the loss:\n";

@@ -66,14 +66,14 @@ fn typed_optimizers_and_landscapes_of_a_preset_are_shown() {
         assert!(stdout(&own).contains(word), "without {word:?}: {}", stdout(&own));
     }
     assert!(!stdout(&own).contains("Signum, in presets Signum"), "the typed ones are enough: {}", stdout(&own));
-    sandbox.write("mine.ron", &stdout(&sandbox.run(&["presets", "show", "own-landscape"])));
+    sandbox.write("mine.ron", stdout(&sandbox.run(&["presets", "show", "own-landscape"])));
     let shown = sandbox.run(&["landscapes", "show", "mine.ron"]);
     expect_code(&shown, 0);
-    for word in ["in presets Formula", "The loss", "L = ", "L_x = ", "rotation_degrees"] {
+    for word in ["in presets Formula", "The loss, as it is typed", "L = ", "L_x = ", "rotation_degrees"] {
         assert!(stdout(&shown).contains(word), "without {word:?}: {}", stdout(&shown));
     }
     sandbox.write("small.ron", SMALL);
-    let all = stdout(&sandbox.run(&["optimizers", "show", "small.ron"]));
+    let all = stdout(&sandbox.run(&["optimizers", "show", "small.ron"])).to_owned();
     assert!(all.contains("Adam, in presets Adam\n") && all.contains("\nSignum, in presets Signum\n"), "{all}");
     let named = sandbox.run(&["landscapes", "show", "narrowing valley"]);
     assert_eq!(stdout(&named), stdout(&sandbox.run(&["landscapes", "show", "small.ron"])));

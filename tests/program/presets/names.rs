@@ -58,6 +58,9 @@ fn every_shown_name_of_a_rule_is_accepted() {
         let with_field = rule_of(&set("optimizers[0].rule", &format!("{cautious}(weight_decay: 0.25)")));
         assert_eq!((with_field.name(), with_field.get("weight_decay")), (cautious, Some(0.25)));
     }
+    let error =
+        Preset::parse(GOOD, "good.ron").unwrap().with("optimizers[0].rule", "Adam-max").unwrap_err().to_string();
+    assert!(error.contains("`Adam-mini`") && error.contains("found `Adam-max`"), "{error}");
     let fault = fault_of(&GOOD.replace("Adam(", "Adam-max("));
     assert!(fault.message.contains("`Adam-mini`") && fault.message.contains("found `Adam-max`"), "{}", fault.message);
 }

@@ -29,7 +29,7 @@ pub use spec::{LandscapeSpec, StartPlace};
 
 use std::sync::LazyLock;
 
-use crate::identifier::folded;
+use crate::identifier;
 use crate::loss::{Loss, LossProgram};
 use crate::parameter::BoundedParameter;
 
@@ -155,9 +155,8 @@ impl LandscapeKind {
         }
     }
 
-    /// Finds the built-in landscape with this name, as it is shown or as in presets, up to what [`folded`] leaves out.
+    /// Finds the built-in landscape with this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
     pub fn named(name: &str) -> Option<LandscapeKind> {
-        let name = folded(name);
-        Self::ALL.iter().copied().find(|kind| [kind.name(), kind.key()].map(folded).contains(&name))
+        identifier::named(Self::ALL, |kind| [kind.name(), kind.key()], name)
     }
 }

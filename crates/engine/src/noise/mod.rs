@@ -16,7 +16,7 @@ pub use apply::{Action, GradientNoise};
 pub use name::NoiseParameterName;
 pub use spec::NoiseSpec;
 
-use crate::identifier::folded;
+use crate::identifier;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
 use crate::parameter::{BoundedParameter, NOISE};
@@ -120,10 +120,9 @@ noises! {
 }
 
 impl NoiseKind {
-    /// Returns the noise of this name, as it is shown or as in presets, up to what [`folded`] leaves out.
+    /// Returns the noise of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
     pub fn named(name: &str) -> Option<NoiseKind> {
-        let name = folded(name);
-        Self::ALL.iter().copied().find(|kind| [kind.info().name, kind.key()].map(folded).contains(&name))
+        identifier::named(Self::ALL, |kind| [kind.info().name, kind.key()], name)
     }
 }
 

@@ -69,7 +69,7 @@ pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
 pub(crate) use typed::symbol;
 pub use typed::{CompiledRule, Typed, TypedRule};
 
-use crate::identifier::{folded, lasting};
+use crate::identifier::{self, lasting};
 pub(crate) use algebra::orthogonal_column;
 use hyperparameter::hyperparameters;
 
@@ -187,10 +187,9 @@ impl RuleKind {
         self == other || (self.typed().is_some() && other.typed().is_some())
     }
 
-    /// The built-in rule of this name, as it is shown or as in presets, up to what [`folded`] leaves out.
+    /// The built-in rule of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
     pub fn named(name: &str) -> Option<RuleKind> {
-        let name = folded(name);
-        Self::ALL.iter().copied().find(|kind| [kind.info().name, kind.key()].map(folded).contains(&name))
+        identifier::named(Self::ALL, |kind| [kind.info().name, kind.key()], name)
     }
 
     /// The built-in rule of an optimizer that is shown with this name, as [`RuleSpec::name`] gives it.

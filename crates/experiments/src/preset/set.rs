@@ -127,13 +127,11 @@ impl Field<'_> {
 
     /// Returns the preset's text with a value whose names are corrected one after another as the reader refuses them.
     fn with_value(&self, value: &str) -> Result<String, String> {
-        // No name in a file has a `-`.
         let is_word = |value: &str| {
             value.starts_with(|c: char| c.is_ascii_alphabetic())
                 && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
         };
-        let value = with_key(value.trim());
-        let mut value = if is_word(&value) { value.replace('-', "_") } else { value };
+        let mut value = with_key(value.trim());
         for _ in 0..MOST_NAMES {
             let text = self.text_with(&value)?;
             // The reader reaches the first path first.

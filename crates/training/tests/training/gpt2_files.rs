@@ -160,10 +160,10 @@ fn golden_tensors() -> Vec<FileTensor> {
 }
 
 fn write_tensors(path: &Path, tensors: &[FileTensor]) {
-    let view = |(name, dtype, shape, bytes): &'_ FileTensor| {
-        (name.clone(), TensorView::new(*dtype, shape.clone(), bytes).unwrap())
-    };
-    let file = safetensors::serialize(tensors.iter().map(view), None).unwrap();
+    let views = tensors
+        .iter()
+        .map(|(name, dtype, shape, bytes)| (name.clone(), TensorView::new(*dtype, shape.clone(), bytes).unwrap()));
+    let file = safetensors::serialize(views, None).unwrap();
     std::fs::write(path, file).unwrap();
 }
 
@@ -243,7 +243,7 @@ fn refuses_shards_that_are_missing_damaged_elsewhere_or_overlapping() {
     for outside in ["../outside.safetensors", "/outside.safetensors", "..\\outside.safetensors", "a\nb.safetensors"] {
         let mut map = map.clone();
         map.values_mut()
-            .filter(|name| name.as_str().unwrap().contains("00002"))
+            .filter(|name| name.as_str().unwrap().contains("model-00002"))
             .for_each(|name| *name = outside.into());
         write_index(&inside, &map);
         refused(&["index.json", "names of files beside it", "outside.safetensors"].map(|part| match outside {
@@ -263,7 +263,7 @@ fn refuses_shards_that_are_missing_damaged_elsewhere_or_overlapping() {
     }
     // A shard that the index does not name is none of the model's.
     let mut two = map.clone();
-    two.retain(|_, name| !name.as_str().unwrap().contains("00003"));
+    two.retain(|_, name| !name.as_str().unwrap().contains("model-00003"));
     write_index(&inside, &two);
     refused(&["index.json: expected a tensor `", "found none of this name; download or save"]);
     write_index(&inside, &map);
