@@ -156,8 +156,7 @@ fn compared_diagrams_are_exported_as_one_figure_with_one_legend() {
     }
     again.until("the maps", |app| app.harness.query_by_label("Diagram beside, 2").is_some());
     again.click(Role::CheckBox, "Letters");
-    again.settle();
-    assert!(again.shows("A = Adam") && again.shows("S = Signum"));
+    again.until("the letters", |app| app.shows("A = Adam") && app.shows("S = Signum"));
     again.button("Export");
     assert!(again.shows("Figures and scores are those of the 3 diagrams side by side."));
     again.harness.key_press(Key::Escape);
