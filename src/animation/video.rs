@@ -30,6 +30,8 @@ pub(super) struct VideoWriter {
 struct Ffmpeg {
     child: Child,
     messages: Option<JoinHandle<String>>,
+    /// The path of the file that it writes, and that of the target, which its messages are to name.
+    paths: [String; 2],
 }
 
 impl VideoWriter {
@@ -91,7 +93,8 @@ impl Ffmpeg {
         let mut child = command.spawn()?;
         // Read meanwhile, so that the program never waits for a reader.
         let messages = child.stderr.take().map(|messages| std::thread::spawn(move || read(messages)));
-        Ok(Ffmpeg { child, messages })
+        let paths = [output, &file.target].map(|path| path.display().to_string());
+        Ok(Ffmpeg { child, messages, paths })
     }
 
     /// Waits until the program has written its file; returns its messages if it failed. Full disks can leave the exit
@@ -101,7 +104,10 @@ impl Ffmpeg {
         let status = self.child.wait().map_err(|error| error.to_string())?;
         let messages = self.messages.take().and_then(|messages| messages.join().ok()).unwrap_or_default();
         match messages.lines().rfind(|line| !line.trim().is_empty()) {
-            Some(message) => Err(message.trim().to_owned()),
+            Some(message) => {
+                let [written, target] = &self.paths;
+                Err(message.trim().replace(written.as_str(), target))
+            }
             None if status.success() => Ok(()),
             None => Err(status.to_string()),
         }

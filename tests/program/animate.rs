@@ -66,8 +66,8 @@ fn a_video_that_ffmpeg_did_not_write_is_an_error_and_the_file_of_before_stays() 
         ("cat > /dev/null", "it wrote an empty file"),
         // ffmpeg 5.1 exits with 0 where the disk is full when it closes its file.
         (
-            "cat > /dev/null; for out; do :; done; echo begun > \"$out\"; echo 'Error closing file: No space left' >&2",
-            "No space",
+            "cat > /dev/null; for out; do :; done; echo begun > \"$out\"; echo \"Error closing $out: No space\" >&2",
+            "Error closing a.webm: No space",
         ),
         ("exit 0", "ffmpeg did not write"),
     ] {
