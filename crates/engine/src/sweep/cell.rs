@@ -1,7 +1,10 @@
 //! The results of the runs of a pixel: scores, and the certainty of the winner.
 
+use std::sync::Arc;
+
 use super::gap::{FEWEST_TO_BE_SURE, Splits};
 use super::metric::{Average, Metric, Table};
+use super::race::Race;
 use super::runs::Runs;
 use super::statistics::{Gap, mean_and_deviation};
 
@@ -67,6 +70,8 @@ pub struct Sampled {
     pub apart: Vec<f64>,
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
     pub is_over: bool,
+    /// The race that is not over, from which the pixel continues; results from a file have none.
+    pub race: Option<Arc<Race>>,
 }
 
 /// The results of the runs of one pixel.
