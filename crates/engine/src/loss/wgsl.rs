@@ -45,8 +45,8 @@ fn landscape_power(base: f32, exponent: f32) -> f32 {
     (
         "landscape_zero",
         "\
-fn landscape_zero(of: f32) -> f32 {
-    let bits = bitcast<u32>(of) & 0x7fffffffu;
+fn landscape_zero(value: f32) -> f32 {
+    let bits = bitcast<u32>(value) & 0x7fffffffu;
     return select(0.0, bitcast<f32>(bits | 0x7fc00000u), bits >= 0x7f800000u);
 }
 ",
@@ -62,8 +62,8 @@ fn landscape_max(a: f32, b: f32) -> f32 {
     (
         "landscape_sign",
         "\
-fn landscape_sign(of: f32) -> f32 {
-    return select(sign(of), of, landscape_is_nan(of));
+fn landscape_sign(value: f32) -> f32 {
+    return select(sign(value), value, landscape_is_nan(value));
 }
 ",
     ),
