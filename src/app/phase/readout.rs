@@ -209,23 +209,29 @@ fn held_out_lead(rival: &str, lead: &str) -> String {
 fn longest_lead(cell: &Cell, name: &str) -> String {
     let lead = with_error(-0.1, 0.1);
     match cell.sampled {
-        Some(_) => format!("{} {}", sampled_lead(name, &lead, 10_000), not_parted(0.1, 0.95)),
+        Some(_) => format!("{} {}", sampled_lead(name, &lead, 10_000), not_parted(name, 0.1, 0.95)),
         None => held_out_lead(name, &lead) + &decisive_replicates(1000.0),
     }
 }
 
-/// Describes the winner's lead over its rival with the largest doubt, by adaptive sampling.
+/// Describes the winner's lead over its closest rival, by adaptive sampling, and the optimizer that the budget does not part
+/// from it, which may be another.
 fn adaptive_lead(diagram: &Diagram, cell: &Cell, sampled: &Sampled, metric: Metric, names: &[String]) -> String {
     let comparison = cell.comparison(metric);
-    let (Some((rival, certainty)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
+    let (Some((rival, _)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
         return String::new();
     };
+    let most = comparison.doubts.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    let (open, doubt) = most.map_or((rival, 0.0), |(open, doubt)| (open, *doubt));
     let (gap, asked) = (comparison.gaps[rival], adaptive.certainty.get());
     let lead = sampled_lead(&names[rival], &with_error(gap.value, gap.error), cell.runs());
-    match (certainty >= asked, sampled.is_over) {
+    match (1.0 - doubt >= asked, sampled.is_over) {
         (true, _) => lead,
         (false, false) => format!("{lead} More runs follow."),
-        (false, true) => format!("{lead} {}", not_parted(sampled.apart.get(rival).copied().unwrap_or(f64::NAN), asked)),
+        (false, true) => {
+            let apart = sampled.apart.get(open).copied().unwrap_or(f64::NAN);
+            format!("{lead} {}", not_parted(&names[open], apart, asked))
+        }
     }
 }
 
@@ -233,10 +239,10 @@ fn sampled_lead(rival: &str, lead: &str, runs: u64) -> String {
     format!("It leads {rival} by {lead}, from {runs} runs.")
 }
 
-fn not_parted(apart: f64, asked: f64) -> String {
+fn not_parted(other: &str, apart: f64, asked: f64) -> String {
     let apart = number(apart);
     format!(
-        "The budget does not part them: their scores are at most about {apart} apart ({:.0}\u{a0}%).",
+        "The budget does not part it from {other}: their scores are at most about {apart} apart ({:.0}\u{a0}%).",
         100.0 * asked
     )
 }
