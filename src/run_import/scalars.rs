@@ -308,7 +308,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut scalars = Scalars::new(folder.path());
         let tag = scalars.tag("a").expect("a tag");
-        let mut push = |scalars: &mut Scalars, steps: std::ops::Range<u64>, value| {
+        let push = |scalars: &mut Scalars, steps: std::ops::Range<u64>, value| {
             steps.for_each(|step| scalars.push(step, tag, [0.0; 2], value).expect("a point"));
         };
         push(&mut scalars, 0..6, 1.0);
