@@ -8,7 +8,9 @@ use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope_engine::simulation::{ParticleId, StepTrace};
 use valleyscope_experiments::view::formula::formulas;
-use valleyscope_experiments::view::ticks::{Ticks, beyond, fixed, grouped, nice_step, short, significant};
+use valleyscope_experiments::view::ticks::{
+    RangeEdge, Ticks, fixed, grouped, nice_step, short, significant, with_edge,
+};
 use valleyscope_experiments::view::{AutoScale, AxisScale, Camera, SymLog, Viewport};
 
 fn labels(ticks: &Ticks) -> Vec<&str> {
@@ -604,10 +606,18 @@ fn every_registered_rule_shows_its_whole_step() {
 }
 
 #[test]
-fn the_ends_of_a_tried_range_are_marked() {
+fn the_ends_of_a_tried_range_are_marked_with_what_to_widen() {
     let tried = [0.1, 0.001, 0.01];
-    assert_eq!(tried.map(|best| beyond(best, tried)), ["≥ ", "≤ ", ""]);
-    assert_eq!(beyond(f64::NAN, tried), "");
-    assert_eq!(beyond(0.1, [0.1]), "", "nothing else was tried");
-    assert_eq!(beyond(0.1, []), "");
+    let mark = |best: f64| with_edge(RangeEdge::of(best, tried), "best");
+    assert_eq!(tried.map(mark), ["≥ best", "≤ best", "best"]);
+    let sentence = |best: f64| RangeEdge::of(best, tried).map(|edge| edge.sentence("the learning rates"));
+    let above = "at the edge of the learning rates tried, 0.001 to 0.1: widen them above 0.1";
+    assert_eq!(sentence(0.1).as_deref(), Some(above));
+    assert_eq!(sentence(0.001), Some(above.replace("above 0.1", "below 0.001")));
+    assert_eq!(sentence(f64::NAN), None);
+    assert_eq!(RangeEdge::of(0.1, [0.1]), None, "nothing else was tried");
+    assert_eq!(RangeEdge::of(0.1, []), None);
+    let at_zero = RangeEdge::of(0.0, [0.0, 0.5]).unwrap();
+    assert_eq!(at_zero.unless_limit([0.0, 1.0]), None, "nothing can be tried below 0");
+    assert_eq!(at_zero.unless_limit([-1.0, 0.5]), Some(at_zero), "the other end is a limit");
 }

@@ -3,7 +3,7 @@
 use egui::{Color32, Label, RichText, TextStyle, Ui};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{Cell, Diagram, Gap, Metric, Sampled, Sampling};
-use valleyscope_experiments::view::ticks::{beyond, fixed, short, significant};
+use valleyscope_experiments::view::ticks::{RangeEdge, fixed, short, significant, with_edge};
 
 use super::score_curve::{self, Over};
 use super::score_table;
@@ -91,7 +91,7 @@ fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String
             return "–".to_owned();
         }
         let best = diagram.tuned_value(index, place, score.best);
-        format!("{}{}", beyond(best, diagram.tuned_values(index)[place].iter().copied()), short(best))
+        with_edge(RangeEdge::of(best, diagram.tuned_values(index)[place].iter().copied()), &short(best))
     });
     let longest = words(&|index, place| {
         let all = diagram.tuned_values(index)[place].iter().map(|value| format!("≤ {}", short(*value)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Color32, Galley, Label, Rect, Response, ScrollArea, TextFormat, TextStyle, Ui, UiBuilder, pos2, vec2};
 use valleyscope_engine::sweep::{Cell, Diagram, Metric};
-use valleyscope_experiments::view::ticks::beyond;
+use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 
 use super::readout::number;
 
@@ -23,7 +23,6 @@ const MARK: &str = "■ ";
 const SHORTEST_NAME: &str = "■ Signum";
 /// The sideways shift of a second drawing of the winner's row, which makes it bold, in points.
 const BOLD: f32 = 0.5;
-const BEYOND: &str = "At the end of the tried learning rates: a better one may be outside.";
 
 /// The row of an optimizer.
 struct Row {
@@ -31,8 +30,8 @@ struct Row {
     color: Color32,
     /// Score, error, best learning rate and diverged runs.
     numbers: [String; 4],
-    /// Whether a better learning rate may be beyond the tried ones.
-    is_beyond: bool,
+    /// The end of the tried learning rates at which the best one lies.
+    edge: Option<RangeEdge>,
     is_winner: bool,
 }
 
@@ -70,7 +69,7 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
             cell.score_deviation(index, metric) / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
         let rate = |candidate| diagram.learning_rate(pixel, index, candidate);
         let best = if score.value.is_finite() { rate(score.best) } else { f64::NAN };
-        let beyond = beyond(best, (0..cell.averages[index].len()).map(rate));
+        let edge = RangeEdge::of(best, (0..cell.averages[index].len()).map(rate));
         let runs: usize = (0..cell.averages[index].len()).map(|candidate| cell.replicates_of(index, candidate)).sum();
         let diverged = match cell.diverged[index] {
             0 => "–".to_owned(),
@@ -79,9 +78,9 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
         Row {
             name,
             color: Color32::from_rgb(red, green, blue),
-            is_beyond: !beyond.is_empty(),
+            edge,
             is_winner: winner == Some(index),
-            numbers: [number(score.value), number(error), format!("{beyond}{}", number(best)), diverged],
+            numbers: [number(score.value), number(error), with_edge(edge, &number(best)), diverged],
         }
     };
     names.map(row).collect()
@@ -193,8 +192,8 @@ impl Table {
             let number = line(ui, row.number(column, &self.style), &self.style, color, f32::INFINITY);
             let response = put_right(ui, place, Arc::clone(&number));
             embolden(ui, row, response.rect, number);
-            if column == BEST_RATE && row.is_beyond {
-                response.on_hover_text(BEYOND);
+            if let (BEST_RATE, Some(edge)) = (column, row.edge) {
+                response.on_hover_text(edge.sentence("the learning rates"));
             } else if column == DIVERGED {
                 response.on_hover_text(&row.numbers[column]);
             }

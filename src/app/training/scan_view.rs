@@ -5,7 +5,7 @@ use egui_plot::{HLine, Legend, Line, LineStyle, Plot, PlotUi, Points};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{Extent, union, with_margin};
-use valleyscope_experiments::view::ticks::{Tick, beyond, significant};
+use valleyscope_experiments::view::ticks::{RangeEdge, Tick, significant, with_edge};
 
 use super::export::ScanFile;
 use super::pens::ScanColors;
@@ -161,11 +161,8 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         let score = scan.scores.get(optimizer, index)?;
         let rates = &scan.axes.learning_rates;
         let rate = rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
-        let best = match beyond(rate, rates.iter().copied()) {
-            _ if score.mean >= NOT_FINITE => significant(rate, 3),
-            "" => significant(rate, 3),
-            sign => format!("{sign}{} (a better one may lie beyond the range)", significant(rate, 3)),
-        };
+        let edge = RangeEdge::of(rate, rates.iter().copied()).filter(|_| score.mean < NOT_FINITE);
+        let best = with_edge(edge, &significant(rate, 3));
         Some(format!("{} ± {}, best η {best}", significant(score.mean, 3), significant(score.deviation, 2)))
     });
     shown.describe("Plot of best test loss by batch size", || words.join("; "));

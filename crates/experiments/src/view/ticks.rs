@@ -1,6 +1,7 @@
 //! Numbers and tick marks as text. Pure arithmetic, for axes on the screen and on paper alike.
 
 use jiff::Timestamp;
+use valleyscope_engine::quantity::number_text;
 
 use super::{AxisScale, SymLog};
 
@@ -273,16 +274,47 @@ pub fn moment(seconds: f64, format: &str) -> String {
     time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
 }
 
-/// Returns the sign before the best of several tried values: ≤ where it is the least of them and ≥ where it is the
-/// greatest, as a better one may lie beyond; none before others, and where only one was tried.
-pub fn beyond(best: f64, tried: impl IntoIterator<Item = f64>) -> &'static str {
-    let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-    match tried.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends) {
-        (low, high) if low >= high => "",
-        (low, _) if best <= low => "≤ ",
-        (_, high) if best >= high => "≥ ",
-        _ => "",
+/// The end of a range of tried values, at which the best of them lies: a better value may lie beyond it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RangeEdge {
+    low: f64,
+    high: f64,
+    is_low: bool,
+}
+
+impl RangeEdge {
+    /// Returns the end at which the best of several tried values lies; `None` where it lies between others, and where
+    /// only one value was tried.
+    pub fn of(best: f64, tried: impl IntoIterator<Item = f64>) -> Option<RangeEdge> {
+        let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
+        let (low, high) = tried.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
+        let is_edge = low < high && (best <= low || best >= high);
+        is_edge.then_some(RangeEdge { low, high, is_low: best <= low })
     }
+
+    /// Returns the edge unless it is a limit of what the setting can be, beyond which nothing can be tried.
+    pub fn unless_limit(self, [min, max]: [f64; 2]) -> Option<RangeEdge> {
+        let is_limit = if self.is_low { self.low <= min } else { self.high >= max };
+        (!is_limit).then_some(self)
+    }
+
+    /// Returns the sign before the best value: ≤ at the lower end, ≥ at the upper one.
+    pub fn mark(self) -> &'static str {
+        if self.is_low { "≤ " } else { "≥ " }
+    }
+
+    /// Says what to widen: `at the edge of the learning rates tried, 0.0001 to 1: widen them above 1`, where the values
+    /// are called `the learning rates`.
+    pub fn sentence(self, values: &str) -> String {
+        let [low, high] = [self.low, self.high].map(number_text);
+        let (side, end) = if self.is_low { ("below", &low) } else { ("above", &high) };
+        format!("at the edge of {values} tried, {low} to {high}: widen them {side} {end}")
+    }
+}
+
+/// Returns a best value as text, after the [mark](RangeEdge::mark) of an edge.
+pub fn with_edge(edge: Option<RangeEdge>, best: &str) -> String {
+    format!("{}{best}", edge.map_or("", RangeEdge::mark))
 }
 
 /// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `least`.
