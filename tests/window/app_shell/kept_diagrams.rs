@@ -8,7 +8,7 @@ use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT as _, Queryable};
-use valleyscope::result::SweepResult;
+use valleyscope::result::{SweepResult, check_sweep};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::harness::{App, Begin, MemoryStorage};
@@ -179,6 +179,13 @@ fn a_kept_diagram_is_renamed_and_removed() {
     app.harness.key_press(Key::Escape);
     app.settle();
     let storage = ended(app);
+    let kept = diagrams.path().join("small");
+    let findings = check_sweep(&kept, false).expect("nothing is repaired");
+    assert!(findings.is_intact(), "{:?}", findings.list());
+    // What a repair has added or kept goes with the diagram.
+    for name in [SweepResult::TABLE, "spec.ron.kept-1"] {
+        fs::write(kept.join(name), "of a repair").expect("the test's folder can be written");
+    }
     let mut again = begun(diagrams.path(), None, Some(&storage));
     again.until("the last diagram", is_complete);
     again.button("More about The first one");
