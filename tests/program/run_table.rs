@@ -31,7 +31,7 @@ fn evaluated(
     for (step, loss) in [(10, 2.0), (20, loss)] {
         session.record(step, Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))).expect("it can be written");
     }
-    for result in result {
+    if let Some(result) = result {
         session.record(20, Event::Eval(MetricValues::from([result]))).expect("it can be written");
     }
     session.record(20, Event::Finished).expect("it can be written");
