@@ -13,6 +13,8 @@ use valleyscope_runs::{MetricId, MetricInfo};
 const MOST_BYTES: u64 = 1 << 20;
 /// The number of metrics that are proposed to be shown together with another.
 const MOST_PROPOSED: usize = 12;
+/// The likeness of names, from 0 to 1, from which metrics are proposed though their better directions differ.
+const SIMILAR: f64 = 0.5;
 
 /// The names under which metrics are shown in plots, tables and filters, by their names in the events of runs. Files of
 /// runs and tables of points keep the names that were logged.
@@ -105,13 +107,16 @@ impl MetricAliases {
 }
 
 /// Returns the metrics that may be shown together with another one, those of the most similar names first: of the same
-/// unit, and logged by no run that logs the other, too.
+/// unit, with the same better direction or a similar name, and logged by no run that logs the other, too.
 pub fn proposals<'m>(of: &MetricInfo, all: &'m [MetricInfo], runs: &[&[MetricInfo]]) -> Vec<&'m MetricInfo> {
     let has = |run: &&&[MetricInfo], name: &str| run.iter().any(|info| info.name == name);
     let are_together = |name: &str| runs.iter().any(|run| has(&run, &of.name) && has(&run, name));
-    let fits = |info: &&MetricInfo| info.name != of.name && info.unit == of.unit && !are_together(&info.name);
     let words = |name: &str| name.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ");
     let likeness = |info: &MetricInfo| strsim::normalized_damerau_levenshtein(&words(&info.name), &words(&of.name));
+    let is_alike = |info: &MetricInfo| info.better == of.better || likeness(info) > SIMILAR;
+    let fits = |info: &&MetricInfo| {
+        info.name != of.name && info.unit == of.unit && is_alike(info) && !are_together(&info.name)
+    };
     let mut found: Vec<&MetricInfo> = all.iter().filter(fits).collect();
     found.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
     found.truncate(MOST_PROPOSED);
@@ -170,7 +175,7 @@ mod tests {
             let of = &infos(&[of])[0];
             proposals(of, &all, &[&one, &two]).iter().map(|info| info.name.clone()).collect()
         };
-        assert_eq!(names("test_loss"), ["val_loss", "grad_norm"]);
+        assert_eq!(names("test_loss"), ["val_loss"]);
         assert!(names("loss").is_empty() && names("test_accuracy").is_empty());
     }
 }
