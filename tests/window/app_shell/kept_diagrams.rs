@@ -147,8 +147,8 @@ fn a_dear_diagram_is_dropped_only_after_a_question() {
     app.until("the question", |app| app.shows("Drop the oldest kept diagram?"));
     assert!(app.shows("“Small”, 5 × 4 pixels"));
     app.button("Drop it");
-    app.until("its removal", |_| folders(diagrams.path()).len() == 2);
-    assert_eq!(folders(diagrams.path()), ["small-changed-c-0-5", "small-changed-c-0-6"]);
+    // The third may not be written yet when the question is answered.
+    app.until("its removal", |_| folders(diagrams.path()) == ["small-changed-c-0-5", "small-changed-c-0-6"]);
 }
 
 #[test]
