@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::{Library, Preset};
 use valleyscope_experiments::run::{CapacityReport, Fork, ForkError, RunConfig};
 use valleyscope_experiments::workload::DeviceChoice;
 use valleyscope_runs::{
-    CheckpointChoice, Handshake, LaunchError, RunFolder, RunReader, Status, Timestamp, WorkerProgram, runs_folder,
+    CheckpointChoice, Handshake, LaunchError, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder,
 };
 
 use super::interrupt::Interrupt;
@@ -117,7 +117,7 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     refuse_settings_of_resumed(args)?;
     let resumed = args.resume.as_ref().map(|run| RunsLocation::of(args.runs.as_deref())?.find(run)).transpose()?;
     if let Some(run) = &resumed {
-        let status = RunReader::brief(run.clone()).status(Timestamp::now());
+        let status = RunReader::brief(run.clone()).status(now());
         let folder = run.path().display();
         match status {
             Ok(Status::Finished) if lacks_end(run) => say(format_args!(

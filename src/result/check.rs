@@ -12,6 +12,9 @@ use valleyscope_runs::{Findings, replace};
 use super::{RawFormat, SweepResult, write_table};
 use crate::sweep_checkpoint::{CheckpointReport, SweepCheckpoint, SweepCheckpointError};
 
+/// The description of a diagram that the window keeps, in the diagram's folder.
+pub const KEPT_RECORD: &str = "kept.ron";
+
 /// Returns whether a path is the folder of an unfinished or complete sweep.
 pub fn is_sweep(path: &Path) -> bool {
     [SweepResult::ARRAYS, SweepResult::SPEC, SweepCheckpoint::FILE]
@@ -138,6 +141,10 @@ fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Find
         }
     }
     raw_rows(folder, diagram, findings);
+    // A diagram that the window keeps has no table.
+    if folder.join(KEPT_RECORD).is_file() && table.symlink_metadata().is_err() {
+        return;
+    }
     let mut expected = Vec::new();
     write_table(&mut expected, diagram).expect("memory takes all that is written");
     match plain_file::read(&table, Links::Refused, expected.len() as u64) {

@@ -15,7 +15,7 @@ mod table;
 use std::io::{self, Write};
 use std::path::Path;
 
-pub use check::{check_sweep, is_sweep};
+pub use check::{KEPT_RECORD, check_sweep, is_sweep};
 pub use open::ResultError;
 pub use raw::{RawFormat, RawRefused};
 pub use raw_export::{RawExport, RawFailure, RawPlan, RawProgress};

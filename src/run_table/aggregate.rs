@@ -31,15 +31,22 @@ impl Statistic {
         }
     }
 
+    /// Returns whether the numbers of a column are summarized by a mean, which has a deviation.
+    pub fn has_deviation(self, better: Better) -> bool {
+        matches!((self, better), (Statistic::Mean, _) | (Statistic::Best, Better::Neither))
+    }
+
     /// Returns the number that stands for several numbers; `None` for a mean, which has a deviation too.
     fn number(self, better: Better, mut numbers: Vec<f64>) -> Option<f64> {
+        if self.has_deviation(better) {
+            return None;
+        }
         // What is not a number is worse than any.
         let worst = if better == Better::Higher { f64::NEG_INFINITY } else { f64::INFINITY };
         numbers.iter_mut().filter(|number| number.is_nan()).for_each(|number| *number = worst);
         numbers.sort_by(f64::total_cmp);
         let number = match (self, better) {
-            (Statistic::Mean, _) | (Statistic::Best, Better::Neither) => return None,
-            (Statistic::Median, _) => {
+            (Statistic::Median | Statistic::Mean, _) => {
                 let middle = numbers.len() / 2;
                 if numbers.len() % 2 == 1 {
                     numbers[middle]
@@ -47,8 +54,8 @@ impl Statistic {
                     f64::midpoint(numbers[middle - 1], numbers[middle])
                 }
             }
-            (Statistic::Best, Better::Lower) => numbers[0],
             (Statistic::Best, Better::Higher) => numbers[numbers.len() - 1],
+            (Statistic::Best, _) => numbers[0],
         };
         Some(number)
     }

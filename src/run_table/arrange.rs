@@ -5,11 +5,13 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
 use super::aggregate::Statistic;
-use super::column::{Column, Columns, FieldError};
-use super::facts::{BEGAN, REPLICATES, RUN, RunFacts};
+use super::column::{COMMON, Column, Columns, FieldError};
+use super::facts::{BEGAN, OPTIMIZER, REPLICATES, RUN, RunFacts};
 use super::filter::listed_fields;
 use super::value::Value;
 
@@ -44,11 +46,34 @@ pub struct Grouping {
 }
 
 /// Runs that are summarized in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     pub members: Vec<usize>,
     /// The members that represent the group: all of them, or those of the best value of a setting.
     pub shown: Vec<usize>,
+    pub choice: GroupChoice,
+}
+
+/// How the runs that represent a group were chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GroupChoice {
+    All,
+    /// They have the value of a setting with the best result.
+    Best {
+        /// The field of the result.
+        result: String,
+        /// The end of the values tried in the group, if the best is there.
+        edge: Option<RangeEdge>,
+    },
+    /// All of them, as no value can be called the best: the reason, which begins with "its runs".
+    Undecided(String),
+}
+
+impl Group {
+    /// Returns the edge of the values tried, if the best value is there.
+    pub fn edge(&self) -> Option<RangeEdge> {
+        if let GroupChoice::Best { edge, .. } = self.choice { edge } else { None }
+    }
 }
 
 /// The fields of a grouping.
@@ -57,6 +82,16 @@ pub struct Replicates;
 impl Replicates {
     /// The field that replicates share: runs that differ only in the seed and the place of their data.
     pub const FIELD: &str = REPLICATES;
+}
+
+/// Returns the smallest and the largest value that a setting can have; without an upper limit where none is known.
+fn limits(setting: &str, run: &RunFacts) -> [f64; 2] {
+    let range = || {
+        let Some(Value::Text(rule)) = run.get(OPTIMIZER) else { return None };
+        let rule = RuleSpec::in_training(RuleKind::shown_as(rule)?);
+        rule.hyperparameter(setting.strip_prefix("optimizer.")?)?.range()
+    };
+    range().map_or([0.0, f64::INFINITY], |range| [range.min, range.max])
 }
 
 /// Returns the indices of runs in their order: by the keys, and then the newest first.
@@ -77,10 +112,10 @@ fn order(keys: &[(&str, bool)], a: &[Option<&Value>], b: &[Option<&Value>]) -> O
 
 /// Divides runs into groups with equal values of all fields, in the order of their first members.
 fn grouped(runs: &[&RunFacts], indices: Vec<usize>, fields: &[String]) -> Vec<Vec<usize>> {
-    let mut places: HashMap<Vec<String>, usize> = HashMap::new();
+    let mut places: HashMap<Vec<Option<String>>, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for index in indices {
-        let key = fields.iter().map(|field| format!("{:?}", runs[index].get(field)));
+        let key = fields.iter().map(|field| runs[index].get(field).map(Value::key));
         let place = *places.entry(key.collect()).or_insert(groups.len());
         if place == groups.len() {
             groups.push(Vec::new());
@@ -93,23 +128,32 @@ fn grouped(runs: &[&RunFacts], indices: Vec<usize>, fields: &[String]) -> Vec<Ve
 impl Grouping {
     /// Returns the groups of runs, sorted by their values; those of equal values stay in order.
     pub fn groups(&self, runs: &[&RunFacts], indices: Vec<usize>, keys: &[SortKey], columns: &Columns) -> Vec<Group> {
-        let result = self.result(keys, columns);
         let group = |members: Vec<usize>| {
-            let shown = match (&self.best_over, result) {
-                (Some(setting), Some(result)) => self.best(runs, &members, setting, result),
-                _ => members.clone(),
+            let Some(setting) = &self.best_over else {
+                return Group { shown: members.clone(), members, choice: GroupChoice::All };
             };
-            Group { members, shown }
+            match self.best(runs, &members, setting, keys, columns) {
+                Ok((shown, choice)) => Group { members, shown, choice },
+                Err(reason) => Group { shown: members.clone(), members, choice: GroupChoice::Undecided(reason) },
+            }
         };
         let groups = grouped(runs, indices, &self.by).into_iter().map(group).collect();
         self.sort(runs, groups, keys, columns)
     }
 
-    /// Returns the column by which the best value of a setting is found: the first of the order, if it is a result, or
-    /// else the best loss on data that the runs do not learn from.
-    pub fn result<'c>(&self, keys: &[SortKey], columns: &'c Columns) -> Option<&'c Column> {
+    /// Returns the column by which the best value of a setting is found among runs: the first of the order, if it is a
+    /// result, or else the best loss that these runs have in common.
+    ///
+    /// # Errors
+    ///
+    /// Returns why there is none.
+    pub fn result<'c, 'f>(
+        keys: &[SortKey],
+        columns: &'c Columns,
+        runs: impl Iterator<Item = &'f RunFacts>,
+    ) -> Result<&'c Column, String> {
         let first = keys.first().and_then(|key| columns.get(&key.field));
-        first.filter(|column| column.better != Better::Neither).or_else(|| columns.usual_result())
+        first.filter(|column| column.better != Better::Neither).map_or_else(|| columns.usual_result(runs), Ok)
     }
 
     /// Returns the value of a column for a group.
@@ -118,13 +162,86 @@ impl Grouping {
         aggregate.value().map(Cow::into_owned)
     }
 
-    /// Returns the runs of the value of a setting whose result is best.
-    fn best(&self, runs: &[&RunFacts], members: &[usize], setting: &str, result: &Column) -> Vec<usize> {
+    /// Returns the runs of the value of a setting whose result is best. Values without a result do not take part.
+    ///
+    /// # Errors
+    ///
+    /// Returns why no value can be called the best.
+    fn best(
+        &self,
+        runs: &[&RunFacts],
+        members: &[usize],
+        setting: &str,
+        keys: &[SortKey],
+        columns: &Columns,
+    ) -> Result<(Vec<usize>, GroupChoice), String> {
+        let result = Grouping::result(keys, columns, members.iter().map(|index| runs[*index]))?;
+        let of = |part: &[usize]| part.first().and_then(|index| runs[*index].get(setting));
         let parts = grouped(runs, members.to_vec(), &[setting.to_owned()]).into_iter();
-        let valued = parts.map(|part| (self.value(runs, &part, result), part));
+        let parts: Vec<Vec<usize>> = parts.filter(|part| of(part).is_some()).collect();
+        if parts.is_empty() {
+            return Err(format!("its runs have no {setting}"));
+        }
+        let measured = parts.into_iter().filter_map(|part| Some((self.value(runs, &part, result)?, part)));
+        let measured: Vec<(Value, Vec<usize>)> = measured.collect();
+        let tried: Vec<f64> = measured.iter().filter_map(|(_, part)| of(part)?.number()).collect();
+        let is_finite = |(value, _): &(Value, Vec<usize>)| value.number().is_none_or(f64::is_finite);
         let is_descending = result.better == Better::Higher;
-        let best = valued.min_by(|(a, _), (b, _)| Value::order(a.as_ref(), b.as_ref(), is_descending));
-        best.map_or_else(Vec::new, |(_, part)| part)
+        let best = measured
+            .into_iter()
+            .filter(is_finite)
+            .min_by(|(a, _), (b, _)| Value::order(Some(a), Some(b), is_descending));
+        let Some((_, shown)) = best else {
+            return Err(format!("its runs have no finite {}", result.field));
+        };
+        let best = of(&shown).and_then(Value::number);
+        let edge = best.and_then(|best| RangeEdge::of(best, tried));
+        let edge = edge.and_then(|edge| edge.unless_limit(limits(setting, runs[shown[0]])));
+        Ok((shown, GroupChoice::Best { result: result.field.clone(), edge }))
+    }
+
+    /// Returns the groups that have no best value of the setting, each with the reason, in words.
+    pub fn undecided(&self, runs: &[&RunFacts], groups: &[Group], columns: &Columns) -> Vec<String> {
+        let words = |group: &Group| {
+            let GroupChoice::Undecided(reason) = &group.choice else { return None };
+            let (name, count) = (self.name(runs, group, columns), group.members.len());
+            let of_it =
+                if reason.contains(COMMON) { ": filter them, group by workload too, or sort by a result" } else { "" };
+            Some(format!("{name}: {reason}; all {count} are shown{of_it}"))
+        };
+        groups.iter().filter_map(words).collect()
+    }
+
+    /// Returns the result by which the best values were chosen, and which of them are at the edge of those tried, in words.
+    pub fn remarks(&self, runs: &[&RunFacts], groups: &[Group], columns: &Columns) -> Vec<String> {
+        let Some(column) = self.best_over.as_ref().and_then(|field| columns.get(field)) else { return Vec::new() };
+        let mut results: Vec<&str> = Vec::new();
+        for group in groups {
+            if let GroupChoice::Best { result, .. } = &group.choice
+                && !results.contains(&result.as_str())
+            {
+                results.push(result);
+            }
+        }
+        let title = column.word();
+        let chosen = (!results.is_empty()).then(|| format!("the best {title} is that of {}", results.join(" or ")));
+        let edge = |group: &Group| {
+            let (edge, best) = (group.edge()?, column.of(runs[group.shown[0]])?);
+            let (name, best) = (self.name(runs, group, columns), column.format.text(best));
+            Some(format!("{name}: the best {title}, {best}, is {}", edge.sentence(&column.values_word())))
+        };
+        chosen.into_iter().chain(groups.iter().filter_map(edge)).collect()
+    }
+
+    /// Names a group by the values that its runs share.
+    fn name(&self, runs: &[&RunFacts], group: &Group, columns: &Columns) -> String {
+        let first = runs[group.members[0]];
+        let word = |field: &String| {
+            let column = columns.get(field).or_else(|| columns.get(RUN))?;
+            let value = column.of(first).map(|value| column.format.text(value).into_owned());
+            Some(value.unwrap_or_else(|| format!("no {}", column.word())))
+        };
+        self.by.iter().filter_map(word).collect::<Vec<_>>().join(", ")
     }
 
     fn sort(&self, runs: &[&RunFacts], groups: Vec<Group>, keys: &[SortKey], columns: &Columns) -> Vec<Group> {

@@ -9,7 +9,7 @@ use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 use super::aggregate::{Aggregate, Statistic};
 use super::facts::{
     BEGAN, CHANGED, FORK, LEFT, NAME, NOTE, OPTIMIZER, PROBLEM, RATE, RUN, RunFacts, STATE, STEP, TAGS, TIME, WORKLOAD,
-    best_of, is_result, last_of, smoothed_of,
+    best_of, is_held_out, is_result, last_of, smoothed_of,
 };
 use super::value::{Format, Value};
 
@@ -69,6 +69,21 @@ impl Column {
     }
 }
 
+impl Column {
+    /// Returns the title within a sentence, without a symbol at its end.
+    pub fn word(&self) -> String {
+        let words: Vec<&str> = self.title.split(' ').filter(|word| word.is_ascii()).collect();
+        if words.is_empty() { self.short.clone() } else { words.join(" ").to_lowercase() }
+    }
+
+    /// Names the values of the setting, such as `the learning rates`.
+    pub fn values_word(&self) -> String {
+        let word = self.word();
+        let is_singular = word.is_ascii() && !word.ends_with('s');
+        if is_singular { format!("the {word}s") } else { format!("the values of {word}") }
+    }
+}
+
 /// Why a text is no field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -77,6 +92,9 @@ pub struct FieldError(String);
 /// The columns of listed runs, in their usual order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns(Vec<Column>);
+
+/// Why runs with several losses cannot be judged by one.
+pub(super) const COMMON: &str = "its runs have no loss in common";
 
 /// Other names of fields.
 pub(super) const ALIASES: [(&str, &str); 8] = [
@@ -133,6 +151,17 @@ impl Columns {
         Columns(columns)
     }
 
+    /// Returns the columns while only some of the runs are shown: which are usual depends on these, and columns that only
+    /// other runs have are hidden at the end.
+    pub fn while_shown(&self, shown: &[&RunFacts]) -> Columns {
+        let is_by_name = self.0.first().is_none_or(|first| first.field == NAME);
+        let mut columns = Columns::of(shown, is_by_name);
+        let others = self.0.iter().filter(|column| columns.get(&column.field).is_none());
+        let others: Vec<Column> = others.map(|column| column.clone().hidden()).collect();
+        columns.0.extend(others);
+        columns
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Column> + Clone {
         self.0.iter()
     }
@@ -173,7 +202,7 @@ impl Columns {
             .iter()
             .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
             .flatten()
-            .chain(ALIASES.map(|(alias, _)| alias))
+            .chain(ALIASES.iter().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| *alias))
             .map(|field| (strsim::jaro_winkler(field, typed), field))
             .filter(|(likeness, _)| *likeness > 0.75)
             .collect();
@@ -188,9 +217,31 @@ impl Columns {
         FieldError(format!("there is no field `{typed}`{hint}"))
     }
 
-    /// Returns the column by which runs are judged: the best loss, on data that they do not learn from if there is one.
-    pub fn usual_result(&self) -> Option<&Column> {
-        self.iter().find(|it| it.is_usual && it.better == Better::Lower && it.field.starts_with("best_"))
+    /// Returns the column by which runs are judged: their best loss, on data that they do not learn from if they log one.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they cannot be judged: no such loss is one of all runs. Runs without any metric do not count.
+    pub fn usual_result<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>) -> Result<&Column, String> {
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        let mut measured = 0;
+        for fields in runs.map(RunFacts::judging_fields).filter(|fields| !fields.is_empty()) {
+            measured += 1;
+            for field in fields {
+                match counts.iter_mut().find(|(known, _)| *known == field) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((field, 1)),
+                }
+            }
+        }
+        let common = counts.iter().find(|(_, count)| *count == measured).and_then(|(field, _)| self.get(field));
+        common.ok_or_else(|| match measured {
+            0 => "its runs have no loss".to_owned(),
+            _ => {
+                let counts = counts.iter().map(|(field, count)| format!("{field} in {count}"));
+                format!("{COMMON} ({})", counts.collect::<Vec<_>>().join(", "))
+            }
+        })
     }
 
     /// Lists the fields for filters.
@@ -207,10 +258,6 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
         }
     }
     infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
-    let is_held_out = |info: &MetricInfo| {
-        let is_evaluated = info.source == MetricSource::Evaluation && info.name != MetricId::TRAIN_LOSS.name();
-        is_evaluated && info.better == Better::Lower
-    };
     let has_held_out = infos.iter().any(|info| is_held_out(info));
     let mut columns = Vec::new();
     for info in infos {

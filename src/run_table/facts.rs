@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{
-    Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, Notes, RunFolder, RunHistory,
-    Started, Status, Unit,
+    Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, MetricSource, Notes, RunFolder,
+    RunHistory, SettingChange, Started, Status, Unit,
 };
 
+use super::aliases::MetricAliases;
 use super::column::ALIASES;
 use super::value::Value;
 
@@ -112,6 +113,12 @@ pub(super) fn is_result(info: &MetricInfo) -> bool {
     info.better != Better::Neither && info.unit != Unit::Rate
 }
 
+/// Returns whether a metric is a loss on data that the run does not learn from.
+pub(super) fn is_held_out(info: &MetricInfo) -> bool {
+    let is_evaluated = info.source == MetricSource::Evaluation && info.name != MetricId::TRAIN_LOSS.name();
+    is_evaluated && info.better == Better::Lower
+}
+
 /// The sources of the facts of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSource<'s> {
@@ -121,6 +128,7 @@ pub struct RunSource<'s> {
     pub status: &'s Status,
     pub notes: &'s Notes,
     pub concerns: &'s [Concern],
+    pub aliases: &'s MetricAliases,
 }
 
 /// The values of a run in a table.
@@ -135,10 +143,11 @@ pub struct RunFacts {
 
 impl RunFacts {
     pub fn of(source: RunSource<'_>) -> RunFacts {
-        let RunSource { run, settings, history, status, notes, concerns } = source;
+        let RunSource { run, settings, history, status, notes, concerns, aliases } = source;
+        let metrics = aliases.apply(history.metrics());
         let mut facts = RunFacts {
             settings: Arc::clone(&settings.settings),
-            metrics: history.metrics(),
+            metrics: metrics.iter().map(|(_, info)| info.clone()).collect(),
             tags: notes.tags.clone(),
             values: BTreeMap::new(),
         };
@@ -146,6 +155,7 @@ impl RunFacts {
         if settings.settings.is_empty() {
             facts.settings = started.map(described).unwrap_or_default();
         }
+        facts.put_in_force(history);
         let title = [Some(&notes.title), started.map(|started| &started.title)];
         let title = title.into_iter().flatten().find(|title| !title.is_empty());
         facts.text(RUN, Some(run.name()));
@@ -155,7 +165,7 @@ impl RunFacts {
         facts.text(PROBLEM, Some(Concern::summary(concerns)));
         let optimizer = settings.optimizer.clone().or_else(|| Some(started?.optimizer.clone()));
         facts.text(OPTIMIZER, optimizer);
-        facts.number(STEP, started.map(|_| history.step() as f64));
+        facts.values.extend(started.map(|_| (STEP.to_owned(), Value::Whole(history.step()))));
         facts.number(RATE, history.steps_per_s());
         facts.number(TIME, Some(history.wall_s()).filter(|seconds| *seconds > 0.0));
         facts.number(LEFT, history.seconds_left().filter(|_| status.is_open()));
@@ -165,8 +175,8 @@ impl RunFacts {
         facts.text(TAGS, Some(notes.tags.join(", ")));
         facts.text(NOTE, Some(notes.note.split_whitespace().collect::<Vec<_>>().join(" ")));
         facts.text(REPLICATES, settings.replicates(history).map(|key| short_hash(&key)));
-        for info in facts.metrics.clone() {
-            facts.measured(&info, history);
+        for (metric, info) in metrics {
+            facts.measured(metric, &info, history);
         }
         facts
     }
@@ -178,6 +188,23 @@ impl RunFacts {
         facts.text(NAME, Some(run.name()));
         facts.text(STATE, Some(UNREADABLE.to_owned()));
         facts
+    }
+
+    /// Replaces the settings that were changed while the run was trained by the values now in force.
+    fn put_in_force(&mut self, history: &RunHistory) {
+        let mut changed = history.changed_settings();
+        // A command for other steps changes those of the run, and no setting of its training.
+        let is_scan = history.started().is_some_and(|started| started.scan.is_some());
+        let steps = history.steps().filter(|_| !is_scan);
+        changed.extend(steps.map(|steps| (SettingChange::STEPS.to_owned(), steps as f64)));
+        let differs =
+            |(path, value): &(String, Value)| changed.get(path).is_some_and(|now| value.number() != Some(*now));
+        if self.settings.iter().any(differs) {
+            let now = |(path, value): &(String, Value)| {
+                (path.clone(), changed.get(path).map_or_else(|| value.clone(), |now| value.in_place_of(*now)))
+            };
+            self.settings = self.settings.iter().map(now).collect();
+        }
     }
 
     fn text(&mut self, field: &str, text: Option<String>) {
@@ -192,9 +219,8 @@ impl RunFacts {
         }
     }
 
-    /// Adds the last, the best and the smoothed value of a metric.
-    fn measured(&mut self, info: &MetricInfo, history: &RunHistory) {
-        let Some(metric) = info.metric() else { return };
+    /// Adds the last, the best and the smoothed value of a metric that is shown with this description.
+    fn measured(&mut self, metric: MetricId, info: &MetricInfo, history: &RunHistory) {
         let curve = history.curve(metric);
         self.number(&last_of(info), curve.value.last().copied());
         if !is_result(info) {
@@ -212,6 +238,25 @@ impl RunFacts {
     pub fn get(&self, field: &str) -> Option<&Value> {
         let of_settings = || self.settings.iter().find(|(path, _)| path == field).map(|(_, value)| value);
         self.values.get(field).or_else(of_settings)
+    }
+
+    /// Returns whether the run has a field, also if its value is not known yet.
+    pub fn has_field(&self, field: &str) -> bool {
+        let is_measured = |info: &MetricInfo| {
+            let of_result = || [best_of(info), smoothed_of(info)].iter().any(|name| name == field);
+            last_of(info) == field || (is_result(info) && of_result())
+        };
+        FIXED.contains(&field)
+            || self.settings.iter().any(|(path, _)| path == field)
+            || self.metrics.iter().any(is_measured)
+    }
+
+    /// Returns the fields by which the run can be judged: its best losses on data that it does not learn from or, if it
+    /// logs none, its best training loss.
+    pub(super) fn judging_fields(&self) -> Vec<String> {
+        let held_out: Vec<String> = self.metrics.iter().filter(|info| is_held_out(info)).map(best_of).collect();
+        let training = || self.metrics.iter().filter(|info| info.name == MetricId::LOSS.name()).map(best_of).collect();
+        if held_out.is_empty() { training() } else { held_out }
     }
 
     /// Replaces the name by one that distinguishes the run from others.
@@ -256,13 +301,12 @@ fn state(status: &Status) -> &'static str {
 
 /// Returns the settings of a run without a readable config, as its first event describes them.
 fn described(started: &Started) -> Arc<[(String, Value)]> {
-    let whole = |number: Option<u64>| number.map(|number| number as f64);
     let known = [
-        ("learning_rate", started.learning_rate),
-        ("batch_size", whole(started.batch_size)),
-        ("seed", whole(started.seed)),
+        ("learning_rate", started.learning_rate.map(Value::Number)),
+        ("batch_size", started.batch_size.map(Value::Whole)),
+        ("seed", started.seed.map(Value::Whole)),
     ];
-    known.into_iter().filter_map(|(path, number)| Some((path.to_owned(), Value::Number(number?)))).collect()
+    known.into_iter().filter_map(|(path, value)| Some((path.to_owned(), value?))).collect()
 }
 
 fn short_hash(key: &str) -> String {

@@ -1,5 +1,7 @@
 //! The user's choice and order of columns.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::column::{Column, Columns};
@@ -8,22 +10,19 @@ use super::column::{Column, Columns};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TableLayout {
-    /// The fields that are shown though unusual, or hidden though usual.
-    toggled: Vec<String>,
+    /// The fields that the user shows or hides, with whether they are shown; others are shown where they are usual.
+    chosen: BTreeMap<String, bool>,
     /// The fields in the user's order; others follow those before which they usually are.
     order: Vec<String>,
 }
 
 impl TableLayout {
     pub fn shows(&self, column: &Column) -> bool {
-        column.is_usual != self.toggled.contains(&column.field)
+        self.chosen.get(&column.field).copied().unwrap_or(column.is_usual)
     }
 
-    pub fn toggle(&mut self, field: &str) {
-        match self.toggled.iter().position(|other| other == field) {
-            Some(index) => drop(self.toggled.remove(index)),
-            None => self.toggled.push(field.to_owned()),
-        }
+    pub fn show(&mut self, field: &str, is_shown: bool) {
+        self.chosen.insert(field.to_owned(), is_shown);
     }
 
     /// Returns all columns in the user's order.

@@ -4,6 +4,7 @@
 //! is typed text; [`ordered`] and [`grouped`] arrange the runs that it admits.
 
 mod aggregate;
+mod aliases;
 mod arrange;
 mod column;
 mod facts;
@@ -14,7 +15,8 @@ mod tests;
 mod value;
 
 pub use aggregate::{Aggregate, Statistic};
-pub use arrange::{Group, Grouping, Replicates, SortKey, ordered};
+pub use aliases::{MetricAliases, proposals};
+pub use arrange::{Group, GroupChoice, Grouping, Replicates, SortKey, ordered};
 pub use column::{Column, Columns, FieldError};
 pub use facts::{RunFacts, RunSettings, RunSource};
 pub use filter::{Filter, FilterError, listed_fields};

@@ -12,17 +12,31 @@ use super::*;
 
 /// Writes a run of the built-in preset with these settings, whose last loss is `loss`.
 fn written(folder: &Path, settings: &[(&str, &str)], loss: f64, notes: Notes) -> RunFacts {
+    let results = [(MetricId::TEST_LOSS, Some(2.0 * loss)), (MetricId::TEST_ACCURACY, Some(0.5))];
+    evaluated(folder, settings, loss, &results, notes)
+}
+
+/// Writes such a run that logs these metrics of evaluations, with the results of one as far as there are any.
+fn evaluated(
+    folder: &Path,
+    settings: &[(&str, &str)],
+    loss: f64,
+    results: &[(MetricId, Option<f64>)],
+    notes: Notes,
+) -> RunFacts {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let set = |preset: Preset, (key, value): &(&str, &str)| preset.with(key, value).expect("it can be set");
     let preset = settings.iter().fold(mnist.preset.clone(), set);
     let run = RunFolder::create(folder, "mnist", &preset.to_ron()).expect("a run can be made");
     let mut session = RunSession::begin(&run).expect("a session can begin");
-    let started = Started { title: "One run".to_owned(), steps: 40, ..Started::default() };
+    let metrics = [MetricId::LOSS].into_iter().chain(results.iter().map(|(metric, _)| *metric));
+    let metrics = metrics.map(MetricId::info).collect();
+    let started = Started { title: "One run".to_owned(), steps: 40, metrics, ..Started::default() };
     session.record(0, Event::Started(started)).expect("it can be written");
     for (step, loss) in [(10, 2.0), (20, loss)] {
         session.record(step, Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))).expect("it can be written");
     }
-    let eval = MetricValues::from([(MetricId::TEST_LOSS, 2.0 * loss), (MetricId::TEST_ACCURACY, 0.5)]);
+    let eval = results.iter().filter_map(|(metric, value)| Some((*metric, (*value)?))).collect();
     session.record(20, Event::Eval(eval)).expect("it can be written");
     session.record(20, Event::Finished).expect("it can be written");
     drop(session);
@@ -37,6 +51,7 @@ fn written(folder: &Path, settings: &[(&str, &str)], loss: f64, notes: Notes) ->
         status: &status,
         notes: &notes,
         concerns: &Concern::of(&status, reader.history(), Timestamp::now()),
+        aliases: &MetricAliases::default(),
     })
 }
 
@@ -143,8 +158,8 @@ fn settings_that_differ_and_losses_on_held_out_data_are_the_usual_columns() {
         shown(&layout),
         "name optimizer optimizer.beta2 learning_rate seed state problem loss test_loss best_test_loss test_accuracy step rate time tags note"
     );
-    layout.toggle("note");
-    layout.toggle("batch_size");
+    layout.show("note", false);
+    layout.show("batch_size", true);
     layout.move_to(&columns, "batch_size", "loss");
     assert_eq!(
         shown(&layout),
@@ -197,4 +212,92 @@ fn groups_are_the_replicates_or_share_settings_and_are_sorted_by_their_means() {
     assert_eq!(groups(&best_over, "loss"), [vec![2], vec![0, 1]]);
     let loss = Aggregate::of(sorted[1].iter().map(|index| all[*index].get("loss")));
     assert_eq!(loss.text(Format::Measured), "0.60 ± 0.14");
+}
+
+/// Makes runs of two rules at several learning rates with these test losses, and one with a validation loss before them.
+fn rated() -> Vec<RunFacts> {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let of = |settings: &[(&str, &str)], metric, loss| {
+        evaluated(folder.path(), settings, 1.0, &[(metric, loss)], Notes::default())
+    };
+    let other = of(&[("optimizer", "Adam"), ("seed", "7")], MetricId::VAL_LOSS, Some(4.0));
+    let rated = |rule: &'static str, rates: [(&'static str, Option<f64>); 4]| {
+        rates.map(|(rate, loss)| of(&[("optimizer", rule), ("learning_rate", rate)], MetricId::TEST_LOSS, loss))
+    };
+    let adam =
+        rated("Adam", [("0.003", Some(0.388)), ("0.001", Some(0.3)), ("0.0003", Some(0.289)), ("0.0001", Some(0.31))]);
+    let focus = rated("Focus", [("0.003", None), ("0.001", Some(0.294)), ("0.0003", Some(0.244)), ("0.0001", None)]);
+    [other].into_iter().chain(adam).chain(focus).collect()
+}
+
+#[test]
+fn the_best_value_follows_from_the_loss_that_the_shown_runs_have_in_common() {
+    let runs = rated();
+    let all: Vec<&RunFacts> = runs.iter().collect();
+    let columns = Columns::of(&all, true);
+    let by_optimizer = Grouping {
+        by: vec!["optimizer".to_owned()],
+        best_over: Some("learning_rate".to_owned()),
+        ..Grouping::default()
+    };
+    let shown: Vec<&RunFacts> = all[1..].to_vec();
+    let columns_of_shown = columns.while_shown(&shown);
+    assert!(columns_of_shown.get("best_test_loss").is_some_and(|column| column.is_usual));
+    assert!(columns_of_shown.get("best_val_loss").is_some_and(|column| !column.is_usual), "a filter may name it");
+    assert!(columns.get("seed").is_some_and(|column| column.is_usual));
+    assert!(
+        columns_of_shown.get("seed").is_some_and(|column| !column.is_usual),
+        "the seeds of the shown runs are equal"
+    );
+    let groups = by_optimizer.groups(&shown, (0..shown.len()).collect(), &[], &columns_of_shown);
+    // A value without a result is not the best, wherever it stands; nor does it widen the range of those tried.
+    assert_eq!(groups.iter().map(|group| &group.shown[..]).collect::<Vec<_>>(), [[2], [6]]);
+    let remarks = by_optimizer.remarks(&shown, &groups, &columns_of_shown);
+    assert_eq!(
+        remarks,
+        [
+            "the best learning rate is that of best_test_loss",
+            "FOCUS: the best learning rate, 0.0003, is at the edge of the learning rates tried, 0.0003 to 0.001: widen \
+             them below 0.0003"
+        ]
+    );
+    // With the other run Adam's runs have no loss in common, and a result that nobody has decides nothing.
+    let groups = by_optimizer.groups(&all, (0..all.len()).collect(), &[], &columns);
+    assert_eq!(groups[0].shown.len(), 5);
+    assert_eq!(
+        by_optimizer.undecided(&all, &groups, &columns),
+        [
+            "Adam: its runs have no loss in common (best_val_loss in 1, best_test_loss in 4); all 5 are shown: filter them, \
+          group by workload too, or sort by a result"
+        ]
+    );
+    let by_missing = SortKey::parse("best_val_loss", &columns).expect("a field");
+    let groups = by_optimizer.groups(&shown, (0..shown.len()).collect(), &by_missing, &columns_of_shown);
+    let undecided = by_optimizer.undecided(&shown, &groups, &columns_of_shown);
+    assert_eq!(undecided[0], "Adam: its runs have no finite best_val_loss; all 4 are shown");
+    let by_loss = SortKey::parse("best_test_loss", &columns).expect("a field");
+    let groups = by_optimizer.groups(&all, (0..all.len()).collect(), &by_loss, &columns);
+    assert_eq!(groups.iter().map(|group| &group.shown[..]).collect::<Vec<_>>(), [[7], [3]]);
+}
+
+#[test]
+fn a_setting_that_cannot_be_widened_is_at_no_edge() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let runs: Vec<RunFacts> = [("0.0", 0.1), ("0.1", 0.2), ("0.2", 0.3)]
+        .map(|(decay, loss)| written(folder.path(), &[("optimizer.weight_decay", decay)], loss, Notes::default()))
+        .into_iter()
+        .collect();
+    let all: Vec<&RunFacts> = runs.iter().collect();
+    let columns = Columns::of(&all, true);
+    let best_over = Some("optimizer.weight_decay".to_owned());
+    let grouping = Grouping { by: vec!["optimizer".to_owned()], best_over, ..Grouping::default() };
+    let groups = grouping.groups(&all, vec![0, 1, 2], &[], &columns);
+    assert_eq!((groups[0].shown.as_slice(), groups[0].edge()), (&[0][..], None));
+}
+
+#[test]
+fn an_unknown_field_is_never_answered_with_itself() {
+    let columns = Columns::of(&[], true);
+    let error = SortKey::parse("lr", &columns).expect_err("no run has it").to_string();
+    assert!(error.starts_with("there is no field `lr`") && !error.contains("did you mean `lr`"), "{error}");
 }

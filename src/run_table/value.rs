@@ -13,6 +13,8 @@ use crate::export::CsvCell;
 #[derive(Clone, Debug)]
 pub enum Value {
     Text(String),
+    /// A whole number, such as a seed, with all its digits.
+    Whole(u64),
     Number(f64),
 }
 
@@ -20,8 +22,8 @@ impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Text(a), Value::Text(b)) => a == b,
-            (Value::Number(a), Value::Number(b)) => a.to_bits() == b.to_bits(),
-            _ => false,
+            (Value::Whole(a), Value::Whole(b)) => a == b,
+            (a, b) => a.number().zip(b.number()).is_some_and(|(a, b)| a.to_bits() == b.to_bits()),
         }
     }
 }
@@ -29,15 +31,28 @@ impl PartialEq for Value {
 impl Value {
     /// Returns a value that a file holds as text: a number where it is one, and a text without its quotes.
     pub fn parse(text: &str) -> Value {
-        match text.parse() {
-            Ok(number) => Value::Number(number),
-            Err(_) => Value::Text(text.trim_matches('"').to_owned()),
+        let text_of = || Value::Text(text.trim_matches('"').to_owned());
+        text.parse().map(Value::Whole).or_else(|_| text.parse().map(Value::Number)).unwrap_or_else(|_| text_of())
+    }
+
+    /// Returns a number in the place of another value: whole, if that is.
+    pub fn in_place_of(&self, number: f64) -> Value {
+        let is_whole = number >= 0.0 && number.fract() == 0.0;
+        if matches!(self, Value::Whole(_)) && is_whole { Value::Whole(number as u64) } else { Value::Number(number) }
+    }
+
+    /// Returns a text that is the same for equal values only.
+    pub fn key(&self) -> String {
+        match self {
+            Value::Whole(number) if *number as f64 as u64 == *number => Value::Number(*number as f64).key(),
+            value => format!("{value:?}"),
         }
     }
 
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),
+            Value::Whole(number) => Some(*number as f64),
             Value::Text(_) => None,
         }
     }
@@ -54,13 +69,14 @@ impl Value {
 
     fn order_of_known(&self, other: &Value) -> Ordering {
         match (self, other) {
-            (Value::Number(a), Value::Number(b)) => a.total_cmp(b),
-            (Value::Number(_), Value::Text(_)) => Ordering::Less,
-            (Value::Text(_), Value::Number(_)) => Ordering::Greater,
             (Value::Text(a), Value::Text(b)) => {
                 let lower = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<String>();
                 lower(a).cmp(&lower(b)).then_with(|| a.cmp(b))
             }
+            (_, Value::Text(_)) => Ordering::Less,
+            (Value::Text(_), _) => Ordering::Greater,
+            (Value::Whole(a), Value::Whole(b)) => a.cmp(b),
+            (a, b) => a.number().unwrap_or(f64::NAN).total_cmp(&b.number().unwrap_or(f64::NAN)),
         }
     }
 }
@@ -70,6 +86,7 @@ pub fn csv_cell(value: Option<&Value>) -> CsvCell<'_> {
     match value {
         None => CsvCell::Text(""),
         Some(Value::Text(text)) => CsvCell::Text(text),
+        Some(Value::Whole(number)) => CsvCell::Whole(*number),
         Some(Value::Number(number)) => CsvCell::Number(*number),
     }
 }
@@ -104,6 +121,11 @@ impl Format {
     pub fn text(self, value: &Value) -> Cow<'_, str> {
         let number = match value {
             Value::Text(text) => return Cow::Borrowed(text),
+            Value::Whole(number) if self == Format::Whole => return Cow::Owned(grouped(*number)),
+            Value::Whole(number) if matches!(self, Format::Text | Format::Exact) => {
+                return Cow::Owned(number.to_string());
+            }
+            Value::Whole(number) => *number as f64,
             Value::Number(number) => *number,
         };
         if !number.is_finite() {
@@ -114,7 +136,7 @@ impl Format {
             });
         }
         Cow::Owned(match self {
-            Format::Text | Format::Exact => number_text(number),
+            Format::Text | Format::Exact => exact(number),
             Format::Whole if number >= 0.0 && number.fract() == 0.0 => grouped(number as u64),
             Format::Whole | Format::Measured => significant(number, 4),
             Format::Rate => {
@@ -165,6 +187,16 @@ impl Format {
             Format::Duration => duration(size),
         };
         Some(format!("{}{text}", if difference < 0.0 { "−" } else { "+" }))
+    }
+}
+
+/// Returns a number with all its digits.
+fn exact(number: f64) -> String {
+    let short = number_text(number);
+    match short.parse::<f64>() {
+        Ok(read) if number == read => short,
+        _ if (1e-4..1e7).contains(&number.abs()) => number.to_string(),
+        _ => format!("{number:e}"),
     }
 }
 

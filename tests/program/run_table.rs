@@ -12,6 +12,17 @@ use crate::sandbox::{Sandbox, expect, stderr, stdout};
 
 /// Writes a finished run of the built-in preset with these settings.
 fn finished(runs: &Path, stem: &str, settings: &[(&str, &str)], loss: f64) -> RunFolder {
+    evaluated(runs, stem, settings, loss, None)
+}
+
+/// Writes such a run with a result of its evaluation.
+fn evaluated(
+    runs: &Path,
+    stem: &str,
+    settings: &[(&str, &str)],
+    loss: f64,
+    result: Option<(MetricId, f64)>,
+) -> RunFolder {
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let set = |preset: Preset, (key, value): &(&str, &str)| preset.with(key, value).expect("it can be set");
     let preset = settings.iter().fold(mnist.preset.clone(), set);
@@ -21,6 +32,9 @@ fn finished(runs: &Path, stem: &str, settings: &[(&str, &str)], loss: f64) -> Ru
     session.record(0, Event::Started(started)).expect("it can be written");
     for (step, loss) in [(10, 2.0), (20, loss)] {
         session.record(step, Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))).expect("it can be written");
+    }
+    if let Some(result) = result {
+        session.record(20, Event::Eval(MetricValues::from([result]))).expect("it can be written");
     }
     session.record(20, Event::Finished).expect("it can be written");
     run
@@ -61,7 +75,7 @@ fn runs_are_filtered_sorted_and_written_as_csv_and_json() {
         serde_json::from_str(&list(&["--json", "--columns", "loss,note", "--sort", "loss"])).expect("JSON");
     assert_eq!(json[1]["note"], "the baseline");
     assert_eq!(json[3]["loss"], "NaN");
-    assert_eq!(json[0].get("note"), None);
+    assert_eq!(json[0].get("note"), Some(&serde_json::Value::Null), "each object has the same keys");
 }
 
 #[test]
@@ -91,7 +105,8 @@ fn groups_are_compared_each_at_its_best_learning_rate() {
     let best = list(&["--best-over", "lr"]);
     assert_eq!(
         best,
-        "optimizer,learning_rate,runs,loss,loss_std\nAdam,0.01,1,0.25,\nFOCUS,0.001,2,0.625,0.1767766952966369\n"
+        "optimizer,learning_rate,learning_rate_edge,runs,loss,loss_std\n\
+         Adam,0.01,≤,1,0.25,\nFOCUS,0.001,,2,0.625,0.1767766952966369\n"
     );
     assert_eq!(list(&["--statistic", "best"]), "optimizer,runs,loss\nAdam,2,0.25\nFOCUS,2,0.5\n");
     assert_eq!(list(&["--statistic", "median"]), "optimizer,runs,loss\nFOCUS,2,0.625\nAdam,2,inf\n");
@@ -273,4 +288,111 @@ fn texts_that_a_spreadsheet_would_compute_have_an_apostrophe() {
     expect(&sandbox.run(&["runs", "--runs", "again", "import", "out.csv"]), 0, &[]);
     let again = sandbox.run(&["runs", "--runs", "again", "list", "--csv", "--columns", "=1+1"]);
     assert_eq!(stdout(&again), "'=1+1\n5\n");
+}
+
+/// Writes runs of two rules at three learning rates with these test losses, and one with a validation loss.
+fn rated(sandbox: &Sandbox) {
+    let of = |settings: &[(&str, &str)], metric, loss| {
+        evaluated(&sandbox.runs(), "rated", settings, 1.0, Some((metric, loss)));
+    };
+    of(&[("optimizer", "Adam"), ("steps", "30")], MetricId::VAL_LOSS, 4.0);
+    for (rate, adam, focus) in [("0.003", 0.388, 0.35), ("0.001", 0.3, 0.244), ("0.0003", 0.289, 0.26)] {
+        of(&[("optimizer", "Adam"), ("learning_rate", rate)], MetricId::TEST_LOSS, adam);
+        of(&[("optimizer", "Focus"), ("learning_rate", rate)], MetricId::TEST_LOSS, focus);
+    }
+}
+
+#[test]
+fn the_best_learning_rate_follows_from_the_metric_of_the_shown_runs() {
+    let sandbox = Sandbox::new();
+    rated(&sandbox);
+    let list = |args: &[&str]| {
+        let usual = ["runs", "list", "--group-by", "optimizer", "--best-over", "lr"];
+        let output = sandbox.run(&[&usual, args].concat());
+        expect(&output, 0, &[]);
+        (stdout(&output).to_owned(), stderr(&output).to_owned())
+    };
+    let shown = ["--filter", "best_test_loss < 9", "--columns", "best_test_loss", "--sort", "optimizer"];
+    let (csv, said) = list(&[&shown[..], &["--csv"]].concat());
+    assert_eq!(
+        csv,
+        "optimizer,learning_rate,learning_rate_edge,runs,best_test_loss,best_test_loss_std\n\
+         Adam,0.0003,≤,1,0.289,\nFOCUS,0.001,,1,0.244,\n"
+    );
+    assert!(said.contains("the best learning rate is that of best_test_loss"), "{said}");
+    let edge = "Adam: the best learning rate, 0.0003, is at the edge of the learning rates tried, 0.0003 to 0.003: widen \
+                them below 0.0003";
+    assert!(said.contains(edge), "{said}");
+    let (text, _) = list(&shown);
+    assert!(text.contains("Adam       ≤ 0.0003       1     0.2890"), "{text}");
+    // With the run of another metric, Adam's runs have none in common.
+    let (text, said) = list(&["--columns", "best_test_loss", "--sort", "optimizer"]);
+    let why =
+        "warning: Adam: its runs have no loss in common (best_test_loss in 3, best_val_loss in 1); all 4 are shown";
+    assert!(said.contains(why), "{said}");
+    assert!(text.contains("Adam       3 values       4"), "{text}");
+    // The user may say that both are one.
+    let (text, said) = list(&["--alias", "test_loss=val_loss", "--columns", "best_val_loss", "--sort", "optimizer"]);
+    assert!(
+        said.contains("that of best_val_loss") && text.contains("Adam       ≤ 0.0003       1     0.2890"),
+        "{text}"
+    );
+    sandbox.write("valleyscope/metrics.ron", "{\"test_loss\": \"val_loss\"}");
+    let (again, _) = list(&["--columns", "best_val_loss", "--sort", "optimizer"]);
+    assert_eq!(again, text);
+    sandbox.write("valleyscope/metrics.ron", "{\"test_loss\": 3}");
+    expect(&sandbox.run(&["runs", "list", "--json"]), 2, &["metrics.ron", "\"val/loss\": \"val_loss\""]);
+}
+
+#[test]
+fn json_has_all_settings_with_the_same_keys_whichever_other_runs_there_are() {
+    let sandbox = Sandbox::new();
+    finished(&sandbox.runs(), "first", &[("seed", "18446744073709551615")], 0.5);
+    let list = |args: &[&str]| -> Vec<serde_json::Map<String, serde_json::Value>> {
+        let output = sandbox.run(&[&["runs", "list", "--json"], args].concat());
+        expect(&output, 0, &[]);
+        serde_json::from_str(stdout(&output)).expect("JSON")
+    };
+    let alone = list(&["--sort", "run"]);
+    for (key, value) in [("seed", u64::MAX), ("batch_size", 128), ("step", 20)] {
+        assert_eq!(alone[0][key], value, "{key}");
+    }
+    assert_eq!(alone[0]["optimizer.gamma"], 0.2);
+    assert_eq!(alone[0]["note"], serde_json::Value::Null);
+    evaluated(&sandbox.runs(), "second", &[("optimizer", "Adam")], 0.5, Some((MetricId::VAL_LOSS, 1.0)));
+    let both = list(&["--sort", "run"]);
+    assert_eq!(both[0], alone[0]);
+    assert!(both[1].contains_key("best_val_loss") && !both[1].contains_key("optimizer.gamma"));
+    let groups = list(&["--group-by", "optimizer", "--sort", "-optimizer"]);
+    assert_eq!((&groups[0]["batch_size"], &groups[0]["loss_std"]), (&128.into(), &serde_json::Value::Null));
+    // A text has them with all digits, too.
+    let text = sandbox.run(&["runs", "list", "--columns", "seed"]);
+    assert!(stdout(&text).contains("18446744073709551615"), "{}", stdout(&text));
+}
+
+#[test]
+fn lists_show_the_settings_in_force_and_the_optimizer_before_the_first_step() {
+    let sandbox = Sandbox::new();
+    let changed = finished(&sandbox.runs(), "changed", &[], 0.5);
+    let mut session = RunSession::begin(&changed).expect("a session can begin");
+    let change = |name: &str, label: &str, before, now| {
+        let (name, label) = (name.to_owned(), label.to_owned());
+        SettingChange { name, label, before, now }
+    };
+    let changes = vec![change("learning_rate", "η", 0.001, 0.01), change("optimizer.gamma", "γ", 0.2, 0.4)];
+    session.record(20, Event::Changed { changes }).expect("it can be written");
+    session.record(20, Event::Finished).expect("it can be written");
+    drop(session);
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let adam = mnist.preset.with("optimizer", "Adam").expect("it can be set");
+    RunFolder::create(&sandbox.runs(), "begun", &adam.to_ron()).expect("a run can be made");
+    let list = sandbox.run(&["runs", "list"]);
+    expect(&list, 0, &["lr 0.01, batch 128", "γ 0.4", "Adam, lr 0.001, batch 128"]);
+    let table = sandbox.run(&["runs", "list", "--columns", "lr,gamma,batch_size", "--sort", "lr", "--csv"]);
+    assert_eq!(stdout(&table), "learning_rate,optimizer.gamma,batch_size\n0.001,,128\n0.01,0.4,128\n");
+    let found = sandbox.run(&["runs", "list", "--filter", "lr = 0.01", "--columns", "run"]);
+    assert!(stdout(&found).contains(&changed.name()), "{}", stdout(&found));
+    fs::write(changed.notes(), "(title: ").expect("it can be written");
+    let show = sandbox.run(&["runs", "show", &changed.name()]);
+    expect(&show, 0, &["learning rate    0.01", "gamma 0.4", "η 0.001 → 0.01 after step 20", "warning: cannot read"]);
 }

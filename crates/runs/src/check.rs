@@ -7,7 +7,6 @@
 use std::io;
 use std::path::Path;
 
-use jiff::Timestamp;
 use valleyscope_engine::terminal_escape::visible_path;
 
 use super::checkpoint::{Checkpoint, CheckpointOrigin, orphans};
@@ -22,7 +21,7 @@ use super::lost_lines;
 use super::notes::Notes;
 use super::plain_file;
 use super::reader::RunReader;
-use super::status::Status;
+use super::status::{Status, now};
 
 /// The largest number of reported losses that a check repeats, the newest ones.
 const MOST_REPEATED: usize = 10;
@@ -70,7 +69,7 @@ impl RunFolder {
         let mut reader = RunReader::new(self.clone());
         let lock_state = LockState::of(self);
         let alive = matches!(lock_state, LockState::Held(_));
-        let status = reader.poll_to_end().map(|()| Status::of(self, lock_state, reader.history(), Timestamp::now()));
+        let status = reader.poll_to_end().map(|()| Status::of(self, lock_state, reader.history(), now()));
         let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
         let _lock = if repair { Some(lock(self, open, status.as_ref().ok())?) } else { None };
         // The lines that a worker wrote before the run was locked.
@@ -339,7 +338,7 @@ fn append_warnings(run: &RunFolder, history: &RunHistory, step: u64, losses: &[S
     file.end_with_whole_line(KeepCopy::Always)?;
     file.number_from(history.lines() + 1);
     // With a later time, a worker would seem to have run then.
-    let time = history.last().map_or_else(Timestamp::now, |last| last.time);
+    let time = history.last().map_or_else(now, |last| last.time);
     for message in losses {
         let event = Event::Warning { message: message.clone() };
         file.push(&EventRecord { step, time, wall_s: history.wall_s(), event }.to_line());

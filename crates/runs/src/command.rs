@@ -135,7 +135,8 @@ impl Inbox {
         }
     }
 
-    /// Reads the lines completed since the last read, or the first of them if there are many.
+    /// Reads the lines completed since the last read, or the first of them if there are many. A line that is too long is
+    /// passed over at once.
     pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
@@ -146,13 +147,23 @@ impl Inbox {
         if length < self.read {
             *self = Inbox::default();
         }
-        if length == self.read {
-            return Ok(Vec::new());
+        let mut asked = Vec::new();
+        loop {
+            let before = self.read;
+            if before < length {
+                self.read_part(&mut file, &mut asked)?;
+            }
+            if !self.in_long_line || self.read == before {
+                return Ok(asked);
+            }
         }
+    }
+
+    /// Reads the next part of the file, of at most [`MOST`] bytes.
+    fn read_part(&mut self, file: &mut File, asked: &mut Vec<ReceivedCommand>) -> io::Result<()> {
         file.seek(SeekFrom::Start(self.read))?;
         let mut new = Vec::new();
         file.take(MOST).read_to_end(&mut new)?;
-        let mut asked = Vec::new();
         let mut whole = new.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
         if whole == 0 && new.len() as u64 == MOST {
             whole = new.len();
@@ -174,7 +185,7 @@ impl Inbox {
                 asked.push(ReceivedCommand::read(line, self.lines));
             }
         }
-        Ok(asked)
+        Ok(())
     }
 }
 
@@ -232,4 +243,33 @@ fn id_in(line: &[u8]) -> Option<String> {
 /// Parses a line as an object. By itself, `serde_json` would also accept a list of the values.
 fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Option<T> {
     if line.trim_ascii_start().starts_with(b"{") { serde_json::from_slice(line).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{Inbox, MOST, RunCommand, send};
+    use crate::RunFolder;
+
+    #[test]
+    fn a_command_after_a_line_that_is_far_too_long_is_read_at_once() {
+        let place = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = RunFolder::create(place.path(), "run", "Mnist(").expect("a run can be made");
+        let long = vec![b'x'; 7 * MOST as usize];
+        fs::write(run.commands(), [&long[..], b"\n"].concat()).expect("it can be written");
+        send(&run, RunCommand::Stop).expect("it can be sent");
+        let mut inbox = Inbox::default();
+        let asked = inbox.look(&run).expect("it can be read");
+        let [refused, stop] = &asked[..] else { panic!("{} lines", asked.len()) };
+        assert!(refused.command.as_ref().is_err_and(|why| why.contains("line 1 of commands.jsonl: expected at most")));
+        assert_eq!(stop.command, Ok(RunCommand::Stop));
+        // A line that has no end yet is refused once.
+        fs::write(run.commands(), &long).expect("it can be written");
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.look(&run).expect("it can be read").len(), 1);
+        send(&run, RunCommand::Save).expect("it can be sent");
+        assert_eq!(inbox.look(&run).expect("it can be read")[0].command, Ok(RunCommand::Save));
+        assert!(inbox.look(&run).expect("it can be read").is_empty());
+    }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 
+use super::status::now;
 use crate::atomic_file::{Overwrite, write_file};
 use crate::plain_file::{self, Links};
 
@@ -83,7 +84,7 @@ impl RunFolder {
         fs::create_dir_all(parent).map_err(failed)?;
         // Absolute, as the worker may have another working directory.
         let parent = parent.canonicalize().map_err(failed)?;
-        let name = format!("{}-{}", portable(stem), Timestamp::now().strftime("%Y%m%dT%H%M%SZ"));
+        let name = format!("{}-{}", portable(stem), now().strftime("%Y%m%dT%H%M%SZ"));
         for number in 1.. {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
             let path = parent.join(name);

@@ -95,7 +95,7 @@ pub use request::{CommandRequest, Reply};
 pub use saved_model::{SavedModel, TextRequest, WholeLoss};
 pub use session::{RunSession, SessionError};
 pub use signals::StopRequest;
-pub use status::{Status, last_words, span};
+pub use status::{Status, last_words, now, span};
 pub use tail::{LONGEST_LINE, last_lines};
 pub use turns::{MarkKind, RunMark, SettingChange};
 

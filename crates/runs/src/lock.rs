@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
+use super::status::now;
 use crate::plain_file::{self, Links};
 
 /// The interval between two heartbeats.
@@ -102,7 +103,7 @@ impl Lock {
     /// Records the holder, and the number of lines of events.
     pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
-        let (host, pid, started) = (host(), std::process::id(), Timestamp::now());
+        let (host, pid, started) = (host(), std::process::id(), now());
         self.write(&LockOwner { host, pid, started, lines, end: None })
     }
 
@@ -185,7 +186,7 @@ pub fn host() -> String {
 /// Renews the heartbeat.
 pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
     // Written in place with a constant length, so that a full disk does not prevent it.
-    let text = format!("{:.9}\n", Timestamp::now());
+    let text = format!("{:.9}\n", now());
     plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 

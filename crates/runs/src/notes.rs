@@ -4,12 +4,11 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
 use super::reader::RunReader;
-use super::status::Status;
+use super::status::{Status, now};
 use crate::atomic_file::write_plain_file;
 use crate::plain_file::{self, Links};
 
@@ -99,7 +98,7 @@ pub enum RemoveError {
 /// Checks that a run can be removed: no worker trains it, or may train it without being lost ([`Status::is_lost`]).
 pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
     let path = run.path().to_owned();
-    let status = RunReader::brief(run.clone()).status(Timestamp::now());
+    let status = RunReader::brief(run.clone()).status(now());
     match status.map_err(|source| RemoveError::File { run: path.clone(), source })? {
         Status::Running(_) | Status::Starting => Err(RemoveError::Alive(path)),
         status @ Status::Silent { .. } if !status.is_lost() => Err(RemoveError::MayLive { run: path, status }),

@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-
 use super::checkpoint::orphans;
 use super::command::RunCommand;
 use super::command_queue::CommandQueue;
@@ -19,6 +17,7 @@ use super::history::RunHistory;
 use super::lock::{self, Lock, LockOwner, LockRefusal};
 use super::lost_lines;
 use super::reader::RunReader;
+use super::status::now;
 
 /// The interval between two checks for lines to be written.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -218,7 +217,7 @@ impl RunSession {
     /// Fails if it cannot be written. On a full disk ([`SessionError::Full`]) there is just enough space left to record
     /// [`Event::Failed`].
     pub fn record(&mut self, step: u64, event: Event) -> Result<(), SessionError> {
-        let record = EventRecord { step, time: Timestamp::now(), wall_s: self.wall_s(), event };
+        let record = EventRecord { step, time: now(), wall_s: self.wall_s(), event };
         self.step = step;
         if !matches!(record.event, Event::Train(_)) {
             self.keep_place()?;

@@ -1,6 +1,7 @@
 //! The status of a run.
 
 use std::fmt;
+use std::time::SystemTime;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -145,6 +146,16 @@ pub fn last_words(run: &RunFolder) -> String {
     last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
 }
 
+/// Returns the present time, or the nearest one that can be written where the clock is beyond the year 9999.
+pub fn now() -> Timestamp {
+    nearest(SystemTime::now())
+}
+
+fn nearest(time: SystemTime) -> Timestamp {
+    let end = if time < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::try_from(time).unwrap_or(end)
+}
+
 /// Formats a number of seconds in a readable unit, such as `3 min`.
 pub fn span(seconds: u64) -> String {
     match seconds {
@@ -152,5 +163,20 @@ pub fn span(seconds: u64) -> String {
         120..7200 => format!("{} min", seconds / 60),
         7200..172_800 => format!("{} h", seconds / 3600),
         _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::nearest;
+
+    #[test]
+    fn a_clock_in_the_year_10000_gives_the_last_time_that_can_be_written() {
+        let year_10000 = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_900);
+        assert_eq!(nearest(year_10000).strftime("%Y-%m-%d").to_string(), "9999-12-30");
+        let year_2026 = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        assert_eq!(nearest(year_2026).as_second(), 1_800_000_000);
     }
 }

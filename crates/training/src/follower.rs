@@ -14,7 +14,7 @@ use anyhow::bail;
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::plain_file;
-use valleyscope_runs::{RunFolder, StopRequest, Timestamp};
+use valleyscope_runs::{RunFolder, StopRequest, now};
 
 use super::device::Devices;
 use super::error::TrainError;
@@ -46,7 +46,7 @@ impl RankLog {
     }
 
     pub(crate) fn say(&self, message: &str) {
-        let line = format!("{} {}\n", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"), visible(message));
+        let line = format!("{} {}\n", now().strftime("%Y-%m-%dT%H:%M:%SZ"), visible(message));
         match &self.file {
             // Failing to write the log does not end a training.
             Some(file) => drop((&*file).write_all(line.as_bytes())),

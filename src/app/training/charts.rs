@@ -23,6 +23,7 @@ use crate::app::number as text;
 use crate::app::plot::Zoom;
 use crate::app::typed::TypedField;
 use crate::figure::Format;
+use crate::run_table::{MetricAliases, proposals};
 
 /// The smallest width of plots beside each other, in points.
 const NARROWEST: f32 = 330.0;
@@ -42,6 +43,10 @@ pub(super) struct Charts {
     cache: CurveCache,
     /// The curve whose entry in the legend is pointed at.
     pointed: Option<usize>,
+    /// The names under which metrics are shown.
+    pub aliases: Arc<MetricAliases>,
+    /// A metric that is to be shown under another name or, without one, under its own again.
+    pub renamed: Option<(String, Option<String>)>,
 }
 
 /// An action of the toolbar or the legend.
@@ -248,7 +253,7 @@ impl Charts {
         let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
         let chart = Chart { info, look, y, fit, curves: self.curves(groups, metric, look), level, hover };
-        self.title(ui, info);
+        self.title(ui, groups, info);
         let shown = chart.show(ui, &mut self.cache, metric);
         if chart.curves.is_empty() {
             let is_measured = groups.iter().any(|group| group.drawn.tracks.contains_key(&metric));
@@ -263,8 +268,8 @@ impl Charts {
         self.zoom.apply(metric, shown.gesture, whole, least);
     }
 
-    /// Shows a plot's title, and the switch of its axis.
-    fn title(&mut self, ui: &mut Ui, info: &MetricInfo) {
+    /// Shows a plot's title, the switch of its axis, and the metrics that are shown together with it.
+    fn title(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], info: &MetricInfo) {
         let mut log = self.choices.scale(info) == AxisScale::Log;
         let words = if log { " (log)" } else { "" };
         let title = format!("{}{words} over {}", info.title, self.choices.horizontal.name());
@@ -276,7 +281,41 @@ impl Charts {
             if switch.accessible_name(format!("Logarithmic axis of {}", info.title)).changed() {
                 self.rescale(info);
             }
+            self.together(ui, groups, info);
         });
+    }
+
+    /// Shows the menu of the metrics of other runs that can be shown in the same plot, and of those that are.
+    fn together(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], info: &MetricInfo) {
+        let all = offered(groups);
+        let runs: Vec<&[MetricInfo]> = groups.iter().map(|group| &group.drawn.metrics[..]).collect();
+        let proposed = proposals(info, &all, &runs);
+        let aliases = Arc::clone(&self.aliases);
+        let present: Vec<&str> = aliases.shown_as(&info.name).collect();
+        if proposed.is_empty() && present.is_empty() {
+            return;
+        }
+        let text = if present.is_empty() { "with…".to_owned() } else { format!("with {}", present.join(", ")) };
+        let menu = ui.menu_button(RichText::new(text).small(), |ui| {
+            if !proposed.is_empty() {
+                ui.label(RichText::new(format!("Show {} together with…", info.title)).small().weak());
+            }
+            for other in proposed {
+                let button = ui.button(&other.title).on_hover_text(format!("Logged as {}", other.name));
+                if button.accessible_name(format!("Show {} together with {}", info.name, other.name)).clicked() {
+                    self.renamed = Some((info.name.clone(), Some(other.name.clone())));
+                    ui.close();
+                }
+            }
+            for name in present {
+                if ui.button(format!("Show {name} in its own plot")).clicked() {
+                    self.renamed = Some((name.to_owned(), None));
+                    ui.close();
+                }
+            }
+        });
+        let help = "Show metrics that runs log under several names in one plot and one column";
+        menu.response.on_hover_text(help).accessible_name(format!("Show {} together with…", info.title));
     }
 
     /// Makes a metric's axis logarithmic, or linear again.

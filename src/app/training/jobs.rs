@@ -11,8 +11,8 @@ use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
 use valleyscope_experiments::workload::Outlook;
 use valleyscope_machine::WorkerFolder;
 use valleyscope_runs::{
-    CheckpointChoice, Handshake, RunFolder, RunReader, SavedModel, Status, TextRequest, Timestamp, WorkerProgram,
-    check_removable, remove, runs_folder,
+    CheckpointChoice, Handshake, RunFolder, RunReader, SavedModel, Status, TextRequest, WorkerProgram, check_removable,
+    now, remove, runs_folder,
 };
 
 use super::editor::ForkPoint;
@@ -23,6 +23,7 @@ use super::update::{Update, WorkerState};
 use super::watcher::{self, WatcherCommand};
 use crate::app::wake::Wake;
 use crate::run_import::{Outcome as ImportOutcome, import_runs};
+use crate::run_table::MetricAliases;
 
 /// The time limit for the worker's start.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
@@ -40,6 +41,8 @@ pub struct TrainingPaths {
     pub worker_folder: Option<WorkerFolder>,
     /// The command that starts that set-up, where it can be started from here.
     pub install: Option<InstallCommand>,
+    /// The file of the names under which metrics are shown.
+    pub aliases: Option<PathBuf>,
 }
 
 impl TrainingPaths {
@@ -49,6 +52,7 @@ impl TrainingPaths {
             worker: None,
             worker_folder: WorkerFolder::of_user(),
             install: InstallCommand::of_project(),
+            aliases: MetricAliases::file_of_user(),
         }
     }
 
@@ -73,7 +77,7 @@ pub(super) struct TrainingJobs {
 impl TrainingJobs {
     pub(super) fn open(places: TrainingPaths, wake: Wake) -> TrainingJobs {
         let (outbox, updates) = sync_channel(MOST_UPDATES);
-        let commands = watcher::start(places.runs.clone(), places.worker_folder.clone(), outbox.clone(), wake.clone());
+        let commands = watcher::start(places.clone(), outbox.clone(), wake.clone());
         let jobs = TrainingJobs { places, wake, outbox, updates, commands, window: Arc::new(()) };
         jobs.take_over_queue();
         jobs
@@ -406,7 +410,7 @@ fn wait_for(run: &RunFolder, window: &Weak<()>) -> Wait {
     let mut reader = RunReader::brief(run.clone());
     while window.upgrade().is_some() {
         // A folder that cannot be read for a moment may be on another machine.
-        let status = reader.status(Timestamp::now());
+        let status = reader.status(now());
         if !run.path().is_dir() {
             return Wait::Gone;
         }

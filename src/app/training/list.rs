@@ -124,7 +124,7 @@ impl List {
             if table.accessible_name("Show the table of runs").clicked() {
                 chosen = Some(ListAction::Table);
             }
-            let evaluated = evaluated_loss(runs);
+            let evaluated = evaluated_loss(self.found.iter().filter_map(|place| runs.get(*place)));
             let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name(&evaluated)).width(104.0);
             let shown = combo.show_ui(ui, |ui| {
                 for sort in Sort::ALL {
@@ -197,12 +197,12 @@ impl List {
 }
 
 /// Names the loss by which evaluated runs are compared, if it is the same for all.
-fn evaluated_loss(runs: &[Arc<Summary>]) -> String {
-    let title = |run: &Arc<Summary>| {
+fn evaluated_loss<'r>(runs: impl Iterator<Item = &'r Arc<Summary>>) -> String {
+    let title = |run: &'r Arc<Summary>| {
         let loss = run.evaluated.iter().find(|(info, _)| info.better == Better::Lower);
         loss.map(|(info, _)| info.title.to_lowercase())
     };
-    let mut titles = runs.iter().filter_map(title);
+    let mut titles = runs.filter_map(title);
     let first = titles.next();
     first.filter(|first| titles.all(|other| other == *first)).unwrap_or_else(|| "evaluated loss".to_owned())
 }

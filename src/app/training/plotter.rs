@@ -15,6 +15,7 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunHistory
 use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
+use crate::run_table::MetricAliases;
 
 /// The interval between checks of the files.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
@@ -26,6 +27,8 @@ pub(super) struct CurveRequest {
     pub groups: Vec<Vec<RunFolder>>,
     /// The weight of smoothing, from 0, none, to below 1.
     pub smoothing: f64,
+    /// The names under which metrics are shown.
+    pub aliases: Arc<MetricAliases>,
 }
 
 /// A group of runs with its curves.
@@ -87,8 +90,8 @@ impl PlotterThread {
                 Err(RecvTimeoutError::Timeout) => false,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            let smoothing = self.request.smoothing;
-            let is_new = self.members.iter_mut().fold(false, |is_new, member| member.poll(smoothing) | is_new);
+            let request = &self.request;
+            let is_new = self.members.iter_mut().fold(false, |is_new, member| member.poll(request) | is_new);
             if is_new || asked {
                 let drawn = self.request.groups.iter().map(|group| self.drawn(group)).collect();
                 if self.outbox.send((self.request.clone(), drawn)).is_err() {
@@ -168,6 +171,7 @@ struct PlottedRun {
     marks: Vec<RunMark>,
     generation: u64,
     smoothing: f64,
+    aliases: Arc<MetricAliases>,
 }
 
 impl PlottedRun {
@@ -180,18 +184,22 @@ impl PlottedRun {
             marks: Vec::new(),
             generation: 0,
             smoothing: 0.0,
+            aliases: Arc::default(),
         }
     }
 
     /// Reads new events; returns whether there were any.
-    fn poll(&mut self, smoothing: f64) -> bool {
+    fn poll(&mut self, CurveRequest { smoothing, aliases, .. }: &CurveRequest) -> bool {
+        let smoothing = *smoothing;
         // The events read before an error count; the list of runs shows the error.
         let is_new = self.reader.poll().unwrap_or(false);
         let history = self.reader.history();
-        let anew = self.generation != history.generation() || self.smoothing != smoothing;
+        let is_same = self.generation == history.generation() && self.smoothing == smoothing;
+        let anew = !is_same || self.aliases != *aliases;
         if anew {
             self.tracks.clear();
             (self.generation, self.smoothing) = (history.generation(), smoothing);
+            self.aliases = Arc::clone(aliases);
         }
         if !is_new && !anew {
             return false;
@@ -207,10 +215,10 @@ impl PlottedRun {
             mark.words = visible(&mark.words).into_owned();
         }
         let fork = history.forked().map(|forked| forked.from_step);
-        self.metrics = history.metrics();
-        for info in &self.metrics {
+        self.metrics.clear();
+        for (logged, info) in aliases.apply(history.metrics()) {
             let Some(metric) = info.metric() else { continue };
-            let curve = history.curve(metric);
+            let curve = history.curve(logged);
             // Evaluations are few, and means over many samples already.
             let smoothing = if info.source == MetricSource::Evaluation { 0.0 } else { smoothing };
             if !curve.is_empty() {
@@ -222,6 +230,7 @@ impl PlottedRun {
                     track.extend(&curve);
                 }
             }
+            self.metrics.push(info);
         }
         if history.started().is_some_and(|started| started.scan.is_some()) {
             // A scan with unusable axes has no picture; exporting it reports why.

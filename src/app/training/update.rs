@@ -10,7 +10,7 @@ use super::install::Installation;
 use super::outlook::OutlookAnswer;
 use super::run_detail::RunDetail;
 use super::summary::Summary;
-use crate::run_table::Columns;
+use crate::run_table::{Columns, MetricAliases};
 
 /// The known runs.
 pub(super) struct ListedRuns {
@@ -18,6 +18,8 @@ pub(super) struct ListedRuns {
     pub columns: Arc<Columns>,
     /// The reason why the folder cannot be read, if it cannot.
     pub trouble: Option<String>,
+    /// The names under which metrics are shown.
+    pub aliases: Arc<MetricAliases>,
 }
 
 /// A message of a thread to the window.

@@ -13,9 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
-use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, Timestamp};
+use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, Timestamp, now};
 
 use super::install::Installation;
+use super::jobs::TrainingPaths;
 use super::names::distinct_settings;
 use super::poll_schedule::{Listing, RoundRobin};
 use super::run_detail::{RunDetail, log_tail};
@@ -23,7 +24,7 @@ use super::summary::Summary;
 use super::update::{ListedRuns, Update};
 use super::watched::Watched;
 use crate::app::wake::Wake;
-use crate::run_table::{Columns, RunFacts};
+use crate::run_table::{Columns, MetricAliases, RunFacts};
 
 /// The interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -42,23 +43,23 @@ pub(super) enum WatcherCommand {
     Send(Vec<RunFolder>, RunCommand),
     /// Changes the notes of a run.
     Edit(RunFolder, Vec<NotesEdit>),
+    /// Shows a metric under another name or, without one, under its own again.
+    Alias(String, Option<String>),
     /// Polls all runs at once.
     Refresh,
 }
 
 /// Starts the thread, which watches a folder of runs and the folder of the worker. It ends when the sender is dropped.
-pub(super) fn start(
-    folder: Option<PathBuf>,
-    worker: Option<WorkerFolder>,
-    outbox: SyncSender<Update>,
-    wake: Wake,
-) -> Sender<WatcherCommand> {
+pub(super) fn start(paths: TrainingPaths, outbox: SyncSender<Update>, wake: Wake) -> Sender<WatcherCommand> {
     let (commands, inbox) = channel();
-    let watcher = Watcher::new(folder, worker, outbox, wake);
+    let mut watcher = Watcher::new(paths.runs, paths.worker_folder, outbox, wake);
+    watcher.aliases_file = paths.aliases;
     std::thread::spawn(move || {
         // This searches the disk for libraries.
         let bytes = PyTorchBytes::for_machine(has_nvidia_gpu());
-        watcher.run(bytes, &inbox);
+        if watcher.read_aliases().is_ok() {
+            watcher.run(bytes, &inbox);
+        }
     });
     commands
 }
@@ -81,6 +82,10 @@ struct Watcher {
     detail: Option<(RunFolder, RunDetail)>,
     /// The last sent columns of the table of runs.
     columns: Arc<Columns>,
+    /// The names under which metrics are shown, and their file.
+    aliases: Arc<MetricAliases>,
+    aliases_file: Option<PathBuf>,
+    has_new_aliases: bool,
 }
 
 /// A command to a run whose outcome is followed.
@@ -111,6 +116,9 @@ impl Watcher {
             requests: Vec::new(),
             detail: None,
             columns: Arc::default(),
+            aliases: Arc::default(),
+            aliases_file: None,
+            has_new_aliases: false,
         }
     }
 
@@ -170,11 +178,44 @@ impl Watcher {
                     self.failed(format!("cannot change {}: {error}", run.notes().display()))?;
                 }
             }
+            WatcherCommand::Alias(name, shown) => self.set_alias(&name, shown.as_deref())?,
             WatcherCommand::Refresh => {
                 self.must_list = true;
                 self.round_robin.all = true;
             }
         }
+        Ok(())
+    }
+
+    fn read_aliases(&mut self) -> Result<(), Closed> {
+        match self.aliases_file.as_deref().map(MetricAliases::read) {
+            Some(Ok(aliases)) => self.aliases = Arc::new(aliases),
+            Some(Err(error)) => self.failed(error)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn set_alias(&mut self, name: &str, shown: Option<&str>) -> Result<(), Closed> {
+        let mut aliases = (*self.aliases).clone();
+        let set = match shown {
+            Some(shown) => aliases.set(name, shown),
+            None => {
+                aliases.remove(name);
+                Ok(())
+            }
+        };
+        let written = set.and_then(|()| match &self.aliases_file {
+            Some(file) => aliases.write(file).map_err(|error| format!("cannot write {}: {error}", file.display())),
+            None => Ok(()),
+        });
+        if let Err(error) = written {
+            return self.failed(error);
+        }
+        self.aliases = Arc::new(aliases);
+        self.known.values_mut().for_each(Watched::wake);
+        (self.must_list, self.round_robin.all) = (true, true);
+        self.has_new_aliases = true;
         Ok(())
     }
 
@@ -228,9 +269,9 @@ impl Watcher {
     }
 
     fn poll(&mut self) -> Result<(), Closed> {
-        let mut is_new = self.list();
-        let now = Timestamp::now();
-        is_new |= poll_all(&mut self.due(), now);
+        let mut is_new = self.list() | std::mem::take(&mut self.has_new_aliases);
+        let aliases = Arc::clone(&self.aliases);
+        is_new |= poll_all(&mut self.due(), now(), &aliases);
         self.follow_requests()?;
         if is_new {
             let listed = self.listed();
@@ -251,7 +292,8 @@ impl Watcher {
             self.columns = Arc::new(columns);
         }
         let trouble = self.listing.as_ref().and_then(|listing| listing.trouble.clone());
-        ListedRuns { runs, columns: Arc::clone(&self.columns), trouble }
+        let aliases = Arc::clone(&self.aliases);
+        ListedRuns { runs, columns: Arc::clone(&self.columns), trouble, aliases }
     }
 
     /// Lists the runs; returns whether they, or the reason why the folder cannot be read, have changed.
@@ -343,10 +385,11 @@ impl Watcher {
 }
 
 /// Checks runs, many of them in several threads, and returns whether the summary of any has changed.
-fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
+fn poll_all(due: &mut [&mut Watched], now: Timestamp, aliases: &MetricAliases) -> bool {
     /// The number of runs that are worth a thread.
     const PART: usize = 32;
-    let poll = |part: &mut [&mut Watched]| part.iter_mut().fold(false, |is_new, watched| watched.poll(now) | is_new);
+    let poll =
+        |part: &mut [&mut Watched]| part.iter_mut().fold(false, |is_new, watched| watched.poll(now, aliases) | is_new);
     let threads = thread::available_parallelism().map_or(1, usize::from).min(due.len() / PART);
     if threads <= 1 {
         return poll(due);

@@ -6,12 +6,12 @@ use console::Term;
 use jiff::Timestamp;
 use valleyscope_engine::optimizer::{ShownSetting, differing};
 use valleyscope_engine::terminal_escape::visible_path;
-use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::STEPS;
-use valleyscope_runs::{Concern, MetricId, Notes, Ranks, RunFolder, RunHistory, RunReader, Started};
+use valleyscope_runs::{Concern, MetricId, Ranks, RunFolder, RunHistory, RunReader, Started, now};
 
 use super::find::{RunsLocation, began};
-use super::{cell, left, newest, print, progress, rate};
+use super::{cell, in_force, left, newest, notes, print, progress, rate};
 use crate::cli::{Failure, say};
 
 const HEADER: [&str; 10] =
@@ -70,8 +70,8 @@ fn name_differences(runs: &mut [Listed]) {
 }
 
 /// Returns the settings of a run that its row does not have anyway.
-fn other_settings(run: &RunFolder) -> Vec<ShownSetting> {
-    let settings = RunConfig::read(run).map(|config| config.preset.shown_settings()).unwrap_or_default();
+fn other_settings(training: Option<&Preset>) -> Vec<ShownSetting> {
+    let settings = training.map(Preset::shown_settings).unwrap_or_default();
     let is_shown = |setting: &ShownSetting| ["η ", "batch ", "seed "].iter().any(|it| setting.words.starts_with(it));
     settings.into_iter().filter(|setting| setting.meaning != STEPS && !is_shown(setting)).collect()
 }
@@ -93,15 +93,13 @@ fn in_a_line(row: Row) -> Row {
 /// Returns a run with its row.
 fn row(run: &RunFolder) -> io::Result<Listed> {
     let mut reader = RunReader::brief(run.clone());
-    let status = reader.status(Timestamp::now())?;
+    let status = reader.status(now())?;
     let history = reader.history();
-    let title = Notes::read(run).map(|notes| notes.title).unwrap_or_else(|error| {
-        say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
-        String::new()
-    });
+    let title = notes(run).title;
+    let training = in_force(run, history);
     let title = if title.is_empty() { history.started().map_or("", |started| &started.title) } else { &title };
     let open = status.is_open();
-    let concerns = Concern::summary(&Concern::of(&status, history, Timestamp::now()));
+    let concerns = Concern::summary(&Concern::of(&status, history, now()));
     let row = [
         run.name(),
         [status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", "),
@@ -111,10 +109,10 @@ fn row(run: &RunFolder) -> io::Result<Listed> {
         Ranks::of(history).map(|ranks| ranks.brief()).unwrap_or_default(),
         newest(history, &[("", MetricId::LOSS.info())]).concat(),
         evaluation(history),
-        history.started().map(optimizer).unwrap_or_default(),
+        optimizer(history.started(), training.as_ref()),
         title.lines().next().unwrap_or_default().to_owned() + &synthetic(history),
     ];
-    Ok(Listed { began: began(run, history), row: in_a_line(row), settings: other_settings(run) })
+    Ok(Listed { began: began(run, history), row: in_a_line(row), settings: other_settings(training.as_ref()) })
 }
 
 /// Returns the mark of synthetic data, whose numbers are not those of real ones.
@@ -132,12 +130,15 @@ fn evaluation(history: &RunHistory) -> String {
     newest(history, &history.evaluated().into_iter().map(|info| ("", info)).collect::<Vec<_>>()).join(", ")
 }
 
-/// Returns the optimizer with its learning rate and batch size, as far as there is one of each.
-fn optimizer(started: &Started) -> String {
-    let rate = started.learning_rate.map(|rate| format!("lr {rate}"));
-    let batch = started.batch_size.map(|batch| format!("batch {batch}"));
-    let parts = [Some(started.optimizer.clone()), rate, batch];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+/// Returns the optimizer with its learning rate and batch size, as far as there is one of each: those of the training or,
+/// if its config cannot be read, those with which the run began.
+fn optimizer(started: Option<&Started>, training: Option<&Preset>) -> String {
+    let common = training.and_then(Preset::training);
+    let name = started.map(|started| started.optimizer.clone()).or_else(|| Some(common.as_ref()?.label().to_owned()));
+    let rate = common.as_ref().map(|common| common.learning_rate.get()).or_else(|| started?.learning_rate);
+    let batch = common.as_ref().map(|common| common.batch_size).or_else(|| started?.batch_size);
+    let parts = [name, rate.map(|rate| format!("lr {rate}")), batch.map(|batch| format!("batch {batch}"))];
+    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the largest width of lines: that of the terminal, if there is a wide one.

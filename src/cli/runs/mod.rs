@@ -19,11 +19,14 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use valleyscope_runs::{MetricInfo, RunHistory, span};
+use valleyscope_engine::terminal_escape::visible_path;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory, span};
 
 use self::find::{CheckpointName, RunsLocation};
-use super::Failure;
 use super::output::{cell, print};
+use super::{Failure, say};
 
 #[derive(clap::Args)]
 pub(super) struct RunsArgs {
@@ -207,6 +210,20 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
             model::evaluate(&place, &checkpoint.name, how, worker.as_deref())
         }
     }
+}
+
+/// Returns the notes of a run. Unreadable ones are reported and do not hide the run.
+fn notes(run: &RunFolder) -> Notes {
+    Notes::read(run).unwrap_or_else(|error| {
+        say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
+        Notes::default()
+    })
+}
+
+/// Returns a run's training with the settings now in force; `None` if its config cannot be read.
+fn in_force(run: &RunFolder, history: &RunHistory) -> Option<Preset> {
+    let config = RunConfig::read(run).ok()?;
+    Some(config.with_changed_settings(history).unwrap_or(config.preset))
 }
 
 /// Returns the name of the run's steps: those of a scan are grid points.

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use jiff::Timestamp;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::{LiveSetting, Workload, live_path};
-use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, SettingChange, Status};
+use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, SettingChange, Status, now};
 
 use crate::cli::output::{print, table};
 use crate::cli::{Failure, say};
@@ -51,7 +50,7 @@ pub(super) fn run(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
 }
 
 fn look(reader: &mut RunReader, run: &RunFolder) -> Result<Status, Failure> {
-    let status = reader.status(Timestamp::now());
+    let status = reader.status(now());
     Ok(status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?)
 }
 

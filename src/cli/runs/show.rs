@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use anyhow::Context;
-use jiff::Timestamp;
 use valleyscope_engine::optimizer::Hyperparameter;
 use valleyscope_engine::terminal_escape::{visible, visible_path};
-use valleyscope_experiments::run::RunConfig;
-use valleyscope_runs::{Concern, Notes, Ranks, RunFolder, RunHistory, RunReader, Started, forked_run, span};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::{Concern, Ranks, RunFolder, RunHistory, RunReader, Started, forked_run, now, span};
 
-use super::{cell, left, newest, print, progress, rate, unit};
+use super::{cell, in_force, left, newest, notes, print, progress, rate, unit};
 use crate::cli::Failure;
 
 /// The number of the last events that are shown.
@@ -19,16 +18,17 @@ const LONGEST: usize = 2000;
 
 pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     let mut reader = RunReader::brief(run.clone());
-    let status = reader.status(Timestamp::now());
+    let status = reader.status(now());
     let status = status.and_then(|status| reader.poll_to_end().map(|()| status));
     let status = status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
     let history = reader.history();
-    let notes = Notes::read(run).context("cannot read the notes")?;
+    let notes = notes(run);
+    let training = in_force(run, history);
     let mut lines = Lines::default();
     lines.add("run", run.shown_name());
     lines.add("title", notes.title);
     lines.add("status", status.to_string());
-    for Concern { kind, words } in Concern::of(&status, history, Timestamp::now()) {
+    for Concern { kind, words } in Concern::of(&status, history, now()) {
         lines.add(kind.word(), if kind.word().is_empty() { String::new() } else { words });
     }
     lines.add("fork", fork(run, history));
@@ -38,12 +38,12 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
         lines.add("sessions", history.sessions().to_string());
     }
     if let Some(started) = history.started() {
-        lines.describe(started);
+        lines.describe(started, training.as_ref());
     }
     let changes = history.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
     lines.add("changed", changes.collect::<Vec<_>>().join("\n"));
     lines.add("ranks", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
-    lines.add_rule(run);
+    lines.add_rule(training.as_ref());
     let other = run.other_settings().ok().flatten().unwrap_or_default().into_iter();
     let other = other.map(|(key, value)| visible(&format!("{key} {}", as_text(&value))).into_owned());
     lines.add("settings", other.collect::<Vec<_>>().join(", "));
@@ -123,14 +123,16 @@ impl Lines {
         }
     }
 
-    fn describe(&mut self, started: &Started) {
+    fn describe(&mut self, started: &Started, training: Option<&Preset>) {
         fn text<T: ToString>(value: Option<T>) -> String {
             value.map_or_else(String::new, |value| value.to_string())
         }
         self.add("preset", format!("{}, {}", started.kind, started.title));
         self.add("optimizer", started.optimizer.clone());
-        self.add("learning rate", text(started.learning_rate));
-        self.add("batch size", text(started.batch_size));
+        let common = training.and_then(Preset::training);
+        let rate = common.as_ref().map(|common| common.learning_rate.get());
+        self.add("learning rate", text(rate.or(started.learning_rate)));
+        self.add("batch size", text(common.map(|common| common.batch_size).or(started.batch_size)));
         self.add("tokens a step", text(started.tokens_per_step));
         self.add("parameters", text(started.parameters));
         self.add("seed", text(started.seed));
@@ -140,11 +142,9 @@ impl Lines {
         self.add("worker", started.version.clone());
     }
 
-    /// Adds the hyperparameters of a training's rule, and the text of a typed one, if the config can be read.
-    fn add_rule(&mut self, run: &RunFolder) {
-        let config = RunConfig::read(run).ok();
-        let common = config.as_ref().and_then(|config| config.preset.training());
-        let Some(rule) = common.map(|common| *common.rule) else { return };
+    /// Adds the hyperparameters of a training's rule, and the text of a typed one.
+    fn add_rule(&mut self, training: Option<&Preset>) {
+        let Some(rule) = training.and_then(Preset::training).map(|common| *common.rule) else { return };
         let value = |(of, value): (&Hyperparameter, f64)| match of.choices().get(value as usize) {
             Some(choice) => format!("{} {}", of.key, choice.key),
             None => format!("{} {value}", of.key),

@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use jiff::Timestamp;
 use valleyscope_engine::terminal_escape::visible_path;
-use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status};
+use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status, now};
 
 use crate::cli::{Failure, say};
 
@@ -17,7 +16,7 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
     let name = run.shown_name();
     let mut reader = RunReader::brief(run.clone());
     let look = |reader: &mut RunReader| -> Result<Status, Failure> {
-        let status = reader.status(Timestamp::now());
+        let status = reader.status(now());
         Ok(status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?)
     };
     let status = look(&mut reader)?;

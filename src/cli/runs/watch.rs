@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
-use jiff::Timestamp;
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_runs::{
     CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader, Status,
+    now,
 };
 
 use super::{left, newest, progress, rate, unit};
@@ -114,7 +114,7 @@ impl Watch {
     /// Shows new events, and returns the final status of the run, once it has ended.
     pub(crate) fn look(&mut self) -> Result<Option<Status>, Failure> {
         let events = self.reader.run().events();
-        let status = self.reader.status(Timestamp::now());
+        let status = self.reader.status(now());
         let status = status.with_context(|| format!("cannot read {}", visible_path(&events)))?;
         if !self.reader.run().path().exists() {
             return Err(Failure::Failed(anyhow!(
@@ -211,7 +211,7 @@ impl Watch {
 }
 
 fn line(history: &RunHistory, status: &Status) -> String {
-    let concerns = Concern::summary(&Concern::of(status, history, Timestamp::now()));
+    let concerns = Concern::summary(&Concern::of(status, history, now()));
     let mut parts = vec![status.word()];
     parts.extend(Some(concerns).filter(|words| !words.is_empty()));
     parts.push(format!("{} {}", progress(history), unit(history)));

@@ -163,6 +163,7 @@ impl App {
                 worker: Some(worker.program()),
                 worker_folder: Some(worker),
                 install: begin.install,
+                aliases: Some(folder.path().join("metrics.ron")),
             },
             ..usual
         };

@@ -5,10 +5,11 @@ use std::path::Path;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope_runs::{Notes, RunFolder};
+use valleyscope_experiments::preset::built_ins;
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunSession, Started};
 
 use super::harness::{App, Begin};
-use super::training::{begun, finished, listed, open_tab, select, trained};
+use super::training::{begun, compare, finished, listed, open_tab, plotted, select, trained};
 
 fn open_table(app: &mut App) {
     app.button("Show the table of runs");
@@ -235,4 +236,62 @@ fn the_list_offers_fields_for_a_filter() {
     app.settle();
     let field = app.harness.get_by_role_and_label(Role::TextInput, "Search the runs");
     assert_eq!(field.accesskit_node().value().unwrap_or_default(), "learning_rate ");
+}
+
+/// Writes a run at a learning rate, whose evaluation has this result.
+fn rated(runs: &Path, rate: &str, metric: MetricId, loss: f64) {
+    let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
+    let preset = mnist.preset.with("learning_rate", rate).expect("it can be set");
+    let run = RunFolder::create(runs, "rated", &preset.to_ron()).expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    let title = format!("{} at {rate}", metric.name());
+    session.record(0, Event::Started(Started { title, steps: 20, ..Started::default() })).expect("it can be written");
+    session.record(20, Event::Train(MetricValues::from([(MetricId::LOSS, 1.0)]))).expect("it can be written");
+    session.record(20, Event::Eval(MetricValues::from([(metric, loss)]))).expect("it can be written");
+    session.record(20, Event::Finished).expect("it can be written");
+}
+
+#[test]
+fn each_group_is_at_its_best_by_the_metric_of_the_runs_that_fit_the_filter() {
+    let (mut app, ()) = open_tab(|runs| {
+        rated(runs, "0.01", MetricId::VAL_LOSS, 4.0);
+        for (rate, loss) in [("0.003", 0.388), ("0.001", 0.3), ("0.0003", 0.289)] {
+            rated(runs, rate, MetricId::TEST_LOSS, loss);
+        }
+    });
+    listed(&mut app, 4);
+    open_table(&mut app);
+    app.button("Group");
+    app.click(Role::CheckBox, "Equal optimizer");
+    app.click(Role::RadioButton, "learning rate η");
+    app.harness.key_press(Key::Escape);
+    app.settle();
+    assert!(app.shows("FOCUS: its runs have no loss in common"));
+    app.type_into("Search the runs", "best_test_loss < 9");
+    app.settle();
+    assert!(!app.shows("no loss in common") && app.shows("≤ 0.0003") && app.shows("0.2890"));
+    assert!(app.harness.query_by_role_and_label(Role::Button, "Sort by Best validation loss").is_none());
+}
+
+#[test]
+fn metrics_of_several_names_are_shown_together_and_apart_again() {
+    let (mut app, ()) = open_tab(|runs| {
+        rated(runs, "0.01", MetricId::VAL_LOSS, 4.0);
+        rated(runs, "0.001", MetricId::TEST_LOSS, 0.3);
+    });
+    listed(&mut app, 2);
+    select(&mut app, "val_loss at 0.01");
+    compare(&mut app, "test_loss at 0.001");
+    app.until("its plot", |app| app.harness.query_by_label("Plot of Test loss").is_some());
+    app.button("Show Test loss together with…");
+    app.button("Show test_loss together with val_loss");
+    app.until("one plot", |app| app.harness.query_by_label("Plot of Test loss").is_none());
+    app.settle();
+    let values = plotted(&app, "Plot of Validation loss");
+    assert!(values.contains("0.3") && values.contains('4'), "{values}");
+    let file = app.folder.path().join("metrics.ron");
+    assert!(std::fs::read_to_string(file).is_ok_and(|text| text.contains("\"test_loss\": \"val_loss\"")));
+    app.button("Show Validation loss together with…");
+    app.button("Show test_loss in its own plot");
+    app.until("its own plot", |app| app.harness.query_by_label("Plot of Test loss").is_some());
 }

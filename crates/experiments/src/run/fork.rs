@@ -8,11 +8,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{
     Checkpoint, CheckpointChoice, ChoiceError, Event, EventRecord, FolderError, Forked, RunFolder, RunHistory,
-    RunReader, first_usable, link_checkpoint, with_crc,
+    RunReader, first_usable, link_checkpoint, now, with_crc,
 };
 
 use super::config::{ConfigError, RunConfig};
@@ -108,8 +107,7 @@ impl Fork {
                 keeps_optimizer: self.check(training, &checkpoint)?,
             };
             let event = Event::Forked(forked.clone());
-            let record =
-                EventRecord { step: checkpoint.step, time: Timestamp::now(), wall_s: checkpoint.wall_s, event };
+            let record = EventRecord { step: checkpoint.step, time: now(), wall_s: checkpoint.wall_s, event };
             write(&folder.config(), &training.to_ron())?;
             write(&folder.events(), &(with_crc(&record.to_line(), 1) + "\n"))
         })?;

@@ -258,13 +258,18 @@ fn read_checkpoint(folder: &Path) -> Result<ReadResults, String> {
     Ok(ReadResults { diagram, precision, checkpoint: Some(checkpoint), lost_races })
 }
 
-/// Removes a diagram's files and its folder. A folder with other files stays with these.
+/// Removes a diagram's files and its folder, also the table that a repair has written, and replaced files that it keeps.
+/// A folder with other files stays with these.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     AtomicFile::clear(folder)?;
-    for name in FILES {
-        match std::fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+    // The record is the last one: as long as the diagram has files, it is listed.
+    for name in [SweepResult::TABLE].into_iter().chain(FILES) {
+        for entry in std::fs::read_dir(folder)? {
+            let file = entry?.file_name();
+            let rest = file.to_str().and_then(|file| file.strip_prefix(name));
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(".kept-")) {
+                std::fs::remove_file(folder.join(file))?;
+            }
         }
     }
     std::fs::remove_dir(folder)

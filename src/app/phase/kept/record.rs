@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::sweep::Precision;
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 
+use crate::result::KEPT_RECORD;
+
 const VERSION: u32 = 1;
 
 /// The description of a kept diagram.
@@ -43,7 +45,7 @@ struct Stored {
 }
 
 impl KeptRecord {
-    pub(super) const FILE: &'static str = "kept.ron";
+    pub(super) const FILE: &'static str = KEPT_RECORD;
 
     pub(super) fn to_text(&self) -> String {
         let stored = Stored {

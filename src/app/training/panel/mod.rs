@@ -40,7 +40,7 @@ use crate::app::figure_layout::FigureLayout;
 use crate::app::pending_exports::PendingExports;
 use crate::app::tab::stored_preset;
 use crate::app::wake::Wake;
-use crate::run_table::Columns;
+use crate::run_table::{Columns, MetricAliases};
 
 /// The background threads of the tab, started when it is first shown.
 struct Threads {
@@ -71,6 +71,8 @@ pub struct TrainingPanel {
     run_places: HashMap<PathBuf, usize>,
     /// The columns of the table of these runs.
     columns: Arc<Columns>,
+    /// The names under which metrics are shown.
+    aliases: Arc<MetricAliases>,
     /// A number that changes with the runs.
     generation: u64,
     /// The reason why the folder of runs cannot be read, if it cannot.
@@ -115,6 +117,7 @@ impl TrainingPanel {
             runs: Vec::new(),
             run_places: HashMap::new(),
             columns: Arc::default(),
+            aliases: Arc::default(),
             generation: 0,
             trouble: None,
             list: List::default(),

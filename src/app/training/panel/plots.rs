@@ -16,6 +16,7 @@ use crate::app::training::plot_export::CurvesExport;
 use crate::app::training::plotter::RunCurves;
 use crate::app::training::scan_view::{self, ScanAction};
 use crate::app::training::summary::Summary;
+use crate::app::training::watcher::WatcherCommand;
 
 /// The names of the drawn curves, with what they depend on.
 pub(super) struct KnownNames {
@@ -114,7 +115,9 @@ impl TrainingPanel {
             }
             return;
         }
-        match self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout) {
+        self.charts.aliases = Arc::clone(&self.aliases);
+        let asked = self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout);
+        match asked {
             Some(ChartAction::Differences) => self.show_differences(ui.ctx(), plotted),
             Some(ChartAction::Table) => self.exports.begin(ui.ctx(), move || export_table(&plotted)),
             Some(ChartAction::Figure(format)) => {
@@ -130,6 +133,9 @@ impl TrainingPanel {
                 self.sync_selection();
             }
             None => {}
+        }
+        if let Some((name, shown)) = self.charts.renamed.take() {
+            self.threads().jobs.send(WatcherCommand::Alias(name, shown));
         }
     }
 }

@@ -117,7 +117,7 @@ impl TrainingPanel {
         self.threads().jobs.find_worker();
     }
 
-    fn list_runs(&mut self, ListedRuns { runs, columns, trouble }: ListedRuns) {
+    fn list_runs(&mut self, ListedRuns { runs, columns, trouble, aliases }: ListedRuns) {
         let places = places(&runs);
         // Runs that are gone are recalled when they are back, such as those of a folder that is not mounted. Runs that
         // were never listed are still to be found.
@@ -133,6 +133,7 @@ impl TrainingPanel {
         self.selected = found.chain(selected.iter().cloned()).collect();
         self.recalled = missing;
         (self.runs, self.columns, self.trouble, self.run_places) = (runs, columns, trouble, places);
+        self.aliases = aliases;
         self.generation += 1;
         self.sync_selection();
     }
@@ -196,7 +197,8 @@ impl TrainingPanel {
             }
             groups[place].push(run.clone());
         }
-        let curve_request = CurveRequest { groups, smoothing: self.charts.choices.smoothing };
+        let curve_request =
+            CurveRequest { groups, smoothing: self.charts.choices.smoothing, aliases: Arc::clone(&self.aliases) };
         if curve_request != self.curve_request {
             self.drawn.retain(|drawn| curve_request.groups.contains(&drawn.runs));
             self.curve_request = curve_request.clone();

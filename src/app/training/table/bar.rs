@@ -16,7 +16,7 @@ use crate::app::form::{cell, small_button};
 use crate::app::training::filter_field::FilterField;
 use crate::app::training::list::ListInput;
 use crate::app::training::summary::Summary;
-use crate::run_table::{Replicates, Statistic};
+use crate::run_table::{Columns, Grouping, Replicates, Statistic};
 
 /// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 380.0;
@@ -26,6 +26,8 @@ const COLUMN_TITLE: f32 = 190.0;
 const COUNT: f32 = 84.0;
 /// The smallest and the largest width of the filter, in points.
 const FILTER: [f32; 2] = [150.0, 420.0];
+/// The number of groups without a best value that are explained.
+const MOST_UNDECIDED: usize = 2;
 /// The width of the menus and the number of runs beside the filter, in points.
 const BESIDE_FILTER: f32 = 390.0;
 
@@ -75,8 +77,8 @@ impl RunTable {
             }
             let width = (ui.available_width() - BESIDE_FILTER).clamp(FILTER[0], FILTER[1]);
             filter.ui(ui, input, width);
-            self.columns_menu(ui, input);
-            self.groups_menu(ui, input);
+            self.columns_menu(ui);
+            self.groups_menu(ui);
             if ui.button("Import runs…").on_hover_text("Read runs of other programs or machines").clicked() {
                 action = Some(TableAction::Import);
             }
@@ -96,16 +98,16 @@ impl RunTable {
         action
     }
 
-    fn columns_menu(&mut self, ui: &mut Ui, input: &ListInput<'_>) {
+    fn columns_menu(&mut self, ui: &mut Ui) {
+        let columns = Arc::clone(self.lines.all_columns());
         stays_open("Columns").ui(ui, |ui| {
             let layout = &mut self.choices.layout;
             if ui.add_enabled(!layout.is_usual(), Button::new("Usual columns and order")).clicked() {
                 layout.reset();
             }
             ui.separator();
-            let columns = input.columns;
             ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
-                let all: Vec<_> = layout.arranged(columns).into_iter().cloned().collect();
+                let all: Vec<_> = layout.arranged(&columns).into_iter().cloned().collect();
                 for column in &all {
                     ui.horizontal(|ui| {
                         let mut is_shown = layout.shows(column);
@@ -114,14 +116,14 @@ impl RunTable {
                             check_box(ui, &mut is_shown, &column.title).on_hover_text(&column.help).changed()
                         });
                         if is_toggled {
-                            layout.toggle(&column.field);
+                            layout.show(&column.field, is_shown);
                         }
                         if is_shown {
                             let title = &column.title;
                             for (text, verb, to_left) in [("◀", "left", true), ("▶", "right", false)] {
                                 let name = format!("Move {title} to the {verb}");
                                 if small_button(ui, true, text, &name, &name) {
-                                    layout.shift(columns, &column.field, to_left);
+                                    layout.shift(&columns, &column.field, to_left);
                                 }
                             }
                         }
@@ -131,7 +133,8 @@ impl RunTable {
         });
     }
 
-    fn groups_menu(&mut self, ui: &mut Ui, input: &ListInput<'_>) {
+    fn groups_menu(&mut self, ui: &mut Ui) {
+        let all_columns = Arc::clone(self.lines.all_columns());
         let title = if self.choices.group_by.is_empty() { "Group" } else { "Grouped" };
         stays_open(title).ui(ui, |ui| {
             let group_by = &mut self.choices.group_by;
@@ -145,7 +148,7 @@ impl RunTable {
             }
             ui.separator();
             let is_offered = |field: &str| ["optimizer", "workload", "tags", "state"].contains(&field);
-            let columns = input.columns.iter().filter(|column| {
+            let columns = all_columns.iter().filter(|column| {
                 let is_setting = column.is_setting && (column.is_usual || group_by.contains(&column.field));
                 is_setting || is_offered(&column.field)
             });
@@ -161,18 +164,18 @@ impl RunTable {
                 }
             });
             ui.separator();
-            self.summary_choice(ui, input);
+            self.summary_choice(ui, &all_columns);
         });
     }
 
     /// Shows what groups show of their runs.
-    fn summary_choice(&mut self, ui: &mut Ui, input: &ListInput<'_>) {
+    fn summary_choice(&mut self, ui: &mut Ui, columns: &Columns) {
         ui.label(RichText::new("Groups show").small().weak());
         for statistic in Statistic::ALL {
             radio_button(ui, &mut self.choices.statistic, statistic, statistic.name());
         }
-        let result = self.choices.grouping().result(&self.choices.sort, input.columns);
-        let Some(result) = result.map(|column| lower_first(&column.title)) else { return };
+        let result = Grouping::result(&self.choices.sort, columns, self.lines.facts());
+        let result = result.map_or_else(|_| "best loss of its runs".to_owned(), |column| lower_first(&column.title));
         let help = format!(
             "Of each group only the runs with the value of this setting whose {result} is best, such as each optimizer \
              at its best learning rate. Sort by another result to judge by it."
@@ -180,9 +183,22 @@ impl RunTable {
         ui.label(RichText::new("Each at its best").small().weak()).on_hover_text(&help);
         let best_over = &mut self.choices.best_over;
         radio_button(ui, best_over, None, "all its runs");
-        for column in input.columns.iter().filter(|column| column.is_setting && column.is_usual) {
+        for column in columns.iter().filter(|column| column.is_setting && column.is_usual) {
             let title = lower_first(&column.title);
             radio_button(ui, best_over, Some(column.field.clone()), title).on_hover_text(&help);
+        }
+    }
+
+    /// Shows which groups have no best value of the chosen setting.
+    pub(super) fn undecided(&self, ui: &mut Ui) {
+        let undecided = self.lines.undecided();
+        for words in undecided.iter().take(MOST_UNDECIDED) {
+            let text = RichText::new(words).small().color(ui.visuals().warn_fg_color);
+            ui.add(Label::new(text).wrap());
+        }
+        if undecided.len() > MOST_UNDECIDED {
+            let text = format!("and {} more groups without a best value", undecided.len() - MOST_UNDECIDED);
+            ui.label(RichText::new(text).small().weak()).on_hover_text(undecided.join("\n"));
         }
     }
 

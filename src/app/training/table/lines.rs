@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use valleyscope_experiments::view::ticks::with_edge;
 use valleyscope_runs::{Better, RunFolder};
 
 use super::bar::lower_first;
@@ -14,7 +15,7 @@ use super::choices::TableChoices;
 use crate::app::training::filter_field::FilterField;
 use crate::app::training::summary::Summary;
 use crate::export::CsvWriter;
-use crate::run_table::{Column, Columns, Group, Grouping, Replicates, RunFacts, Value, csv_cell, ordered};
+use crate::run_table::{Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, Value, csv_cell, ordered};
 
 /// A cell of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +25,8 @@ pub(in crate::app::training) struct Cell {
     pub difference: Option<(String, Option<bool>)>,
     /// True where the baseline has the same value.
     pub is_of_baseline: bool,
+    /// What is to know about the value besides.
+    pub remark: Option<String>,
 }
 
 /// The identity of a line, which stays while other lines are added and removed.
@@ -64,8 +67,12 @@ struct Key {
 pub(in crate::app::training) struct Lines {
     key: Option<Key>,
     runs: Vec<Arc<Summary>>,
+    /// All columns, of which the usual ones follow from the runs that fit the filter.
+    all_columns: Arc<Columns>,
     columns: Arc<[Column]>,
     lines: Vec<Line>,
+    /// The groups without a best value of the chosen setting, in words.
+    undecided: Vec<String>,
     baseline: Option<Arc<Summary>>,
     grouping: Grouping,
     /// The fields in which groups differ, by which they are named.
@@ -79,7 +86,7 @@ pub(in crate::app::training) struct Lines {
 /// The runs of which lines are made.
 pub(in crate::app::training) struct ListedInput<'i> {
     pub runs: &'i [Arc<Summary>],
-    pub columns: &'i Columns,
+    pub columns: &'i Arc<Columns>,
     /// A number that changes with the runs.
     pub generation: u64,
     pub filter: &'i FilterField,
@@ -98,7 +105,15 @@ impl Lines {
         }
         let baseline = key.choices.baseline.as_ref();
         let baseline = baseline.and_then(|path| input.runs.iter().find(|run| run.run.path() == path).cloned());
-        let columns: Arc<[Column]> = key.choices.layout.shown(input.columns).into_iter().cloned().collect();
+        let found: Vec<usize> = (0..input.runs.len()).filter(|index| input.filter.finds(&input.runs[*index])).collect();
+        self.all_columns = match found.len() == input.runs.len() {
+            true => Arc::clone(input.columns),
+            false => {
+                let facts: Vec<&RunFacts> = found.iter().map(|index| &input.runs[*index].facts).collect();
+                Arc::new(input.columns.while_shown(&facts))
+            }
+        };
+        let columns: Arc<[Column]> = key.choices.layout.shown(&self.all_columns).into_iter().cloned().collect();
         let is_same = |a: &Option<Arc<Summary>>, b: &Option<Arc<Summary>>| match (a, b) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (a, b) => a.is_none() && b.is_none(),
@@ -111,14 +126,16 @@ impl Lines {
             let known: BTreeSet<&Path> = self.runs.iter().map(|run| run.run.path()).collect();
             self.cells.retain(|path, _| known.contains(path.as_path()));
         }
-        self.arrange(input, &key);
+        self.arrange(found, &key);
         self.key = Some(key);
     }
 
-    fn arrange(&mut self, input: &ListedInput<'_>, key: &Key) {
+    /// Arranges the lines of these runs.
+    fn arrange(&mut self, found: Vec<usize>, key: &Key) {
         let facts: Vec<&RunFacts> = self.runs.iter().map(|run| &run.facts).collect();
-        let found: Vec<usize> = (0..facts.len()).filter(|index| input.filter.finds(&self.runs[*index])).collect();
+        let columns = Arc::clone(&self.all_columns);
         self.found = found.len();
+        self.undecided.clear();
         self.grouping = key.choices.grouping();
         let TableChoices { sort, group_by, .. } = &key.choices;
         let mut found = ordered(&facts, found, sort);
@@ -134,7 +151,8 @@ impl Lines {
             return;
         }
         let pinned = pinned.map(|place| Line::Run { run: found[place], place: RunPlace::Pinned });
-        let groups = self.grouping.groups(&facts, found, sort, input.columns);
+        let groups = self.grouping.groups(&facts, found, sort, &columns);
+        self.undecided = self.grouping.undecided(&facts, &groups, &columns);
         let fields = group_by.iter().chain(&self.grouping.best_over).filter(|field| *field != Replicates::FIELD);
         let differs = |field: &&String| {
             let of = |group: &Group| facts[group.shown[0]].get(field);
@@ -143,7 +161,7 @@ impl Lines {
         let fields: Vec<&String> = fields.collect();
         let differing = fields.iter().copied().filter(differs).collect::<Vec<_>>();
         let named = if differing.is_empty() { fields } else { differing };
-        self.distinctive = named.into_iter().filter_map(|field| input.columns.get(field)).cloned().collect();
+        self.distinctive = named.into_iter().filter_map(|field| columns.get(field)).cloned().collect();
         let groups = groups.into_iter().flat_map(|group| self.group(group, &key.open));
         self.lines = pinned.into_iter().chain(groups).collect();
     }
@@ -158,7 +176,11 @@ impl Lines {
             let aggregate = column.of_group(shown, self.grouping.statistic);
             let value = aggregate.value();
             let text = aggregate.text(column.format).into_owned();
-            self.compared(column, value.as_deref(), self.baseline.as_deref(), text)
+            let cell = self.compared(column, value.as_deref(), self.baseline.as_deref(), text);
+            let is_best = self.grouping.best_over.as_ref() == Some(&column.field);
+            let Some(edge) = group.edge().filter(|_| is_best) else { return cell };
+            let remark = Some(format!("The best is {}", edge.sentence(&column.values_word())));
+            Cell { text: with_edge(Some(edge), &cell.text), remark, ..cell }
         });
         let cells = cells.collect();
         let line = |run: &usize| Line::Run { run: *run, place: RunPlace::InGroup };
@@ -171,7 +193,7 @@ impl Lines {
         let Some(baseline) = baseline else { return Cell { text, ..Cell::default() } };
         let is_of_baseline = value.is_some() && column.of(&baseline.facts) == value;
         let difference = self.difference(column, value).filter(|_| !is_of_baseline);
-        Cell { text, difference, is_of_baseline }
+        Cell { text, difference, is_of_baseline, remark: None }
     }
 
     /// Returns the difference of a column's value to that of the baseline.
@@ -247,6 +269,21 @@ impl Lines {
         [self.found, self.runs.len()]
     }
 
+    /// Returns all columns, with those that are usual for the runs that fit the filter.
+    pub(in crate::app::training) fn all_columns(&self) -> &Arc<Columns> {
+        &self.all_columns
+    }
+
+    /// Returns which groups have no best value of the chosen setting, in words.
+    pub(in crate::app::training) fn undecided(&self) -> &[String] {
+        &self.undecided
+    }
+
+    /// Returns the facts of the runs that fit the filter.
+    pub(in crate::app::training) fn facts(&self) -> impl Iterator<Item = &RunFacts> {
+        self.listed().map(|run| &run.facts)
+    }
+
     pub(in crate::app::training) fn columns(&self) -> &Arc<[Column]> {
         &self.columns
     }
@@ -312,12 +349,18 @@ impl Lines {
         if is_of_replicates && words.is_empty() {
             words.push(first.title.clone());
         }
+        let is_undecided = matches!(group.choice, GroupChoice::Undecided(_));
+        let is_best = |column: &Column| self.grouping.best_over.as_ref() == Some(&column.field);
         let word = |column: &Column| match column.of(&first.facts) {
             Some(Value::Text(text)) => text.clone(),
-            Some(value) => format!("{} {}", lower_first(&column.short), column.format.text(value)),
+            Some(value) => {
+                let edge = group.edge().filter(|_| is_best(column));
+                format!("{} {}", lower_first(&column.short), with_edge(edge, &column.format.text(value)))
+            }
             None => format!("no {}", lower_first(&column.short)),
         };
-        let of_fields = self.distinctive.iter().map(word).filter(|word| !words.contains(word)).collect::<Vec<_>>();
+        let distinctive = self.distinctive.iter().filter(|column| !(is_undecided && is_best(column)));
+        let of_fields = distinctive.map(word).filter(|word| !words.contains(word)).collect::<Vec<_>>();
         words.extend(of_fields);
         words.join(", ")
     }

@@ -99,6 +99,7 @@ impl RunTable {
             let is_there: HashSet<&Path> = runs.iter().map(|run| run.run.path()).collect();
             self.selection.retain(|path| is_there.contains(path));
         }
+        self.undecided(ui);
         let selected = SelectedRuns::of(&self.lines, &self.selection);
         action = self.selection_bar(ui, &selected, runs).or(action);
         if self.lines.len() == 0 {
@@ -223,13 +224,13 @@ impl RunTable {
     }
 
     fn handle(&mut self, event: TableEvent, input: &ListInput<'_>) -> Option<TableAction> {
-        let TableChoices { layout, .. } = &mut self.choices;
+        let (columns, layout) = (self.lines.all_columns(), &mut self.choices.layout);
         match event {
             TableEvent::Sort(field) => self.choices.sort_by(&field),
             TableEvent::SortInOrder(field, is_descending) => self.choices.sort_in_order(&field, is_descending),
-            TableEvent::Move(field, to) => layout.move_to(input.columns, &field, &to),
-            TableEvent::Shift(field, to_left) => layout.shift(input.columns, &field, to_left),
-            TableEvent::Hide(field) => layout.toggle(&field),
+            TableEvent::Move(field, to) => layout.move_to(columns, &field, &to),
+            TableEvent::Shift(field, to_left) => layout.shift(columns, &field, to_left),
+            TableEvent::Hide(field) => layout.show(&field, false),
             TableEvent::Group(field) => self.choices.toggle_group(&field),
             TableEvent::Click(line, how) => self.selection.click(&self.lines, line, how),
             TableEvent::Open(line) => return self.open(line),

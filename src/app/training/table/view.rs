@@ -16,7 +16,7 @@ use super::selection::{Click, Selection};
 use crate::app::training::legend::line as line_sample;
 use crate::app::training::list::{color_entry, status_color, tooltip, warning_mark};
 use crate::app::training::pens::Pens;
-use crate::run_table::Column;
+use crate::run_table::{Column, GroupChoice};
 
 /// The height of a line, and of the header, in points.
 pub(super) const LINE: f32 = 24.0;
@@ -193,8 +193,11 @@ impl TableView<'_> {
             if response.clicked() {
                 self.events.push(TableEvent::ToggleGroup(line));
             }
-            let best =
-                if shown < count { format!("\nIt shows its {shown} runs at its best setting") } else { String::new() };
+            let best = match &group.choice {
+                GroupChoice::All => String::new(),
+                GroupChoice::Best { result, .. } => format!("\nIt shows its {shown} runs with the best {result}"),
+                GroupChoice::Undecided(reason) => format!("\nIt shows all: {reason}"),
+            };
             response.on_hover_text(format!("{verb} this group of {count} runs{best}"));
             return;
         }
@@ -247,8 +250,9 @@ impl TableView<'_> {
             }
             ui.add(Label::new(text(&cell.text, color)).selectable(false).truncate());
         });
-        if column.field == "note" && !cell.text.is_empty() {
-            response.clone().on_hover_text(&cell.text);
+        let note = Some(&cell.text).filter(|text| column.field == "note" && !text.is_empty());
+        if let Some(text) = cell.remark.as_ref().or(note) {
+            response.clone().on_hover_text(text);
         }
     }
 
