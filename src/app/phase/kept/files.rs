@@ -18,8 +18,15 @@ use crate::sweep_checkpoint::{RACES, SweepCheckpoint, SweepCheckpointError, read
 
 const PICTURE: &str = "thumbnail.png";
 /// The files of a diagram.
-const FILES: [&str; 6] =
-    [SweepResult::ARRAYS, SweepCheckpoint::FILE, RACES, PICTURE, SweepResult::SPEC, KeptRecord::FILE];
+const FILES: [&str; 7] = [
+    SweepResult::ARRAYS,
+    SweepResult::TABLE,
+    SweepCheckpoint::FILE,
+    RACES,
+    PICTURE,
+    SweepResult::SPEC,
+    KeptRecord::FILE,
+];
 /// The largest text of a description or a preset, in bytes.
 const MOST_TEXT: u64 = 4 << 20;
 
@@ -262,8 +269,7 @@ fn read_checkpoint(folder: &Path) -> Result<ReadResults, String> {
 /// A folder with other files stays with these.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     AtomicFile::clear(folder)?;
-    // The record is the last one: as long as the diagram has files, it is listed.
-    for name in [SweepResult::TABLE].into_iter().chain(FILES) {
+    for name in FILES {
         for entry in std::fs::read_dir(folder)? {
             let file = entry?.file_name();
             let rest = file.to_str().and_then(|file| file.strip_prefix(name));
