@@ -16,8 +16,6 @@ use egui::{Event, Pos2, vec2};
 use valleyscope::app::{AppOptions, PlaybackPace};
 use valleyscope_engine::sweep::{Adaptive, Sampling, SweepSpec};
 
-#[path = "../tests/support/memory_storage.rs"]
-mod memory_storage;
 mod window;
 
 use window::{Window, fig2a, landscape};
@@ -142,7 +140,7 @@ fn opened(beside: Beside) -> Window {
     let diagrams = Some(folder.path().join("diagrams"));
     let (play, pace) = (beside.plays, Some(PlaybackPace::default()));
     let options = AppOptions { preset: Some(landscape()), play, pace, diagrams, ..AppOptions::default() };
-    let mut window = Window::in_folder(folder, options, None);
+    let mut window = Window::in_folder(folder, options);
     let mut preset = fig2a();
     if beside.adaptive {
         preset.sweep.sampling = Sampling::Adaptive(Adaptive::default());

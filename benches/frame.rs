@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use divan::Bencher;
-use eframe::App as _;
 use valleyscope::animation::AnimationFormat;
 use valleyscope::app::animation::{AnimationJob, FrameSteps};
 use valleyscope::app::diagnostics::PlotChoices;
 use valleyscope::app::exports::Progress;
 use valleyscope::app::picture::{PictureOptions, PictureSubject};
+use valleyscope::app::store::SessionTexts;
 use valleyscope::app::{AppOptions, Graphics, PlaybackPace, Valleyscope};
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};
@@ -26,11 +26,8 @@ use valleyscope_experiments::preset::{Beside, Preset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
-#[path = "../tests/support/memory_storage.rs"]
-mod memory_storage;
 mod window;
 
-use memory_storage::MemoryStorage;
 use window::{Window, fig2a, landscape};
 
 /// The allocator of the program.
@@ -51,12 +48,12 @@ impl Window {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let run = write(folder.path());
         let options = AppOptions { preset: Some(landscape()), run, play, pace: Some(pace), ..AppOptions::default() };
-        Window::in_folder(folder, options, None)
+        Window::in_folder(folder, options)
     }
 
     /// Returns another window with a session, and with the folder of this one.
-    fn reopened(self, session: MemoryStorage) -> Window {
-        Window::in_folder(self.folder, AppOptions::default(), Some(session))
+    fn reopened(self, session: SessionTexts) -> Window {
+        Window::in_folder(self.folder, AppOptions { session, ..AppOptions::default() })
     }
 
     /// Shows the phase diagram of Fig. 2a, and begins to compute it with this number of steps.
@@ -148,8 +145,7 @@ fn with_a_hundred_trainings() -> Window {
     };
     window.until(|app| drawn(app, 1));
     // The session of a user who shows all of them.
-    let mut session = MemoryStorage::default();
-    window.app.save(&mut session);
+    let mut session = window.app.session();
     let one = window.app.training().selected()[0].path().to_owned();
     let all: Vec<String> = (0..100)
         .map(|index| {
@@ -158,7 +154,7 @@ fn with_a_hundred_trainings() -> Window {
         })
         .collect();
     let only = format!("{:?}", one.display().to_string());
-    for text in session.0.values_mut() {
+    for text in session.values_mut() {
         *text = text.replace(&format!("selected:[{only}]"), &format!("selected:[{}]", all.join(",")));
     }
     let mut window = window.reopened(session);
@@ -380,7 +376,7 @@ fn playing_side_by_side(bencher: Bencher) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let pace = Some(PlaybackPace::default());
     let options = AppOptions { preset: Some(beside), play: true, pace, ..AppOptions::default() };
-    measure(bencher, Window::in_folder(folder, options, None));
+    measure(bencher, Window::in_folder(folder, options));
 }
 
 /// Measures frames at full speed: between two frames all trails are replaced.

@@ -1,6 +1,6 @@
 """Checks and times the worker on a GPU, and prints a table in Markdown.
 
-    python benches/gpu.py [--bin target/release] [--device cuda:0] [--threads N]
+    python benches/gpu.py [--bin target/release] [--device cuda:0] [--threads N] [--only TEXT]
     python benches/gpu.py --device cpu --quick     # every part with tiny sizes, in a minute
 
 It takes under nine minutes. It needs `valleyscope` and `valleyscope-train`; with PyTorch 2.11 importable it also compares
@@ -362,6 +362,7 @@ def main():
     parser.add_argument("--device", default="cuda:0", help="cpu, or cuda:0 and so on")
     parser.add_argument("--threads", type=int, default=8, help="of PyTorch on the processor")
     parser.add_argument("--quick", action="store_true", help="tiny sizes")
+    parser.add_argument("--only", default="", metavar="TEXT", help="run the parts whose names contain this text")
     args = parser.parse_args()
     args.valleyscope, args.worker = (args.bin.resolve() / name for name in ["valleyscope", "valleyscope-train"])
     args.failed, args.mfu = False, None
@@ -371,6 +372,8 @@ def main():
     begun = time.monotonic()
     print(f"| {args.device}{device_name(args)} | |\n| --- | --- |", flush=True)
     for name, limit, part in parts():
+        if args.only not in name:
+            continue
         try:
             with tempfile.TemporaryDirectory() as place:
                 rows = part(args, Path(place), limit)

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use valleyscope_engine::regret::{Record, RegretCurve};
-use valleyscope_experiments::view::range::{across, union, with_margin};
+use valleyscope_experiments::view::range::{across, suited};
 use valleyscope_experiments::view::{AxisScale, Pen};
 
 use crate::export::{CsvCell, CsvWriter};
@@ -76,13 +76,10 @@ pub fn figure(courses: &[RegretCurve]) -> Figure {
         if let Some(course) = of_dimension().next() {
             curves.push(curve(index_of("bound".to_owned(), Pen::new(BLACK, 0)), course, |record| record.bound));
         }
-        let heights = |curve: &CurveLines| curve.line.iter().flatten().map(|[_, y]| [*y; 2]).reduce(union);
-        let extents: Vec<_> = curves.iter().filter_map(|curve| Some((heights(curve)?, None))).collect();
+        let places: Vec<_> = curves.iter().map(CurveLines::places).collect();
+        let range = suited(&places, AxisScale::Log);
         let label = format!("R(T) / (G √T), d = {dimension}");
-        plots.push(CurvePlot {
-            vertical: CurveAxis { label, scale: AxisScale::Log, range: with_margin(&extents) },
-            curves,
-        });
+        plots.push(CurvePlot { vertical: CurveAxis { label, scale: AxisScale::Log, range }, curves });
     }
     Figure::curves(Curves {
         title: "The regret of FOCUS and the bound of the theorem".to_owned(),

@@ -10,8 +10,6 @@ use valleyscope::app::{AppOptions, TrainingPaths, Valleyscope};
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use crate::memory_storage::MemoryStorage;
-
 /// The window without a display: app, interface and graphics device.
 pub struct Window {
     pub app: Valleyscope,
@@ -51,13 +49,12 @@ impl egui::DroppedFile for Dropped {
 }
 
 impl Window {
-    pub fn in_folder(folder: tempfile::TempDir, options: AppOptions, session: Option<MemoryStorage>) -> Window {
+    pub fn in_folder(folder: tempfile::TempDir, options: AppOptions) -> Window {
         let context = egui::Context::default();
         let setup = egui_kittest::wgpu::default_wgpu_setup();
         let graphics = egui_kittest::wgpu::create_render_state(setup, egui_wgpu::RendererOptions::default());
         let mut creation = eframe::CreationContext::_new_kittest(context.clone());
         creation.wgpu_render_state = Some(graphics.clone());
-        creation.storage = session.as_ref().map(|session| session as &dyn eframe::Storage);
         let options = AppOptions {
             training: TrainingPaths { runs: Some(folder.path().to_owned()), ..TrainingPaths::default() },
             library: Library::in_folder(folder.path()),

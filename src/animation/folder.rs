@@ -1,7 +1,7 @@
 //! Folders of pictures, one for each frame.
 
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use image::codecs::png::PngEncoder;
@@ -38,7 +38,7 @@ impl FrameWriter for FolderWriter {
             let mut writer = BufWriter::new(File::create(self.folder.path().join(&name))?);
             let (width, height) = frame.dimensions();
             PngEncoder::new(&mut writer).write_image(frame.as_raw(), width, height, ExtendedColorType::Rgb8)?;
-            writer.flush()?;
+            writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
             Ok(())
         };
         written().map_err(|source| {

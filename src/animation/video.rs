@@ -5,9 +5,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread::JoinHandle;
 
 use image::RgbImage;
-use tempfile::TempPath;
 use valleyscope_machine::Look;
-use valleyscope_runs::atomic_file::Overwrite;
+use valleyscope_runs::atomic_file::AtomicFile;
 
 use super::encoder::{AnimationFile, AnimationFormat, EncodeError, FrameWriter};
 
@@ -23,31 +22,26 @@ pub(super) fn is_available() -> bool {
 pub(super) struct VideoWriter {
     file: AnimationFile,
     ffmpeg: Ffmpeg,
-    /// The file that ffmpeg writes, beside the target.
-    unfinished: TempPath,
+    /// The file that ffmpeg writes.
+    output: AtomicFile,
 }
 
 /// The running program. It is ended when this is dropped.
 struct Ffmpeg {
     child: Child,
     messages: Option<JoinHandle<String>>,
+    /// The path of the file that it writes, and that of the target, which its messages are to name.
+    paths: [String; 2],
 }
 
 impl VideoWriter {
     pub(super) fn begin(file: AnimationFile) -> Result<VideoWriter, EncodeError> {
-        let parent = file.target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".animation-").suffix(".tmp");
-        // The user's umask determines who may read it.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let unfinished = builder.tempfile_in(parent.unwrap_or(".".as_ref())).map_err(|source| file.failed(source))?;
-        let unfinished = unfinished.into_temp_path();
-        let ffmpeg = Ffmpeg::start(&file, &unfinished).map_err(|source| match source.kind() {
+        let output = AtomicFile::for_target(&file.target).map_err(|source| file.failed(source))?;
+        let ffmpeg = Ffmpeg::start(&file, output.path()).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => EncodeError::NoFfmpeg(file.format.name()),
             _ => EncodeError::Ffmpeg { path: file.target.clone(), reason: source.to_string() },
         })?;
-        Ok(VideoWriter { file, ffmpeg, unfinished })
+        Ok(VideoWriter { file, ffmpeg, output })
     }
 }
 
@@ -63,12 +57,12 @@ impl FrameWriter for VideoWriter {
 
     fn finish(mut self: Box<Self>) -> Result<(), EncodeError> {
         self.ffmpeg.end().map_err(|reason| failed(&self.file, reason))?;
-        let VideoWriter { file, unfinished, .. } = *self;
-        let renamed = match file.overwrite {
-            Overwrite::Yes => unfinished.persist(&file.target),
-            Overwrite::No => unfinished.persist_noclobber(&file.target),
-        };
-        renamed.map_err(|refused| file.failed(refused.error))
+        let VideoWriter { file, output, .. } = *self;
+        match output.path().metadata() {
+            Ok(written) if written.len() == 0 => Err(failed(&file, "it wrote an empty file".to_owned())),
+            Ok(_) => output.commit(file.overwrite).map_err(|source| file.failed(source)),
+            Err(source) => Err(file.failed(source)),
+        }
     }
 }
 
@@ -99,18 +93,23 @@ impl Ffmpeg {
         let mut child = command.spawn()?;
         // Read meanwhile, so that the program never waits for a reader.
         let messages = child.stderr.take().map(|messages| std::thread::spawn(move || read(messages)));
-        Ok(Ffmpeg { child, messages })
+        let paths = [output, &file.target].map(|path| path.display().to_string());
+        Ok(Ffmpeg { child, messages, paths })
     }
 
-    /// Waits until the program has written its file; returns its messages if it failed.
+    /// Waits until the program has written its file; returns its messages if it failed. Full disks can leave the exit
+    /// status 0, and then only the messages, which are all of errors, report them.
     fn end(&mut self) -> Result<(), String> {
         drop(self.child.stdin.take());
         let status = self.child.wait().map_err(|error| error.to_string())?;
         let messages = self.messages.take().and_then(|messages| messages.join().ok()).unwrap_or_default();
-        match (status.success(), messages.lines().rfind(|line| !line.trim().is_empty())) {
-            (true, _) => Ok(()),
-            (false, Some(message)) => Err(message.trim().to_owned()),
-            (false, None) => Err(status.to_string()),
+        match messages.lines().rfind(|line| !line.trim().is_empty()) {
+            Some(message) => {
+                let [written, target] = &self.paths;
+                Err(message.trim().replace(written.as_str(), target))
+            }
+            None if status.success() => Ok(()),
+            None => Err(status.to_string()),
         }
     }
 }

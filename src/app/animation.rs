@@ -20,8 +20,6 @@ use super::{dialog, native_dialog};
 use crate::animation::{AnimationFormat, EncodeError};
 use crate::app::boxes::radio_button;
 
-/// The largest number of frames: file names have five digits.
-const MOST_FRAMES: u64 = 99_999;
 /// The largest number of frames of the animation that the dialog suggests.
 const USUAL_FRAMES: u64 = 400;
 /// The height of the dialog without its settings, and of the window around it, in points.
@@ -61,12 +59,8 @@ impl Settings {
 
     /// Returns why these settings cannot be recorded, if they cannot.
     pub fn problem(&self) -> Option<String> {
-        let FrameSteps { from, to, .. } = self.steps;
-        if from > to {
-            return Some(format!("The last step ({to}) is before the first ({from})."));
-        }
-        if self.steps.frames() > MOST_FRAMES {
-            return Some(format!("{} frames are too many; at most {MOST_FRAMES}.", self.steps.frames()));
+        if let Some(problem) = self.steps.problem() {
+            return Some(format!("{problem}."));
         }
         if !self.format.is_available() {
             return Some(format!("{}.", EncodeError::NoFfmpeg(self.format.name())));

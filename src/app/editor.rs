@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use egui::Context;
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{Preset, split_changed};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::history::UndoHistory;
@@ -90,6 +90,11 @@ pub(super) struct EditorStatus {
     pub is_dirty: bool,
     pub can_undo: bool,
     pub can_redo: bool,
+}
+
+/// Returns the mark of unsaved changes that follows a title; empty where the title lists changes itself.
+pub(super) fn change_mark(title: &str, is_dirty: bool) -> &'static str {
+    if is_dirty && split_changed(title).is_none() { " · changed" } else { "" }
 }
 
 /// The state in which a draft was opened or saved, and its file.

@@ -1,9 +1,9 @@
 //! Exports in the background, with their progress on the screen.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,12 +23,13 @@ pub struct Progress {
     frames: u64,
     done: AtomicU64,
     is_cancelled: AtomicBool,
+    warning: OnceLock<String>,
 }
 
 impl Progress {
     /// Makes the progress of an export of so many frames.
     pub fn new(frames: u64) -> Progress {
-        Progress { frames, done: AtomicU64::new(0), is_cancelled: AtomicBool::new(false) }
+        Progress { frames, done: AtomicU64::new(0), is_cancelled: AtomicBool::new(false), warning: OnceLock::new() }
     }
 
     /// Returns the number of frames to draw.
@@ -43,6 +44,18 @@ impl Progress {
 
     pub fn add_frame(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sets the warning about what was exported, if there is one.
+    pub fn warn(&self, warning: Option<String>) {
+        if let Some(warning) = warning {
+            // The first one stays.
+            let _ = self.warning.set(warning);
+        }
+    }
+
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.get().map(String::as_str)
     }
 
     pub fn cancel(&self) {
@@ -171,7 +184,8 @@ impl Running {
     fn report(&self, outcome: Result<Option<Exported>, String>) -> Option<Action> {
         Some(match outcome {
             Ok(Some(Exported::Animation { path, frames })) => {
-                Action::Notify(format!("Saved {} frames to {}", grouped(frames), path.display()))
+                let saved = format!("Saved {} frames to {}", grouped(frames), path.display());
+                Action::Notify(self.progress.warning().map_or(saved.clone(), |warning| format!("{saved}; {warning}")))
             }
             Ok(Some(Exported::Picture { image, suggested_name })) => Action::SaveImage { image, suggested_name },
             Ok(None) => return None,

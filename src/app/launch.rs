@@ -1,12 +1,13 @@
 //! Opens the window, and reopens it when the graphics fail.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
 use eframe::{NativeOptions, egui_wgpu};
 use valleyscope_experiments::preset::Loaded;
-use valleyscope_runs::RunFolder;
+use valleyscope_runs::{RunFolder, data_folder};
 
 use super::graphics::{self, TriedAdapters};
 use super::icons;
@@ -33,20 +34,23 @@ pub struct Opened {
 
 /// Opens the window and returns when it is closed.
 pub fn run(mut opened: Opened) -> anyhow::Result<()> {
-    let store = eframe::storage_dir(APP_ID).map(|folder| Store::new(folder.join("app.ron")));
-    let mut report = restart_message().or_else(|| store.as_ref().and_then(Store::check));
+    let store = data_folder().map(|folder| Store::new(folder.join("app.ron")));
+    let (mut session, unrestored) = store.as_ref().map(Store::restore).unwrap_or_default();
+    let mut report = restart_message().or(unrestored);
     let begin = Instant::now();
     let mut tried_adapters = TriedAdapters::default();
     let mut returns = 0;
     loop {
         let exit_state = ExitState::default();
-        let kept = (opened.clone(), report.clone());
+        let kept = (opened.clone(), report.clone(), session.clone());
         let Opened { preset, result, run } = std::mem::take(&mut opened);
         let options = AppOptions {
             preset,
             result,
             run,
             report: report.take(),
+            session: std::mem::take(&mut session),
+            store: store.clone(),
             play: returns == 0,
             exit_state: exit_state.clone(),
             ..AppOptions::default()
@@ -56,9 +60,10 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
         let exit_report = exit_state.take();
         match ended {
             Ok(Ok(())) => match exit_report.device_lost {
-                None => return Ok(()),
+                None => return exit_report.saved.map_err(|error| anyhow!(unsaved(store.as_ref(), &error))),
                 Some(reason) if returns < MOST_RESTARTS => {
                     returns += 1;
+                    session = store.as_ref().map(|store| store.restore().0).unwrap_or_default();
                     tried_adapters = TriedAdapters::default();
                     report = Some(("The graphics device was lost".to_owned(), device_lost(&reason)));
                 }
@@ -68,13 +73,15 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
                 }
             },
             // Another adapter may work.
-            Ok(Err(eframe::Error::Wgpu(_))) if tried_adapters.count() > tried_before => (opened, report) = kept,
+            Ok(Err(eframe::Error::Wgpu(_))) if tried_adapters.count() > tried_before => {
+                (opened, report, session) = kept;
+            }
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
                 let restarts = begin.elapsed() > SHORTEST_LIFE;
                 let is_suspect = !restarts && exit_report.device_lost.is_none();
                 let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                let kept = keep_session(store.as_ref(), exit_report.session, is_suspect.then_some(&reason));
+                let kept = session_fate(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
                 if restarts && restart(&reason).is_ok() {
                     return Ok(());
                 }
@@ -94,7 +101,7 @@ fn open(options: AppOptions, store: Option<&Store>, tried_adapters: &TriedAdapte
         .with_drag_and_drop(true);
     let native = NativeOptions {
         viewport,
-        persistence_path: store.map(|store| store.path().to_owned()),
+        persistence_path: store.map(Store::window),
         wgpu_options: egui_wgpu::WgpuConfiguration {
             wgpu_setup: graphics::setup(tried_adapters),
             ..Default::default()
@@ -107,7 +114,7 @@ fn open(options: AppOptions, store: Option<&Store>, tried_adapters: &TriedAdapte
 }
 
 /// Restarts the program, as the event loop cannot be reused after a panic. The session is in the store.
-fn restart(reason: &str) -> std::io::Result<()> {
+fn restart(reason: &str) -> io::Result<()> {
     let program = std::env::current_exe()?;
     std::process::Command::new(program).arg("app").env(RESTART_REASON, reason).spawn().map(drop)
 }
@@ -163,24 +170,25 @@ fn no_window(error: &str) -> anyhow::Error {
     anyhow!("no window could be opened: {cause}\n\n{DISPLAY_HELP}")
 }
 
-/// Stores the session for the next start, or sets it aside if a `suspect` failure may come from it. Returns a message
-/// about the outcome.
-fn keep_session(store: Option<&Store>, session: Option<String>, suspect: Option<&String>) -> String {
-    let Some(store) = store else { return "The session could not be saved.".to_owned() };
-    let failed = |error| format!("The session could not be saved: cannot write {}: {error}.", store.path().display());
-    if let Some(session) = session
-        && let Err(error) = store.keep(session)
-    {
-        return failed(error);
-    }
-    let Some(reason) = suspect else {
-        return "Your session was saved; the next start restores it.".to_owned();
+/// Sets the session aside if a `suspect` failure may come from it. Returns a message about the session, which was saved
+/// when the window ended.
+fn session_fate(store: Option<&Store>, saved: io::Result<()>, suspect: Option<&String>) -> String {
+    let set_aside = match (store, suspect, saved) {
+        (_, _, Err(error)) => return unsaved(store, &error),
+        (_, None, Ok(())) => return "Your session was saved; the next start restores it.".to_owned(),
+        (None, Some(_), Ok(())) => Ok(None),
+        (Some(store), Some(reason), Ok(())) => store.set_aside(reason),
     };
-    match store.set_aside(reason) {
+    match set_aside {
         Ok(Some(aside)) => {
             format!("Your session was set aside as {}; the next start begins without it.", aside.display())
         }
         Ok(None) => "There was no session to save.".to_owned(),
-        Err(error) => failed(error),
+        Err(error) => unsaved(store, &error),
     }
+}
+
+fn unsaved(store: Option<&Store>, error: &io::Error) -> String {
+    let path = store.map(|store| format!("cannot write {}: ", store.path().display())).unwrap_or_default();
+    format!("The session could not be saved: {path}{error}.")
 }

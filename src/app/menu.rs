@@ -9,7 +9,7 @@ use egui::{FontSelection, RichText, ThemePreference, Ui, WidgetText};
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::built_ins;
 
-use super::editor::EditorStatus;
+use super::editor::{EditorStatus, change_mark};
 use super::live::{Action, LandscapeAction, Requests};
 use super::menu_item::{choose, item};
 use super::preset_catalog::{OwnPreset, PresetCatalog};
@@ -61,8 +61,9 @@ pub(super) fn bar(
 fn show_title(ui: &mut Ui, editor: &EditorStatus) {
     let EditorStatus { title, description, is_dirty, .. } = editor;
     // From right to left: a long title is shortened so that the mark of changes stays visible.
-    if *is_dirty {
-        ui.weak("· changed");
+    let mark = change_mark(title, *is_dirty).trim_start();
+    if !mark.is_empty() {
+        ui.weak(mark);
     }
     let label = ui.add(egui::Label::new(RichText::new(title).weak()).truncate());
     if !description.is_empty() {

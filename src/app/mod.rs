@@ -16,6 +16,7 @@ mod differences;
 mod document;
 mod editor;
 pub mod exports;
+mod fallback_fonts;
 mod figure_export;
 mod figure_layout;
 mod files;

@@ -9,6 +9,7 @@ use egui::mutex::RwLock;
 use egui::{ClippedPrimitive, Context, Pos2, RawInput, Rect, TexturesDelta, Theme, Ui, Vec2, ViewportId};
 use image::RgbImage;
 
+use super::fallback_fonts::FallbackFonts;
 use super::graphics::Graphics;
 use super::theme;
 
@@ -38,6 +39,7 @@ impl PictureExtent {
 pub(super) struct Offscreen {
     state: RenderState,
     context: Context,
+    fonts: Arc<FallbackFonts>,
     /// The first failure of the device.
     fault: Arc<Mutex<Option<String>>>,
 }
@@ -64,6 +66,7 @@ impl Offscreen {
         }));
         let context = Context::default();
         theme::install(&context);
+        let fonts = FallbackFonts::install(&context, false);
         context.set_theme(theme);
         // Dithering would only add colours.
         let options = RendererOptions { dithering: false, ..RendererOptions::default() };
@@ -77,7 +80,12 @@ impl Offscreen {
             target_format: FORMAT,
             renderer,
         };
-        Ok(Offscreen { state, context, fault })
+        Ok(Offscreen { state, context, fonts, fault })
+    }
+
+    /// Returns a warning about characters that no font has, since the last one.
+    pub(super) fn take_warning(&self) -> Option<String> {
+        self.fonts.take_warning()
     }
 
     /// Returns the device, in which the resources of paint callbacks are installed.

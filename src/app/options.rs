@@ -1,5 +1,6 @@
 //! The app's start options, and its state at exit.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use valleyscope_experiments::preset::{Library, Loaded};
 use valleyscope_runs::{RunFolder, data_folder};
 
 use super::playback::PlaybackPace;
+use super::store::{SessionTexts, Store};
 use super::training::TrainingPaths;
 use crate::result::SweepResult;
 
@@ -30,6 +32,10 @@ pub struct AppOptions {
     pub play: bool,
     /// The speed; `None` for that of the last session.
     pub pace: Option<PlaybackPace>,
+    /// The last session, to restore.
+    pub session: SessionTexts,
+    /// The file that keeps the session; without it, the next start cannot restore it.
+    pub store: Option<Store>,
     /// A message from before the window opened: title and text.
     pub report: Option<(String, String)>,
     /// The computing time from which dropping a phase diagram that was not exported needs a question.
@@ -50,6 +56,8 @@ impl Default for AppOptions {
             native_dialogs: true,
             play: true,
             pace: None,
+            session: SessionTexts::new(),
+            store: None,
             report: None,
             // A diagram that is computed again in seconds needs no question.
             worth_asking: Duration::from_secs(10),
@@ -62,12 +70,17 @@ impl Default for AppOptions {
 #[derive(Clone, Default)]
 pub struct ExitState(Arc<Mutex<ExitReport>>);
 
-#[derive(Default)]
 pub struct ExitReport {
-    /// The session, as its stored text.
-    pub session: Option<String>,
+    /// Whether the session was saved.
+    pub saved: io::Result<()>,
     /// The reason why the graphics device was lost, if it was.
     pub device_lost: Option<String>,
+}
+
+impl Default for ExitReport {
+    fn default() -> ExitReport {
+        ExitReport { saved: Ok(()), device_lost: None }
+    }
 }
 
 impl ExitState {

@@ -116,6 +116,9 @@ mod with_app {
         let every = args.every.unwrap_or_else(|| (to - args.from).div_ceil(USUAL_FRAMES - 1).max(1));
         let frames_per_sec = u32::try_from(args.fps).unwrap_or(u32::MAX);
         let steps = FrameSteps { from: args.from, to, every, frames_per_sec };
+        if let Some(problem) = steps.problem() {
+            return Err(Failure::BadInput(anyhow!("--every {every}: {problem}")));
+        }
         let subject = subject(args, preset)?;
         let job = AnimationJob { subject, options, steps, format, target: args.out.clone(), overwrite: Overwrite::Yes };
         draw(job)?;
@@ -181,6 +184,9 @@ mod with_app {
             std::thread::sleep(INTERVAL);
         }
         line.finish();
+        if let Some(warning) = progress.warning() {
+            say(format_args!("warning: {warning}"));
+        }
         match thread.join() {
             Ok(Ok(Some(_))) => Ok(()),
             Ok(Ok(None)) => Err(Failure::Interrupted),

@@ -17,7 +17,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use self::plan::{FigureComputer, Plan, Source};
 use super::plots::{LogAxis, check_known, log_axis, metric, run_plots};
-use super::{Failure, one_of, say};
+use super::{Failure, one_of, say, warn_of_blanks};
 use crate::figure::{Figure, FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
@@ -179,6 +179,7 @@ fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
 fn write(drawing: &Svg, format: Format, path: &Path, mut file: AtomicFile, args: &FigureArgs) -> Result<(), Failure> {
     let content = drawing.to_file(format, args.dpi).map_err(anyhow::Error::from)?;
     file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
+    warn_of_blanks(drawing);
     say(format_args!("{:.0} × {:.0} mm are in {}", drawing.width_mm(), drawing.height_mm(), path.display()));
     Ok(())
 }

@@ -35,10 +35,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::terminal_escape::visible_lines;
-use valleyscope_experiments::preset::{LandscapePreset, Library, Preset};
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError};
 
 use self::output::say;
+use crate::figure::{Svg, blank_warning};
 
 /// See why one optimizer beats another in a narrowing valley.
 ///
@@ -250,6 +252,13 @@ fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str)
     PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
 }
 
+/// Warns of the characters of a figure that no font has.
+fn warn_of_blanks(drawing: &Svg) {
+    if let Some(warning) = blank_warning(drawing.blank()) {
+        say(format_args!("warning: {warning}"));
+    }
+}
+
 /// Loads a preset of a landscape, with the changes of `--set`.
 fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<LandscapePreset, Failure> {
     let preset = Library::open().load(name).map_err(Failure::bad_input)?.preset;
@@ -264,6 +273,39 @@ fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<Lands
         Preset::Landscape(preset) => Ok(preset),
         _ => unreachable!("a preset with another value of a field is of the same kind"),
     }
+}
+
+/// Loads the preset that a user named where this noun with one of these names is expected, too.
+fn preset_in_place_of<'n>(noun: &str, names: impl Iterator<Item = &'n str>, name: &OsStr) -> Result<Preset, Failure> {
+    let loaded = Library::open().load(name).map_err(|error| match error {
+        PresetError::NotFound { name, .. } => {
+            let names = names.collect::<Vec<_>>().join(", ");
+            Failure::BadInput(anyhow::anyhow!(
+                "there is no {noun} {name:?}, and no preset of this name; there are {names}"
+            ))
+        }
+        error => Failure::bad_input(error),
+    })?;
+    Ok(loaded.preset)
+}
+
+/// Returns the simulations of a preset: its own, those beside it and those of its lesson.
+fn simulations(preset: &LandscapePreset) -> Result<Vec<SimulationSpec>, Failure> {
+    let beside = preset.side_by_side().map_err(Failure::bad_input)?.into_iter().map(|it| Ok(it.spec));
+    let steps = (0..preset.lesson.len()).map(|step| preset.simulation_at(step).map_err(Failure::bad_input));
+    beside.chain(steps).collect()
+}
+
+/// Returns the typed ones of some rules or landscapes, or all where none is typed, each once.
+fn typed_or_all<K: Copy + PartialEq>(kinds: Vec<K>, is_typed: fn(K) -> bool) -> Vec<K> {
+    let has_typed = kinds.iter().any(|kind| is_typed(*kind));
+    let mut once = Vec::new();
+    for kind in kinds {
+        if !once.contains(&kind) && (is_typed(kind) || !has_typed) {
+            once.push(kind);
+        }
+    }
+    once
 }
 
 /// Returns the preset with the changes of `--set`. If a rule replaces another, prints which hyperparameters are new.

@@ -1,15 +1,16 @@
 //! `valleyscope optimizers`: the update rules with their formulas, sources and hyperparameters.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 
-use anyhow::anyhow;
 use clap::Subcommand;
 use valleyscope_engine::optimizer::{PartRole, RuleInfo, RuleKind};
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
-use super::Failure;
-use super::output::{print, table};
+use super::output::{indented, print, table};
+use super::{Failure, preset_in_place_of, rules, simulations, typed_or_all};
 
 #[derive(Subcommand)]
 pub(super) enum OptimizersCommand {
@@ -17,26 +18,37 @@ pub(super) enum OptimizersCommand {
     List,
     /// Show an optimizer's formulas, source, hyperparameters and their defaults
     Show {
-        /// The name in the list or in presets
-        name: String,
+        /// The name in the list or in presets, or a preset: its typed optimizers, or all where none is typed
+        #[arg(value_name = "NAME|PRESET")]
+        name: OsString,
     },
 }
 
 pub(super) fn run(command: &OptimizersCommand) -> Result<(), Failure> {
     match command {
         OptimizersCommand::List => print(&list()),
-        OptimizersCommand::Show { name } => print(&summary(named(name)?)),
+        OptimizersCommand::Show { name } => {
+            let kinds = meant(name)?.into_iter();
+            print(&kinds.map(summary).collect::<Vec<_>>().join("\n\n"))
+        }
     }
 }
 
-/// Returns the rule of a name, in capitals or not.
-fn named(name: &str) -> Result<RuleKind, Failure> {
-    let is_named =
-        |kind: &RuleKind| kind.key().eq_ignore_ascii_case(name) || kind.info().name.eq_ignore_ascii_case(name);
-    RuleKind::ALL.iter().copied().find(is_named).ok_or_else(|| {
-        let all: Vec<&str> = RuleKind::ALL.iter().map(|kind| kind.info().name).collect();
-        Failure::BadInput(anyhow!("there is no optimizer {name:?}; there are {}", all.join(", ")))
-    })
+/// Returns the rule of a name, or the rules of a preset.
+fn meant(name: &OsStr) -> Result<Vec<RuleKind>, Failure> {
+    if let Some(kind) = name.to_str().and_then(RuleKind::shown_as) {
+        return Ok(vec![kind]);
+    }
+    let preset = preset_in_place_of("optimizer", RuleKind::ALL.iter().map(|kind| kind.info().name), name)?;
+    let kinds = match &preset {
+        Preset::Landscape(preset) => {
+            let simulations = simulations(preset)?;
+            let optimizers = simulations.iter().flat_map(|simulation| &simulation.optimizers);
+            optimizers.map(|optimizer| optimizer.rule.rule.kind()).collect()
+        }
+        other => rules(other).into_iter().map(|(rule, _)| rule.kind()).collect(),
+    };
+    Ok(typed_or_all(kinds, |kind| kind.typed().is_some()))
 }
 
 fn list() -> String {
@@ -52,6 +64,9 @@ fn summary(kind: RuleKind) -> String {
     let summary = RuleSummary::new(kind);
     let RuleInfo { name, source, states, hyperparameters, .. } = summary.info();
     let mut text = format!("{name}, in presets {}\nSource: {source}\n", kind.key());
+    if let Some(typed) = kind.typed() {
+        text += &format!("\nIts text:\n{}", indented(typed.text()));
+    }
     text +=
         "\nA step, with the parameter θ, its gradient g, the learning rate η and the number of the step t from 1:\n";
     text += &lines(&summary.formulas);

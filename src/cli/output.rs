@@ -40,6 +40,11 @@ fn write(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
+/// Indents the lines of a text.
+pub(super) fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
 /// Formats rows of equal lengths with aligned columns, each after an indent.
 pub(super) fn table<R: AsRef<[String]>>(rows: &[R], indent: &str) -> String {
     // Combining accents take no column.

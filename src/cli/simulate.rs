@@ -59,7 +59,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let record = preset.record();
     check_size(format, &record.spec, steps, args.every)?;
     let interrupt = Interrupt::listen()?;
-    let mut recorder = Recorder::new(format, args.out.as_deref(), &record.spec, recorded(steps, args.every))?;
+    let mut recorder = Recorder::new(format, args.out.as_deref(), preset, recorded(steps, args.every))?;
     let mut progress = ProgressLine::new(steps, ProgressUnit::STEPS, args.out.is_none());
     let mut simulation = Simulation::replay(record);
     recorder.record(&simulation)?;
@@ -181,7 +181,8 @@ enum Recorder<'p> {
 }
 
 impl<'p> Recorder<'p> {
-    fn new(format: Format, out: Option<&'p Path>, spec: &SimulationSpec, steps: u64) -> anyhow::Result<Self> {
+    fn new(format: Format, out: Option<&'p Path>, preset: LandscapePreset, steps: u64) -> anyhow::Result<Self> {
+        let spec = &preset.simulation;
         let Some(out) = out else {
             let mut shown = spec.clone();
             for name in shown.optimizers.iter_mut().filter_map(|optimizer| optimizer.name.as_mut()) {
@@ -195,7 +196,7 @@ impl<'p> Recorder<'p> {
             Format::Csv => Recorder::Table(TrajectoryTable::new(file, spec).with_context(|| to_file(out))?, out),
             Format::Npz => {
                 let steps = usize::try_from(steps).context("the recorded steps do not fit into memory")?;
-                Recorder::Arrays(Box::new(TrajectoryArrays::new(spec, steps)), file, out)
+                Recorder::Arrays(Box::new(TrajectoryArrays::new(preset, steps)), file, out)
             }
         })
     }

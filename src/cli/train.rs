@@ -25,17 +25,17 @@ pub(super) struct TrainArgs {
     #[arg(value_name = "PRESET", required_unless_present_any = ["resume", "fork"])]
     preset: Option<OsString>,
     /// Device: cpu, cuda, or cuda:1 and so on
-    #[arg(long, value_name = "DEVICE", conflicts_with = "resume", value_parser = device)]
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
     device: Option<String>,
     /// Folder of the training data
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Folder for runs, also for the run to resume or fork [default: runs in the user's folder for data; for a fork,
     /// the folder of the other run]
     #[arg(long, value_name = "DIR")]
     runs: Option<PathBuf>,
     /// Set a field of the preset, such as learning_rate=0.01 or optimizer.gamma=0.4; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "resume", value_parser = assignment)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
     /// Resume a stopped run: its name, the beginning of it, `last`, or its folder
     #[arg(long, value_name = "RUN", conflicts_with = "preset")]
@@ -97,7 +97,24 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((key, value))
 }
 
+/// Refuses other settings for a run that is resumed, and names the command that has them.
+fn refuse_settings_of_resumed(args: &TrainArgs) -> Result<(), Failure> {
+    let Some(run) = &args.resume else { return Ok(()) };
+    let given = [
+        ("--set", "--set KEY=VALUE", !args.set.is_empty()),
+        ("--device", "--device DEVICE", args.device.is_some()),
+        ("--data", "--data DIR", args.data.is_some()),
+    ];
+    let Some((option, usage, _)) = given.into_iter().find(|(.., is_given)| *is_given) else { return Ok(()) };
+    let run = run.display();
+    Err(Failure::BadInput(anyhow!(
+        "a resumed run keeps its settings, and {option} changes them; `valleyscope train --fork {run} {usage}` starts a \
+         new run with others from its last checkpoint, and `valleyscope runs set {run} KEY=VALUE` changes some while it runs"
+    )))
+}
+
 pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
+    refuse_settings_of_resumed(args)?;
     let resumed = args.resume.as_ref().map(|run| RunsLocation::of(args.runs.as_deref())?.find(run)).transpose()?;
     if let Some(run) = &resumed {
         let status = RunReader::brief(run.clone()).status(now());

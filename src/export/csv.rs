@@ -1,5 +1,6 @@
 //! Tables as comma-separated values (RFC 4180, with line feeds).
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// One value of a table.
@@ -52,6 +53,9 @@ fn write_row<'t>(writer: &mut impl Write, cells: impl Iterator<Item = CsvCell<'t
 }
 
 fn write_text(writer: &mut impl Write, text: &str) -> io::Result<()> {
+    // A spreadsheet takes such a text for a formula, which may come from anyone's file; after an apostrophe it does not.
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    let text = if is_formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
     if text.contains(['"', ',', '\n', '\r']) {
         write!(writer, "\"{}\"", text.replace('"', "\"\""))
     } else {

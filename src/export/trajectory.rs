@@ -6,6 +6,8 @@
 use std::io::{self, Seek, Write};
 
 use valleyscope_engine::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
+use valleyscope_engine::sweep::Precision;
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
 
 use super::csv::{CsvCell, CsvWriter};
 use super::npz::NpzWriter;
@@ -102,7 +104,9 @@ const POSITIONS: usize = 100;
 /// | `entropy` | float64 | (O, T) |
 /// | `diverged`, particles that are not finite | int32 | (O, T) |
 /// | `positions` of the first particles, at most 100 | float64 | (O, T, particles, 2) |
+/// | `spec`, the preset that repeats it (RON), and `program`: version, precision, seed | text | () |
 pub struct TrajectoryArrays {
+    preset: LandscapePreset,
     optimizers: Vec<String>,
     particles: usize,
     steps: Vec<i64>,
@@ -119,7 +123,8 @@ struct Columns {
 
 impl TrajectoryArrays {
     /// Allocates arrays for exactly this many recorded steps.
-    pub fn new(spec: &SimulationSpec, steps: usize) -> Self {
+    pub fn new(preset: LandscapePreset, steps: usize) -> Self {
+        let spec = &preset.simulation;
         let optimizers = optimizer_names(spec);
         let particles = spec.particles.get().min(POSITIONS);
         TrajectoryArrays {
@@ -127,6 +132,7 @@ impl TrajectoryArrays {
             optimizers,
             particles,
             steps: Vec::with_capacity(steps),
+            preset,
         }
     }
 
@@ -158,6 +164,9 @@ impl TrajectoryArrays {
         npz.array("diverged", &shape, of_each().flat_map(|columns| columns.diverged.iter().copied()))?;
         let shape = [shape[0], shape[1], self.particles, 2];
         npz.array("positions", &shape, of_each().flat_map(|columns| columns.positions.iter().copied()))?;
+        let (version, seed) = (env!("CARGO_PKG_VERSION"), self.preset.simulation.seed);
+        npz.text("spec", &Preset::Landscape(self.preset.clone()).to_ron())?;
+        npz.text("program", &format!("valleyscope {version}, {}, seed {seed}", Precision::Double.name()))?;
         npz.finish()
     }
 }

@@ -1,5 +1,6 @@
 //! The elements of figures, as SVG text. Lengths are in points, y downwards.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use base64::Engine;
@@ -7,9 +8,9 @@ use base64::prelude::BASE64_STANDARD;
 use valleyscope_engine::optimizer::{Marker, MarkerShape};
 use valleyscope_experiments::view::Dash;
 
+use super::font::Markup;
 use super::map::MapImage;
 use super::scale::Scale;
-use super::xml::escaped;
 use super::{FigureError, font, png};
 
 /// A rectangle.
@@ -52,6 +53,10 @@ pub(super) struct Stroke {
 /// Collects elements.
 pub(super) struct Canvas {
     pub body: String,
+    /// Whether some text is set in fonts of the system.
+    pub uses_system_fonts: bool,
+    /// The characters of texts that no font has.
+    pub blank: BTreeSet<char>,
     font_size: f64,
     gradients: usize,
     clips: usize,
@@ -123,7 +128,14 @@ pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f64; 2]]> 
 
 impl Canvas {
     pub(super) fn new(font_size: f64) -> Canvas {
-        Canvas { body: String::new(), font_size, gradients: 0, clips: 0 }
+        Canvas {
+            body: String::new(),
+            uses_system_fonts: false,
+            blank: BTreeSet::new(),
+            font_size,
+            gradients: 0,
+            clips: 0,
+        }
     }
 
     fn push(&mut self, element: std::fmt::Arguments<'_>) {
@@ -195,6 +207,12 @@ impl Canvas {
         self.push(format_args!(r#"<polygon points="{corners}" {colors}/>"#));
     }
 
+    /// Draws a thin circle.
+    pub(super) fn ring(&mut self, [x, y]: [f64; 2], radius: f64, color: [u8; 3]) {
+        let stroke = format!(r#"fill="none" stroke="{}" stroke-width="{LINE_WIDTH}""#, hex(color));
+        self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}" {stroke}/>"#));
+    }
+
     /// Draws a filled rectangle with a thin frame.
     pub(super) fn swatch(&mut self, area: Area, [red, green, blue]: [u8; 3]) {
         let Area { x, y, width, height } = area;
@@ -249,9 +267,12 @@ impl Canvas {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let (y, text) = (y + BASELINE * size, escaped(text));
+        let Markup { xml, uses_system, blank } = font::markup(text);
+        self.uses_system_fonts |= uses_system;
+        self.blank.extend(blank);
+        let y = y + BASELINE * size;
         self.push(format_args!(
-            r#"<text x="{x:.3}" y="{y:.3}" font-size="{size:.3}" text-anchor="{anchor}"{attributes}>{text}</text>"#
+            r#"<text x="{x:.3}" y="{y:.3}" font-size="{size:.3}" text-anchor="{anchor}"{attributes}>{xml}</text>"#
         ));
     }
 

@@ -1,5 +1,6 @@
 //! Curves of trainings in plots over one horizontal axis: those chosen in the window, or the runs of a preset.
 
+use valleyscope_experiments::view::range::CurvePlaces;
 use valleyscope_experiments::view::{AxisScale, Background, Dash, Pen};
 use valleyscope_runs::{MetricInfo, Unit};
 
@@ -16,8 +17,8 @@ const FAINT: f64 = 0.3;
 const BAND: f64 = 0.2;
 /// The colour of marks.
 const MARK: [u8; 3] = [150, 90, 0];
-/// The part of a plot's height by which a curve may rise above it without a mark.
-const ABOVE: f64 = 0.25;
+/// The part of a plot's height by which a curve may leave it without a mark.
+const BEYOND: f64 = 0.25;
 
 /// Curves in plots over one horizontal axis.
 #[derive(Clone, Debug)]
@@ -188,13 +189,20 @@ impl CurvePlot {
                 curve.draw(canvas, names[curve.index].1, at, em);
             }
             for curve in &self.curves {
-                let is_above = |[x, y]: &&[f64; 2]| {
-                    (0.0..=1.0).contains(&horizontal.part(*x)) && self.vertical.part(*y) > 1.0 + ABOVE
+                let within = |[x, _]: &&[f64; 2]| (0.0..=1.0).contains(&horizontal.part(*x));
+                let first = |is_beyond: &dyn Fn(f64) -> bool| {
+                    let within = curve.line.iter().flatten().filter(within);
+                    within.map(|[x, y]| (x, self.vertical.part(*y))).find(|(_, part)| is_beyond(*part))
                 };
-                if let Some([x, _]) = curve.line.iter().flatten().find(is_above) {
+                let ends = [
+                    (first(&|part| part > 1.0 + BEYOND), area.y, 1.0),
+                    (first(&|part| part < -BEYOND), area.bottom(), -1.0),
+                ];
+                for (beyond, tip, inwards) in ends {
+                    let Some((x, _)) = beyond else { continue };
                     let [x, arm] = [area.x + horizontal.part(*x) * area.width, 0.35 * em];
-                    let arrow = [[x, area.y], [x + arm, area.y + 1.6 * arm], [x - arm, area.y + 1.6 * arm]];
-                    canvas.filled(&arrow, line(names[curve.index].1), 1.0);
+                    let end = tip + inwards * 1.6 * arm;
+                    canvas.filled(&[[x, tip], [x + arm, end], [x - arm, end]], line(names[curve.index].1), 1.0);
                 }
             }
         });
@@ -215,6 +223,12 @@ fn height(share: f64, em: f64) -> f64 {
 }
 
 impl CurveLines {
+    /// Returns the places by which the range of the vertical axis is chosen.
+    pub(crate) fn places(&self) -> CurvePlaces {
+        let around = self.band.iter().map(|[_, low, high]| [*low, *high]).collect();
+        CurvePlaces { around, ..CurvePlaces::of_line(&self.line) }
+    }
+
     fn draw(&self, canvas: &mut Canvas, pen: Pen, at: impl Fn([f64; 2]) -> [f64; 2], em: f64) {
         let above = self.band.iter().map(|[x, _, high]| at([*x, *high]));
         let below = self.band.iter().rev().map(|[x, low, _]| at([*x, *low]));

@@ -152,6 +152,20 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     SweepPreset { title, description, sweep, ..preset }
 }
 
+/// Returns a changed preset, with title and description as [`as_changed`] makes them where these are still those of
+/// `before`; others are the user's own and stay.
+pub fn as_changed_from(changed: SweepPreset, before: &SweepPreset) -> SweepPreset {
+    let own = |word: String, before: &String| Some(word).filter(|word| word != before);
+    let own_words = [own(changed.title, &before.title), own(changed.description, &before.description)];
+    let mut named = as_changed(before.clone(), changed.sweep);
+    for (word, own) in [&mut named.title, &mut named.description].into_iter().zip(own_words) {
+        if let Some(own) = own {
+            *word = own;
+        }
+    }
+    named
+}
+
 /// Describes a sweep by its optimizers and the ranges of its axes, in a sentence.
 pub fn over_axes(sweep: &SweepSpec) -> String {
     let names: Vec<&str> = sweep.optimizers.iter().map(SweepOptimizer::label).collect();

@@ -35,7 +35,9 @@ impl Figure {
         y = end.ok_or(FigureError::TooNarrow { width_mm: options.width_mm, font_size: em })?;
         y = self.draw_legend(&mut canvas, y, inner, em);
         let height = y + MARGIN * em;
-        Ok(Svg { about: self.about.clone(), width_mm: options.width_mm, size: [width, height], body: canvas.body })
+        let Canvas { body, uses_system_fonts, blank, .. } = canvas;
+        let about = self.about.clone();
+        Ok(Svg { about, width_mm: options.width_mm, size: [width, height], body, uses_system_fonts, blank })
     }
 
     /// Draws swatches with their names in centred lines. Returns the lower end.

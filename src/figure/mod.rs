@@ -3,8 +3,8 @@
 //!
 //! A [`Map`] is the quantity by which the cells of a diagram are coloured; its image, one pixel per cell, is shown by
 //! both the window and figures. A [`Figure`] is one or more maps or plots, or a landscape, with axes and legends; laid
-//! out at a width it is an [`Svg`], from which the PNG and the PDF are made. Text is set in the bundled font. Every
-//! file has title, program version, seed and spec as metadata, and no time: equal results give equal bytes.
+//! out at a width it is an [`Svg`], from which the PNG and the PDF are made. Text is set in the bundled font, and
+//! characters that it lacks in fonts of the system. Every file has title, program version, seed and spec as metadata, and no time: equal results give equal bytes.
 
 mod axis;
 mod canvas;
@@ -35,6 +35,7 @@ mod style;
 mod surface_plot;
 mod surface_raster;
 mod svg;
+mod system_fonts;
 mod trainings;
 mod trajectories;
 mod xml;
@@ -42,7 +43,7 @@ mod xml;
 pub use check::{PICTURE_DPI, PICTURES, check_pictures};
 pub use compared::Compared;
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
-pub use difference::{as_changed, difference, is_made_title, over_axes};
+pub use difference::{as_changed, as_changed_from, difference, is_made_title, over_axes};
 pub use labels::{axis_label, axis_meanings};
 pub use map::{Map, MapColors, MapImage, SharedOptimizer, Swatch, shared_optimizers};
 pub use regions::{Letters, RegionLetter, Regions, ink};
@@ -50,6 +51,7 @@ pub use run_plots::RunPlots;
 pub use scale::{Mark, Scale};
 pub use short_titles::{TitledSweep, in_short, settings_among, short_titles};
 pub use svg::{Format, Svg};
+pub use system_fonts::blank_warning;
 pub use trainings::{TimeAxis, TrainedRun};
 pub use trajectories::{Trajectories, TrajectoriesError};
 
@@ -64,6 +66,8 @@ pub(crate) use contour::Grid;
 pub(crate) use landscape_plot::{ASPECT, Paths, against, around, pixel_rgb};
 pub(crate) use png::encoded;
 pub(crate) use svg::CREATOR;
+#[cfg(feature = "app")]
+pub(crate) use system_fonts::{SystemFonts, is_ignorable};
 pub(crate) use xml::escaped;
 
 use self::landscape::LandscapeFigure;

@@ -12,6 +12,7 @@ use super::{Mark, Scale, font};
 // Lengths in font sizes.
 const RADIUS: f64 = 0.26;
 const CAP: f64 = 0.28;
+const RING: f64 = 0.5;
 
 /// Height over width of the first of several plots below each other, of the others, and of plots side by side.
 const ASPECTS: [f64; 3] = [0.66, 0.42, 0.72];
@@ -62,6 +63,8 @@ pub(super) struct Measured {
     pub value: f64,
     /// The error to both sides; NaN where it is not known.
     pub error: f64,
+    /// Whether a ring marks the point.
+    pub is_ringed: bool,
 }
 
 /// Draws the key of a series in a legend: a piece of its line with its marker, in the middle of a line of text.
@@ -272,6 +275,9 @@ impl Plot {
             for (index, point) in series.known() {
                 let center = [area.x + plots.position(index) * area.width, height_of(point.value)];
                 canvas.marker(series.marker, center, RADIUS * em, [series.color, line(series.color)]);
+                if point.is_ringed {
+                    canvas.ring(center, RING * em, line(series.color));
+                }
             }
         }
         canvas.frame(area);
@@ -293,7 +299,7 @@ impl Series {
     /// Draws error bars, and the line between neighbouring values, which has gaps where a value is not known.
     fn draw_lines(&self, canvas: &mut Canvas, at: &impl Fn(usize, f64) -> [f64; 2], [top, bottom]: [f64; 2], em: f64) {
         let color = line(self.color);
-        for (index, Measured { value, error }) in self.known() {
+        for (index, Measured { value, error, .. }) in self.known() {
             if !error.is_finite() {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::range::{union, whole_with_margin, with_margin};
+use valleyscope_experiments::view::range::{CurvePlaces, suited, whole};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
 
@@ -119,15 +119,9 @@ fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots
         .map(|(index, run)| lines(index, &run.history, metric, plots.band, [plots.horizontal(), scale]))
         .collect();
     // A curve that runs away while others do not would flatten them.
-    let extents: Vec<_> = curves
-        .iter()
-        .filter(|curve| plots.whole_range || counts(&&runs[curve.index]))
-        .filter_map(|curve| {
-            let means = curve.line.iter().flatten().map(|[_, y]| [*y; 2]).reduce(union)?;
-            Some((means, curve.band.iter().map(|[_, low, high]| [*low, *high]).reduce(union)))
-        })
-        .collect();
-    let range = if plots.whole_range { whole_with_margin(&extents) } else { with_margin(&extents) };
+    let counting = curves.iter().filter(|curve| plots.whole_range || counts(&&runs[curve.index]));
+    let places: Vec<CurvePlaces> = counting.map(CurveLines::places).collect();
+    let range = if plots.whole_range { whole(&places) } else { suited(&places, scale) };
     let range = if scale == AxisScale::Linear { metric.range(range) } else { range };
     let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
     CurvePlot { vertical, curves }

@@ -29,8 +29,12 @@ impl Figure {
 
 fn losses(result: &ScanResult, order: &[usize]) -> Plot {
     let series = result.colors.iter().zip(&result.markers).enumerate().map(|(index, (color, marker))| {
-        let scores = order.iter().map(|size| result.scores.get(index, *size));
-        let points = scores.map(|score| score.map(|it| Measured { value: it.mean, error: it.deviation })).collect();
+        let points = order.iter().map(|size| {
+            let score = result.scores.get(index, *size)?;
+            let is_ringed = result.edge(index, *size).is_some();
+            Some(Measured { value: score.mean, error: score.deviation, is_ringed })
+        });
+        let points = points.collect();
         Series { color: *color, marker: *marker, points }
     });
     Plot { title: None, label: "best test loss".to_owned(), vertical: Vertical::Log, series: series.collect() }
@@ -41,7 +45,7 @@ fn improvement(result: &ScanResult, order: &[usize]) -> Option<Plot> {
     let improvements = result.scores.improvements(adam, signum);
     let points = order.iter().map(|size| {
         let improvement = improvements[*size]?;
-        Some(Measured { value: PERCENT * improvement.value, error: PERCENT * improvement.error })
+        Some(Measured { value: PERCENT * improvement.value, error: PERCENT * improvement.error, is_ringed: false })
     });
     let names = [signum, adam].map(|index| result.axes.optimizers[index].as_str());
     let around = PERCENT * NEGLIGIBLE;
@@ -64,6 +68,11 @@ fn legend(result: &ScanResult) -> Vec<Swatch> {
     }
     if result.is_synthetic {
         note(result.data.clone());
+    }
+    for (edge, _) in result.edges() {
+        let sentence = format!("ringed: best η {}", edge.sentence("the learning rates"));
+        // Two lines where one has no room for it.
+        sentence.splitn(2, ", ").for_each(|part| note(part.to_owned()));
     }
     legend
 }

@@ -1,7 +1,7 @@
 //! Short titles of the diagrams of one figure, by what differs between them.
 
 use valleyscope_engine::sweep::{Precision, SweepSpec};
-use valleyscope_experiments::preset::{SweepPreset, changed_head};
+use valleyscope_experiments::preset::{SweepPreset, split_changed};
 
 use super::difference;
 
@@ -53,7 +53,7 @@ pub fn in_short(all: &[String]) -> String {
 
 /// Splits the title of a changed preset into that of the preset and the changes.
 fn head_and_changes(title: &str) -> [&str; 2] {
-    title.split_once(&changed_head("")).map_or([title, ""], |(head, changes)| [head, changes])
+    split_changed(title).map_or([title, ""], |(head, changes)| [head, changes])
 }
 
 /// Returns what tells a sweep apart from others that are shown beside it: its optimizers where their names differ, its

@@ -1,5 +1,6 @@
 //! A figure as an SVG document.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -19,6 +20,8 @@ pub struct Svg {
     /// The size in points.
     pub(super) size: [f64; 2],
     pub(super) body: String,
+    pub(super) uses_system_fonts: bool,
+    pub(super) blank: BTreeSet<char>,
 }
 
 /// A format of files with figures.
@@ -59,6 +62,11 @@ impl Svg {
 
     pub fn height_mm(&self) -> f64 {
         self.size[1] / POINTS_PER_MM
+    }
+
+    /// Returns the characters that no font on this machine has, which are left blank.
+    pub fn blank(&self) -> &BTreeSet<char> {
+        &self.blank
     }
 
     /// Returns the contents of a file; `dpi` applies to PNG.
@@ -104,7 +112,8 @@ impl Svg {
     pub(super) fn tree(&self) -> Result<Tree, FigureError> {
         let mut document = String::new();
         self.write(&mut document, false).expect("a string takes all that is written");
-        Tree::from_str(&document, &font::options()).map_err(|error| FigureError::Draw(error.to_string()))
+        Tree::from_str(&document, &font::options(self.uses_system_fonts))
+            .map_err(|error| FigureError::Draw(error.to_string()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The figure that compares trainings: an evaluated metric of each over steps or time.
 
-use valleyscope_experiments::view::range::{Ceiling, Extent, across, union, with_margin};
+use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, across, suited, union};
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
 
@@ -40,12 +40,11 @@ impl Figure {
         let scale = metric_scale(metric, metric.scale == MetricScale::Log);
         let lines = points.iter().map(|points| pieces(points, unit, scale)).enumerate();
         let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
-        let extent =
-            |line: &Vec<Vec<[f64; 2]>>, side: usize| line.iter().flatten().map(|place| [place[side]; 2]).reduce(union);
-        let horizontal = across(lines.iter().filter_map(|(_, line)| extent(line, 0)).reduce(union));
-        let heights: Vec<Vec<f64>> =
-            lines.iter().map(|(_, line)| line.iter().flatten().map(|[_, y]| *y).collect()).collect();
-        let vertical = CurveAxis::vertical(metric, scale, vertical_range(&heights, ceiling(metric, runs, scale)));
+        let times = lines.iter().flat_map(|(_, line)| line.iter().flatten()).map(|[x, _]| [*x; 2]);
+        let horizontal = across(times.reduce(union));
+        let places: Vec<CurvePlaces> = lines.iter().map(|(_, line)| CurvePlaces::of_line(line)).collect();
+        let range = vertical_range(places, ceiling(metric, runs, scale), scale);
+        let vertical = CurveAxis::vertical(metric, scale, range);
         let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
         let mut figure = Figure::curves(Curves {
             title: title.to_owned(),
@@ -93,16 +92,14 @@ fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option
 }
 
 /// Returns the range of the curves with these places, in which those that have diverged do not flatten the others.
-fn vertical_range(heights: &[Vec<f64>], ceiling: Option<Ceiling>) -> Extent {
-    let extents = |ceiling: Option<Ceiling>| -> Vec<_> {
-        let extent = |places: &Vec<f64>| {
-            let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(places.iter().copied()));
-            Some((places.iter().filter(|place| **place <= top).map(|place| [*place; 2]).reduce(union)?, None))
-        };
-        heights.iter().filter_map(extent).collect()
+fn vertical_range(curves: Vec<CurvePlaces>, ceiling: Option<Ceiling>, scale: AxisScale) -> Extent {
+    let below = |curve: &CurvePlaces| {
+        let heights = curve.line.iter().map(|[_, high]| *high);
+        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(heights));
+        CurvePlaces { line: curve.line.iter().filter(|[_, high]| *high <= top).copied().collect(), ..curve.clone() }
     };
-    let below = extents(ceiling);
-    with_margin(&if below.is_empty() { extents(None) } else { below })
+    let below: Vec<CurvePlaces> = curves.iter().map(below).collect();
+    suited(if below.iter().all(|curve| curve.line.is_empty()) { &curves } else { &below }, scale)
 }
 
 /// Returns the points in places, split at values without a place. Where a curve ends with such a value, its last piece

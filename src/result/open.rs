@@ -185,6 +185,7 @@ impl Arrays {
                 replicates: replicates.collect(),
                 apart: known(&arrays.apart),
                 is_over: arrays.over[pixel] == 1,
+                race: None,
             };
             cell.sampled = Some(sampled);
         }

@@ -7,10 +7,11 @@ use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec, TunedSetting
 use crate::export::{CsvCell as Entry, CsvWriter};
 
 /// Writes a row for each pixel of a diagram: the values of the axes, in columns of their names, such as `sharpness` and
-/// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and the rival that is the
-/// fewest standard errors behind, with its standard error; then for each optimizer, by the spec's metric, `adam_score`,
-/// `adam_std`, `adam_best_lr` (the learning rate itself), `adam_diverged`, and the values of its tuned settings, such as
-/// `adam_best_beta2`. Unknown values are NaN, or empty for a name or a count.
+/// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and its
+/// [closest rival](valleyscope_engine::sweep::Comparison::rival), with its standard error; `certainty` of the winner; then
+/// for each optimizer, by the spec's metric, `adam_score`, `adam_std`, `adam_best_lr` (the learning rate itself),
+/// `adam_diverged`, and the values of its tuned settings, such as `adam_best_beta2`. Unknown values are NaN, or empty for a
+/// name or a count.
 pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
     write(writer, &[(None, diagram)])
 }
@@ -59,7 +60,7 @@ fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Resul
     let is_titled = diagrams.iter().any(|(title, _)| title.is_some());
     let mut header: Vec<String> = is_titled.then(|| "diagram".to_owned()).into_iter().collect();
     header.extend(axis_names(diagrams.iter().map(|(_, diagram)| &**diagram.spec())));
-    header.extend(["winner", "gap", "gap_se"].map(str::to_owned));
+    header.extend(["winner", "gap", "gap_se", "certainty"].map(str::to_owned));
     header.extend(optimizers.iter().flat_map(OptimizerColumns::header));
     let mut csv = CsvWriter::new(writer, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
     for (title, diagram) in diagrams {
@@ -105,6 +106,8 @@ fn push_pixel<'d>(
     entries.push(Entry::Text(winner.map_or("", |winner| spec.optimizers[winner].label())));
     let gap = comparison.and_then(|comparison| Some(comparison.gaps[comparison.rival()?.0]));
     entries.extend(gap.map_or([nan, nan], |gap| [Entry::Number(gap.value), Entry::Number(gap.error)]));
+    let certainty = comparison.and_then(|comparison| comparison.certainty());
+    entries.push(Entry::Number(certainty.unwrap_or(f64::NAN)));
     for (columns, optimizer) in columns {
         let (Some(cell), Some(optimizer)) = (cell, *optimizer) else {
             entries.extend([nan, nan, nan, Entry::Text("")]);

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_runs::RunFolder;
 use valleyscope_runs::plain_file::{self, Links};
 
@@ -21,7 +22,11 @@ pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> 
     };
     let from = RunFolder::open(folder)?;
     fs::create_dir_all(into).map_err(failed(into))?;
-    let target = into.canonicalize().map_err(failed(into))?.join(from.name());
+    // A hidden folder is no run of the user's.
+    let name = from.name();
+    let name = name.trim_start_matches('.');
+    let name = if name.is_empty() { "run" } else { name };
+    let target = into.canonicalize().map_err(failed(into))?.join(name);
     if target == from.path() {
         return Err(RunError::Unfit("it is in the folder of runs already".to_owned()));
     }
@@ -32,11 +37,11 @@ pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> 
         } else {
             "is another run; rename its folder or this one, and import it again"
         };
-        return Err(RunError::Unfit(format!("{}, of the same name, {is}", target.display())));
+        return Err(RunError::Unfit(format!("{}, of the same name, {is}", visible_path(&target))));
     }
     remove_remains(into);
     let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(into).map_err(failed(into))?;
-    let whole = aside.path().join(from.name());
+    let whole = aside.path().join(name);
     fs::create_dir(&whole).map_err(failed(&whole))?;
     let unreadable = |source| RunError::Read { path: from.path().to_owned(), source };
     let mut files = 0;
@@ -51,7 +56,7 @@ pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> 
     }
     fs::rename(&whole, &target).map_err(failed(&target))?;
     let run = RunFolder::open(&target)?;
-    Ok(Outcome::Made { run, what: format!("{files} files"), damage: Vec::new() })
+    Ok(Outcome::Made { run, what: format!("{files} files"), left_out: Vec::new() })
 }
 
 /// Copies a file, unless a link or a FIFO has replaced it.
@@ -74,14 +79,24 @@ fn remove_remains(into: &Path) {
     const OLD: Duration = Duration::from_secs(24 * 3600);
     let Ok(entries) = fs::read_dir(into) else { return };
     for entry in entries.flatten() {
-        let is_import = entry.file_name().to_string_lossy().starts_with(ASIDE);
         let modified = entry.metadata().and_then(|data| data.modified());
         let is_old = modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
-        if is_import && is_old && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        if is_old && is_remains(&entry.path()) {
             // The next import tries again.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Returns whether a folder is one in which an import was making a copy: it holds nothing but the folder of that copy.
+pub(super) fn is_remains(folder: &Path) -> bool {
+    let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
+    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_dir());
+    let mut entries = match fs::read_dir(folder) {
+        Ok(entries) if is_named && is_folder(folder) => entries.flatten(),
+        _ => return false,
+    };
+    entries.next().is_none_or(|copy| is_folder(&copy.path())) && entries.next().is_none()
 }
 
 /// Returns whether the events of two runs begin alike: one may have been trained longer.

@@ -2,20 +2,28 @@
 //! this program from another place.
 
 mod copy;
+mod events;
+mod left_out;
+mod logs;
+mod names;
+mod rows;
 mod scalars;
 mod table;
 
-use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_runs::{FolderError, RunFolder};
 
-use self::copy::copy_run;
-use self::scalars::make_run;
+use self::copy::{copy_run, is_remains};
+use self::events::make_run;
+use self::logs::{LogFolder, read_logs, runs_of};
+use self::rows::RowError;
+use self::scalars::ScalarsError;
 use self::table::read_table;
-use crate::tensorboard::{ReadError, event_files, is_event_file, read_folder};
+use crate::tensorboard::{event_files, is_event_file};
 
 /// The deepest folder below the named one in which runs are looked for.
 const DEEPEST: usize = 8;
@@ -32,8 +40,8 @@ pub struct Imported {
 /// The outcome for a folder or a file that holds a run.
 #[derive(Debug)]
 pub enum Outcome {
-    /// A run was written; with what was read, and what could not be read of it.
-    Made { run: RunFolder, what: String, damage: Vec<String> },
+    /// A run was written; with what was read, and sentences about what was left out of it.
+    Made { run: RunFolder, what: String, left_out: Vec<String> },
     /// Nothing was written, for this reason.
     LeftOut(String),
 }
@@ -41,15 +49,15 @@ pub enum Outcome {
 /// Why nothing can be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}", visible_path(path))]
     Look { path: PathBuf, source: io::Error },
     #[error(
         "expected runs in {}, and it has none: neither event files of TensorBoard, whose names contain `tfevents`, nor \
          tables whose names end in `.csv`, nor folders of runs",
-        .0.display()
+        visible_path(.0)
     )]
     Nothing(PathBuf),
-    #[error("{} holds more than {MOST} runs; name a folder in it", .0.display())]
+    #[error("{} holds more than {MOST} runs; name a folder in it", visible_path(.0))]
     TooMany(PathBuf),
 }
 
@@ -59,35 +67,39 @@ enum RunError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     #[error(transparent)]
-    Events(#[from] ReadError),
-    #[error("cannot write {}: {source}", path.display())]
+    Scalars(#[from] ScalarsError),
+    #[error(transparent)]
+    Row(#[from] RowError),
+    #[error("cannot write {}: {source}", visible_path(path))]
     Write { path: PathBuf, source: io::Error },
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {source}", visible_path(path))]
     Read { path: PathBuf, source: io::Error },
     #[error("{0}")]
     Unfit(String),
 }
 
-impl fmt::Display for Imported {
-    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let from = self.from.display();
+impl Imported {
+    /// Returns a line about the run, after lines about what was left out of it.
+    pub fn lines(&self) -> Vec<String> {
+        let from = visible_path(&self.from);
         match &self.outcome {
-            Outcome::Made { run, what, .. } => write!(text, "{what} of {from} are in {}", run.path().display()),
-            Outcome::LeftOut(reason) => write!(text, "{from} is left out: {reason}"),
+            Outcome::Made { run, what, left_out } => {
+                let left_out = left_out.iter().map(|line| format!("{from}: {}", visible(line)));
+                left_out.chain([format!("{what} of {from} are in {}", visible_path(run.path()))]).collect()
+            }
+            Outcome::LeftOut(reason) => vec![format!("{from} is left out: {}", visible(reason))],
         }
     }
 }
 
 /// A place that holds a run.
 enum Found {
-    /// A folder with event files.
-    Events(PathBuf),
-    /// A table, with the name of the run.
-    Table(PathBuf, String),
+    Log(LogFolder),
+    Table(PathBuf),
     /// A folder of a run of this program.
     Run(PathBuf),
-    /// A folder that cannot be read.
-    Unreadable(PathBuf, io::Error),
+    /// A folder that is not read, with the reason.
+    Passed(PathBuf, String),
 }
 
 /// Imports all runs at and below a path into a folder of runs, and passes on the outcome of each.
@@ -96,31 +108,28 @@ pub fn import_runs(into: &Path, path: &Path, mut take: impl FnMut(Imported)) -> 
     if path.is_file() {
         found.extend(found_file(path));
     } else {
-        look(path, path, into, DEEPEST, &mut found)?;
+        found = Search::run(path, into)?;
     }
     if found.is_empty() {
         return Err(ImportError::Nothing(path.to_owned()));
     }
     for found in found {
         let (from, made) = match found {
-            Found::Events(folder) => {
-                let made = read_folder(&folder)
-                    .map_err(RunError::from)
-                    .and_then(|scalars| make_run(into, &folder, &name_of(&folder), &scalars));
-                (folder, made)
+            Found::Log(log) => {
+                let title = title(path, &log.path);
+                let made = read_logs(into, &log).and_then(|scalars| make_run(into, &log.path, &title, scalars));
+                (log.path, made)
             }
-            Found::Table(file, name) => {
-                let made = read_table(&file).and_then(|scalars| make_run(into, &file, &name, &scalars));
+            Found::Table(file) => {
+                let title = title_of_table(path, &file);
+                let made = read_table(into, &file).and_then(|scalars| make_run(into, &file, &title, scalars));
                 (file, made)
-            }
-            Found::Unreadable(folder, source) => {
-                let error = RunError::Read { path: folder.clone(), source };
-                (folder, Err(error))
             }
             Found::Run(folder) => {
                 let made = copy_run(into, &folder);
                 (folder, made)
             }
+            Found::Passed(folder, reason) => (folder, Err(RunError::Unfit(reason))),
         };
         let outcome = made.unwrap_or_else(|error| Outcome::LeftOut(error.to_string()));
         take(Imported { from, outcome });
@@ -130,62 +139,100 @@ pub fn import_runs(into: &Path, path: &Path, mut take: impl FnMut(Imported)) -> 
 
 fn found_file(path: &Path) -> Option<Found> {
     if is_event_file(path) {
-        return Some(Found::Events(path.parent()?.to_owned()));
+        let only = Some(path.to_owned());
+        return Some(Found::Log(LogFolder { path: path.parent()?.to_owned(), only, parts: Vec::new() }));
     }
-    is_table(path).then(|| Found::Table(path.to_owned(), stem(path)))
+    is_table(path).then(|| Found::Table(path.to_owned()))
 }
 
 fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-fn look(root: &Path, folder: &Path, into: &Path, depth: usize, found: &mut Vec<Found>) -> Result<(), ImportError> {
-    let failed = |source| ImportError::Look { path: folder.to_owned(), source };
-    if RunFolder::is_at(folder) {
-        found.push(Found::Run(folder.to_owned()));
-        return if found.len() > MOST { Err(ImportError::TooMany(root.to_owned())) } else { Ok(()) };
-    }
-    if !event_files(folder).map_err(failed)?.is_empty() {
-        found.push(Found::Events(folder.to_owned()));
-    }
-    let mut entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
-    entries.sort_by_key(fs::DirEntry::path);
-    let is = |entry: &fs::DirEntry, test: fn(&fs::FileType) -> bool| entry.file_type().is_ok_and(|kind| test(&kind));
-    let tables: Vec<PathBuf> = entries
-        .iter()
-        .filter(|entry| is(entry, fs::FileType::is_file))
-        .map(fs::DirEntry::path)
-        .filter(|path| is_table(path))
-        .collect();
-    // The only table of a folder of its own is called like the folder, as in `runs/adam/metrics.csv`.
-    let is_named_by_folder = tables.len() == 1 && folder != root;
-    found.extend(tables.into_iter().map(|table| {
-        let name = if is_named_by_folder { name_of(folder) } else { stem(&table) };
-        Found::Table(table, name)
-    }));
-    if found.len() > MOST {
-        return Err(ImportError::TooMany(root.to_owned()));
-    }
-    for entry in entries.iter().filter(|entry| is(entry, fs::FileType::is_dir)) {
-        // The runs that are written must not be read.
-        if depth == 0 || entry.path() == into {
-            continue;
-        }
-        match look(root, &entry.path(), into, depth - 1, found) {
-            // The others can be imported all the same.
-            Err(ImportError::Look { path, source }) => found.push(Found::Unreadable(path, source)),
-            outcome => outcome?,
-        }
-    }
-    Ok(())
+/// A search for runs below a folder.
+struct Search<'p> {
+    root: &'p Path,
+    /// The folder of runs, which must not be read while it is written.
+    into: Option<PathBuf>,
+    /// Folders with event files, each after those above it.
+    logs: Vec<PathBuf>,
+    found: Vec<Found>,
 }
 
-/// Returns the name of a folder, also of one that is named `.`.
-fn name_of(folder: &Path) -> String {
-    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    whole.file_name().map_or_else(|| "imported".to_owned(), |name| name.to_string_lossy().into_owned())
+impl Search<'_> {
+    /// Finds the runs at and below a folder.
+    fn run(root: &Path, into: &Path) -> Result<Vec<Found>, ImportError> {
+        let into = into.canonicalize().ok();
+        let mut search = Search { root, into, logs: Vec::new(), found: Vec::new() };
+        search.look(root, DEEPEST)?;
+        let logs = runs_of(search.logs).into_iter().map(Found::Log);
+        Ok(logs.chain(search.found).collect())
+    }
+
+    fn look(&mut self, folder: &Path, depth: usize) -> Result<(), ImportError> {
+        let failed = |source| ImportError::Look { path: folder.to_owned(), source };
+        if self.logs.len() + self.found.len() > MOST {
+            return Err(ImportError::TooMany(self.root.to_owned()));
+        }
+        if RunFolder::is_at(folder) {
+            self.found.push(Found::Run(folder.to_owned()));
+            return Ok(());
+        }
+        if is_remains(folder) {
+            let reason = "it is what an interrupted import has left".to_owned();
+            self.found.push(Found::Passed(folder.to_owned(), reason));
+            return Ok(());
+        }
+        if !event_files(folder).map_err(failed)?.is_empty() {
+            self.logs.push(folder.to_owned());
+        }
+        let mut entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+        entries.sort_by_key(fs::DirEntry::path);
+        let of_kind = |test: fn(&fs::FileType) -> bool| {
+            let is_it = move |entry: &&fs::DirEntry| entry.file_type().is_ok_and(|kind| test(&kind));
+            entries.iter().filter(is_it).map(fs::DirEntry::path)
+        };
+        self.found.extend(of_kind(fs::FileType::is_file).filter(|path| is_table(path)).map(Found::Table));
+        let is_own = |folder: &PathBuf| self.into.is_some() && folder.canonicalize().ok() == self.into;
+        let folders: Vec<PathBuf> = of_kind(fs::FileType::is_dir).filter(|folder| !is_own(folder)).collect();
+        if depth == 0 && !folders.is_empty() {
+            let reason = format!("its folders are more than {DEEPEST} folders below the named one; name one of them");
+            self.found.push(Found::Passed(folder.to_owned(), reason));
+            return Ok(());
+        }
+        for folder in folders {
+            match self.look(&folder, depth - 1) {
+                // The others can be imported all the same.
+                Err(ImportError::Look { path, source }) => {
+                    self.found.push(Found::Passed(path, format!("it cannot be read: {source}")));
+                }
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
 }
 
-fn stem(file: &Path) -> String {
-    file.file_stem().map_or_else(|| "imported".to_owned(), |stem| stem.to_string_lossy().into_owned())
+/// Returns the title of the run in a folder: its path below the named folder, or the name of that one.
+fn title(root: &Path, folder: &Path) -> String {
+    let below = folder.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
+    // The named folder may be `.`.
+    let whole = || folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let names = match below {
+        Some(below) => below.iter().map(|name| name.to_string_lossy().into_owned()).collect(),
+        None => whole().file_name().map(|name| name.to_string_lossy().into_owned()).into_iter().collect::<Vec<_>>(),
+    };
+    if names.is_empty() { "imported".to_owned() } else { names.join("/") }
+}
+
+/// Returns the title of the run in a table. The only table of a folder of its own is called like the folder, as in
+/// `runs/adam/metrics.csv`.
+fn title_of_table(root: &Path, file: &Path) -> String {
+    let folder = file.parent().filter(|folder| *folder != root && file != root);
+    let is_only = |folder: &&Path| {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files.filter(|path| is_table(path) || is_event_file(path)).count() == 1
+    };
+    let name = || title(root, &file.with_extension(""));
+    folder.filter(is_only).map_or_else(name, |folder| title(root, folder))
 }

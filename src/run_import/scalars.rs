@@ -1,146 +1,324 @@
-//! Runs made from scalars of other programs.
+//! The scalars of a run from elsewhere, in bounded memory: points beyond [`SORTED_AT_ONCE`] are sorted into temporary
+//! files.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
 
-use valleyscope_engine::terminal_escape::visible;
-use valleyscope_runs::atomic_file::{Overwrite, write_file};
-use valleyscope_runs::{
-    Better, Event, EventRecord, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, RunFolder, Started,
-    Timestamp, with_crc,
-};
+use serde_json::{Map, Value};
 
-use super::{Outcome, RunError};
-use crate::tensorboard::Scalars;
+use super::left_out::LeftOut;
 
-/// Writes a run of this title with the scalars of a folder or a file.
-pub(super) fn make_run(into: &Path, from: &Path, title: &str, scalars: &Scalars) -> Result<Outcome, RunError> {
-    let imported = ImportedEvents::new(scalars);
-    if imported.records.is_empty() {
-        let damage = scalars.damage.lines().map(|damage| format!("; {damage}")).collect::<String>();
-        return Err(RunError::Unfit(format!("it has no scalars{damage}")));
-    }
-    let lines = imported.lines(title);
-    let source = from.to_string_lossy();
-    let config = format!("// The scalars of {}: no preset, so this run cannot be resumed.\n", visible(&source));
-    let write = |path: &Path, text: &str| {
-        let written = write_file(path, Overwrite::No, text.as_bytes());
-        written.map_err(|source| RunError::Write { path: path.to_owned(), source })
-    };
-    let run = RunFolder::make(into, title, |run| {
-        write(&run.config(), &config)?;
-        write(&run.events(), &lines)
-    })?;
-    let what = format!("{} points of {} tags", imported.points, imported.metrics.len());
-    Ok(Outcome::Made { run, what, damage: scalars.damage.lines().collect() })
+/// The most tags of a run, and the most points of all tags.
+pub(super) const MOST_TAGS: usize = 256;
+const MOST_POINTS: u32 = 20_000_000;
+/// The number of points that are sorted in memory, 40 MB of them.
+const SORTED_AT_ONCE: usize = 1 << 20;
+
+/// A value of a tag at a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    pub(super) step: u64,
+    /// The index into [`Scalars::tags`].
+    pub(super) tag: usize,
+    /// The position among all points that were read.
+    order: u32,
+    /// Seconds since 1970; NaN if unknown.
+    pub(super) time: f64,
+    /// Seconds of training; NaN if unknown.
+    pub(super) wall_s: f64,
+    pub(super) value: f64,
 }
 
-/// The events of a run made from scalars.
-struct ImportedEvents {
-    metrics: Vec<MetricInfo>,
-    records: Vec<EventRecord>,
-    points: usize,
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tag {
+    pub(super) name: String,
+    pub(super) title: Option<String>,
+    /// Whether it is a setting, so that its points are not shown.
+    pub(super) is_setting: bool,
 }
 
-impl ImportedEvents {
-    fn new(scalars: &Scalars) -> ImportedEvents {
-        let loss = training_loss(scalars);
-        let mut taken = Vec::new();
-        let mut tags = Vec::new();
-        for (tag, points) in &scalars.tags {
-            let name = if Some(tag) == loss { MetricId::LOSS.name().to_owned() } else { metric_name(tag, &taken) };
-            let Some(metric) = MetricId::named(&name) else { continue };
-            taken.push(name);
-            // A point of the training has a loss; tags with other steps are evaluations.
-            let is_training = loss.is_some_and(|loss| points.keys().all(|step| scalars.tags[loss].contains_key(step)));
-            let source = if is_training { MetricSource::Training } else { MetricSource::Evaluation };
-            tags.push((described(metric, tag, scalars, source), metric, points));
+/// The scalars of a run.
+pub(super) struct Scalars {
+    pub(super) tags: Vec<Tag>,
+    /// The settings of the run.
+    pub(super) settings: Map<String, Value>,
+    pub(super) left_out: LeftOut,
+    /// A column with a text in each row, and several of them.
+    pub(super) varying_text: Option<String>,
+    indices: BTreeMap<String, usize>,
+    /// The points that are in none of the files.
+    points: Vec<Point>,
+    /// Files of sorted points.
+    sorted: Vec<File>,
+    /// Restarts of the writing program with their orders. Steps increase, as a restart at an earlier step includes those
+    /// before it.
+    restarts: Vec<(u32, u64)>,
+    /// The number of points and restarts.
+    order: u32,
+    folder: PathBuf,
+}
+
+/// Why the scalars of a run cannot be collected.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScalarsError {
+    #[error("it has more than {most} {what}; that is too much for a run")]
+    TooMuch { most: usize, what: &'static str },
+    #[error("cannot sort the points in a temporary file in {}: {source}", folder.display())]
+    Sort { folder: PathBuf, source: io::Error },
+}
+
+/// What replaced points of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Replaced {
+    /// The number of other points at the step of a later one, by tag.
+    pub(super) by_points: Vec<u64>,
+    /// The number of points that a restart made void.
+    pub(super) by_restarts: u64,
+}
+
+impl Scalars {
+    /// Collects scalars. Temporary files are made in `folder`.
+    pub(super) fn new(folder: &Path) -> Scalars {
+        Scalars {
+            tags: Vec::new(),
+            settings: Map::new(),
+            left_out: LeftOut::default(),
+            varying_text: None,
+            indices: BTreeMap::new(),
+            points: Vec::new(),
+            sorted: Vec::new(),
+            restarts: Vec::new(),
+            order: 0,
+            folder: folder.to_owned(),
         }
-        let first = tags.iter().flat_map(|(.., points)| points.values()).map(|(time, _)| *time);
-        let began = first.fold(f64::INFINITY, f64::min);
-        let mut rows = BTreeMap::<(u64, bool), (f64, MetricValues)>::new();
-        for (info, metric, points) in &tags {
-            for (&step, &(time, value)) in *points {
-                let is_evaluation = info.source == MetricSource::Evaluation;
-                let (at, values) = rows.entry((step, is_evaluation)).or_insert((time, MetricValues::default()));
-                *at = at.max(time);
-                values.set(*metric, value);
+    }
+
+    /// Returns the index of the tag of a name, which is added if it is new.
+    pub(super) fn tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
+        if let Some(index) = self.indices.get(name) {
+            return Ok(*index);
+        }
+        let index = self.new_tag(name)?;
+        self.indices.insert(name.to_owned(), index);
+        Ok(index)
+    }
+
+    /// Adds a tag, also where another one has its name.
+    pub(super) fn new_tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
+        if self.tags.len() == MOST_TAGS {
+            return Err(ScalarsError::TooMuch { most: MOST_TAGS, what: "tags" });
+        }
+        self.tags.push(Tag { name: name.to_owned(), title: None, is_setting: false });
+        Ok(self.tags.len() - 1)
+    }
+
+    /// Returns the indices of the tags that are no settings.
+    pub(super) fn metric_tags(&self) -> impl Iterator<Item = usize> + Clone {
+        (0..self.tags.len()).filter(|tag| !self.tags[*tag].is_setting)
+    }
+
+    /// Adds a point. Of the points of a tag at one step the last one counts.
+    pub(super) fn push(&mut self, step: u64, tag: usize, times: [f64; 2], value: f64) -> Result<(), ScalarsError> {
+        let [time, wall_s] = times;
+        let order = self.next()?;
+        if self.points.len() == SORTED_AT_ONCE {
+            self.spill().map_err(self.cannot_sort())?;
+        }
+        self.points.push(Point { step, tag, order, time, wall_s, value });
+        Ok(())
+    }
+
+    /// Records a restart of the writing program, which makes all earlier points from a step on void.
+    pub(super) fn restart(&mut self, step: u64) -> Result<(), ScalarsError> {
+        let order = self.next()?;
+        while self.restarts.last().is_some_and(|(_, later)| *later >= step) {
+            self.restarts.pop();
+        }
+        self.restarts.push((order, step));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<u32, ScalarsError> {
+        if self.order == MOST_POINTS {
+            return Err(ScalarsError::TooMuch { most: MOST_POINTS as usize, what: "points" });
+        }
+        self.order += 1;
+        Ok(self.order)
+    }
+
+    fn cannot_sort(&self) -> impl FnOnce(io::Error) -> ScalarsError + use<> {
+        let folder = self.folder.clone();
+        |source| ScalarsError::Sort { folder, source }
+    }
+
+    fn sort(&mut self) {
+        self.points.sort_unstable_by_key(|point| (point.step, point.tag, point.order));
+    }
+
+    /// Moves the points in memory to a file, which has no name and disappears when it is closed.
+    fn spill(&mut self) -> io::Result<()> {
+        self.sort();
+        std::fs::create_dir_all(&self.folder)?;
+        let mut file = BufWriter::new(tempfile::tempfile_in(&self.folder)?);
+        for point in self.points.drain(..) {
+            file.write_all(&point.to_bytes())?;
+        }
+        self.sorted.push(file.into_inner().map_err(io::IntoInnerError::into_error)?);
+        Ok(())
+    }
+
+    /// Passes the points of each step to `take`, in the order of the steps and of the tags, and returns what was replaced.
+    pub(super) fn for_each_step<E: From<ScalarsError>>(
+        &mut self,
+        mut take: impl FnMut(&[Point]) -> Result<(), E>,
+    ) -> Result<Replaced, E> {
+        self.sort();
+        let mut replaced = Replaced { by_points: vec![0; self.tags.len()], by_restarts: 0 };
+        let mut row: Vec<Point> = Vec::new();
+        let failed = || self.cannot_sort();
+        for point in merged(&self.points, &self.sorted).map_err(|source| failed()(source))? {
+            let point = point.map_err(|source| failed()(source))?;
+            if self.is_void(&point) {
+                replaced.by_restarts += 1;
+                continue;
+            }
+            match row.last_mut() {
+                Some(last) if last.step != point.step => {
+                    take(&row)?;
+                    row.clear();
+                }
+                Some(last) if last.tag == point.tag => {
+                    let is_other = last.value.to_bits() != point.value.to_bits() || last.time != point.time;
+                    replaced.by_points[point.tag] += u64::from(is_other);
+                    *last = point;
+                    continue;
+                }
+                _ => {}
+            }
+            row.push(point);
+        }
+        if !row.is_empty() {
+            take(&row)?;
+        }
+        Ok(replaced)
+    }
+
+    /// Returns whether a later restart was at the point's step or before it.
+    fn is_void(&self, point: &Point) -> bool {
+        let next = self.restarts.partition_point(|(order, _)| *order < point.order);
+        self.restarts.get(next).is_some_and(|(_, step)| *step <= point.step)
+    }
+}
+
+/// Returns all points, sorted: those in memory and those in files, which are each sorted.
+fn merged<'s>(
+    points: &'s [Point],
+    sorted: &'s [File],
+) -> io::Result<impl Iterator<Item = io::Result<Point>> + use<'s>> {
+    type Sorted<'s> = Box<dyn Iterator<Item = io::Result<Point>> + 's>;
+    let mut parts: Vec<Peekable<Sorted<'s>>> = Vec::new();
+    for mut file in sorted {
+        file.rewind()?;
+        let mut reader = BufReader::new(file);
+        let part: Sorted<'s> = Box::new(std::iter::from_fn(move || Point::read(&mut reader).transpose()));
+        parts.push(part.peekable());
+    }
+    let part: Sorted<'s> = Box::new(points.iter().copied().map(Ok));
+    parts.push(part.peekable());
+    Ok(std::iter::from_fn(move || {
+        let key = |part: &mut Peekable<Sorted<'s>>| match part.peek()? {
+            Ok(point) => Some((point.step, point.tag, point.order)),
+            // An error comes first.
+            Err(_) => Some((0, 0, 0)),
+        };
+        let keys = parts.iter_mut().enumerate().filter_map(|(index, part)| Some((key(part)?, index)));
+        let (_, first) = keys.min()?;
+        parts[first].next()
+    }))
+}
+
+impl Point {
+    const BYTES: usize = 40;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.step.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.tag as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.order.to_le_bytes());
+        for (place, number) in [self.time, self.wall_s, self.value].into_iter().enumerate() {
+            bytes[16 + 8 * place..][..8].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads the next point of a file; none at its end.
+    fn read(file: &mut impl Read) -> io::Result<Option<Point>> {
+        let mut bytes = [0; Self::BYTES];
+        match file.read_exact(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            outcome => outcome?,
+        }
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let number = |at: usize| f64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let step = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
+        let (tag, order) = (word(8) as usize, word(12));
+        Ok(Some(Point { step, tag, order, time: number(16), wall_s: number(24), value: number(32) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Point, Replaced, SORTED_AT_ONCE, Scalars, ScalarsError};
+
+    fn steps(scalars: &mut Scalars) -> (Vec<(u64, usize, f64)>, Replaced) {
+        let mut points = Vec::new();
+        let replaced = scalars.for_each_step(|row: &[Point]| {
+            points.extend(row.iter().map(|point| (point.step, point.tag, point.value)));
+            Ok::<(), ScalarsError>(())
+        });
+        (points, replaced.expect("the points can be sorted"))
+    }
+
+    #[test]
+    fn points_are_sorted_in_files_as_in_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut scalars = Scalars::new(folder.path());
+        let tags = ["a", "b"].map(|name| scalars.tag(name).expect("a tag"));
+        let count = SORTED_AT_ONCE as u64 + 1000;
+        for step in (0..count).rev() {
+            for tag in tags {
+                scalars.push(step, tag, [0.0, f64::NAN], step as f64).expect("a point");
             }
         }
-        let points = tags.iter().map(|(.., points)| points.len()).sum();
-        let record = |((step, is_evaluation), (time, values)): ((u64, bool), (f64, MetricValues))| EventRecord {
-            step,
-            time: timestamp(time),
-            wall_s: (time - began).max(0.0),
-            event: if is_evaluation { Event::Eval(values) } else { Event::Train(values) },
+        // The last point at a step counts, whatever part it is in.
+        scalars.push(count - 1, tags[1], [0.0, f64::NAN], -1.0).expect("a point");
+        assert_eq!(scalars.sorted.len(), 2);
+        let (points, replaced) = steps(&mut scalars);
+        assert_eq!(points.len() as u64, 2 * count);
+        assert!(points.is_sorted_by_key(|(step, tag, _)| (*step, *tag)));
+        assert_eq!(points.last(), Some(&(count - 1, 1, -1.0)));
+        assert_eq!(replaced, Replaced { by_points: vec![0, 1], by_restarts: 0 });
+    }
+
+    #[test]
+    fn restarts_make_earlier_points_void() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut scalars = Scalars::new(folder.path());
+        let tag = scalars.tag("a").expect("a tag");
+        let push = |scalars: &mut Scalars, steps: std::ops::Range<u64>, value| {
+            steps.for_each(|step| scalars.push(step, tag, [0.0; 2], value).expect("a point"));
         };
-        ImportedEvents {
-            metrics: tags.into_iter().map(|(info, ..)| info).collect(),
-            records: rows.into_iter().map(record).collect(),
-            points,
-        }
+        push(&mut scalars, 0..6, 1.0);
+        scalars.restart(4).expect("a restart");
+        push(&mut scalars, 4..8, 2.0);
+        scalars.restart(2).expect("a restart");
+        scalars.restart(7).expect("a restart");
+        push(&mut scalars, 8..9, 3.0);
+        let (points, replaced) = steps(&mut scalars);
+        assert_eq!(points, [(0, 0, 1.0), (1, 0, 1.0), (8, 0, 3.0)]);
+        assert_eq!(replaced.by_restarts, 8);
     }
-
-    /// Returns the lines of `events.jsonl`.
-    fn lines(&self, title: &str) -> String {
-        let (Some(first), Some(last)) = (self.records.first(), self.records.last()) else { return String::new() };
-        let started = Started {
-            title: title.to_owned(),
-            kind: "Imported".to_owned(),
-            steps: last.step,
-            metrics: self.metrics.clone(),
-            ..Started::default()
-        };
-        let began = EventRecord { step: 0, time: first.time, wall_s: 0.0, event: Event::Started(started) };
-        let finished = EventRecord { event: Event::Finished, ..last.clone() };
-        let records = std::iter::once(&began).chain(&self.records).chain([&finished]);
-        let lines = records.zip(1..).map(|(record, number)| with_crc(&record.to_line(), number) + "\n");
-        lines.collect()
-    }
-}
-
-/// Returns the tag of the training's loss: `loss` itself, or the first one whose name has a loss that is not of
-/// validation or test.
-fn training_loss(scalars: &Scalars) -> Option<&String> {
-    let is_loss = |tag: &&String| {
-        let tag = tag.to_ascii_lowercase();
-        tag.contains("loss") && !["val", "test", "eval"].iter().any(|other| tag.contains(other))
-    };
-    let exact = scalars.tags.keys().find(|tag| *tag == MetricId::LOSS.name());
-    exact.or_else(|| scalars.tags.keys().find(is_loss))
-}
-
-/// Returns the name of a tag as a metric: visible ASCII characters, and neither one of those already taken nor a field
-/// of events.
-fn metric_name(tag: &str, taken: &[String]) -> String {
-    let visible = |c: char| if c.is_ascii_graphic() { c } else { '_' };
-    let name: String = tag.chars().map(visible).take(MetricId::LONGEST_NAME - 4).collect();
-    let name = if name.is_empty() { "_".to_owned() } else { name };
-    let is_free =
-        |name: &String| !taken.contains(name) && name != MetricId::LOSS.name() && !MetricId::is_reserved(name);
-    if is_free(&name) {
-        return name;
-    }
-    let numbered = (2..).map(|number| format!("{name}_{number}"));
-    numbered.into_iter().find(is_free).expect("some number is free")
-}
-
-/// Describes the metric of a tag: as the program's own where it has that name, otherwise by the tag.
-fn described(metric: MetricId, tag: &str, scalars: &Scalars, source: MetricSource) -> MetricInfo {
-    let usual = metric.info();
-    let title = scalars.titles.get(tag).cloned().unwrap_or_else(|| tag.to_owned());
-    let title = if metric.name() == tag && !scalars.titles.contains_key(tag) { usual.title.clone() } else { title };
-    let lower = tag.to_ascii_lowercase();
-    let (scale, better) = if lower.contains("loss") || lower.contains("perplexity") {
-        (MetricScale::Log, Better::Lower)
-    } else if lower.contains("acc") {
-        (MetricScale::Linear, Better::Higher)
-    } else {
-        (usual.scale, usual.better)
-    };
-    MetricInfo { title, scale, better, source, ..usual }
-}
-
-fn timestamp(seconds: f64) -> Timestamp {
-    Timestamp::from_microsecond((seconds * 1e6).round() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
 }

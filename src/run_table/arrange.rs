@@ -12,6 +12,7 @@ use valleyscope_runs::Better;
 use super::aggregate::Statistic;
 use super::column::{COMMON, Column, Columns, FieldError};
 use super::facts::{BEGAN, OPTIMIZER, REPLICATES, RUN, RunFacts};
+use super::filter::listed_fields;
 use super::value::Value;
 
 /// A field by which runs are sorted.
@@ -24,13 +25,12 @@ pub struct SortKey {
 impl SortKey {
     /// Parses fields separated by commas, each with a minus before it for the descending order.
     pub fn parse(text: &str, columns: &Columns) -> Result<Vec<SortKey>, FieldError> {
-        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         let key = |part: &str| {
             let field = part.strip_prefix(['-', '−']);
             let column = columns.find(field.unwrap_or(part))?;
             Ok(SortKey { field: column.field.clone(), is_descending: field.is_some() })
         };
-        parts.map(key).collect()
+        listed_fields(text).map(key).collect()
     }
 }
 

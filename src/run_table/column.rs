@@ -97,7 +97,7 @@ pub struct Columns(Vec<Column>);
 pub(super) const COMMON: &str = "its runs have no loss in common";
 
 /// Other names of fields.
-const ALIASES: [(&str, &str); 8] = [
+pub(super) const ALIASES: [(&str, &str); 8] = [
     ("lr", "learning_rate"),
     ("η", "learning_rate"),
     ("batch", "batch_size"),
@@ -178,7 +178,10 @@ impl Columns {
         let alias = || ALIASES.iter().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
         // Runs without settings may have measured their learning rate.
         let measured = || named(&format!("last_{lower}"));
-        if let Some(column) = named(&lower).or_else(alias).or_else(measured) {
+        // An imported loss has the tag's name as its title.
+        let titled = || self.0.iter().find(|column| column.title.to_lowercase() == lower);
+        if let Some(column) = self.get(typed).or_else(|| named(&lower)).or_else(alias).or_else(measured).or_else(titled)
+        {
             return Ok(column);
         }
         let end = format!(".{lower}");

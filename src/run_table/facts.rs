@@ -11,6 +11,7 @@ use valleyscope_runs::{
 };
 
 use super::aliases::MetricAliases;
+use super::column::ALIASES;
 use super::value::Value;
 
 /// The settings of a run, which never change: its config is read once.
@@ -34,6 +35,29 @@ impl RunSettings {
             family: preset.workload().map(|workload| workload.info().family),
             replicates: preset.replicate_key(),
         }
+    }
+
+    /// Reads the settings of a run whose preset is known, or which another program has given it.
+    pub fn read(run: &RunFolder, preset: Option<&Preset>) -> RunSettings {
+        if let Some(preset) = preset {
+            return RunSettings::of(preset);
+        }
+        let mut settings = RunSettings::default();
+        let mut list = Vec::new();
+        for (path, value) in run.other_settings().ok().flatten().unwrap_or_default() {
+            let value = match value {
+                serde_json::Value::String(text) => Value::Text(text),
+                value => Value::parse(&value.to_string()),
+            };
+            let standard = ALIASES.iter().find(|(alias, field)| *alias == path && !FIXED.contains(field));
+            match (path.as_str(), value) {
+                (OPTIMIZER, Value::Text(name)) => settings.optimizer = Some(name),
+                (path, value) if FIXED.contains(&path) => list.push((format!("config.{path}"), value)),
+                (path, value) => list.push((standard.map_or(path, |(_, field)| *field).to_owned(), value)),
+            }
+        }
+        settings.settings = list.into();
+        settings
     }
 
     /// Returns the key that replicates share: their settings with all changes, their data, which may be in several places,

@@ -8,13 +8,14 @@
 //! ```
 //!
 //! A run must fit all terms. Words must all occur in its name, folder, note, tags, state or settings. `~` holds for a
-//! part of a text. `=` compares numbers where both are numbers, else whole texts; case does not count. Quotes hold
-//! commas and operators. A run without a value fits only `!=` and `!~`.
+//! part of a text. `=` compares numbers where both are numbers, else whole texts; case does not count, nor do hyphens and
+//! spaces in names of optimizers. Quotes hold commas and operators. A run without a value fits only `!=` and `!~`.
 
 use std::ops::Range;
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use valleyscope_engine::identifier::folded;
 
 use super::column::{Column, Columns};
 use super::facts::{NAME, NOTE, OPTIMIZER, PROBLEM, RUN, RunFacts, STATE, TAGS, states};
@@ -136,7 +137,10 @@ fn has_word(run: &RunFacts, more: &[&str], word: &str) -> bool {
     let contains = |text: &str| text.to_lowercase().contains(word);
     let own = [NAME, RUN, STATE, PROBLEM, OPTIMIZER, TAGS, NOTE].into_iter().filter_map(|field| run.get(field));
     let of_text = |value: &Value| matches!(value, Value::Text(text) if contains(text));
-    own.into_iter().any(of_text) || more.iter().any(|text| contains(text))
+    let is_optimizer = |value: &Value| matches!(value, Value::Text(text) if folded(text) == folded(word));
+    own.into_iter().any(of_text)
+        || run.get(OPTIMIZER).is_some_and(is_optimizer)
+        || more.iter().any(|text| contains(text))
 }
 
 /// Compares a run's value; `None` if it has none.
@@ -161,15 +165,23 @@ fn compare(run: &RunFacts, field: &str, format: Format, operator: Operator, oper
             _ => own >= other,
         });
     }
-    let text = || format.text(value).to_lowercase();
+    let plain = |text: &str| if field == OPTIMIZER { folded(text) } else { text.to_lowercase() };
+    let (text, other) = (|| plain(&format.text(value)), || plain(&operand.text));
     let holds = match operator {
-        Operator::Contains | Operator::ContainsNot => text().contains(&operand.text),
+        Operator::Contains | Operator::ContainsNot => text().contains(&other()),
         _ => match (value.number(), operand.number) {
             (Some(own), Some(other)) => own == other || (own.is_nan() && other.is_nan()),
-            _ => text() == operand.text,
+            _ => text() == other(),
         },
     };
     Some(holds != operator.is_negated())
+}
+
+/// Returns the names in a list separated by commas, which quotes may hold.
+pub fn listed_fields(text: &str) -> impl Iterator<Item = &str> {
+    // A quote that is not closed holds the rest.
+    let whole = || std::iter::once(0..text.len()).collect();
+    parts(text).unwrap_or_else(|_| whole()).into_iter().map(|part| &text[part])
 }
 
 /// Returns the ranges of a text between commas outside of quotes, without spaces around them and empty ones.

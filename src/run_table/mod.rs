@@ -19,6 +19,6 @@ pub use aliases::{MetricAliases, proposals};
 pub use arrange::{Group, GroupChoice, Grouping, Replicates, SortKey, ordered};
 pub use column::{Column, Columns, FieldError};
 pub use facts::{RunFacts, RunSettings, RunSource};
-pub use filter::{Filter, FilterError};
+pub use filter::{Filter, FilterError, listed_fields};
 pub use layout::TableLayout;
 pub use value::{Format, Value, csv_cell};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_runs::{
     Concern, Event, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, Started, Timestamp,
@@ -83,6 +84,7 @@ fn a_filter_compares_settings_losses_states_and_notes() {
         ("", &[0, 1, 2, 3][..]),
         ("optimizer = focus", &[0, 1]),
         ("optimizer = FOCUS, seed > 1", &[1]),
+        ("optimizer ~ cus", &[0, 1]),
         ("lr < 1e-1, optimizer=Adam", &[2]),
         ("learning_rate = 1e-2", &[2]),
         ("gamma = 0.2", &[0, 1]),
@@ -104,6 +106,21 @@ fn a_filter_compares_settings_losses_states_and_notes() {
         ("began > 2020-01-01", &[0, 1, 2, 3]),
     ] {
         assert_eq!(found(&runs, filter), expected, "{filter}");
+    }
+}
+
+#[test]
+fn a_filter_takes_every_shown_name_of_a_rule() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let run = |rule: &RuleKind| written(folder.path(), &[("optimizer", rule.key())], 0.5, Notes::default());
+    let runs: Vec<RunFacts> = RuleKind::ALL.iter().map(run).collect();
+    for (index, rule) in RuleKind::ALL.iter().enumerate() {
+        for name in [rule.info().name, rule.key(), &rule.info().name.replace('-', " ")] {
+            assert_eq!(found(&runs, &format!("optimizer = {name}")), [index], "{name}");
+        }
+        for filter in [format!("optimizer ~ {}", rule.key()), rule.key().to_owned()] {
+            assert!(found(&runs, &filter).contains(&index), "{filter}");
+        }
     }
 }
 

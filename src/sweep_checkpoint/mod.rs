@@ -18,12 +18,14 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 mod part_file;
+mod races;
 mod record;
 mod report;
 
 use valleyscope_engine::sweep::{Finished, PartLabel, Precision, SweepSpec};
 
 pub use part_file::PartFile;
+pub use races::{RACES, read_races, write_races};
 pub use report::CheckpointReport;
 
 use valleyscope_runs::plain_file::{self, Links};
@@ -95,9 +97,7 @@ impl SweepCheckpoint {
         let text = header_text(&beginning).map_err(|flaw| flaw.at(path))?;
         let damaged = || SweepCheckpointError::Damaged(path.to_owned());
         let (spec, _, keep_runs) = report::sweep_in(text).ok_or_else(damaged)?;
-        let is_named =
-            |precision: &Precision| text.lines().any(|line| line == format!("precision {}", precision.name()));
-        let precision = Precision::ALL.into_iter().find(is_named).ok_or_else(damaged)?;
+        let precision = precision_in(text).ok_or_else(damaged)?;
         Ok((SweepCheckpoint::open(path, &spec, precision, keep_runs)?, spec, precision))
     }
 
@@ -328,6 +328,12 @@ pub(super) fn is_cut(beginning: &[u8]) -> bool {
         let whole = header("").len() as u64 + u64::from(length);
         whole <= LONGEST_HEADER && (beginning.len() as u64) < whole
     })
+}
+
+/// Returns the precision in a header's text.
+fn precision_in(text: &str) -> Option<Precision> {
+    let is_named = |precision: &Precision| text.lines().any(|line| line == format!("precision {}", precision.name()));
+    Precision::ALL.into_iter().find(is_named)
 }
 
 /// Returns the text in the header at the beginning of a file.

@@ -137,7 +137,7 @@ impl RecordLayout {
             Some(if numbers.iter().all(|number| number.is_nan()) { Vec::new() } else { numbers })
         };
         let doubts = known()?;
-        Some((Sampled { replicates, apart: known()?, is_over: true }, doubts))
+        Some((Sampled { replicates, apart: known()?, is_over: true, race: None }, doubts))
     }
 
     fn runs(&self, reader: &mut Reader) -> Option<Vec<Runs>> {

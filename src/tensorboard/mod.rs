@@ -10,5 +10,5 @@ mod record;
 mod write;
 
 pub use live::{LiveError, LiveEvents, event_file};
-pub use read::{Damage, MOST_POINTS, MOST_TAGS, ReadError, Scalars, event_files, is_event_file, read_folder};
+pub use read::{Entry, event_files, is_event_file, read_entries};
 pub use write::write_history;

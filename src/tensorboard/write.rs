@@ -37,7 +37,7 @@ pub(super) fn first_record(began: Timestamp) -> Vec<u8> {
 /// Returns a record of a number at a step, with its time in seconds since 1970. TensorBoard takes the description of a
 /// tag from its first point.
 pub(super) fn scalar_record(info: &MetricInfo, (step, time): (u64, f64), number: f64, is_described: bool) -> Vec<u8> {
-    let plugin = Some(Plugin { name: "scalars".to_owned() });
+    let plugin = Some(Plugin { name: "scalars".to_owned(), content: Vec::new() });
     let metadata = is_described.then(|| Metadata { plugin, display_name: info.title.clone() });
     let value = Value { tag: info.name.clone(), metadata, number: Some(Number::Simple(number as f32)) };
     framed(&Event { wall_time: time, step: signed(step), what: Some(What::Summary(Summary { value: vec![value] })) })

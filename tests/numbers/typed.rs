@@ -286,6 +286,9 @@ fn nan_is_a_result() {
         assert!(positions(&written(&text, ""), 1)[0][0].is_nan(), "{function}");
     }
     assert_eq!(after("where(theta != theta, 1, 2)"), 2.0);
+    for condition in ["0/0", "sqrt(-1 - abs(g))", "ln(-1 - abs(theta))*(g < 0)"] {
+        assert!(after(&format!("where({condition}, 1, 2)")).is_nan(), "{condition}");
+    }
     assert_eq!(after("(theta >= theta) + 2*(theta > theta) + 4*(theta <= theta) + 8*(theta < theta)"), 5.0);
 }
 

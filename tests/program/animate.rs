@@ -6,6 +6,8 @@ use std::io::BufReader;
 use image::AnimationDecoder as _;
 use image::codecs::gif::GifDecoder;
 
+#[cfg(unix)]
+use crate::put_program::put_program;
 use crate::sandbox::{Sandbox, expect_code, expect_error, stderr};
 
 const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise: 1, steps: 12, particles: 3, \
@@ -39,6 +41,11 @@ fn what_cannot_be_animated_is_refused_with_the_reason() {
     refused(&["small.ron", "--out", "a.png"], &["ends in .gif, .apng, .mp4 or .webm", "a.png"]);
     refused(&["fig2a", "--out", "a.gif"], &["expected a preset of the kind Landscape", "valleyscope sweep fig2a"]);
     refused(&["small.ron", "--from", "20", "--out", "a.gif"], &["--from 20 is after the last step, 12"]);
+    let steps = ["--to", "18446744073709551615", "--every", "1"];
+    refused(
+        &["small.ron", "--out", "a.gif", steps[0], steps[1], steps[2], steps[3]],
+        &["--every 1", "too many", "99999"],
+    );
     refused(&["small.ron", "--size", "20x20", "--out", "a.gif"], &["--size", "64 to 8192 pixels"]);
     sandbox.write("rosenbrock.ron", &SMALL.replace("noise: 1,", "landscape: Rosenbrock(), noise: 1,"));
     let known = "the landscape Rosenbrock has, which are loss, effective-step, free-energy, found u";
@@ -48,4 +55,29 @@ fn what_cannot_be_animated_is_refused_with_the_reason() {
     let mut command = sandbox.command(&["animate", "small.ron", "--size", "64x64", "--out", "a.mp4"]);
     expect_error(&command.env("PATH", sandbox.path()).output().unwrap(), 1, &["ffmpeg", "not on the PATH", "apt-get"]);
     assert!(!sandbox.join("a.mp4").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_video_that_ffmpeg_did_not_write_is_an_error_and_the_file_of_before_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.ron", SMALL);
+    for (script, reason) in [
+        ("cat > /dev/null", "it wrote an empty file"),
+        // ffmpeg 5.1 exits with 0 where the disk is full when it closes its file.
+        (
+            "cat > /dev/null; for out; do :; done; echo begun > \"$out\"; echo \"Error closing $out: No space\" >&2",
+            "Error closing a.webm: No space",
+        ),
+        ("exit 0", "ffmpeg did not write"),
+    ] {
+        sandbox.write("a.webm", "good");
+        put_program(&sandbox.join("bin/ffmpeg"), &format!("#!/bin/sh\n{script}"));
+        let mut command = sandbox.command(&["animate", "small.ron", "--size", "64x64", "--out", "a.webm"]);
+        let path = format!("{}:/usr/bin:/bin", sandbox.join("bin").display());
+        expect_error(&command.env("PATH", path).output().unwrap(), 1, &["a.webm", reason]);
+        assert_eq!(std::fs::read_to_string(sandbox.join("a.webm")).unwrap(), "good");
+        let left = std::fs::read_dir(sandbox.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(left.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{reason}");
+    }
 }

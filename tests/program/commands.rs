@@ -3,6 +3,8 @@
 use std::process::{Output, Stdio};
 
 use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
+#[cfg(target_os = "linux")]
+use valleyscope_machine::Look;
 
 use crate::sandbox::{self, Sandbox, expect_code, stderr, stdout};
 
@@ -43,14 +45,51 @@ fn optimizers_are_listed_and_shown_with_all_settings() {
             assert!(heading.trim_end().lines().count() > 1, "{name}: nothing below {heading:?}");
         }
         assert_eq!(shown.stdout, sandbox.run(&["optimizers", "show", &kind.key().to_lowercase()]).stdout);
+        assert_eq!(shown.stdout, sandbox.run(&["optimizers", "show", &format!("Cautious {name}")]).stdout);
     }
     let adam = sandbox.run(&["optimizers", "show", "adam"]);
     for line in ["m ← β₁ m + (1 − β₁) g", "d = m̂ / (√ŝ + ε)", "θ ← θ − η (d + ω θ)"] {
         assert!(stdout(&adam).contains(line), "{}", stdout(&adam));
     }
-    expect_error(&sandbox.run(&["optimizers", "show", "Adan"]), 2, &["\"Adan\"", "Adam, Signum, FOCUS"]);
+    let unknown = sandbox.run(&["optimizers", "show", "Adan"]);
+    expect_error(&unknown, 2, &["\"Adan\"", "no preset of this name", "Adam, Signum, FOCUS"]);
     let unread = sandbox.command(&["optimizers", "list"]).stdout(Stdio::null()).output().unwrap();
     expect_code(&unread, 0);
+}
+
+#[test]
+fn typed_optimizers_and_landscapes_of_a_preset_are_shown() {
+    let sandbox = Sandbox::new();
+    let own = sandbox.run(&["optimizers", "show", "own-rule"]);
+    expect_code(&own, 0);
+    for word in ["in presets Typed", "Its text:", "m = beta1*m + (1 - beta1)*g", "Kept for each", "on the plane"] {
+        assert!(stdout(&own).contains(word), "without {word:?}: {}", stdout(&own));
+    }
+    assert!(!stdout(&own).contains("Signum, in presets Signum"), "the typed ones are enough: {}", stdout(&own));
+    sandbox.write("mine.ron", stdout(&sandbox.run(&["presets", "show", "own-landscape"])));
+    let shown = sandbox.run(&["landscapes", "show", "mine.ron"]);
+    expect_code(&shown, 0);
+    for word in ["in presets Formula", "The loss, as it is typed", "L = ", "L_x = ", "rotation_degrees"] {
+        assert!(stdout(&shown).contains(word), "without {word:?}: {}", stdout(&shown));
+    }
+    sandbox.write("small.ron", SMALL);
+    let all = stdout(&sandbox.run(&["optimizers", "show", "small.ron"])).to_owned();
+    assert!(all.contains("Adam, in presets Adam\n") && all.contains("\nSignum, in presets Signum\n"), "{all}");
+    let named = sandbox.run(&["landscapes", "show", "narrowing valley"]);
+    assert_eq!(stdout(&named), stdout(&sandbox.run(&["landscapes", "show", "small.ron"])));
+    let refused = sandbox.run(&["landscapes", "show", "mnist"]);
+    expect_error(&refused, 2, &["expected a preset with a landscape", "`mnist` is a Mnist"]);
+    expect_error(&sandbox.run(&["landscapes", "show", "nowhere.ron"]), 2, &["nowhere.ron"]);
+}
+
+#[test]
+fn a_resumed_run_with_other_settings_is_refused_and_fork_is_named() {
+    let sandbox = Sandbox::new();
+    for (option, value) in [("--set", "learning_rate=0.1"), ("--device", "cpu"), ("--data", "folder")] {
+        let output = sandbox.run(&["train", "--resume", "last", option, value]);
+        let fork = format!("`valleyscope train --fork last {option} ");
+        expect_error(&output, 2, &["a resumed run keeps its settings", &fork, "`valleyscope runs set last KEY=VALUE`"]);
+    }
 }
 
 #[test]
@@ -196,6 +235,37 @@ fn a_full_disk_exits_with_1() {
         let output = sandbox.command(args).stdout(full()).output().unwrap();
         expect_code(&output, 1);
         assert!(stderr(&output).contains("No space left"), "{}", stderr(&output));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_export_on_a_full_disk_fails_and_keeps_the_file_of_before() {
+    let sandbox = Sandbox::new();
+    sandbox.write("small.ron", SMALL);
+    let mut exports = vec![
+        vec!["figure", "small.ron", "--out", "a.png"],
+        vec!["figure", "small.ron", "--out", "a.svg"],
+        vec!["figure", "small.ron", "--out", "a.pdf"],
+        vec!["simulate", "small.ron", "--steps", "200", "--out", "a.csv"],
+        vec!["simulate", "small.ron", "--steps", "200", "--out", "a.npz"],
+        vec!["lesson", "lesson", "--replace", "--html", "a.html"],
+    ];
+    let animations: &[&str] = match cfg!(feature = "app") {
+        true if Look::Program("ffmpeg").finds() => &["a.gif", "a.apng", "a.webm", "a.mp4"],
+        true => &["a.gif", "a.apng"],
+        false => &[],
+    };
+    exports.extend(animations.iter().map(|out| vec!["animate", "small.ron", "--size", "200x150", "--out", out]));
+    for args in exports {
+        let out = args[args.len() - 1];
+        sandbox.write(out, "good");
+        sandbox::expect_error(&sandbox.run_limited(1, &args), 1, &[out]);
+        assert_eq!(std::fs::read_to_string(sandbox.join(out)).unwrap(), "good");
+        let left = std::fs::read_dir(sandbox.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(left.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{args:?}");
+        expect_code(&sandbox.run(&args), 0);
+        assert!(std::fs::metadata(sandbox.join(out)).unwrap().len() > 1024, "{args:?}");
     }
 }
 

@@ -5,7 +5,6 @@ use std::process::Output;
 
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS, read_folder, write_folder};
 
-use crate::data_folder::data_folder;
 use crate::sandbox::{Sandbox, expect};
 
 /// Runs `valleyscope data mnist`.
@@ -71,15 +70,4 @@ fn a_full_disk_leaves_no_half_file() {
     let output = sandbox.run_limited(1, &["data", "mnist", "--from", "some", "--dir", "other"]);
     expect(&output, 1, &["cannot use", "train-images", "too large"]);
     assert_eq!(fs::read_dir(sandbox.join("other")).unwrap().count(), 0);
-}
-
-#[test]
-fn the_real_files_are_compared_with_the_official_sums() {
-    let Some(folder) = data_folder("the_real_files_are_compared_with_the_official_sums") else { return };
-    let sandbox = Sandbox::new();
-    let output = run(&sandbox, &["--check", "--dir", folder.to_str().unwrap()]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("60000 images to learn from and 10000 to test with"), "{said}");
-    let labels = said.lines().find(|line| line.starts_with("t10k-labels-idx1-ubyte")).unwrap();
-    assert!(labels.ends_with("the official file"), "{said}");
 }

@@ -15,6 +15,10 @@ mod foreign_folders;
 mod glyphs;
 #[path = "../support/golden_bytes.rs"]
 mod golden_bytes;
+#[path = "../support/home.rs"]
+mod home;
+#[path = "../support/left_out.rs"]
+mod left_out;
 mod lesson_page;
 mod plain_files;
 mod presets;

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunSession, SettingChange, Started};
+use valleyscope_runs::{
+    Event, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, SettingChange, Started,
+};
 
 use crate::sandbox::{Sandbox, expect, stderr, stdout};
 
@@ -298,4 +300,99 @@ fn lists_show_the_settings_in_force_and_the_optimizer_before_the_first_step() {
     fs::write(changed.notes(), "(title: ").expect("it can be written");
     let show = sandbox.run(&["runs", "show", &changed.name()]);
     expect(&show, 0, &["learning rate    0.01", "gamma 0.4", "η 0.001 → 0.01 after step 20", "warning: cannot read"]);
+}
+
+/// Imports a table of this text, and returns the output.
+fn import_table(sandbox: &Sandbox, name: &str, text: &str) -> std::process::Output {
+    let table = sandbox.path().join(name);
+    fs::write(&table, text).expect("a new file");
+    sandbox.run(&["runs", "import", table.to_str().expect("a path in UTF-8")])
+}
+
+#[test]
+fn an_imported_run_is_intact_and_an_import_of_nothing_fails() {
+    let sandbox = Sandbox::new();
+    let output = import_table(&sandbox, "a.csv", "step,loss,seed,rule\n1,2,3,Adam\n2,1,3,Adam\n");
+    expect(&output, 0, &["2 points of 1 tags and 2 settings"]);
+    let checked = sandbox.run(&["runs", "check", "last"]);
+    expect(&checked, 0, &[]);
+    assert!(stdout(&checked).contains("of another program, with 2 settings"), "{}", stdout(&checked));
+    let listed = sandbox.run(&["runs", "list", "--csv", "--columns", "seed,rule", "--filter", "rule = adam"]);
+    assert_eq!(stdout(&listed), "seed,rule\n3,Adam\n");
+    expect(&sandbox.run(&["runs", "diff", "last", "last"]), 0, &[]);
+    let resumed = sandbox.run(&["train", "--resume", "last"]);
+    assert!(stderr(&resumed).contains("another program has trained the run"), "{}", stderr(&resumed));
+    let nothing = import_table(&sandbox, "b.csv", "epoch,loss\n0,1\n");
+    expect(&nothing, 2, &["is left out: expected a header with a column `step`", "error: nothing was imported"]);
+    let several = "step,split,loss\n1,train,2\n1,val,3\n";
+    expect(&import_table(&sandbox, "c.csv", several), 2, &["its column `split` has several texts, and steps repeat"]);
+}
+
+#[test]
+fn an_evaluation_of_lightning_and_of_an_exported_run_stays_one() {
+    let sandbox = Sandbox::new();
+    let table =
+        "epoch,step,train_loss_epoch,train_loss_step,val_loss\n0,9,,2.5,\n0,19,,2.0,\n0,19,2.25,,\n0,19,,,2.75\n";
+    expect(&import_table(&sandbox, "metrics.csv", table), 0, &["the loss of the training is `train_loss_step`"]);
+    let list = sandbox.run(&["runs", "list"]);
+    let row = stdout(&list).lines().nth(1).expect("a run");
+    assert!(row.contains("  2.0000  2.7500  ") && row.ends_with("  metrics"), "{row}");
+
+    let run = RunFolder::create(&sandbox.join("own"), "gpt", "no preset").expect("a run can be made");
+    let mut session = RunSession::begin(&run).expect("a session can begin");
+    session.record(0, Event::Started(Started { steps: 20, ..Started::default() })).expect("it can be written");
+    for step in [10, 20] {
+        session.record(step, Event::Train(MetricValues::from([(MetricId::LOSS, 2.0)]))).expect("it can be written");
+        let losses = [(MetricId::TRAIN_LOSS, 1.5), (MetricId::VAL_LOSS, 1.75)];
+        session.record(step, Event::Eval(MetricValues::from(losses))).expect("it can be written");
+    }
+    session.record(20, Event::Finished).expect("it can be written");
+    drop(session);
+    for (option, out, import) in [("--out", "own.csv", "own.csv"), ("--tensorboard", "logs", "logs")] {
+        expect(&sandbox.run(&["runs", "--runs", "own", "export", "last", option, out]), 0, &[]);
+        let again = format!("again-{import}");
+        expect(&sandbox.run(&["runs", "--runs", &again, "import", import]), 0, &["6 points of 3 tags"]);
+        let list = sandbox.run(&["runs", "--runs", &again, "list"]);
+        assert!(stdout(&list).contains("1.7500, 1.5000"), "{}", stdout(&list));
+        let copies = RunFolder::list(&sandbox.join(&again)).expect("a folder of runs");
+        let [before, after] = [run.clone(), copies[0].clone()].map(|run| {
+            let mut reader = RunReader::new(run);
+            reader.poll_to_end().expect("the events can be read");
+            [MetricId::LOSS, MetricId::VAL_LOSS].map(|metric| {
+                let curve = reader.history().curve(metric);
+                let seconds = if option == "--out" { curve.wall_s.to_vec() } else { Vec::new() };
+                (curve.step.to_vec(), seconds, curve.value.to_vec())
+            })
+        });
+        assert_eq!(before, after, "{option}");
+    }
+}
+
+#[test]
+fn a_hidden_run_is_imported_under_a_visible_name_and_stays() {
+    let sandbox = Sandbox::new();
+    let hidden = finished(&sandbox.join("in"), "mine", &[], 0.5);
+    fs::rename(hidden.path(), sandbox.join("in/.import-abc")).expect("it can be renamed");
+    let remains = sandbox.join("in/.import-xyz/cut");
+    fs::create_dir_all(&remains).expect("a new folder");
+    fs::write(remains.join("config.ron"), "").expect("a new file");
+    let output = sandbox.run(&["runs", "import", "in"]);
+    expect(&output, 0, &["it is what an interrupted import has left"]);
+    let runs: Vec<String> = RunFolder::list(&sandbox.runs()).expect("runs").iter().map(RunFolder::name).collect();
+    assert_eq!(runs, ["import-abc"]);
+}
+
+#[test]
+fn texts_that_a_spreadsheet_would_compute_have_an_apostrophe() {
+    let sandbox = Sandbox::new();
+    let text = "step,loss,=1+1,-3\n1,2,3,4\n2,1,5,6\n";
+    expect(&import_table(&sandbox, "=HYPERLINK(1).csv", text), 0, &["6 points of 3 tags"]);
+    let listed = sandbox.run(&["runs", "list", "--csv", "--columns", "name"]);
+    assert_eq!(stdout(&listed), "name\n'=HYPERLINK(1)\n");
+    expect(&sandbox.run(&["runs", "export", "last", "--out", "out.csv"]), 0, &[]);
+    let header = fs::read_to_string(sandbox.join("out.csv")).expect("it is there");
+    assert!(header.starts_with("step,time,wall_s,loss,-3,'=1+1\n"), "{header}");
+    expect(&sandbox.run(&["runs", "--runs", "again", "import", "out.csv"]), 0, &[]);
+    let again = sandbox.run(&["runs", "--runs", "again", "list", "--csv", "--columns", "=1+1"]);
+    assert_eq!(stdout(&again), "'=1+1\n5\n");
 }

@@ -127,8 +127,22 @@ fn the_arrays_have_the_engines_values_bit_for_bit() {
         }
         row += 1;
     });
-    // optimizers, step, the columns, positions.
-    assert_eq!(archive.count, 2 + names.len() + 1);
+    // optimizers, step, the columns, positions, spec, program.
+    assert_eq!(archive.count, 2 + names.len() + 3);
+}
+
+#[test]
+fn the_arrays_name_the_preset_that_repeats_them_with_version_precision_and_seed() {
+    let sandbox = small();
+    let changed = ["simulate", "small.ron", "--particles", "3", "--seed", "5", "--set", "noise=0.5", "--out", "a.npz"];
+    expect_code(&sandbox.run(&changed), 0);
+    let archive = Archive::read(&sandbox.join("a.npz"));
+    let program = format!("valleyscope {}, f64, seed 5", env!("CARGO_PKG_VERSION"));
+    assert_eq!(archive.texts("program"), [program]);
+    fs::write(sandbox.join("spec.ron"), &archive.texts("spec")[0]).unwrap();
+    expect_code(&sandbox.run(&["simulate", "spec.ron", "--out", "again.npz"]), 0);
+    let [first, again] = ["a.npz", "again.npz"].map(|file| fs::read(sandbox.join(file)).unwrap());
+    assert!(first == again, "the preset in the file repeats it");
 }
 
 /// An NPZ file, read by a crate that shares no code with the writer.

@@ -1,21 +1,17 @@
-//! The folder with real data, for tests that need it.
+//! The folder with real data, for tests that need it. They are in modules named `with_data`, so that
+//! `cargo xtask test with_data` runs them alone.
 
-use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-static SKIPPED: AtomicUsize = AtomicUsize::new(0);
+use crate::left_out::left_out;
 
-/// Returns the folder that `VALLEYSCOPE_DATA` names. Where the variable is not set, the test is skipped, and that is
-/// reported and counted even if the test runner captures output.
-pub fn data_folder(test: &str) -> Option<PathBuf> {
-    match std::env::var_os("VALLEYSCOPE_DATA") {
-        Some(folder) => Some(folder.into()),
-        None => {
-            let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-            let line = format!("SKIPPED {test}: VALLEYSCOPE_DATA is not set ({count} skipped in this test program)\n");
-            std::io::stderr().write_all(line.as_bytes()).expect("stderr is there");
-            None
-        }
+/// Returns the folder that `VALLEYSCOPE_DATA` names; without it, reports that the tests of `module` are left out.
+pub fn data_folder(module: &str) -> Option<PathBuf> {
+    assert!(module.contains("with_data"), "{module}: tests with real data are in modules named with_data");
+    // The name that the home of the tests gives it.
+    let folder = ["VALLEYSCOPE_TEST_DATA", "VALLEYSCOPE_DATA"].into_iter().find_map(std::env::var_os);
+    if folder.is_none() {
+        left_out(module, "VALLEYSCOPE_DATA names no folder with real data");
     }
+    folder.map(PathBuf::from)
 }

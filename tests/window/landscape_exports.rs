@@ -19,6 +19,7 @@ use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings, simulation_c
 use valleyscope_runs::atomic_file::Overwrite;
 
 use crate::canvas_stage::{render_state, three_optimizers};
+use crate::left_out::left_out;
 
 fn graphics() -> Graphics {
     Graphics::of(&render_state())
@@ -263,7 +264,7 @@ fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
             assert!(error.contains("needs the program ffmpeg") && error.contains("apt-get install"), "{error}");
             let settings = Settings { target, format, ..settings(folder.path()) };
             assert!(settings.problem().expect("it cannot be written").contains("ffmpeg"));
-            eprintln!("skipped: ffmpeg is not installed, so {} was not encoded", format.name());
+            left_out("window::landscape_exports", &format!("without ffmpeg, {} is not encoded", format.name()));
             continue;
         }
         saved(job);
@@ -281,7 +282,7 @@ fn videos_are_encoded_by_ffmpeg_where_it_is_there() {
 #[test]
 fn a_refusal_by_ffmpeg_is_reported() {
     if !AnimationFormat::Mp4.is_available() {
-        return eprintln!("skipped: ffmpeg is not installed");
+        return left_out("window::landscape_exports::a_refusal_by_ffmpeg_is_reported", "ffmpeg is not installed");
     }
     let folder = tempfile::tempdir().expect("a folder");
     let mut encoder = Encoder::start(AnimationFile {

@@ -6,9 +6,11 @@ mod canvas_panels;
 mod canvas_stage;
 mod diagnostics_plots;
 mod gpu;
+#[path = "../support/home.rs"]
+mod home;
 mod landscape_exports;
-#[path = "../support/memory_storage.rs"]
-mod memory_storage;
+#[path = "../support/left_out.rs"]
+mod left_out;
 mod pale;
 #[cfg(unix)]
 #[path = "../support/put_program.rs"]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use valleyscope::app::store::Store;
+use valleyscope::app::store::{SessionTexts, Store};
 
 const KEY: &str = "valleyscope.session";
 
@@ -12,44 +12,49 @@ fn store(folder: &TempDir) -> Store {
     Store::new(folder.path().join("app.ron"))
 }
 
-fn stored(path: PathBuf) -> std::collections::HashMap<String, String> {
+fn stored(path: PathBuf) -> SessionTexts {
     ron::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn session(text: &str) -> SessionTexts {
+    SessionTexts::from([(KEY.to_owned(), text.to_owned())])
 }
 
 #[test]
 fn a_missing_store_is_not_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path().join("not/yet/app.ron"));
-    assert_eq!(store.check(), None);
-    store.keep("mine".to_owned()).unwrap();
-    assert_eq!(store.check(), None);
+    assert_eq!(store.restore(), Default::default());
+    store.keep(&session("mine")).unwrap();
+    assert_eq!(store.restore().1, None);
     assert_eq!(stored(store.path().to_owned())[KEY], "mine");
 }
 
 #[test]
-fn storing_a_session_preserves_other_values() {
+fn storing_a_session_preserves_an_unreadable_one() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("app.ron"), r#"{"window": "large", "valleyscope.session": "old"}"#).unwrap();
-    store(&folder).keep("new".to_owned()).unwrap();
+    let file = r#"{"valleyscope.session.unreadable": "older", "valleyscope.session": "old"}"#;
+    fs::write(folder.path().join("app.ron"), file).unwrap();
+    store(&folder).keep(&session("new")).unwrap();
     let values = stored(folder.path().join("app.ron"));
-    assert_eq!((&values["window"][..], &values[KEY][..]), ("large", "new"));
+    assert_eq!((&values["valleyscope.session.unreadable"][..], &values[KEY][..]), ("older", "new"));
 }
 
 #[test]
 fn a_session_that_crashed_the_window_is_set_aside_and_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder);
-    store.keep("bad".to_owned()).unwrap();
+    store.keep(&session("bad")).unwrap();
     let aside = store.set_aside("index out of bounds").unwrap().unwrap();
     assert_eq!(stored(aside.clone())[KEY], "bad");
     assert!(!stored(store.path().to_owned()).contains_key(KEY), "the next start does not find it");
-    let (title, text) = store.check().unwrap();
+    let (title, text) = store.restore().1.unwrap();
     assert_eq!(title, "The last session was not restored");
     assert!(text.contains("index out of bounds") && text.contains(&*aside.to_string_lossy()), "{text}");
-    assert_eq!(store.check(), None);
+    assert_eq!(store.restore().1, None);
 
     fs::rename(aside, store.path()).unwrap();
-    assert_eq!(store.check(), None);
+    assert_eq!(store.restore().1, None);
     assert_eq!(stored(store.path().to_owned())[KEY], "bad", "it can be tried again");
 }
 
@@ -57,8 +62,8 @@ fn a_session_that_crashed_the_window_is_set_aside_and_reported_once() {
 fn files_set_aside_before_stay() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(&folder);
-    let asides = ["first", "second", "third"].map(|session| {
-        store.keep(session.to_owned()).unwrap();
+    let asides = ["first", "second", "third"].map(|text| {
+        store.keep(&session(text)).unwrap();
         store.set_aside("again").unwrap().unwrap()
     });
     assert_eq!(asides.map(|aside| stored(aside)[KEY].clone()), ["first", "second", "third"]);
@@ -67,23 +72,71 @@ fn files_set_aside_before_stay() {
 }
 
 #[test]
-fn a_damaged_store_is_kept_aside() {
-    for damaged in [&b"{\"valleyscope.session\": \"cut"[..], b"\xff\xfe\x00"] {
+fn a_damaged_store_is_set_aside_and_the_session_before_it_restored() {
+    for damaged in [&b"{\"valleyscope.session\": \"cut"[..], b"\xff\xfe\x00", b""] {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder);
         fs::write(store.path(), damaged).unwrap();
-        let (_, text) = store.check().unwrap();
-        assert!(text.contains("is damaged") && text.contains("app.unreadable.ron"), "{text}");
+        let (texts, report) = store.restore();
+        let (_, text) = report.unwrap();
+        assert!(text.contains("cannot be read") && text.contains("app.unreadable.ron"), "{text}");
+        assert!(text.contains("starts with a built-in preset") && texts.is_empty(), "{text}");
         assert_eq!(fs::read(folder.path().join("app.unreadable.ron")).unwrap(), damaged);
-        assert_eq!(store.check(), None);
+        assert_eq!(store.restore(), Default::default());
+
+        for text in ["first", "second", "third"] {
+            store.keep(&session(text)).unwrap();
+        }
+        fs::write(store.path(), damaged).unwrap();
+        let (texts, report) = store.restore();
+        let (_, text) = report.unwrap();
+        assert_eq!(texts[KEY], "second");
+        assert!(text.contains("app.unreadable-2.ron") && text.contains("app.previous.ron"), "{text}");
+        store.keep(&texts).unwrap();
+        assert_eq!(store.restore(), (session("second"), None));
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_in_place_of_a_file_is_set_aside_at_once() {
+    for name in ["app.ron", "window.ron"] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder);
+        store.keep(&session("first")).unwrap();
+        store.keep(&session("second")).unwrap();
+        let path = folder.path().join(name);
+        let _ = fs::remove_file(&path);
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let (texts, report) = store.restore();
+        assert!(!path.exists(), "{name} blocks no later start");
+        if name == "app.ron" {
+            let (_, text) = report.unwrap();
+            assert!(text.contains("expected a plain file, found a FIFO"), "{text}");
+            assert_eq!(texts[KEY], "first");
+        } else {
+            assert_eq!((&texts[KEY][..], report), ("second", None));
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_that_does_not_fit_on_the_disk_leaves_the_last_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(&folder);
+    store.keep(&session("good")).unwrap();
+    // A folder in place of the file of the session before it fails each write, as a full disk does.
+    fs::create_dir(folder.path().join("app.previous.ron")).unwrap();
+    store.keep(&session("new")).unwrap_err();
+    assert_eq!(store.restore(), (session("good"), None));
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
-    let (title, text) = Store::new(folder.path().join("file/app.ron")).check().unwrap();
+    let (title, text) = Store::new(folder.path().join("file/app.ron")).restore().1.unwrap();
     assert_eq!(title, "The session can't be saved");
     assert!(text.contains("cannot write to the folder of"), "{text}");
 }

@@ -1,5 +1,9 @@
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 
 use valleyscope_machine::{self as machine, Display};
 
@@ -18,7 +22,7 @@ fn rule_files() -> Result<Vec<PathBuf>, Stop> {
 }
 
 /// Sets up the machine, then checks format and lints and runs all tests; `arguments` are passed to `cargo test`.
-/// Without a PyTorch, the worker and its tests are left out.
+/// Without a PyTorch, the worker and its tests are left out. Prints at the end what was left out.
 pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let display = Display::here();
     setup::provide_rust_components()?;
@@ -33,7 +37,8 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let mut bare = linted("check", None);
     bare.args(["--package", "valleyscope", "--no-default-features", "--lib", "--bins"]);
     step("lints without the window: clippy on --no-default-features", &mut bare)?;
-    check_engine_for_web()?;
+    let left_out = LeftOut::begin()?;
+    check_engine_for_web(&left_out)?;
     // This compiles in full, under clippy, so that dependencies are built once for lints and tests.
     let mut everything = linted("build", pytorch.as_ref());
     everything.args(["--workspace", "--all-targets"]);
@@ -54,20 +59,68 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     if let Some(xvfb) = &xvfb {
         tests.env("DISPLAY", xvfb.display());
     }
+    tests.env(LeftOut::VARIABLE, &left_out.path);
     let outcome = step("tests: cargo test", &mut tests);
     if pytorch.is_none() {
         say(LEFT_OUT);
+        left_out.add("the training worker: there is no PyTorch for it");
     }
+    left_out.print();
     outcome
 }
 
+/// The file with a line for each check and test that this machine leaves out.
+struct LeftOut {
+    path: PathBuf,
+    /// False where the caller names it.
+    is_own: bool,
+}
+
+impl LeftOut {
+    /// The variable that names the file. A caller of several `cargo xtask test` may set it, to have one list.
+    const VARIABLE: &str = "VALLEYSCOPE_LEFT_OUT";
+
+    fn begin() -> Result<LeftOut, Stop> {
+        let named = env::var_os(LeftOut::VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let is_own = named.is_none();
+        let own = || env::temp_dir().join(format!("valleyscope-left-out-{}.txt", process::id()));
+        let list = LeftOut { path: named.unwrap_or_else(own), is_own };
+        let made = File::options().create(true).append(true).open(&list.path);
+        made.map_err(|error| Stop::failed(format!("xtask: {}: {error}", list.path.display())))?;
+        Ok(list)
+    }
+
+    fn add(&self, line: &str) {
+        let written = File::options().append(true).open(&self.path).and_then(|mut file| writeln!(file, "{line}"));
+        if let Err(error) = written {
+            say(format_args!("{}: {error}; left out: {line}", self.path.display()));
+        }
+    }
+
+    fn print(&self) {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let lines: BTreeSet<&str> = text.lines().collect();
+        println!("left out on this machine:{}", if lines.is_empty() { " nothing" } else { "" });
+        lines.iter().for_each(|line| println!("    {line}"));
+    }
+}
+
+impl Drop for LeftOut {
+    fn drop(&mut self) {
+        if self.is_own {
+            // It is in the folder of temporary files.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
 /// Checks that the engine builds for web pages, if the compiler has the target for them.
-fn check_engine_for_web() -> Result<(), Stop> {
+fn check_engine_for_web(left_out: &LeftOut) -> Result<(), Stop> {
     const TARGET: &str = "wasm32-unknown-unknown";
     let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     let has_target = asked.is_ok_and(|found| Path::new(String::from_utf8_lossy(&found.stdout).trim()).is_dir());
     if !has_target {
-        say(format_args!("skipped: the engine for {TARGET}, which `rustup target add {TARGET}` would install"));
+        left_out.add(&format!("the engine for {TARGET}: `rustup target add {TARGET}` would install it"));
         return Ok(());
     }
     let mut engine = linted("check", None);

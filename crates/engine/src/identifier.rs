@@ -1,10 +1,26 @@
-//! Names of variants and fields that are known from tables, and not from a type.
+//! Names as users type them, and names of variants and fields that are known from tables and not from a type.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserializer;
 use serde::de::{self, DeserializeSeed, Visitor};
+
+/// Returns the element with a name as it is shown or as in presets: exactly this one, or else up to what [`folded`] leaves
+/// out.
+pub(crate) fn named<T: Copy>(all: &[T], names: impl Fn(T) -> [&'static str; 2], name: &str) -> Option<T> {
+    let all = || all.iter().copied();
+    all().find(|it| names(*it).contains(&name)).or_else(|| {
+        let name = folded(name);
+        all().find(|it| names(*it).map(folded).contains(&name))
+    })
+}
+
+/// Returns a name without the differences that do not count where a user types it: capitals, spaces, hyphens and
+/// underscores.
+pub fn folded(name: &str) -> String {
+    name.replace([' ', '-', '_'], "").to_lowercase()
+}
 
 /// The name of a variant or of a field, and what it stands for.
 pub(crate) struct Identifier<F> {

@@ -19,7 +19,7 @@
 #![warn(unreachable_pub)]
 
 pub mod elementary;
-mod identifier;
+pub mod identifier;
 pub mod instructions;
 pub mod landscape;
 pub mod lanes;

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::path::Path;
 
 /// Returns the text in one line, with each control character as its escape in Rust's notation (`\n`, `\u{1b}`).
 ///
@@ -11,6 +12,11 @@ use std::fmt::Write;
 /// escaped too, as they make a text look like another.
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, acts)
+}
+
+/// Returns a path in one line, like [`visible`].
+pub fn visible_path(path: &Path) -> String {
+    visible(&path.to_string_lossy()).into_owned()
 }
 
 /// Escapes a text of several lines like [`visible`], but keeps line feeds and tabs.

@@ -71,6 +71,14 @@ impl AtomicFile {
         Ok(AtomicFile { file: BufWriter::new(file), path, target })
     }
 
+    /// Returns the temporary file's path, for another program to write the content.
+    pub fn path(&self) -> &Path {
+        // Locks on Windows would refuse the other program's writes.
+        #[cfg(windows)]
+        let _ = self.file.get_ref().unlock();
+        &self.path
+    }
+
     /// Returns whether a name is that of a temporary file.
     fn is_name(name: &str) -> bool {
         name.starts_with(PREFIX) && name.ends_with(SUFFIX)

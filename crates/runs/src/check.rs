@@ -7,6 +7,8 @@
 use std::io;
 use std::path::Path;
 
+use valleyscope_engine::terminal_escape::visible_path;
+
 use super::checkpoint::{Checkpoint, CheckpointOrigin, orphans};
 use super::command::Inbox;
 use super::event::{Event, EventRecord, Started};
@@ -86,7 +88,7 @@ impl RunFolder {
 }
 
 fn lock(run: &RunFolder, open: bool, status: Option<&Status>) -> Result<Lock, RepairRefused> {
-    let name = run.path().display().to_string();
+    let name = visible_path(run.path());
     match status {
         Some(status @ Status::Silent { .. }) if open => {
             return Err(RepairRefused::MayLive { run: name, status: status.clone() });
@@ -116,6 +118,14 @@ struct Check<'r> {
 impl Check<'_> {
     fn config(&mut self) {
         const NAME: &str = RunFolder::CONFIG;
+        match self.run.other_settings() {
+            Ok(None) => {}
+            Ok(Some(settings)) => {
+                let words = format!("of another program, with {} settings", settings.len());
+                return self.findings.intact(RunFolder::OTHER_CONFIG, words);
+            }
+            Err(error) => return self.findings.damaged(RunFolder::OTHER_CONFIG, error.to_string()),
+        }
         let path = self.run.config();
         let begun = self.history.started().map(|started| started.config.as_str());
         // A config of another version of Valleyscope is unusable.

@@ -5,6 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use valleyscope_engine::terminal_escape::{visible, visible_path};
 
 use super::status::now;
 use crate::atomic_file::{Overwrite, write_file};
@@ -19,13 +22,13 @@ pub struct RunFolder {
 /// Why a run cannot be created or found.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    #[error("cannot make a folder for the run in {}: {source}", parent.display())]
+    #[error("cannot make a folder for the run in {}: {source}", visible_path(parent))]
     Create { parent: PathBuf, source: io::Error },
-    #[error("cannot look into {}: {source}", path.display())]
+    #[error("cannot look into {}: {source}", visible_path(path))]
     Look { path: PathBuf, source: io::Error },
-    #[error("there is no folder {}", .0.display())]
+    #[error("there is no folder {}", visible_path(.0))]
     Missing(PathBuf),
-    #[error("{} is not the folder of a run: it has neither {} nor {}", .0.display(), RunFolder::CONFIG, RunFolder::EVENTS)]
+    #[error("{} is not the folder of a run: it has neither {} nor {}", visible_path(.0), RunFolder::CONFIG, RunFolder::EVENTS)]
     Foreign(PathBuf),
 }
 
@@ -41,6 +44,8 @@ pub fn runs_folder() -> Option<PathBuf> {
 
 impl RunFolder {
     pub const CONFIG: &str = "config.ron";
+    /// The settings of a run that another program has trained, in place of [`RunFolder::CONFIG`].
+    pub const OTHER_CONFIG: &str = "config.json";
     const LOG: &str = "log.txt";
     pub const EVENTS: &str = "events.jsonl";
     pub const COMMANDS: &str = "commands.jsonl";
@@ -48,6 +53,8 @@ impl RunFolder {
     pub const HEARTBEAT: &str = "heartbeat";
     pub(super) const NOTES: &str = "notes.ron";
     pub const RESERVE: &str = "reserve";
+    /// The largest length of a config in bytes.
+    const MOST_CONFIG: u64 = 64 << 20;
 
     /// Creates the folder `<stem>-<UTC time>` in `parent`, with a `config.ron` of this text. Creates `parent` if it is
     /// missing, and appends a number if the name is taken.
@@ -131,7 +138,8 @@ impl RunFolder {
 
     /// Returns the time at which the folder was created, if its name or the system records it.
     pub fn made(&self) -> Option<Timestamp> {
-        Timestamp::try_from(self.config().metadata().ok()?.modified().ok()?).ok()
+        let data = self.config().metadata().or_else(|_| self.other_config().metadata()).ok()?;
+        Timestamp::try_from(data.modified().ok()?).ok()
     }
 
     pub fn path(&self) -> &Path {
@@ -141,6 +149,11 @@ impl RunFolder {
     /// Returns the folder's own name.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// Returns the name for messages, in one line: a file system allows any sign in it.
+    pub fn shown_name(&self) -> String {
+        visible(&self.name()).into_owned()
     }
 
     /// Returns the name without the time: the `stem` of [`RunFolder::create`].
@@ -153,10 +166,30 @@ impl RunFolder {
         self.path.join(Self::CONFIG)
     }
 
+    pub fn other_config(&self) -> PathBuf {
+        self.path.join(Self::OTHER_CONFIG)
+    }
+
+    /// Returns the settings of a run that another program has trained, the keys of nested ones joined by dots; none of a
+    /// run of this program.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is no object in JSON.
+    pub fn other_settings(&self) -> io::Result<Option<Vec<(String, Value)>>> {
+        if self.config().exists() || !self.other_config().exists() {
+            return Ok(None);
+        }
+        let text = plain_file::read_text(&self.other_config(), Links::Refused, Self::MOST_CONFIG)?;
+        let object: Map<String, Value> = serde_json::from_str(&text)?;
+        let mut settings = Vec::new();
+        flatten("", object, &mut settings);
+        Ok(Some(settings))
+    }
+
     /// Returns the text of the config.
     pub fn config_text(&self) -> io::Result<String> {
-        const MOST: u64 = 64 << 20;
-        plain_file::read_text(&self.config(), Links::Refused, MOST)
+        plain_file::read_text(&self.config(), Links::Refused, Self::MOST_CONFIG)
     }
 
     pub fn log(&self) -> PathBuf {
@@ -219,6 +252,16 @@ impl RunFolder {
         }
         steps.sort_unstable();
         Ok(steps)
+    }
+}
+
+/// Adds the values of an object, with the keys of nested ones joined by dots.
+fn flatten(above: &str, object: Map<String, Value>, settings: &mut Vec<(String, Value)>) {
+    for (key, value) in object {
+        match value {
+            Value::Object(inner) => flatten(&format!("{above}{key}."), inner, settings),
+            value => settings.push((format!("{above}{key}"), value)),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Metrics: quantities that a run logs, each with a name, and a description by which readers show them.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -7,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use valleyscope_engine::terminal_escape::visible;
 
 use super::number::Number;
 
@@ -49,7 +52,7 @@ impl MetricId {
     /// The fields of all events, which are no metrics: a metric of such a name would make an event unreadable.
     const RESERVED: [&str; 6] = ["step", "time", "wall_s", "event", "line", "crc"];
     /// The largest length of a name in bytes.
-    pub const LONGEST_NAME: usize = 64;
+    pub const LONGEST_NAME: usize = 1024;
     /// The largest number of names read from files: names live as long as the program, and files may hold any.
     const MOST_NAMES: usize = 10_000;
 
@@ -63,21 +66,21 @@ impl MetricId {
         Self::RESERVED.contains(&name)
     }
 
-    /// Returns the metric of a name from a file. None if it is not a valid name, of 1 to [`MetricId::LONGEST_NAME`]
-    /// visible ASCII characters and not [reserved](MetricId::is_reserved), and if there are too many others.
+    /// Returns the metric of a name from a file, in any script. None if it is not a valid name, of 1 to
+    /// [`MetricId::LONGEST_NAME`] bytes without control characters and not [reserved](MetricId::is_reserved), and if
+    /// there are too many others.
     pub fn named(name: &str) -> Option<MetricId> {
         static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         if let Some(known) = Self::KNOWN.iter().find(|known| known.0 == name) {
             return Some(*known);
         }
-        let is_valid =
-            (1..=Self::LONGEST_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
-        if !is_valid || Self::is_reserved(name) {
-            return None;
-        }
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {
             return Some(MetricId(known));
+        }
+        let is_visible = !name.trim().is_empty() && matches!(visible(name), Cow::Borrowed(_));
+        if !is_visible || name.len() > Self::LONGEST_NAME || Self::is_reserved(name) {
+            return None;
         }
         if names.len() >= Self::MOST_NAMES {
             return None;

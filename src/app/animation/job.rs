@@ -9,6 +9,9 @@ use crate::app::exports::Progress;
 use crate::app::graphics::Graphics;
 use crate::app::picture::{PictureOptions, PictureStage, PictureSubject};
 
+/// The largest number of frames: file names have five digits.
+const MOST_FRAMES: u64 = 99_999;
+
 /// The reason why an animation was not saved.
 #[derive(Debug, thiserror::Error)]
 pub enum AnimationError {
@@ -31,7 +34,17 @@ pub struct FrameSteps {
 impl FrameSteps {
     /// Returns the number of frames: one every `every` steps, and one of the last step.
     pub fn frames(&self) -> u64 {
-        self.to.saturating_sub(self.from).div_ceil(self.every.max(1)) + 1
+        self.to.saturating_sub(self.from).div_ceil(self.every.max(1)).saturating_add(1)
+    }
+
+    /// Returns why these steps cannot be shown, if they cannot.
+    pub fn problem(&self) -> Option<String> {
+        let FrameSteps { from, to, .. } = self;
+        if from > to {
+            return Some(format!("The last step ({to}) is before the first ({from})"));
+        }
+        let frames = self.frames();
+        (frames > MOST_FRAMES).then(|| format!("{frames} frames are too many; at most {MOST_FRAMES}"))
     }
 
     /// Returns the step of a frame, counted from 0. The last frame shows the last step, even where that is not a whole
@@ -81,6 +94,7 @@ impl AnimationJob {
             encoder.write(stage.draw().map_err(AnimationError::NotDrawn)?)?;
             progress.add_frame();
         }
+        progress.warn(stage.take_warning());
         Ok(Some(encoder.finish()?))
     }
 }

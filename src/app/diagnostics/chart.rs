@@ -3,7 +3,7 @@
 use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
 use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, Text, VLine};
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::range::{union, whole_with_margin, with_margin};
+use valleyscope_experiments::view::range::{CurvePlaces, suited, whole};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
@@ -78,8 +78,7 @@ pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: &'a [ChartMark]) -> Optio
 
 impl Chart<'_> {
     /// Returns the smallest range of places that shows the curves between the ends of the x axis. It ignores curves
-    /// that end in divergence where others go on, and a minority that runs away: on their way out they would flatten
-    /// the others.
+    /// that end in divergence where others go on, and what [`suited`] leaves out: they would flatten the others.
     fn y_in_view(&self) -> [f64; 2] {
         let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
         let all = || self.series.iter().chain(self.pale.iter().flat_map(|pale| &pale.series));
@@ -87,14 +86,20 @@ impl Chart<'_> {
         let counting = all().filter(|series| self.whole_range || !any_goes_on || goes_on(series));
         let [from, to] = self.x;
         let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
-        let extents: Vec<_> = counting
-            .filter_map(|series| {
-                let points = || series.curve.points().filter(visible);
-                let mean = points().map(|point| point.envelope).reduce(union)?;
-                Some((mean, points().filter_map(|point| point.band).reduce(union)))
-            })
-            .collect();
-        let range = if self.whole_range { whole_with_margin(&extents) } else { with_margin(&extents) };
+        let places = counting.map(|series| {
+            let points = || series.curve.points().filter(visible);
+            let has_end = series.buckets.last().is_some_and(|last| {
+                let value = self.metric.value(last).mean;
+                self.scales[1].place(value).is_finite()
+            });
+            CurvePlaces {
+                line: points().map(|point| point.envelope).collect(),
+                around: points().filter_map(|point| point.band).collect(),
+                end: points().last().filter(|_| has_end).map(|point| point.y),
+            }
+        });
+        let places: Vec<CurvePlaces> = places.collect();
+        let range = if self.whole_range { whole(&places) } else { suited(&places, self.scales[1]) };
         if self.scales[1] == AxisScale::Linear { self.metric.range(range) } else { range }
     }
 

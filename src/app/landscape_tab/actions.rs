@@ -56,14 +56,12 @@ impl LandscapeTab {
             }
             None => {
                 self.player.load(&self.editor.draft.document);
-                if self.editor.lesson().is_some() {
-                    // The text of a first step that does not play is about the start.
-                    self.player.send(PlayerCommand::Pause);
-                }
-                self.play_lesson_step();
                 format!("Opened “{title}”. Undo goes back.")
             }
         };
+        // It plays, whatever the run before did. The text of a lesson's first step that does not play is about the start.
+        let plays = self.editor.lesson().is_none_or(|(index, lesson)| lesson[index].play);
+        self.player.send(if plays { PlayerCommand::Play } else { PlayerCommand::Pause });
         requests.actions.push(Action::Notify(notice));
     }
 

@@ -195,7 +195,9 @@ impl DiagramStore {
         let known = |pixel| diagram.cell(pixel).is_some_and(|cell| cell.is_complete(replicates));
         let (backend, context) = (Backend::new(*precision), self.context.clone());
         let spec = Arc::clone(diagram.spec());
-        let job = SweepJob { spec, backend, order: PixelOrder::CoarseToFine, keep_runs: false, known: &known };
+        let begun = |pixel| diagram.race(pixel).cloned();
+        let order = PixelOrder::CoarseToFine;
+        let job = SweepJob { spec, backend, order, keep_runs: false, known: &known, begun: &begun };
         let wake = move || context.request_repaint();
         self.running = Some(Sweep::start(&self.pool, job, wake));
     }
@@ -336,7 +338,7 @@ impl DiagramStore {
 
     /// Returns whether a diagram that was computed for so long is complete, or would take some time to compute again.
     fn is_worth_keeping(&self, titled: &TitledDiagram, worked: Duration) -> bool {
-        let is_begun = titled.diagram.complete() > 0;
+        let is_begun = titled.diagram.runs() > 0;
         let is_wanted = !titled.is_passing && !titled.is_removed;
         is_wanted && is_begun && (titled.diagram.is_complete() || worked > self.worth_keeping)
     }

@@ -54,18 +54,33 @@ pub(super) struct MapFigure {
     pub pairs: bool,
 }
 
-/// Makes an export of a diagram with this title; figures and scores are those of all that are shown together, if there
+/// A diagram with the name that the user gave it.
+pub(super) struct NamedDiagram {
+    pub titled: TitledDiagram,
+    pub name: Option<String>,
+}
+
+impl NamedDiagram {
+    /// Returns the result for a picture that compares by this metric, with the user's name as its title.
+    fn result_by(&self, metric: Metric) -> SweepResult {
+        let result = self.titled.result_by(metric);
+        SweepResult { title: self.name.clone().unwrap_or(result.title), ..result }
+    }
+}
+
+/// Makes an export of a diagram; figures and scores are those of all that are shown together, if there
 /// are several. Returns the request to save or copy it, or to report why it was not made.
 pub(super) fn export(
-    titled: &TitledDiagram,
-    title: &str,
-    together: &[(TitledDiagram, String)],
+    diagram: &NamedDiagram,
+    together: &[(NamedDiagram, String)],
     look: MapLook,
     kind: ExportKind,
     layout: MapFigure,
 ) -> Action {
-    let made = content(titled, together, look, kind, layout).and_then(|bytes| {
-        let suggested_name = format!("{}.{}", file_stem(title), kind.extension());
+    let titled = &diagram.titled;
+    let result = diagram.result_by(titled.preset.sweep.metric);
+    let suggested_name = format!("{}.{}", file_stem(&result.title), kind.extension());
+    let made = content(diagram, &result, together, look, kind, layout).and_then(|bytes| {
         Ok(match kind {
             ExportKind::Clipboard => Action::CopyImage(Arc::new(picture(&bytes)?)),
             ExportKind::Npz => Action::SaveDiagram { bytes, suggested_name, exported: titled.to_export() },
@@ -83,23 +98,24 @@ fn picture(png: &[u8]) -> Result<ColorImage, String> {
 }
 
 fn content(
-    titled: &TitledDiagram,
-    together: &[(TitledDiagram, String)],
+    diagram: &NamedDiagram,
+    result: &SweepResult,
+    together: &[(NamedDiagram, String)],
     look: MapLook,
     kind: ExportKind,
     layout: MapFigure,
 ) -> Result<Vec<u8>, String> {
-    let result = titled.result();
+    let by_metric = diagram.result_by(look.metric);
     let figure = |format: Format| {
-        let result = titled.result_by(look.metric);
+        let result = &by_metric;
         let figure = match look.map {
             map if together.len() > 1 => {
-                let of = together.iter().position(|(other, _)| other.number == titled.number);
+                let of = together.iter().position(|(other, _)| other.titled.number == diagram.titled.number);
                 compared(together, map, of.unwrap_or_default(), look.metric)
             }
-            _ if layout.pairs => Figure::pairs(&[(&result, look.metric)]),
-            Map::Winner { certainty } => Figure::winners(&result, look.metric, certainty),
-            map => Figure::map(&result, look.metric, map),
+            _ if layout.pairs => Figure::pairs(&[(result, look.metric)]),
+            Map::Winner { certainty } => Figure::winners(result, look.metric, certainty),
+            map => Figure::map(result, look.metric, map),
         };
         let figure = if look.letters { figure.with_letters() } else { figure };
         layout.figure_layout.file(&figure, format).map_err(|error| error.to_string())
@@ -109,12 +125,12 @@ fn content(
         ExportKind::Clipboard => figure(Format::Png),
         ExportKind::Csv => {
             let mut bytes = Vec::new();
-            let by_metric: Vec<SweepResult> =
-                together.iter().map(|(titled, _)| titled.result_by(look.metric)).collect();
+            let results: Vec<SweepResult> =
+                together.iter().map(|(diagram, _)| diagram.result_by(look.metric)).collect();
             let titles = together.iter().map(|(_, title)| title.as_str());
-            let tables: Vec<_> = titles.zip(by_metric.iter().map(|result| &result.diagram)).collect();
+            let tables: Vec<_> = titles.zip(results.iter().map(|result| &result.diagram)).collect();
             let written = match tables.is_empty() {
-                true => write_table(&mut bytes, &titled.result_by(look.metric).diagram),
+                true => write_table(&mut bytes, &by_metric.diagram),
                 false => write_tables(&mut bytes, &tables),
             };
             written.map_err(|error| error.to_string())?;
@@ -130,8 +146,8 @@ fn content(
 }
 
 /// Returns the figure of the same map of several diagrams; `map` is that of the one at the index `of`.
-fn compared(diagrams: &[(TitledDiagram, String)], map: Map, of: usize, metric: Metric) -> Figure {
-    let results: Vec<SweepResult> = diagrams.iter().map(|(titled, _)| titled.result_by(metric)).collect();
+fn compared(diagrams: &[(NamedDiagram, String)], map: Map, of: usize, metric: Metric) -> Figure {
+    let results: Vec<SweepResult> = diagrams.iter().map(|(diagram, _)| diagram.result_by(metric)).collect();
     let titles = diagrams.iter().map(|(_, title)| title.clone());
     let compared = results.iter().zip(titles).map(|(result, title)| Compared { result, title, metric });
     Figure::compared(&compared.collect::<Vec<_>>(), map, of)

@@ -13,8 +13,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use super::comparison::Comparison;
 use super::controls;
 use super::diagram_store::DiagramStore;
-use super::export::{self, ExportKind, MapFigure};
-use super::kept::KeptDiagram;
+use super::export::{self, ExportKind, MapFigure, NamedDiagram};
 use super::picture::{MapLook, MapPicture};
 use super::pixels::{PanelPixel, pixel_of};
 use super::raw::RawExports;
@@ -135,12 +134,16 @@ impl PhasePanel {
     /// Starts an export of a diagram, with the present look. Figures also show the diagrams beside the present one.
     pub(super) fn export(&mut self, ctx: &Context, titled: TitledDiagram, kind: ExportKind) {
         let (look, layout) = (self.look, self.layout);
-        let beside: Vec<(TitledDiagram, String)> = match titled.number == self.diagrams.present.number {
-            true => self.compared().into_iter().map(|(diagram, title)| (diagram.clone(), title)).collect(),
+        let named = |titled: TitledDiagram| {
+            let name = self.diagrams.library.get(titled.number).and_then(|kept| kept.record.name.clone());
+            NamedDiagram { titled, name }
+        };
+        let beside: Vec<(NamedDiagram, String)> = match titled.number == self.diagrams.present.number {
+            true => self.compared().into_iter().map(|(diagram, title)| (named(diagram.clone()), title)).collect(),
             false => Vec::new(),
         };
-        let name = self.diagrams.library.get(titled.number).map_or_else(|| titled.title(), KeptDiagram::title);
-        self.exports.begin(ctx, move || export::export(&titled, &name, &beside, look, kind, layout));
+        let diagram = named(titled);
+        self.exports.begin(ctx, move || export::export(&diagram, &beside, look, kind, layout));
     }
 
     /// Shows a kept diagram in place of the present one.

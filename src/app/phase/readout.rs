@@ -1,8 +1,8 @@
 //! The results of one pixel: scores, certainty, and the curve over a setting.
 
 use egui::{Color32, Label, RichText, TextStyle, Ui};
-use valleyscope_engine::quantity::Replicates;
-use valleyscope_engine::sweep::{Cell, Diagram, Gap, Metric, Sampled, Sampling};
+use valleyscope_engine::quantity::{LearningRate, Range, Replicates};
+use valleyscope_engine::sweep::{Cell, Diagram, Gap, LearningRates, Metric, Sampled, Sampling, Tuned};
 use valleyscope_experiments::view::ticks::{RangeEdge, fixed, short, significant, with_edge};
 
 use super::score_curve::{self, Over};
@@ -51,6 +51,65 @@ pub(super) fn show(
     reserve(ui, &longest_lead(cell, longest), |ui| lead(ui, diagram, cell, metric, &names));
     ui.add_space(2.0);
     score_curve::show(ui, diagram, pixel, cell, metric, colors, over);
+    // Below all that should stay in its place.
+    for (index, name) in names.iter().enumerate() {
+        for edge in BestEdge::all(diagram, pixel, cell, metric, index) {
+            ui.add(Label::new(RichText::new(format!("{name}: {}", edge.note)).small().weak()).wrap());
+        }
+    }
+}
+
+/// The end of the tried values of a setting at which the best one of an optimizer lies.
+pub(super) struct BestEdge {
+    pub edge: RangeEdge,
+    /// What to widen, and how.
+    pub note: String,
+}
+
+impl BestEdge {
+    /// Returns that of the learning rate and those of the tuned settings of an optimizer.
+    fn all(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, index: usize) -> Vec<BestEdge> {
+        let tuned = 0..diagram.spec().optimizers[index].tune.len();
+        let of_tuned = tuned.filter_map(|place| BestEdge::of_tuned(diagram, cell, metric, index, place));
+        BestEdge::of_rate(diagram, pixel, cell, metric, index).into_iter().chain(of_tuned).collect()
+    }
+
+    pub(super) fn of_rate(
+        diagram: &Diagram,
+        pixel: [usize; 2],
+        cell: &Cell,
+        metric: Metric,
+        index: usize,
+    ) -> Option<BestEdge> {
+        let rate = |candidate: usize| diagram.learning_rate(pixel, index, candidate);
+        let score = cell.score(index, metric);
+        let edge = RangeEdge::of(rate(score.best), (0..cell.averages[index].len()).map(rate));
+        let LearningRates { from, to, .. } = diagram.spec().optimizers[index].learning_rates;
+        let Range { min, max, .. } = LearningRate::RANGE;
+        let ends = [from.get(), to.get()];
+        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit([min, max])?;
+        Some(BestEdge::new(edge, "η", "the learning rates", &format!("optimizers[{index}].learning_rates"), ends))
+    }
+
+    fn of_tuned(diagram: &Diagram, cell: &Cell, metric: Metric, index: usize, place: usize) -> Option<BestEdge> {
+        let Tuned { of, from, to, .. } = diagram.spec().optimizers[index].tune[place];
+        let score = cell.score(index, metric);
+        let best = diagram.tuned_value(index, place, score.best);
+        let edge = RangeEdge::of(best, diagram.tuned_values(index)[place].iter().copied());
+        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit(of.limits())?;
+        let symbol = of.parameter().symbol;
+        let values = format!("the values of {symbol}");
+        Some(BestEdge::new(edge, symbol, &values, &format!("optimizers[{index}].tune[{place}]"), [from, to]))
+    }
+
+    /// Describes the edge of the values at a path in the sweep, from one of these ends to the other.
+    fn new(edge: RangeEdge, symbol: &str, values: &str, path: &str, [from, to]: [f64; 2]) -> BestEdge {
+        let end = if edge.is_low() == (from <= to) { "from" } else { "to" };
+        let sentence = edge.sentence(values);
+        BestEdge {
+            edge, note: format!("best {symbol} {sentence} under “Optimizers”, or by --set {path}.{end}=VALUE")
+        }
+    }
 }
 
 /// Adds a text, and leaves at least as much room as the longest one takes.
@@ -91,7 +150,7 @@ fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String
             return "–".to_owned();
         }
         let best = diagram.tuned_value(index, place, score.best);
-        with_edge(RangeEdge::of(best, diagram.tuned_values(index)[place].iter().copied()), &short(best))
+        with_edge(BestEdge::of_tuned(diagram, cell, metric, index, place).map(|it| it.edge), &short(best))
     });
     let longest = words(&|index, place| {
         let all = diagram.tuned_values(index)[place].iter().map(|value| format!("≤ {}", short(*value)));
@@ -150,23 +209,29 @@ fn held_out_lead(rival: &str, lead: &str) -> String {
 fn longest_lead(cell: &Cell, name: &str) -> String {
     let lead = with_error(-0.1, 0.1);
     match cell.sampled {
-        Some(_) => format!("{} {}", sampled_lead(name, &lead, 10_000), not_parted(0.1, 0.95)),
+        Some(_) => format!("{} {}", sampled_lead(name, &lead, 10_000), not_parted(name, 0.1, 0.95)),
         None => held_out_lead(name, &lead) + &decisive_replicates(1000.0),
     }
 }
 
-/// Describes the winner's lead over its rival with the largest doubt, by adaptive sampling.
+/// Describes the winner's lead over its closest rival, by adaptive sampling, and the optimizer that the budget does not part
+/// from it, which may be another.
 fn adaptive_lead(diagram: &Diagram, cell: &Cell, sampled: &Sampled, metric: Metric, names: &[String]) -> String {
     let comparison = cell.comparison(metric);
-    let (Some((rival, certainty)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
+    let (Some((rival, _)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
         return String::new();
     };
+    let most = comparison.doubts.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    let (open, doubt) = most.map_or((rival, 0.0), |(open, doubt)| (open, *doubt));
     let (gap, asked) = (comparison.gaps[rival], adaptive.certainty.get());
     let lead = sampled_lead(&names[rival], &with_error(gap.value, gap.error), cell.runs());
-    match (certainty >= asked, sampled.is_over) {
+    match (1.0 - doubt >= asked, sampled.is_over) {
         (true, _) => lead,
         (false, false) => format!("{lead} More runs follow."),
-        (false, true) => format!("{lead} {}", not_parted(sampled.apart.get(rival).copied().unwrap_or(f64::NAN), asked)),
+        (false, true) => {
+            let apart = sampled.apart.get(open).copied().unwrap_or(f64::NAN);
+            format!("{lead} {}", not_parted(&names[open], apart, asked))
+        }
     }
 }
 
@@ -174,10 +239,10 @@ fn sampled_lead(rival: &str, lead: &str, runs: u64) -> String {
     format!("It leads {rival} by {lead}, from {runs} runs.")
 }
 
-fn not_parted(apart: f64, asked: f64) -> String {
+fn not_parted(other: &str, apart: f64, asked: f64) -> String {
     let apart = number(apart);
     format!(
-        "The budget does not part them: their scores are at most about {apart} apart ({:.0}\u{a0}%).",
+        "The budget does not part it from {other}: their scores are at most about {apart} apart ({:.0}\u{a0}%).",
         100.0 * asked
     )
 }

@@ -8,6 +8,7 @@ use valleyscope_experiments::preset::SweepPreset;
 
 use super::panel::PhasePanel;
 use crate::app::boxes::check_box;
+use crate::app::editor::change_mark;
 use crate::sweep_pool::Progress;
 
 /// The height of the progress bar, in points.
@@ -28,8 +29,7 @@ impl PhasePanel {
     pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
         ui.add_space(4.0);
         let SweepPreset { title, description, .. } = self.named();
-        let names_changes = title.starts_with(&format!("{}, changed", self.clean().title));
-        let changed = if self.is_dirty() && !names_changes { " · changed" } else { "" };
+        let changed = change_mark(&title, self.is_dirty());
         let title = ui.add(Label::new(RichText::new(format!("{title}{changed}")).strong()).truncate());
         if !description.is_empty() {
             title.on_hover_text(description);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Color32, Galley, Label, Rect, Response, ScrollArea, TextFormat, TextStyle, Ui, UiBuilder, pos2, vec2};
 use valleyscope_engine::sweep::{Cell, Diagram, Metric};
-use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
+use valleyscope_experiments::view::ticks::with_edge;
 
-use super::readout::number;
+use super::readout::{BestEdge, number};
 
 /// The space between columns, in points.
 const BETWEEN: f32 = 8.0;
@@ -31,7 +31,7 @@ struct Row {
     /// Score, error, best learning rate and diverged runs.
     numbers: [String; 4],
     /// The end of the tried learning rates at which the best one lies.
-    edge: Option<RangeEdge>,
+    edge: Option<BestEdge>,
     is_winner: bool,
 }
 
@@ -69,7 +69,7 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
             cell.score_deviation(index, metric) / ((cell.replicates_of(index, score.best).max(2) - 1) as f64).sqrt();
         let rate = |candidate| diagram.learning_rate(pixel, index, candidate);
         let best = if score.value.is_finite() { rate(score.best) } else { f64::NAN };
-        let edge = RangeEdge::of(best, (0..cell.averages[index].len()).map(rate));
+        let edge = BestEdge::of_rate(diagram, pixel, cell, metric, index);
         let runs: usize = (0..cell.averages[index].len()).map(|candidate| cell.replicates_of(index, candidate)).sum();
         let diverged = match cell.diverged[index] {
             0 => "–".to_owned(),
@@ -78,9 +78,14 @@ fn rows(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, color
         Row {
             name,
             color: Color32::from_rgb(red, green, blue),
-            edge,
             is_winner: winner == Some(index),
-            numbers: [number(score.value), number(error), with_edge(edge, &number(best)), diverged],
+            numbers: [
+                number(score.value),
+                number(error),
+                with_edge(edge.as_ref().map(|it| it.edge), &number(best)),
+                diverged,
+            ],
+            edge,
         }
     };
     names.map(row).collect()
@@ -192,8 +197,8 @@ impl Table {
             let number = line(ui, row.number(column, &self.style), &self.style, color, f32::INFINITY);
             let response = put_right(ui, place, Arc::clone(&number));
             embolden(ui, row, response.rect, number);
-            if let (BEST_RATE, Some(edge)) = (column, row.edge) {
-                response.on_hover_text(edge.sentence("the learning rates"));
+            if let (BEST_RATE, Some(edge)) = (column, &row.edge) {
+                response.on_hover_text(&edge.note);
             } else if column == DIVERGED {
                 response.on_hover_text(&row.numbers[column]);
             }

@@ -162,6 +162,11 @@ impl PictureStage {
         }
     }
 
+    /// Returns a warning about characters that no font has, since the last one.
+    pub fn take_warning(&self) -> Option<String> {
+        self.offscreen.take_warning()
+    }
+
     /// Draws the step that was gone to.
     ///
     /// # Errors

@@ -106,6 +106,10 @@ impl Valleyscope {
 
     /// Updates the tabs' computations and the window's title from the drafts.
     pub(super) fn end_frame(&mut self, ctx: &Context) {
+        self.fonts.update(ctx);
+        if let Some(warning) = self.fonts.take_warning() {
+            self.dialogs.messages.notify(warning);
+        }
         let mut requests = Requests::default();
         for &tab in TabName::ALL {
             let is_shown = self.tabs.is_shown(tab);

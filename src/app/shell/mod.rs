@@ -6,6 +6,8 @@ mod closing;
 mod draw;
 mod events;
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use egui::{Context, Ui};
@@ -16,6 +18,7 @@ use valleyscope_runs::RunFolder;
 use super::compare_presets::ComparePresets;
 use super::differences::DifferencesWindow;
 use super::document::Document;
+use super::fallback_fonts::FallbackFonts;
 use super::files::Files;
 use super::graphics::GraphicsFaults;
 use super::help::Help;
@@ -32,11 +35,13 @@ use super::quit::Quitting;
 use super::save_preset::SavePreset;
 use super::screenshot::Screenshots;
 use super::session::{self, Session, WindowState};
+use super::store::{Saver, SessionTexts, UNSAVED};
 use super::tab::{Start, TabFrame};
 use super::tabs::{TabName, Tabs};
 use super::theme;
 use super::training::TrainingPanel;
 use super::window_layout::WindowLayout;
+use crate::player::PlayerCommand;
 use crate::result::SweepResult;
 
 /// The dialogs above the panels.
@@ -71,10 +76,12 @@ pub struct Valleyscope {
     dialogs: Dialogs,
     catalog: PresetCatalog,
     context: Context,
+    fonts: Arc<FallbackFonts>,
     faults: Option<GraphicsFaults>,
     /// True once the device is lost; the window is about to close.
     device_lost: bool,
     exit_state: ExitState,
+    saver: Option<Saver>,
     quitting: Quitting,
     /// The time, by egui's clock, at which the clipboard's text was asked for.
     paste_asked: Option<f64>,
@@ -82,7 +89,7 @@ pub struct Valleyscope {
     worth_asking: Duration,
     /// The window's title as it was last set.
     title: String,
-    /// The last session's text, where it could not be used, until it is set aside.
+    /// The last session's text, where it could not be used; it is set aside.
     unreadable: Option<String>,
 }
 
@@ -90,6 +97,7 @@ impl Valleyscope {
     pub fn new(cc: &eframe::CreationContext<'_>, mut options: AppOptions) -> Valleyscope {
         let ctx = cc.egui_ctx.clone();
         theme::install(&ctx);
+        let fonts = FallbackFonts::install(&ctx, true);
         if let Some(render_state) = &cc.wgpu_render_state {
             install_curves(render_state);
         }
@@ -98,7 +106,7 @@ impl Valleyscope {
             messages.report(title, text);
         }
         let mut catalog = PresetCatalog::new(options.library.clone());
-        let stored = cc.storage.and_then(|storage| storage.get_string(session::KEY));
+        let stored = options.session.get(session::KEY).cloned();
         let restored = stored.as_ref().map(|text| restore(text, &mut messages));
         let is_unreadable = matches!(restored, Some(None));
         let (window, memories) = restored.flatten().map(|Session { window, tabs, .. }| (window, tabs)).unzip();
@@ -114,14 +122,22 @@ impl Valleyscope {
         let shown = window.as_ref().map(|window| window.tab).unwrap_or_default();
         let tabs = Tabs::begin(&mut start, shown, memories.unwrap_or_default());
         let unreadable = stored.filter(|_| start.has_refused);
-        let AppOptions { preset, result, run, exit_state, worth_asking, .. } = options;
+        let AppOptions { preset, result, run, play, store, exit_state, worth_asking, .. } = options;
+        let wake = ctx.clone();
+        let saver = store.map(|store| Saver::start(store, move || wake.request_repaint()));
+        let saver = saver.and_then(|started| {
+            let failed = |error: &io::Error| messages.report(UNSAVED, format!("its thread cannot start: {error}"));
+            started.inspect_err(failed).ok()
+        });
         let mut app = Valleyscope {
             tabs,
             layout: window.map(|window| window.layout).unwrap_or_default(),
             dialogs: Dialogs::new(messages, files),
             catalog,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
+            saver,
             context: ctx,
+            fonts,
             device_lost: false,
             exit_state,
             quitting: Quitting::No,
@@ -131,6 +147,9 @@ impl Valleyscope {
             unreadable,
         };
         app.show(preset, result, run);
+        if !play {
+            app.tabs.landscape.command(vec![PlayerCommand::Pause]);
+        }
         app
     }
 
@@ -177,7 +196,8 @@ impl Valleyscope {
         self.layout.presentation.as_ref().is_some_and(Presentation::is_black)
     }
 
-    fn session(&self) -> Session {
+    /// Returns the session, as it is stored.
+    pub fn session(&self) -> SessionTexts {
         let window = WindowState {
             tab: self.tabs.shown_name(),
             layout: self.layout.clone(),
@@ -185,7 +205,25 @@ impl Valleyscope {
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), Presentation::zoom_before),
         };
-        Session::new(window, self.tabs.to_memories())
+        let text = Session::new(window, self.tabs.to_memories()).to_text();
+        let unreadable = self.unreadable.clone().map(|text| (session::UNREADABLE_KEY.to_owned(), text));
+        std::iter::once((session::KEY.to_owned(), text)).chain(unreadable).collect()
+    }
+
+    /// Passes the session to the thread that writes it, now or soon.
+    fn keep_session(&mut self, ctx: &Context) {
+        let Some(wait) = self.saver.as_ref().map(Saver::wait) else { return };
+        if !wait.is_zero() {
+            return ctx.request_repaint_after(wait);
+        }
+        let session = self.session();
+        let Some(saver) = &mut self.saver else { return };
+        saver.set(session);
+        if let Some(reason) = saver.take_trouble() {
+            let text =
+                format!("{reason}\n\nThe next start restores an earlier session, unless a later change is saved.");
+            self.dialogs.messages.report(UNSAVED, text);
+        }
     }
 }
 
@@ -221,6 +259,10 @@ impl eframe::App for Valleyscope {
             self.tabs.get_mut(tab).logic(frame, &mut requests);
         }
         self.carry_out(ctx, requests);
+        // A visible window is drawn next, which may change the session.
+        if ctx.input(|input| input.viewport().visible()) == Some(false) {
+            self.keep_session(ctx);
+        }
     }
 
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
@@ -242,19 +284,15 @@ impl eframe::App for Valleyscope {
         self.dialogs(ui.ctx(), &mut requests);
         self.carry_out(ui.ctx(), requests);
         self.end_frame(ui.ctx());
-    }
-
-    fn save(&mut self, storage: &mut dyn eframe::Storage) {
-        if let Some(unreadable) = self.unreadable.take() {
-            storage.set_string(session::UNREADABLE_KEY, unreadable);
-        }
-        storage.set_string(session::KEY, self.session().to_text());
+        self.keep_session(ui.ctx());
     }
 }
 
 impl Drop for Valleyscope {
     fn drop(&mut self) {
-        let session = self.session().to_text();
-        self.exit_state.leave(|exit_report| exit_report.session = Some(session));
+        if let Some(saver) = self.saver.take() {
+            let saved = saver.finish(self.session());
+            self.exit_state.leave(|exit_report| exit_report.saved = saved);
+        }
     }
 }

@@ -332,7 +332,7 @@ impl Charts {
         let scale = self.choices.scale(info);
         let of = |group: &NamedCurves<'_>, metric| group.drawn.tracks.get(&metric)?.initial();
         let own = || groups.iter().filter_map(|group| of(group, info.metric()?));
-        Fit::Sensible(match (info.better, &info.unit) {
+        let ceiling = match (info.better, &info.unit) {
             // The first training loss precedes the first evaluation, mostly before a divergence.
             (Better::Lower, _) if info.name.contains("loss") => {
                 let initial = groups.iter().filter_map(|group| of(group, MetricId::LOSS));
@@ -340,7 +340,8 @@ impl Charts {
             }
             (_, Unit::Plain) => Ceiling::of_sizes(own(), scale),
             _ => None,
-        })
+        };
+        Fit::Sensible(ceiling, scale)
     }
 
     /// Returns the curves of a metric, in drawing order.

@@ -270,11 +270,8 @@ impl TrainingJobs {
             let Some(folder) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
             let (mut made, mut lines) = (0, Vec::new());
             let outcome = import_runs(&folder, &from, |imported| {
-                if let ImportOutcome::Made { damage, .. } = &imported.outcome {
-                    made += 1;
-                    lines.extend(damage.iter().map(|damage| format!("{}: {damage}", imported.from.display())));
-                }
-                lines.push(imported.to_string());
+                made += usize::from(matches!(imported.outcome, ImportOutcome::Made { .. }));
+                lines.extend(imported.lines());
             });
             match outcome {
                 Ok(()) => send(Update::Imported { made, report: lines.join("\n") }),

@@ -2,8 +2,8 @@
 
 use egui::Theme;
 use egui_plot::{MarkerShape, PlotUi};
-use valleyscope_experiments::view::Pen;
-use valleyscope_experiments::view::range::{Ceiling, Extent, union, whole_with_margin, with_margin};
+use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, suited, whole};
+use valleyscope_experiments::view::{AxisScale, Pen};
 
 use super::pens::{color, dash};
 use super::track::{Pieces, Track, TrackLook};
@@ -26,8 +26,8 @@ impl Lines {
         Lines { raw, line: track.line(look), band: track.band(look), fork: track.fork(look) }
     }
 
-    /// Returns the extents in view of the main line, and of the raw line and the band around it, below a ceiling.
-    fn extents(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> Option<(Extent, Option<Extent>)> {
+    /// Returns the places in view of the main line, and of the raw line and the band around it, below a ceiling.
+    fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePlaces {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
             || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
@@ -35,7 +35,8 @@ impl Lines {
         let highest = || line().chain(around()).map(|[_, high]| high);
         let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
         let below = |extent: &Extent| extent[1] <= top;
-        Some((line().filter(below).reduce(union)?, around().filter(below).reduce(union)))
+        let end = CurvePlaces::of_line(&self.line).end;
+        CurvePlaces { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
     }
 }
 
@@ -44,20 +45,21 @@ impl Lines {
 pub(super) enum Fit {
     /// The whole range of the curves.
     Everything,
-    /// The range of most curves below the ceiling: a few that run away do not flatten the others.
-    Sensible(Option<Ceiling>),
+    /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
+    /// axis a few values far below, do not flatten the others.
+    Sensible(Option<Ceiling>, AxisScale),
 }
 
 /// Returns the smallest range of places that shows the curves as far as `fit` includes them.
 pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
-    let extents =
-        |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().filter_map(|lines| lines.extents(x, ceiling)).collect() };
+    let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
     match fit {
-        Fit::Everything => whole_with_margin(&extents(None)),
-        Fit::Sensible(ceiling) => {
-            let below = extents(ceiling);
+        Fit::Everything => whole(&places(None)),
+        Fit::Sensible(ceiling, scale) => {
+            let below = places(ceiling);
             // A view of diverged parts alone shows them.
-            with_margin(&if below.is_empty() { extents(None) } else { below })
+            let is_empty = below.iter().all(|places| places.line.is_empty());
+            suited(&if is_empty { places(None) } else { below }, scale)
         }
     }
 }
@@ -182,9 +184,9 @@ mod tests {
     #[test]
     fn a_view_between_two_points_shows_what_lies_between_them() {
         let sparse = of(&[[0.0, 10.0], [100.0, 20.0], [200.0, 10.0]]);
-        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse), Fit::Sensible(None));
+        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
         assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
-        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse), Fit::Sensible(None));
+        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
         assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
     }
 
@@ -195,7 +197,7 @@ mod tests {
         let initial = [2.3, 2.4];
         let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
         let view = |x, lines: &[&Lines], fit| y_in_view(x, lines.iter().copied(), fit);
-        let sensible = |x, lines: &[&Lines]| view(x, lines, Fit::Sensible(ceiling));
+        let sensible = |x, lines: &[&Lines]| view(x, lines, Fit::Sensible(ceiling, AxisScale::Linear));
         // Also where the diverged runs are the majority, or alone.
         for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
             let [low, high] = sensible([1.0, 3.0], lines);
@@ -213,7 +215,7 @@ mod tests {
         let places = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
         let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
         let (good, diverged) = (places(&good), places(&diverged));
-        let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling));
+        let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
         assert!((0.38..0.5).contains(&high), "{high}");
     }
 }

@@ -4,6 +4,7 @@ use egui::{ComboBox, RichText, Ui};
 use valleyscope_experiments::preset::{Preset, built_ins};
 
 use super::editor::{TrainingEditor, first_of};
+use crate::app::editor::change_mark;
 use crate::app::form;
 use crate::app::live::{Action, Requests};
 use crate::app::preset_catalog::PresetCatalog;
@@ -23,9 +24,8 @@ pub(super) fn show(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCat
         shown.response.accessible_name("Workload");
     });
     form::line(ui, "Preset", "The initial settings", |ui| {
-        let changed = if editor.presets.is_dirty() { " · changed" } else { "" };
         let named = editor.named();
-        let text = format!("{}{changed}", named.title());
+        let text = format!("{}{}", named.title(), change_mark(named.title(), editor.presets.is_dirty()));
         let combo = ComboBox::from_id_salt("training preset").selected_text(text).truncate().height(menu_height(ui));
         let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| presets(ui, editor, catalog, requests));
         shown.response.on_hover_text(named.description()).accessible_name("Training preset");

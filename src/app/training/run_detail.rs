@@ -5,6 +5,7 @@ use std::path::Path;
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{RunConfig, with_changed_settings};
+use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{
     Event, EventRecord, Forked, RunFolder, RunHistory, RunWarning, SettingChange, TextSample, Timestamp, forked_run,
     last_lines,
@@ -51,13 +52,14 @@ impl RunDetail {
         // A folder that cannot be read has no usable checkpoint.
         let checkpoints = run.checkpoints().unwrap_or_default();
         let config = RunConfig::begun(run, history).ok();
+        let other = |error| plain_file::read_text(&run.other_config(), Links::Refused, LOG_TAIL * 8).map_err(|_| error);
         RunDetail {
             in_force: config.as_ref().and_then(|config| config.with_changed_settings(history).ok()),
             begun: config.map(|config| config.preset),
             changes: history.changes().to_vec(),
             // A run without worker output has no log.
             log: log_tail(&run.log(), LOG_TAIL),
-            config: run.config_text().unwrap_or_else(|error| format!("cannot be read: {error}")),
+            config: run.config_text().or_else(other).unwrap_or_else(|error| format!("cannot be read: {error}")),
             events: event_lines(history.recent()),
             warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
             warned: history.warnings().len(),

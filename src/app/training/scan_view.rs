@@ -5,7 +5,7 @@ use egui_plot::{HLine, Legend, Line, LineStyle, Plot, PlotUi, Points};
 use valleyscope_engine::optimizer::Marker;
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{Extent, union, with_margin};
-use valleyscope_experiments::view::ticks::{RangeEdge, Tick, significant, with_edge};
+use valleyscope_experiments::view::ticks::{Tick, significant, with_edge};
 
 use super::export::ScanFile;
 use super::pens::ScanColors;
@@ -13,11 +13,13 @@ use crate::app::controls::color_swatch;
 use crate::app::figure_layout::FigureLayout;
 use crate::app::landscape::marker::{line_color, shape_in_plot};
 use crate::app::plot::{PlotAxis, PlotFrame, ShownPlot, error_bar, readout};
-use crate::result::scan::{NEGLIGIBLE, NOT_FINITE, ScanResult};
+use crate::result::scan::{NEGLIGIBLE, ScanResult};
 
 const PERCENT: f64 = 100.0;
 /// The radius of a marker, in points.
 const RADIUS: f32 = 3.5;
+/// The radius of a ring around a marker, in points.
+const RING: f32 = 6.5;
 /// The size of the button for an optimizer's colour, in points.
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
@@ -54,7 +56,12 @@ pub(super) fn show(
     ui.add(egui::Label::new(RichText::new(about).small().weak()).wrap());
     let color = colors(ui, scan, chosen);
     let height = ui.available_height();
-    ui.label(RichText::new("Best test loss by batch size, with the deviation over replicates").small().weak());
+    let about = "Best test loss by batch size, with the deviation over replicates";
+    ui.label(RichText::new(about).small().weak());
+    for (edge, of) in scan.edges() {
+        let ringed = format!("Ringed: best η {} ({of})", edge.sentence("the learning rates"));
+        ui.add(egui::Label::new(RichText::new(ringed).small()).wrap());
+    }
     losses(ui, scan, (0.55 * height - 24.0).max(120.0));
     let about = format!("Improvement of Signum on Adam by batch size, in % (dashed: ±{AROUND} %)");
     ui.label(RichText::new(about).small().weak());
@@ -104,6 +111,7 @@ fn frame(ui: &Ui, axes: [PlotAxis; 2], height: f32) -> PlotFrame {
 struct Measured {
     at: [f64; 2],
     bar: Option<[f64; 2]>,
+    is_ringed: bool,
 }
 
 impl Measured {
@@ -114,7 +122,7 @@ impl Measured {
 
 /// Draws the values of an optimizer with error bars and markers on a line.
 fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker, color: Color32, view: [f64; 2]) {
-    for Measured { at, bar } in measured {
+    for Measured { at, bar, .. } in measured {
         if let Some([low, high]) = bar {
             error_bar(plot, [at[0], *low, *high], Some(0.018), color, view);
         }
@@ -122,6 +130,9 @@ fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker
     let points: Vec<[f64; 2]> = measured.iter().map(|measured| measured.at).collect();
     let marks = Points::new("", points.clone()).shape(shape_in_plot(marker)).filled(!marker.is_open);
     plot.points(marks.color(color).radius(RADIUS).allow_hover(false));
+    let ringed: Vec<[f64; 2]> = measured.iter().filter(|it| it.is_ringed).map(|it| it.at).collect();
+    let rings = Points::new("", ringed).shape(egui_plot::MarkerShape::Circle).filled(false);
+    plot.points(rings.color(color).radius(RING).allow_hover(false));
     plot.line(Line::new(name, points).color(color).width(1.6).allow_hover(false));
 }
 
@@ -131,16 +142,18 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         .map(|optimizer| {
             let scores = scan.scores.optimizer(optimizer).iter().enumerate();
             let mut scores: Vec<_> =
-                scores.filter_map(|(index, score)| Some((scan.axes.batch_sizes[index], (*score)?))).collect();
-            scores.sort_by_key(|(size, _)| *size);
+                scores.filter_map(|(index, score)| Some((scan.axes.batch_sizes[index], (*score)?, index))).collect();
+            scores.sort_by_key(|(size, ..)| *size);
             let name = &scan.axes.optimizers[optimizer];
-            words
-                .extend(scores.iter().map(|(size, score)| format!("{name} at {size}: {}", significant(score.mean, 3))));
-            let measured = scores.iter().map(|(size, score)| {
+            words.extend(
+                scores.iter().map(|(size, score, _)| format!("{name} at {size}: {}", significant(score.mean, 3))),
+            );
+            let measured = scores.iter().map(|(size, score, index)| {
                 let log = |value: f64| value.max(1e-12).log10();
                 let low = log((score.mean - score.deviation).max(0.1 * score.mean)).min(log(score.mean));
                 let bar = score.deviation.is_finite().then(|| [low, log(score.mean + score.deviation)]);
-                Measured { at: [(*size as f64).log10(), log(score.mean)], bar }
+                let is_ringed = scan.edge(optimizer, *index).is_some();
+                Measured { at: [(*size as f64).log10(), log(score.mean)], bar, is_ringed }
             });
             measured.collect()
         })
@@ -161,8 +174,7 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         let score = scan.scores.get(optimizer, index)?;
         let rates = &scan.axes.learning_rates;
         let rate = rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
-        let edge = RangeEdge::of(rate, rates.iter().copied()).filter(|_| score.mean < NOT_FINITE);
-        let best = with_edge(edge, &significant(rate, 3));
+        let best = with_edge(scan.edge(optimizer, index), &significant(rate, 3));
         Some(format!("{} ± {}, best η {best}", significant(score.mean, 3), significant(score.deviation, 2)))
     });
     shown.describe("Plot of best test loss by batch size", || words.join("; "));
@@ -180,7 +192,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
         let [value, error] = [it.value, it.error].map(|part| PERCENT * part);
         words.push(format!("{size}: {} ± {} %", significant(value, 3), significant(error, 2)));
         let bar = error.is_finite().then_some([value - error, value + error]);
-        Measured { at: [(*size as f64).log10(), value], bar }
+        Measured { at: [(*size as f64).log10(), value], bar, is_ringed: false }
     });
     let measured: Vec<Measured> = measured.collect();
     let extent = measured.iter().map(Measured::extent).fold([-2.0 * AROUND, 2.0 * AROUND], union);

@@ -52,7 +52,7 @@ impl Config {
             settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect::<Vec<_>>()
         };
         let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
-        Config { settings: preset.as_ref().map(RunSettings::of).unwrap_or_default(), shown, bookkeeping, preset }
+        Config { settings: RunSettings::read(run, preset.as_ref()), shown, bookkeeping, preset }
     }
 
     /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_experiments::dataset::text::TokenizerKind;
-use valleyscope_experiments::dataset::text::{Preparation, VALIDATION_FRACTION, find};
+use valleyscope_experiments::dataset::text::{Preparation, VALIDATION_FRACTION, dropped_marks, find};
 
 use super::tokens::{self, failure};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::{Failure, one_of};
+use crate::cli::{Failure, one_of, say};
 
 #[derive(clap::Args)]
 pub(crate) struct TextArgs {
@@ -32,6 +32,9 @@ pub(crate) struct TextArgs {
 pub(super) fn run(args: &TextArgs) -> Result<(), Failure> {
     let fraction = ValidationFraction::new(args.val_fraction).map_err(Failure::bad_input)?;
     let files = find(&args.files).map_err(failure)?;
+    if let Some(dropped) = dropped_marks(&files) {
+        say(format_args!("{dropped}"));
+    }
     let preparation = Preparation { files: &files, tokenizer: args.tokenizer, fraction, replace: args.force };
     let interrupt = Interrupt::listen()?;
     tokens::make(&args.out, &interrupt, |progress, cancelled| preparation.make(&args.out, progress, cancelled))

@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use super::FigureArgs;
-use super::plan::{Plan, Source, quick_if_asked, result_named, unknown};
+use super::plan::{Plan, Source, as_asked, result_named, unknown};
 use crate::cli::{Failure, assignment};
-use crate::figure::{TitledSweep, as_changed, short_titles};
+use crate::figure::{TitledSweep, short_titles};
 use crate::result::SweepResult;
 
 /// The source of a diagram that is drawn beside others.
@@ -38,14 +38,14 @@ impl SweepSource {
             let changed = own.with_all(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())));
             return match (changed.map_err(|error| refused(error.into()))?, own) {
                 (Preset::Sweep(changed), Preset::Sweep(own)) => {
-                    Ok(SweepSource::Computed(Box::new(quick_if_asked(as_changed(own, changed.sweep), args.quick))))
+                    Ok(SweepSource::Computed(Box::new(as_asked(changed, &own, args.quick))))
                 }
                 _ => unreachable!("a preset with another value of a field is of the same kind"),
             };
         }
         match Library::open().load(OsStr::new(text)) {
             Ok(loaded) => match loaded.preset {
-                Preset::Sweep(preset) => Ok(SweepSource::Computed(Box::new(quick_if_asked(preset, args.quick)))),
+                Preset::Sweep(own) => Ok(SweepSource::Computed(Box::new(as_asked(own.clone(), &own, args.quick)))),
                 other => Err(refused(anyhow!(
                     "expected settings such as noise=Multiplicative(2), a preset of the kind Sweep or results of one, and \
                      `{text}` is a {}",

@@ -1,6 +1,7 @@
 //! The map of a figure that is not that of the winners: `--margin`, `--best` and `--spent`.
 
 use anyhow::anyhow;
+use valleyscope_engine::identifier::folded;
 use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::sweep::{Diagram, SweepSpec};
 
@@ -116,11 +117,17 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     }))
 }
 
-/// Returns those of some optimizers that a text names: by the name in the diagram, else by the label, else by the id.
+/// Returns those of some optimizers that a text names: by the name in the diagram, else by the label or the rule's name in
+/// presets, else by the id.
 fn named(spec: &SweepSpec, names: &[String], text: &str, among: &[usize]) -> Vec<usize> {
     let all = || among.iter().copied();
     let by_name: Vec<usize> = all().filter(|index| names[*index] == text).collect();
-    let by_label = || all().filter(|index| spec.optimizers[*index].label() == text).collect::<Vec<_>>();
+    let is_named = |index: &usize| {
+        let optimizer = &spec.optimizers[*index];
+        let key = optimizer.name.is_none().then(|| optimizer.rule.kind().key());
+        [Some(optimizer.label()), key].into_iter().flatten().any(|name| folded(name) == folded(text))
+    };
+    let by_label = || all().filter(is_named).collect::<Vec<_>>();
     let by_id = || all().filter(|index| spec.optimizers[*index].id.to_string() == text).collect::<Vec<_>>();
     [by_name, by_label(), by_id()].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }

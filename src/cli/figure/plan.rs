@@ -20,7 +20,7 @@ use crate::cli::progress::{ProgressLine, ProgressUnit};
 use crate::cli::runs::find::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
-use crate::figure::{Compared, Figure, Map, Trajectories, as_changed};
+use crate::figure::{Compared, Figure, Map, Trajectories, as_changed_from};
 use crate::result::SweepResult;
 use crate::result::scan::{ScanError, ScanResult};
 
@@ -143,7 +143,10 @@ impl Plan {
         let composed = TwoSweepFigure::named(name);
         if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
             refuse_set(name, args, "is made of two presets")?;
-            let sweep = |name| quick_if_asked(built_in_sweep(name), args.quick);
+            let sweep = |name| {
+                let own = built_in_sweep(name);
+                as_asked(own.clone(), &own, args.quick)
+            };
             return Ok(Plan::Two(composed, Box::new(composed.sweeps().map(sweep))));
         }
         let loaded = Library::open().load(name);
@@ -160,11 +163,8 @@ impl Plan {
                 name.display()
             ))),
             Ok(loaded) => {
-                let preset = match (changed(&loaded.preset, &args.set)?, loaded.preset) {
-                    (Preset::Sweep(changed), Preset::Sweep(own)) => Preset::Sweep(as_changed(own, changed.sweep)),
-                    (changed, own) => changed.as_changed_from(&own),
-                };
-                Plan::of_preset(name, preset, args)
+                let changed = changed(&loaded.preset, &args.set)?;
+                Plan::of_preset(name, changed, &loaded.preset, args)
             }
             Err(error) => {
                 let source = result_named(name, error)?;
@@ -174,9 +174,12 @@ impl Plan {
         }
     }
 
-    fn of_preset(name: &OsStr, preset: Preset, args: &FigureArgs) -> Result<Plan, Failure> {
-        match preset {
-            Preset::Sweep(preset) => Ok(Plan::Sweep(Box::new(quick_if_asked(preset, args.quick)))),
+    /// Returns the plan of a preset that the command line has changed from `before`.
+    fn of_preset(name: &OsStr, changed: Preset, before: &Preset, args: &FigureArgs) -> Result<Plan, Failure> {
+        if let (Preset::Sweep(changed), Preset::Sweep(before)) = (&changed, before) {
+            return Ok(Plan::Sweep(Box::new(as_asked(changed.clone(), before, args.quick))));
+        }
+        match changed.as_changed_from(before) {
             Preset::Landscape(preset) => Plan::of_landscape(preset, args),
             other => {
                 let (kind, command) = (other.kind(), other.command(&name.display().to_string()));
@@ -311,9 +314,10 @@ fn built_in_sweep(name: &str) -> SweepPreset {
     }
 }
 
-pub(super) fn quick_if_asked(preset: SweepPreset, is_quick: bool) -> SweepPreset {
-    let sweep = if is_quick { preset.sweep.quick() } else { preset.sweep.clone() };
-    as_changed(preset, sweep)
+/// Returns a preset that the command line has changed from `before`, smaller if it asks for a quick figure.
+pub(super) fn as_asked(changed: SweepPreset, before: &SweepPreset, is_quick: bool) -> SweepPreset {
+    let sweep = if is_quick { changed.sweep.quick() } else { changed.sweep };
+    as_changed_from(SweepPreset { sweep, ..changed }, before)
 }
 
 /// Refuses options that change what is computed.
@@ -379,11 +383,13 @@ fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
 }
 
 fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
-    ScanResult::open(run).map_err(|error| {
+    let scan = ScanResult::open(run).map_err(|error| {
         let is_failure = matches!(error, ScanError::Read { .. });
         let error = anyhow::Error::from(error).context(format!("there is no figure of {}", run.name()));
         if is_failure { Failure::Failed(error) } else { Failure::BadInput(error) }
-    })
+    })?;
+    scan.edge_notes().iter().for_each(|note| say(format_args!("{note}")));
+    Ok(scan)
 }
 
 pub(super) fn unknown(preset: &SweepPreset) -> SweepResult {

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::run::PresetConfigs;
 use valleyscope_runs::RepairRefused;
 use valleyscope_runs::{Condition, Findings, RunFolder};
@@ -56,7 +57,7 @@ fn several(path: &Path) -> Result<Vec<Folder>, Failure> {
     if !path.is_dir() || RunFolder::is_at(path) || is_sweep(path) {
         return Ok(Vec::new());
     }
-    let failed = |error: io::Error| Failure::Failed(anyhow!("cannot look into {}: {error}", path.display()));
+    let failed = |error: io::Error| Failure::Failed(anyhow!("cannot look into {}: {error}", visible_path(path)));
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         paths.push(entry.map_err(failed)?.path());
@@ -103,7 +104,7 @@ impl Folder {
 
 /// Returns a line for one of several folders: intact, or the damaged parts.
 fn summary(folder: &Path, findings: &Findings) -> String {
-    let name = folder.file_name().unwrap_or(folder.as_os_str()).display();
+    let name = visible_path(Path::new(folder.file_name().unwrap_or(folder.as_os_str())));
     let parts_of = |condition: Condition| -> Option<String> {
         let mut parts: Vec<&str> = Vec::new();
         for found in findings.list().iter().filter(|found| found.condition == condition) {
@@ -130,7 +131,7 @@ fn text(folder: &Path, findings: &Findings) -> String {
     let rows: Vec<[String; 3]> = rows.collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second) = (width(0), width(1));
-    let mut text = format!("{}\n", folder.display());
+    let mut text = format!("{}\n", visible_path(folder));
     for [condition, part, words] in rows {
         writeln!(text, "  {condition:first$}  {part:second$}  {words}").expect("a text can be written to");
     }

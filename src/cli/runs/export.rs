@@ -5,6 +5,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
+use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use valleyscope_runs::{CheckpointChoice, RunHistory, RunReader};
 
@@ -18,16 +19,19 @@ use crate::tensorboard::{event_file, write_history};
 pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     let reader = read(place, name, "--out")?;
     let format = Format::of(out)?;
-    let (name, config) = (reader.run().name(), scan::config(reader.run()));
+    let (name, config) = (reader.run().shown_name(), scan::config(reader.run()));
     let content = Content::of(reader.history(), &config, format)
         .with_context(|| format!("cannot write {} of {name}", out.display()))
         .map_err(Failure::BadInput)?;
-    let to_file = || format!("cannot write {}", out.display());
+    let to_file = || format!("cannot write {}", visible_path(out));
     let mut file = AtomicFile::for_target(out).with_context(to_file)?;
     let written = content.write(&mut file).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
     say_what_is_missing(&reader);
-    say(format_args!("{written} of {name} are in {}", out.display()));
+    say(format_args!("{written} of {name} are in {}", visible_path(out)));
+    if let Content::Table(scan) | Content::Arrays(scan) = &content {
+        scan.edge_notes().iter().for_each(|note| say(format_args!("{note}")));
+    }
     Ok(())
 }
 
@@ -38,13 +42,13 @@ pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder
     let began = history.began().ok_or_else(|| Failure::BadInput(anyhow!("{name} has not begun yet")))?;
     let out = event_file(folder, reader.run(), began);
     let folder = folder.join(&name);
-    let to_file = || format!("cannot write {}", out.display());
+    let to_file = || format!("cannot write {}", visible_path(&out));
     fs::create_dir_all(&folder).with_context(to_file)?;
     let mut file = AtomicFile::for_target(&out).with_context(to_file)?;
     let written = write_history(history, BufWriter::new(&mut file)).with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
     say_what_is_missing(&reader);
-    say(format_args!("{written} points of {name} are in {}", folder.display()));
+    say(format_args!("{written} points of {} are in {}", visible(&name), visible_path(&folder)));
     Ok(())
 }
 
@@ -59,7 +63,7 @@ fn read(place: &RunsLocation, name: &CheckpointName, option: &str) -> Result<Run
     let run = place.find(&name.run)?;
     let events = run.events();
     let mut reader = RunReader::new(run);
-    reader.poll().with_context(|| format!("cannot read {}", events.display()))?;
+    reader.poll().with_context(|| format!("cannot read {}", visible_path(&events)))?;
     Ok(reader)
 }
 
@@ -70,7 +74,10 @@ fn say_what_is_missing(reader: &RunReader) {
     let damage = reader.history().damage();
     if !damage.is_none() {
         let events = reader.run().events();
-        say(format_args!("{} is damaged: {damage}; what was recorded there is not in the export", events.display()));
+        say(format_args!(
+            "{} is damaged: {damage}; what was recorded there is not in the export",
+            visible_path(&events)
+        ));
     }
 }
 

@@ -124,7 +124,7 @@ impl RunsLocation {
             [] if path.is_dir() => RunFolder::open(path).map_err(Failure::bad_input),
             [] => Err(Failure::BadInput(self.unknown(&name, &runs))),
             _ => {
-                let names = alike.iter().map(|run| run.name()).collect::<Vec<_>>();
+                let names = alike.iter().map(|run| run.shown_name()).collect::<Vec<_>>();
                 Err(Failure::BadInput(anyhow!("`{name}` may be any of {}; say which", listed(&names))))
             }
         }
@@ -137,7 +137,7 @@ impl RunsLocation {
             .map(|run| {
                 // Names end with the time, which users rarely type.
                 let begins: String = run.name().chars().take(name.chars().count()).collect();
-                (strsim::jaro_winkler(&begins, name), run.name())
+                (strsim::jaro_winkler(&begins, name), run.shown_name())
             })
             .filter(|&(likeness, _)| likeness > 0.7)
             .collect();

@@ -5,6 +5,7 @@ use std::io;
 use console::Term;
 use jiff::Timestamp;
 use valleyscope_engine::optimizer::{ShownSetting, differing};
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::workload::STEPS;
 use valleyscope_runs::{Concern, MetricId, Ranks, RunFolder, RunHistory, RunReader, Started, now};
@@ -77,7 +78,7 @@ fn other_settings(training: Option<&Preset>) -> Vec<ShownSetting> {
 
 /// Returns the row of a run whose files cannot be read; the reason is printed separately.
 fn unreadable(run: &RunFolder, error: &io::Error) -> Listed {
-    say(format_args!("warning: cannot read {}: {error}", run.events().display()));
+    say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
     let mut row = Row::default();
     (row[0], row[1]) = (run.name(), "unreadable".to_owned());
     Listed { began: began(run, &RunHistory::default()), row: in_a_line(row), settings: Vec::new() }

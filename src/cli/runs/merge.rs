@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::SweepPart;
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
 use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
@@ -45,7 +46,7 @@ pub(super) fn run(place: &RunsLocation, folder: Option<&Path>, names: &[OsString
     let (points, notes) = collect(&runs)?;
     notes.iter().for_each(|note| say(format_args!("{note}")));
     let merged = write(first, folder, &points)?;
-    let (all, name) = (first.axes.points().len(), merged.path().display());
+    let (all, name) = (first.axes.points().len(), visible_path(merged.path()));
     if points.len() == all {
         say(format_args!("{all} grid points of {} runs are in {name}", runs.len()));
         return Ok(());
@@ -62,7 +63,7 @@ pub(super) fn run(place: &RunsLocation, folder: Option<&Path>, names: &[OsString
 impl PartRun {
     /// Opens the run of a part. If it has not begun, prints that and returns none.
     fn open(run: RunFolder) -> Result<Option<PartRun>, Failure> {
-        let name = run.name();
+        let name = run.shown_name();
         let config = RunConfig::read(&run).map_err(Failure::bad_input)?;
         let (own_points, mut whole) = (config.started().own_points, config.preset.clone());
         let part = whole.workload_mut().and_then(|workload| workload.take_part());
@@ -72,7 +73,7 @@ impl PartRun {
             )));
         };
         let mut reader = RunReader::brief(run.clone());
-        reader.poll_to_end().with_context(|| format!("cannot read {}", run.events().display()))?;
+        reader.poll_to_end().with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
         let history = reader.history();
         // The losses belong to the config with which the part began; an edited one would label them falsely.
         config.check(history).with_context(|| format!("cannot merge {name}")).map_err(Failure::BadInput)?;
@@ -97,7 +98,7 @@ impl PartRun {
 
     /// Checks that this is a part of the same scan as another, on the same data.
     fn check_same(&self, first: &PartRun) -> Result<(), Failure> {
-        let [here, there] = [self, first].map(|part| part.run.name());
+        let [here, there] = [self, first].map(|part| part.run.shown_name());
         let refuse = |what: String| {
             Err(Failure::BadInput(anyhow!(
                 "{here} is of another scan than {there}: {what}; merge only parts of one scan"
@@ -138,13 +139,17 @@ fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
             if bits(here) != bits(there) {
                 return Err(Failure::BadInput(anyhow!(
                     "{} and {} have different results for {} with batches of {}; leave one of them out",
-                    run.name(),
-                    other.name(),
+                    run.shown_name(),
+                    other.shown_name(),
                     point.optimizer,
                     point.batch_size
                 )));
             }
-            let note = format!("part {part} is there twice, with the same results: {}, {}", other.name(), run.name());
+            let note = format!(
+                "part {part} is there twice, with the same results: {}, {}",
+                other.shown_name(),
+                run.shown_name()
+            );
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -185,7 +190,7 @@ fn missing(runs: &[PartRun]) -> String {
         let best = of_part.max_by_key(|run| run.points.len())?;
         let (known, own) = (best.points.len(), best.own_points.len());
         let damage = if best.damage.is_empty() { String::new() } else { format!(", as {}", best.damage) };
-        (known < own).then(|| format!("part {part} has {known} of {own} ({}){damage}", best.run.name()))
+        (known < own).then(|| format!("part {part} has {known} of {own} ({}){damage}", best.run.shown_name()))
     });
     words.collect::<Vec<_>>().join(", ")
 }

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory, span};
@@ -133,7 +134,8 @@ enum Command {
     ///
     /// A run is each folder with event files of TensorBoard, each table FILE.csv with a column `step`, and each folder
     /// of a run of this program, also below a named folder. A run of another program has its tags or columns as
-    /// metrics; it can be compared, shown and exported, and not resumed. What is left out is named with the reason.
+    /// metrics; it can be compared, shown and exported, and not resumed. What is left out is named with the reason. The
+    /// exit code is 2 if nothing can be imported.
     Import {
         /// Event files, tables, folders of runs, or folders with such files and folders
         #[arg(required = true, value_name = "FILE|DIR")]
@@ -213,7 +215,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
 /// Returns the notes of a run. Unreadable ones are reported and do not hide the run.
 fn notes(run: &RunFolder) -> Notes {
     Notes::read(run).unwrap_or_else(|error| {
-        say(format_args!("warning: cannot read {}: {error}", run.notes().display()));
+        say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
         Notes::default()
     })
 }

@@ -33,7 +33,7 @@ pub(super) fn export(
     check_empty(folder)?;
     let (model, worker) = open(place, name, worker)?;
     model.export(&worker, folder).map_err(anyhow::Error::from)?;
-    say(format_args!("the model of {} at step {} is in {}", model.run.name(), model.step, folder.display()));
+    say(format_args!("the model of {} at step {} is in {}", model.run.shown_name(), model.step, folder.display()));
     Ok(())
 }
 
@@ -76,7 +76,7 @@ pub(super) fn sample(
         let (model, worker) = open(place, name, worker)?;
         let written = model.sample(&worker, &request, &settings).map_err(anyhow::Error::from)?;
         if names.len() > 1 {
-            print(&format!("{} at step {}\n", model.run.name(), model.step))?;
+            print(&format!("{} at step {}\n", model.run.shown_name(), model.step))?;
         }
         print(&format!("{}\n", written.trim_end_matches('\n')))?;
     }
@@ -96,7 +96,7 @@ pub(super) fn evaluate(
     let settings: Vec<_> = settings.collect();
     let (model, worker) = open(place, name, worker)?;
     let loss = model.evaluate(&worker, &settings).map_err(anyhow::Error::from)?;
-    say(format_args!("{} at step {}, {}, on {}", model.run.name(), model.step, loss.data, loss.device));
+    say(format_args!("{} at step {}, {}, on {}", model.run.shown_name(), model.step, loss.data, loss.device));
     if !loss.is_of_run {
         say(format_args!("warning: the run has learned from other data than these"));
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::{LiveSetting, Workload, live_path};
@@ -18,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(run: &RunFolder, settings: &[(String, String)]) -> Result<(), Failure> {
-    let name = run.name();
+    let name = run.shown_name();
     let mut reader = RunReader::brief(run.clone());
     let status = look(&mut reader, run)?;
     let config = RunConfig::begun(run, reader.history()).map_err(Failure::bad_input)?;
@@ -44,13 +45,13 @@ pub(super) fn run(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
         )));
     }
     let request = CommandRequest::send(run, RunCommand::Set { settings });
-    let request = request.with_context(|| format!("cannot write {}", run.commands().display()))?;
+    let request = request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?;
     await_answer(request, reader)
 }
 
 fn look(reader: &mut RunReader, run: &RunFolder) -> Result<Status, Failure> {
     let status = reader.status(now());
-    Ok(status.with_context(|| format!("cannot read {}", run.events().display()))?)
+    Ok(status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?)
 }
 
 /// Returns the settings by their paths, or why they cannot be put in force.
@@ -75,7 +76,7 @@ fn check(
 /// Prints the worker's answer.
 fn await_answer(mut request: CommandRequest, mut reader: RunReader) -> Result<(), Failure> {
     let (run, asked) = (reader.run().clone(), Instant::now());
-    let name = run.name();
+    let name = run.shown_name();
     loop {
         let status = look(&mut reader, &run)?;
         match request.poll(reader.history(), &status, Instant::now()) {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Context;
 use valleyscope_engine::optimizer::Hyperparameter;
+use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{Concern, Ranks, RunFolder, RunHistory, RunReader, Started, forked_run, now, span};
 
@@ -19,12 +20,12 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(now());
     let status = status.and_then(|status| reader.poll_to_end().map(|()| status));
-    let status = status.with_context(|| format!("cannot read {}", run.events().display()))?;
+    let status = status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
     let history = reader.history();
     let notes = notes(run);
     let training = in_force(run, history);
     let mut lines = Lines::default();
-    lines.add("run", run.name());
+    lines.add("run", run.shown_name());
     lines.add("title", notes.title);
     lines.add("status", status.to_string());
     for Concern { kind, words } in Concern::of(&status, history, now()) {
@@ -43,6 +44,9 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("changed", changes.collect::<Vec<_>>().join("\n"));
     lines.add("ranks", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
     lines.add_rule(training.as_ref());
+    let other = run.other_settings().ok().flatten().unwrap_or_default().into_iter();
+    let other = other.map(|(key, value)| visible(&format!("{key} {}", as_text(&value))).into_owned());
+    lines.add("settings", other.collect::<Vec<_>>().join(", "));
     for info in history.metrics() {
         let name = info.name.clone();
         lines.add(&name, newest(history, &[("", info)]).concat());
@@ -54,9 +58,10 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
         lines.add("damaged", format!("{}: {}", RunFolder::EVENTS, history.damage()));
     }
     lines.add("note", notes.note);
-    lines.add("folder", run.path().display().to_string());
-    lines.add("config", run.config().display().to_string());
-    lines.add("log", run.log().display().to_string());
+    lines.add("folder", visible_path(run.path()));
+    let config = if run.config().exists() { run.config() } else { run.other_config() };
+    lines.add("config", visible_path(&config));
+    lines.add("log", visible_path(&run.log()));
     print(&(lines.text() + &last_events(history)))
 }
 
@@ -64,7 +69,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
 fn fork(run: &RunFolder, history: &RunHistory) -> String {
     let Some(forked) = history.forked() else { return String::new() };
     match forked_run(forked, run) {
-        Some(other) => format!("{}\nthat run is in {}", forked.sentence(), other.path().display()),
+        Some(other) => format!("{}\nthat run is in {}", forked.sentence(), visible_path(other.path())),
         None => format!("{}\n{}", forked.sentence(), forked.missing()),
     }
 }
@@ -77,6 +82,11 @@ fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
         Ok(None) => "none is in the folder any more".to_owned(),
         Err(error) => format!("unknown, as the folder cannot be read: {error}"),
     }
+}
+
+/// Returns a setting of another program as text.
+fn as_text(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn how_far(history: &RunHistory) -> String {

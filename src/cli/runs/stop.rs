@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_runs::{CommandRequest, Reply, RunCommand, RunFolder, RunReader, Status, now};
 
 use crate::cli::{Failure, say};
@@ -12,11 +13,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
-    let name = run.name();
+    let name = run.shown_name();
     let mut reader = RunReader::brief(run.clone());
     let look = |reader: &mut RunReader| -> Result<Status, Failure> {
         let status = reader.status(now());
-        Ok(status.with_context(|| format!("cannot read {}", run.events().display()))?)
+        Ok(status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?)
     };
     let status = look(&mut reader)?;
     if !status.is_open() {
@@ -24,7 +25,7 @@ pub(super) fn run(run: RunFolder) -> Result<(), Failure> {
         return Ok(());
     }
     let request = CommandRequest::send(&run, RunCommand::Stop);
-    let mut request = request.with_context(|| format!("cannot write {}", run.commands().display()))?;
+    let mut request = request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?;
     let asked = Instant::now();
     let mut answered = false;
     loop {

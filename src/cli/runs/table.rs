@@ -3,6 +3,7 @@
 use anyhow::anyhow;
 use rayon::prelude::*;
 use serde_json::{Map, json};
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::{Concern, RunFolder, RunReader, now};
@@ -14,7 +15,7 @@ use crate::cli::{Failure, say};
 use crate::export::{CsvCell, CsvWriter};
 use crate::run_table::{
     Aggregate, Column, Columns, Filter, Group, Grouping, MetricAliases, Replicates, RunFacts, RunSettings, RunSource,
-    SortKey, Statistic, TableLayout, Value, csv_cell, ordered,
+    SortKey, Statistic, TableLayout, Value, csv_cell, listed_fields, ordered,
 };
 
 /// The largest number of characters of a cell; names of runs are never cut, as users type them.
@@ -121,7 +122,7 @@ fn aliases(args: &TableArgs) -> Result<MetricAliases, Failure> {
 /// Reads a run. An unreadable one does not hide the others.
 fn read(run: &RunFolder, aliases: &MetricAliases) -> RunFacts {
     let config = RunConfig::read(run).ok();
-    let settings = config.map(|config| RunSettings::of(&config.preset)).unwrap_or_default();
+    let settings = RunSettings::read(run, config.as_ref().map(|config| &config.preset));
     let notes = notes(run);
     let (mut reader, now) = (RunReader::brief(run.clone()), now());
     match reader.status(now) {
@@ -131,7 +132,7 @@ fn read(run: &RunFolder, aliases: &MetricAliases) -> RunFacts {
             RunFacts::of(RunSource { run, settings, history, status, notes, concerns, aliases })
         }
         Err(error) => {
-            say(format_args!("warning: cannot read {}: {error}", run.events().display()));
+            say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
             RunFacts::unreadable(run)
         }
     }
@@ -139,12 +140,11 @@ fn read(run: &RunFolder, aliases: &MetricAliases) -> RunFacts {
 
 /// Parses the names of columns, separated by commas.
 fn fields(text: &str, columns: &Columns, option: &str) -> Result<Vec<String>, Failure> {
-    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     let field = |part: &str| match part {
         Replicates::FIELD if option == "--group-by" => Ok(part.to_owned()),
         part => columns.find(part).map(|column| column.field.clone()),
     };
-    let found: Result<Vec<String>, _> = parts.map(field).collect();
+    let found: Result<Vec<String>, _> = listed_fields(text).map(field).collect();
     found.map_err(|error| Failure::BadInput(anyhow!("{option}: {error}")))
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use valleyscope_engine::terminal_escape::visible;
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_runs::{
     CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader, Status,
     now,
@@ -106,7 +107,7 @@ impl Watch {
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
         let run = self.reader.run();
         let request = CommandRequest::send(run, RunCommand::Stop);
-        self.request = Some(request.with_context(|| format!("cannot write {}", run.commands().display()))?);
+        self.request = Some(request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?);
         Ok(())
     }
 
@@ -114,9 +115,12 @@ impl Watch {
     pub(crate) fn look(&mut self) -> Result<Option<Status>, Failure> {
         let events = self.reader.run().events();
         let status = self.reader.status(now());
-        let status = status.with_context(|| format!("cannot read {}", events.display()))?;
+        let status = status.with_context(|| format!("cannot read {}", visible_path(&events)))?;
         if !self.reader.run().path().exists() {
-            return Err(Failure::Failed(anyhow!("the run's folder {} is gone", self.reader.run().path().display())));
+            return Err(Failure::Failed(anyhow!(
+                "the run's folder {} is gone",
+                visible_path(self.reader.run().path())
+            )));
         }
         self.report();
         self.follow();

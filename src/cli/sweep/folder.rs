@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Precision, Runs, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 
-use crate::cli::Failure;
+use crate::cli::{Failure, warn_of_blanks};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
@@ -127,6 +127,7 @@ impl ResultFolder<'_> {
         result.write(self.path, overwrite).with_context(|| format!("cannot write the results into {place}"))?;
         let figure = Figure::as_in_the_paper(result, false);
         let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
+        warn_of_blanks(&drawing);
         for name in PICTURES {
             let path = self.path.join(name);
             let format = Format::of(&path).expect("pictures have the names of formats");

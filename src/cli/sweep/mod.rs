@@ -22,7 +22,7 @@ use valleyscope_experiments::view::ticks::short;
 use self::folder::{FolderState, ResultFolder};
 use self::overrides::SweepOverrides;
 use super::{Failure, in_one_line, one_of, say, whole};
-use crate::figure::as_changed;
+use crate::figure::as_changed_from;
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep_checkpoint::SweepCheckpoint;
 
@@ -75,16 +75,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let Preset::Sweep(changed) = super::changed(&Preset::Sweep(resized), &args.set)? else {
         unreachable!("a preset with another value of a field is of the same kind")
     };
-    let spec = args.overrides.of(changed.sweep)?;
+    let spec = args.overrides.of(changed.sweep.clone())?;
     // Title and description include the changes of the command line, unless it sets them.
-    let own = |word: String, before: &String| Some(word).filter(|word| word != before);
-    let own_words = [own(changed.title, &preset.title), own(changed.description, &preset.description)];
-    let mut asked = as_changed(preset, spec);
-    for (word, own) in [&mut asked.title, &mut asked.description].into_iter().zip(own_words) {
-        if let Some(own) = own {
-            *word = own;
-        }
-    }
+    let asked = as_changed_from(SweepPreset { sweep: spec, ..changed }, &preset);
     let raw = args.raw.then(|| RawFormat::of(&asked.sweep)).transpose().map_err(Failure::bad_input)?;
     if let Some(part) = args.part {
         return one_part::compute(args, asked, part);

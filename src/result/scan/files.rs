@@ -87,11 +87,12 @@ impl ScanResult {
     ///
     /// Columns are `optimizer`; `batch_size`; `score`, the smallest over learning rates of the mean over replicates of
     /// the test loss after the last step; `std`, its sample standard deviation over replicates; `best_lr`, the learning
-    /// rate itself; `replicates`; `improvement` on Adam, as a fraction of Adam's score, and `improvement_error`.
-    /// Unknown values are NaN, or empty for a count. Adam itself has no improvement.
+    /// rate itself; `replicates`; `improvement` on Adam, as a fraction of Adam's score, and `improvement_error`;
+    /// `best_lr_edge`, `lowest` or `highest` where the best learning rate is at an end of those tried. Unknown values are
+    /// NaN, or empty for a count. Adam itself has no improvement.
     pub fn write_table(&self, writer: impl Write) -> io::Result<u64> {
-        let header =
-            ["optimizer", "batch_size", "score", "std", "best_lr", "replicates", "improvement", "improvement_error"];
+        let known = ["optimizer", "batch_size", "score", "std", "best_lr", "replicates"];
+        let header = [&known[..], &["improvement", "improvement_error", "best_lr_edge"]].concat();
         let mut table = CsvWriter::new(writer, &header)?;
         let mut rows = 0;
         for ([optimizer, size], improvement) in self.places().zip(self.improvements()) {
@@ -106,6 +107,11 @@ impl ScanResult {
                 score.map_or(CsvCell::Text(""), |score| CsvCell::Whole(score.replicates as u64)),
                 number(improvement.map(|it| it.value)),
                 number(improvement.map(|it| it.error)),
+                CsvCell::Text(match self.edge(optimizer, size) {
+                    Some(edge) if edge.is_low() => "lowest",
+                    Some(_) => "highest",
+                    None => "",
+                }),
             ])?;
             rows += 1;
         }

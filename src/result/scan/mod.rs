@@ -17,7 +17,9 @@ use std::path::PathBuf;
 pub use scores::{Improvement, NEGLIGIBLE, NOT_FINITE, ScanScore, ScanScores, counted};
 
 use valleyscope_engine::optimizer::{Marker, MarkerShape, RuleKind, markers};
+use valleyscope_engine::quantity::LearningRate;
 use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_experiments::view::{OwnColors, assigned_colors};
 use valleyscope_experiments::workload::{LARGEST_STACK, MOST_SCANNED, Workload, without_folder};
 use valleyscope_runs::{GridPoint, RunFolder, RunHistory, RunReader, ScanAxes, Started};
@@ -132,6 +134,44 @@ impl ScanResult {
     /// Returns the indices of the two optimizers that the paper compares.
     pub fn adam_and_signum(&self) -> Option<[usize; 2]> {
         Some([self.index_of(RuleKind::Adam)?, self.index_of(RuleKind::Signum)?])
+    }
+
+    /// Returns the end of the learning rates at which an optimizer's best one with a batch size lies; `None` where it lies
+    /// between others, and where all trainings diverged.
+    pub fn edge(&self, optimizer: usize, batch_size: usize) -> Option<RangeEdge> {
+        let score = self.scores.get(optimizer, batch_size).filter(|score| score.mean < NOT_FINITE)?;
+        let rates = &self.axes.learning_rates;
+        let edge = RangeEdge::of(*rates.get(score.learning_rate)?, rates.iter().copied())?;
+        edge.unless_limit([LearningRate::RANGE.min, LearningRate::RANGE.max])
+    }
+
+    /// Returns the ends at which best learning rates lie, each with the optimizers and batch sizes that they are of.
+    pub fn edges(&self) -> Vec<(RangeEdge, String)> {
+        let mut edges: Vec<(RangeEdge, Vec<String>)> = Vec::new();
+        for (optimizer, name) in self.axes.optimizers.iter().enumerate() {
+            let sizes = self.axes.batch_sizes.iter().enumerate();
+            let at = sizes.filter_map(|(index, size)| Some((self.edge(optimizer, index)?, *size)));
+            let mut at: Vec<(RangeEdge, u64)> = at.collect();
+            at.sort_by_key(|(edge, size)| (edge.is_low(), *size));
+            for own in at.chunk_by(|a, b| a.0 == b.0) {
+                let sizes = own.iter().map(|(_, size)| size.to_string()).collect::<Vec<_>>().join(", ");
+                let of = format!("{name} with batches of {sizes}");
+                match edges.iter_mut().find(|(edge, _)| *edge == own[0].0) {
+                    Some((_, all)) => all.push(of),
+                    None => edges.push((own[0].0, vec![of])),
+                }
+            }
+        }
+        edges.into_iter().map(|(edge, of)| (edge, of.join("; "))).collect()
+    }
+
+    /// Says for each end at which best learning rates lie how a repeated scan widens them.
+    pub fn edge_notes(&self) -> Vec<String> {
+        let note = |(edge, of): (RangeEdge, String)| {
+            let (sentence, field) = (edge.sentence("the learning rates"), if edge.is_low() { "from" } else { "to" });
+            format!("best learning rate {sentence} by `--set learning_rates.{field}=VALUE` ({of})")
+        };
+        self.edges().into_iter().map(note).collect()
     }
 
     /// Returns the number of complete grid points.

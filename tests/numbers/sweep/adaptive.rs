@@ -6,7 +6,7 @@ use std::sync::Arc;
 use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{Budget, Certainty, Dimension, Replicates, StepCount};
 use valleyscope_engine::sweep::{
-    Adaptive, Average, Backend, Cell, Diagram, Finished, LearningRates, Metric, PixelOrder, Precision, Sampling,
+    Adaptive, Average, Backend, Cell, Diagram, Finished, LearningRates, Metric, PixelOrder, Precision, Race, Sampling,
     SweepJob, SweepOptimizer, SweepSpec, SweepWork,
 };
 
@@ -54,6 +54,49 @@ fn results_depend_on_neither_threads_nor_order() {
         let found: HashMap<_, _> = over.iter().map(|it| (it.pixel, format!("{:?}", it.cell))).collect();
         assert!(found == expected, "{threads} threads");
     }
+}
+
+#[test]
+fn races_continue_from_their_numbers_to_the_same_results() {
+    let spec = Arc::new(short([7, 8]));
+    let (all, steps) = delivered(&spec, 1, PixelOrder::CoarseToFine);
+    let expected: HashMap<_, _> = all.iter().map(|it| (it.pixel, format!("{:?}", it.cell))).collect();
+    for stop in [1, 60, 150, 300] {
+        let job = || SweepJob {
+            order: PixelOrder::CoarseToFine,
+            ..SweepJob::new(Arc::clone(&spec), Backend::new(Precision::Single))
+        };
+        let (mut diagram, mut count) = (Diagram::new(Arc::clone(&spec)), 0);
+        SweepWork::new(job()).run(|finished| {
+            diagram.insert(finished.pixel, finished.cell);
+            count += 1;
+            count < stop
+        });
+        // What a file holds: the pixels that are over, and the numbers of the races that are not.
+        let mut read = Diagram::new(Arc::clone(&spec));
+        let race = |pixel| Some((pixel, Race::of_numbers(&spec, &diagram.race(pixel)?.numbers())?));
+        read.insert_races(spec.pixels().filter_map(race));
+        for pixel in spec.pixels().filter(|pixel| diagram.race(*pixel).is_none()) {
+            diagram.cell(pixel).into_iter().for_each(|cell| read.insert(pixel, (**cell).clone()));
+        }
+        assert_eq!((read.runs(), read.complete()), (diagram.runs(), diagram.complete()), "after {stop}");
+        let known = |pixel| read.cell(pixel).is_some_and(|cell| cell.is_complete(50));
+        let begun = |pixel| read.race(pixel).cloned();
+        let rest = SweepWork::new(SweepJob { known: &known, begun: &begun, ..job() });
+        let mut found: HashMap<_, _> = HashMap::new();
+        rest.run(|finished| {
+            found.insert(finished.pixel, format!("{:?}", finished.cell));
+            true
+        });
+        for (pixel, expected) in &expected {
+            let complete = || read.cell(*pixel).map(|cell| format!("{cell:?}"));
+            assert_eq!(found.get(pixel).cloned().or_else(complete).as_ref(), Some(expected), "{pixel:?} after {stop}");
+        }
+        assert_eq!(rest.steps(), rest.all_steps(), "what is left is counted");
+        let done = read.runs() * 60;
+        assert_eq!(rest.steps() + done, steps, "no run is computed twice after {stop}");
+    }
+    assert!(Race::of_numbers(&spec, &[1.0; 7]).is_none());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 mod download;
 mod files;
 mod obtain;
-mod real;
 mod server;
+mod with_data;
 
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS};
 

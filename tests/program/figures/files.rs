@@ -139,7 +139,8 @@ fn the_table_has_a_row_for_each_pixel() {
     valleyscope::result::write_table(&mut table, &result().diagram).expect("memory takes all that is written");
     let table = String::from_utf8(table).expect("text");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
-    let names = "sharpness,noise,winner,gap,gap_se,adam_score,adam_std,adam_best_lr,adam_diverged,focus_score";
+    let names =
+        "sharpness,noise,winner,gap,gap_se,certainty,adam_score,adam_std,adam_best_lr,adam_diverged,focus_score";
     assert!(table.starts_with(names), "{table}");
     assert_eq!(rows.len(), 1 + ROWS * COLUMNS);
     let row = |[row, column]: [usize; 2]| &rows[1 + row * COLUMNS + column];
@@ -149,10 +150,12 @@ fn the_table_has_a_row_for_each_pixel() {
     // The gap is that to the nearer of the two others, which is the least certain.
     assert!((number(plain[3]) - 1.0).abs() < 1e-9, "{plain:?}");
     assert!(number(plain[4]) > 0.0);
-    assert!((number(plain[7]) - 10_f64.powf(-1.5)).abs() < 1e-12, "the learning rate itself");
-    assert_eq!((row(TIE)[2], row(TIE)[3]), ("", "NaN"));
-    assert_eq!((row(UNKNOWN)[2], row(UNKNOWN)[5], row(UNKNOWN)[8]), ("", "NaN", ""));
-    assert_eq!((row(DIVERGED)[5], row(DIVERGED)[8]), ("inf", "30"));
+    assert!((number(plain[8]) - 10_f64.powf(-1.5)).abs() < 1e-12, "the learning rate itself");
+    let known = result().diagram.cell([2, 1]).and_then(|cell| cell.comparison(Metric::FinalLoss).certainty());
+    assert_eq!(Some(number(plain[5])), known);
+    assert_eq!((row(TIE)[2], row(TIE)[3], row(TIE)[5]), ("", "NaN", "NaN"));
+    assert_eq!((row(UNKNOWN)[2], row(UNKNOWN)[6], row(UNKNOWN)[9]), ("", "NaN", ""));
+    assert_eq!((row(DIVERGED)[6], row(DIVERGED)[9]), ("inf", "30"));
 }
 
 #[test]

@@ -4,6 +4,8 @@
 mod curve_pictures;
 mod data;
 mod files;
+#[cfg(all(target_os = "linux", feature = "app"))]
+mod fonts;
 mod landscape_pictures;
 mod pictures;
 mod raw;

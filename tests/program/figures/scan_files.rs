@@ -139,14 +139,15 @@ fn arrays_hold_the_scores() {
 #[test]
 fn the_table_has_a_row_for_each_optimizer_and_batch_size() {
     let rows = table(&part());
-    assert_eq!(rows[0].join(","), "optimizer,batch_size,score,std,best_lr,replicates,improvement,improvement_error");
+    let header = "optimizer,batch_size,score,std,best_lr,replicates,improvement,improvement_error,best_lr_edge";
+    assert_eq!(rows[0].join(","), header);
     assert_eq!(rows.len(), 1 + 12);
     let number = |text: &str| text.parse::<f64>().expect("a number");
     for (row, [optimizer, size]) in rows[1..].iter().zip((0..12).map(|index| [index / 4, index % 4])) {
         assert_eq!(row[0], ["Adam", "Signum", "FOCUS"][optimizer]);
         assert_eq!(row[1], ["2", "8", "32", "128"][size]);
         if !places(&axes(), false).contains(&[optimizer, size]) {
-            assert_eq!(row[2..].join(","), "NaN,NaN,NaN,,NaN,NaN");
+            assert_eq!(row[2..].join(","), "NaN,NaN,NaN,,NaN,NaN,");
             continue;
         }
         let (mean, deviation, rate) = score([optimizer, size]);
@@ -154,13 +155,48 @@ fn the_table_has_a_row_for_each_optimizer_and_batch_size() {
         close(number(&row[3]), deviation);
         assert_eq!((row[4].as_str(), row[5].as_str()), (["0.001", "0.01", "0.1"][rate], "2"));
         if optimizer == 0 {
-            assert_eq!(row[6..].join(","), "NaN,NaN");
+            assert_eq!(row[6..].join(","), "NaN,NaN,");
         } else {
             let (value, error) = improvement(optimizer, size);
             close(number(&row[6]), value);
             close(number(&row[7]), error);
         }
     }
+}
+
+/// Returns the scan with Signum's best learning rate at the upper end with batches of 2 and 32, and at the lower with 8;
+/// with 128 all of its trainings diverge.
+pub fn at_edges(folder: &std::path::Path) -> ScanResult {
+    let axes = axes();
+    let points = places(&axes, true).into_iter().map(|place| {
+        let mut point = point(&axes, place);
+        match place {
+            [1, 0 | 2] => point.test_loss[2] = vec![0.01, 0.02],
+            [1, 1] => point.test_loss[0] = vec![0.01, 0.02],
+            [1, 3] => point.test_loss.iter_mut().for_each(|losses| *losses = vec![f64::NAN, f64::INFINITY]),
+            _ => {}
+        }
+        point
+    });
+    opened(&write(folder, started(&axes, DATA), points))
+}
+
+#[test]
+fn a_best_learning_rate_at_the_edge_is_marked_with_what_to_widen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scan = at_edges(folder.path());
+    let rows = table(&scan);
+    let edges: Vec<&str> = rows[1..].iter().map(|row| row[8].as_str()).collect();
+    assert_eq!(edges[..4], [""; 4], "Adam's are inside");
+    assert_eq!(edges[4..8], ["highest", "lowest", "highest", ""]);
+    assert_eq!(edges[8..], [""; 4]);
+    let sentence = "best learning rate at the edge of the learning rates tried, 0.001 to 0.1: widen them";
+    let notes = [
+        format!("{sentence} above 0.1 by `--set learning_rates.to=VALUE` (Signum with batches of 2, 32)"),
+        format!("{sentence} below 0.001 by `--set learning_rates.from=VALUE` (Signum with batches of 8)"),
+    ];
+    assert_eq!(scan.edge_notes(), notes);
+    assert_eq!(part().edge_notes(), Vec::<String>::new());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use valleyscope::figure::{Figure, FigureError, Options};
 use valleyscope::result::scan::ScanResult;
 use valleyscope_runs::{ScanAxes, Started};
 
-use super::scan_files::{improvement, opened, score};
+use super::scan_files::{at_edges, improvement, opened, score};
 use crate::scan_run::{DATA, axes, config, places, point, scan, started, write};
 
 const ADAM: &str = "#f46f43";
@@ -186,6 +186,30 @@ fn svg_has_labels_and_metadata() {
     assert_eq!(of("description"), config());
     assert_eq!(of("source"), format!("valleyscope 1.2.3, float32, seed {}, MNIST", u64::MAX));
     assert!(!svg.contains("/some/cache"), "no paths of the machine that trained it");
+}
+
+#[test]
+fn scores_of_learning_rates_at_the_edge_are_ringed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let svg = drawn(&at_edges(folder.path()), 85.0);
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let is_ring = |node: &Node<'_, '_>| node.has_tag_name("circle") && node.attribute("fill") == Some("none");
+    let across = across(&document, frames(&document)[1][3]);
+    let rings: Vec<f64> = document.descendants().filter(is_ring).map(|ring| number(ring, "cx")).collect();
+    assert_eq!(rings.len(), 3);
+    for (ring, size) in rings.iter().zip([2.0, 8.0, 32.0]) {
+        near(*ring, across(size));
+    }
+    let texts: Vec<&str> = texts(&document).into_iter().map(|(text, ..)| text).collect();
+    for part in [
+        "ringed: best η at the edge of the learning rates tried",
+        "0.001 to 0.1: widen them above 0.1",
+        "0.001 to 0.1: widen them below 0.001",
+    ] {
+        assert!(texts.contains(&part), "{part} is not among {texts:?}");
+    }
+    let inside = drawn(&whole(), 85.0);
+    assert!(!Document::parse(&inside).expect("well-formed XML").descendants().any(|node| is_ring(&node)));
 }
 
 #[test]

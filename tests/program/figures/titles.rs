@@ -5,7 +5,9 @@ use valleyscope_engine::optimizer::{HyperparameterName, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{Noise, PointCount, Replicates};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Axis, Diagram, Metric, Quantity, SweepSpec};
-use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
+use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins, split_changed};
+
+use crate::sandbox::{Sandbox, expect_code};
 
 fn fig2a() -> SweepPreset {
     let found = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
@@ -70,6 +72,44 @@ fn a_title_made_of_changes_is_made_anew_after_another_change() {
     sweep.landscape.set("slope", 0.7).unwrap();
     let second = as_changed(first, sweep);
     assert_eq!(second.title, "Phase diagram: sharpness and noise (Fig. 2a), changed: c = 0.7");
+}
+
+#[test]
+fn changes_begin_a_sentence_after_a_question() {
+    let question = SweepPreset { title: "Push, or pull?".to_owned(), ..fig2a() };
+    let mut sweep = question.sweep.clone();
+    sweep.seed = 5;
+    let named = as_changed(question, sweep.clone());
+    assert_eq!(named.title, "Push, or pull? Changed: seed 5");
+    assert_eq!(split_changed(&named.title), Some(("Push, or pull?", "seed 5")));
+    assert!(is_made_title(&named));
+    // That of a built-in preset is made anew after another change.
+    let gamma = &built_ins().iter().find(|built_in| built_in.name == "gamma").expect("a built-in preset").preset;
+    let Preset::Sweep(own) = gamma.clone() else { panic!("it is a sweep") };
+    let mut once = own.sweep.clone();
+    once.seed = 5;
+    let once = as_changed(own, once);
+    assert_eq!(once.title, "What γ should be: push away, or pull back? Changed: seed 5");
+    let mut twice = once.sweep.clone();
+    twice.seed = 6;
+    assert_eq!(as_changed(once, twice).title, "What γ should be: push away, or pull back? Changed: seed 6");
+}
+
+#[test]
+fn a_title_that_a_command_sets_is_that_of_the_figure() {
+    let sandbox = Sandbox::new();
+    let small = ["rows.count=2", "columns.count=2", "steps=10", "replicates=1"];
+    let small: Vec<&str> = small.iter().flat_map(|set| ["--set", set]).collect();
+    let title = |more: &[&str]| {
+        expect_code(&sandbox.run(&[&["figure", "fig2a", "--out", "f.svg"], &small[..], more].concat()), 0);
+        let svg = std::fs::read_to_string(sandbox.join("f.svg")).expect("the figure");
+        svg.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>")).expect("a title").0.to_owned()
+    };
+    assert_eq!(title(&["--set", "title=Mine"]), "Mine");
+    assert_eq!(title(&["--set", "title=Mine", "--quick"]), "Mine");
+    assert!(title(&[]).starts_with("Phase diagram: sharpness and noise (Fig. 2a), changed: 2 × 2 pixels"));
+    let both = title(&["--set", "title=One", "--beside", "title=Two; seed=3"]);
+    assert_eq!(both, "One; Two");
 }
 
 #[test]

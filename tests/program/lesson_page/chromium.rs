@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::left_out::left_out;
 use crate::sandbox::{Sandbox, make_fifo};
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -32,7 +33,7 @@ impl Chromium {
     pub(super) fn start(sandbox: &Sandbox, [width, height]: [u32; 2]) -> Option<Chromium> {
         let is_there = |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|it| it.status.success());
         let Some(name) = NAMES.into_iter().find(is_there) else {
-            eprintln!("skipped: install {} to try the page in a browser", NAMES.join(" or "));
+            left_out("program::lesson_page::browser", &format!("{} is not installed", NAMES.join(" or ")));
             return None;
         };
         PIPES.iter().for_each(|pipe| make_fifo(sandbox.join(pipe)));

@@ -7,6 +7,7 @@ mod fault;
 mod lessons;
 mod library;
 mod limits;
+mod names;
 mod noise;
 mod refusals;
 mod round_trip;

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use valleyscope_runs::{EventRecord, MetricId, RunCommand, RunFolder, RunHistory, RunReader, Status, Timestamp, send};
 
 use super::worker::{self, EVERY, lines, loss, new_run, wait_until};
+#[cfg(target_os = "linux")]
+use crate::left_out::left_out;
 
 fn read(run: &RunFolder) -> (RunHistory, Status) {
     let mut reader = RunReader::new(run.clone());
@@ -167,7 +169,7 @@ fn apart(script: &str, run: &RunFolder) -> Option<String> {
         tried.is_ok_and(|tried| tried.status.success())
     });
     let Some(way) = way else {
-        println!("skipped: this system lets us mount nothing");
+        left_out("program::runs::faults", "the tests of full and read-only disks may not mount one");
         return None;
     };
     let output = std::process::Command::new("unshare")

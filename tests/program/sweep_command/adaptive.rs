@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use valleyscope::export::NpzReader;
 use valleyscope::result::SweepResult;
 
 use super::with;
@@ -71,6 +72,44 @@ fn results_open_again_and_say_what_was_spent() {
     assert!(message.contains(&format!("{decided} of 30 pixels are decided")), "{decided}: {message}");
     sandbox.good(&["figure", "./out", "--spent", "--out", "spent.svg"]);
     assert!(fs::read_to_string(sandbox.join("spent.svg")).unwrap().contains("runs spent"));
+}
+
+/// The rival in the readout and the gap in the table are those of the next best score in the sweep's own arrays.
+#[test]
+fn the_reported_rival_has_the_next_best_score() {
+    const SHAPE: [usize; 2] = [12, 13];
+    let sandbox = Sandbox::new();
+    let sweep = ["sweep", "fig2a", "--grid", "12x13", "--lrs", "6", "--steps", "100", "--adaptive", "--out", "out"];
+    sandbox.good(&sweep);
+    let archive = fs::File::open(sandbox.join("out/phase.npz")).unwrap();
+    let mut archive = NpzReader::new(archive).unwrap();
+    let [rows, columns] = SHAPE;
+    let winners: Vec<i32> = archive.array("winner", &SHAPE).unwrap();
+    let scores: Vec<f64> = archive.array("score", &[3, rows, columns]).unwrap();
+    let gaps: Vec<f64> = archive.array("gap", &[3, 3, rows, columns]).unwrap();
+    let doubts: Vec<f64> = archive.array("doubt", &[3, rows, columns]).unwrap();
+    let certainties: Vec<f64> = archive.array("certainty", &SHAPE).unwrap();
+    let result = SweepResult::open(&sandbox.join("out")).unwrap();
+    let table = fs::read_to_string(sandbox.join("out/phase.csv")).unwrap();
+    let (mut by_doubt, mut pixels) = (0, 0);
+    for (index, row) in table.lines().skip(1).enumerate() {
+        let at = |optimizer: usize| optimizer * rows * columns + index;
+        let Ok(winner) = usize::try_from(winners[index]) else { continue };
+        let others = || (0..3).filter(|other| *other != winner);
+        let closest = others().min_by(|a, b| scores[at(*a)].total_cmp(&scores[at(*b)])).unwrap();
+        let metric = result.diagram.spec().metric;
+        let comparison = result.diagram.cell([index / columns, index % columns]).unwrap().comparison(metric);
+        let (rival, certainty) = comparison.rival().unwrap();
+        assert_eq!((rival, certainty), (closest, 1.0 - doubts[at(closest)]), "pixel {index}");
+        let [gap, _, of_winner] = [3, 4, 5].map(|column| row.split(',').nth(column).unwrap().parse::<f64>().unwrap());
+        assert_eq!(gap, gaps[at(closest)], "pixel {index}");
+        assert!((gap - (scores[at(closest)] - scores[at(winner)])).abs() <= 1e-12 * gap.abs() || gap.is_infinite());
+        let doubt = others().map(|other| doubts[at(other)]).fold(0.0, f64::max);
+        assert_eq!([of_winner, certainties[index]], [1.0 - doubt; 2], "the certainty is over all others");
+        pixels += 1;
+        by_doubt += usize::from(others().max_by(|a, b| doubts[at(*a)].total_cmp(&doubts[at(*b)])) != Some(closest));
+    }
+    assert!(pixels > 100 && by_doubt > 20, "{by_doubt} of {pixels} pixels, too few to tell doubt from distance");
 }
 
 #[test]

@@ -34,6 +34,14 @@ fn makes_tokens_and_reports_their_number() {
 }
 
 #[test]
+fn says_that_a_byte_order_mark_is_dropped() {
+    let sandbox = Sandbox::new();
+    put(sandbox.path(), "marked.txt", format!("\u{feff}{}", &TEXT[..5_000]));
+    let output = command(&sandbox, &["marked.txt", "--out", "char", "--tokenizer", "char"]).output().unwrap();
+    expect(&output, 0, &["marked.txt begins with a byte-order mark", "4500 for training and 500 for validation"]);
+}
+
+#[test]
 fn wrong_usage_and_bad_text_exit_with_2_and_unusable_files_with_1() {
     let sandbox = Sandbox::new();
     put(sandbox.path(), "text.txt", &TEXT[..5_000]);

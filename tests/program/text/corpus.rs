@@ -145,6 +145,36 @@ fn tokens_without_a_description_count_as_gpt2s() {
 }
 
 #[test]
+fn tokens_of_four_or_eight_bytes_without_a_description_are_refused() {
+    let folder = folder(TokenizerKind::Gpt2);
+    let paths = Split::ALL.map(|split| folder.path().join(split.file_name()));
+    let all = paths.each_ref().map(|path| tokens(path));
+    // With a description its lengths say so.
+    for (path, tokens) in paths.iter().zip(&all) {
+        fs::write(path, tokens.iter().flat_map(|token| u32::from(*token).to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    }
+    says(&Corpus::open(folder.path(), 8).unwrap_err(), &["train.bin", "as meta.json says"]);
+    fs::remove_file(folder.path().join(Meta::FILE)).unwrap();
+    let refused = |width: &str| {
+        let opened = Corpus::open(folder.path(), 8).map(drop);
+        for error in [opened, Corpus::check(folder.path(), 8).map(drop)].map(Result::unwrap_err) {
+            says(&error, &["train.bin", "two bytes each", &format!("tokens of {width} bytes"), "convert", "np.uint16"]);
+        }
+    };
+    refused("four");
+    // Tokens of a larger vocabulary have high parts.
+    let large: Vec<u32> = all[0].iter().map(|token| u32::from(*token) + 131_072).collect();
+    fs::write(&paths[0], large.iter().flat_map(|token| token.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    refused("four");
+    fs::write(&paths[0], all[0].iter().flat_map(|token| u64::from(*token).to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+    refused("eight");
+    write_tokens(&paths[0], &all[0]);
+    says(&Corpus::open(folder.path(), 8).unwrap_err(), &["val.bin", "tokens of four bytes"]);
+    write_tokens(&paths[1], &all[1]);
+    assert!(Corpus::open(folder.path(), 8).is_ok());
+}
+
+#[test]
 fn a_damaged_description_is_refused() {
     let folder = folder(TokenizerKind::Char);
     let good = fs::read_to_string(folder.path().join(Meta::FILE)).unwrap();

@@ -5,9 +5,9 @@ mod corpus;
 mod obtain;
 mod openwebtext;
 mod prepare;
-mod real;
 mod stopped;
 mod tokenizers;
+mod with_data;
 
 use std::cell::Cell;
 use std::fs;

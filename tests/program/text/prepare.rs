@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
-    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, Tokenizer, find,
+    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, Tokenizer, dropped_marks, find,
 };
 
 use super::{TEXT, make, make_some, preparation, put, results, says, tokens};
@@ -62,6 +62,29 @@ fn only_gpt2_tokens_have_an_end_of_text_between_files() {
     let meta = make(&paths, TokenizerKind::Char, &sandbox.join("char")).unwrap();
     assert_eq!((meta.train.tokens, meta.val.tokens), (740, 83));
     assert_eq!(meta.sources[0].sha256.len(), 64);
+}
+
+#[test]
+fn byte_order_marks_at_the_start_of_files_are_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = ["naïve 漢字 ".repeat(80), "a \u{feff} within ".repeat(40), String::new()];
+    let all = |mark: &str| -> Vec<PathBuf> {
+        let names = ["a.txt", "b.txt", "c.txt"].map(|name| format!("text{}/{name}", mark.len()));
+        names.iter().zip(&texts).map(|(name, text)| put(folder.path(), name, format!("{mark}{text}"))).collect()
+    };
+    for kind in TokenizerKind::ALL {
+        let [marked, plain] = ["\u{feff}", ""].map(|mark| {
+            let out = folder.path().join(format!("{}-{}", kind.name(), mark.len()));
+            let meta = make(&all(mark), kind, &out).unwrap();
+            ([results(&out)[0].clone(), results(&out)[1].clone()], meta.vocabulary, meta.sources[0].bytes)
+        });
+        assert_eq!((&marked.0, &marked.1, marked.2), (&plain.0, &plain.1, plain.2 + 3), "{kind:?}");
+    }
+    let files = find(&all("\u{feff}")).unwrap();
+    let said = dropped_marks(&files).unwrap();
+    assert!(said.contains("a.txt and 2 more begin with a byte-order mark"), "{said}");
+    assert!(dropped_marks(&files[2..]).unwrap().contains("c.txt begins with a byte-order mark"));
+    assert_eq!(dropped_marks(&find(&all("")).unwrap()), None);
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn exported(app: &mut App, entry: &str, name: &str) -> String {
     app.until("the path", |app| app.harness.query_by_role_and_label(Role::TextInput, "Path of the file").is_some());
     let path = app.folder.path().join(name);
     app.type_path(&path);
-    app.until("the file", |app| app.shows("Saved "));
+    app.until("the file", |app| app.shows("Saved ") && path.exists());
     fs::read_to_string(&path).expect("the file can be read")
 }
 
@@ -135,6 +135,10 @@ fn a_given_name_is_used_above_the_map_in_the_readout_and_in_the_table() {
     assert!(app.shows("Open Steep"), "Escape gives up the change of a name");
     let table = exported(&mut app, "Scores as CSV…", "named.csv");
     assert!(table.contains("\nSteep,"), "{}", &table[..200]);
+    // The title above a figure, which its metadata hold too.
+    let svg = exported(&mut app, "Figure as SVG…", "named.svg");
+    let title = svg.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>")).expect("a title").0;
+    assert_eq!(title, "Small, changed: c = 0.6; Small; Steep");
 }
 
 #[test]
@@ -152,8 +156,7 @@ fn compared_diagrams_are_exported_as_one_figure_with_one_legend() {
     }
     again.until("the maps", |app| app.harness.query_by_label("Diagram beside, 2").is_some());
     again.click(Role::CheckBox, "Letters");
-    again.settle();
-    assert!(again.shows("A = Adam") && again.shows("S = Signum"));
+    again.until("the letters", |app| app.shows("A = Adam") && app.shows("S = Signum"));
     again.button("Export");
     assert!(again.shows("Figures and scores are those of the 3 diagrams side by side."));
     again.harness.key_press(Key::Escape);

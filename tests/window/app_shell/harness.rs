@@ -10,12 +10,13 @@ use egui::{ColorImage, ImageData, TextureOptions, TexturesDelta, ViewportCommand
 use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node, TestRenderer};
+pub use valleyscope::app::store::SessionTexts;
+use valleyscope::app::store::Store;
 use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
 use valleyscope_machine::WorkerFolder;
 
 use crate::canvas_stage::render_state;
-pub use crate::memory_storage::MemoryStorage;
 
 /// A preset with two optimizers and no lesson.
 pub const PLAIN: &str = r#"Landscape(
@@ -83,7 +84,9 @@ pub struct Begin<'a> {
     pub preset: Option<&'a str>,
     pub size: [f32; 2],
     pub pixels_per_point: f32,
-    pub storage: Option<&'a MemoryStorage>,
+    pub storage: Option<&'a SessionTexts>,
+    /// Keeps the session in `app.ron` in the app's own folder if true.
+    pub keeps_session: bool,
     /// The folder of runs; `None` for one in the app's own folder.
     pub runs: Option<&'a Path>,
     /// The folder of kept phase diagrams; `None` for one in the app's own folder.
@@ -107,6 +110,7 @@ impl Default for Begin<'_> {
             size: [1400.0, 900.0],
             pixels_per_point: 1.0,
             storage: None,
+            keeps_session: false,
             runs: None,
             diagrams: None,
             install: None,
@@ -152,6 +156,8 @@ impl App {
             diagrams: Some(begin.diagrams.map_or_else(|| folder.path().join("diagrams"), Path::to_owned)),
             native_dialogs: false,
             play: begin.play,
+            session: begin.storage.cloned().unwrap_or_default(),
+            store: begin.keeps_session.then(|| Store::new(folder.path().join("app.ron"))),
             training: TrainingPaths {
                 runs: Some(begin.runs.map_or_else(|| folder.path().join("runs"), Path::to_owned)),
                 worker: Some(worker.program()),
@@ -161,8 +167,6 @@ impl App {
             },
             ..usual
         };
-        // The storage is only read while the app is made.
-        let stored = begin.storage.map(|storage| MemoryStorage(storage.0.clone()));
         let builder = match begin.uploads {
             Some(uploads) => Harness::builder().renderer(uploads),
             None if begin.draws => Harness::builder().renderer(WgpuTestRenderer::from_render_state(render_state())),
@@ -172,12 +176,7 @@ impl App {
             .with_size(begin.size)
             .with_pixels_per_point(begin.pixels_per_point)
             .with_max_steps(40)
-            .build_eframe(move |cc| {
-                let Some(stored) = stored else { return Valleyscope::new(cc, options) };
-                let stored: &'static MemoryStorage = Box::leak(Box::new(stored));
-                cc.storage = Some(stored);
-                Valleyscope::new(cc, options)
-            });
+            .build_eframe(move |cc| Valleyscope::new(cc, options));
         let mut app = App { harness, folder };
         app.until("the first snapshot", |app| app.state().live().snapshot.is_some());
         app

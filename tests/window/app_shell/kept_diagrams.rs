@@ -4,18 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use eframe::App as _;
 use egui::accesskit::Role;
-use egui::{Key, Modifiers};
+use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 use valleyscope::result::{SweepResult, check_sweep};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin, SessionTexts};
 use super::phase::SMALL;
 
 /// Starts an app whose diagrams are in a folder, all of them worth a question.
-pub fn begun(diagrams: &Path, preset: Option<&str>, storage: Option<&MemoryStorage>) -> App {
+pub fn begun(diagrams: &Path, preset: Option<&str>, storage: Option<&SessionTexts>) -> App {
     let worth_asking = Some(Duration::ZERO);
     App::begin(Begin { preset, storage, diagrams: Some(diagrams), worth_asking, ..Begin::default() })
 }
@@ -44,10 +43,8 @@ pub fn set_slope(app: &mut App, slope: f64) {
 }
 
 /// Ends an app; returns its session.
-pub fn ended(mut app: App) -> MemoryStorage {
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
-    storage
+pub fn ended(app: App) -> SessionTexts {
+    app.state().session()
 }
 
 fn folders(diagrams: &Path) -> Vec<String> {
@@ -90,7 +87,7 @@ fn an_unfinished_diagram_goes_on_after_a_restart_to_the_same_bytes() {
     let slow = SMALL.replace("steps: 30", "steps: 200000");
     let diagrams = folder();
     let mut app = begun(diagrams.path(), Some(&slow), None);
-    app.until("a pixel", |app| app.harness.query_by_role_and_label(Role::Button, "Open Small").is_some());
+    app.until("a pixel", |app| app.state().phase().present().diagram.complete() > 0);
     app.button("Pause");
     let before = app.state().phase().present().diagram.complete();
     assert!(before > 0 && before < 20, "{before} pixels");
@@ -115,6 +112,110 @@ fn an_unfinished_diagram_goes_on_after_a_restart_to_the_same_bytes() {
     drop(app);
     let bytes = |root: &Path| fs::read(root.join("small/phase.npz")).expect("the results can be read");
     assert!(bytes(diagrams.path()) == bytes(whole.path()), "the same sweep has other bytes");
+}
+
+/// Returns a sweep by adaptive sampling whose first pixel takes a while to be decided.
+fn undecided() -> String {
+    let sampled = "steps: 100000, sampling: Adaptive(certainty: 0.999, budget: 1.0),";
+    SMALL.replace("steps: 30,", sampled).replace("Noise, from: 0.0", "Noise, from: 1.0")
+}
+
+#[test]
+fn adaptive_sampling_is_kept_before_a_pixel_is_decided_and_goes_on_to_the_same_bytes() {
+    let slow = undecided();
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(&slow), None);
+    app.until("its folder", |_| diagrams.path().join("small/races.bin").exists());
+    let diagram = &app.state().phase().present().diagram;
+    assert_eq!(diagram.complete(), 0, "a pixel was decided before the diagram was kept");
+    assert!(app.harness.query_by_role_and_label(Role::Button, "Open Small").is_some());
+    // As after a crash: what is on the disk now, and not what the end of the window adds.
+    let crashed = folder();
+    copy(&diagrams.path().join("small"), &crashed.path().join("small"));
+    app.button("Pause");
+    assert!(!app.close().contains(&ViewportCommand::CancelClose), "nothing is lost");
+    let storage = ended(app);
+    let mut runs = Vec::new();
+    for root in [&diagrams, &crashed] {
+        let mut again = begun(root.path(), None, Some(&storage));
+        again.until("the races", |app| app.state().phase().present().diagram.runs() > 0);
+        runs.push(again.state().phase().present().diagram.runs());
+        again.button("Run the sweep");
+        again.until("the whole diagram", is_complete);
+    }
+    assert!(runs[1] <= runs[0], "{runs:?}");
+    let whole = folder();
+    let mut app = begun(whole.path(), Some(&slow), None);
+    app.until("the whole diagram", is_complete);
+    drop(app);
+    assert_eq!(folders(&diagrams.path().join("small")), ["kept.ron", "phase.npz", "spec.ron", "thumbnail.png"]);
+    let bytes = |root: &Path| fs::read(root.join("small/phase.npz")).expect("the results can be read");
+    for root in [&diagrams, &crashed] {
+        assert!(bytes(root.path()) == bytes(whole.path()), "the same sweep has other bytes");
+    }
+}
+
+#[test]
+fn damaged_races_are_reported_and_computed_anew() {
+    let slow = undecided();
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(&slow), None);
+    app.until("its folder", |_| diagrams.path().join("small/races.bin").exists());
+    app.button("Pause");
+    let storage = ended(app);
+    let races = diagrams.path().join("small/races.bin");
+    let mut bytes = fs::read(&races).expect("the races can be read");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&races, bytes).expect("the test's folder can be written");
+    let mut again = begun(diagrams.path(), None, Some(&storage));
+    again.until("the failure", |app| app.shows("A part of a kept diagram can't be read"));
+    assert!(again.shows("races.bin: it is damaged") && again.shows("computed anew"));
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the test's folder can be written");
+    for name in folders(from) {
+        fs::copy(from.join(&name), to.join(&name)).expect("the test's folder can be written");
+    }
+}
+
+#[test]
+fn limits_and_sizes_that_cannot_be_drop_no_diagram() {
+    let diagrams = folder();
+    let mut app = begun(diagrams.path(), Some(SMALL), None);
+    finish(&mut app);
+    let storage = ended(app);
+    for copied in 2..5 {
+        copy(&diagrams.path().join("small"), &diagrams.path().join(format!("small-{copied}")));
+    }
+    let all = folders(diagrams.path());
+    let limits = diagrams.path().join("limits.ron");
+    let stays = |what: &str, text: &str| {
+        fs::write(&limits, text).expect("the test's folder can be written");
+        // Nothing is worth a question, so that whatever exceeds the limits is dropped at once.
+        let mut again = App::begin(Begin {
+            storage: Some(&storage),
+            diagrams: Some(diagrams.path()),
+            worth_asking: Some(Duration::from_secs(1000)),
+            ..Begin::default()
+        });
+        again.settle();
+        assert_eq!(folders(diagrams.path()), all, "{what}");
+        let is_refused = again.shows("no diagram makes room for others until you set the limits");
+        drop(again);
+        assert_eq!(fs::read_to_string(&limits).expect("it can be read"), text, "{what}");
+        is_refused
+    };
+    for text in ["(diagrams:40,megabytes:18446744073710)", "(diagrams:0,megabytes:0)", "(diagrams:40,mega"] {
+        assert!(stays(text, text), "{text} is not named");
+    }
+    // A sparse file of any length takes no room, and a file of somebody else's is not the diagram's.
+    for name in ["checkpoint.bin", "film.mp4"] {
+        let file = fs::File::create(diagrams.path().join("small-2").join(name)).expect("the folder can be written");
+        file.set_len(1 << 40).expect("the disk takes sparse files");
+        assert!(!stays(name, "(diagrams:40,megabytes:1000)"));
+    }
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! The layout of the app at common window sizes.
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Rect, Shape, pos2, vec2};
 use egui_kittest::kittest::{NodeT as _, Queryable};
 
-use super::harness::{App, Begin, MemoryStorage, PLAIN};
+use super::harness::{App, Begin, PLAIN};
 use super::phase::SMALL;
 use super::training;
 
@@ -243,8 +242,7 @@ fn panels_regain_their_width_when_the_window_grows() {
         drag(&mut app, usual - 5.0, wide);
         assert!((left_edge(&app) - wide).abs() < 2.0, "{} and {wide}", left_edge(&app));
         resize(&mut app, 700.0);
-        let mut storage = MemoryStorage::default();
-        app.harness.state_mut().save(&mut storage);
+        let storage = app.state().session();
         let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
         in_tab(&mut again);
         assert!((left_edge(&again) - wide).abs() < 2.0, "{} and {wide} after a restart", left_edge(&again));

@@ -1,8 +1,10 @@
 //! Digits, labels, lines, menus and tooltips fit into their space.
 
 use egui::accesskit::Role;
-use egui::{Key, Modifiers, Order, Rect, Shape, pos2, vec2};
+
+use egui::{Event, Key, MissingGlyphPolicy, Modifiers, Order, Rect, Shape, pos2, vec2};
 use egui_kittest::kittest::Queryable;
+use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS, write_folder};
 
 use super::harness::{App, Begin, PLAIN};
 use super::phase::SMALL;
@@ -74,24 +76,51 @@ fn cut_fields(app: &App) -> Vec<String> {
     cut.map(|(number, text, field)| format!("{text} at {number} in {field}")).collect()
 }
 
+/// Types the longest number into a field, and expects all of its digits.
+fn expect_all_digits(app: &mut App, field: &str) {
+    const LONG: &str = "18446744073709551615";
+    app.type_into(field, LONG);
+    // The form is longer than the window, by the data that the machine has.
+    app.harness.get_by_role_and_label(Role::TextInput, field).scroll_to_me();
+    app.settle();
+    let seed = app.harness.get_by_role_and_label(Role::TextInput, field);
+    assert_eq!(seed.value().as_deref(), Some(LONG), "{field}");
+    assert!(drawn_number(app, LONG, seed.rect()).is_some(), "{field} is in view");
+    assert_eq!(cut_fields(app), [""; 0], "{field}");
+}
+
 #[test]
 fn number_boxes_show_all_digits() {
-    const LONG: &str = "18446744073709551615";
     for size in [[900.0, 600.0], [1440.0, 960.0]] {
         let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });
-        for (key, field) in [(Key::Num1, "Seed"), (Key::Num2, "Seed of the sweep"), (Key::Num3, "Seed of the training")]
-        {
+        for (key, field) in [(Key::Num1, "Seed"), (Key::Num2, "Seed of the sweep")] {
             app.harness.key_press_modifiers(Modifiers::COMMAND, key);
             app.settle();
-            app.type_into(field, LONG);
-            app.settle();
-            let seed = app.harness.get_by_role_and_label(Role::TextInput, field);
-            assert_eq!(seed.value().as_deref(), Some(LONG), "{field}");
-            let is_drawn = drawn_number(&app, LONG, seed.rect()).is_some();
-            assert!(is_drawn || size[1] < 900.0, "{field} is in view");
-            assert_eq!(cut_fields(&app), [""; 0], "in {size:?}");
+            expect_all_digits(&mut app, field);
         }
         assert_eq!(app.state().phase().preset().sweep.seed, u64::MAX, "to the last digit");
+    }
+}
+
+#[test]
+fn number_boxes_of_the_training_form_show_all_digits_with_and_without_data() {
+    for (size, has_data) in [[900.0, 600.0], [1440.0, 960.0]].into_iter().flat_map(|size| [(size, false), (size, true)])
+    {
+        let mut app = App::begin(Begin { size, ..Begin::default() });
+        app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
+        app.until("the data", |app| app.shows("Data: MNIST, which is downloaded first"));
+        if has_data {
+            let folder = app.folder.path().join("images");
+            let digits = Digits { images: vec![9; 3 * PIXELS], labels: vec![1, 2, 3] };
+            let mnist = Mnist { train: digits.clone(), test: digits, source: MnistSource::Synthetic };
+            write_folder(&mnist, &folder).expect("it can be written");
+            app.button("Choose the folder of the dataset");
+            app.settle();
+            app.type_over("Path of the folder", &folder);
+            app.until("the data", |app| app.shows("Data: files in"));
+        }
+        app.settle();
+        expect_all_digits(&mut app, "Seed of the training");
     }
 }
 
@@ -219,4 +248,14 @@ fn the_scores_are_not_cut_in_a_presentation() {
             assert!(headings.count() >= 2 && cut.is_empty(), "{size:?}, presenting {presenting}: {cut:?}");
         }
     }
+}
+
+#[test]
+fn characters_that_no_font_has_are_named_in_a_message() {
+    let mut app = App::plain();
+    // The tests' default is to panic.
+    app.harness.ctx.set_missing_glyph_policy(MissingGlyphPolicy::Tofu);
+    app.harness.run_steps(2);
+    app.harness.event(Event::Paste(PLAIN.replace("Plain", "Named \u{10fffd}")));
+    app.until("the message", |app| app.shows("no font on this machine has") && app.shows("U+10FFFD"));
 }

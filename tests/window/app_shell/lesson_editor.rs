@@ -6,7 +6,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_engine::simulation::Setting;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 
-use super::harness::{App, Begin, MemoryStorage, PLAIN};
+use super::harness::{App, Begin, PLAIN};
 
 /// A lesson of two steps, the second of which has more noise.
 const LESSON: &str = r#"Landscape(
@@ -237,8 +237,7 @@ fn an_unfinished_lesson_comes_back_with_the_session() {
     app.button("Add a step");
     app.replace(TEXT.0, TEXT.1, " ");
     app.settle();
-    let mut storage = MemoryStorage::default();
-    eframe::App::save(app.harness.state_mut(), &mut storage);
+    let storage = app.state().session();
     let app = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     assert!(app.shows("2 / 3"), "the added step is shown");
     assert!(app.shows("changed"));

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT, Queryable};
+use valleyscope::player::Playback;
 use valleyscope_engine::sweep::Metric;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::{Vision, color_difference, simulation_colors, sweep_colors};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 
 /// A sweep that takes some milliseconds.
 pub const SMALL: &str = r#"Sweep(
@@ -118,8 +118,7 @@ fn the_sweep_and_its_tab_are_restored_at_the_next_start() {
     app.harness.get_by_label("Common random numbers").click_accesskit();
     app.settle();
     app.until("the sweep to end", |app| !app.state().phase().is_running());
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
     assert_eq!(again.state().phase().preset().sweep, app.state().phase().preset().sweep);
@@ -288,7 +287,22 @@ fn a_pixel_opens_as_a_landscape() {
         let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best);
         assert_eq!(optimizer.rule.learning_rate.get(), best);
     }
-    assert!(app.state().live().is_playing() || app.shows("Restart"), "the landscape is shown and plays");
+    // It plays to its end, and so does another after it.
+    let is_finished = |app: &App, sharpness: f64| {
+        let spec = &app.state().document().spec;
+        spec.landscape.get("sharpness") == Some(sharpness)
+            && app.state().live().snapshot.as_ref().is_some_and(|snapshot| {
+                *snapshot.spec == *spec && snapshot.step == 30 && snapshot.playback == Playback::Finished
+            })
+    };
+    app.until("its end", |app| is_finished(app, 100.0));
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num2);
+    app.settle();
+    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(0.0);
+    app.settle();
+    app.button("Show this landscape");
+    let first = diagram.rows()[0];
+    app.until("the end of the other", |app| is_finished(app, first));
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Changes of a sweep in the window: during drags, in titles, and in comparisons.
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, PointerButton, Pos2, vec2};
 use egui_kittest::kittest::Queryable;
@@ -8,7 +7,7 @@ use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::sweep::{Metric, Quantity, SweepSpec, TunedSetting};
 use valleyscope_experiments::preset::built_ins;
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 use super::phase::{SMALL, computed};
 
 /// Returns a sweep of many pixels, whose first picture is a small part of the work.
@@ -172,8 +171,8 @@ fn titles_include_changes_and_keep_them_after_a_restart() {
     // A diagram that is being computed would go on after the restart.
     app.until("the other diagram", |app| is_followed(app) && !app.state().phase().is_running());
     assert_eq!(title(&app), "Small, changed: c = 0.5");
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    assert!(!app.shows("· changed"), "the title has the change");
+    let storage = app.state().session();
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
     assert!(again.state().phase().is_dirty() && again.shows("Small, changed: c = 0.5"));

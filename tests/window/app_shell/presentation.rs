@@ -1,12 +1,11 @@
 //! Presentations: their parts on every screen, their sliders, and their keys.
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Event, Key, PointerButton, Rect, Shape, pos2};
 use egui_kittest::kittest::Queryable;
 use valleyscope::player::Playback;
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 
 const LESSON: &str = r#"Landscape(
     version: 1,
@@ -107,8 +106,7 @@ fn the_end_of_a_presentation_restores_the_size_of_the_interface() {
     app.harness.key_press_modifiers(egui::Modifiers::COMMAND, Key::Minus);
     app.settle();
     assert!(app.harness.ctx.zoom_factor() < filled, "the user can choose smaller type");
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     press(&mut app, Key::Escape);
     assert_eq!(app.harness.ctx.zoom_factor(), 1.1);
     let again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
@@ -138,8 +136,7 @@ fn pinned_sliders_are_in_presentations_and_the_next_session() {
     }
     app.button("Pin Start x");
     app.button("Pin Particles");
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let mut app = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     press(&mut app, Key::F11);
     assert_eq!(sliders(&app), ["Sharpness a", "Adam: Momentum β₁", "Particles"]);

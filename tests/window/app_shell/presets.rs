@@ -35,6 +35,31 @@ fn each_built_in_preset_opens_from_the_menu() {
 }
 
 #[test]
+fn an_opened_preset_plays_after_a_pause_and_after_a_finished_run() {
+    let mut app = App::plain();
+    let short = app.write("short.ron", &PLAIN.replace("noise: 1.0,", "noise: 1.0,\n        steps: 5,"));
+    let mut presets = built_ins().iter().filter_map(|built_in| match &built_in.preset {
+        Preset::Landscape(preset) if preset.lesson.is_empty() => Some(preset.title.clone()),
+        _ => None,
+    });
+    let mut open_next = |app: &mut App| {
+        let (run, _, _) = run_of(app);
+        app.menu("Presets", &presets.next().expect("there are several"));
+        app.until("the run", |app| matches!(run_of(app), (now, 1.., Playback::Playing) if now > run));
+    };
+    assert_eq!(run_of(&app).2, Playback::Paused);
+    open_next(&mut app);
+    app.harness.key_press(Key::Space);
+    app.until("the pause", |app| run_of(app).2 == Playback::Paused);
+    open_next(&mut app);
+    app.open(&short);
+    app.until("the end", |app| run_of(app).2 == Playback::Finished);
+    open_next(&mut app);
+    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+    app.until("the preset before", |app| app.state().document().spec.steps == Some(5));
+}
+
+#[test]
 fn undo_restores_the_previous_preset() {
     let mut app = App::plain();
     app.settle();

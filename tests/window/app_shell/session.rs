@@ -1,21 +1,21 @@
 //! The restored and the discarded parts of a session.
 
-use eframe::App as _;
-use egui::accesskit::Role;
-use egui::{Key, Modifiers};
-use egui_kittest::kittest::Queryable;
+use std::time::{Duration, Instant};
 
-use super::harness::{App, Begin, MemoryStorage, PLAIN};
+use egui::accesskit::Role;
+use egui::{Key, Modifiers, ViewportId};
+use egui_kittest::kittest::Queryable;
+use valleyscope::app::store::Store;
+
+use super::harness::{App, Begin, PLAIN, SessionTexts};
 
 const KEY: &str = "valleyscope.session";
 
-fn stored(app: &mut App) -> MemoryStorage {
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
-    storage
+fn stored(app: &App) -> SessionTexts {
+    app.state().session()
 }
 
-fn restarted(storage: &MemoryStorage) -> App {
+fn restarted(storage: &SessionTexts) -> App {
     App::begin(Begin { preset: None, storage: Some(storage), ..Begin::default() })
 }
 
@@ -31,7 +31,7 @@ fn the_session_comes_back() {
     app.button("View");
     app.button("Light");
     let document = app.state().document().clone();
-    let storage = stored(&mut app);
+    let storage = stored(&app);
 
     let mut again = restarted(&storage);
     assert_eq!(*again.state().document(), document);
@@ -45,7 +45,7 @@ fn the_session_comes_back() {
     again.button("File");
     again.press("Recent files");
     assert!(again.shows("mine.ron"));
-    assert!(storage.0[KEY].contains("theme:Light"), "the theme is stored");
+    assert!(storage[KEY].contains("theme:Light"), "the theme is stored");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_was_looked_at_comes_back() {
     let view = |app: &App| camera(app).unwrap_or_default().split(" Step ").next().map(str::to_owned);
     let (selected, seen) = (app.state().live().selected, view(&app));
     assert!(selected.is_some());
-    let storage = stored(&mut app);
+    let storage = stored(&app);
     let mut again = restarted(&storage);
     again.settle();
     assert_eq!(again.state().live().selected, selected);
@@ -74,8 +74,8 @@ fn what_was_looked_at_comes_back() {
     assert!(again.state().document().view.space);
     assert!(seen.as_ref().is_some_and(|seen| seen.contains("azimuth -133°")), "turned by 5°: {seen:?}");
     assert_eq!(view(&again), seen);
-    let again = stored(&mut again);
-    assert!(storage.0[KEY].contains("FreeEnergy") && again.0[KEY].contains("FreeEnergy"), "the choice of plots too");
+    let again = stored(&again);
+    assert!(storage[KEY].contains("FreeEnergy") && again[KEY].contains("FreeEnergy"), "the choice of plots too");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_session_comes_back_paused_or_playing_as_it_was_left() {
             app.button("Play");
             app.until("playing", |app| app.state().live().is_playing());
         }
-        let storage = stored(&mut app);
+        let storage = stored(&app);
         let mut again = App::begin(Begin { preset: None, storage: Some(&storage), play: true, ..Begin::default() });
         if playing {
             again.until("playing", |again| again.state().live().is_playing());
@@ -120,8 +120,8 @@ fn a_run_stands_still_while_another_tab_is_shown_and_then_goes_on() {
         taken(&mut app);
         assert_eq!(taken(&mut app), 0, "behind another tab");
         assert!(app.state().live().is_playing(), "it would play");
-        let storage = stored(&mut app);
-        assert!(storage.0[KEY].contains("playing:true"), "the session says so too");
+        let storage = stored(&app);
+        assert!(storage[KEY].contains("playing:true"), "the session says so too");
         app.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::Num1);
     }
     let here = step(&app);
@@ -143,7 +143,7 @@ fn a_lesson_comes_back_at_its_step() {
     );
     let mut app = App::with(&lesson);
     app.button("Next step of the lesson");
-    let storage = stored(&mut app);
+    let storage = stored(&app);
     let again = restarted(&storage);
     assert!(again.shows("2 / 2") && again.shows("Two."));
 }
@@ -157,7 +157,7 @@ fn a_session_comes_back_whose_lesson_lost_its_optimizer() {
     let mut app = App::with(&lesson);
     app.button("FOCUS: remove");
     let document = app.state().document().clone();
-    let storage = stored(&mut app);
+    let storage = stored(&app);
     let again = restarted(&storage);
     assert_eq!(*again.state().document(), document);
     assert!(!again.shows("The last session was not restored"));
@@ -167,7 +167,7 @@ fn a_session_comes_back_whose_lesson_lost_its_optimizer() {
 fn a_preset_that_is_asked_for_comes_before_the_session() {
     let mut app = App::plain();
     app.set_slider("Noise σ", 2.5);
-    let storage = stored(&mut app);
+    let storage = stored(&app);
     let asked = PLAIN.replace("noise: 1.0", "noise: 0.125");
     let again = App::begin(Begin { preset: Some(&asked), storage: Some(&storage), ..Begin::default() });
     assert_eq!(again.state().document().spec.noise.sigma(), 0.125);
@@ -175,8 +175,8 @@ fn a_preset_that_is_asked_for_comes_before_the_session() {
 
 #[test]
 fn a_session_that_cannot_be_read_is_reported_ignored_and_kept_aside() {
-    let mut app = App::plain();
-    let good = stored(&mut app).0[KEY].clone();
+    let app = App::plain();
+    let good = stored(&app)[KEY].clone();
     let broken = [
         "not a session".to_owned(),
         good[..good.len() / 2].to_owned(),
@@ -186,14 +186,14 @@ fn a_session_that_cannot_be_read_is_reported_ignored_and_kept_aside() {
     ];
     for text in broken {
         assert_ne!(text, good, "the session is really broken");
-        let mut storage = MemoryStorage::default();
-        storage.0.insert(KEY.to_owned(), text.clone());
+        let mut storage = SessionTexts::default();
+        storage.insert(KEY.to_owned(), text.clone());
         let mut again = restarted(&storage);
         assert!(again.shows("The last session was not restored"), "{text}");
         again.settle();
-        again.harness.state_mut().save(&mut storage);
-        assert_eq!(storage.0["valleyscope.session.unreadable"], text, "it is kept aside");
-        assert_ne!(storage.0[KEY], text, "and the new session is stored");
+        let storage = again.state().session();
+        assert_eq!(storage["valleyscope.session.unreadable"], text, "it is kept aside");
+        assert_ne!(storage[KEY], text, "and the new session is stored");
     }
 }
 
@@ -201,13 +201,48 @@ fn a_session_that_cannot_be_read_is_reported_ignored_and_kept_aside() {
 fn a_tab_whose_state_is_broken_is_reported_and_the_others_are_restored() {
     let mut app = App::plain();
     app.set_slider("Noise σ", 2.5);
-    let mut storage = stored(&mut app);
-    let broken = storage.0[KEY].replace("Phase:(preset:\"", "Phase:(preset:\"?");
-    assert_ne!(broken, storage.0[KEY], "the state of the phase diagrams is broken");
-    storage.0.insert(KEY.to_owned(), broken.clone());
-    let mut again = restarted(&storage);
+    let mut storage = stored(&app);
+    let broken = storage[KEY].replace("Phase:(preset:\"", "Phase:(preset:\"?");
+    assert_ne!(broken, storage[KEY], "the state of the phase diagrams is broken");
+    storage.insert(KEY.to_owned(), broken.clone());
+    let again = restarted(&storage);
     assert!(again.shows("The last phase diagram's preset was not restored"));
     assert_eq!(again.state().document().spec.noise.sigma(), 2.5, "the landscape is restored");
-    again.harness.state_mut().save(&mut storage);
-    assert_eq!(storage.0["valleyscope.session.unreadable"], broken, "it is kept aside");
+    let storage = again.state().session();
+    assert_eq!(storage["valleyscope.session.unreadable"], broken, "it is kept aside");
+}
+
+#[test]
+fn a_change_is_saved_though_nothing_more_is_drawn() {
+    let mut app = App::begin(Begin { keeps_session: true, ..Begin::default() });
+    app.settle();
+    app.set_slider("Noise σ", 2.5);
+    let delay = app.harness.output().viewport_output[&ViewportId::ROOT].repaint_delay;
+    assert!(delay <= Duration::from_millis(500), "a frame follows that passes the session on: {delay:?}");
+    std::thread::sleep(Duration::from_millis(550));
+    app.harness.step();
+    // No frame from now on.
+    let file = app.folder.path().join("app.ron");
+    let is_saved = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains("noise: 2.5"));
+    let changed = Instant::now();
+    while !is_saved() {
+        assert!(changed.elapsed() < Duration::from_secs(60), "waited in vain for the session");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(app.harness);
+    let (session, report) = Store::new(file).restore();
+    assert_eq!(report, None);
+    assert_eq!(restarted(&session).state().document().spec.noise.sigma(), 2.5);
+}
+
+#[test]
+fn a_session_that_cannot_be_saved_is_reported_and_saved_later() {
+    let mut app = App::begin(Begin { keeps_session: true, ..Begin::default() });
+    let file = app.folder.path().join("app.ron");
+    std::fs::create_dir(&file).expect("a folder in place of the file");
+    app.until("the report", |app| app.shows("The session can't be saved"));
+    assert!(app.shows("app.ron"));
+    std::fs::remove_dir(&file).expect("it is empty");
+    app.set_slider("Noise σ", 2.5);
+    app.until("the session", |_| std::fs::read_to_string(&file).is_ok_and(|text| text.contains("noise: 2.5")));
 }

@@ -1,12 +1,11 @@
 //! Simulations side by side, as their user adds, sets, compares and saves them.
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, Rect};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_experiments::preset::Preset;
 
-use super::harness::{App, Begin, MemoryStorage, PLAIN};
+use super::harness::{App, Begin, PLAIN};
 
 /// Returns the noises of the simulations under the controls.
 fn noises(app: &App) -> Vec<f64> {
@@ -192,8 +191,7 @@ fn they_are_saved_in_presets_and_restored_with_the_session() {
     let Preset::Landscape(saved) = Preset::read(&path).expect("it can be read") else { panic!("a landscape") };
     assert_eq!(saved.side_by_side().expect("they fit")[1].spec, document.beside[0].spec);
     assert!(saved.beside[0].simulation.is_none(), "only the setting that differs is written");
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.until("both simulations", |app| running(app) == [1.0, 2.0]);
     assert_eq!(*again.state().document(), document);

@@ -510,6 +510,8 @@ fn a_scan_shows_its_scores_and_the_improvement() {
     assert_eq!(plotted(&app, losses), "Adam at 2: 0.500; Adam at 128: 0.100; Signum at 2: 0.400");
     assert_eq!(plotted(&app, "Plot of the improvement of Signum on Adam"), "2: 20.0 ± 0 %");
     assert!(app.shows("3 of 4 grid points"));
+    let edge = "best η at the edge of the learning rates tried, 0.001 to 0.01: widen them below 0.001";
+    assert!(app.shows(&format!("Ringed: {edge} (Adam with batches of 2, 128; Signum with batches of 2)")));
 }
 
 #[test]

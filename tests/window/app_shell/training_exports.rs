@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::{Figure, Options};
@@ -11,7 +10,7 @@ use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::view::{Background, Pen};
 use valleyscope_runs::MetricId;
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 use super::training::{begun_scan, choose, finished, listed, open_tab, select, trained};
 
 /// Exports by these menu entries to files of these names in a new folder, which is returned.
@@ -107,8 +106,7 @@ fn a_colour_that_is_chosen_for_a_run_is_that_of_its_curve_and_kept_with_the_sess
     let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
     let [red, green, blue] = Pen::new(chosen, 0).color_on(Background::Light);
     assert!(svg.contains(&format!("stroke=\"#{red:02x}{green:02x}{blue:02x}\"")), "no {chosen:?}");
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let runs = app.folder.path().join("runs");
     let begin = Begin { preset: None, storage: Some(&storage), runs: Some(&runs), ..Begin::default() };
     let mut again = App::begin(begin);

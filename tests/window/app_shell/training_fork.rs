@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{Event, MetricId, RunFolder, RunReader};
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 use super::queue::{at_work, end, ready};
 use super::training::{listed, trained};
 
@@ -99,8 +98,7 @@ fn a_fork_that_was_not_started_is_dropped_at_the_next_start() {
     let mut app = shown(place.path(), &run);
     fork(&mut app);
     assert!(app.shows(&format!("Forks {} at step 10", run.name())));
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let again = Begin { preset: None, runs: Some(place.path()), storage: Some(&storage), ..Begin::default() };
     let mut again = ready(again);
     listed(&mut again, 1);

@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use eframe::App as _;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{Preset, built_ins};
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 use super::training::{config, finished, listed, open_tab, select};
 
 #[test]
@@ -19,8 +18,7 @@ fn settings_and_the_selection_are_restored_at_the_next_start() {
     select(&mut app, "Kept");
     app.type_into("Batch size", "64");
     app.settle();
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let runs = run.path().parent().expect("it is in a folder").to_owned();
     let begin = Begin { preset: None, storage: Some(&storage), runs: Some(&runs), ..Begin::default() };
     let mut again = App::begin(begin);
@@ -134,8 +132,7 @@ fn each_dataset_has_a_folder_that_is_restored_at_the_next_start() {
     }
     take(&mut app, "MNIST classifier");
     assert_eq!(data(&app), chosen(&images));
-    let mut storage = MemoryStorage::default();
-    app.harness.state_mut().save(&mut storage);
+    let storage = app.state().session();
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.settle();
     assert_eq!(data(&again), chosen(&images));

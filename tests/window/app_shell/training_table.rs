@@ -8,7 +8,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_experiments::preset::built_ins;
 use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunFolder, RunSession, Started};
 
-use super::harness::{App, Begin, MemoryStorage};
+use super::harness::{App, Begin};
 use super::training::{begun, compare, finished, listed, open_tab, plotted, select, trained};
 
 fn open_table(app: &mut App) {
@@ -171,8 +171,7 @@ fn a_baseline_shows_differences_and_the_table_returns_with_the_session() {
     app.harness.key_press(Key::Escape);
     app.type_into("Search the runs", "seed < 3");
     app.settle();
-    let mut storage = MemoryStorage::default();
-    eframe::App::save(app.harness.state_mut(), &mut storage);
+    let storage = app.state().session();
     let mut app = App::begin(Begin { storage: Some(&storage), preset: None, ..begin() });
     listed(&mut app, 3);
     app.until("the filter", |app| titles(app) == ["First", "Second"]);

@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_PI_6;
 
 use image::RgbaImage;
 use valleyscope::gpu::Scene;
-use valleyscope_engine::landscape::{Landscape, NarrowValley, Uv};
+use valleyscope_engine::landscape::{Landscape, LandscapeFormula, LandscapeKind, LandscapeSpec, NarrowValley, Uv};
 use valleyscope_experiments::view::{Camera, Colormap, SymLog};
 
 use super::offscreen::{PLAIN, draw, renderer, scene};
@@ -63,6 +63,46 @@ fn colors_are_those_of_the_loss_for_all_maps_landscapes_and_widths() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_loss_that_is_not_a_number_is_hatched_whatever_is_done_with_it() {
+    let mut renderer = renderer(PLAIN);
+    let mut drawn = |text: &str| {
+        let mut scene = scene(SIZE, Camera { center: [0.3, -0.2], width: 10.0 });
+        let formula = LandscapeFormula::new("Typed", text).expect("a loss");
+        scene.landscape = LandscapeSpec::new(LandscapeKind::Formula(formula)).landscape();
+        let image = draw(&mut renderer, PLAIN, &scene);
+        (scene, image)
+    };
+    let (_, hatched) = drawn("L = ln(-1 - x^2)");
+    for loss in [
+        "0*ln(x)",
+        "0/ln(x)",
+        "0/0 + x",
+        "ln(x) - ln(x)",
+        "max(ln(x), 1)",
+        "max(1, ln(x))",
+        "min(ln(x), 1)",
+        "min(1, ln(x))",
+        "sign(ln(x))",
+        "clamp(ln(x), 0, 1)",
+        "where(ln(x), 1, 2)",
+        "where(0/0, 1, 2)",
+        "abs(0*ln(x))",
+        "1 - 0*sqrt(x)",
+    ] {
+        let (scene, image) = drawn(&format!("L = {loss}"));
+        for (x, y, _) in image.enumerate_pixels() {
+            let (found, loss_here) = (rgb(&image, x, y), loss_at(&scene, x, y));
+            let expected = match loss_here.is_nan() {
+                true => rgb(&hatched, x, y),
+                false => scene.colormap.rgb(scene.scale.position(loss_here)),
+            };
+            assert!(difference(found, expected) <= 2, "{loss} = {loss_here} is {found:?} at pixel ({x}, {y})");
+        }
+        assert!(loss_at(&scene, 0, 0).is_nan(), "{loss}");
     }
 }
 

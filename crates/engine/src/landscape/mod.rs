@@ -29,6 +29,7 @@ pub use spec::{LandscapeSpec, StartPlace};
 
 use std::sync::LazyLock;
 
+use crate::identifier;
 use crate::loss::{Loss, LossProgram};
 use crate::parameter::BoundedParameter;
 
@@ -154,8 +155,8 @@ impl LandscapeKind {
         }
     }
 
-    /// Finds the built-in landscape with this name, as it is shown or as in presets.
+    /// Finds the built-in landscape with this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
     pub fn named(name: &str) -> Option<LandscapeKind> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name || kind.key() == name)
+        identifier::named(Self::ALL, |kind| [kind.name(), kind.key()], name)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::op::Op;
+use crate::optimizer::Function;
 
 /// A given number of a step or of a point of a landscape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +58,8 @@ pub(crate) enum Dependence {
 pub(crate) struct Graph {
     nodes: Vec<Node>,
     dependences: Vec<Dependence>,
+    /// Whether each number is proved finite.
+    finite: Vec<bool>,
     ids: HashMap<Key, NodeId>,
     most_nodes: usize,
 }
@@ -86,7 +89,7 @@ impl Graph {
 
     /// Creates a graph with room for so many nodes.
     pub(crate) fn new(most_nodes: usize) -> Graph {
-        Graph { nodes: Vec::new(), dependences: Vec::new(), ids: HashMap::new(), most_nodes }
+        Graph { nodes: Vec::new(), dependences: Vec::new(), finite: Vec::new(), ids: HashMap::new(), most_nodes }
     }
 
     /// Returns the node if the graph has it.
@@ -105,6 +108,7 @@ impl Graph {
         }
         let id = NodeId(self.nodes.len());
         self.dependences.push(self.dependence_of(node));
+        self.finite.push(self.is_finite_node(node));
         self.nodes.push(node);
         self.ids.insert(key, id);
         Some(id)
@@ -143,6 +147,31 @@ impl Graph {
     /// Returns whether a number differs between the elements of a parameter.
     pub(crate) fn is_of_element(&self, id: NodeId) -> bool {
         self.dependence(id) == Dependence::Element
+    }
+
+    /// Returns whether a number is proved finite wherever its inputs are, as far as sums and products do not overflow. A
+    /// point and parameters are finite; gradients, states and the parameters of a network may not be.
+    pub(crate) fn is_finite(&self, id: NodeId) -> bool {
+        self.finite[id.0]
+    }
+
+    fn is_finite_node(&self, node: Node) -> bool {
+        let op = match node {
+            Node::Constant(value) => return value.is_finite(),
+            Node::Input(input) => return !matches!(input, Input::Theta | Input::Gradient | Input::State(_)),
+            Node::Of(op) => op,
+        };
+        let operands = op.operands();
+        let constant = |id: NodeId| if let Node::Constant(value) = self.node(id) { Some(value) } else { None };
+        // An operation on constants alone remains only where its result is not finite.
+        let is_constant = operands.iter().all(|id| constant(*id).is_some());
+        let has_finite_operands = operands.iter().all(|id| self.is_finite(*id));
+        match op {
+            Op::Compare(..) => true,
+            Op::Div(_, by) => has_finite_operands && !is_constant && constant(by).is_some_and(|by| by != 0.0),
+            Op::Sqrt(_) | Op::Pow(..) | Op::Function(Function::Exp | Function::Ln, _) => false,
+            _ => has_finite_operands && !is_constant,
+        }
     }
 
     fn dependence_of(&self, node: Node) -> Dependence {

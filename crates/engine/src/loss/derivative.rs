@@ -3,6 +3,9 @@
 //! `abs`, `max`, `min`, `where` and comparisons have the derivative of the branch taken, and 0 at the corner of a tie.
 //! Each branch is derived separately, so that an infinite derivative of the branch not taken has no effect.
 //!
+//! A number that the result does not depend on adds nothing, whatever its own derivative: neither a constant branch nor
+//! what is multiplied by a constant 0.
+//!
 //! `abs(x)^p` and `sign(x)*abs(x)^p` have the derivative 0 at x = 0 also where p < 1: there it has no finite value, and a
 //! point exactly at 0 should not diverge.
 
@@ -63,6 +66,8 @@ impl Pass<'_> {
         while let Some((id, adjoint)) = adjoints.pop_last() {
             if let Some(index) = self.by.iter().position(|by| *by == id) {
                 result[index] = adjoint;
+            } else if self.is_zero(adjoint) {
+                // Terms have cancelled.
             } else if let Node::Of(op) = self.expressions.node(id) {
                 self.pass_on(&mut adjoints, id, op, adjoint);
             }
@@ -81,8 +86,12 @@ impl Pass<'_> {
         self.of(Op::Mul(a, b))
     }
 
+    fn is_zero(&self, id: NodeId) -> bool {
+        self.expressions.value(id) == Some(0.0)
+    }
+
     fn add(&mut self, adjoints: &mut Adjoints, to: NodeId, term: NodeId) {
-        if self.expressions.is_uniform(to) || self.expressions.value(term) == Some(0.0) {
+        if self.expressions.is_uniform(to) || self.is_zero(term) {
             return;
         }
         let sum = match adjoints.get(&to) {
@@ -168,8 +177,10 @@ impl Pass<'_> {
             let term = self.product(adjoint, b);
             self.add(adjoints, a, term);
         }
-        let term = self.product(adjoint, a);
-        self.add(adjoints, b, term);
+        if !self.is_zero(a) {
+            let term = self.product(adjoint, a);
+            self.add(adjoints, b, term);
+        }
     }
 
     /// Returns `p − 1`, and 0 where p is 0, so that `p xᵖ⁻¹` is 0 there, also at x = 0.
@@ -288,8 +299,10 @@ impl Pass<'_> {
         let [a, b] = branches.map(|branch| self.known.get(&branch).copied().unwrap_or([zero; 2]));
         for index in 0..2 {
             let chosen = choose(self, [a[index], b[index]]);
-            let term = self.product(adjoint, chosen);
-            self.add(adjoints, self.by[index], term);
+            if !self.is_zero(chosen) {
+                let term = self.product(adjoint, chosen);
+                self.add(adjoints, self.by[index], term);
+            }
         }
     }
 }

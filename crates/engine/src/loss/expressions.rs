@@ -1,5 +1,8 @@
 //! This module simplifies expressions as they are made: it folds constants, drops zeros and ones, multiplies whole
 //! powers out, and collects factors that are the same at all points.
+//!
+//! `0*f`, `0/f` and `f - f` become 0 only where f is [proved finite](Graph::is_finite), so that a typed constant has the
+//! values of a parameter: a loss that is not a number stays none.
 
 use super::MOST_PARAMETERS;
 use crate::language::{Dependence, Graph, Input, Node, NodeId, Op};
@@ -232,7 +235,7 @@ impl Expressions {
     }
 
     fn difference(&mut self, a: NodeId, b: NodeId) -> NodeId {
-        if a == b {
+        if a == b && self.graph.is_finite(a) {
             return self.constant(0.0);
         }
         if self.value(a) == Some(0.0) {
@@ -271,7 +274,7 @@ impl Expressions {
         let rank = |id: NodeId| (!self.is_uniform(id), self.value(id).is_none());
         let (a, b) = if rank(b) < rank(a) { (b, a) } else { (a, b) };
         match self.value(a) {
-            Some(0.0) => return a,
+            Some(0.0) if self.graph.is_finite(b) => return a,
             Some(1.0) => return b,
             Some(-1.0) => return self.negative(b),
             _ => {}
@@ -312,7 +315,6 @@ impl Expressions {
 
     fn quotient(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.value(a), self.value(b)) {
-            (Some(0.0), _) => return a,
             (_, Some(1.0)) => return a,
             // The quotient by a power of 2 is the product with its reciprocal.
             (_, Some(by)) if by.is_normal() && by.recip().is_normal() && by.to_bits() << 12 == 0 => {

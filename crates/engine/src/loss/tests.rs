@@ -1,6 +1,7 @@
 //! These tests check the text of losses, and derivatives at corners and poles.
 
 use super::*;
+use crate::language::Node;
 use crate::optimizer::Function;
 
 struct Rosenbrock;
@@ -94,6 +95,93 @@ fn typed_powers_of_sizes_have_their_derivatives_at_zero_and_beside_it() {
                 let found = bound.hessian_diagonal([x, x]);
                 for (found, expected) in found.into_iter().zip([curvature, x.signum() * curvature]) {
                     assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{text} at {x}: {found}");
+                }
+            }
+        }
+    }
+}
+
+/// Computes a text at (x, y) as it is written, without simplifying anything.
+fn as_written(text: &str, [x, y]: [f64; 2]) -> f64 {
+    let parsed = parse(text, &LOSSES).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut values: Vec<f64> = Vec::new();
+    for index in 0..parsed.graph.len() {
+        values.push(match parsed.graph.node(NodeId(index)) {
+            Node::Constant(value) => value,
+            Node::Input(Input::X) => x,
+            Node::Input(Input::Y) => y,
+            Node::Input(Input::Cosine) => 1.0,
+            Node::Input(_) => 0.0,
+            Node::Of(op) => {
+                let (operation, [a, b, c]) = op.map(|operand| values[operand.0]).split();
+                operation.result(&a, &b, &c)
+            }
+        });
+    }
+    values[parsed.target.0]
+}
+
+fn is_near(found: f64, expected: f64) -> bool {
+    found == expected || f64::abs(found - expected) <= 1e-12 * f64::abs(expected)
+}
+
+/// Formulas of a constant k and a number F, where constants may be dropped or folded.
+const FORMULAS: &[&str] = &[
+    "k*F",
+    "F*k + x^2",
+    "k/F",
+    "F/k",
+    "F - k*F",
+    "k*F - F*k",
+    "(k*F)*y*F",
+    "F^k",
+    "k^F",
+    "k*(k/F)",
+    "x*(y*(k*F)) - k*F",
+    "sqrt(k*F)^2",
+    "sin(k*F) + cos(-(k*F)) + tanh(k/F)",
+    "abs(k*F)*abs(k*F)",
+    "sign(k*F)",
+    "max(k*F, k*F)",
+    "max(1, k*F) + max(k*F, 1)",
+    "min(1, k*F) + min(k*F, 1)",
+    "clamp(k*F, k, 1)",
+    "where(k*F, 1, 2)",
+    "where(F, k, k)",
+    "where(k, F, x)",
+    "where(k/k, F, 1)",
+    "(F < k) + (F == F) + (k*F != k)",
+    "where(x, k*F, 1)",
+    "-(-(k*F))*-1",
+];
+
+#[test]
+fn a_loss_that_is_not_a_number_as_written_is_not_a_number() {
+    let numbers = ["ln(x)", "sqrt(x)", "1/x", "x/x", "x^2*y", "abs(x)^-1.5", "y*ln(x)", "exp(3000*x)", "(x - x)/0"];
+    for (formula, number) in FORMULAS.iter().flat_map(|formula| numbers.map(|number| (formula, number))) {
+        let with = |k: &str| format!("L = {}", formula.replace('k', k).replace('F', &format!("({number})")));
+        for k in ["0", "1", "(-1)", "2", "0.5", "3", "(0/0)", "(1/0)"] {
+            let text = with(k);
+            let bound = Box::leak(Box::new(LossProgram::new(&text).unwrap())).bind(&[], 0.0);
+            for at in [-1.5, -1.0, 0.0, 0.7, 1.0, 2.0].map(|x| [x, 0.4 - x]) {
+                let (expected, (found, gradient)) = (as_written(&text, at), bound.loss_and_gradient(at));
+                let is_same = is_near(found, expected) || found.is_nan() && expected.is_nan();
+                assert!(is_same, "{text} at {at:?}: {found}, not {expected}");
+                assert!(!found.is_nan() || gradient.iter().all(|by| by.is_nan()), "{text} at {at:?}: {gradient:?}");
+            }
+        }
+        // As a number that is typed, so as a parameter, which nothing folds.
+        for k in [0.0, 1.0, -1.0, 2.0] {
+            let named = format!("param c = {k} in -9..9\n{}", with("c"));
+            let [typed, named] = [with(&format!("({k})")), named].map(|text| {
+                Box::leak(Box::new(LossProgram::new(&text).unwrap_or_else(|error| panic!("{error}: {text}"))))
+            });
+            for at in [-1.5, -1.0, 0.7, 1.0, 2.0].map(|x| [x, 0.4 - x]) {
+                let (loss, found) = typed.bind(&[], 0.0).loss_and_gradient(at);
+                let (_, expected) = named.bind(&[k], 0.0).loss_and_gradient(at);
+                for (found, expected) in found.into_iter().zip(expected).filter(|_| f64::is_finite(loss)) {
+                    let is_same = is_near(found, expected) || f64::is_nan(expected);
+                    assert!(is_same, "{formula}, {number}, {k} at {at:?}: {found}, not {expected}");
                 }
             }
         }

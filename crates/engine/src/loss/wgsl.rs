@@ -20,8 +20,14 @@ pub(super) fn uniforms(inputs: UniformInputs<'_>) -> [f32; UNIFORMS] {
     uniforms
 }
 
-/// The shader's power function: of any base with a whole exponent, and of a positive base with any exponent.
-const POWER: &str = "\
+/// Functions of the shader, each with its name, and those that it calls. Compilers may assume that a number is not NaN, but
+/// not what its bits are.
+const FUNCTIONS: [(&str, &str); 5] = [
+    // Of any base with a whole exponent, and of a positive base with any exponent. The power of a negative base with a
+    // fractional exponent is NaN, which WGSL cannot write as a constant.
+    (
+        "landscape_power",
+        "\
 fn landscape_power(base: f32, exponent: f32) -> f32 {
     let size = pow(abs(base), exponent);
     if base == 0.0 {
@@ -30,11 +36,46 @@ fn landscape_power(base: f32, exponent: f32) -> f32 {
     if base > 0.0 {
         return size;
     }
-    // The power of a negative base with a fractional exponent is NaN, which WGSL cannot write as a constant.
     let whole = select(sqrt(base), size, fract(exponent) == 0.0);
     return select(whole, -whole, fract(0.5 * exponent) != 0.0);
 }
-";
+",
+    ),
+    // The product with 0: NaN unless the number is finite.
+    (
+        "landscape_zero",
+        "\
+fn landscape_zero(value: f32) -> f32 {
+    let bits = bitcast<u32>(value) & 0x7fffffffu;
+    return select(0.0, bitcast<f32>(bits | 0x7fc00000u), bits >= 0x7f800000u);
+}
+",
+    ),
+    (
+        "landscape_max",
+        "\
+fn landscape_max(a: f32, b: f32) -> f32 {
+    return select(select(max(a, b), b, landscape_is_nan(b)), a, landscape_is_nan(a));
+}
+",
+    ),
+    (
+        "landscape_sign",
+        "\
+fn landscape_sign(value: f32) -> f32 {
+    return select(sign(value), value, landscape_is_nan(value));
+}
+",
+    ),
+    (
+        "landscape_is_nan",
+        "\
+fn landscape_is_nan(value: f32) -> bool {
+    return (bitcast<u32>(value) & 0x7fffffffu) > 0x7f800000u;
+}
+",
+    ),
+];
 
 impl LossProgram {
     /// Prints the loss as functions of WGSL:
@@ -55,8 +96,10 @@ impl LossProgram {
         text += &format!("    return {loss};\n}}\n\nfn landscape_gradient(x: f32, y: f32) -> vec2<f32> {{\n");
         let [by_x, by_y] = Writer::new(&self.expressions, &mut text).results([by_x, by_y]);
         text += &format!("    return vec2<f32>({by_x}, {by_y});\n}}\n");
-        if text.contains("landscape_power(") {
-            text = format!("{POWER}\n{text}");
+        for (name, function) in FUNCTIONS {
+            if text.contains(&format!("{name}(")) {
+                text = format!("{function}\n{text}");
+            }
         }
         text
     }
@@ -116,23 +159,34 @@ impl<'a> Writer<'a> {
         };
         let call =
             |name: &str| format!("{name}({})", operands.iter().map(|id| word(*id)).collect::<Vec<_>>().join(", "));
+        // A function that keeps NaN, unless there is none.
+        let is_finite = operands.iter().all(|id| self.expressions.graph().is_finite(*id));
+        let careful = |name: &str| call(&if is_finite { name.to_owned() } else { format!("landscape_{name}") });
+        let zero = |id: NodeId| self.expressions.value(id) == Some(0.0);
         let between = |a, sign: &str, b| format!("{} {sign} {}", word(a), word(b));
         match op {
             Op::Neg(a) => format!("-{}", word(a)),
             Op::Sqrt(_) => call("sqrt"),
             Op::Abs(_) => call("abs"),
-            Op::Sign(_) => call("sign"),
+            Op::Sign(_) => careful("sign"),
             // Implementations may compute tanh from exponentials, which overflow.
             Op::Function(Function::Tanh, a) => format!("tanh(clamp({}, -20.0, 20.0))", word(a)),
             Op::Function(Function::Ln, _) => call("log"),
             Op::Function(function, _) => call(function.name()),
             Op::Add(a, b) => between(a, "+", b),
+            Op::Sub(a, b) if a == b => format!("landscape_zero({})", word(a)),
             Op::Sub(a, b) => between(a, "-", b),
+            Op::Mul(a, b) if zero(a) => format!("landscape_zero({})", word(b)),
             Op::Mul(a, b) => between(a, "*", b),
+            Op::Div(a, b) if zero(a) => format!("landscape_zero(1.0 / {})", word(b)),
             Op::Div(a, b) => between(a, "/", b),
             Op::Pow(..) => call("landscape_power"),
-            Op::Max(..) => call("max"),
-            Op::Min(..) => call("min"),
+            Op::Max(..) => careful("max"),
+            Op::Min(..) if is_finite => call("min"),
+            Op::Min(a, b) => format!("-landscape_max(-{}, -{})", word(a), word(b)),
+            Op::Compare(Relation::Equal, a, b) if a == b => {
+                format!("select(1.0, 0.0, landscape_is_nan({}))", word(a))
+            }
             Op::Compare(relation, a, b) => {
                 let sign = match relation {
                     Relation::Less => "<",

@@ -16,6 +16,7 @@ pub use apply::{Action, GradientNoise};
 pub use name::NoiseParameterName;
 pub use spec::NoiseSpec;
 
+use crate::identifier;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
 use crate::parameter::{BoundedParameter, NOISE};
@@ -116,6 +117,13 @@ noises! {
     multiplicative::Multiplicative,
     additive::Additive,
     heavy_tailed::HeavyTailed,
+}
+
+impl NoiseKind {
+    /// Returns the noise of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
+    pub fn named(name: &str) -> Option<NoiseKind> {
+        identifier::named(Self::ALL, |kind| [kind.info().name, kind.key()], name)
+    }
 }
 
 struct Shape<'a, D, R> {

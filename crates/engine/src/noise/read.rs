@@ -12,8 +12,8 @@ impl<'de> Deserialize<'de> for NoiseSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NoiseSpec, D::Error> {
         match Written::deserialize(deserializer)? {
             Written::Number(sigma) => noise(NoiseKind::Multiplicative, &[sigma]),
-            Written::Kind(Call { name, values }) => match NoiseKind::ALL.iter().find(|kind| kind.key() == name) {
-                Some(kind) => noise(*kind, &values),
+            Written::Kind(Call { name, values }) => match NoiseKind::named(&name) {
+                Some(kind) => noise(kind, &values),
                 None => Err(de::Error::custom(wanted())),
             },
             Written::Other(de::IgnoredAny) => Err(de::Error::custom(wanted())),

@@ -108,11 +108,9 @@ impl NoiseSpec {
     /// alone keeps the values that both kinds have. Returns `None` for a value that is neither a number nor a noise.
     pub fn changed_by(&self, value: &str) -> Option<String> {
         let value = value.trim();
-        let folded = |name: &str| name.replace(['_', '-'], "").to_ascii_lowercase();
         let (name, values) = value.split_at(value.find('(').unwrap_or(value.len()));
-        let named = NoiseKind::ALL.iter().find(|kind| folded(kind.key()) == folded(name.trim()));
-        match named {
-            Some(kind) if values.is_empty() => Some(NoiseSpec::new(*kind).in_place_of(self).text(None)),
+        match NoiseKind::named(name) {
+            Some(kind) if values.is_empty() => Some(NoiseSpec::new(kind).in_place_of(self).text(None)),
             Some(kind) => Some(format!("{}{values}", kind.key())),
             None if value.parse::<f64>().is_ok() => Some(self.text(Some(value))),
             None => None,

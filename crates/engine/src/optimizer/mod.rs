@@ -69,7 +69,7 @@ pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
 pub(crate) use typed::symbol;
 pub use typed::{CompiledRule, Typed, TypedRule};
 
-use crate::identifier::lasting;
+use crate::identifier::{self, lasting};
 pub(crate) use algebra::orthogonal_column;
 use hyperparameter::hyperparameters;
 
@@ -187,15 +187,18 @@ impl RuleKind {
         self == other || (self.typed().is_some() && other.typed().is_some())
     }
 
-    /// The built-in rule of this name, as it is shown or as in presets.
+    /// The built-in rule of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
     pub fn named(name: &str) -> Option<RuleKind> {
-        Self::ALL.iter().copied().find(|kind| kind.info().name == name || kind.key() == name)
+        identifier::named(Self::ALL, |kind| [kind.info().name, kind.key()], name)
     }
 
     /// The built-in rule of an optimizer that is shown with this name, as [`RuleSpec::name`] gives it.
     pub fn shown_as(name: &str) -> Option<RuleKind> {
-        Self::named(name.strip_prefix("Cautious ").unwrap_or(name))
+        Self::named(name.strip_prefix(Self::CAUTIOUS).unwrap_or(name))
     }
+
+    /// The word before the name of a rule whose steps are masked.
+    pub const CAUTIOUS: &str = "Cautious ";
 }
 
 /// An update rule.

@@ -132,8 +132,9 @@ impl RuleSpec {
 
     /// Returns the name that is shown: that of its kind, or "Cautious Adam" and the like if its steps are masked.
     pub fn name(&self) -> &'static str {
-        static CAUTIOUS: LazyLock<Vec<String>> =
-            LazyLock::new(|| RuleKind::ALL.iter().map(|kind| format!("Cautious {}", kind.info().name)).collect());
+        static CAUTIOUS: LazyLock<Vec<String>> = LazyLock::new(|| {
+            RuleKind::ALL.iter().map(|kind| RuleKind::CAUTIOUS.to_owned() + kind.info().name).collect()
+        });
         match self.is_cautious() {
             true => &CAUTIOUS[self.kind.index() as usize],
             false => self.info().name,

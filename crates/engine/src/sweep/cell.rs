@@ -1,7 +1,10 @@
 //! The results of the runs of a pixel: scores, and the certainty of the winner.
 
+use std::sync::Arc;
+
 use super::gap::{FEWEST_TO_BE_SURE, Splits};
 use super::metric::{Average, Metric, Table};
+use super::race::Race;
 use super::runs::Runs;
 use super::statistics::{Gap, mean_and_deviation};
 
@@ -27,12 +30,15 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Returns the optimizer nearest to the winner by the gap in standard errors, and the certainty of the lead over
-    /// it: from 0.5 and less, if chance alone would suffice, to 1.
+    /// Returns the optimizer nearest to the winner, and the certainty of the lead over it: from 0.5 and less, if chance
+    /// alone would suffice, to 1. With uniform sampling the nearest is the one with the smallest gap in standard errors. With
+    /// adaptive sampling it is the one with the best score: as many runs are taken as certainty needs, so that neither errors
+    /// nor doubts rank the optimizers.
     pub fn rival(&self) -> Option<(usize, f64)> {
         if !self.doubts.is_empty() {
-            let others = self.doubts.iter().copied().enumerate().filter(|(index, _)| Some(*index) != self.winner);
-            return others.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, doubt)| (index, 1.0 - doubt));
+            let others = (0..self.gaps.len()).filter(|index| Some(*index) != self.winner);
+            let nearest = others.min_by(|a, b| self.gaps[*a].value.total_cmp(&self.gaps[*b].value));
+            return nearest.map(|index| (index, 1.0 - self.doubts[index]));
         }
         let known = self.gaps.iter().enumerate().filter_map(|(index, gap)| Some((index, gap, gap.certainty()?)));
         // If errors are 0, and so the ratios infinite, the smallest gap decides.
@@ -64,6 +70,8 @@ pub struct Sampled {
     pub apart: Vec<f64>,
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
     pub is_over: bool,
+    /// The race that is not over, from which the pixel continues; results from a file have none.
+    pub race: Option<Arc<Race>>,
 }
 
 /// The results of the runs of one pixel.

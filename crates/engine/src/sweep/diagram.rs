@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use super::cell::Cell;
+use super::race::{Race, Racing};
+use super::sampling::Sampling;
 use super::spec::SweepSpec;
 use super::tasks::{center, centers, coarsest_block, first_picture_block, halved};
 use super::tuned::{Tuned, index_in};
@@ -19,6 +21,8 @@ pub struct Diagram {
     cells: Vec<Option<Arc<Cell>>>,
     /// The number of pixels whose results are final.
     complete: usize,
+    /// The number of runs of all pixels.
+    runs: u64,
 }
 
 impl Diagram {
@@ -32,6 +36,7 @@ impl Diagram {
             tuned: spec.optimizers.iter().map(|it| it.tune.iter().map(Tuned::values).collect()).collect(),
             cells: vec![None; rows * columns],
             complete: 0,
+            runs: 0,
             spec,
         }
     }
@@ -97,8 +102,29 @@ impl Diagram {
         let (runs, was_complete) = place.as_ref().map_or((0, false), |known| (known.runs(), known.is_complete(all)));
         if runs <= cell.runs() && (cell.is_complete(all) || !was_complete) {
             self.complete += usize::from(cell.is_complete(all)) - usize::from(was_complete);
+            self.runs += cell.runs() - runs;
             *place = Some(Arc::new(cell));
         }
+    }
+
+    /// Inserts the pixels of races that are not over.
+    pub fn insert_races(&mut self, races: impl IntoIterator<Item = ([usize; 2], Race)>) {
+        let Sampling::Adaptive(adaptive) = self.spec.sampling else { return };
+        let racing = Racing::new(&self.spec, &adaptive);
+        for (pixel, race) in races {
+            let cell = Arc::new(race).cell(&self.spec, &racing);
+            self.insert(pixel, cell);
+        }
+    }
+
+    /// Returns the race from which a pixel continues, if one was begun.
+    pub fn race(&self, pixel: [usize; 2]) -> Option<&Arc<Race>> {
+        self.cell(pixel)?.sampled.as_ref()?.race.as_ref()
+    }
+
+    /// Returns the number of runs of all pixels.
+    pub fn runs(&self) -> u64 {
+        self.runs
     }
 
     /// Returns the number of pixels.
@@ -145,6 +171,7 @@ impl Diagram {
             learning_rates: self.learning_rates.clone(),
             tuned: self.tuned.clone(),
             complete: cells.iter().flatten().filter(|cell| cell.is_complete(all)).count(),
+            runs: cells.iter().flatten().map(|cell| cell.runs()).sum(),
             cells,
         }
     }

@@ -160,6 +160,15 @@ impl Evidence {
         self.strongest = self.strongest.max(self.deviate() - margin(self.count));
     }
 
+    /// Returns the evidence as numbers, and [of them](Self::of_numbers) the same evidence.
+    pub(super) fn numbers(&self) -> [f64; 5] {
+        [self.count as f64, self.sum, self.sum_of_squares, self.looks as f64, self.strongest]
+    }
+
+    pub(super) fn of_numbers([count, sum, sum_of_squares, looks, strongest]: [f64; 5]) -> Evidence {
+        Evidence { count: count as usize, sum, sum_of_squares, looks: looks as usize, strongest }
+    }
+
     /// Returns the number of differences.
     pub(super) fn count(&self) -> usize {
         self.count

@@ -6,7 +6,7 @@ const MOST: usize = 5;
 const REACH: f64 = 8.0;
 
 /// How bad the first runs of a candidate are, in ascending order.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct FirstRuns {
     count: usize,
     values: [f64; MOST],
@@ -20,6 +20,16 @@ impl FirstRuns {
             self.count += 1;
             self.values[..self.count].sort_unstable_by(f64::total_cmp);
         }
+    }
+
+    /// Returns the first runs as numbers, and [of them](Self::of_numbers) the same ones.
+    pub(super) fn numbers(&self) -> [f64; 1 + MOST] {
+        let [a, b, c, d, e] = self.values;
+        [self.count as f64, a, b, c, d, e]
+    }
+
+    pub(super) fn of_numbers([count, values @ ..]: [f64; 1 + MOST]) -> FirstRuns {
+        FirstRuns { count: (count as usize).min(MOST), values }
     }
 
     /// Returns the largest badness with which further runs count. Where runs are normally distributed, it is about nine

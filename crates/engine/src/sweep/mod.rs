@@ -49,6 +49,7 @@ pub use metric::{Average, Metric};
 pub use pixel_key::PixelKey;
 pub use pixel_runs::pixel_runs;
 pub use point::{Point, PointOptimizer, Variant};
+pub use race::Race;
 pub use runs::Runs;
 pub use sampling::{Adaptive, Sampling};
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};

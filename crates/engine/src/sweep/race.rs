@@ -74,7 +74,7 @@ impl Racing {
 }
 
 /// A candidate of a pixel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Candidate {
     optimizer: usize,
     /// The index among the optimizer's candidates.
@@ -89,9 +89,9 @@ struct Candidate {
     has_led: bool,
 }
 
-/// The race of a pixel.
-#[derive(Clone, Debug)]
-pub(super) struct Race {
+/// The race of a pixel, which continues from where it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Race {
     candidates: Vec<Candidate>,
     runs: usize,
     /// The first replicate of the next round. It counts only where noise is common, as all runs of a round then have the same
@@ -117,6 +117,13 @@ impl Candidate {
     fn is_in_race(&self) -> bool {
         !self.is_beaten && !self.has_diverged
     }
+}
+
+/// Takes the first numbers of those that are left.
+fn taken<const N: usize>(rest: &mut &[f64]) -> Option<[f64; N]> {
+    let (first, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(*first)
 }
 
 /// The pixel of a race, and how its runs are computed.
@@ -151,6 +158,47 @@ impl Race {
         let all = candidates.iter().enumerate();
         let candidates = all.flat_map(|(optimizer, count)| (0..*count).map(move |index| candidate(optimizer, index)));
         Race { candidates: candidates.collect(), runs: 0, next_replicate: 0, end: None }
+    }
+
+    /// The numbers of a race, and of each of its candidates.
+    const NUMBERS: [usize; 2] = [2, 8 + 2 * 5 + 6 + 1];
+
+    /// Returns how many numbers describe a race of a sweep.
+    pub fn number_count(spec: &SweepSpec) -> usize {
+        Race::NUMBERS[0] + Race::NUMBERS[1] * spec.candidate_counts().iter().sum::<usize>()
+    }
+
+    /// Returns the numbers that describe a race that is not over. A race [of them](Race::of_numbers) continues to the same
+    /// result.
+    pub fn numbers(&self) -> Vec<f64> {
+        let mut numbers = vec![self.runs as f64, self.next_replicate as f64];
+        for candidate in &self.candidates {
+            numbers.extend(candidate.tally.numbers());
+            candidate.evidence.iter().for_each(|evidence| numbers.extend(evidence.numbers()));
+            numbers.extend(candidate.first_runs.numbers());
+            let flags = [candidate.is_beaten, candidate.has_diverged, candidate.has_led];
+            numbers.push(flags.iter().fold(0.0, |bits, flag| 2.0 * bits + f64::from(u8::from(*flag))));
+        }
+        numbers
+    }
+
+    /// Creates a race of a sweep from its [numbers](Race::numbers); none if they are not as many as needed.
+    pub fn of_numbers(spec: &SweepSpec, numbers: &[f64]) -> Option<Race> {
+        let mut race = Race::new(&spec.candidate_counts());
+        if numbers.len() != Race::number_count(spec) {
+            return None;
+        }
+        let ([runs, next_replicate], mut rest) = numbers.split_first_chunk::<2>()?;
+        (race.runs, race.next_replicate) = (*runs as usize, *next_replicate as usize);
+        for candidate in &mut race.candidates {
+            candidate.tally = Tally::of_numbers(taken(&mut rest)?);
+            candidate.evidence = [Evidence::of_numbers(taken(&mut rest)?), Evidence::of_numbers(taken(&mut rest)?)];
+            candidate.first_runs = FirstRuns::of_numbers(taken(&mut rest)?);
+            let [flags] = taken(&mut rest)?;
+            let flag = |bit: u8| flags as u8 & bit != 0;
+            (candidate.is_beaten, candidate.has_diverged, candidate.has_led) = (flag(4), flag(2), flag(1));
+        }
+        Some(race)
     }
 
     /// Returns the number of runs so far.

@@ -1,16 +1,19 @@
 //! The results of a race.
 
+use std::sync::Arc;
+
 use super::cell::{Cell, Comparison, Sampled};
 use super::metric::Metric;
-use super::race::{Course, Race};
+use super::race::{Race, Racing};
+use super::spec::SweepSpec;
 use super::statistics::Gap;
 use super::tally::Tally;
 
 impl Race {
     /// Returns what is known so far.
-    pub(super) fn cell(&self, course: &Course<'_>) -> Cell {
-        let metric = course.pixel.spec.metric;
-        let optimizers = 0..course.pixel.point.optimizers.len();
+    pub(super) fn cell(self: &Arc<Race>, spec: &SweepSpec, racing: &Racing) -> Cell {
+        let metric = spec.metric;
+        let optimizers = 0..spec.optimizers.len();
         let tallies: Vec<Vec<&Tally>> = optimizers.clone().map(|optimizer| self.tallies(optimizer).collect()).collect();
         let per_candidate = |of: &dyn Fn(&Tally, Metric) -> f64| -> Vec<Vec<[f64; 3]>> {
             let table = tallies.iter().map(|own| own.iter().map(|tally| Metric::ALL.map(|metric| of(tally, metric))));
@@ -25,7 +28,12 @@ impl Race {
             deviations: per_candidate(&Tally::deviation),
             diverged: tallies.iter().map(|own| own.iter().map(|tally| tally.diverged).sum()).collect(),
             comparisons: [unknown.clone(), unknown.clone(), unknown],
-            sampled: Some(Sampled { replicates, apart: Vec::new(), is_over: self.is_over() }),
+            sampled: Some(Sampled {
+                replicates,
+                apart: Vec::new(),
+                is_over: self.is_over(),
+                race: (!self.is_over()).then(|| Arc::clone(self)),
+            }),
         };
         for other in Metric::ALL {
             cell.comparisons[other as usize].winner = cell.winner(other);
@@ -39,12 +47,12 @@ impl Race {
             let gaps: Vec<Gap> = optimizers.clone().map(gap).collect();
             let apart = |other: usize| match other == winner {
                 true => 0.0,
-                false => course.racing.apart(&gaps[other], tallies[winner].len() + tallies[other].len()),
+                false => racing.apart(&gaps[other], tallies[winner].len() + tallies[other].len()),
             };
             if let Some(sampled) = &mut cell.sampled {
                 sampled.apart = optimizers.clone().map(apart).collect();
             }
-            let doubt = |other: usize| if other == winner { 0.0 } else { self.doubt(other, course.racing) };
+            let doubt = |other: usize| if other == winner { 0.0 } else { self.doubt(other, racing) };
             cell.comparisons[metric as usize] =
                 Comparison { winner: Some(winner), gaps, doubts: optimizers.map(doubt).collect() };
         }

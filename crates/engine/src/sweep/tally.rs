@@ -25,6 +25,16 @@ impl Tally {
         }
     }
 
+    /// Returns the tally as numbers, and [of them](Self::of_numbers) the same tally.
+    pub(super) fn numbers(&self) -> [f64; 8] {
+        let ([a, b, c], [d, e, f]) = (self.means, self.squares);
+        [self.count as f64, f64::from(self.diverged), a, b, c, d, e, f]
+    }
+
+    pub(super) fn of_numbers([count, diverged, a, b, c, d, e, f]: [f64; 8]) -> Tally {
+        Tally { count: count as usize, diverged: diverged as u32, means: [a, b, c], squares: [d, e, f] }
+    }
+
     /// Returns the mean of a metric; its worst value if a run was not finite.
     pub(super) fn mean(&self, metric: Metric) -> f64 {
         let mean = self.means[metric as usize];

@@ -5,10 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::point::Variant;
 use super::spec::SweepSpec;
 use super::value_range::ValueRange;
-use crate::optimizer::{Decay, HyperparameterName, RuleSpec, Schedule, ShownSetting};
+use crate::optimizer::{Decay, Hyperparameter, HyperparameterName, RuleSpec, Schedule, ShownSetting};
 use crate::parameter::{Extent, Parameter};
 use crate::parameter_name::NameFormat;
-use crate::quantity::{FinalShare, OutOfRange, PointCount, number_text};
+use crate::quantity::{FinalShare, OutOfRange, PointCount, Range, number_text};
 use crate::spacing::Spacing;
 
 /// A setting of an optimizer that takes several values, of which the best counts at each pixel.
@@ -69,6 +69,13 @@ impl TunedSetting {
             Some(hyperparameter) => hyperparameter.parameter(),
             None => Parameter::new(SCHEDULE_END, "end of the schedule e", Extent::linear(0.0, 1.0)).symbol("e"),
         }
+    }
+
+    /// Returns the least and the largest possible value.
+    pub fn limits(self) -> [f64; 2] {
+        let hyperparameter = HyperparameterName::new(self.0).and_then(HyperparameterName::hyperparameter);
+        let Range { min, max, .. } = hyperparameter.and_then(Hyperparameter::range).unwrap_or(FinalShare::RANGE);
+        [min, max]
     }
 
     /// Returns the symbol, which rules share that call the setting otherwise; of the end of a schedule the label.

@@ -37,12 +37,14 @@ pub struct SweepJob<'a> {
     pub keep_runs: bool,
     /// Whether the pixel in a row and column is known already, and left out.
     pub known: &'a dyn Fn([usize; 2]) -> bool,
+    /// The race of adaptive sampling with which the pixel in a row and column continues.
+    pub begun: &'a dyn Fn([usize; 2]) -> Option<Arc<Race>>,
 }
 
 impl SweepJob<'_> {
     /// All pixels, row by row, without their runs.
     pub fn new(spec: Arc<SweepSpec>, backend: Backend) -> Self {
-        SweepJob { spec, backend, order: PixelOrder::RowByRow, keep_runs: false, known: &|_| false }
+        SweepJob { spec, backend, order: PixelOrder::RowByRow, keep_runs: false, known: &|_| false, begun: &|_| None }
     }
 }
 
@@ -76,27 +78,30 @@ struct Races {
 /// The state of a pixel's race.
 enum RaceState {
     Ahead,
-    Begun(Race),
+    Begun(Arc<Race>),
     Over,
 }
 
 impl SweepWork {
     /// Lists the tasks of a job.
     pub fn new(job: SweepJob<'_>) -> SweepWork {
-        let SweepJob { spec, backend, order, keep_runs, known } = job;
+        let SweepJob { spec, backend, order, keep_runs, known, begun } = job;
         let tasks = Tasks::new(&spec, order, known);
         let races = match spec.sampling {
             Sampling::Uniform => None,
             Sampling::Adaptive(adaptive) => {
-                let of_pixels = spec.pixels().map(|_| Mutex::new(RaceState::Ahead)).collect();
-                Some(Races { adaptive, racing: OnceLock::new(), of_pixels })
+                let state = |pixel| Mutex::new(begun(pixel).map_or(RaceState::Ahead, RaceState::Begun));
+                Some(Races { adaptive, racing: OnceLock::new(), of_pixels: spec.pixels().map(state).collect() })
             }
         };
         let most_runs = spec.most_runs_of_pixel() as u64;
         let steps = tasks.last_pass().iter().map(|task| match task.work {
             Work::Replicates(_) => task.steps,
             // The last task of each pixel counts for its whole race.
-            Work::Race { .. } => task.steps * most_runs,
+            Work::Race { .. } => {
+                let runs = begun(task.pixel).map_or(0, |race| race.runs() as u64);
+                task.steps * most_runs.saturating_sub(runs)
+            }
         });
         let all_steps = AtomicU64::new(steps.sum());
         let ends_pixel = |task: &&Task| match task.work {
@@ -177,7 +182,7 @@ impl SweepWork {
         // Another thread may be at an earlier task of this pixel; then this one waits for it.
         let mut state = place.lock().expect("no thread panics while it holds the lock");
         let mut race = match std::mem::replace(&mut *state, RaceState::Over) {
-            RaceState::Ahead => Race::new(&self.spec.candidate_counts()),
+            RaceState::Ahead => Arc::new(Race::new(&self.spec.candidate_counts())),
             RaceState::Begun(race) => race,
             RaceState::Over => return Ok(None),
         };
@@ -187,9 +192,9 @@ impl SweepWork {
         let racing = races.racing.get_or_init(|| Racing::new(&self.spec, &races.adaptive));
         let course = Course { backend: self.backend, pixel, racing };
         let before = race.runs();
-        race.advance(&course, until).ok_or(Cancelled)?;
+        Arc::make_mut(&mut race).advance(&course, until).ok_or(Cancelled)?;
         self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);
-        let cell = race.cell(&course);
+        let cell = race.cell(&self.spec, racing);
         if race.is_over() {
             let unused = self.spec.most_runs_of_pixel().saturating_sub(race.runs());
             self.all_steps.fetch_sub(task.steps * unused as u64, Ordering::Relaxed);

@@ -19,7 +19,12 @@ pub fn run_column(run: &RunFolder, name: String) -> Result<SettingColumn, String
     let history = reader.history();
     let mut settings = match (RunConfig::read(run), history.started()) {
         (Ok(config), _) => config.preset.listed_settings(),
-        (Err(_), Some(started)) if polled.is_ok() => described(started),
+        (Err(_), Some(started)) if polled.is_ok() => {
+            let others = run.other_settings().ok().flatten().unwrap_or_default().into_iter();
+            let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let others = others.map(|(path, value)| ListedSetting::new(path.clone(), path, text(&value)));
+            described(started).into_iter().chain(others).collect()
+        }
         (Err(error), _) => return Err(format!("the settings of {} are not known: {error}", run.name())),
     };
     polled?;

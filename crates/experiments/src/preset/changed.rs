@@ -48,7 +48,7 @@ impl Preset {
     /// the preset.
     pub fn origin(&self) -> Preset {
         let built_in = || {
-            let (title, _) = self.title().split_once(CHANGED)?;
+            let (title, _) = split_changed(self.title())?;
             let found = built_ins().iter().map(|built_in| &built_in.preset);
             found.into_iter().find(|preset| preset.kind() == self.kind() && preset.title() == title).cloned()
         };
@@ -99,8 +99,9 @@ impl Preset {
     }
 }
 
-/// The words between the title of a preset and its changes.
+/// The words between the title of a preset and its changes, and those after a title that ends as a sentence does.
 const CHANGED: &str = ", changed: ";
+const AFTER_A_SENTENCE: &str = " Changed: ";
 
 /// Returns whether a title describes settings, so that it does not suit other ones: that of a built-in preset, or one that
 /// was made from changes.
@@ -109,12 +110,19 @@ pub fn is_made_title(title: &str) -> bool {
     presets.any(|preset| {
         let of_workload = || Some(format!("{} · ", preset.workload()?.info().name));
         title == preset.title() || of_workload().is_some_and(|head| title.starts_with(&head))
-    }) || title.contains(CHANGED)
+    }) || split_changed(title).is_some()
 }
 
 /// Returns the beginning of the title of a changed preset.
 pub fn changed_head(title: &str) -> String {
-    format!("{title}{CHANGED}")
+    let is_sentence = title.ends_with(['?', '!', '.', '…']);
+    format!("{title}{}", if is_sentence { AFTER_A_SENTENCE } else { CHANGED })
+}
+
+/// Splits the title of a changed preset into the title of the preset and the changes; `None` without changes.
+pub fn split_changed(title: &str) -> Option<(&str, &str)> {
+    let splits = [CHANGED, AFTER_A_SENTENCE].into_iter().filter_map(|words| title.split_once(words));
+    splits.min_by_key(|(head, _)| head.len())
 }
 
 /// Returns a title: its beginning, followed by as many changes as fit.

@@ -123,6 +123,8 @@ fn of_names(
                 Some(name) => format!("; write `Of({name}, [0])` with the ids of its optimizers"),
                 None => String::new(),
             };
+            // A name with a hyphen was read with an underscore.
+            let found = text.get(start..end).filter(|here| here.replace('-', "_") == *found).unwrap_or(found);
             (start..end, format!("expected one of {}, found `{}`{example}", list(&names), shortened(found)))
         }
         _ => return None,

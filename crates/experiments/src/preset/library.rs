@@ -4,8 +4,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use valleyscope_engine::identifier::folded;
+
 use super::error::PresetError;
-use super::{Preset, built_ins, read};
+use super::{BuiltIn, Preset, built_ins, read};
 
 /// The built-in presets together with the user's own.
 #[derive(Clone, Debug)]
@@ -83,22 +85,37 @@ impl Library {
         Ok(presets)
     }
 
-    /// Loads the preset that a name or a path refers to: an existing file, or any argument that looks like a path; else
-    /// a built-in preset; else one of the user's own.
+    /// Loads the preset that a name or a path refers to: an existing file; else a built-in preset; else one of the user's
+    /// own; else one with this name or this title, up to what [`folded`] leaves out.
     pub fn load(&self, name_or_file: &OsStr) -> Result<Loaded, PresetError> {
         let path = Path::new(name_or_file);
         let looks_like_path = path.components().count() > 1 || path.extension() == Some(OsStr::new(EXTENSION));
-        if looks_like_path || (path.exists() && !path.is_dir()) {
+        let name = name_or_file.to_string_lossy();
+        if path.exists() && (looks_like_path || !path.is_dir()) {
             return Library::load_file(path);
         }
-        let name = name_or_file.to_string_lossy();
         if let Some(found) = built_ins().iter().find(|built_in| built_in.name == name) {
-            let (preset, text) = (found.preset.clone(), found.text.to_owned());
-            return Ok(Loaded { preset, text, source: PresetSource::BuiltIn(found.name) });
+            return Ok(built_in(found));
         }
-        if let Some(path) = self.path_of(&name).filter(|path| path.exists()) {
+        let own = |name: String, path: PathBuf| {
             let text = read::text_of_plain_file(&path)?;
-            return loaded(text, &path, PresetSource::User { name: name.into_owned(), path: path.clone() });
+            loaded(text, &path.clone(), PresetSource::User { name, path })
+        };
+        if let Some(path) = self.path_of(&name).filter(|path| path.exists()) {
+            return own(name.into_owned(), path);
+        }
+        let wanted = folded(&name);
+        let is_meant =
+            |name: &str, preset: &Preset| !wanted.is_empty() && [name, preset.title()].map(folded).contains(&wanted);
+        if let Some(found) = built_ins().iter().find(|it| is_meant(it.name, &it.preset)) {
+            return Ok(built_in(found));
+        }
+        let mut others = self.user_presets().unwrap_or_default().into_iter();
+        if let Some(found) = others.find(|it| it.preset.as_ref().is_ok_and(|preset| is_meant(&it.name, preset))) {
+            return own(found.name, found.path);
+        }
+        if looks_like_path {
+            return Library::load_file(path);
         }
         if path.is_dir() {
             return Err(PresetError::Folder { path: path.to_owned() });
@@ -136,6 +153,11 @@ impl Library {
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         ranked.into_iter().take(3).map(|(_, candidate)| candidate).collect()
     }
+}
+
+fn built_in(found: &BuiltIn) -> Loaded {
+    let (preset, text) = (found.preset.clone(), found.text.to_owned());
+    Loaded { preset, text, source: PresetSource::BuiltIn(found.name) }
 }
 
 fn loaded(text: String, path: &Path, source: PresetSource) -> Result<Loaded, PresetError> {

@@ -44,7 +44,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::format_version::FormatVersion;
 pub use beside::{Beside, LETTERS, TitledSimulation, titles_side_by_side};
 pub use builtin::{BuiltIn, built_ins};
-pub use changed::{changed_head, description as changed_description, is_made_title, with_changes};
+pub use changed::{changed_head, description as changed_description, is_made_title, split_changed, with_changes};
 pub use error::PresetError;
 pub use fault::Fault;
 pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};

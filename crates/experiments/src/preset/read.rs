@@ -1,5 +1,6 @@
 //! Parsing presets.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -7,11 +8,13 @@ use std::path::Path;
 
 use ron::error::Error as RonError;
 use ron::extensions::Extensions;
+use valleyscope_engine::landscape::LandscapeKind;
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::error::PresetError;
 use super::explain::{explain, list, span_of};
 use super::fault::Fault;
+use super::lexer::{Lexer, Token};
 use super::outline::Outline;
 use super::{FormatVersion, Preset, limits, validate};
 
@@ -79,7 +82,7 @@ pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetErr
     if let Some((span, message)) = limits::exceeded(text) {
         return Err(fault(span, message));
     }
-    format().from_str(text).map_err(|error| {
+    format().from_str(&with_readable_names(text)).map_err(|error| {
         let outline = Outline::of(text);
         let (span, message) = wrong_kind(text, outline)
             .or_else(|| wrong_version(text, outline))
@@ -94,8 +97,30 @@ pub(super) fn complaint(text: &str) -> Option<(Range<usize>, RonError)> {
     if limits::exceeded(text).is_some() {
         return None;
     }
-    let error = format().from_str::<Preset>(text).err()?;
+    let error = format().from_str::<Preset>(&with_readable_names(text)).err()?;
     Some((span_of(text, &error), error.code))
+}
+
+/// Returns the text with underscores in names that the RON reader cannot read: those with hyphens, and those of
+/// landscapes in two words. All positions stay the same.
+fn with_readable_names(text: &str) -> Cow<'_, str> {
+    let (mut unreadable, mut previous) = (Vec::new(), None::<Range<usize>>);
+    for (span, token) in Lexer::new(text) {
+        if token == Token::Word {
+            unreadable.extend(text[span.clone()].match_indices('-').map(|(at, _)| span.start + at));
+            let before = previous.replace(span.clone()).filter(|before| text[before.end..span.start] == *" ");
+            let both = before.filter(|before| LandscapeKind::named(&text[before.start..span.end]).is_some());
+            unreadable.extend(both.map(|before| before.end));
+        } else {
+            previous = None;
+        }
+    }
+    if unreadable.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut text = text.to_owned();
+    unreadable.into_iter().for_each(|at| text.replace_range(at..=at, "_"));
+    Cow::Owned(text)
 }
 
 fn without_mark(text: &str) -> &str {

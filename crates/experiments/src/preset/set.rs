@@ -1,7 +1,9 @@
 //! Setting single fields of a preset by their path, as on the command line.
 
 use ron::error::Error as RonError;
-use valleyscope_engine::noise::NoiseSpec;
+use valleyscope_engine::identifier::folded;
+use valleyscope_engine::landscape::LandscapeKind;
+use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 
 use super::explain::{is_noise, shortened};
@@ -125,12 +127,11 @@ impl Field<'_> {
 
     /// Returns the preset's text with a value whose names are corrected one after another as the reader refuses them.
     fn with_value(&self, value: &str) -> Result<String, String> {
-        // No name in a file has a `-`.
         let is_word = |value: &str| {
             value.starts_with(|c: char| c.is_ascii_alphabetic())
                 && value.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
         };
-        let mut value = if is_word(value) { value.replace('-', "_") } else { value.trim().to_owned() };
+        let mut value = with_key(value.trim());
         for _ in 0..MOST_NAMES {
             let text = self.text_with(&value)?;
             // The reader reaches the first path first.
@@ -138,7 +139,9 @@ impl Field<'_> {
             let Some((span, complaint)) = read::complaint(&text) else { break };
             let (Some(from), Some(to)) = (span.start.checked_sub(start), span.end.checked_sub(start)) else { break };
             match complaint {
-                RonError::NoSuchEnumVariant { expected, found, .. } if value.get(from..to) == Some(&found) => {
+                RonError::NoSuchEnumVariant { expected, found, .. }
+                    if value.get(from..to).is_some_and(|here| here.replace('-', "_") == found) =>
+                {
                     let Some(name) = expected.iter().find(|name| folded(name) == folded(&found)) else { break };
                     value.replace_range(from..to, name);
                 }
@@ -153,9 +156,20 @@ impl Field<'_> {
 /// The largest number of names in a value that are written differently from a file.
 const MOST_NAMES: usize = 32;
 
-/// Returns a name without the differences that are allowed on a command line.
-fn folded(name: &str) -> String {
-    name.replace('_', "").to_ascii_lowercase()
+/// Returns a value with the name in presets of the rule, the landscape or the noise whose name it begins with.
+fn with_key(value: &str) -> String {
+    let (name, fields) = value.split_at(value.find('(').unwrap_or(value.len()));
+    let rule = RuleKind::named(name).map(RuleKind::key);
+    let landscape = || LandscapeKind::named(name).map(LandscapeKind::key);
+    let noise = || NoiseKind::named(name).map(NoiseKind::key);
+    if let Some(key) = rule.or_else(landscape).or_else(noise) {
+        return format!("{key}{fields}");
+    }
+    match RuleKind::shown_as(name) {
+        Some(rule) if fields.is_empty() => format!("{}(mask: Cautious)", rule.key()),
+        Some(rule) => format!("{}(mask: Cautious, {}", rule.key(), &fields[1..]),
+        None => value.to_owned(),
+    }
 }
 
 /// Completes a rule with the fields that it omits and has in common with the rule at the path; none if either is not a
@@ -191,12 +205,11 @@ fn completed_noise(text: &str, path: &str, value: &str) -> Option<String> {
 fn rule_kind(value: &str) -> Option<RuleKind> {
     let value = value.trim();
     let name = &value[..value.find('(').unwrap_or(value.len())];
-    let name = folded(name.trim());
-    if name == folded(RuleKind::TYPED) {
+    if folded(name) == folded(RuleKind::TYPED) {
         let [name, text] = ["name", "text"].map(|key| ron::from_str::<String>(field(value, key)?).ok());
         return Some(RuleKind::Typed(TypedRule::new(&name?, &text?).ok()?));
     }
-    RuleKind::ALL.iter().copied().find(|kind| folded(kind.key()) == name || folded(kind.info().name) == name)
+    RuleKind::named(name)
 }
 
 /// Returns the value of a field of a value.

@@ -25,6 +25,8 @@ pub enum ConfigError {
     Settings(String),
     #[error(transparent)]
     Preset(#[from] PresetError),
+    #[error("another program has trained the run; it can be compared, shown and exported, and not resumed or forked")]
+    OtherProgram,
     #[error(
         "the config that the run was begun with, in its {}, cannot be read by this version, and {} is another; put it back \
          as it was: {source}",
@@ -97,6 +99,9 @@ fn sha256(text: &str) -> String {
 impl RunConfig {
     /// Reads the `config.ron` of a run.
     pub fn read(run: &RunFolder) -> Result<RunConfig, ConfigError> {
+        if run.other_settings().is_ok_and(|settings| settings.is_some()) {
+            return Err(ConfigError::OtherProgram);
+        }
         let path = run.config();
         let text = run.config_text().map_err(|source| PresetError::Read { path: path.clone(), source })?;
         let preset = Preset::parse(&text, &path.display().to_string())?;

@@ -50,6 +50,93 @@ impl Ceiling {
     }
 }
 
+/// The places of a curve on a vertical axis, by which the range of the axis is chosen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CurvePlaces {
+    /// The lower and the upper end of the line at its points.
+    pub line: Vec<Extent>,
+    /// Those of the band and of what else is drawn around the line.
+    pub around: Vec<Extent>,
+    /// The place of the last value; `None` where it has no place, such as a negative value on a logarithmic axis.
+    pub end: Option<f64>,
+}
+
+impl CurvePlaces {
+    /// Returns the places of a line in pieces, of which an empty last one marks that the last value has no place.
+    pub fn of_line(pieces: &[Vec<[f64; 2]>]) -> CurvePlaces {
+        let last = pieces.last().and_then(|piece| piece.last());
+        // A line that shows the extents of many values has two points at its last one.
+        let ends =
+            pieces.last().into_iter().flatten().rev().take_while(|[x, _]| last.is_some_and(|last| last[0] == *x));
+        CurvePlaces {
+            end: ends.map(|[_, y]| *y).reduce(f64::max),
+            line: pieces.iter().flatten().map(|[_, y]| [*y; 2]).collect(),
+            around: Vec::new(),
+        }
+    }
+
+    /// Returns the extents of the line and of what is around it, above their floors.
+    fn extents(&self, floors: [f64; 2]) -> Option<(Extent, Option<Extent>)> {
+        let above = |extents: &[Extent], floor: f64| {
+            let above = extents.iter().filter(|[_, high]| *high >= floor);
+            above.map(|[low, high]| [if *low < floor { floor } else { *low }, *high]).reduce(union)
+        };
+        Some((above(&self.line, floors[0])?, above(&self.around, floors[1])))
+    }
+}
+
+/// A few values on a logarithmic axis are left out if the next higher ones are this many decades above them, and this
+/// many times the range of all others.
+const FAR_BELOW: [f64; 2] = [2.0, 2.0];
+/// The number of values, for each of which one may be left out.
+const FOR_EACH_LEFT_OUT: usize = 10;
+/// The smallest number of values among which one may be left out.
+const FEWEST: usize = 3;
+
+/// Returns the vertical range of a plot of these curves that suits most of them, with a margin: a minority that runs
+/// away is left out, and on a logarithmic axis also a few values far below all others.
+pub fn suited(curves: &[CurvePlaces], scale: AxisScale) -> Extent {
+    let floors = if scale == AxisScale::Log { floors(curves) } else { [f64::NEG_INFINITY; 2] };
+    with_margin(&curves.iter().filter_map(|curve| curve.extents(floors)).collect::<Vec<_>>())
+}
+
+/// Returns the vertical range of a plot of these curves with all their values, with a margin.
+pub fn whole(curves: &[CurvePlaces]) -> Extent {
+    let all = curves.iter().flat_map(|curve| curve.line.iter().chain(&curve.around)).copied().reduce(union);
+    with_margin(all.map(|all| (all, None)).as_slice())
+}
+
+/// Returns the lowest places of lines, and of what is around them, that determine the range of a logarithmic axis.
+fn floors(curves: &[CurvePlaces]) -> [f64; 2] {
+    let ends = curves.iter().filter_map(|curve| curve.end).fold(f64::INFINITY, f64::min);
+    let lows = |extents: fn(&CurvePlaces) -> &[Extent]| curves.iter().flat_map(extents).map(|[low, _]| *low);
+    let lines: Vec<f64> = lows(|curve| &curve.line).collect();
+    let floor = floor_of(lines.clone(), ends);
+    let lines = lines.into_iter().filter(|place| *place >= floor);
+    let lowest = lines.clone().fold(f64::INFINITY, f64::min);
+    let all = lines.chain(lows(|curve| &curve.around).filter(|place| *place >= floor)).collect();
+    [floor, floor.max(floor_of(all, lowest))]
+}
+
+/// Returns the lowest of these places that is not far below the others. Places from `kept` upwards are not left out: a
+/// curve that ends there has descended to it.
+fn floor_of(mut places: Vec<f64>, kept: f64) -> f64 {
+    let [least, ratio] = FAR_BELOW;
+    let most = (places.len() / FOR_EACH_LEFT_OUT).max(1);
+    let highest = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let lowest = places.iter().copied().fold(f64::INFINITY, f64::min);
+    if places.len() < FEWEST || highest - lowest < least {
+        return f64::NEG_INFINITY;
+    }
+    // Only the lowest ones need an order.
+    places.select_nth_unstable_by(most, f64::total_cmp);
+    places.truncate(most + 1);
+    places.sort_unstable_by(f64::total_cmp);
+    let is_gap = |pair: &&[f64]| pair[1] - pair[0] >= least.max(ratio * (highest - pair[1])) && pair[0] < kept;
+    let next = places.windows(2).rfind(is_gap).map(|pair| pair[1]);
+    next.unwrap_or(f64::NEG_INFINITY)
+}
+
 /// Returns the smallest extent that holds both.
 pub fn union(a: Extent, b: Extent) -> Extent {
     [a[0].min(b[0]), a[1].max(b[1])]
@@ -87,12 +174,6 @@ pub fn with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
     [low - margin, high + margin]
 }
 
-/// Returns the vertical range of a plot of these curves with all their values, with a margin.
-pub fn whole_with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
-    let whole = curves.iter().map(|&(mean, band)| band.map_or(mean, |band| union(mean, band)));
-    with_margin(whole.reduce(union).map(|whole| (whole, None)).as_slice())
-}
-
 /// Returns the extent that suits these curves, given the extent of each one's means and, if shown, of its band.
 /// A minority that would flatten the others is left out. `None` without a curve.
 pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
@@ -112,5 +193,61 @@ pub fn across(extent: Option<Extent>) -> Extent {
         Some([low, high]) if high > low => [low - MARGIN * (high - low), high + MARGIN * (high - low)],
         Some([only, _]) => [only - 0.5, only + 0.5],
         None => [0.0, 1.0],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CurvePlaces, suited, whole};
+    use crate::view::AxisScale;
+
+    /// Returns the places of losses at the steps 0, 1, 2, … on a logarithmic axis.
+    fn curve(losses: impl IntoIterator<Item = f64>) -> CurvePlaces {
+        let mut pieces = vec![Vec::new()];
+        for (step, loss) in losses.into_iter().enumerate() {
+            match AxisScale::Log.place(loss) {
+                place if place.is_finite() => pieces.last_mut().expect("a piece").push([step as f64, place]),
+                _ => pieces.push(Vec::new()),
+            }
+        }
+        CurvePlaces::of_line(&pieces)
+    }
+
+    fn lowest(curves: &[CurvePlaces]) -> f64 {
+        suited(curves, AxisScale::Log)[0]
+    }
+
+    #[test]
+    fn a_value_far_below_all_others_leaves_a_logarithmic_axis() {
+        let around_1 = || (0..30).map(|step| 2.0 - 0.05 * f64::from(step));
+        let dip = || around_1().enumerate().map(|(step, loss)| if step == 11 { 5e-7 } else { loss });
+        let others = [curve(around_1()), curve(dip())];
+        assert!(lowest(&others) > -0.5, "{}", lowest(&others));
+        assert!(whole(&others)[0] < -6.0 && suited(&others, AxisScale::Linear)[0] < -6.0);
+        // The only positive value of a run, and the last one before negative values.
+        let only = curve([-1.0, -0.5, 5e-7, -0.5]);
+        assert!(lowest(&[curve(around_1()), only]) > -0.5);
+        assert!(lowest(&[curve(around_1().chain([5e-7, -0.1]))]) > -0.5);
+        // A band and unsmoothed values around the line.
+        let around = curve(dip()).line;
+        assert!(lowest(&[CurvePlaces { around, ..curve(around_1()) }]) > -0.5);
+    }
+
+    #[test]
+    fn a_descent_over_many_decades_stays_in_view() {
+        let falling = |decades: f64, points: i32| {
+            (0..points).map(move |point| 10_f64.powf(-decades * f64::from(point) / f64::from(points - 1)))
+        };
+        let level = curve([1.0; 40]);
+        for points in [5, 13, 200] {
+            let range = lowest(&[level.clone(), curve(falling(12.0, points))]);
+            assert!(range < -12.0, "{range} of {points} points");
+        }
+        // Newton's method doubles the digits, to an exact minimum.
+        assert!(lowest(&[curve([0.3, 1e-1, 1e-2, 1e-4, 1e-8, 1e-16, 0.0])]) < -16.0);
+        // A sudden drop where the curve ends, and one that lasts.
+        assert!(lowest(&[level.clone(), curve([1.0, 1.0, 1.0, 1e-6])]) < -6.0);
+        assert!(lowest(&[curve([1.0; 40].into_iter().chain([1e-6; 20]))]) < -6.0);
+        assert!(lowest(&[curve([1.0; 40].into_iter().chain([1e-6; 20]).chain([1.0; 20]))]) < -6.0);
     }
 }

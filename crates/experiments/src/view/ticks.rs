@@ -298,6 +298,11 @@ impl RangeEdge {
         (!is_limit).then_some(self)
     }
 
+    /// Returns whether it is the lower end.
+    pub fn is_low(self) -> bool {
+        self.is_low
+    }
+
     /// Returns the sign before the best value: ≤ at the lower end, ≥ at the upper one.
     pub fn mark(self) -> &'static str {
         if self.is_low { "≤ " } else { "≥ " }

@@ -19,6 +19,8 @@ mod gradient_queries;
 mod images;
 #[path = "../../../../tests/numbers/laws.rs"]
 mod laws;
+#[path = "../../../../tests/support/left_out.rs"]
+mod left_out;
 mod live;
 mod mlp;
 mod needs;
@@ -30,7 +32,6 @@ mod probe;
 mod programs;
 mod pytorch;
 mod ranks;
-mod real_mnist;
 mod resume;
 mod rules;
 mod saved_model;
@@ -40,3 +41,4 @@ mod schedule_free;
 mod small_mnist;
 mod spikes;
 mod typed;
+mod with_data;

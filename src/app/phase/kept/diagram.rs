@@ -23,6 +23,9 @@ pub(in crate::app::phase) struct KeptDiagram {
     pub(super) is_loading: bool,
     /// Complete pixels that are on the disk.
     pub(super) saved: usize,
+    /// The runs of all pixels that are on the disk, and those of the state that was last written or drawn.
+    pub(super) saved_runs: u64,
+    pub(super) asked_runs: u64,
     pub(super) bytes: u64,
     pub(super) picture: Option<ColorImage>,
     pub(super) texture: Option<TextureHandle>,
@@ -33,6 +36,8 @@ pub(in crate::app::phase) struct KeptDiagram {
     /// The time of its last snapshot, and whether that is being written.
     pub(super) asked: Option<Instant>,
     pub(super) is_being_kept: bool,
+    /// Whether the diagram was being computed then, so that its races may not have been written.
+    pub(super) is_asked_running: bool,
     /// The title made from its settings.
     made_title: OnceCell<String>,
 }
@@ -45,6 +50,8 @@ impl KeptDiagram {
             results: None,
             is_loading: false,
             saved: 0,
+            saved_runs: 0,
+            asked_runs: 0,
             bytes: 0,
             picture: None,
             texture: None,
@@ -52,6 +59,7 @@ impl KeptDiagram {
             is_refused: false,
             asked: None,
             is_being_kept: false,
+            is_asked_running: false,
             made_title: OnceCell::new(),
         }
     }
@@ -80,7 +88,7 @@ impl KeptDiagram {
         let (pixels, preset) = (titled.diagram.complete(), Arc::clone(&titled.preset));
         self.record = KeptRecord { worked, pixels, preset, ..self.record.clone() };
         self.spec = Arc::clone(titled.spec());
-        self.asked = Some(Instant::now());
+        (self.asked, self.asked_runs) = (Some(Instant::now()), titled.diagram.runs());
         self.made_title = OnceCell::new();
     }
 
@@ -89,9 +97,10 @@ impl KeptDiagram {
         KeptDiagram { bytes: self.bytes, ..KeptDiagram::new(KeptRecord { pixels: 0, ..self.record }, self.spec) }
     }
 
-    /// Takes the pixels that were found on the disk, which may be fewer than its description states.
-    pub(super) fn found_on_disk(&mut self, pixels: usize) {
+    /// Takes the pixels that were found on the disk, which may be fewer than its description states, and the runs.
+    pub(super) fn found_on_disk(&mut self, pixels: usize, runs: u64) {
         (self.saved, self.record.pixels, self.is_loading) = (pixels, pixels, false);
+        (self.saved_runs, self.asked_runs) = (runs, runs);
     }
 
     pub(in crate::app::phase) fn is_loading(&self) -> bool {
@@ -126,11 +135,10 @@ impl KeptDiagram {
         self.texture.as_ref()
     }
 
-    /// Returns the size of its files, or about the size that they will have.
+    /// Returns the size of its files, or about that of its complete pixels.
     pub(super) fn bytes(&self) -> u64 {
-        let [rows, columns] = self.spec.shape();
         let candidates = self.spec.candidate_counts().into_iter().max().unwrap_or(1);
-        let numbers = rows * columns * self.spec.optimizers.len() * (6 * candidates + 12);
+        let numbers = self.record.pixels * self.spec.optimizers.len() * (6 * candidates + 12);
         if self.bytes > 0 { self.bytes } else { 8 * numbers as u64 }
     }
 }

@@ -14,9 +14,19 @@ use super::limits::Limits;
 use super::record::{KeptRecord, sweep_preset};
 use super::thumbnail;
 use crate::result::SweepResult;
-use crate::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
+use crate::sweep_checkpoint::{RACES, SweepCheckpoint, SweepCheckpointError, read_races, write_races};
 
 const PICTURE: &str = "thumbnail.png";
+/// The files of a diagram.
+const FILES: [&str; 7] = [
+    SweepResult::ARRAYS,
+    SweepResult::TABLE,
+    SweepCheckpoint::FILE,
+    RACES,
+    PICTURE,
+    SweepResult::SPEC,
+    KeptRecord::FILE,
+];
 /// The largest text of a description or a preset, in bytes.
 const MOST_TEXT: u64 = 4 << 20;
 
@@ -36,6 +46,8 @@ pub(super) struct FoundDiagram {
 pub(super) struct Found {
     pub diagrams: Vec<FoundDiagram>,
     pub limits: Option<Limits>,
+    /// Whether the stored limits cannot be used.
+    pub are_limits_refused: bool,
     pub refused: Vec<(String, String)>,
 }
 
@@ -62,7 +74,10 @@ pub(super) fn find(root: &Path) -> Found {
     }
     match Limits::read(root) {
         Ok(limits) => found.limits = limits,
-        Err(reason) => found.refused.push((Limits::FILE.to_owned(), reason)),
+        Err(reason) => {
+            found.are_limits_refused = true;
+            found.refused.push((Limits::FILE.to_owned(), reason));
+        }
     }
     found.diagrams.sort_by_key(|diagram| diagram.record.order);
     found.refused.sort();
@@ -92,10 +107,22 @@ fn describe(folder: &Path) -> Result<FoundDiagram, String> {
     })
 }
 
-/// Returns the size of the files in a folder.
+/// Returns the size of a diagram's files, as far as they take room on the disk: a sparse file may have any length. Other
+/// files in the folder do not count, as they stay when the diagram is removed.
 pub(super) fn size(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+    let known = FILES.iter().filter_map(|name| folder.join(name).symlink_metadata().ok());
+    known.fold(0, |size, metadata| size.saturating_add(allocated(&metadata)))
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &std::fs::Metadata) -> u64 {
+    // The unit of this number, whatever the blocks of the file system.
+    std::os::unix::fs::MetadataExt::blocks(metadata).saturating_mul(512)
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &std::fs::Metadata) -> u64 {
+    metadata.len()
 }
 
 /// Creates an unused folder whose name begins with `stem`.
@@ -173,11 +200,25 @@ pub(super) fn save_pixels(checkpoint: &mut SweepCheckpoint, diagram: &Diagram) -
     checkpoint.save()
 }
 
+/// Writes the races of a diagram that are not over; removes their file where there are none.
+pub(super) fn save_races(folder: &Path, diagram: &Diagram, precision: Precision) -> io::Result<()> {
+    let path = folder.join(RACES);
+    if diagram.spec().pixels().any(|pixel| diagram.race(pixel).is_some()) {
+        return write_races(&path, diagram, precision);
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The results of a diagram as they were read.
 pub(super) struct ReadResults {
     pub diagram: Diagram,
     pub precision: Precision,
     pub checkpoint: Option<SweepCheckpoint>,
+    /// The reason why the races in the folder cannot be used; their pixels are computed anew.
+    pub lost_races: Option<String>,
 }
 
 /// Reads the results in a folder: the arrays, else the pixels in the checkpoint, else none. They must be those of this
@@ -185,12 +226,12 @@ pub(super) struct ReadResults {
 pub(super) fn read_results(folder: &Path, expected: &SweepSpec) -> Result<ReadResults, String> {
     let read = if folder.join(SweepResult::ARRAYS).symlink_metadata().is_ok() {
         let SweepResult { diagram, precision, .. } = SweepResult::open(folder).map_err(|error| error.to_string())?;
-        ReadResults { diagram, precision, checkpoint: None }
+        ReadResults { diagram, precision, checkpoint: None, lost_races: None }
     } else if folder.join(SweepCheckpoint::FILE).symlink_metadata().is_ok() {
-        read_checkpoint(&folder.join(SweepCheckpoint::FILE))?
+        read_checkpoint(folder)?
     } else {
         let diagram = Diagram::new(Arc::new(expected.clone()));
-        ReadResults { diagram, precision: Precision::default(), checkpoint: None }
+        ReadResults { diagram, precision: Precision::default(), checkpoint: None, lost_races: None }
     };
     if !read.diagram.spec().is_alike_but_for_colors(expected) {
         return Err(format!(
@@ -202,7 +243,8 @@ pub(super) fn read_results(folder: &Path, expected: &SweepSpec) -> Result<ReadRe
     Ok(read)
 }
 
-fn read_checkpoint(path: &Path) -> Result<ReadResults, String> {
+fn read_checkpoint(folder: &Path) -> Result<ReadResults, String> {
+    let path = &folder.join(SweepCheckpoint::FILE);
     let (mut checkpoint, spec, precision) = SweepCheckpoint::open_own(path).map_err(|error| in_window(&error))?;
     let mut diagram = Diagram::new(Arc::new(spec));
     for pixel in diagram.spec().pixels() {
@@ -211,23 +253,23 @@ fn read_checkpoint(path: &Path) -> Result<ReadResults, String> {
             diagram.insert(pixel, cell);
         }
     }
-    Ok(ReadResults { diagram, precision, checkpoint: Some(checkpoint) })
+    let races = folder.join(RACES);
+    let lost_races = match races.symlink_metadata().is_ok().then(|| read_races(&races, diagram.spec(), precision)) {
+        Some(Ok(races)) => {
+            diagram.insert_races(races);
+            None
+        }
+        Some(Err(reason)) => Some(reason),
+        None => None,
+    };
+    Ok(ReadResults { diagram, precision, checkpoint: Some(checkpoint), lost_races })
 }
 
 /// Removes a diagram's files and its folder, also the table that a repair has written, and replaced files that it keeps.
 /// A folder with other files stays with these.
 pub(super) fn remove(folder: &Path) -> io::Result<()> {
     AtomicFile::clear(folder)?;
-    let names = [
-        SweepResult::ARRAYS,
-        SweepResult::TABLE,
-        SweepCheckpoint::FILE,
-        PICTURE,
-        SweepResult::SPEC,
-        // The last one: as long as the diagram has files, it is listed.
-        KeptRecord::FILE,
-    ];
-    for name in names {
+    for name in FILES {
         for entry in std::fs::read_dir(folder)? {
             let file = entry?.file_name();
             let rest = file.to_str().and_then(|file| file.strip_prefix(name));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context};
 use valleyscope_engine::sweep::{Diagram, Precision, SweepSpec};
@@ -22,6 +23,8 @@ use crate::sweep_checkpoint::SweepCheckpoint;
 pub(super) struct Snapshot {
     pub titled: TitledDiagram,
     pub record: KeptRecord,
+    /// Whether the diagram is still being computed, so that another state follows.
+    pub is_running: bool,
 }
 
 pub(super) enum Command {
@@ -43,14 +46,17 @@ pub(super) enum Command {
 pub(super) enum Answer {
     /// A picture of the state that is being kept.
     Drawn(ColorImage),
-    /// So many complete pixels are on the disk, in files of so many bytes.
+    /// So many complete pixels, and so many runs in all, are on the disk, in files of so many bytes.
     Kept {
         pixels: usize,
+        runs: u64,
         bytes: u64,
     },
     NotKept(String),
     Loaded(Diagram, Precision),
     NotLoaded(String),
+    /// The diagram was read without its pixels that are not complete.
+    RacesLost(String),
     NotRemoved(String),
     LimitsNotStored(String),
 }
@@ -68,7 +74,7 @@ impl Keeper {
     pub(super) fn start(root: Option<PathBuf>, known: HashMap<u64, (PathBuf, usize)>, context: Context) -> Keeper {
         let (commands, receiver) = channel();
         let (sender, answers) = channel();
-        let place = |(number, (folder, saved))| (number, Place { folder, saved, checkpoint: None });
+        let place = |(number, (folder, saved))| (number, Place { saved, ..Place::new(folder) });
         let places = known.into_iter().map(place).collect();
         let mut worker = Worker { root, places };
         let thread = std::thread::spawn(move || {
@@ -110,7 +116,27 @@ struct Place {
     /// Complete pixels in its files.
     saved: usize,
     checkpoint: Option<SweepCheckpoint>,
+    races: SavedRaces,
 }
+
+impl Place {
+    fn new(folder: PathBuf) -> Place {
+        Place { folder, saved: 0, checkpoint: None, races: SavedRaces { runs: 0, next: Instant::now() } }
+    }
+}
+
+/// The state of a diagram's file of races.
+struct SavedRaces {
+    /// The runs of the diagram whose races are in the file.
+    runs: u64,
+    /// The time from which they are written again while the diagram is computed.
+    next: Instant,
+}
+
+/// The shortest time between two states of the races while a diagram is computed, and that time as a multiple of the time
+/// that writing takes: the file is large.
+const RACES_INTERVAL: Duration = Duration::from_secs(10);
+const RACES_SHARE: u32 = 20;
 
 struct Worker {
     root: Option<PathBuf>,
@@ -127,7 +153,8 @@ impl Worker {
                 if let Some(root) = self.root.clone() {
                     let kept = self.keep(&root, &snapshot, &picture);
                     let pixels = snapshot.titled.diagram.complete();
-                    answer(number, kept.map_or_else(Answer::NotKept, |bytes| Answer::Kept { pixels, bytes }));
+                    let runs = self.places.get(&number).map_or(0, |place| place.races.runs);
+                    answer(number, kept.map_or_else(Answer::NotKept, |bytes| Answer::Kept { pixels, runs, bytes }));
                 }
             }
             Command::Describe(number, record) => {
@@ -138,10 +165,15 @@ impl Worker {
                     answer(number, Answer::NotKept(cannot_write(&place.folder, &error)));
                 }
             }
-            Command::Load(number, spec) => {
-                let loaded = self.load(number, &spec);
-                answer(number, loaded.map_or_else(Answer::NotLoaded, |(diagram, of)| Answer::Loaded(diagram, of)));
-            }
+            Command::Load(number, spec) => match self.load(number, &spec) {
+                Ok(ReadResults { diagram, precision, lost_races, .. }) => {
+                    answer(number, Answer::Loaded(diagram, precision));
+                    if let Some(reason) = lost_races {
+                        answer(number, Answer::RacesLost(reason));
+                    }
+                }
+                Err(reason) => answer(number, Answer::NotLoaded(reason)),
+            },
             Command::Remove(number) => {
                 if let Some(Place { folder, checkpoint, .. }) = self.places.remove(&number) {
                     // An open file could not be removed everywhere.
@@ -168,14 +200,14 @@ impl Worker {
     /// Writes a state of a diagram; returns the size of its files. Its description comes last: it never states more
     /// pixels than are in the other files.
     fn keep(&mut self, root: &Path, snapshot: &Snapshot, picture: &ColorImage) -> Result<u64, String> {
-        let Snapshot { titled, record } = snapshot;
+        let Snapshot { titled, record, is_running } = snapshot;
         let result = titled.result();
         let place = match self.places.entry(titled.number) {
             Entry::Occupied(place) => place.into_mut(),
             Entry::Vacant(place) => {
                 let folder = files::create(root, &file_stem(&result.title));
                 let folder = folder.map_err(|error| cannot_write(root, &error))?;
-                place.insert(Place { folder, saved: 0, checkpoint: None })
+                place.insert(Place::new(folder))
             }
         };
         let failed = |error: std::io::Error| cannot_write(&place.folder, &error);
@@ -192,6 +224,8 @@ impl Worker {
             if let Some(checkpoint) = place.checkpoint.take() {
                 checkpoint.remove().map_err(failed)?;
             }
+            files::save_races(&place.folder, &titled.diagram, titled.precision).map_err(failed)?;
+            place.races.runs = titled.diagram.runs();
         } else {
             if place.checkpoint.is_none() {
                 let spec = titled.diagram.spec();
@@ -200,13 +234,20 @@ impl Worker {
             if let Some(checkpoint) = &mut place.checkpoint {
                 files::save_pixels(checkpoint, &titled.diagram).map_err(failed)?;
             }
+            if !is_running || Instant::now() >= place.races.next {
+                let begun = Instant::now();
+                files::save_races(&place.folder, &titled.diagram, titled.precision).map_err(failed)?;
+                let took = begun.elapsed();
+                let next = Instant::now() + RACES_INTERVAL.max(took * RACES_SHARE);
+                place.races = SavedRaces { runs: titled.diagram.runs(), next };
+            }
         }
         files::write_record(&place.folder, record).map_err(failed)?;
         place.saved = record.pixels;
         Ok(files::size(&place.folder))
     }
 
-    fn load(&mut self, number: u64, spec: &SweepSpec) -> Result<(Diagram, Precision), String> {
+    fn load(&mut self, number: u64, spec: &SweepSpec) -> Result<ReadResults, String> {
         let place = self.places.get_mut(&number).ok_or("it is in no folder")?;
         // Another window may have removed it.
         if !place.folder.join(KeptRecord::FILE).exists() {
@@ -214,9 +255,10 @@ impl Worker {
         }
         // Its lock would refuse another reader.
         place.checkpoint = None;
-        let ReadResults { diagram, precision, checkpoint } = files::read_results(&place.folder, spec)?;
-        (place.checkpoint, place.saved) = (checkpoint, diagram.complete());
-        Ok((diagram, precision))
+        let mut read = files::read_results(&place.folder, spec)?;
+        (place.checkpoint, place.saved, place.races.runs) =
+            (read.checkpoint.take(), read.diagram.complete(), read.diagram.runs());
+        Ok(read)
     }
 }
 

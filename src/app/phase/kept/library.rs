@@ -49,6 +49,8 @@ pub(in crate::app::phase) struct Library {
     pub limits: Limits,
     /// The limits in the folder.
     stored_limits: Limits,
+    /// True while the limits in the folder cannot be used; no diagram makes room then.
+    are_limits_refused: bool,
     /// The numbers whose results are in memory, the last used one at the end.
     used: Vec<u64>,
 }
@@ -66,9 +68,11 @@ impl Library {
         let has_folder = root.is_some();
         let keeper = Keeper::start(root, folders, context);
         let limits = found.limits.unwrap_or_default();
-        let (refused, used) = (found.refused, Vec::new());
-        let mut library = Library { keeper, has_folder, kept, refused, limits, stored_limits: limits, used };
-        if found.limits.is_none() {
+        let (refused, are_limits_refused, used) = (found.refused, found.are_limits_refused, Vec::new());
+        let stored_limits = limits;
+        let mut library =
+            Library { keeper, has_folder, kept, refused, limits, stored_limits, are_limits_refused, used };
+        if found.limits.is_none() && !are_limits_refused {
             // Without known limits, no diagram is dropped.
             library.raise_limits();
         }
@@ -120,7 +124,7 @@ impl Library {
 
     /// Keeps a state of a diagram. While it `is_running`, states are written every few seconds.
     pub(in crate::app::phase) fn keep(&mut self, titled: &TitledDiagram, worked: Duration, is_running: bool) {
-        let pixels = titled.diagram.complete();
+        let (pixels, runs) = (titled.diagram.complete(), titled.diagram.runs());
         if !self.kept.contains_key(&titled.number) && !self.take_over_alike(titled) {
             return;
         }
@@ -138,26 +142,30 @@ impl Library {
             KeptDiagram::new(record, Arc::clone(titled.spec()))
         });
         let is_new = kept.asked.is_none() && kept.texture.is_none() && kept.picture.is_none();
-        let is_drawn = kept.record.pixels >= pixels && kept.spec == *titled.spec() && !is_new;
+        let is_drawn =
+            kept.record.pixels >= pixels && kept.asked_runs >= runs && kept.spec == *titled.spec() && !is_new;
         let is_recent = is_running && kept.asked.is_some_and(|asked| asked.elapsed() < INTERVAL);
-        let is_written = kept.saved >= pixels || !self.has_folder || kept.is_refused;
+        let is_written = (kept.saved >= pixels && kept.saved_runs >= runs) || !self.has_folder || kept.is_refused;
         let is_same = is_drawn && kept.record.preset == titled.preset && is_written;
         if kept.is_being_kept || is_same || is_recent || kept.fault.is_some() {
             return;
         }
         kept.begin_keeping(titled, worked);
+        kept.is_asked_running = is_running;
         if kept.is_refused {
             return;
         }
         kept.is_being_kept = true;
-        let snapshot = Snapshot { titled: titled.clone(), record: kept.record.clone() };
+        let snapshot = Snapshot { titled: titled.clone(), record: kept.record.clone(), is_running };
         self.keeper.send(Command::Keep(Box::new(snapshot)));
     }
 
     /// Keeps the last state of a diagram before the program ends.
     pub(in crate::app::phase) fn keep_last(&mut self, titled: &TitledDiagram) {
         if let Some(kept) = self.kept.get_mut(&titled.number) {
-            if kept.is_being_kept && kept.record.pixels >= titled.diagram.complete() {
+            let (pixels, runs) = (titled.diagram.complete(), titled.diagram.runs());
+            let is_in_last = kept.record.pixels >= pixels && kept.asked_runs >= runs && !kept.is_asked_running;
+            if kept.is_being_kept && is_in_last {
                 return;
             }
             kept.is_being_kept = false;
@@ -179,11 +187,13 @@ impl Library {
         }
     }
 
-    /// Returns the diagrams in memory with pixels that are not on the disk.
+    /// Returns the diagrams in memory with results that are not on the disk.
     fn unwritten(&self, is_meant: impl Fn(&KeptDiagram) -> bool) -> Vec<TitledDiagram> {
         let has_more = |kept: &&KeptDiagram| {
-            let complete = kept.results.as_ref().map_or(0, |titled| titled.diagram.complete());
-            self.has_folder && kept.is_safe() && complete > kept.saved && is_meant(kept)
+            let has_more = |titled: &TitledDiagram| {
+                titled.diagram.complete() > kept.saved || titled.diagram.runs() > kept.saved_runs
+            };
+            self.has_folder && kept.is_safe() && kept.results.as_ref().is_some_and(has_more) && is_meant(kept)
         };
         self.kept.values().filter(has_more).filter_map(|kept| kept.results.clone()).collect()
     }
@@ -250,7 +260,11 @@ impl Library {
         while self.used.len() > MOST_IN_MEMORY {
             let is_read_again = |number: &u64| {
                 let kept = self.kept.get(number);
-                kept.is_none_or(|kept| self.has_folder && kept.fault.is_none() && kept.saved >= kept.record.pixels)
+                let is_written = |kept: &KeptDiagram| {
+                    let runs = kept.results.as_ref().map_or(0, |titled| titled.diagram.runs());
+                    kept.saved >= kept.record.pixels && kept.saved_runs >= runs
+                };
+                kept.is_none_or(|kept| self.has_folder && kept.fault.is_none() && is_written(kept))
             };
             let Some(place) = self.used.iter().position(is_read_again) else { return };
             let oldest = self.used.remove(place);
@@ -277,14 +291,15 @@ impl Library {
 
     /// Returns the number and the total size, in bytes, of the diagrams.
     pub(in crate::app::phase) fn taken(&self) -> (usize, u64) {
-        (self.kept.len(), self.kept.values().map(KeptDiagram::bytes).sum())
+        (self.kept.len(), self.kept.values().map(KeptDiagram::bytes).fold(0, u64::saturating_add))
     }
 
     /// Returns the diagram that is to make room where the limits are exceeded: one that was computed in less than `dear`
     /// and has no name before others, and the oldest of these. Those in use and those that are pinned stay.
     pub(in crate::app::phase) fn surplus(&self, in_use: &HashSet<u64>, dear: Duration) -> Option<u64> {
         let (count, bytes) = self.taken();
-        if count <= self.limits.diagrams && bytes <= self.limits.megabytes * MEGABYTE {
+        let has_room = count <= self.limits.diagrams && bytes <= self.limits.megabytes.saturating_mul(MEGABYTE);
+        if has_room || self.are_limits_refused {
             return None;
         }
         let free = self.kept.iter().filter(|(number, kept)| !kept.record.pinned && !in_use.contains(number));
@@ -303,7 +318,7 @@ impl Library {
     /// Writes the limits beside the diagrams, if they were changed.
     pub(in crate::app::phase) fn store_limits(&mut self) {
         if self.limits != self.stored_limits {
-            self.stored_limits = self.limits;
+            (self.stored_limits, self.are_limits_refused) = (self.limits, false);
             self.keeper.send(Command::StoreLimits(self.limits));
         }
     }
@@ -322,10 +337,14 @@ impl Library {
                         kept.is_being_kept &= self.has_folder;
                     }
                 }
-                Answer::Kept { pixels, bytes } => {
+                Answer::Kept { pixels, runs, bytes } => {
                     if let Some(kept) = kept {
-                        (kept.saved, kept.bytes, kept.is_being_kept) = (pixels, bytes, false);
+                        (kept.saved, kept.saved_runs, kept.bytes, kept.is_being_kept) = (pixels, runs, bytes, false);
                     }
+                }
+                Answer::RacesLost(reason) => {
+                    let text = format!("{reason}\n\nThe pixels of “{name}” that are not decided are computed anew.");
+                    events.push(LibraryEvent::Failed { title: "A part of a kept diagram can't be read", text });
                 }
                 Answer::NotKept(reason) => {
                     let text = format!(
@@ -339,7 +358,7 @@ impl Library {
                 }
                 Answer::Loaded(diagram, precision) => {
                     if let Some(kept) = kept {
-                        kept.found_on_disk(diagram.complete());
+                        kept.found_on_disk(diagram.complete(), diagram.runs());
                     }
                     events.push(LibraryEvent::Loaded { number, diagram, precision });
                 }

@@ -25,18 +25,29 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The most megabytes that a limit may be, more than any disk has.
+    const MOST_MEGABYTES: u64 = 1_000_000_000;
+
     /// The name of their file in the folder of diagrams.
     pub(super) const FILE: &'static str = "limits.ron";
 
-    /// Reads the limits in a folder of diagrams; `None` if none were stored.
+    /// Reads the limits in a folder of diagrams; `None` if none were stored. Limits that cannot be meant are refused.
     pub(super) fn read(root: &Path) -> Result<Option<Limits>, String> {
+        let refused = |reason| format!("{reason}; no diagram makes room for others until you set the limits");
         let path = root.join(Self::FILE);
         let text = match plain_file::read_text(&path, Links::Refused, MOST_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(refused(error.to_string())),
         };
-        ron::from_str(&text).map(Some).map_err(|error| format!("it is damaged: {error}"))
+        let limits: Limits = ron::from_str(&text).map_err(|error| refused(format!("it is damaged: {error}")))?;
+        if limits.diagrams == 0 || !(1..=Self::MOST_MEGABYTES).contains(&limits.megabytes) {
+            let Limits { diagrams, megabytes } = limits;
+            let most = Self::MOST_MEGABYTES;
+            let expected = format!("expected 1 diagram or more, and 1 to {most} megabytes");
+            return Err(refused(format!("{expected}, found {diagrams} and {megabytes}")));
+        }
+        Ok(Some(limits))
     }
 
     pub(super) fn write(self, root: &Path) -> io::Result<()> {

@@ -195,7 +195,15 @@ impl Parser<'_> {
                 let raised = self.of(Op::Max(a, low))?;
                 self.of(Op::Min(raised, high))
             }
-            ("where", &[condition, then, otherwise]) => self.of(Op::Select(condition, then, otherwise)),
+            ("where", &[condition, then, otherwise]) => {
+                let chosen = self.of(Op::Select(condition, then, otherwise))?;
+                if self.parsed.graph.is_finite(condition) {
+                    return Ok(chosen);
+                }
+                // NaN is not 0, but chooses neither.
+                let is_number = self.of(Op::Compare(Relation::Equal, condition, condition))?;
+                self.of(Op::Select(is_number, chosen, condition))
+            }
             _ => {
                 let function = Function::ALL.into_iter().find(|function| function.name() == name);
                 self.of(Op::Function(function.expect("every function has its line"), a))

@@ -40,7 +40,7 @@ impl Corpus {
     /// # Errors
     ///
     /// Returns an error where a file is missing, of odd length, too short, or of another length or sum than `meta.json`
-    /// says, and where a token is beyond the vocabulary. In files of more than 67 million tokens only tokens that are
+    /// says, where tokens without `meta.json` have more than two bytes, and where a token is beyond the vocabulary. In files of more than 67 million tokens only tokens that are
     /// read are checked for that, and the sums by [`Corpus::check_large`].
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
@@ -188,6 +188,9 @@ impl Description {
         let meta = Meta::read(folder)?;
         if meta.is_none() && folder.join("meta.pkl").exists() {
             return Err(bad(Meta::FILE, "only meta.pkl, which Python reads", REMAKE_ADVICE));
+        }
+        if meta.is_none() {
+            Split::ALL.into_iter().try_for_each(|split| tokens::refuse_wide(&folder.join(split.file_name())))?;
         }
         let tokenizer = meta.as_ref().map_or(Ok(Tokenizer::Gpt2), |meta| meta.tokenizer(folder))?;
         Ok(Description { meta, tokenizer })

@@ -82,12 +82,12 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
     let mut ranges: Vec<Range> = Vec::new();
     for (number, (file, scanned)) in files.iter().zip(scanned).enumerate() {
         let border = match to_learn_from {
-            0 => 0,
+            0 => scanned.start,
             all if all >= scanned.characters => scanned.bytes,
-            some => byte_of_character(&file.path, some)?,
+            some => byte_of_character(&file.path, some + u64::from(scanned.start > 0))?,
         };
         to_learn_from = to_learn_from.saturating_sub(scanned.characters);
-        for (split, start, end) in [(Split::Train, 0, border), (Split::Validation, border, scanned.bytes)] {
+        for (split, start, end) in [(Split::Train, scanned.start, border), (Split::Validation, border, scanned.bytes)] {
             if start < end {
                 let follows = ranges.last().is_some_and(|last| last.split == split);
                 ranges.push(Range { file: number, start, end, split, follows });

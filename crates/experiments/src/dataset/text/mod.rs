@@ -33,7 +33,7 @@ pub use obtain::{TextNeeds, TextOutlook, TextSources, look, obtain};
 pub use offsets::Offsets;
 pub use plan::{PreparationProgress, Stage};
 pub use prepare::Preparation;
-pub use sources::{TextFile, find};
+pub use sources::{TextFile, dropped_marks, find};
 pub use synthetic::synthetic_text;
 pub use tokenizer::{END_OF_TEXT, Tokenizer};
 pub use tokenizer_kind::TokenizerKind;

@@ -9,7 +9,8 @@ use super::plan::{PreparationProgress, Stage};
 use super::prepare::Preparation;
 use super::tokenizer::Alphabet;
 use super::{
-    Corpus, GENERATED, Meta, Split, TextError, TextFile, TextSource, Tokenizer, TokenizerKind, find, synthetic_text,
+    Corpus, GENERATED, Meta, Split, TextError, TextFile, TextSource, Tokenizer, TokenizerKind, dropped_marks, find,
+    synthetic_text,
 };
 use crate::dataset::sparse_lines::SparseLines;
 use crate::dataset::{DataChoice, FOLDER_VARIABLE, cache_folder, named_folder};
@@ -64,6 +65,9 @@ pub fn obtain(
             corpus
         }
         CorpusSource::Text(path, files) => {
+            if let Some(dropped) = dropped_marks(&files) {
+                say(&dropped);
+            }
             let mut lines = SparseLines::new(say);
             tokenized(
                 path,

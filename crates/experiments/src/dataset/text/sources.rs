@@ -20,6 +20,24 @@ pub struct TextFile {
 
 const EXTENSION: &str = "txt";
 
+/// The character at the start of a file that marks the order of its bytes. It is no part of the text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Says which of the files begin with a byte-order mark, which is dropped; `None` where none does.
+pub fn dropped_marks(files: &[TextFile]) -> Option<String> {
+    let begins_with_mark = |file: &&TextFile| {
+        let mut first = [0; BYTE_ORDER_MARK.len_utf8()];
+        let opened = plain_file::open(&file.path, Links::Followed);
+        opened.and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *"\u{feff}".as_bytes()
+    };
+    let mut marked = files.iter().filter(begins_with_mark);
+    let first = marked.next()?.path.display();
+    Some(match marked.count() {
+        0 => format!("{first} begins with a byte-order mark, which is no text and is dropped"),
+        others => format!("{first} and {others} more begin with a byte-order mark, which is no text and is dropped"),
+    })
+}
+
 /// Returns the files at these paths, in their order: those that are named, and for a folder those in it and its
 /// subfolders that end in `.txt`, sorted by name. Subfolders that are links, and hidden files, are skipped.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
@@ -64,6 +82,9 @@ fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(),
 #[derive(Clone, Debug)]
 pub(super) struct Scanned {
     pub bytes: u64,
+    /// The byte at which the text begins: after a byte-order mark.
+    pub start: u64,
+    /// The number of characters from there.
     pub characters: u64,
     /// SHA-256 in hexadecimal.
     pub sha256: String,
@@ -137,7 +158,7 @@ pub(super) fn scan(
 ) -> Result<Scanned, TextError> {
     let mut reader = TextReader::open(path)?;
     let mut hash = Sha256::new();
-    let mut scanned = Scanned { bytes: 0, characters: 0, sha256: String::new() };
+    let mut scanned = Scanned { bytes: 0, start: 0, characters: 0, sha256: String::new() };
     loop {
         let text = reader.next_part()?;
         if text.is_empty() {
@@ -145,16 +166,19 @@ pub(super) fn scan(
             return Ok(scanned);
         }
         hash.update(text);
+        let marked = text.strip_prefix(BYTE_ORDER_MARK).filter(|_| scanned.bytes == 0);
+        let own = marked.unwrap_or(text);
+        scanned.start += (text.len() - own.len()) as u64;
         scanned.bytes += text.len() as u64;
-        scanned.characters += text.chars().count() as u64;
+        scanned.characters += own.chars().count() as u64;
         if let Some(occurring) = &mut occurring {
-            occurring.add(text);
+            occurring.add(own);
         }
         seen(text.len() as u64)?;
     }
 }
 
-/// Returns the byte at which a file's character of this number begins, counted from 0.
+/// Returns the byte at which a file's character of this number begins, counted from 0, with a byte-order mark.
 pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, TextError> {
     let mut reader = TextReader::open(path)?;
     let mut bytes = 0;

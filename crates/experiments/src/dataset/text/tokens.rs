@@ -132,6 +132,32 @@ pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
     open(path).map(|(_, count)| count)
 }
 
+/// Refuses a file whose tokens have four or eight bytes each, which nothing describes: as tokens of two bytes, every
+/// second one would be the high part of a number, 0 or little more.
+pub(super) fn refuse_wide(path: &Path) -> Result<(), TextError> {
+    /// Bytes that are read.
+    const MOST: u64 = 1 << 14;
+    /// The fewest tokens that show it.
+    const FEWEST: usize = 32;
+    /// The largest high part: of vocabularies of up to 262,144 tokens.
+    const LARGEST: u16 = 3;
+    let (file, _) = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).map_err(TextError::at(path))?;
+    let tokens: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    let are_small = |first: usize, step: usize| tokens.iter().skip(first).step_by(step).all(|token| *token <= LARGEST);
+    if tokens.len() < FEWEST || !are_small(1, 2) {
+        return Ok(());
+    }
+    let (found, remedy) = match are_small(2, 4) {
+        true => ("eight", "convert GPT-2's with NumPy: np.fromfile(FILE, np.uint64).astype(np.uint16).tofile(FILE)"),
+        false => ("four", "convert GPT-2's with NumPy: np.fromfile(FILE, np.uint32).astype(np.uint16).tofile(FILE)"),
+    };
+    let expected = "tokens of two bytes each".to_owned();
+    let found = format!("tokens of {found} bytes, as every second number of two bytes is 0 or nearly");
+    Err(TextError::Bad { path: path.to_owned(), expected, found, remedy })
+}
+
 /// Opens a file of tokens, and returns its number of tokens.
 fn open(path: &Path) -> Result<(File, u64), TextError> {
     let file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;

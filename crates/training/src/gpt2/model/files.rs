@@ -1,6 +1,6 @@
 //! Models as files that Hugging Face's `transformers` reads and writes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,8 +28,24 @@ pub enum ImportError {
     Tensors(#[from] TrainError),
 }
 
+impl ImportError {
+    fn unfit(path: &Path, reason: impl Into<String>) -> ImportError {
+        ImportError::Unfit { path: path.to_owned(), reason: reason.into() }
+    }
+
+    /// Returns a function that makes the error of a file that cannot be read or written.
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> ImportError {
+        let path = path.to_owned();
+        |source| ImportError::File { path, source }
+    }
+}
+
 /// The file of tensors in a model's folder.
 const TENSORS: &str = "model.safetensors";
+/// The file that names the file of each tensor, where these are divided among several files (shards).
+const INDEX: &str = "model.safetensors.index.json";
+/// The longest index that is read, in bytes.
+const LONGEST_INDEX: u64 = 16 << 20;
 /// The file from which `transformers` builds the model.
 const CONFIG: &str = "config.json";
 
@@ -103,19 +119,17 @@ impl Gpt2 {
         let about = [("format".to_owned(), "pt".to_owned())];
         let file = safetensors::serialize(views, Some(about.into())).expect("floats have a whole number of bytes");
         let config = serde_json::to_string_pretty(&self.config()).expect("it is plain text");
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            |source| ImportError::File { path, source }
-        };
-        fs::create_dir_all(folder).map_err(failed(folder))?;
+        fs::create_dir_all(folder).map_err(ImportError::at(folder))?;
         for (name, content) in [(TENSORS, &file[..]), (CONFIG, config.as_bytes())] {
             let path = folder.join(name);
-            write_file(&path, overwrite, content).map_err(failed(&path))?;
+            write_file(&path, overwrite, content).map_err(ImportError::at(&path))?;
         }
         Ok(())
     }
 
-    /// Sets all parameters to those of a file `model.safetensors`, or of the folder that holds it.
+    /// Sets all parameters to those of a file `model.safetensors`, of the shards that a `model.safetensors.index.json`
+    /// names, or of the folder that holds one of these. Numbers in bfloat16, float16, float32 and float64 are converted
+    /// to the model's.
     ///
     /// The tensors must be those of a model of this shape. A model without biases accepts a file whose biases are zero.
     /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored. If a `config.json`
@@ -125,13 +139,11 @@ impl Gpt2 {
     ///
     /// Fails if a file cannot be read, or the model is not this one. Then the parameters are unchanged.
     pub fn import(&mut self, path: &Path) -> Result<(), ImportError> {
-        let path = if path.is_dir() { path.join(TENSORS) } else { path.to_owned() };
+        let path = tensors_at(path)?;
         self.check_config(&path.with_file_name(CONFIG))?;
         let expected = self.expected();
-        let file = plain_file::read(&path, Links::Followed, self.longest_file(&expected))
-            .map_err(|source| ImportError::File { path: path.clone(), source })?;
-        let tensors = read(&file, &expected, self.shape().layers);
-        let tensors = tensors.map_err(|reason| ImportError::Unfit { path: path.clone(), reason })?;
+        let files = read_files(&path, self.longest_file(&expected))?;
+        let tensors = ModelTensors::of(&path, &files)?.in_order(&expected, self.shape().layers)?;
         for (expected, tensor) in expected.iter().zip(tensors) {
             if let Some(segment) = expected.segment {
                 let mut view = self.layout.view(&self.parameters, segment);
@@ -144,7 +156,7 @@ impl Gpt2 {
 
     /// Refuses the description of another model, if there is one.
     fn check_config(&self, path: &Path) -> Result<(), ImportError> {
-        let described = description(path).map_err(|source| ImportError::File { path: path.to_owned(), source })?;
+        let described = description(path).map_err(ImportError::at(path))?;
         let Some(described) = described else { return Ok(()) };
         let (own, usual) = (self.config(), usual_config());
         for (key, field) in DESCRIBED {
@@ -162,14 +174,14 @@ impl Gpt2 {
             }
             let (why, remedy) = match field {
                 "" => (String::new(), "choose a file of such a model"),
-                field => (format!(", as `{field}` is"), "choose the shape of the file's model"),
+                field => (format!(", as `{field}` is"), CHOOSE_SHAPE),
             };
             let found = match given {
                 Some(found) => visible(&found.to_string()).into_owned(),
                 None => format!("none, which transformers takes for {found}"),
             };
             let reason = format!("expected `{key}` {expected}{why}, found {found}; {remedy}");
-            return Err(ImportError::Unfit { path: path.to_owned(), reason });
+            return Err(ImportError::unfit(path, reason));
         }
         Ok(())
     }
@@ -203,8 +215,8 @@ impl Gpt2 {
         Ok(bytes)
     }
 
-    /// Returns the longest length of a file that is read: the parameters in double precision, and masks in single
-    /// precision.
+    /// Returns the longest length of all files of tensors together: the parameters in double precision, and masks in
+    /// single precision.
     fn longest_file(&self, expected: &[Expected]) -> u64 {
         let numbers: usize = expected.iter().map(|expected| expected.shape.iter().product::<usize>()).sum();
         let Gpt2Shape { layers, context, .. } = *self.shape();
@@ -249,8 +261,72 @@ fn description(path: &Path) -> io::Result<Option<serde_json::Map<String, Value>>
     Ok(fields.filter(|fields| MARKS.iter().any(|mark| fields.contains_key(*mark))))
 }
 
+/// The remedy for a model of another shape.
+const CHOOSE_SHAPE: &str = "choose the shape of the file's model";
+/// The remedy for files that lack tensors or bytes.
+const FETCH_AGAIN: &str = "download or save the whole model again";
+
+/// Returns the file of tensors, or of their index, at a path to it or to its folder.
+fn tensors_at(path: &Path) -> Result<PathBuf, ImportError> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let found = [TENSORS, INDEX].map(|name| path.join(name)).into_iter().find(|file| file.exists());
+    found.ok_or_else(|| {
+        let remedy = match path.join("pytorch_model.bin").exists() {
+            true => "found pytorch_model.bin; save the model with `save_pretrained(…, safe_serialization=True)`",
+            false => "found neither; choose the folder of a model in Hugging Face's format",
+        };
+        ImportError::unfit(path, format!("expected {TENSORS} or {INDEX} in the folder, {remedy}"))
+    })
+}
+
+fn is_index(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+}
+
+/// Reads a file of tensors, or the shards of an index. All together must have at most `longest` bytes.
+fn read_files(path: &Path, longest: u64) -> Result<Vec<(PathBuf, Vec<u8>)>, ImportError> {
+    let paths = if is_index(path) { shards(path)? } else { vec![path.to_owned()] };
+    let mut left = longest;
+    let read = |file: PathBuf| {
+        let content = plain_file::read(&file, Links::Followed, left).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound if is_index(path) => {
+                ImportError::unfit(&file, format!("is missing, and {INDEX} names it; {FETCH_AGAIN}"))
+            }
+            io::ErrorKind::FileTooLarge => {
+                let expected = format!("expected at most {longest} bytes for a model of this shape, found more");
+                ImportError::unfit(&file, format!("{expected}; {CHOOSE_SHAPE}"))
+            }
+            _ => ImportError::at(&file)(source),
+        })?;
+        left -= content.len() as u64;
+        Ok((file, content))
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// Returns the paths of the shards that an index names, each once.
+fn shards(index: &Path) -> Result<Vec<PathBuf>, ImportError> {
+    let text = plain_file::read_text(index, Links::Followed, LONGEST_INDEX).map_err(ImportError::at(index))?;
+    let expected = "expected JSON with a `weight_map` of the names of tensors to the names of files beside it";
+    let refused = |found: &str| ImportError::unfit(index, format!("{expected}, found {found}; {FETCH_AGAIN}"));
+    let content: Value = serde_json::from_str(&text).map_err(|error| refused(&error.to_string()))?;
+    let map = content["weight_map"].as_object().filter(|map| !map.is_empty()).ok_or_else(|| refused("none"))?;
+    let mut names = BTreeSet::new();
+    for name in map.values() {
+        let file = name.as_str().filter(|name| {
+            // A file in another folder is none of the model's.
+            !name.contains(['/', '\\', ':']) && !name.chars().any(char::is_control) && name.ends_with(".safetensors")
+        });
+        names.insert(file.ok_or_else(|| refused(&visible(&name.to_string())))?);
+    }
+    Ok(names.into_iter().map(|name| index.with_file_name(name)).collect())
+}
+
 /// The first tensor's name in files without the prefix `transformer.`, such as that of OpenAI's model.
 const WITHOUT_PREFIX: &str = "wte.weight";
+const PREFIX: &str = "transformer.";
 /// The output layer, which is tied to the embedding of the tokens.
 const HEAD: &str = "lm_head.weight";
 
@@ -259,52 +335,101 @@ fn is_mask(name: &str) -> bool {
     name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")
 }
 
-/// Reads the tensors of a file in the expected order, or returns the fault.
-fn read(file: &[u8], expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, String> {
-    let found =
-        SafeTensors::deserialize(file).map_err(|error| format!("expected a file of safetensors, but {error}"))?;
-    let prefix = if found.tensor(WITHOUT_PREFIX).is_ok() { "transformer." } else { "" };
-    let of_file = |expected: &Expected| expected.name.trim_start_matches(prefix).to_owned();
-    let tensors = expected.iter().map(|expected| tensor(&found, &of_file(expected), expected));
-    let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
-    let names: HashSet<String> = expected.iter().map(of_file).collect();
-    let other = found.names().into_iter().find(|name| !names.contains(*name) && !is_mask(name) && *name != HEAD);
-    if let Some(other) = other {
-        return Err(format!(
-            "expected a GPT-2 of {layers} layers and nothing else, found `{}`; choose the shape of the file's model",
-            visible(other)
-        ));
-    }
-    if let Ok(head) = found.tensor(HEAD) {
-        let embedding = found.tensor(&of_file(&expected[0])).map_err(|error| error.to_string())?;
-        if head.dtype() != embedding.dtype() || head.data() != embedding.data() {
-            return Err(format!("expected `{HEAD}` to be the embedding of the tokens, found other numbers"));
-        }
-    }
-    Ok(tensors)
+/// Returns the index of the layer that a tensor belongs to.
+fn layer(name: &str) -> Option<u32> {
+    name.trim_start_matches(PREFIX).strip_prefix("h.")?.split('.').next()?.parse().ok()
 }
 
-/// Reads a tensor of a file.
-fn tensor(file: &SafeTensors<'_>, name: &str, expected: &Expected) -> Result<Tensor, String> {
-    let view = file.tensor(name).ok();
-    let kind = view.as_ref().and_then(|view| match view.dtype() {
-        Dtype::F32 => Some(Kind::Float),
-        Dtype::F64 => Some(Kind::Double),
-        _ => None,
-    });
-    let fits = view.as_ref().filter(|view| view.shape() == expected.shape).zip(kind);
-    let Some((fit, kind)) = fits else {
-        let found = view.map_or_else(|| "nothing".to_owned(), |view| format!("{:?} {:?}", view.dtype(), view.shape()));
-        return Err(format!(
-            "expected `{name}` of F32 or F64 {:?}, found {found}; choose the shape of the file's model",
-            expected.shape
-        ));
-    };
-    let sides: Vec<i64> = fit.shape().iter().map(|&side| side as i64).collect();
-    let tensor = Tensor::f_from_data_size(fit.data(), &sides, kind).map_err(|error| error.to_string())?;
-    let zero = || tensor.f_count_nonzero(None::<i64>).map(|count| count.int64_value(&[]) == 0);
-    if expected.segment.is_none() && !zero().map_err(|error| error.to_string())? {
-        return Err(format!("expected `{name}` to be zeros, found others; choose a model with `bias: true`"));
+/// The tensors of a model by their names, each with its file.
+struct ModelTensors<'f> {
+    /// The file of all tensors, or the index.
+    path: &'f Path,
+    by_name: HashMap<String, (TensorView<'f>, &'f Path)>,
+}
+
+impl<'f> ModelTensors<'f> {
+    fn of(path: &'f Path, files: &'f [(PathBuf, Vec<u8>)]) -> Result<ModelTensors<'f>, ImportError> {
+        let mut by_name: HashMap<String, (TensorView<'f>, &Path)> = HashMap::new();
+        for (file, content) in files {
+            let found = SafeTensors::deserialize(content).map_err(|error| {
+                let found = match content.starts_with(b"version https://git-lfs") {
+                    true => "a pointer of Git LFS; fetch the file itself by `git lfs pull`".to_owned(),
+                    false => format!("another or a damaged one: {error}; {FETCH_AGAIN}"),
+                };
+                ImportError::unfit(file, format!("expected a file of safetensors, found {found}"))
+            })?;
+            for (name, view) in found.tensors() {
+                if let Some((_, other)) = by_name.get(&name) {
+                    let files = format!("found it in {} too", other.display());
+                    let reason = format!("expected `{}` in one file, {files}; {FETCH_AGAIN}", visible(&name));
+                    return Err(ImportError::unfit(file, reason));
+                }
+                by_name.insert(name, (view, file));
+            }
+        }
+        Ok(ModelTensors { path, by_name })
     }
-    Ok(if expected.transposed { tensor.tr() } else { tensor })
+
+    /// Returns the tensors in the expected order, and refuses others.
+    fn in_order(&self, expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, ImportError> {
+        let prefix = if self.by_name.contains_key(WITHOUT_PREFIX) { PREFIX } else { "" };
+        let of_file = |expected: &Expected| expected.name.trim_start_matches(prefix).to_owned();
+        let tensors = expected.iter().map(|expected| self.tensor(&of_file(expected), expected));
+        let tensors = tensors.collect::<Result<Vec<_>, _>>()?;
+        let names: HashSet<String> = expected.iter().map(of_file).collect();
+        let is_other = |name: &&String| !names.contains(*name) && !is_mask(name) && *name != HEAD;
+        if let Some(other) = self.by_name.keys().filter(is_other).min() {
+            let is_layer = layer(other).is_some_and(|layer| layer >= layers);
+            let remedy = if is_layer { CHOOSE_SHAPE } else { "choose the file of a GPT-2 that predicts tokens" };
+            let expected = format!("expected a GPT-2 of {layers} layers and nothing else");
+            let reason = format!("{expected}, found `{}`; {remedy}", visible(other));
+            return Err(ImportError::unfit(self.by_name[other].1, reason));
+        }
+        if let Some((head, file)) = self.by_name.get(HEAD) {
+            let (embedding, _) = &self.by_name[&of_file(&expected[0])];
+            if head.dtype() != embedding.dtype() || head.data() != embedding.data() {
+                let expected = format!("expected `{HEAD}` to be the embedding of the tokens, found other numbers");
+                return Err(ImportError::unfit(file, format!("{expected}; choose a model with tied embeddings")));
+            }
+        }
+        Ok(tensors)
+    }
+
+    /// Returns an expected tensor, which has this name in the files.
+    fn tensor(&self, name: &str, expected: &Expected) -> Result<Tensor, ImportError> {
+        let shape = &expected.shape;
+        let Some((view, file)) = self.by_name.get(name) else {
+            let lacks_layer = layer(name).is_some_and(|it| !self.by_name.keys().any(|name| layer(name) == Some(it)));
+            let is_shard = !is_index(self.path) && self.path.with_file_name(INDEX).exists();
+            let remedy = match lacks_layer {
+                _ if is_shard => "choose the folder, as the file is one of several",
+                true => CHOOSE_SHAPE,
+                false => FETCH_AGAIN,
+            };
+            let reason = format!("expected a tensor `{name}` of {shape:?}, found none of this name; {remedy}");
+            return Err(ImportError::unfit(self.path, reason));
+        };
+        let kind = match view.dtype() {
+            Dtype::BF16 => Kind::BFloat16,
+            Dtype::F16 => Kind::Half,
+            Dtype::F32 => Kind::Float,
+            Dtype::F64 => Kind::Double,
+            other => {
+                let reason = format!("expected `{name}` of BF16, F16, F32 or F64, found {other:?}");
+                return Err(ImportError::unfit(file, format!("{reason}; save the model in one of these types")));
+            }
+        };
+        if view.shape() != shape {
+            let reason = format!("expected `{name}` of {shape:?}, found {:?}; {CHOOSE_SHAPE}", view.shape());
+            return Err(ImportError::unfit(file, reason));
+        }
+        let sides: Vec<i64> = shape.iter().map(|&side| side as i64).collect();
+        let tensor = Tensor::f_from_data_size(view.data(), &sides, kind).map_err(TrainError::from)?;
+        let is_zero = || Ok::<_, TrainError>(tensor.f_count_nonzero(None::<i64>)?.f_int64_value(&[])? == 0);
+        if expected.segment.is_none() && !is_zero()? {
+            let reason = format!("expected `{name}` to be zeros, found others; choose a model with `bias: true`");
+            return Err(ImportError::unfit(file, reason));
+        }
+        Ok(if expected.transposed { tensor.tr() } else { tensor })
+    }
 }

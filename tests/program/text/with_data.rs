@@ -6,7 +6,7 @@ use crate::data_folder::data_folder;
 
 #[test]
 fn tiny_shakespeare_has_as_many_tokens_as_in_nanogpt() {
-    let Some(data) = data_folder("tiny_shakespeare_has_as_many_tokens_as_in_nanogpt") else { return };
+    let Some(data) = data_folder(module_path!()) else { return };
     let path = data.join("tinyshakespeare/input.txt");
     let text = std::fs::read_to_string(&path).unwrap();
     let folder = tempfile::tempdir().unwrap();

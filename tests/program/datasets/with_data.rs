@@ -1,10 +1,11 @@
 use valleyscope_experiments::dataset::mnist::{MnistFound, MnistSource, REBUILT, check, read_folder, write_folder};
 
 use crate::data_folder::data_folder;
+use crate::sandbox::{Sandbox, stdout};
 
 #[test]
 fn real_digits_have_their_known_values() {
-    let Some(folder) = data_folder("real_digits_have_their_known_values") else { return };
+    let Some(folder) = data_folder(module_path!()) else { return };
     let mnist = read_folder(&folder).unwrap();
     let named = [MnistSource::Official(folder.clone()), MnistSource::Rebuilt(folder.clone())];
     assert!(named.contains(&mnist.source), "{}", mnist.source);
@@ -48,4 +49,15 @@ fn real_digits_have_their_known_values() {
     assert!(
         found.iter().zip(official).all(|(check, official)| matches!(check.found, MnistFound::Official(_)) == official)
     );
+}
+
+#[test]
+fn the_real_files_are_compared_with_the_official_sums() {
+    let Some(folder) = data_folder(module_path!()) else { return };
+    let sandbox = Sandbox::new();
+    let output = sandbox.run(&["data", "mnist", "--check", "--dir", folder.to_str().unwrap()]);
+    let said = stdout(&output);
+    assert!(said.contains("60000 images to learn from and 10000 to test with"), "{said}");
+    let labels = said.lines().find(|line| line.starts_with("t10k-labels-idx1-ubyte")).unwrap();
+    assert!(labels.ends_with("the official file"), "{said}");
 }

@@ -11,7 +11,7 @@ use crate::small_mnist::{rate, spec};
 /// The rates are near the best of a scan of Fig. 2c; 400 steps with batches of 128, as in the paper.
 #[test]
 fn every_optimizer_learns_mnist() {
-    let Some(folder) = data_folder("every_optimizer_learns_mnist") else { return };
+    let Some(folder) = data_folder(module_path!()) else { return };
     let data = read_folder(&folder).unwrap();
     for (rule, learning_rate) in [("Adam", 3e-3), ("Signum", 5e-4), ("FOCUS", 5e-4), ("SGD", 3e-2)] {
         let spec = MnistSpec { learning_rate: rate(learning_rate), ..spec(rule) };

@@ -1,0 +1,141 @@
+//! What the name of a tag says: the loss of the training, evaluations, and which way is better.
+//!
+//! Letters before capitals, and all signs, divide a name into words: `train/loss`, `train_loss` and `trainLoss` are equal.
+
+use valleyscope_runs::{Better, MetricId};
+
+/// The words of a tag's name, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Words(Vec<String>);
+
+/// The words that the name of the training's loss may have besides `loss`, with their weights: the tag with the smallest
+/// sum is taken.
+const OF_TRAINING_LOSS: [(&str, u32); 6] =
+    [("train", 1), ("training", 1), ("step", 2), ("batch", 4), ("total", 8), ("epoch", 16)];
+/// The words of data that a model does not learn from; losses on the earlier ones judge a run.
+const HELD_OUT: [&str; 8] = ["val", "valid", "validation", "eval", "evaluation", "dev", "heldout", "test"];
+/// The words of losses that are not the whole loss, and of numbers that are no loss.
+const NO_LOSS: [&str; 14] = [
+    "scale",
+    "scaler",
+    "scaling",
+    "aux",
+    "auxiliary",
+    "weight",
+    "coef",
+    "coefficient",
+    "reg",
+    "penalty",
+    "min",
+    "max",
+    "std",
+    "lr",
+];
+const LOWER_IS_BETTER: [&str; 8] = ["loss", "perplexity", "ppl", "nll", "error", "mse", "rmse", "mae"];
+const HIGHER_IS_BETTER: [&str; 7] = ["acc", "accuracy", "f1", "auc", "bleu", "iou", "reward"];
+
+impl Words {
+    pub(super) fn of(name: &str) -> Words {
+        let (mut words, mut word, mut before) = (Vec::new(), String::new(), ' ');
+        for sign in name.chars() {
+            let is_boundary = sign.is_uppercase() && before.is_lowercase();
+            if (is_boundary || !sign.is_alphanumeric()) && !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+            if sign.is_alphanumeric() {
+                word.extend(sign.to_lowercase());
+            }
+            before = sign;
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        Words(words)
+    }
+
+    fn has(&self, some: &[&str]) -> bool {
+        self.0.iter().any(|word| some.contains(&word.as_str()))
+    }
+
+    pub(super) fn is_evaluation(&self) -> bool {
+        self.has(&HELD_OUT) && !(self.has(&["dev"]) && self.has(&["std"]))
+    }
+
+    pub(super) fn is_training(&self) -> bool {
+        self.has(&["train", "training"])
+    }
+
+    pub(super) fn is_loss(&self) -> bool {
+        self.has(&["loss"]) && !self.has(&NO_LOSS)
+    }
+
+    /// Returns which way is better, as far as the name says it.
+    pub(super) fn better(&self) -> Better {
+        if self.has(&NO_LOSS) {
+            Better::Neither
+        } else if self.has(&LOWER_IS_BETTER) {
+            Better::Lower
+        } else if self.has(&HIGHER_IS_BETTER) {
+            Better::Higher
+        } else {
+            Better::Neither
+        }
+    }
+
+    /// Returns the place of the tag's loss among those of evaluations: validation before test, whole losses first.
+    pub(super) fn evaluation_rank(&self) -> (bool, usize) {
+        let place = HELD_OUT.iter().position(|word| self.has(&[word])).unwrap_or(HELD_OUT.len());
+        (!self.is_loss(), place)
+    }
+
+    /// Returns the rank of the name among those of the training's loss; none if it is not one of them.
+    fn training_rank(&self) -> Option<u32> {
+        let mut others = self.0.iter().filter(|word| *word != "loss");
+        let is_loss = self.0.iter().filter(|word| *word == "loss").count() == 1;
+        let weight =
+            |word: &String| OF_TRAINING_LOSS.iter().find(|(known, _)| known == word).map(|(_, weight)| *weight);
+        is_loss.then(|| others.try_fold(0, |sum, word| Some(sum + weight(word)?))).flatten()
+    }
+}
+
+/// Returns the tag that is the loss of the training: the first of `loss`, `train_loss`, `loss_step`, `train_loss_step`
+/// and so on, in any spelling, or else the only loss that is neither of an evaluation nor a part.
+pub(super) fn training_loss<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    let ranked = names.clone().filter_map(|name| Some((Words::of(name).training_rank()?, name)));
+    let exact = ranked.min_by_key(|(rank, name)| (*rank, *name != MetricId::LOSS.name(), *name));
+    let is_candidate = |name: &&str| {
+        let words = Words::of(name);
+        words.is_loss() && !words.is_evaluation() && !words.has(&["hparam"])
+    };
+    let mut candidates = names.filter(is_candidate);
+    let only = candidates.next().filter(|_| candidates.next().is_none());
+    exact.map(|(_, name)| name).or(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Words, training_loss};
+
+    #[test]
+    fn the_training_loss_is_found_by_its_exact_name_first() {
+        let loss = |names: &[&'static str]| training_loss(names.iter().copied());
+        assert_eq!(loss(&["aux_loss", "loss_scale", "train_loss", "val_loss"]), Some("train_loss"));
+        assert_eq!(loss(&["Loss", "loss", "train_loss"]), Some("loss"));
+        assert_eq!(loss(&["train/loss_epoch", "train/loss_step"]), Some("train/loss_step"));
+        assert_eq!(loss(&["Loss/train", "Loss/val"]), Some("Loss/train"));
+        assert_eq!(loss(&["trainLoss", "epoch"]), Some("trainLoss"));
+        assert_eq!(loss(&["mlm_loss", "val_loss", "loss_scale"]), Some("mlm_loss"));
+        assert_eq!(loss(&["loss_d", "loss_g"]), None, "either may be meant");
+        assert_eq!(loss(&["val_loss", "loss_scale", "aux_loss", "glossary"]), None);
+    }
+
+    #[test]
+    fn evaluations_are_told_by_words() {
+        for name in ["val_loss", "Loss/val", "eval/loss", "testAccuracy", "validation/ppl"] {
+            assert!(Words::of(name).is_evaluation(), "{name}");
+        }
+        for name in ["loss", "value_loss", "latest", "interval", "std_dev"] {
+            assert!(!Words::of(name).is_evaluation(), "{name}");
+        }
+        let rank = |name| Words::of(name).evaluation_rank();
+        assert!(rank("val_loss") < rank("test_loss") && rank("test/loss") < rank("val_accuracy"));
+    }
+}
