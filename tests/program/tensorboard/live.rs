@@ -1,10 +1,11 @@
 //! Event files that follow a run while it is trained.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
-use valleyscope::tensorboard::{LiveEvents, read_folder};
+use valleyscope::tensorboard::{Entry, LiveEvents, event_files, read_entries};
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunReader, RunSession, Started};
 
 use crate::sandbox::{Sandbox, expect, wait_until};
@@ -30,18 +31,33 @@ fn again(run: &RunFolder, from_step: u64) -> RunSession {
     session
 }
 
+/// Reads the losses of a folder's event files by their steps. A restart makes those from its step on void.
+fn losses(folder: &Path) -> io::Result<BTreeMap<i64, f64>> {
+    let mut losses = BTreeMap::new();
+    for file in event_files(folder)? {
+        read_entries(&file, |entry| {
+            match entry {
+                Entry::Scalar { tag, step, value, .. } if tag == "loss" => drop(losses.insert(step, value)),
+                Entry::Scalar { .. } => {}
+                Entry::Restart { step } => losses.retain(|&before, _| before < step),
+                other => return Err(io::Error::other(format!("expected numbers, found {other:?}"))),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(losses)
+}
+
 /// Expects the event file to have the points of the run, to single precision, each once.
 #[track_caller]
 fn equal(folder: &Path, run: &RunFolder, records: usize) {
     let mut reader = RunReader::new(run.clone());
     reader.poll().expect("it can be read");
     let curve = reader.history().curve(MetricId::LOSS);
-    let expected: Vec<(u64, f64)> =
-        curve.step.iter().copied().zip(curve.value.iter().map(|&it| f64::from(it as f32))).collect();
+    let expected: Vec<(i64, f64)> =
+        curve.step.iter().map(|&step| step as i64).zip(curve.value.iter().map(|&it| f64::from(it as f32))).collect();
     let folder = folder.join(run.name());
-    let scalars = read_folder(&folder).expect("it can be read");
-    assert_eq!(scalars.damage.lines().next(), None);
-    let found: Vec<(u64, f64)> = scalars.tags["loss"].iter().map(|(step, (_, value))| (*step, *value)).collect();
+    let found: Vec<(i64, f64)> = losses(&folder).expect("it can be read").into_iter().collect();
     assert_eq!(found, expected);
     let [file] = &fs::read_dir(&folder).expect("it is there").collect::<Vec<_>>()[..] else { panic!("one file") };
     let bytes = fs::read(file.as_ref().expect("it is there").path()).expect("it can be read");
@@ -93,8 +109,7 @@ fn watch_writes_the_points_of_a_run_and_export_replaces_its_file() {
     let mut watch = sandbox.command(&["runs", "watch", "last", "--tensorboard", "logs"]).spawn().expect("it is there");
     train(&mut session, 1..=5, 1.0);
     let folder = sandbox.join("logs").join(run.name());
-    let points = || read_folder(&folder).ok().and_then(|scalars| Some(scalars.tags.get("loss")?.len()));
-    wait_until("the points", || points() == Some(5));
+    wait_until("the points", || losses(&folder).is_ok_and(|losses| losses.len() == 5));
     train(&mut session, 6..=9, 1.0);
     session.record(9, Event::Finished).expect("it can be written");
     drop(session);
