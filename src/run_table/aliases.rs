@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::plain_file::{self, Links};
-use valleyscope_runs::{MetricId, MetricInfo};
+use valleyscope_runs::{Better, MetricId, MetricInfo};
 
 /// The largest file of aliases, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -99,8 +99,10 @@ impl MetricAliases {
             let Some(shown) = self.0.get(&info.name).filter(|shown| taken.insert((*shown).clone())) else {
                 return Some((metric, info));
             };
-            let title = MetricId::named(shown)?.info().title;
-            Some((metric, MetricInfo { name: shown.clone(), title, ..info }))
+            let known = MetricId::named(shown)?.info();
+            let (better, source) =
+                if known.better == Better::Neither { (info.better, info.source) } else { (known.better, known.source) };
+            Some((metric, MetricInfo { name: shown.clone(), title: known.title, better, source, ..info }))
         };
         metrics.into_iter().filter_map(shown).collect()
     }

@@ -10,7 +10,7 @@ use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
 use super::aggregate::Statistic;
-use super::column::{COMMON, Column, Columns, FieldError};
+use super::column::{Column, Columns, FieldError};
 use super::facts::{BEGAN, OPTIMIZER, REPLICATES, RUN, RunFacts};
 use super::filter::listed_fields;
 use super::value::Value;
@@ -62,8 +62,12 @@ pub enum GroupChoice {
     Best {
         /// The field of the result.
         result: String,
-        /// The end of the values tried in the group, if the best is there.
+        /// The end of the values tried in the group, if the best is there and no other value is as good.
         edge: Option<RangeEdge>,
+        /// The number of values with this result.
+        equal: usize,
+        /// The number of runs without a value of the setting.
+        without: usize,
     },
     /// All of them, as no value can be called the best: the reason, which begins with "its runs".
     Undecided(String),
@@ -178,7 +182,7 @@ impl Grouping {
         let result = Grouping::result(keys, columns, members.iter().map(|index| runs[*index]))?;
         let of = |part: &[usize]| part.first().and_then(|index| runs[*index].get(setting));
         let parts = grouped(runs, members.to_vec(), &[setting.to_owned()]).into_iter();
-        let parts: Vec<Vec<usize>> = parts.filter(|part| of(part).is_some()).collect();
+        let (parts, without): (Vec<Vec<usize>>, Vec<_>) = parts.partition(|part| of(part).is_some());
         if parts.is_empty() {
             return Err(format!("its runs have no {setting}"));
         }
@@ -187,17 +191,17 @@ impl Grouping {
         let tried: Vec<f64> = measured.iter().filter_map(|(_, part)| of(part)?.number()).collect();
         let is_finite = |(value, _): &(Value, Vec<usize>)| value.number().is_none_or(f64::is_finite);
         let is_descending = result.better == Better::Higher;
-        let best = measured
-            .into_iter()
-            .filter(is_finite)
-            .min_by(|(a, _), (b, _)| Value::order(Some(a), Some(b), is_descending));
-        let Some((_, shown)) = best else {
+        let compare = |a: &Value, b: &Value| Value::order(Some(a), Some(b), is_descending);
+        let finite: Vec<(Value, Vec<usize>)> = measured.into_iter().filter(is_finite).collect();
+        let Some((value, shown)) = finite.iter().min_by(|(a, _), (b, _)| compare(a, b)) else {
             return Err(format!("its runs have no finite {}", result.field));
         };
-        let best = of(&shown).and_then(Value::number);
+        let equal = finite.iter().filter(|(other, _)| compare(other, value).is_eq()).count();
+        let best = of(shown).and_then(Value::number).filter(|_| equal == 1);
         let edge = best.and_then(|best| RangeEdge::of(best, tried));
         let edge = edge.and_then(|edge| edge.unless_limit(limits(setting, runs[shown[0]])));
-        Ok((shown, GroupChoice::Best { result: result.field.clone(), edge }))
+        let without = without.iter().map(Vec::len).sum();
+        Ok((shown.clone(), GroupChoice::Best { result: result.field.clone(), edge, equal, without }))
     }
 
     /// Returns the groups that have no best value of the setting, each with the reason, in words.
@@ -205,9 +209,7 @@ impl Grouping {
         let words = |group: &Group| {
             let GroupChoice::Undecided(reason) = &group.choice else { return None };
             let (name, count) = (self.name(runs, group, columns), group.members.len());
-            let of_it =
-                if reason.contains(COMMON) { ": filter them, group by workload too, or sort by a result" } else { "" };
-            Some(format!("{name}: {reason}; all {count} are shown{of_it}"))
+            Some(format!("{name}: all {count} are shown, as {reason}"))
         };
         groups.iter().filter_map(words).collect()
     }
@@ -230,7 +232,16 @@ impl Grouping {
             let (name, best) = (self.name(runs, group, columns), column.format.text(best));
             Some(format!("{name}: the best {title}, {best}, is {}", edge.sentence(&column.values_word())))
         };
-        chosen.into_iter().chain(groups.iter().filter_map(edge)).collect()
+        let doubtful = |group: &Group| {
+            let GroupChoice::Best { equal, without, .. } = group.choice else { return Vec::new() };
+            let name = self.name(runs, group, columns);
+            let equal =
+                (equal > 1).then(|| format!("{name}: {equal} values of {title} are equally good; one is shown"));
+            let without = (without > 0).then(|| format!("{name}: {without} runs without {title} are left out"));
+            equal.into_iter().chain(without).collect()
+        };
+        let edges = groups.iter().filter_map(edge);
+        chosen.into_iter().chain(edges).chain(groups.iter().flat_map(doubtful)).collect()
     }
 
     /// Names a group by the values that its runs share.

@@ -94,7 +94,6 @@ pub struct FieldError(String);
 pub struct Columns(Vec<Column>);
 
 /// Why runs with several losses cannot be judged by one.
-pub(super) const COMMON: &str = "its runs have no loss in common";
 
 /// Other names of fields.
 pub(super) const ALIASES: [(&str, &str); 8] = [
@@ -239,7 +238,11 @@ impl Columns {
             0 => "its runs have no loss".to_owned(),
             _ => {
                 let counts = counts.iter().map(|(field, count)| format!("{field} in {count}"));
-                format!("{COMMON} ({})", counts.collect::<Vec<_>>().join(", "))
+                let counts = counts.collect::<Vec<_>>().join(", ");
+                format!(
+                    "its runs are judged by different losses ({counts}): filter them, group by workload too, or sort by a \
+                     result"
+                )
             }
         })
     }

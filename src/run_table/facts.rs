@@ -56,6 +56,13 @@ impl RunSettings {
                 (path, value) => list.push((standard.map_or(path, |(_, field)| *field).to_owned(), value)),
             }
         }
+        let setting = |(path, value): &(String, Value)| (path != "seed").then(|| format!("{path} {}", value.key()));
+        let shared: Vec<String> = list.iter().filter_map(setting).collect();
+        settings.replicates = Some(match shared.is_empty() && settings.optimizer.is_none() {
+            // Without settings nothing shows that two runs are alike.
+            true => run.name(),
+            false => format!("{:?} {}", settings.optimizer, shared.join(", ")),
+        });
         settings.settings = list.into();
         settings
     }

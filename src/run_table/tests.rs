@@ -261,13 +261,13 @@ fn the_best_value_follows_from_the_loss_that_the_shown_runs_have_in_common() {
              them below 0.0003"
         ]
     );
-    // With the other run Adam's runs have no loss in common, and a result that nobody has decides nothing.
+    // With the other run Adam's runs are judged by different losses, and a result that nobody has decides nothing.
     let groups = by_optimizer.groups(&all, (0..all.len()).collect(), &[], &columns);
     assert_eq!(groups[0].shown.len(), 5);
     assert_eq!(
         by_optimizer.undecided(&all, &groups, &columns),
         [
-            "Adam: its runs have no loss in common (best_val_loss in 1, best_test_loss in 4); all 5 are shown: filter them, \
+            "Adam: all 5 are shown, as its runs are judged by different losses (best_val_loss in 1, best_test_loss in 4): filter them, \
           group by workload too, or sort by a result"
         ]
     );

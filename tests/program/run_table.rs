@@ -232,8 +232,7 @@ fn the_best_learning_rate_follows_from_the_metric_of_the_shown_runs() {
     assert!(text.contains("Adam       ≤ 0.0003       1     0.2890"), "{text}");
     // With the run of another metric, Adam's runs have none in common.
     let (text, said) = list(&["--columns", "best_test_loss", "--sort", "optimizer"]);
-    let why =
-        "warning: Adam: its runs have no loss in common (best_test_loss in 3, best_val_loss in 1); all 4 are shown";
+    let why = "warning: Adam: all 4 are shown, as its runs are judged by different losses (best_test_loss in 3, best_val_loss in 1)";
     assert!(said.contains(why), "{said}");
     assert!(text.contains("Adam       3 values       4"), "{text}");
     // The user may say that both are one.

@@ -133,6 +133,7 @@ const LOSSES: &[&str] = &[
     "r = sqrt(x^2 + y^2)\nL = where(r > 1, ln(r), tanh(r)) + clamp(x, -1, y)*(x <= y) + sign(x)*max(x, 2)*(x == y)",
     "L = x/0 + y*ln(-1) + 1e300*1e300 + exp(1e300) - 1e39*x - 1e-46*y + 1/0*(2 < 0/0)",
     "L = 0*ln(x) + 0/y + (ln(x) - ln(x)) + max(ln(x), 1) + min(sqrt(y), 1) + sign(ln(y)) + where(ln(x), 1, 2) + 0*(1/0)",
+    "L = min(ln(x), -1e-50)",
     "L = 0",
 ];
 

@@ -197,7 +197,12 @@ impl Watcher {
     }
 
     fn set_alias(&mut self, name: &str, shown: Option<&str>) -> Result<(), Closed> {
-        let mut aliases = (*self.aliases).clone();
+        // Another window or the user may have changed the file.
+        let mut aliases = match self.aliases_file.as_deref().map(MetricAliases::read) {
+            Some(Ok(aliases)) => aliases,
+            Some(Err(error)) => return self.failed(error),
+            None => (*self.aliases).clone(),
+        };
         let set = match shown {
             Some(shown) => aliases.set(name, shown),
             None => {

@@ -266,10 +266,10 @@ fn each_group_is_at_its_best_by_the_metric_of_the_runs_that_fit_the_filter() {
     app.click(Role::RadioButton, "learning rate η");
     app.harness.key_press(Key::Escape);
     app.settle();
-    assert!(app.shows("FOCUS: its runs have no loss in common"));
+    assert!(app.shows("as its runs are judged by different losses"));
     app.type_into("Search the runs", "best_test_loss < 9");
     app.settle();
-    assert!(!app.shows("no loss in common") && app.shows("≤ 0.0003") && app.shows("0.2890"));
+    assert!(!app.shows("judged by different losses") && app.shows("≤ 0.0003") && app.shows("0.2890"));
     assert!(app.harness.query_by_role_and_label(Role::Button, "Sort by Best validation loss").is_none());
 }
 

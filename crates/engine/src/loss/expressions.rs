@@ -1,8 +1,8 @@
 //! This module simplifies expressions as they are made: it folds constants, drops zeros and ones, multiplies whole
 //! powers out, and collects factors that are the same at all points.
 //!
-//! `0*f`, `0/f` and `f - f` become 0 only where f is [proved finite](Graph::is_finite), so that a typed constant has the
-//! values of a parameter: a loss that is not a number stays none.
+//! `0*f`, `0/f` and `f - f` become 0 only where f is [proved finite](Graph::is_finite) as far as sums and products do not
+//! overflow: where the loss is NaN for other reasons, it stays NaN.
 
 use super::MOST_PARAMETERS;
 use crate::language::{Dependence, Graph, Input, Node, NodeId, Op};

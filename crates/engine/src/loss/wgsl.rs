@@ -208,5 +208,6 @@ impl<'a> Writer<'a> {
 /// Formats a number in single precision, clamped to the finite ones.
 fn literal(value: f64) -> String {
     let value = (value as f32).clamp(f32::MIN, f32::MAX);
-    if value < 0.0 { format!("({value:?}f)") } else { format!("{value:?}f") }
+    // `--0.0f` would be another operator.
+    if value.is_sign_negative() { format!("({value:?}f)") } else { format!("{value:?}f") }
 }

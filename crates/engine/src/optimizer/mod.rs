@@ -194,7 +194,9 @@ impl RuleKind {
 
     /// The built-in rule of an optimizer that is shown with this name, as [`RuleSpec::name`] gives it.
     pub fn shown_as(name: &str) -> Option<RuleKind> {
-        Self::named(name.strip_prefix(Self::CAUTIOUS).unwrap_or(name))
+        let masked = name.split_at_checked(Self::CAUTIOUS.len());
+        let masked = masked.filter(|(word, _)| word.eq_ignore_ascii_case(Self::CAUTIOUS));
+        Self::named(masked.map_or(name, |(_, rule)| rule))
     }
 
     /// The word before the name of a rule whose steps are masked.

@@ -168,8 +168,7 @@ impl Race {
         Race::NUMBERS[0] + Race::NUMBERS[1] * spec.candidate_counts().iter().sum::<usize>()
     }
 
-    /// Returns the numbers that describe a race that is not over. A race [of them](Race::of_numbers) continues to the same
-    /// result.
+    /// Returns the state of a race that is not over as numbers, which [`Race::of_numbers`] reads.
     pub fn numbers(&self) -> Vec<f64> {
         let mut numbers = vec![self.runs as f64, self.next_replicate as f64];
         for candidate in &self.candidates {
@@ -182,7 +181,8 @@ impl Race {
         numbers
     }
 
-    /// Creates a race of a sweep from its [numbers](Race::numbers); none if they are not as many as needed.
+    /// Creates a race of a sweep from its [numbers](Race::numbers), which continues to the same result; `None` if they are
+    /// not as many as needed, or their runs do not add up.
     pub fn of_numbers(spec: &SweepSpec, numbers: &[f64]) -> Option<Race> {
         let mut race = Race::new(&spec.candidate_counts());
         if numbers.len() != Race::number_count(spec) {
@@ -198,7 +198,9 @@ impl Race {
             let flag = |bit: u8| flags as u8 & bit != 0;
             (candidate.is_beaten, candidate.has_diverged, candidate.has_led) = (flag(4), flag(2), flag(1));
         }
-        Some(race)
+        let counted = race.candidates.iter().map(|candidate| candidate.tally.count);
+        let counted = counted.fold(0, usize::saturating_add);
+        (race.runs == counted && counted <= spec.most_runs_of_pixel()).then_some(race)
     }
 
     /// Returns the number of runs so far.

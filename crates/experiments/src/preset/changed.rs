@@ -115,14 +115,17 @@ pub fn is_made_title(title: &str) -> bool {
 
 /// Returns the beginning of the title of a changed preset.
 pub fn changed_head(title: &str) -> String {
-    let is_sentence = title.ends_with(['?', '!', '.', '…']);
-    format!("{title}{}", if is_sentence { AFTER_A_SENTENCE } else { CHANGED })
+    format!("{title}{}", if ends_sentence(title) { AFTER_A_SENTENCE } else { CHANGED })
+}
+
+fn ends_sentence(title: &str) -> bool {
+    title.ends_with(['?', '!', '.', '…'])
 }
 
 /// Splits the title of a changed preset into the title of the preset and the changes; `None` without changes.
 pub fn split_changed(title: &str) -> Option<(&str, &str)> {
-    let splits = [CHANGED, AFTER_A_SENTENCE].into_iter().filter_map(|words| title.split_once(words));
-    splits.min_by_key(|(head, _)| head.len())
+    let after_sentence = title.split_once(AFTER_A_SENTENCE).filter(|(head, _)| ends_sentence(head));
+    [title.split_once(CHANGED), after_sentence].into_iter().flatten().min_by_key(|(head, _)| head.len())
 }
 
 /// Returns a title: its beginning, followed by as many changes as fit.

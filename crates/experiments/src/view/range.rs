@@ -55,7 +55,7 @@ impl Ceiling {
 pub struct CurvePlaces {
     /// The lower and the upper end of the line at its points.
     pub line: Vec<Extent>,
-    /// Those of the band and of what else is drawn around the line.
+    /// The ends of the band and of all else that is drawn around the line.
     pub around: Vec<Extent>,
     /// The place of the last value; `None` where it has no place, such as a negative value on a logarithmic axis.
     pub end: Option<f64>,
@@ -90,14 +90,14 @@ impl CurvePlaces {
 const FAR_BELOW: [f64; 2] = [2.0, 2.0];
 /// The number of values, for each of which one may be left out.
 const FOR_EACH_LEFT_OUT: usize = 10;
-/// The smallest number of values among which one may be left out.
-const FEWEST: usize = 3;
 
 /// Returns the vertical range of a plot of these curves that suits most of them, with a margin: a minority that runs
 /// away is left out, and on a logarithmic axis also a few values far below all others.
 pub fn suited(curves: &[CurvePlaces], scale: AxisScale) -> Extent {
-    let floors = if scale == AxisScale::Log { floors(curves) } else { [f64::NEG_INFINITY; 2] };
-    with_margin(&curves.iter().filter_map(|curve| curve.extents(floors)).collect::<Vec<_>>())
+    if scale == AxisScale::Log {
+        return with_margin(&without_dips(curves));
+    }
+    with_margin(&curves.iter().filter_map(|curve| curve.extents([f64::NEG_INFINITY; 2])).collect::<Vec<_>>())
 }
 
 /// Returns the vertical range of a plot of these curves with all their values, with a margin.
@@ -106,26 +106,37 @@ pub fn whole(curves: &[CurvePlaces]) -> Extent {
     with_margin(all.map(|all| (all, None)).as_slice())
 }
 
-/// Returns the lowest places of lines, and of what is around them, that determine the range of a logarithmic axis.
-fn floors(curves: &[CurvePlaces]) -> [f64; 2] {
+/// Returns the extents of curves and of what is around them on a logarithmic axis, without a few values far below the
+/// others of their curve. A curve with too few values to tell is compared with all curves.
+fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
+    let lows = |extents: &[Extent]| extents.iter().map(|[low, _]| *low).collect::<Vec<_>>();
+    let own: Vec<f64> =
+        curves.iter().map(|curve| floor_of(lows(&curve.line), curve.end.unwrap_or(f64::INFINITY))).collect();
+    let above = |(curve, floor): (&CurvePlaces, &f64)| {
+        lows(&curve.line).into_iter().filter(|low| low >= floor).collect::<Vec<_>>()
+    };
+    let all: Vec<f64> = curves.iter().zip(&own).flat_map(above).collect();
     let ends = curves.iter().filter_map(|curve| curve.end).fold(f64::INFINITY, f64::min);
-    let lows = |extents: fn(&CurvePlaces) -> &[Extent]| curves.iter().flat_map(extents).map(|[low, _]| *low);
-    let lines: Vec<f64> = lows(|curve| &curve.line).collect();
-    let floor = floor_of(lines.clone(), ends);
-    let lines = lines.into_iter().filter(|place| *place >= floor);
-    let lowest = lines.clone().fold(f64::INFINITY, f64::min);
-    let all = lines.chain(lows(|curve| &curve.around).filter(|place| *place >= floor)).collect();
-    [floor, floor.max(floor_of(all, lowest))]
+    let of_all = floor_of(all, ends);
+    let extents = |(curve, own): (&CurvePlaces, f64)| {
+        let floor = if curve.line.len() < FOR_EACH_LEFT_OUT { of_all } else { own };
+        let line: Vec<f64> = lows(&curve.line).into_iter().filter(|low| *low >= floor).collect();
+        let lowest = line.iter().copied().fold(f64::INFINITY, f64::min);
+        let around = lows(&curve.around).into_iter().filter(|low| *low >= floor);
+        let around = floor_of(line.iter().copied().chain(around).collect(), lowest);
+        curve.extents([floor, floor.max(around)])
+    };
+    curves.iter().zip(own).filter_map(extents).collect()
 }
 
 /// Returns the lowest of these places that is not far below the others. Places from `kept` upwards are not left out: a
 /// curve that ends there has descended to it.
 fn floor_of(mut places: Vec<f64>, kept: f64) -> f64 {
     let [least, ratio] = FAR_BELOW;
-    let most = (places.len() / FOR_EACH_LEFT_OUT).max(1);
+    let most = places.len() / FOR_EACH_LEFT_OUT;
     let highest = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let lowest = places.iter().copied().fold(f64::INFINITY, f64::min);
-    if places.len() < FEWEST || highest - lowest < least {
+    if most == 0 || highest - lowest < least {
         return f64::NEG_INFINITY;
     }
     // Only the lowest ones need an order.
@@ -231,6 +242,15 @@ mod tests {
         // A band and unsmoothed values around the line.
         let around = curve(dip()).line;
         assert!(lowest(&[CurvePlaces { around, ..curve(around_1()) }]) > -0.5);
+    }
+
+    #[test]
+    fn a_curve_far_below_all_others_stays_in_view() {
+        let high = || curve((0..20).map(|step| 2.0 - 0.05 * f64::from(step)));
+        let low = curve((0..20).map(|step| if step < 19 { 1e-5 } else { f64::NAN }));
+        let curves: Vec<CurvePlaces> = (0..10).map(|_| high()).chain([low]).collect();
+        assert!(lowest(&curves) < -5.0, "{}", lowest(&curves));
+        assert!(lowest(&[curve([1.0, 2e-3, 1.5])]) < -2.0);
     }
 
     #[test]

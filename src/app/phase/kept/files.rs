@@ -107,10 +107,12 @@ fn describe(folder: &Path) -> Result<FoundDiagram, String> {
     })
 }
 
-/// Returns the size of a diagram's files, as far as they take room on the disk: a sparse file may have any length. Other
-/// files in the folder do not count, as they stay when the diagram is removed.
+/// Returns the size of a diagram's files, as far as they take room on the disk: a sparse file may have any length. The
+/// races do not count, as they disappear when the diagram is complete, nor do other files, which stay when the diagram is
+/// removed.
 pub(super) fn size(folder: &Path) -> u64 {
-    let known = FILES.iter().filter_map(|name| folder.join(name).symlink_metadata().ok());
+    let files = FILES.iter().filter(|name| **name != RACES);
+    let known = files.filter_map(|name| folder.join(name).symlink_metadata().ok());
     known.fold(0, |size, metadata| size.saturating_add(allocated(&metadata)))
 }
 

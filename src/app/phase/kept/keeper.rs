@@ -236,7 +236,10 @@ impl Worker {
             }
             if !is_running || Instant::now() >= place.races.next {
                 let begun = Instant::now();
-                files::save_races(&place.folder, &titled.diagram, titled.precision).map_err(failed)?;
+                // Decided pixels are saved also where the disk has no room for the races.
+                if let Err(error) = files::save_races(&place.folder, &titled.diagram, titled.precision) {
+                    log::warn!("undecided pixels are not saved: {}", failed(error));
+                }
                 let took = begun.elapsed();
                 let next = Instant::now() + RACES_INTERVAL.max(took * RACES_SHARE);
                 place.races = SavedRaces { runs: titled.diagram.runs(), next };

@@ -263,6 +263,8 @@ fn description(path: &Path) -> io::Result<Option<serde_json::Map<String, Value>>
 
 /// The remedy for a model of another shape.
 const CHOOSE_SHAPE: &str = "choose the shape of the file's model";
+/// The remedy for a model of another kind.
+const CHOOSE_GPT2: &str = "choose the file of a GPT-2 that predicts tokens";
 /// The remedy for files that lack tensors or bytes.
 const FETCH_AGAIN: &str = "download or save the whole model again";
 
@@ -380,7 +382,7 @@ impl<'f> ModelTensors<'f> {
         let is_other = |name: &&String| !names.contains(*name) && !is_mask(name) && *name != HEAD;
         if let Some(other) = self.by_name.keys().filter(is_other).min() {
             let is_layer = layer(other).is_some_and(|layer| layer >= layers);
-            let remedy = if is_layer { CHOOSE_SHAPE } else { "choose the file of a GPT-2 that predicts tokens" };
+            let remedy = if is_layer { CHOOSE_SHAPE } else { CHOOSE_GPT2 };
             let expected = format!("expected a GPT-2 of {layers} layers and nothing else");
             let reason = format!("{expected}, found `{}`; {remedy}", visible(other));
             return Err(ImportError::unfit(self.by_name[other].1, reason));
@@ -401,8 +403,10 @@ impl<'f> ModelTensors<'f> {
         let Some((view, file)) = self.by_name.get(name) else {
             let lacks_layer = layer(name).is_some_and(|it| !self.by_name.keys().any(|name| layer(name) == Some(it)));
             let is_shard = !is_index(self.path) && self.path.with_file_name(INDEX).exists();
+            let is_gpt2 = self.by_name.keys().any(|name| layer(name).is_some());
             let remedy = match lacks_layer {
                 _ if is_shard => "choose the folder, as the file is one of several",
+                _ if !is_gpt2 => CHOOSE_GPT2,
                 true => CHOOSE_SHAPE,
                 false => FETCH_AGAIN,
             };
