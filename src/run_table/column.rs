@@ -93,8 +93,6 @@ pub struct FieldError(String);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns(Vec<Column>);
 
-/// Why runs with several losses cannot be judged by one.
-
 /// Other names of fields.
 pub(super) const ALIASES: [(&str, &str); 8] = [
     ("lr", "learning_rate"),
