@@ -194,7 +194,7 @@ impl Grouping {
         let compare = |a: &Value, b: &Value| Value::order(Some(a), Some(b), is_descending);
         let finite: Vec<(Value, Vec<usize>)> = measured.into_iter().filter(is_finite).collect();
         let Some((value, shown)) = finite.iter().min_by(|(a, _), (b, _)| compare(a, b)) else {
-            return Err(format!("its runs have no finite {}", result.field));
+            return Err(format!("its runs with a {setting} have no finite {}", result.field));
         };
         let equal = finite.iter().filter(|(other, _)| compare(other, value).is_eq()).count();
         let best = of(shown).and_then(Value::number).filter(|_| equal == 1);

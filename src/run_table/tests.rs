@@ -274,7 +274,7 @@ fn the_best_value_follows_from_the_loss_that_the_shown_runs_have_in_common() {
     let by_missing = SortKey::parse("best_val_loss", &columns).expect("a field");
     let groups = by_optimizer.groups(&shown, (0..shown.len()).collect(), &by_missing, &columns_of_shown);
     let undecided = by_optimizer.undecided(&shown, &groups, &columns_of_shown);
-    assert_eq!(undecided[0], "Adam: its runs have no finite best_val_loss; all 4 are shown");
+    assert_eq!(undecided[0], "Adam: all 4 are shown, as its runs with a learning_rate have no finite best_val_loss");
     let by_loss = SortKey::parse("best_test_loss", &columns).expect("a field");
     let groups = by_optimizer.groups(&all, (0..all.len()).collect(), &by_loss, &columns);
     assert_eq!(groups.iter().map(|group| &group.shown[..]).collect::<Vec<_>>(), [[7], [3]]);

@@ -121,21 +121,16 @@ impl Watched {
         self.rest.is_some()
     }
 
-    /// Makes the next check read the run, also where its files are the same.
-    pub(super) fn wake(&mut self) {
-        self.rest = None;
-    }
-
     /// Checks the run, and returns whether its summary has changed. For a run at rest only the sizes and times of files
     /// are read, as long as they stay the same.
-    pub(super) fn poll(&mut self, now: Timestamp, aliases: &MetricAliases) -> bool {
+    pub(super) fn poll(&mut self, now: Timestamp) -> bool {
         let stamp = FileStamps::of(self.run());
         // A summary of an open run also has the time since its worker's last heartbeat, which no file changes.
         let is_open = self.summary.as_ref().is_some_and(Summary::is_open);
         if self.rest.as_ref() == Some(&stamp) && !is_open {
             return false;
         }
-        let summary = self.read(now, aliases);
+        let summary = self.read(now);
         let rests = summary.trouble.is_none() && (!summary.is_open() || summary.status.is_lost());
         self.rest = rests.then_some(stamp);
         let is_new = self.summary.as_ref() != Some(&summary);
@@ -158,7 +153,7 @@ impl Watched {
         self.listed.clone()
     }
 
-    fn read(&mut self, now: Timestamp, aliases: &MetricAliases) -> Summary {
+    fn read(&mut self, now: Timestamp) -> Summary {
         let run = self.reader.run().clone();
         let noted = run.notes().metadata().and_then(|data| data.modified()).ok();
         if noted != self.noted {
@@ -228,7 +223,8 @@ impl Watched {
                 status: &status,
                 notes: &self.notes,
                 concerns: &concerns,
-                aliases,
+                // Only plots show several metrics as one: fields of tables and filters keep their names.
+                aliases: &MetricAliases::default(),
             }),
             concerns: concerns.into_iter().map(escaped).collect(),
             status,

@@ -218,8 +218,6 @@ impl Watcher {
             return self.failed(error);
         }
         self.aliases = Arc::new(aliases);
-        self.known.values_mut().for_each(Watched::wake);
-        (self.must_list, self.round_robin.all) = (true, true);
         self.has_new_aliases = true;
         Ok(())
     }
@@ -275,8 +273,7 @@ impl Watcher {
 
     fn poll(&mut self) -> Result<(), Closed> {
         let mut is_new = self.list() | std::mem::take(&mut self.has_new_aliases);
-        let aliases = Arc::clone(&self.aliases);
-        is_new |= poll_all(&mut self.due(), now(), &aliases);
+        is_new |= poll_all(&mut self.due(), now());
         self.follow_requests()?;
         if is_new {
             let listed = self.listed();
@@ -390,11 +387,10 @@ impl Watcher {
 }
 
 /// Checks runs, many of them in several threads, and returns whether the summary of any has changed.
-fn poll_all(due: &mut [&mut Watched], now: Timestamp, aliases: &MetricAliases) -> bool {
+fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
     /// The number of runs that are worth a thread.
     const PART: usize = 32;
-    let poll =
-        |part: &mut [&mut Watched]| part.iter_mut().fold(false, |is_new, watched| watched.poll(now, aliases) | is_new);
+    let poll = |part: &mut [&mut Watched]| part.iter_mut().fold(false, |is_new, watched| watched.poll(now) | is_new);
     let threads = thread::available_parallelism().map_or(1, usize::from).min(due.len() / PART);
     if threads <= 1 {
         return poll(due);

@@ -42,7 +42,7 @@ pub(super) struct TableArgs {
     /// The statistic of numbers that a group shows: their mean and deviation, their median, or the best
     #[arg(long, value_enum, default_value_t, requires = "group_by")]
     statistic: Statistic,
-    /// Show a metric under the name of another one, such as val/loss=val_loss, besides those of metrics.ron; may be repeated
+    /// Show a metric under the name of another one, such as val/loss=val_loss; may be repeated
     #[arg(long, value_name = "NAME=SHOWN", value_parser = crate::cli::assignment)]
     alias: Vec<(String, String)>,
     /// Print comma-separated values, with all digits
@@ -109,14 +109,12 @@ fn table(runs: Vec<&RunFacts>, args: &TableArgs, columns: &Columns) -> Result<Ta
     Ok(Table::of_groups(&runs, &groups, &grouping, &columns, &shown, keeps_all))
 }
 
-/// Returns the names under which metrics are shown: those of the user's file, and those of this command.
+/// Returns the names under which this command shows metrics.
 fn aliases(args: &TableArgs) -> Result<MetricAliases, Failure> {
-    let file = MetricAliases::file_of_user();
-    let mut aliases = file.map_or_else(|| Ok(MetricAliases::default()), |file| MetricAliases::read(&file));
-    for (name, shown) in &args.alias {
-        aliases = aliases.and_then(|mut aliases| aliases.set(name, shown).map(|()| aliases));
-    }
-    aliases.map_err(|error| Failure::BadInput(anyhow!(error)))
+    let mut aliases = MetricAliases::default();
+    let set = args.alias.iter().try_for_each(|(name, shown)| aliases.set(name, shown));
+    set.map_err(|error| Failure::BadInput(anyhow!(error)))?;
+    Ok(aliases)
 }
 
 /// Reads a run. An unreadable one does not hide the others.
