@@ -20,13 +20,14 @@ pub struct Readout {
 impl Readout {
     pub fn at(landscape: &Landscape, xy: [f64; 2]) -> Self {
         let uv = landscape.uv_from_xy(xy);
-        let [along_x, along_y] = landscape.hessian_diagonal(xy);
+        let ([along_x, along_y], loss) = (landscape.hessian_diagonal(xy), landscape.loss(xy));
         Readout {
             xy,
             uv: [uv.u, uv.v],
-            loss: landscape.loss(xy),
+            loss,
             gradient: landscape.gradient(xy),
-            curvature: along_x + along_y,
+            // Its formula may have a value where the loss has none.
+            curvature: if loss.is_nan() { loss } else { along_x + along_y },
         }
     }
 
@@ -96,5 +97,21 @@ pub(super) fn draw(
             painter.text(pos2(right, y), Align2::RIGHT_TOP, value, font.clone(), value_color);
         }
         left += column(index) + 12.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
+
+    use super::*;
+
+    #[test]
+    fn no_curvature_is_shown_where_the_loss_is_nan() {
+        let formula = LandscapeFormula::new("half", "L = 0*ln(x) + y^2").expect("it has no mistake");
+        let landscape = LandscapeSpec::new(LandscapeKind::Formula(formula)).landscape();
+        assert_eq!(Readout::at(&landscape, [0.5, 1.0]).curvature, 2.0);
+        let outside = Readout::at(&landscape, [-0.5, 1.0]);
+        assert!(outside.loss.is_nan() && outside.curvature.is_nan());
     }
 }
