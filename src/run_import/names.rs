@@ -32,7 +32,7 @@ const NO_LOSS: [&str; 14] = [
     "lr",
 ];
 /// The words of settings; digits may follow them, as in `beta1`.
-const OF_SETTINGS: [&str; 42] = [
+const OF_SETTINGS: [&str; 40] = [
     "lr",
     "η",
     "learning",
@@ -54,13 +54,11 @@ const OF_SETTINGS: [&str; 42] = [
     "dropout",
     "layers",
     "heads",
-    "head",
     "dim",
     "width",
     "depth",
     "hidden",
     "embd",
-    "embedding",
     "channels",
     "vocab",
     "context",
@@ -76,6 +74,8 @@ const OF_SETTINGS: [&str; 42] = [
     "precision",
     "dtype",
 ];
+/// The words of what is measured of a setting, as in `momentum_norm`.
+const OF_MEASURES: [&str; 6] = ["norm", "grad", "gradient", "mean", "std", "time"];
 const LOWER_IS_BETTER: [&str; 8] = ["loss", "perplexity", "ppl", "nll", "error", "mse", "rmse", "mae"];
 const HIGHER_IS_BETTER: [&str; 7] = ["acc", "accuracy", "f1", "auc", "bleu", "iou", "reward"];
 
@@ -107,7 +107,8 @@ impl Words {
     /// Returns whether a number of this name is a setting if it never changes.
     pub(crate) fn is_setting(&self) -> bool {
         let is_word = |word: &String| OF_SETTINGS.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
-        self.0.iter().any(is_word) && self.better() == Better::Neither && !self.is_evaluation()
+        let is_measured = self.better() != Better::Neither || self.is_evaluation() || self.has(&OF_MEASURES);
+        self.0.iter().any(is_word) && !is_measured
     }
 
     pub(super) fn is_training(&self) -> bool {
@@ -176,6 +177,16 @@ mod tests {
         assert_eq!(loss(&["mlm_loss", "val_loss", "loss_scale"]), Some("mlm_loss"));
         assert_eq!(loss(&["loss_d", "loss_g"]), None, "either may be meant");
         assert_eq!(loss(&["val_loss", "loss_scale", "aux_loss", "glossary"]), None);
+    }
+
+    #[test]
+    fn settings_are_told_by_words() {
+        for name in ["lr", "learning_rate", "batchSize", "optimizer.beta2", "weight_decay", "n_layers", "seed"] {
+            assert!(Words::of(name).is_setting(), "{name}");
+        }
+        for name in ["grad_norm", "momentum_norm", "clip_rate", "tokens", "epoch", "batch_loss", "val_batch", "loss"] {
+            assert!(!Words::of(name).is_setting(), "{name}");
+        }
     }
 
     #[test]
