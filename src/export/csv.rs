@@ -53,14 +53,24 @@ fn write_row<'t>(writer: &mut impl Write, cells: impl Iterator<Item = CsvCell<'t
 }
 
 fn write_text(writer: &mut impl Write, text: &str) -> io::Result<()> {
-    // A spreadsheet takes such a text for a formula, which may come from anyone's file; after an apostrophe it does not.
-    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
-    let text = if is_formula { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
+    let needs_apostrophe = may_be_formula(text) && text.parse::<f64>().is_err();
+    let text = if needs_apostrophe { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
     if text.contains(['"', ',', '\n', '\r']) {
         write!(writer, "\"{}\"", text.replace('"', "\"\""))
     } else {
         writer.write_all(text.as_bytes())
     }
+}
+
+/// Returns whether a spreadsheet takes a text, without the apostrophes before it, for a formula. With one apostrophe more,
+/// it does not, and [`without_apostrophe`] returns the text.
+fn may_be_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
+}
+
+/// Returns the text of a cell without the apostrophe that [`CsvWriter`] wrote before it.
+pub fn without_apostrophe(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|text| may_be_formula(text)).unwrap_or(cell)
 }
 
 fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {

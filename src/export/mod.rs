@@ -8,7 +8,7 @@ mod npz;
 mod run_table;
 mod trajectory;
 
-pub use csv::{CsvCell, CsvWriter};
+pub use csv::{CsvCell, CsvWriter, without_apostrophe};
 pub use npy::{Element, read_npy, write_npy};
 pub use npz::{ArchiveError, NpzReader, NpzWriter};
 pub use run_table::write_csv;

@@ -13,6 +13,8 @@ use super::{Outcome, RunError};
 
 /// The beginning of the name of a folder in which a copy is made.
 const ASIDE: &str = ".import-";
+/// The file that marks such a folder as this program's.
+const MARK: &str = ".valleyscope-import";
 
 /// Copies the files of a run into a folder of runs under the same name. The run appears there when it is complete.
 pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
@@ -41,6 +43,8 @@ pub(super) fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> 
     }
     remove_remains(into);
     let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(into).map_err(failed(into))?;
+    let mark = aside.path().join(MARK);
+    fs::write(&mark, "").map_err(failed(&mark))?;
     let whole = aside.path().join(name);
     fs::create_dir(&whole).map_err(failed(&whole))?;
     let unreadable = |source| RunError::Read { path: from.path().to_owned(), source };
@@ -88,15 +92,10 @@ fn remove_remains(into: &Path) {
     }
 }
 
-/// Returns whether a folder is one in which an import was making a copy: it holds nothing but the folder of that copy.
+/// Returns whether a folder is one in which an import was making a copy.
 pub(super) fn is_remains(folder: &Path) -> bool {
     let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
-    let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|data| data.is_dir());
-    let mut entries = match fs::read_dir(folder) {
-        Ok(entries) if is_named && is_folder(folder) => entries.flatten(),
-        _ => return false,
-    };
-    entries.next().is_none_or(|copy| is_folder(&copy.path())) && entries.next().is_none()
+    is_named && folder.join(MARK).symlink_metadata().is_ok_and(|mark| mark.is_file())
 }
 
 /// Returns whether the events of two runs begin alike: one may have been trained longer.

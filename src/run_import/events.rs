@@ -106,17 +106,14 @@ impl Survey {
         }
         for (tag, count) in replaced.by_points.iter().enumerate().filter(|(_, count)| **count > 0) {
             let why = match (self.points[tag], self.last_step) {
-                (1, 0) => "all are at step 0, as the program that wrote them gave no steps",
-                _ => "the last one of a step counts",
+                (1, 0) => ", which are all at step 0, as the program that wrote them gave no steps",
+                _ => "",
             };
-            let name = &scalars.tags[tag].name;
-            let what = format!("points of `{name}` at the step of a later point are left out ({count}; {why})");
-            scalars.left_out.note(what);
+            let example = format!("those of `{}`{why}", scalars.tags[tag].name);
+            scalars.left_out.add("points at the step of a later point of their tag", *count, || example);
         }
-        if replaced.by_restarts > 0 {
-            let what = "points that a restart of the writing program made void are left out";
-            scalars.left_out.note(format!("{what} ({})", replaced.by_restarts));
-        }
+        let what = "points that a restart of the writing program made void";
+        scalars.left_out.add(what, replaced.by_restarts, String::new);
         match loss.map(|loss| scalars.tags[loss].name.clone()) {
             Some(name) if name == MetricId::LOSS.name() => {}
             Some(name) => scalars.left_out.note(format!("the loss of the training is `{name}`")),

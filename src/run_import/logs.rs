@@ -1,5 +1,6 @@
 //! Scalars of TensorBoard's event files.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -145,26 +146,23 @@ pub(super) fn runs_of(folders: Vec<PathBuf>) -> Vec<LogFolder> {
 }
 
 fn kind_of(folder: &Path, above: &Path) -> Kind {
-    /// The most entries that are looked at.
-    const MOST: usize = 10;
-    let (mut first, mut has_settings, mut count) = (None, false, 0);
+    let (mut tags, mut has_settings) = (BTreeSet::new(), false);
     for file in event_files(folder).unwrap_or_default() {
         // What cannot be read is reported when all of it is.
         let _ = read_entries(&file, |entry| {
             match entry {
-                Entry::Scalar { tag, .. } => first = first.take().or(Some(tag)),
+                Entry::Scalar { tag, .. } => drop(tags.insert(tag)),
                 Entry::Settings(_) => has_settings = true,
                 _ => {}
             }
-            count += 1;
-            if count < MOST { Ok(()) } else { Err(io::Error::other("enough was read")) }
+            if tags.len() < 2 { Ok(()) } else { Err(io::Error::other("enough was read")) }
         });
     }
     let Ok(below) = folder.strip_prefix(above) else { return Kind::Run };
     let names: Vec<String> = below.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     let below = names.join("/");
-    // tensorboardX makes the folder `TAG/NAME`, PyTorch `TAG_NAME` with `_` in place of `/`.
-    let suffix = first.as_ref().and_then(|tag| {
+    // tensorboardX makes the folder `TAG/NAME`, PyTorch `TAG_NAME` with `_` in place of `/`; both write only this tag.
+    let suffix = tags.first().filter(|_| tags.len() == 1).and_then(|tag| {
         let in_folders = below.strip_prefix(tag.as_str()).and_then(|rest| rest.strip_prefix('/'));
         let joined = || below.strip_prefix(&tag.replace('/', "_")).and_then(|rest| rest.strip_prefix('_'));
         in_folders.or_else(joined).filter(|suffix| !suffix.is_empty())

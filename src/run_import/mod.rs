@@ -3,12 +3,13 @@
 
 mod copy;
 mod events;
-mod left_out;
 mod logs;
 mod names;
 mod rows;
 mod scalars;
 mod table;
+
+pub(crate) use self::names::Words;
 
 use std::fs;
 use std::io;
@@ -92,7 +93,7 @@ impl Imported {
     }
 }
 
-/// A place that holds a run.
+/// A folder or a file that holds a run.
 enum Found {
     Log(LogFolder),
     Table(PathBuf),

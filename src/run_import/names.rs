@@ -1,12 +1,12 @@
-//! What the name of a tag says: the loss of the training, evaluations, and which way is better.
+//! Finds the loss of the training, evaluations, settings and better directions by the words of names.
 //!
 //! Letters before capitals, and all signs, divide a name into words: `train/loss`, `train_loss` and `trainLoss` are equal.
 
 use valleyscope_runs::{Better, MetricId};
 
-/// The words of a tag's name, in lower case.
+/// The words of the name of a tag or a column, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Words(Vec<String>);
+pub(crate) struct Words(Vec<String>);
 
 /// The words that the name of the training's loss may have besides `loss`, with their weights: the tag with the smallest
 /// sum is taken.
@@ -31,11 +31,56 @@ const NO_LOSS: [&str; 14] = [
     "std",
     "lr",
 ];
+/// The words of settings; digits may follow them, as in `beta1`.
+const OF_SETTINGS: [&str; 40] = [
+    "lr",
+    "η",
+    "learning",
+    "batch",
+    "batchsize",
+    "seed",
+    "decay",
+    "wd",
+    "beta",
+    "betas",
+    "eps",
+    "epsilon",
+    "alpha",
+    "gamma",
+    "lambda",
+    "momentum",
+    "nesterov",
+    "warmup",
+    "dropout",
+    "layers",
+    "heads",
+    "dim",
+    "width",
+    "depth",
+    "hidden",
+    "embd",
+    "channels",
+    "vocab",
+    "context",
+    "optimizer",
+    "optim",
+    "rule",
+    "scheduler",
+    "schedule",
+    "patience",
+    "fold",
+    "model",
+    "dataset",
+    "precision",
+    "dtype",
+];
+/// The words of what is measured of a setting, as in `momentum_norm`.
+const OF_MEASURES: [&str; 6] = ["norm", "grad", "gradient", "mean", "std", "time"];
 const LOWER_IS_BETTER: [&str; 8] = ["loss", "perplexity", "ppl", "nll", "error", "mse", "rmse", "mae"];
 const HIGHER_IS_BETTER: [&str; 7] = ["acc", "accuracy", "f1", "auc", "bleu", "iou", "reward"];
 
 impl Words {
-    pub(super) fn of(name: &str) -> Words {
+    pub(crate) fn of(name: &str) -> Words {
         let (mut words, mut word, mut before) = (Vec::new(), String::new(), ' ');
         for sign in name.chars() {
             let is_boundary = sign.is_uppercase() && before.is_lowercase();
@@ -59,6 +104,13 @@ impl Words {
         self.has(&HELD_OUT) && !(self.has(&["dev"]) && self.has(&["std"]))
     }
 
+    /// Returns whether a number of this name is a setting if it never changes.
+    pub(crate) fn is_setting(&self) -> bool {
+        let is_word = |word: &String| OF_SETTINGS.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
+        let is_measured = self.better() != Better::Neither || self.is_evaluation() || self.has(&OF_MEASURES);
+        self.0.iter().any(is_word) && !is_measured
+    }
+
     pub(super) fn is_training(&self) -> bool {
         self.has(&["train", "training"])
     }
@@ -67,7 +119,7 @@ impl Words {
         self.has(&["loss"]) && !self.has(&NO_LOSS)
     }
 
-    /// Returns which way is better, as far as the name says it.
+    /// Returns which direction is better; neither if no word of the name decides it.
     pub(super) fn better(&self) -> Better {
         if self.has(&NO_LOSS) {
             Better::Neither
@@ -80,10 +132,10 @@ impl Words {
         }
     }
 
-    /// Returns the place of the tag's loss among those of evaluations: validation before test, whole losses first.
+    /// Returns the position of the tag's loss among those of evaluations: validation before test, whole losses first.
     pub(super) fn evaluation_rank(&self) -> (bool, usize) {
-        let place = HELD_OUT.iter().position(|word| self.has(&[word])).unwrap_or(HELD_OUT.len());
-        (!self.is_loss(), place)
+        let position = HELD_OUT.iter().position(|word| self.has(&[word])).unwrap_or(HELD_OUT.len());
+        (!self.is_loss(), position)
     }
 
     /// Returns the rank of the name among those of the training's loss; none if it is not one of them.
@@ -125,6 +177,16 @@ mod tests {
         assert_eq!(loss(&["mlm_loss", "val_loss", "loss_scale"]), Some("mlm_loss"));
         assert_eq!(loss(&["loss_d", "loss_g"]), None, "either may be meant");
         assert_eq!(loss(&["val_loss", "loss_scale", "aux_loss", "glossary"]), None);
+    }
+
+    #[test]
+    fn settings_are_told_by_words() {
+        for name in ["lr", "learning_rate", "batchSize", "optimizer.beta2", "weight_decay", "n_layers", "seed"] {
+            assert!(Words::of(name).is_setting(), "{name}");
+        }
+        for name in ["grad_norm", "momentum_norm", "clip_rate", "tokens", "epoch", "batch_loss", "val_batch", "loss"] {
+            assert!(!Words::of(name).is_setting(), "{name}");
+        }
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl<R: BufRead> Rows<R> {
         let Rows { file, number, bytes, ends } = self;
         bytes.clear();
         ends.clear();
-        // Whether the place is in quotes, or after a quote that may be the first of two.
+        // Whether the position is in quotes, or after a quote that may be the first of two.
         let (mut is_quoted, mut is_after_quote, mut is_begun) = (false, false, false);
         loop {
             let piece = file.fill_buf()?;

@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::left_out::LeftOut;
-
 /// The most tags of a run, and the most points of all tags.
 pub(super) const MOST_TAGS: usize = 256;
 const MOST_POINTS: u32 = 20_000_000;
@@ -46,8 +44,10 @@ pub(super) struct Scalars {
     /// The settings of the run.
     pub(super) settings: Map<String, Value>,
     pub(super) left_out: LeftOut,
-    /// A column with a text in each row, and several of them.
+    /// A column with a text in each row, where texts differ and repeat.
     pub(super) varying_text: Option<String>,
+    /// The time at which the training began, in seconds since 1970, for points that have no other time; NaN if unknown.
+    pub(super) began: f64,
     indices: BTreeMap<String, usize>,
     /// The points that are in none of the files.
     points: Vec<Point>,
@@ -70,7 +70,7 @@ pub(super) enum ScalarsError {
     Sort { folder: PathBuf, source: io::Error },
 }
 
-/// What replaced points of a run.
+/// Counts of the points that later points or restarts replaced.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Replaced {
     /// The number of other points at the step of a later one, by tag.
@@ -87,6 +87,7 @@ impl Scalars {
             settings: Map::new(),
             left_out: LeftOut::default(),
             varying_text: None,
+            began: f64::NAN,
             indices: BTreeMap::new(),
             points: Vec::new(),
             sorted: Vec::new(),
@@ -180,7 +181,10 @@ impl Scalars {
         let mut row: Vec<Point> = Vec::new();
         let failed = || self.cannot_sort();
         for point in merged(&self.points, &self.sorted).map_err(|source| failed()(source))? {
-            let point = point.map_err(|source| failed()(source))?;
+            let mut point = point.map_err(|source| failed()(source))?;
+            if point.time.is_nan() {
+                point.time = self.began + if point.wall_s.is_nan() { 0.0 } else { point.wall_s };
+            }
             if self.is_void(&point) {
                 replaced.by_restarts += 1;
                 continue;
@@ -210,6 +214,57 @@ impl Scalars {
     fn is_void(&self, point: &Point) -> bool {
         let next = self.restarts.partition_point(|(order, _)| *order < point.order);
         self.restarts.get(next).is_some_and(|(_, step)| *step <= point.step)
+    }
+}
+
+/// Describes what an import leaves out of a run, or changes in it, as lines for users.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct LeftOut {
+    /// Sentences about the whole run.
+    notes: Vec<String>,
+    reasons: Vec<Reason>,
+    /// The number of things that were left out for other reasons.
+    more: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Reason {
+    /// In the plural, such as "points of `loss` with a negative step".
+    what: String,
+    example: String,
+    count: u64,
+}
+
+impl LeftOut {
+    /// The most reasons that are named.
+    const MOST_NAMED: usize = 50;
+
+    /// Counts `count` things that were left out for a reason, with an example, which may be empty.
+    pub(super) fn add(&mut self, what: &str, count: u64, example: impl FnOnce() -> String) {
+        match self.reasons.iter().position(|reason| reason.what == what) {
+            Some(index) => self.reasons[index].count += count,
+            None if count == 0 => {}
+            None if self.reasons.len() < Self::MOST_NAMED => {
+                self.reasons.push(Reason { what: what.to_owned(), example: example(), count });
+            }
+            None => self.more += count,
+        }
+    }
+
+    /// Adds a sentence about the whole run.
+    pub(super) fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
+    }
+
+    /// Returns the notes and a line for each reason, such as "points of `loss` with a negative step are left out (3, such
+    /// as -1)".
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
+        let line = |Reason { what, example, count }: &Reason| match example.as_str() {
+            "" => format!("{what} are left out ({count})"),
+            example => format!("{what} are left out ({count}, such as {example})"),
+        };
+        let rest = (self.more > 0).then(|| format!("{} more are left out for other reasons", self.more));
+        self.notes.iter().cloned().chain(self.reasons.iter().map(line)).chain(rest)
     }
 }
 
@@ -248,8 +303,8 @@ impl Point {
         bytes[..8].copy_from_slice(&self.step.to_le_bytes());
         bytes[8..12].copy_from_slice(&(self.tag as u32).to_le_bytes());
         bytes[12..16].copy_from_slice(&self.order.to_le_bytes());
-        for (place, number) in [self.time, self.wall_s, self.value].into_iter().enumerate() {
-            bytes[16 + 8 * place..][..8].copy_from_slice(&number.to_le_bytes());
+        for (index, number) in [self.time, self.wall_s, self.value].into_iter().enumerate() {
+            bytes[16 + 8 * index..][..8].copy_from_slice(&number.to_le_bytes());
         }
         bytes
     }

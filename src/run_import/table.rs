@@ -14,10 +14,11 @@ use super::RunError;
 use super::names::Words;
 use super::rows::{RowError, Rows};
 use super::scalars::{MOST_TAGS, Scalars};
+use crate::export::without_apostrophe;
 
 /// The names of columns with the step, the time of day, and the seconds of training, in lower case.
 const STEPS: [&str; 6] = ["step", "_step", "global_step", "steps", "iteration", "iter"];
-const TIMES: [&str; 4] = ["time", "time_s", "_timestamp", "wall time"];
+const TIMES: [&str; 7] = ["time", "time_s", "_timestamp", "wall time", "timestamp", "datetime", "date"];
 const SECONDS: [&str; 2] = ["wall_s", "_runtime"];
 /// The names of columns of a long table, which has a row for each value, with the run, and with the name of the tag.
 const RUNS: [&str; 3] = ["run", "run_name", "dir_name"];
@@ -52,8 +53,9 @@ struct Column {
     purpose: Purpose,
     tag: Option<usize>,
     first: Option<String>,
-    /// Whether all rows have the text of the first one.
+    /// Whether all rows have the text of the first one, and whether another one has it.
     is_constant: bool,
+    repeats: bool,
     numbers: u64,
     /// Cells that are neither empty nor of the column's kind, and the first of them with its row.
     others: u64,
@@ -78,27 +80,31 @@ pub(super) fn read_table(into: &Path, path: &Path) -> Result<Scalars, RunError> 
 fn parse(file: impl BufRead, modified: f64, scalars: Scalars) -> Result<Scalars, RunError> {
     let mut rows = Rows::new(file);
     let header = rows.next()?.map(|row| row.cells().map(str::to_owned).collect()).unwrap_or_default();
-    let mut table = Table::new(header, modified, scalars).map_err(RunError::Unfit)?;
-    while let Some(row) = rows.next()? {
-        table.add(row.number(), &row.cells().map(str::trim).collect::<Vec<_>>())?;
+    let mut row = rows.next()?;
+    let first: Vec<&str> = row.as_ref().map(|row| row.cells().collect()).unwrap_or_default();
+    let mut table = Table::new(header, &first, scalars).map_err(RunError::Unfit)?;
+    while let Some(cells) = row {
+        table.add(cells.number(), &cells.cells().map(str::trim).collect::<Vec<_>>())?;
+        row = rows.next()?;
     }
-    Ok(table.finish())
+    Ok(table.finish(modified))
 }
 
 struct Table {
     columns: Vec<Column>,
-    /// The columns of each purpose but that of metrics.
-    places: [Option<usize>; Purpose::Metric as usize],
-    modified: f64,
+    /// The indices of the columns of each purpose but that of metrics.
+    indices: [Option<usize>; Purpose::Metric as usize],
+    /// The number of rows that were used.
     rows: u64,
+    /// The largest number of seconds of training.
+    longest: f64,
     scalars: Scalars,
 }
 
 impl Table {
-    fn new(header: Vec<String>, modified: f64, scalars: Scalars) -> Result<Table, String> {
+    fn new(header: Vec<String>, first: &[&str], scalars: Scalars) -> Result<Table, String> {
         let lower: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
-        let has = |names: &[&str]| lower.iter().any(|name| names.contains(&name.as_str()));
-        let is_long = has(&TAGS) && has(&[VALUE]);
+        let is_long = is_long(&lower, first);
         let mut seen = Vec::new();
         let mut purpose = |name: &str| {
             let kind = match name {
@@ -116,12 +122,12 @@ impl Table {
             if is_first { kind } else { Purpose::Metric }
         };
         let column = |(name, lower): (&String, &String)| Column {
-            // `valleyscope runs export` writes an apostrophe before what a spreadsheet would take for a formula.
-            name: name.trim().strip_prefix('\'').unwrap_or(name.trim()).to_owned(),
+            name: without_apostrophe(name.trim()).to_owned(),
             purpose: purpose(lower),
             tag: None,
             first: None,
             is_constant: true,
+            repeats: false,
             numbers: 0,
             others: 0,
             other: String::new(),
@@ -140,41 +146,50 @@ impl Table {
         if metrics > MOST_TAGS {
             return Err(format!("it has {metrics} columns of numbers, and a run has at most {MOST_TAGS} metrics"));
         }
-        let mut places = [None; Purpose::Metric as usize];
-        for (at, column) in columns.iter().enumerate().filter(|(_, column)| column.purpose != Purpose::Metric) {
-            places[column.purpose as usize] = Some(at);
+        let mut indices = [None; Purpose::Metric as usize];
+        for (index, column) in columns.iter().enumerate().filter(|(_, column)| column.purpose != Purpose::Metric) {
+            indices[column.purpose as usize] = Some(index);
         }
-        Ok(Table { columns, places, modified, rows: 0, scalars })
+        Ok(Table { columns, indices, rows: 0, longest: 0.0, scalars })
     }
 
-    /// Returns the place and the cell of the column of a purpose, unless the cell is empty.
-    fn of<'c>(&self, purpose: Purpose, cells: &[&'c str]) -> Option<(usize, &'c str)> {
-        let at = self.places[purpose as usize]?;
-        Some((at, *cells.get(at)?)).filter(|(_, cell)| !cell.is_empty())
+    /// Returns the cell of the column of a purpose, unless it is empty.
+    fn cell<'c>(&self, purpose: Purpose, cells: &[&'c str]) -> Option<&'c str> {
+        cells.get(self.indices[purpose as usize]?).copied().filter(|cell| !cell.is_empty())
+    }
+
+    /// Returns the value of the cell of the column of a purpose, and counts one without a value.
+    fn read<T>(&mut self, purpose: Purpose, row: u64, cells: &[&str], of: fn(&str) -> Option<T>) -> Option<T> {
+        let cell = self.cell(purpose, cells)?;
+        let value = of(cell);
+        if let (None, Some(index)) = (&value, self.indices[purpose as usize]) {
+            self.columns[index].set_other(row, cell);
+        }
+        value
     }
 
     /// Adds the points of a row.
     fn add(&mut self, row: u64, cells: &[&str]) -> Result<(), RunError> {
-        self.rows += 1;
         if cells.iter().skip(self.columns.len()).any(|cell| !cell.is_empty()) {
             let what = format!("rows with more cells than the header, which has {},", self.columns.len());
             let hint = if cells.len() > self.columns.len() { "; a decimal comma needs quotes, or a point" } else { "" };
             self.scalars.left_out.add(&what, 1, || format!("row {row} with {}{hint}", cells.len()));
             return Ok(());
         }
-        let step_cell = self.of(Purpose::Step, cells).map_or("nothing", |(_, cell)| cell);
+        let step_cell = self.cell(Purpose::Step, cells).unwrap_or("nothing");
         let Some(step) = step(step_cell) else {
             let what = "rows without a whole number of at least 0 as the step";
             self.scalars.left_out.add(what, 1, || format!("`{step_cell}` in row {row}"));
             return Ok(());
         };
+        self.rows += 1;
         let times = self.times(row, cells);
-        if let Some((_, name)) = self.of(Purpose::Tag, cells) {
-            if let Some(value) = self.value_of_tag(row, cells) {
-                let tag = self.scalars.tag(name)?;
+        if let Some(name) = self.cell(Purpose::Tag, cells) {
+            if let Some(value) = self.read(Purpose::Value, row, cells, |cell| cell.parse().ok()) {
+                let tag = self.scalars.tag(without_apostrophe(name))?;
                 self.scalars.push(step, tag, times, value)?;
             }
-        } else if self.places[Purpose::Tag as usize].is_some() {
+        } else if self.indices[Purpose::Tag as usize].is_some() {
             self.scalars.left_out.add("rows without the name of a tag", 1, || format!("row {row}"));
         }
         for (column, cell) in self.columns.iter_mut().zip(cells.iter().chain(std::iter::repeat(&""))) {
@@ -204,57 +219,47 @@ impl Table {
         Ok(())
     }
 
-    fn value_of_tag(&mut self, row: u64, cells: &[&str]) -> Option<f64> {
-        let (at, cell) = self.of(Purpose::Value, cells)?;
-        let value = cell.parse().ok();
-        if value.is_none() {
-            self.columns[at].set_other(row, cell);
-        }
-        value
-    }
-
-    /// Returns the time of day and the seconds of training of a row.
+    /// Returns the time of day and the seconds of training of a row; NaN if unknown.
     fn times(&mut self, row: u64, cells: &[&str]) -> [f64; 2] {
-        let mut seconds = f64::NAN;
-        let mut day = None;
-        if let Some((at, cell)) = self.of(Purpose::Seconds, cells) {
-            match cell.parse::<f64>() {
-                Ok(number) if number.is_finite() => seconds = number,
-                _ => self.columns[at].set_other(row, cell),
-            }
+        let finite = |cell: &str| cell.parse().ok().filter(|number: &f64| number.is_finite());
+        let mut seconds = self.read(Purpose::Seconds, row, cells, finite).unwrap_or(f64::NAN);
+        let mut day = f64::NAN;
+        match self.read(Purpose::Time, row, cells, time) {
+            Some(Time::OfDay(time)) => day = time,
+            Some(Time::Training(time)) => seconds = time,
+            None => {}
         }
-        if let Some((at, cell)) = self.of(Purpose::Time, cells) {
-            match time(cell) {
-                Some(Time::OfDay(time)) => day = Some(time),
-                Some(Time::Training(time)) => seconds = time,
-                None => self.columns[at].set_other(row, cell),
-            }
-        }
-        let dated = if seconds.is_nan() { self.modified } else { self.modified + seconds };
-        [day.unwrap_or(dated), seconds]
+        self.longest = self.longest.max(seconds);
+        [day, seconds]
     }
 
-    /// Returns the points, with the columns of one value as settings.
-    fn finish(mut self) -> Scalars {
+    /// Returns the points, with the columns of one value as settings. Points without a time of day end when the file was
+    /// modified.
+    fn finish(mut self, modified: f64) -> Scalars {
+        self.scalars.began = modified - self.longest;
         for column in self.columns {
-            let Column { name, purpose, tag, first, is_constant, numbers, others, other } = column;
+            let Column { name, purpose, tag, first, is_constant, repeats, numbers, others, other } = column;
             let is_whole = numbers + others == self.rows && self.rows > 1;
             if is_constant && is_whole && purpose == Purpose::Metric && !name.is_empty() {
+                let words = Words::of(&name);
                 let number = first.as_ref().and_then(|text| serde_json::from_str::<serde_json::Number>(text).ok());
                 match (number, first) {
-                    (None, Some(text)) if numbers == 0 => drop(self.scalars.settings.insert(name, Value::String(text))),
-                    (Some(number), _) if may_be_setting(&name) => {
+                    (None, Some(text)) if numbers == 0 && words.better() == Better::Neither => {
+                        let text = without_apostrophe(&text).to_owned();
+                        self.scalars.settings.insert(name, Value::String(text));
+                        continue;
+                    }
+                    (Some(number), _) if words.is_setting() => {
                         // The learning rate is also drawn.
                         if let Some(tag) = tag.filter(|_| name != MetricId::LEARNING_RATE.name()) {
                             self.scalars.tags[tag].is_setting = true;
                         }
                         self.scalars.settings.insert(name, Value::Number(number));
+                        continue;
                     }
                     _ => {}
                 }
-                continue;
-            }
-            if purpose == Purpose::Metric && others == self.rows && numbers == 0 {
+            } else if purpose == Purpose::Metric && others == self.rows && numbers == 0 && repeats {
                 self.scalars.varying_text.get_or_insert(name.clone());
             }
             let kind = match purpose {
@@ -276,9 +281,12 @@ impl Table {
 
 impl Column {
     fn compare(&mut self, cell: &str) {
-        if self.is_constant {
-            let first = self.first.get_or_insert_with(|| cell.to_owned());
-            self.is_constant = first == cell;
+        match &self.first {
+            None => self.first = Some(cell.to_owned()),
+            Some(first) => {
+                self.is_constant &= first == cell;
+                self.repeats |= first == cell;
+            }
         }
     }
 
@@ -290,10 +298,16 @@ impl Column {
     }
 }
 
-/// Returns whether a column with one value may be a setting, by its name: losses and counters of epochs are measured.
-fn may_be_setting(name: &str) -> bool {
-    let words = Words::of(name);
-    words.better() == Better::Neither && !name.eq_ignore_ascii_case("epoch") && !words.is_evaluation()
+/// Returns whether a table has a row for each value of a tag, by its header in lower case and its first row: its tags are
+/// no numbers, and only counters and settings have columns of numbers.
+fn is_long(header: &[String], first: &[&str]) -> bool {
+    let has = |names: &[&str]| header.iter().any(|name| names.contains(&name.as_str()));
+    let known = [&STEPS[..], &TIMES, &SECONDS, &RUNS, &["epoch", VALUE]].concat();
+    let is_other = |(name, cell): (&String, &&str)| {
+        let is_number = cell.trim().parse::<f64>().is_ok();
+        is_number && !known.contains(&name.as_str()) && !Words::of(name).is_setting()
+    };
+    has(&TAGS) && has(&[VALUE]) && !header.iter().zip(first).any(is_other)
 }
 
 /// Returns a step, which some programs write as `100.0`.
@@ -368,7 +382,7 @@ mod tests {
             "\u{feff}step,time,wall_s,loss,\"val, loss\",note\n1,2026-01-01T00:00:00Z,0.5,2.5,,first\n\n2,,1.5,NaN,\"3\",\r\n",
         );
         assert_eq!(scalars.tags.iter().map(|tag| tag.name.as_str()).collect::<Vec<_>>(), ["loss", "val, loss"]);
-        assert_eq!(points(&mut scalars, "val, loss"), [(2, 1001.5, 1.5, 3.0)]);
+        assert_eq!(points(&mut scalars, "val, loss"), [(2, 1000.0, 1.5, 3.0)]);
         let loss = points(&mut scalars, "loss");
         assert!(loss[0] == (1, 1_767_225_600.0, 0.5, 2.5) && loss[1].3.is_nan());
         assert_eq!(
@@ -394,7 +408,8 @@ mod tests {
         ] {
             assert_eq!(times(cells), expected, "{cells:?}");
         }
-        assert_eq!(times(["0.5", "86400"]), [1000.5, 87_400.0]);
+        // The training ended when the file was written.
+        assert_eq!(times(["0.5", "100"]), [900.5, 1000.0]);
         let mut scalars = table("step,time,loss\n1,-inf,2\n2,yesterday,1\n3,1e300,0\n");
         assert_eq!(points(&mut scalars, "loss").iter().map(|point| point.1).collect::<Vec<_>>(), [1000.0; 3]);
         assert_eq!(
@@ -419,6 +434,51 @@ mod tests {
         assert_eq!(serde_json::Value::from(scalars.settings.clone()), json!({"batch": 32, "lr": 0.1, "rule": "Adam"}));
         let shown: Vec<&str> = scalars.metric_tags().map(|tag| scalars.tags[tag].name.as_str()).collect();
         assert_eq!(shown, ["loss", "lr", "epoch"]);
+    }
+
+    #[test]
+    fn measured_columns_of_one_value_and_texts_of_metrics_are_no_settings() {
+        let scalars = table(
+            "step,loss,grad_norm,tokens,throughput,beta1,seed,acc\n1,2,0,512,9,0.9,1,n/a\n2,1,0,512,9,0.9,1,n/a\n\
+             end,1,,,,,,\n",
+        );
+        // The last row is left out, and does not count.
+        assert_eq!(serde_json::Value::from(scalars.settings.clone()), json!({"beta1": 0.9, "seed": 1}));
+        let shown: Vec<&str> = scalars.metric_tags().map(|tag| scalars.tags[tag].name.as_str()).collect();
+        assert_eq!(shown, ["loss", "grad_norm", "tokens", "throughput"]);
+        assert!(lines(&scalars).iter().any(|line| line.starts_with("cells of the column `acc`")));
+    }
+
+    #[test]
+    fn texts_that_never_repeat_name_no_curves() {
+        let of = |texts: [&str; 3]| {
+            table(&format!("step,loss,saved\n1,3,{}\n2,2,{}\n2,1,{}\n", texts[0], texts[1], texts[2])).varying_text
+        };
+        assert_eq!(of(["a", "b", "c"]), None);
+        assert_eq!(of(["a", "b", "a"]).as_deref(), Some("saved"));
+        for name in ["date", "datetime", "timestamp"] {
+            let day = "2026-01-01 00:00:00";
+            let mut scalars = table(&format!("step,{name},loss\n1,{day},3\n2,{day},2\n2,{day},1\n"));
+            assert_eq!(points(&mut scalars, "loss")[0].1, 1_767_225_600.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn tables_with_numbers_as_keys_or_other_numbers_are_not_long() {
+        let names = |text: &str| table(text).tags.into_iter().map(|tag| tag.name).collect::<Vec<_>>();
+        assert_eq!(names("step,key,value,loss\n1,10,0.5,2\n2,11,0.25,1\n"), ["key", "value", "loss"]);
+        assert_eq!(names("step,key,value\n1,10,0.5\n2,11,0.25\n"), ["key", "value"]);
+        assert_eq!(names("step,key,value,loss\n1,a,0.5,2\n2,b,0.25,1\n"), ["value", "loss"]);
+        assert_eq!(names("step,tag,value,seed,epoch\n1,a,2,3,0\n2,a,1,3,1\n"), ["a", "seed", "epoch"]);
+    }
+
+    #[test]
+    fn apostrophes_are_removed_only_before_formulas() {
+        let names = |text: &str| table(text).tags.into_iter().map(|tag| tag.name).collect::<Vec<_>>();
+        assert_eq!(names("step,'a,'=b,''=c\n1,1,1,1\n"), ["'a", "=b", "'=c"]);
+        assert_eq!(names("step,tag,value\n1,'+a,1\n"), ["+a"]);
+        let scalars = table("step,loss,rule\n1,2,'@a\n2,1,'@a\n");
+        assert_eq!(serde_json::Value::from(scalars.settings), json!({"rule": "@a"}));
     }
 
     #[test]

@@ -145,6 +145,9 @@ impl Columns {
             Column::new(TAGS, "Tags", "Your tags", Format::Text).shown_if(has(TAGS)),
             Column::new(NOTE, "Note", "Your note", Format::Text).shown_if(has(NOTE)),
         ]);
+        // A setting of one run may have the name of a metric of another.
+        let mut seen = std::collections::BTreeSet::new();
+        columns.retain(|column| seen.insert(column.field.clone()));
         Columns(columns)
     }
 

@@ -13,6 +13,7 @@ use valleyscope_runs::{
 use super::aliases::MetricAliases;
 use super::column::ALIASES;
 use super::value::Value;
+use crate::run_import::Words;
 
 /// The settings of a run, which never change: its config is read once.
 #[derive(Clone, Debug, Default)]
@@ -101,9 +102,9 @@ pub(super) const FIXED: [&str; 16] = [
     REPLICATES,
 ];
 
-/// Returns the field of a metric's last value: its name, unless another field has it.
+/// Returns the field of a metric's last value: its name, unless another field or the setting of a run may have it.
 pub(super) fn last_of(info: &MetricInfo) -> String {
-    let is_taken = FIXED.contains(&info.name.as_str()) || info.name == MetricId::LEARNING_RATE.name();
+    let is_taken = FIXED.contains(&info.name.as_str()) || Words::of(&info.name).is_setting();
     if is_taken { format!("last_{}", info.name) } else { info.name.clone() }
 }
 

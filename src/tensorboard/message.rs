@@ -215,6 +215,7 @@ impl Tensor {
             }
         }
         let Tensor { content, floats, doubles, ints, longs, bools, halves, unsigned, unsigned_longs, .. } = self;
+        let bits = || Some(one(halves, content, |bytes| u16::from_le_bytes(bytes).into())? as u16);
         Some(match self.dtype {
             1 => one(floats, content, f32::from_le_bytes)?.into(),
             2 => one(doubles, content, f64::from_le_bytes)?,
@@ -224,24 +225,12 @@ impl Tensor {
             6 => one(ints, content, |bytes| i8::from_le_bytes(bytes).into())?.into(),
             9 => one(longs, content, i64::from_le_bytes)? as f64,
             10 => u8::from(one(bools, content, |bytes: [u8; 1]| bytes[0] != 0)?).into(),
-            14 => f32::from_bits((one(halves, content, |bytes| u16::from_le_bytes(bytes).into())? as u32) << 16).into(),
+            14 => half::bf16::from_bits(bits()?).into(),
             17 => one(ints, content, |bytes| u16::from_le_bytes(bytes).into())?.into(),
-            19 => half(one(halves, content, |bytes| u16::from_le_bytes(bytes).into())? as u16),
+            19 => half::f16::from_bits(bits()?).into(),
             22 => one(unsigned, content, u32::from_le_bytes)?.into(),
             23 => one(unsigned_longs, content, u64::from_le_bytes)? as f64,
             _ => return None,
         })
-    }
-}
-
-/// Returns the number of the bits of a float16.
-fn half(bits: u16) -> f64 {
-    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
-    let fraction = f64::from(bits & 0x3ff) / 1024.0;
-    match (bits >> 10) & 0x1f {
-        0 => sign * fraction * 2_f64.powi(-14),
-        31 if fraction == 0.0 => sign * f64::INFINITY,
-        31 => f64::NAN,
-        exponent => sign * (1.0 + fraction) * 2_f64.powi(i32::from(exponent) - 15),
     }
 }

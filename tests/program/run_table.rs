@@ -321,7 +321,7 @@ fn an_imported_run_is_intact_and_an_import_of_nothing_fails() {
     assert!(stderr(&resumed).contains("another program has trained the run"), "{}", stderr(&resumed));
     let nothing = import_table(&sandbox, "b.csv", "epoch,loss\n0,1\n");
     expect(&nothing, 2, &["is left out: expected a header with a column `step`", "error: nothing was imported"]);
-    let several = "step,split,loss\n1,train,2\n1,val,3\n";
+    let several = "step,split,loss\n1,train,2\n1,val,3\n2,train,1\n";
     expect(&import_table(&sandbox, "c.csv", several), 2, &["its column `split` has several texts, and steps repeat"]);
 }
 
@@ -373,6 +373,7 @@ fn a_hidden_run_is_imported_under_a_visible_name_and_stays() {
     let remains = sandbox.join("in/.import-xyz/cut");
     fs::create_dir_all(&remains).expect("a new folder");
     fs::write(remains.join("config.ron"), "").expect("a new file");
+    fs::write(sandbox.join("in/.import-xyz/.valleyscope-import"), "").expect("a new file");
     let output = sandbox.run(&["runs", "import", "in"]);
     expect(&output, 0, &["it is what an interrupted import has left"]);
     let runs: Vec<String> = RunFolder::list(&sandbox.runs()).expect("runs").iter().map(RunFolder::name).collect();
@@ -380,16 +381,46 @@ fn a_hidden_run_is_imported_under_a_visible_name_and_stays() {
 }
 
 #[test]
+fn an_import_removes_old_folders_of_killed_imports_and_no_others() {
+    let sandbox = Sandbox::new();
+    let [own, killed] = ["own", "killed"].map(|name| sandbox.runs().join(format!(".import-{name}")));
+    let mine = finished(&own, "mine", &[], 0.5);
+    fs::create_dir_all(killed.join("cut")).expect("a new folder");
+    fs::write(killed.join(".valleyscope-import"), "").expect("a new file");
+    for folder in [&own, &killed] {
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(7 * 24 * 3600);
+        fs::File::open(folder).and_then(|folder| folder.set_modified(old)).expect("its time can be set");
+    }
+    finished(&sandbox.join("in"), "another", &[], 0.5);
+    expect(&sandbox.run(&["runs", "import", "in"]), 0, &["are in"]);
+    assert!(mine.path().is_dir() && !killed.exists());
+    let hidden = fs::read_dir(sandbox.runs()).expect("runs").flatten().filter(|it| it.path() != own);
+    assert!(hidden.map(|it| it.file_name()).all(|name| !name.to_string_lossy().starts_with(".import-")));
+}
+
+#[test]
 fn texts_that_a_spreadsheet_would_compute_have_an_apostrophe() {
     let sandbox = Sandbox::new();
-    let text = "step,loss,=1+1,-3\n1,2,3,4\n2,1,5,6\n";
-    expect(&import_table(&sandbox, "=HYPERLINK(1).csv", text), 0, &["6 points of 3 tags"]);
+    let text = "step,loss,=1+1,-3,'a,''=b\n1,2,3,4,7,8\n2,1,5,6,7.5,9\n";
+    expect(&import_table(&sandbox, "=HYPERLINK(1).csv", text), 0, &["10 points of 5 tags"]);
     let listed = sandbox.run(&["runs", "list", "--csv", "--columns", "name"]);
     assert_eq!(stdout(&listed), "name\n'=HYPERLINK(1)\n");
     expect(&sandbox.run(&["runs", "export", "last", "--out", "out.csv"]), 0, &[]);
     let header = fs::read_to_string(sandbox.join("out.csv")).expect("it is there");
-    assert!(header.starts_with("step,time,wall_s,loss,-3,'=1+1\n"), "{header}");
+    assert!(header.starts_with("step,time,wall_s,loss,''=b,'a,-3,'=1+1\n"), "{header}");
     expect(&sandbox.run(&["runs", "--runs", "again", "import", "out.csv"]), 0, &[]);
     let again = sandbox.run(&["runs", "--runs", "again", "list", "--csv", "--columns", "=1+1"]);
     assert_eq!(stdout(&again), "'=1+1\n5\n");
+    let again = sandbox.run(&["runs", "--runs", "again", "list", "--csv", "--columns", "'a,'=b"]);
+    assert_eq!(stdout(&again), "'a,''=b\n7.5,9\n");
+}
+
+#[test]
+fn a_setting_of_one_run_and_a_metric_of_another_have_columns_of_their_own() {
+    let sandbox = Sandbox::new();
+    expect(&import_table(&sandbox, "a.csv", "step,loss,batch_size\n1,2,32\n2,1,32\n"), 0, &["and 1 setting"]);
+    expect(&import_table(&sandbox, "b.csv", "step,loss,batch_size\n1,2,32\n2,1,64\n"), 0, &["4 points of 2 tags"]);
+    let columns = ["--sort", "name", "--columns", "name,batch_size,last_batch_size"];
+    let listed = sandbox.run(&[&["runs", "list", "--csv"][..], &columns].concat());
+    assert_eq!(stdout(&listed), "name,batch_size,last_batch_size\na,32,\nb,,64\n");
 }

@@ -342,6 +342,17 @@ fn curves_of_add_scalars_and_settings_of_add_hparams_are_parts_of_their_run() {
 }
 
 #[test]
+fn a_folder_of_several_tags_is_a_run_also_if_its_name_begins_with_one() {
+    let sandbox = Sandbox::new();
+    let both = |step| ["loss", "val_loss"].map(|tag| scalar(tag, BEGAN, step, 2.0));
+    log(&sandbox, "exp", &both(0));
+    let begun = (0..20).map(|step| scalar("loss", BEGAN, step, 3.0));
+    log(&sandbox, "exp/loss_ablation", &begun.chain(both(20)).collect::<Vec<_>>());
+    import_logs(&sandbox);
+    assert_eq!(listed(&sandbox, "name,loss"), "name,loss\nexp,2\nexp/loss_ablation,2\n");
+}
+
+#[test]
 fn runs_of_the_same_name_have_their_paths_as_titles() {
     let sandbox = Sandbox::new();
     for run in ["one/version_0", "two/version_0"] {
@@ -366,13 +377,23 @@ fn points_that_are_left_out_are_counted() {
     log(&sandbox, "kinds", &[record(BEGAN, 1, &histogram), scalar("loss", BEGAN, 1, 1.0)]);
     let words = import_logs(&sandbox);
     for line in [
-        "points of `loss` at the step of a later point are left out (9; all are at step 0, as the program that wrote \
-         them gave no steps)",
+        "points at the step of a later point of their tag are left out (9, such as those of `loss`, which are all at \
+         step 0, as the program that wrote them gave no steps)",
         "points of `loss` with a negative step are left out (1, such as -1)",
         "values of histograms, which are no scalars, are left out (1, such as `weights`)",
     ] {
         assert!(words.contains(line), "{line}\n{words}");
     }
+}
+
+#[test]
+fn the_chosen_loss_is_named_before_any_number_of_reasons() {
+    let sandbox = Sandbox::new();
+    let tags = (0..60).map(|number| format!("tag{number}")).chain(["train_loss".to_owned()]);
+    let points = tags.flat_map(|tag| [-1, 0, 0].map(|step| scalar(&tag, BEGAN, step, step as f32 + 1.0)));
+    log(&sandbox, "", &points.collect::<Vec<_>>());
+    let text = import_logs(&sandbox);
+    assert!(text.starts_with("logs: the loss of the training is `train_loss`"), "{text}");
 }
 
 #[test]
