@@ -107,26 +107,25 @@ pub fn whole(curves: &[CurvePlaces]) -> Extent {
 }
 
 /// Returns the extents of curves and of what is around them on a logarithmic axis, without a few values far below the
-/// others of their curve. A curve with too few values to tell is compared with all curves.
+/// others: of the same curve if it has enough of them to tell, else of all curves.
 fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
-    let lows = |extents: &[Extent]| extents.iter().map(|[low, _]| *low).collect::<Vec<_>>();
-    let own: Vec<f64> =
-        curves.iter().map(|curve| floor_of(lows(&curve.line), curve.end.unwrap_or(f64::INFINITY))).collect();
-    let above = |(curve, floor): (&CurvePlaces, &f64)| {
-        lows(&curve.line).into_iter().filter(|low| low >= floor).collect::<Vec<_>>()
+    let lows = |extents: &[Extent], floor: f64| -> Vec<f64> {
+        extents.iter().map(|[low, _]| *low).filter(|low| *low >= floor).collect()
     };
-    let all: Vec<f64> = curves.iter().zip(&own).flat_map(above).collect();
+    let all = |floors: &[f64]| -> Vec<f64> {
+        curves.iter().zip(floors).flat_map(|(curve, floor)| lows(&curve.line, *floor)).collect()
+    };
+    let own = |curve: &CurvePlaces| floor_of(lows(&curve.line, f64::NEG_INFINITY), curve.end.unwrap_or(f64::INFINITY));
+    let mut floors: Vec<f64> = curves.iter().map(own).collect();
     let ends = curves.iter().filter_map(|curve| curve.end).fold(f64::INFINITY, f64::min);
-    let of_all = floor_of(all, ends);
-    let extents = |(curve, own): (&CurvePlaces, f64)| {
-        let floor = if curve.line.len() < FOR_EACH_LEFT_OUT { of_all } else { own };
-        let line: Vec<f64> = lows(&curve.line).into_iter().filter(|low| *low >= floor).collect();
-        let lowest = line.iter().copied().fold(f64::INFINITY, f64::min);
-        let around = lows(&curve.around).into_iter().filter(|low| *low >= floor);
-        let around = floor_of(line.iter().copied().chain(around).collect(), lowest);
-        curve.extents([floor, floor.max(around)])
-    };
-    curves.iter().zip(own).filter_map(extents).collect()
+    let of_all = floor_of(all(&floors), ends);
+    let short = curves.iter().zip(&mut floors).filter(|(curve, _)| curve.line.len() < FOR_EACH_LEFT_OUT);
+    short.for_each(|(_, floor)| *floor = of_all);
+    let mut lines_and_around = all(&floors);
+    let lowest = lines_and_around.iter().copied().fold(f64::INFINITY, f64::min);
+    lines_and_around.extend(curves.iter().flat_map(|curve| lows(&curve.around, f64::NEG_INFINITY)));
+    let around = floor_of(lines_and_around, lowest);
+    curves.iter().zip(floors).filter_map(|(curve, floor)| curve.extents([floor, around])).collect()
 }
 
 /// Returns the lowest of these places that is not far below the others. Places from `kept` upwards are not left out: a
