@@ -106,7 +106,7 @@ fn open(options: AppOptions, store: Option<&Store>, tried_adapters: &TriedAdapte
             wgpu_setup: graphics::setup(tried_adapters),
             ..Default::default()
         },
-        // The bundled font has a glyph for all text.
+        // `FallbackFonts` provides the system's fonts.
         system_font_fallback: false,
         ..NativeOptions::default()
     };

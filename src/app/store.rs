@@ -1,7 +1,7 @@
 //! The file that keeps the session for the next start, and the thread that writes it while the window is open.
 //!
-//! The file is replaced as a whole: a program that is killed, or a full disk, leaves the last good one. The session
-//! before it is kept beside it, for the case that the file is damaged by something else.
+//! The file is replaced as a whole: a program that is killed, or a full disk, leaves the last good one. The session of
+//! the start before is kept beside it, for the case that the file is damaged by something else.
 //!
 //! After a panic the program is restarted with the session, as the event loop cannot be reused. A program that panics
 //! within 20 s of its start sets the session aside, as it may be the cause.
@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -44,18 +45,20 @@ type Report = (String, String);
 #[derive(Clone, Debug)]
 pub struct Store {
     path: PathBuf,
+    /// True once this value has stored a session.
+    has_stored: bool,
 }
 
 impl Store {
     pub fn new(path: PathBuf) -> Store {
-        Store { path }
+        Store { path, has_stored: false }
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the path of the session before the last one.
+    /// Returns the path of the session of the start before.
     fn previous(&self) -> PathBuf {
         self.path.with_extension("previous.ron")
     }
@@ -111,7 +114,7 @@ impl Store {
         };
         let previous = read(&self.previous());
         let begin = match &previous {
-            Ok(_) => format!("the session saved before it, {}", self.previous().display()),
+            Ok(_) => format!("the session of the start before, {}", self.previous().display()),
             Err(_) => "a built-in preset".to_owned(),
         };
         let text =
@@ -119,9 +122,9 @@ impl Store {
         (previous.unwrap_or_default(), Some(text))
     }
 
-    /// Stores a session for the next start, and keeps the last one as the session before it. An unreadable one that was
-    /// set aside stays.
-    pub fn keep(&self, session: &SessionTexts) -> io::Result<()> {
+    /// Stores a session for the next start. The first one that this value stores replaces the one of the start before,
+    /// which is then kept beside it. An unreadable one that was set aside stays.
+    pub fn keep(&mut self, session: &SessionTexts) -> io::Result<()> {
         let mut texts = session.clone();
         if let Ok(last) = read(&self.path) {
             if let Some(unreadable) = last.get(session::UNREADABLE_KEY) {
@@ -130,9 +133,13 @@ impl Store {
             if last == texts {
                 return Ok(());
             }
-            write(&self.previous(), &last)?;
+            if !self.has_stored && last.contains_key(session::KEY) {
+                write(&self.previous(), &last)?;
+            }
         }
-        write(&self.path, &texts)
+        write(&self.path, &texts)?;
+        self.has_stored = true;
+        Ok(())
     }
 
     /// Moves the session to a file beside this one, as it may have caused the failure `reason`. [`Store::restore`]
@@ -183,26 +190,26 @@ fn rename_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
 
 enum Message {
     Session(SessionTexts),
-    /// The process is asked to end by this signal.
+    /// Write the session now, and drop the sender then, as a signal is about to end the process.
     #[cfg(unix)]
-    End(i32),
+    Write(Sender<()>),
+    /// Write the session now, and end the thread.
+    Finish,
 }
 
 /// Writes the session in the background: two seconds after a change, and when a signal ends the process.
 pub(super) struct Saver {
-    messages: Option<Sender<Message>>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    messages: Sender<Message>,
+    thread: JoinHandle<io::Result<()>>,
     /// Why the session could not be written, until it is taken.
     trouble: Arc<Mutex<Option<String>>>,
     /// When a session was set last.
     set: Option<Instant>,
-    #[cfg(unix)]
-    signals: Option<signal_hook::iterator::Handle>,
 }
 
 impl Saver {
     /// Starts the thread. It calls `wake` when the session could not be written.
-    pub(super) fn start(store: Store, wake: impl Fn() + Send + 'static) -> io::Result<Saver> {
+    pub(super) fn start(mut store: Store, wake: impl Fn() + Send + 'static) -> io::Result<Saver> {
         let (messages, inbox) = channel();
         let trouble = Arc::<Mutex<Option<String>>>::default();
         let of_thread = Arc::clone(&trouble);
@@ -219,15 +226,10 @@ impl Saver {
         };
         let thread = thread::Builder::new().name("session".to_owned()).spawn(move || write_sessions(&inbox, save))?;
         #[cfg(unix)]
-        let signals = listen(messages.clone()).inspect_err(|error| log::warn!("no signal saves the session: {error}"));
-        Ok(Saver {
-            messages: Some(messages),
-            thread: Some(thread),
-            trouble,
-            set: None,
-            #[cfg(unix)]
-            signals: signals.ok(),
-        })
+        if let Err(error) = write_at_signals(messages.clone()) {
+            log::warn!("no signal saves the session: {error}");
+        }
+        Ok(Saver { messages, thread, trouble, set: None })
     }
 
     /// Returns the time until another session should be set.
@@ -238,10 +240,8 @@ impl Saver {
     /// Sets the session to write.
     pub(super) fn set(&mut self, session: SessionTexts) {
         self.set = Some(Instant::now());
-        if let Some(messages) = &self.messages {
-            // The thread ends only with this value.
-            let _ = messages.send(Message::Session(session));
-        }
+        // The thread ends before this value only by a panic, which `finish` reports.
+        let _ = self.messages.send(Message::Session(session));
     }
 
     /// Returns why the session could not be written, once for each reason.
@@ -252,38 +252,53 @@ impl Saver {
     /// Writes the last session, and ends the thread.
     pub(super) fn finish(mut self, session: SessionTexts) -> io::Result<()> {
         self.set(session);
-        #[cfg(unix)]
-        if let Some(signals) = self.signals.take() {
-            signals.close();
-        }
-        self.messages = None;
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(saved)) => saved,
-            _ => Err(io::Error::other("the thread that writes it has failed")),
-        }
+        let _ = self.messages.send(Message::Finish);
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes it has failed")))
     }
 }
 
-/// Sends a message at each signal that ends a process, except for those that the process was started to ignore, as by
-/// `nohup`.
+/// Makes a signal that ends the process write the session first, with the thread of the newest [`Saver`]. A second
+/// signal ends the process at once, as does the first one after that thread's end.
+///
+/// Signals that the process was started to ignore, as by `nohup`, stay ignored on Linux. Elsewhere they end the
+/// process.
 #[cfg(unix)]
-fn listen(messages: Sender<Message>) -> io::Result<signal_hook::iterator::Handle> {
+fn write_at_signals(messages: Sender<Message>) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    static NEWEST: Mutex<Option<Sender<Message>>> = Mutex::new(None);
+    let newest = || NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if newest().replace(messages).is_some() {
+        // The handlers are installed for the whole life of the process.
+        return Ok(());
+    }
     // Only Linux has this file.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = |line: &str| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok();
     let ignored = status.lines().find_map(mask).unwrap_or_default();
-    let is_heard = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
-    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM].into_iter().filter(is_heard))?;
-    let handle = signals.handle();
+    let mut numbers = vec![SIGHUP, SIGINT, SIGTERM];
+    numbers.retain(|number| ignored >> (number - 1) & 1 == 0);
+    let raised = Arc::<AtomicBool>::default();
+    for &number in &numbers {
+        // This handler is registered first, so that the first signal finds the flag lowered.
+        flag::register_conditional_default(number, Arc::clone(&raised))?;
+        flag::register(number, Arc::clone(&raised))?;
+    }
+    let mut signals = Signals::new(numbers)?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
-            if messages.send(Message::End(signal)).is_err() {
-                break;
-            }
+            let (writing, written) = channel();
+            let messages = newest().clone();
+            // A message that is not received is dropped, with its sender.
+            let _ = messages.map(|messages| messages.send(Message::Write(writing)));
+            let _ = written.recv();
+            let _ = emulate_default_handler(signal);
         }
     })?;
-    Ok(handle)
+    Ok(())
 }
 
 /// The session that the file has, and the one that it should have.
@@ -291,16 +306,14 @@ struct Sessions<S> {
     save: S,
     written: SessionTexts,
     pending: Option<Pending>,
-    /// The outcome of the last write.
-    outcome: io::Result<()>,
 }
 
 /// A session that is not written yet.
 struct Pending {
     session: SessionTexts,
-    /// The time of the first change since the last one was written.
+    /// The time of the first change since the last write, or of that write if it failed.
     since: Instant,
-    /// The time of the last change.
+    /// The time of the last change, or of the last write if that failed.
     changed: Instant,
 }
 
@@ -308,19 +321,24 @@ impl<S: FnMut(&SessionTexts) -> io::Result<()>> Sessions<S> {
     fn set(&mut self, session: SessionTexts) {
         let now = Instant::now();
         match &mut self.pending {
-            _ if session == self.written => (self.pending, self.outcome) = (None, Ok(())),
+            _ if session == self.written => self.pending = None,
             Some(pending) if pending.session == session => {}
             Some(pending) => (pending.session, pending.changed) = (session, now),
             None => self.pending = Some(Pending { session, since: now, changed: now }),
         }
     }
 
-    fn write(&mut self) {
-        let Some(Pending { session, .. }) = self.pending.take() else { return };
-        self.outcome = (self.save)(&session);
-        if self.outcome.is_ok() {
-            self.written = session;
+    /// Writes the pending session. One that cannot be written stays pending.
+    fn write(&mut self) -> io::Result<()> {
+        let Some(mut pending) = self.pending.take() else { return Ok(()) };
+        let saved = (self.save)(&pending.session);
+        if saved.is_ok() {
+            self.written = pending.session;
+        } else {
+            (pending.since, pending.changed) = (Instant::now(), Instant::now());
+            self.pending = Some(pending);
         }
+        saved
     }
 
     /// Waits for a message until the pending session is due.
@@ -335,23 +353,20 @@ impl<S: FnMut(&SessionTexts) -> io::Result<()>> Sessions<S> {
     }
 }
 
-/// Writes the sessions that arrive until the senders are gone. Returns the outcome of the last write.
+/// Writes the sessions that arrive until it is told to finish. Returns the outcome of the last write.
 fn write_sessions(inbox: &Receiver<Message>, save: impl FnMut(&SessionTexts) -> io::Result<()>) -> io::Result<()> {
-    let mut sessions = Sessions { save, written: SessionTexts::new(), pending: None, outcome: Ok(()) };
+    let mut sessions = Sessions { save, written: SessionTexts::new(), pending: None };
     loop {
         match sessions.receive(inbox) {
             Ok(Message::Session(session)) => sessions.set(session),
+            // A failed write is reported by `save`.
             #[cfg(unix)]
-            Ok(Message::End(signal)) => {
-                sessions.write();
-                // Ends the process as the signal would.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            Ok(Message::Write(writing)) => {
+                let _ = sessions.write();
+                drop(writing);
             }
-            Err(RecvTimeoutError::Timeout) => sessions.write(),
-            Err(RecvTimeoutError::Disconnected) => {
-                sessions.write();
-                return sessions.outcome;
-            }
+            Err(RecvTimeoutError::Timeout) => drop(sessions.write()),
+            Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => return sessions.write(),
         }
     }
 }
@@ -361,52 +376,105 @@ mod tests {
     use super::*;
 
     fn session(text: &str) -> SessionTexts {
-        SessionTexts::from([("key".to_owned(), text.to_owned())])
+        SessionTexts::from([(session::KEY.to_owned(), text.to_owned())])
     }
 
-    /// Sends messages to the thread's function, and returns the sessions that it saves, with the times since the start.
-    fn saved(send: impl FnOnce(&Sender<Message>)) -> Vec<(SessionTexts, Duration)> {
-        let (begin, mut saved) = (Instant::now(), Vec::new());
+    /// Starts the thread's function, of which the first writes fail with `failures`. Passes the messages to it, and the
+    /// sessions that it tries to write, to `test`. Returns the sessions written afterwards, and the last outcome.
+    fn written(
+        failures: usize,
+        test: impl FnOnce(&Sender<Message>, &Receiver<SessionTexts>),
+    ) -> (Vec<SessionTexts>, io::Result<()>) {
         let (messages, inbox) = channel();
-        thread::scope(|scope| {
-            let saved = &mut saved;
-            scope.spawn(move || {
-                write_sessions(&inbox, |session| {
-                    saved.push((session.clone(), begin.elapsed()));
-                    Ok(())
-                })
-            });
-            send(&messages);
-            drop(messages);
+        let (write, writes) = channel();
+        let mut outcomes = (0..failures).map(|_| Err(io::Error::other("the disk is full")));
+        let thread = thread::spawn(move || {
+            write_sessions(&inbox, |session| {
+                write.send(session.clone()).expect("the test receives it");
+                outcomes.next().unwrap_or(Ok(()))
+            })
         });
-        saved
+        test(&messages, &writes);
+        messages.send(Message::Finish).expect("the thread runs");
+        (writes.iter().collect(), thread.join().expect("the thread does not panic"))
+    }
+
+    fn set(messages: &Sender<Message>, text: &str) {
+        messages.send(Message::Session(session(text))).expect("the thread runs");
     }
 
     #[test]
     fn a_change_is_saved_after_two_quiet_seconds_and_the_last_one_at_the_end() {
-        let saved = saved(|messages| {
-            for text in ["first", "second", "second"] {
-                messages.send(Message::Session(session(text))).expect("it listens");
-            }
-            thread::sleep(QUIET + Duration::from_millis(500));
-            messages.send(Message::Session(session("last"))).expect("it listens");
+        let (last, outcome) = written(0, |messages, writes| {
+            let begin = Instant::now();
+            ["first", "second", "second"].iter().for_each(|text| set(messages, text));
+            assert_eq!(writes.recv(), Ok(session("second")));
+            assert!(begin.elapsed() >= QUIET);
+            set(messages, "last");
         });
-        let [(second, after), (last, _)] = &saved[..] else { panic!("{saved:?}") };
-        assert_eq!([second, last], [&session("second"), &session("last")]);
-        assert!(*after >= QUIET, "{after:?}");
+        assert_eq!(last, [session("last")]);
+        outcome.expect("nothing fails");
+    }
+
+    #[test]
+    fn a_session_that_could_not_be_saved_is_tried_again() {
+        let (last, outcome) = written(2, |messages, writes| {
+            set(messages, "mine");
+            for _ in 0..3 {
+                assert_eq!(writes.recv_timeout(LONGEST_WAIT), Ok(session("mine")));
+            }
+        });
+        assert_eq!(last, [], "it is written once");
+        outcome.expect("the last write succeeds");
+        let (last, outcome) = written(1, |messages, _| set(messages, "mine"));
+        assert_eq!(last, [session("mine")]);
+        assert!(outcome.is_err(), "there is no later write");
     }
 
     #[cfg(unix)]
     #[test]
     fn a_signal_saves_at_once() {
-        let saved = saved(|messages| {
-            messages.send(Message::Session(session("mine"))).expect("it listens");
-            // The default of this signal is to do nothing.
-            messages.send(Message::End(signal_hook::consts::SIGWINCH)).expect("it listens");
-            thread::sleep(Duration::from_millis(500));
-            messages.send(Message::Session(session("later"))).expect("it listens");
+        let (later, outcome) = written(0, |messages, writes| {
+            set(messages, "mine");
+            let (writing, is_written) = channel();
+            messages.send(Message::Write(writing)).expect("the thread runs");
+            assert!(is_written.recv().is_err(), "it is dropped");
+            assert_eq!(writes.try_recv(), Ok(session("mine")));
         });
-        let [(mine, after), _] = &saved[..] else { panic!("{saved:?}") };
-        assert!(*mine == session("mine") && *after < QUIET, "{after:?}");
+        assert!(later.is_empty() && outcome.is_ok(), "{later:?} {outcome:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_signal_ends_the_process_after_the_session_is_saved_and_when_the_window_is_closed() {
+        use std::os::unix::process::ExitStatusExt as _;
+        for moment in ["open", "closed", "reopened"] {
+            let folder = tempfile::tempdir().expect("a temporary folder can be made");
+            let path = folder.path().join("app.ron");
+            let mut child = std::process::Command::new(std::env::current_exe().expect("the test program has a path"));
+            child.args(["--exact", "app::store::tests::ended_by_a_signal", "--ignored"]);
+            let output = child.env("MOMENT", moment).env("STORE", &path).output().expect("it starts");
+            assert_eq!(output.status.signal(), Some(signal_hook::consts::SIGTERM), "{moment}: {output:?}");
+            assert_eq!(read(&path).expect("it is saved"), session(moment));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    #[ignore = "the test above starts it in a process of its own"]
+    fn ended_by_a_signal() {
+        let [moment, path] = ["MOMENT", "STORE"].map(|name| std::env::var(name).expect("the test above sets it"));
+        let start = || Saver::start(Store::new((&path).into()), || ()).expect("the thread starts");
+        let mut saver = start();
+        if moment == "open" {
+            saver.set(session("open"));
+        } else {
+            saver.finish(session("closed")).expect("it can be written");
+            if moment == "reopened" {
+                start().set(session("reopened"));
+            }
+        }
+        signal_hook::low_level::raise(signal_hook::consts::SIGTERM).expect("it can be raised");
+        thread::sleep(Duration::from_secs(60));
     }
 }

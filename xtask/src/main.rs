@@ -3,7 +3,8 @@
 //! ```text
 //! cargo xtask run [-- ARGUMENTS…]     sets up what is missing, then builds and starts valleyscope
 //! cargo xtask setup                   sets up what is missing, and builds valleyscope and its training worker
-//! cargo xtask test [-- ARGUMENTS…]    sets up what is missing, then checks format, lints and all tests
+//! cargo xtask test                    sets up what is missing, then checks format, lints and all tests
+//! cargo xtask test -- ARGUMENTS…      sets up what is missing, then runs only the tests that the arguments name
 //! cargo xtask fuzz [TARGET]           tries damaged and crafted inputs
 //! cargo xtask docs                    writes the reference pages of the book, and builds it
 //! ```
@@ -35,7 +36,7 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            end the running set-up of the worker
        cargo xtask test [--no-worker] [-- ARGUMENTS…]
            set up this machine, then check format, lints and all tests, those of the worker too unless
-           --no-worker is given; ARGUMENTS go to `cargo test`, for instance a test's name
+           --no-worker is given; with ARGUMENTS, for instance a test's name, only run `cargo test` with them
        cargo xtask fuzz [TARGET] [--minutes N] [--no-worker]
            try damaged and crafted inputs, N minutes (1 unless given) each of presets, set, events, commands, idx,
            npz, sweep_checkpoints and training_checkpoints, or of one of these TARGETs

@@ -21,35 +21,33 @@ fn rule_files() -> Result<Vec<PathBuf>, Stop> {
     Ok(files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect())
 }
 
-/// Sets up the machine, then checks format and lints and runs all tests; `arguments` are passed to `cargo test`.
-/// Without a PyTorch, the worker and its tests are left out. Prints at the end what was left out.
+/// Sets up the machine, then checks format and lints and runs all tests. With `arguments`, only `cargo test` is run, with
+/// them. Without a PyTorch, the worker and its tests are left out. Prints at the end what was left out.
 pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let display = Display::here();
     setup::provide_rust_components()?;
     setup::provide(machine::for_building().into_iter().chain(machine::for_tests(display)).collect())?;
     setup::ready();
-    step("formatting: cargo fmt --check", cargo("fmt").args(["--all", "--check"]))?;
-    let mut rules = Command::new("rustfmt");
-    rules.args(["--check", "--edition", "2024"]).args(rule_files()?);
-    step("formatting of rules, which are declared in a macro", &mut rules)?;
-    let pytorch = pytorch(with_worker);
-
-    let mut bare = linted("check", None);
-    bare.args(["--package", "valleyscope", "--no-default-features", "--lib", "--bins"]);
-    step("lints without the window: clippy on --no-default-features", &mut bare)?;
     let left_out = LeftOut::begin()?;
-    check_engine_for_web(&left_out)?;
-    // This compiles in full, under clippy, so that dependencies are built once for lints and tests.
-    let mut everything = linted("build", pytorch.as_ref());
-    everything.args(["--workspace", "--all-targets"]);
-    let mut tests = linted("test", pytorch.as_ref());
-    tests.arg("--workspace");
-    if pytorch.is_none() {
-        for command in [&mut everything, &mut tests] {
+    let pytorch = pytorch(with_worker);
+    let of_workspace = |subcommand| {
+        let mut command = linted(subcommand, pytorch.as_ref());
+        command.arg("--workspace");
+        if pytorch.is_none() {
             command.args(["--exclude", "valleyscope-training"]);
         }
+        command
+    };
+    if arguments.is_empty() {
+        check_format()?;
+        let mut bare = linted("check", None);
+        bare.args(["--package", "valleyscope", "--no-default-features", "--lib", "--bins"]);
+        step("lints without the window: clippy on --no-default-features", &mut bare)?;
+        check_engine_for_web(&left_out)?;
+        // This compiles in full, under clippy, so that dependencies are built once for lints and tests.
+        step("lints: clippy on everything", of_workspace("build").arg("--all-targets"))?;
     }
-    step("lints: clippy on everything", &mut everything)?;
+    let mut tests = of_workspace("test");
     tests.args(arguments);
     // Pictures are compared under one driver, whatever graphics card this machine has.
     if let Some(driver) = machine::vulkan_drivers().iter().find(|driver| driver.is_software()) {
@@ -69,6 +67,13 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     outcome
 }
 
+fn check_format() -> Result<(), Stop> {
+    step("formatting: cargo fmt --check", cargo("fmt").args(["--all", "--check"]))?;
+    let mut rules = Command::new("rustfmt");
+    rules.args(["--check", "--edition", "2024"]).args(rule_files()?);
+    step("formatting of rules, which are declared in a macro", &mut rules)
+}
+
 /// The file with a line for each check and test that this machine leaves out.
 struct LeftOut {
     path: PathBuf,
@@ -85,7 +90,9 @@ impl LeftOut {
         let is_own = named.is_none();
         let own = || env::temp_dir().join(format!("valleyscope-left-out-{}.txt", process::id()));
         let list = LeftOut { path: named.unwrap_or_else(own), is_own };
-        let made = File::options().create(true).append(true).open(&list.path);
+        // A killed run with the same process number may have left lines.
+        let (empties, adds) = (list.is_own, !list.is_own);
+        let made = File::options().create(true).write(true).truncate(empties).append(adds).open(&list.path);
         made.map_err(|error| Stop::failed(format!("xtask: {}: {error}", list.path.display())))?;
         Ok(list)
     }

@@ -220,8 +220,10 @@ impl Valleyscope {
         let Some(saver) = &mut self.saver else { return };
         saver.set(session);
         if let Some(reason) = saver.take_trouble() {
-            let text =
-                format!("{reason}\n\nThe next start restores an earlier session, unless a later change is saved.");
+            let text = format!(
+                "{reason}\n\nValleyscope tries again while the window is open. Until that succeeds, the next start \
+                 restores an earlier session."
+            );
             self.dialogs.messages.report(UNSAVED, text);
         }
     }
