@@ -51,7 +51,7 @@ fn merged_parts_have_the_bytes_of_the_whole() {
 #[test]
 fn a_killed_part_resumes() {
     let sandbox = Sandbox::new();
-    let long = ["--grid", "40x50", "--lrs", "5", "--replicates", "10", "--steps", "8000", "--threads", "1"];
+    let long = ["--grid", "40x50", "--lrs", "5", "--replicates", "10", "--steps", "12000", "--threads", "1"];
     let sweep = with(&SWEEP, &long);
     let file = "parts/part-2-of-2.bin";
     let mut child = sandbox.start_and_wait_for(&part(&sweep, "2/2", "parts"), file);
