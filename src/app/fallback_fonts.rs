@@ -21,7 +21,7 @@ struct State {
     is_reading: bool,
     /// Characters that no font has.
     blank: BTreeSet<char>,
-    /// Those that a warning has named.
+    /// The characters that a warning has named already.
     named: BTreeSet<char>,
 }
 

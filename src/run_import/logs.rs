@@ -22,11 +22,11 @@ pub(super) struct LogFolder {
 /// A folder that a writer made for a part of a run.
 pub(super) struct LogPart {
     pub(super) path: PathBuf,
-    /// What follows the tags, where `add_scalars` has written one of several curves of a tag.
+    /// The name of the curve, which is appended to its tag if `add_scalars` has written several curves of one tag.
     pub(super) suffix: Option<String>,
 }
 
-/// What a folder of event files seems to be.
+/// The kind of a folder of event files.
 enum Kind {
     Run,
     /// A curve of `add_scalars`, with its name.

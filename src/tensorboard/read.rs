@@ -85,7 +85,7 @@ pub fn read_entries<E: From<io::Error>>(path: &Path, mut take: impl FnMut(Entry)
                     let title = value.metadata.map(|metadata| metadata.display_name).filter(|title| !title.is_empty());
                     Entry::Scalar { tag: value.tag, title, step: event.step, time: event.wall_time, value: scalar }
                 }
-                // The other values of the plugin say which metrics belong to the settings, and how a run ended.
+                // Other values of the plugin list the metrics that belong to the settings, or hold the state of a run that ended.
                 Err(kind) if kind == HPARAMS => match value.hparams() {
                     Some(settings) => Entry::Settings(settings),
                     None => continue,

@@ -235,7 +235,7 @@ fn the_best_learning_rate_follows_from_the_metric_of_the_shown_runs() {
     let why = "warning: Adam: all 4 are shown, as its runs are judged by different losses (best_test_loss in 3, best_val_loss in 1)";
     assert!(said.contains(why), "{said}");
     assert!(text.contains("Adam       3 values       4"), "{text}");
-    // The user may say that both are one.
+    // An alias makes one column of both metrics.
     let (text, said) = list(&["--alias", "test_loss=val_loss", "--columns", "best_val_loss", "--sort", "optimizer"]);
     assert!(
         said.contains("that of best_val_loss") && text.contains("Adam       ≤ 0.0003       1     0.2890"),

@@ -62,7 +62,7 @@ pub(super) fn show(
 /// The end of the tried values of a setting at which the best one of an optimizer lies.
 pub(super) struct BestEdge {
     pub edge: RangeEdge,
-    /// What to widen, and how.
+    /// A sentence that names the range to widen and the command for it.
     pub note: String,
 }
 

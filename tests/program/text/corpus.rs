@@ -149,7 +149,7 @@ fn tokens_of_four_or_eight_bytes_without_a_description_are_refused() {
     let folder = folder(TokenizerKind::Gpt2);
     let paths = Split::ALL.map(|split| folder.path().join(split.file_name()));
     let all = paths.each_ref().map(|path| tokens(path));
-    // With a description its lengths say so.
+    // Where `meta.json` describes the files, their lengths are compared with it.
     for (path, tokens) in paths.iter().zip(&all) {
         fs::write(path, tokens.iter().flat_map(|token| u32::from(*token).to_le_bytes()).collect::<Vec<u8>>()).unwrap();
     }

@@ -106,8 +106,8 @@ pub fn whole(curves: &[CurvePlaces]) -> Extent {
     with_margin(all.map(|all| (all, None)).as_slice())
 }
 
-/// Returns the extents of curves and of what is around them on a logarithmic axis, without a few values far below the
-/// others: of the same curve if it has enough of them to tell, else of all curves.
+/// Returns the extents of curves and of their bands on a logarithmic axis without dips, a few values far below the others.
+/// A curve of at least [`FOR_EACH_LEFT_OUT`] values is compared with itself, a shorter one with all curves.
 fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
     let lows = |extents: &[Extent], floor: f64| -> Vec<f64> {
         extents.iter().map(|[low, _]| *low).filter(|low| *low >= floor).collect()

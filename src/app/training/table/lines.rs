@@ -25,7 +25,7 @@ pub(in crate::app::training) struct Cell {
     pub difference: Option<(String, Option<bool>)>,
     /// True where the baseline has the same value.
     pub is_of_baseline: bool,
-    /// What is to know about the value besides.
+    /// A text about the value, shown at the pointer.
     pub remark: Option<String>,
 }
 
