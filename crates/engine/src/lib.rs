@@ -19,6 +19,7 @@
 #![warn(unreachable_pub)]
 
 pub mod elementary;
+mod expression;
 pub mod identifier;
 pub mod instructions;
 pub mod landscape;
@@ -28,14 +29,16 @@ pub mod loss;
 pub mod noise;
 pub mod optimizer;
 pub mod parameter;
-mod parameter_name;
 pub mod quantity;
 pub mod random;
 pub mod regret;
 pub mod simulation;
-pub mod spacing;
 pub mod spec_error;
 pub mod sweep;
 pub mod terminal_escape;
-mod typed_fields;
 pub mod typed_text;
+
+/// The spacing of values, defined with the parameters.
+pub mod spacing {
+    pub use crate::parameter::Spacing;
+}

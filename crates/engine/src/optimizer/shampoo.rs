@@ -1,6 +1,6 @@
 use super::*;
+use crate::parameter::Spacing;
 use crate::quantity::Range;
-use crate::spacing::Spacing;
 
 /// Shampoo: the momentum, preconditioned by the roots of second moments of each axis of a tensor (Gupta et al.,
 /// [arXiv:1802.09568](https://arxiv.org/abs/1802.09568); the running averages and the grafting are those of Shi et al.,
