@@ -90,7 +90,6 @@ impl NameFormat {
         lasting(built_in.chain(self.typed.map(str::to_owned)).collect())
     }
 
-    /// Writes the name of the parameter with this key.
     pub(crate) fn serialize<S: Serializer>(&self, key: &str, serializer: S) -> Result<S::Ok, S::Error> {
         let names = self.names();
         match ((self.built_in)().iter().position(|known| *known == key), self.typed) {

@@ -1,4 +1,4 @@
-//! The regret of FOCUS on sequences of convex losses, beside the bound of the paper's theorem.
+//! The regret of FOCUS on sequences of convex losses, compared with the bound of the paper's theorem.
 //!
 //! The theorem (the paper's section on convergence) is about θ in a convex set, here the box `[−1, 1]^d`, and about
 //! FOCUS with `η_t = η/√t`, `β₁,t = β₁ λ_β^t` and `γ_t = γ λ_γ^t`, without weight decay. It bounds the regret:
@@ -176,7 +176,7 @@ pub fn run(
     assert!(theorems.iter().all(|theorem| theorem.dimension == dimension), "the losses are of one dimension");
     let mut sequence = losses.sequence(dimension, seed);
     let mut descents: Vec<Descent> = theorems.iter().map(|theorem| Descent::new(*theorem)).collect();
-    let mut courses: Vec<RegretCurve> =
+    let mut curves: Vec<RegretCurve> =
         theorems.iter().map(|theorem| RegretCurve { losses, theorem: *theorem, records: Vec::new() }).collect();
     let mut next = 1;
     for step in 1..=steps {
@@ -190,12 +190,12 @@ pub fn run(
         }
         next = step + step.div_ceil(8);
         let (least, gap) = sequence.least();
-        for (course, Descent { theorem, sum, largest, .. }) in courses.iter_mut().zip(&descents) {
+        for (curve, Descent { theorem, sum, largest, .. }) in curves.iter_mut().zip(&descents) {
             let bound = theorem.bound(step, *largest);
-            course.records.push(Record { steps: step, regret: sum - least, gap, largest: *largest, bound });
+            curve.records.push(Record { steps: step, regret: sum - least, gap, largest: *largest, bound });
         }
     }
-    Some(courses)
+    Some(curves)
 }
 
 /// A kind of losses `L_t` on the box. The smallest value of their sum in the box is known in closed form, or up to a
@@ -242,8 +242,8 @@ impl Losses {
             }
             Losses::Absolute => {
                 let centers = (0..dimension).map(|_| stream.random_range(0..=CELLS / 2)).collect();
-                let (places, counts) = (vec![0; dimension], vec![[0; CELLS + 1]; dimension]);
-                Box::new(Distances { stream, centers, places, counts })
+                let (borders, counts) = (vec![0; dimension], vec![[0; CELLS + 1]; dimension]);
+                Box::new(Distances { stream, centers, borders, counts })
             }
             Losses::Quadratic => {
                 let best = centers(0.5 * RADIUS);
@@ -304,7 +304,6 @@ impl<D: FnMut(u64, usize) -> f64> Sequence for Slopes<D> {
 /// The number of cells of a side of the box: absolute losses bend only at their borders.
 const CELLS: usize = 512;
 
-/// Returns the border with this number.
 fn border(number: usize) -> f64 {
     RADIUS * (2.0 * number as f64 / CELLS as f64 - 1.0)
 }
@@ -314,22 +313,22 @@ struct Distances {
     stream: Stream,
     /// The first border of the half of the box in which a coordinate's `b` lie.
     centers: Vec<usize>,
-    places: Vec<usize>,
+    borders: Vec<usize>,
     counts: Vec<[u64; CELLS + 1]>,
 }
 
 impl Sequence for Distances {
     fn advance(&mut self, _: u64) {
-        for ((place, counts), first) in self.places.iter_mut().zip(&mut self.counts).zip(&self.centers) {
-            *place = first + self.stream.random_range(0..=CELLS / 2);
-            counts[*place] += 1;
+        for ((border_index, counts), first) in self.borders.iter_mut().zip(&mut self.counts).zip(&self.centers) {
+            *border_index = first + self.stream.random_range(0..=CELLS / 2);
+            counts[*border_index] += 1;
         }
     }
 
     fn loss(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         let mut loss = 0.0;
-        for ((theta, gradient), place) in theta.iter().zip(gradient).zip(&self.places) {
-            let distance = theta - border(*place);
+        for ((theta, gradient), border_index) in theta.iter().zip(gradient).zip(&self.borders) {
+            let distance = theta - border(*border_index);
             *gradient = if distance == 0.0 { 0.0 } else { distance.signum() };
             loss += distance.abs();
         }
@@ -345,7 +344,7 @@ impl Sequence for Distances {
                 2 * below >= all
             });
             let median = border(median.unwrap_or(0));
-            counts.iter().enumerate().map(|(place, count)| *count as f64 * (median - border(place)).abs()).sum::<f64>()
+            counts.iter().enumerate().map(|(index, count)| *count as f64 * (median - border(index)).abs()).sum::<f64>()
         };
         (self.counts.iter().map(of_one).sum(), 0.0)
     }
@@ -412,8 +411,8 @@ impl Sequence for Squares {
             for index in 0..d {
                 let curvature = self.curvature[index * d + index];
                 if curvature > 0.0 {
-                    let place = self.lowest[index] - self.gradient(index) / curvature;
-                    self.lowest[index] = place.clamp(-RADIUS, RADIUS);
+                    let minimum = self.lowest[index] - self.gradient(index) / curvature;
+                    self.lowest[index] = minimum.clamp(-RADIUS, RADIUS);
                 }
             }
             gap = (0..d)

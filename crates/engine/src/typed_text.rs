@@ -33,7 +33,6 @@ pub trait Compiled: Sized + Sync + 'static {
 
     fn text(&self) -> &str;
 
-    /// Returns whether something built in has this name.
     fn is_built_in(name: &str) -> bool;
 
     /// Returns the list of the texts interned so far.
@@ -129,7 +128,6 @@ impl<T: Compiled> Interned<T> {
         latest
     }
 
-    /// Lists all in the order in which they were interned.
     pub(crate) fn all() -> Vec<&'static Interned<T>> {
         known::<T>().clone()
     }
@@ -176,7 +174,6 @@ enum Given {
 }
 
 impl TypedFields {
-    /// Reads the value of the field with this key.
     pub(crate) fn read<'de, A: MapAccess<'de>>(&mut self, key: String, map: &mut A) -> Result<(), A::Error> {
         let field = match key.as_str() {
             NAME => Some((NAME, &mut self.name)),
@@ -191,7 +188,6 @@ impl TypedFields {
         Ok(())
     }
 
-    /// Returns the text, which must be given.
     pub(crate) fn text<E: Error>(&self) -> Result<&str, E> {
         self.text.as_deref().ok_or_else(|| E::missing_field(TEXT))
     }
@@ -204,12 +200,12 @@ impl TypedFields {
         keys: &[&'static str],
         mut set: impl FnMut(usize, f64) -> Result<(), OutOfRange>,
     ) -> Result<(), E> {
-        for (place, (key, value)) in self.values.iter().enumerate() {
+        for (index_of_value, (key, value)) in self.values.iter().enumerate() {
             let Some(index) = keys.iter().position(|known| known == key) else {
                 let fields = [NAME, TEXT].iter().chain(others).chain(keys).copied().collect();
                 return Err(E::unknown_field(key, lasting(fields)));
             };
-            if self.values[..place].iter().any(|(before, _)| before == key) {
+            if self.values[..index_of_value].iter().any(|(before, _)| before == key) {
                 return Err(E::duplicate_field(keys[index]));
             }
             match value {

@@ -19,7 +19,6 @@ pub(crate) enum Slot {
 pub(crate) const FIRST_STATE: usize = 4;
 
 impl Slot {
-    /// Returns the slot of an input of an element.
     pub(crate) fn of_input(input: Input) -> Slot {
         match input {
             Input::Theta | Input::X => Slot::Given(0),
@@ -60,7 +59,6 @@ pub(crate) enum Excess {
     UniformNumbers,
 }
 
-/// Counts the uses of each node in the results.
 pub(crate) fn uses(nodes: &[Node], results: &[NodeId]) -> Vec<usize> {
     let mut uses = vec![0; nodes.len()];
     results.iter().for_each(|id| uses[id.0] += 1);
@@ -102,7 +100,7 @@ pub(crate) fn fused(graph: &Graph, results: &[NodeId], is_named: impl Fn(NodeId)
 /// The resources that a program may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// The largest number of values of an element that are kept at the same time.
+    /// The largest number of values of an element that are live at the same time.
     pub registers: usize,
     /// The largest number of uniform numbers that the instructions for elements use.
     pub coefficients: usize,
@@ -180,7 +178,6 @@ impl CodeGenerator {
         Ok(())
     }
 
-    /// Returns the slot of an operand or a result.
     pub(crate) fn slot(&mut self, id: NodeId) -> Result<Slot, Excess> {
         if let Some(slot) = self.slots[id.0] {
             return Ok(slot);

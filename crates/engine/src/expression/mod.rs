@@ -54,7 +54,7 @@ pub(crate) enum Dependence {
     Element,
 }
 
-/// An expression graph in which each node is kept once.
+/// An expression graph without duplicate nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,
@@ -88,7 +88,6 @@ impl Graph {
     /// formula doubles with each level.
     pub(crate) const LARGEST_EXPRESSION: usize = 20_000;
 
-    /// Creates a graph with room for so many nodes.
     pub(crate) fn new(most_nodes: usize) -> Graph {
         Graph { nodes: Vec::new(), dependences: Vec::new(), finite: Vec::new(), ids: HashMap::new(), most_nodes }
     }

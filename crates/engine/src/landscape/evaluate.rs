@@ -142,7 +142,6 @@ vectorized! {
 }
 
 impl ProgramLandscape {
-    /// Returns the loss with the values of its parameters.
     pub fn loss(&self) -> &BoundLoss {
         &self.loss
     }
@@ -209,7 +208,6 @@ pub struct Uv<R> {
 }
 
 impl Rotation {
-    /// Creates the rotation by an angle in radians.
     pub(super) fn new(radians: f64) -> Rotation {
         let [cos, sin] = cos_sin(radians);
         Rotation { cos, sin }

@@ -93,7 +93,6 @@ macro_rules! landscapes {
                 }
             }
 
-            /// Returns the loss with its derivatives as a program.
             pub fn program(self) -> &'static LossProgram {
                 match self {
                     $(LandscapeKind::$landscape => {
@@ -131,7 +130,6 @@ impl LandscapeKind {
     /// The key of typed landscapes in presets.
     pub const FORMULA: &str = "Formula";
 
-    /// Returns the name that is shown.
     pub fn name(self) -> &'static str {
         self.info().name
     }

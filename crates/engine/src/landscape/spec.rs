@@ -34,7 +34,7 @@ impl Default for LandscapeSpec {
     }
 }
 
-/// A place on the plane at which runs start.
+/// A point on the plane at which runs start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartPlace {
@@ -43,7 +43,6 @@ pub struct StartPlace {
 }
 
 impl LandscapeSpec {
-    /// Creates a landscape whose parameters have their defaults.
     pub fn new(kind: LandscapeKind) -> LandscapeSpec {
         let mut values = [0.0; MOST_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(kind.info().parameters) {
@@ -60,7 +59,6 @@ impl LandscapeSpec {
         self.kind.info()
     }
 
-    /// Lists the parameters with their values.
     pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
     }
@@ -100,24 +98,23 @@ impl LandscapeSpec {
         Ok(self)
     }
 
-    /// Returns the place at which runs start by default.
+    /// Returns the point at which runs start by default.
     pub fn start(&self) -> StartPlace {
         let [x, y] = self.info().start.map(StartCoordinate::clamped);
         StartPlace { x, y }
     }
 
-    /// Returns the rotation φ in degrees.
     pub fn rotation_degrees(&self) -> f64 {
         self.values[self.info().parameters.len() - 1]
     }
 
-    /// Returns the landscape in place of another: parameters with the same description, such as the sharpness of
+    /// Returns the landscape as a replacement of another: parameters with the same description, such as the sharpness of
     /// valleys, keep the other's values, apart from the rotation, whose default belongs to the landscape.
     pub fn in_place_of(mut self, before: &LandscapeSpec) -> LandscapeSpec {
         for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key() != ROTATION.key()) {
             let mut same = before.parameters().filter(|(of, _)| of.parameter == own.parameter);
-            let kept = same.next().and_then(|(_, value)| own.checked(value).ok());
-            self.values[index] = kept.unwrap_or(self.values[index]);
+            let carried_over = same.next().and_then(|(_, value)| own.checked(value).ok());
+            self.values[index] = carried_over.unwrap_or(self.values[index]);
         }
         self
     }
@@ -142,7 +139,6 @@ impl LandscapeSpec {
         kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
     }
 
-    /// Returns the landscape as it is evaluated.
     pub fn landscape(&self) -> Landscape {
         let radians = self.rotation_degrees().to_radians();
         match self.valley() {
@@ -257,7 +253,6 @@ const FORMAT: NameFormat = NameFormat {
     typed: Some("OfFormula"),
 };
 
-/// Lists the keys of the parameters of the built-in landscapes.
 fn built_in() -> Vec<&'static str> {
     let mut keys: Vec<&'static str> = Vec::new();
     for parameter in LandscapeKind::ALL.iter().flat_map(|kind| kind.info().parameters) {
@@ -273,7 +268,6 @@ impl LandscapeParameterName {
     pub const SLOPE: LandscapeParameterName = LandscapeParameterName("slope");
     pub const ROTATION: LandscapeParameterName = LandscapeParameterName("rotation_degrees");
 
-    /// Lists the names of the parameters of a landscape.
     pub fn of(landscape: &LandscapeSpec) -> impl Iterator<Item = LandscapeParameterName> + use<> {
         landscape.info().parameters.iter().map(|parameter| LandscapeParameterName(parameter.key()))
     }
@@ -297,7 +291,6 @@ impl<'de> Deserialize<'de> for LandscapeParameterName {
 }
 
 impl LandscapeKind {
-    /// Lists the names in presets.
     fn names_in_presets() -> &'static [&'static str] {
         lasting(Self::ALL.iter().map(|kind| kind.key()).chain([Self::FORMULA]).collect())
     }

@@ -1,9 +1,8 @@
-//! This module reads and compiles the small language in which update rules and losses are typed.
+//! The small language in which update rules and losses are typed.
 //!
-//! A text becomes a graph of numbers ([`parse`]), and that a list of instructions over registers ([`CodeGenerator`]). A
-//! [`Dialect`] has the names that are given, and the one that a text assigns to: a rule is read by
-//! [`program`](crate::optimizer::program), a loss by [`loss`](crate::loss). Sizes are bounded, as texts come with presets
-//! from anywhere.
+//! [`parse`] reads a text into an [expression graph](crate::expression). A [`Dialect`] lists the names that are given, and
+//! the name that a text assigns to: [`program`](crate::optimizer::program) has the dialect of rules, [`loss`](crate::loss)
+//! that of losses. Sizes are bounded, as presets from anywhere contain texts.
 
 mod parser;
 
@@ -23,7 +22,7 @@ pub struct Parameter {
     pub is_decay_rate: bool,
 }
 
-/// The kind of a word.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// `state`, `param` or `in`.
@@ -35,11 +34,11 @@ pub enum TokenKind {
     LineEnd,
     /// A comment, from `#` to the end of the line.
     Comment,
-    /// A character that no word begins with.
+    /// A character that no token begins with.
     Unknown,
 }
 
-/// A word and its range in bytes. Spaces are not words.
+/// A token and its range in bytes. Spaces are not tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,
@@ -50,7 +49,7 @@ const KEYWORDS: [&str; 3] = ["state", "param", "in"];
 /// The signs; a longer one stands before its own beginning.
 const SIGNS: [&str; 17] = ["..", "<=", ">=", "==", "!=", "+", "-", "−", "*", "/", "^", "(", ")", ",", "=", "<", ">"];
 
-/// Returns the words of a text in their order.
+/// Splits a text into tokens.
 pub fn tokens(text: &str) -> Vec<Token> {
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(first) = text[at..].chars().next() {
@@ -101,7 +100,7 @@ fn number_length(text: &str) -> usize {
     length
 }
 
-/// A mistake in a text and its place.
+/// A mistake in a text and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramError {
     /// The range in bytes of the text; empty at its end.

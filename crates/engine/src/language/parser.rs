@@ -41,18 +41,17 @@ const MOST_NODES: usize = 512;
 /// The most names that lines assign to.
 const MOST_NAMES: usize = 255;
 
-/// Reads a text.
 pub(crate) fn parse(text: &str, dialect: &Dialect) -> Result<Parsed, ProgramError> {
     if text.len() > LONGEST {
         let end = (LONGEST..).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
         let expected = format!("at most {LONGEST} characters");
         return Err(ProgramError::new(text, end..end, expected, format!("{} of them", text.len())));
     }
-    let words = tokens(text).into_iter().filter(|token| token.kind != TokenKind::Comment).collect();
+    let tokens = tokens(text).into_iter().filter(|token| token.kind != TokenKind::Comment).collect();
     let mut parser = Parser {
         text,
         dialect,
-        words,
+        tokens,
         at: 0,
         depth: 0,
         open_brackets: 0,
@@ -74,8 +73,8 @@ pub(crate) fn parse(text: &str, dialect: &Dialect) -> Result<Parsed, ProgramErro
 struct Parser<'a> {
     text: &'a str,
     dialect: &'a Dialect,
-    /// The words of the text without comments.
-    words: Vec<Token>,
+    /// The tokens of the text without comments.
+    tokens: Vec<Token>,
     at: usize,
     /// The nesting depth.
     depth: usize,
@@ -109,8 +108,8 @@ impl Parser<'_> {
     fn program(mut self) -> Parse<Parsed> {
         let dialect = self.dialect;
         let mut has_target = false;
-        while self.at < self.words.len() {
-            match (self.words[self.at].kind, self.word()) {
+        while self.at < self.tokens.len() {
+            match (self.tokens[self.at].kind, self.word()) {
                 (TokenKind::LineEnd, _) => self.at += 1,
                 (TokenKind::Keyword, "state") if dialect.has_states => self.list(Self::state)?,
                 (TokenKind::Keyword, "param") => self.list(Self::parameter)?,
@@ -138,12 +137,11 @@ impl Parser<'_> {
         Ok(self.parsed)
     }
 
-    /// Returns the error that no line assigns to the target.
     fn without_target(&self) -> ProgramError {
         let target = self.dialect.target;
         let name = |token: &Token| &self.text[token.range.clone()];
         let is_target = |token: &&Token| name(token) != target && name(token).eq_ignore_ascii_case(target);
-        if let Some(token) = self.words.iter().find(is_target) {
+        if let Some(token) = self.tokens.iter().find(is_target) {
             let letters = if target.starts_with(|first: char| first.is_lowercase()) { "small" } else { "capital" };
             return self.error(
                 token.range.clone(),
@@ -205,15 +203,15 @@ impl Parser<'_> {
         self.take("..", "`..` and the end of the range")?;
         let high = self.signed_number()?;
         if low >= high {
-            let range = self.words[range_at].range.start..self.words[self.at - 1].range.end;
+            let range = self.tokens[range_at].range.start..self.tokens[self.at - 1].range.end;
             return Err(self.error(range, "a range whose end is larger than its start", format!("{low}..{high}")));
         }
         if !(high - low).is_finite() {
-            let range = self.words[range_at].range.start..self.words[self.at - 1].range.end;
+            let range = self.tokens[range_at].range.start..self.tokens[self.at - 1].range.end;
             return Err(self.error(range, "a range of finite length", format!("{low}..{high}")));
         }
         if !(low..=high).contains(&default) {
-            let range = self.words[default_at].range.clone();
+            let range = self.tokens[default_at].range.clone();
             return Err(self.error(range, format!("a default from {low} to {high}"), default.to_string()));
         }
         let node = self.add(Node::Input(Input::Parameter(self.parsed.parameters.len())))?;
@@ -222,12 +220,11 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Parses an unused name.
     fn new_name(&mut self) -> Parse<(String, Range<usize>)> {
         if self.kind() != Some(TokenKind::Name) {
             return Err(self.expected("a name"));
         }
-        let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
+        let (name, range) = (self.word().to_owned(), self.tokens[self.at].range.clone());
         if self.dialect.is_function(&name) || self.values.contains_key(&name) {
             return Err(self.error(range, "a name that nothing has yet", format!("`{name}`")));
         }
@@ -236,7 +233,7 @@ impl Parser<'_> {
     }
 
     fn assignment(&mut self) -> Parse<()> {
-        let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
+        let (name, range) = (self.word().to_owned(), self.tokens[self.at].range.clone());
         let is_parameter = self.parsed.parameters.iter().any(|parameter| parameter.name == name);
         if self.dialect.is_function(&name)
             || is_parameter
@@ -307,7 +304,7 @@ impl Parser<'_> {
     fn add(&mut self, node: Node) -> Parse<NodeId> {
         let added = self.parsed.graph.add(node);
         added.ok_or_else(|| {
-            let here = self.words.get(self.at).map_or(self.text.len(), |token| token.range.start);
+            let here = self.tokens.get(self.at).map_or(self.text.len(), |token| token.range.start);
             self.error(here..here, format!("at most {} operations", MOST_NODES), "more")
         })
     }
@@ -315,17 +312,17 @@ impl Parser<'_> {
     /// Returns the next word, inside of brackets also from the next line; empty at the end.
     fn word(&mut self) -> &str {
         self.skip_line_ends();
-        self.words.get(self.at).map_or("", |token| &self.text[token.range.clone()])
+        self.tokens.get(self.at).map_or("", |token| &self.text[token.range.clone()])
     }
 
     fn kind(&mut self) -> Option<TokenKind> {
         self.skip_line_ends();
-        self.words.get(self.at).map(|token| token.kind)
+        self.tokens.get(self.at).map(|token| token.kind)
     }
 
     /// Skips the ends of lines while brackets are open: there a line continues in the next one.
     fn skip_line_ends(&mut self) {
-        while self.open_brackets > 0 && self.words.get(self.at).is_some_and(|token| token.kind == TokenKind::LineEnd) {
+        while self.open_brackets > 0 && self.tokens.get(self.at).is_some_and(|token| token.kind == TokenKind::LineEnd) {
             self.at += 1;
         }
     }
@@ -347,11 +344,11 @@ impl Parser<'_> {
             return Ok(());
         }
         let error = self.expected(expected);
-        if self.at < self.words.len() && self.words[self.at - 1].kind != TokenKind::LineEnd {
+        if self.at < self.tokens.len() && self.tokens[self.at - 1].kind != TokenKind::LineEnd {
             return Err(error);
         }
-        let bracket = self.words[open].range.clone();
-        let found = match self.words.get(self.at) {
+        let bracket = self.tokens[open].range.clone();
+        let found = match self.tokens.get(self.at) {
             Some(_) => format!("{} in line {}", error.found, error.line),
             None => error.found,
         };
@@ -370,7 +367,7 @@ impl Parser<'_> {
     }
 
     fn expected(&self, expected: &str) -> ProgramError {
-        let Some(token) = self.words.get(self.at) else {
+        let Some(token) = self.tokens.get(self.at) else {
             let end = self.text.len();
             return self.error(end..end, expected, "the end of the text");
         };
@@ -503,9 +500,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns the error that the next word is an unknown name.
     fn unknown(&self, name: &str) -> ProgramError {
-        let after = &self.words[self.at + 1..];
+        let after = &self.tokens[self.at + 1..];
         let word = |token: &Token| &self.text[token.range.clone()];
         if after.first().is_some_and(|token| word(token) == "(") {
             return self.expected(&format!("one of the functions {}", self.dialect.functions().join(", ")));
@@ -515,7 +511,7 @@ impl Parser<'_> {
         let mut error = self.expected(&format!("a number, a function or one of {}", known.join(", ")));
         if after.windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
             error.found += ", which has a value only after this";
-        } else if self.words[..self.at].windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
+        } else if self.tokens[..self.at].windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
             error.found += ", which has no value yet";
             if self.dialect.has_states {
                 error.found += &format!("; `state {name}` in a line before keeps one from step to step");
@@ -525,7 +521,7 @@ impl Parser<'_> {
     }
 
     fn call(&mut self, count: usize) -> Parse<NodeId> {
-        let (name, range) = (self.word().to_owned(), self.words[self.at].range.clone());
+        let (name, range) = (self.word().to_owned(), self.tokens[self.at].range.clone());
         self.at += 1;
         let open = self.at;
         self.take("(", &format!("`(` behind `{name}`"))?;
@@ -587,7 +583,7 @@ impl Parser<'_> {
     }
 }
 
-/// The names and the words of a kind of program.
+/// The given names, the functions and the nouns of a kind of program.
 #[derive(Debug)]
 pub(crate) struct Dialect {
     /// The names that have a value to begin with, besides `pi`.
@@ -601,7 +597,7 @@ pub(crate) struct Dialect {
     /// The description of the line that does so.
     pub target_line: &'static str,
     pub most_parameters: usize,
-    /// The word for a parameter.
+    /// The noun for a parameter in messages.
     pub parameter: &'static str,
     /// Names that no parameter has, as presets use them themselves.
     pub reserved: &'static [&'static str],
@@ -613,14 +609,12 @@ const FUNCTIONS: [&[&str]; 3] =
 /// The functions of a whole parameter by the number of their arguments.
 const OF_WHOLE: [&[&str]; 3] = [&["norm", "mean", "sum"], &["dot"], &[]];
 
-/// Returns the names of the functions with this number of arguments.
 fn functions(arguments: usize, has_whole: bool) -> impl Iterator<Item = &'static str> {
     let of_whole = if has_whole { OF_WHOLE[arguments - 1] } else { &[] };
     FUNCTIONS[arguments - 1].iter().chain(of_whole).copied()
 }
 
 impl Dialect {
-    /// Returns the number of arguments of a function.
     fn arguments(&self, name: &str) -> Option<usize> {
         (1..=3).find(|count| functions(*count, self.has_states).any(|function| function == name))
     }

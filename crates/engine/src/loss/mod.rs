@@ -68,13 +68,11 @@ pub struct LossProgram {
     /// The gradient with respect to (u, v) of a built-in loss, which depends on x and y by these alone.
     gradient_uv: Option<[NodeId; 2]>,
     loss_code: LossCode<1>,
-    /// The code of the loss and its gradient.
     gradient_code: LossCode<3>,
     hessian_code: LossCode<2>,
 }
 
 impl LossProgram {
-    /// Records a built-in loss.
     pub fn record<L: Loss>() -> LossProgram {
         let expressions = RefCell::new(Expressions::new());
         let (uv, parameters) = {
@@ -92,7 +90,7 @@ impl LossProgram {
     ///
     /// # Errors
     ///
-    /// Returns the first mistake and its place, or the resource of which the loss or its derivatives need too much.
+    /// Returns the first mistake and its position, or the resource of which the loss or its derivatives need too much.
     pub fn new(text: &str) -> Result<LossProgram, ProgramError> {
         let parsed = parse(text, &LOSSES)?;
         let end = text.len()..text.len();
@@ -159,7 +157,6 @@ impl LossProgram {
         &self.parameters
     }
 
-    /// Returns the text of a typed loss.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
@@ -176,7 +173,7 @@ impl LossProgram {
         BoundLoss {
             program: Program(self),
             inputs: wgsl::uniforms(inputs),
-            coefficients: Arc::new(Coefficients {
+            coefficients: Arc::new(BoundCoefficients {
                 loss: self.loss_code.coefficients(inputs),
                 gradient: self.gradient_code.coefficients(inputs),
                 hessian: self.hessian_code.coefficients(inputs),
@@ -196,7 +193,7 @@ impl PartialEq for Program {
 }
 
 #[derive(Debug, PartialEq)]
-struct Coefficients {
+struct BoundCoefficients {
     loss: Box<[f64]>,
     gradient: Box<[f64]>,
     hessian: Box<[f64]>,
@@ -207,7 +204,7 @@ struct Coefficients {
 pub struct BoundLoss {
     program: Program,
     inputs: [f32; wgsl::UNIFORMS],
-    coefficients: Arc<Coefficients>,
+    coefficients: Arc<BoundCoefficients>,
 }
 
 impl BoundLoss {
@@ -243,7 +240,7 @@ impl BoundLoss {
     }
 }
 
-/// The largest number of values of a point that are kept at the same time.
+/// The largest number of values of a point that are live at the same time.
 const REGISTERS: usize = 64;
 
 const LIMITS: Limits = Limits { registers: REGISTERS, coefficients: 256, uniform_numbers: 1024 };
@@ -300,7 +297,6 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
         Ok(LossCode { numbers, coefficients, instructions, results: slots })
     }
 
-    /// Computes the coefficients of the instructions.
     fn coefficients(&self, inputs: UniformInputs<'_>) -> Box<[f64]> {
         let mut computed: Vec<f64> = Vec::with_capacity(self.numbers.len());
         for number in &self.numbers {

@@ -132,7 +132,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns an unused name.
     fn new_name(&mut self) -> String {
         loop {
             self.made += 1;

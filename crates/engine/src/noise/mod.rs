@@ -152,7 +152,6 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns the mean of the factors or terms.
     pub fn mean(self) -> f64 {
         match self {
             Action::Multiplies => 1.0,
@@ -234,7 +233,6 @@ impl From<Noise> for NoiseSpec {
 }
 
 impl NoiseSpec {
-    /// Creates a noise whose parameters have their defaults.
     pub fn new(kind: NoiseKind) -> NoiseSpec {
         let mut values = [0.0; MOST_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(kind.info().parameters) {
@@ -262,7 +260,6 @@ impl NoiseSpec {
         self
     }
 
-    /// Lists the parameters with their values, σ first.
     pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
     }
@@ -295,7 +292,6 @@ impl NoiseSpec {
         self
     }
 
-    /// Returns the noise as kernels use it.
     pub fn noise(&self) -> GradientNoise {
         GradientNoise::new(self.kind, self.values[0], self.values[1])
     }
@@ -398,7 +394,6 @@ impl<'de> Deserialize<'de> for NoiseSpec {
     }
 }
 
-/// Returns the noise of this kind with the values of all parameters.
 fn noise<E: de::Error>(kind: NoiseKind, values: &[f64]) -> Result<NoiseSpec, E> {
     let NoiseInfo { parameters, .. } = kind.info();
     if values.len() != parameters.len() {

@@ -61,8 +61,8 @@ impl Relation {
     }
 }
 
-/// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a place
-/// side by side, or a [`Traced`](super::Traced) number that records what is computed.
+/// A number of a kind that update rules are written for: a plain float, a vector of runs, both coordinates of a
+/// point in one vector, or a [`Traced`](super::Traced) number that records what is computed.
 ///
 /// Operations act on each element of a parameter alone, but for [`Algebra::norm`], [`Algebra::sum`], [`Algebra::mean`],
 /// [`Algebra::block_mean`], [`Algebra::orthogonal`] and [`Algebra::exchanged`].
@@ -174,7 +174,7 @@ pub trait Algebra:
         self
     }
 
-    /// Draws the negative of a value as an arrow at the particle, where somebody looks at the step.
+    /// Draws the negative of a value as an arrow at the particle, if the step is recorded.
     #[inline(always)]
     fn draw(_arrow: &'static StepArrow, _value: impl FnOnce() -> Self) {}
 }
@@ -373,7 +373,6 @@ pub struct AverageWeight<A> {
 }
 
 impl<A> AverageWeight<A> {
-    /// Creates the coefficients of the weight w.
     #[inline(always)]
     pub(crate) fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
         // As in `DecayRate::new`.

@@ -88,7 +88,6 @@ const MASKS: &[HyperparameterChoice] = &[
 ];
 
 impl Hyperparameter {
-    /// Whether it is the decay rate of a running average.
     #[inline(always)]
     pub const fn is_decay_rate(&self) -> bool {
         matches!(self.kind, HyperparameterKind::DecayRate)
@@ -110,7 +109,6 @@ impl Hyperparameter {
         }
     }
 
-    /// Creates a decay rate with this symbol and label.
     pub(crate) const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
         Hyperparameter {
             key: "",
@@ -127,7 +125,6 @@ impl Hyperparameter {
         }
     }
 
-    /// A number of this range with its symbol and label.
     pub(crate) const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         Hyperparameter {
             kind: HyperparameterKind::Number(range),
@@ -137,7 +134,6 @@ impl Hyperparameter {
         }
     }
 
-    /// A whole number of this range with its symbol and label.
     pub(crate) const fn whole(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         Hyperparameter { kind: HyperparameterKind::Whole(range), ..Hyperparameter::number(symbol, label, range) }
     }
@@ -158,7 +154,6 @@ impl Hyperparameter {
         Hyperparameter { paper, ..self }
     }
 
-    /// Sets the ends of the slider.
     pub(crate) const fn slider(self, low: f64, high: f64) -> Hyperparameter {
         Hyperparameter { slider: [low, high], ..self }
     }
@@ -244,7 +239,6 @@ impl Hyperparameter {
         }
     }
 
-    /// Describes the hyperparameter as a parameter.
     pub const fn parameter(&self) -> Parameter {
         let [low, high] = self.slider;
         let extent = Extent { low, high, spacing: self.spacing };
@@ -402,7 +396,6 @@ impl HyperparameterName {
         keys
     }
 
-    /// The hyperparameter with this key.
     pub fn new(key: &str) -> Option<HyperparameterName> {
         HyperparameterName::all().find(|name| name.0 == key)
     }

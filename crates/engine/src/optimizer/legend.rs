@@ -6,7 +6,7 @@ use super::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
 use crate::parameter::LEARNING_RATE;
 use crate::quantity::number_text;
 
-/// A setting of an optimizer or a run that is shown beside others.
+/// A setting of an optimizer or a run, as a label that distinguishes it from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownSetting {
     /// Equal for settings of the same meaning, whatever rules they are of.
@@ -15,16 +15,14 @@ pub struct ShownSetting {
     pub words: String,
     /// Whether the value is the default. A setting without a default counts as such.
     pub is_usual: bool,
-    /// Whether the value is named only beside another one, such as `no warm-up`.
+    /// Whether the value is named only if another one differs, such as `no warm-up`.
     pub is_silent: bool,
 }
 
 impl ShownSetting {
-    /// A setting that all have.
     /// The meaning of the end of a cosine schedule.
     pub(crate) const SCHEDULE_END: &str = "cosine to";
 
-    /// Returns the meaning of a hyperparameter's value.
     pub(crate) fn meaning_of(of: &Hyperparameter) -> String {
         format!("{} {}", of.key, of.label)
     }
@@ -33,17 +31,16 @@ impl ShownSetting {
         ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true, is_silent: false }
     }
 
-    /// A setting that is named only beside another value where `is_silent`, and is then the default.
+    /// Creates a setting that, if `is_silent`, is the default and is named only if another value differs.
     pub fn silent_if(is_silent: bool, meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
         ShownSetting { is_usual: is_silent, is_silent, ..ShownSetting::new(meaning, words) }
     }
 
-    /// Returns the words for a text without other settings to compare; `None` for a silent setting and for empty words.
+    /// Returns the label for a text without other settings; `None` for a silent setting and for an empty label.
     pub fn said(self) -> Option<String> {
         Some(self.words).filter(|words| !self.is_silent && !words.is_empty())
     }
 
-    /// A learning rate.
     pub fn learning_rate(rate: f64) -> ShownSetting {
         ShownSetting::new(Self::LEARNING_RATE, format!("{} {}", LEARNING_RATE.symbol, number_text(rate)))
     }
@@ -51,10 +48,10 @@ impl ShownSetting {
     pub const LEARNING_RATE: &'static str = "learning_rate";
 }
 
-/// The settings of each that have to be named where all of these are shown together, in words: those that another has
-/// with another value, and those that are unusual and that another does not have.
+/// Lists the labels by which each of these differs from the others: settings that have another value elsewhere, and
+/// settings with unusual values that others lack.
 pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
-    /// The settings of one meaning in all lists. Counting them takes linear time, as there may be many runs.
+    /// The settings of one meaning in all lists. Counting takes linear time, as there can be thousands of runs.
     struct Seen<'s> {
         words: &'s str,
         varies: bool,
@@ -81,8 +78,7 @@ pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
     all.iter().map(words).collect()
 }
 
-/// Returns the settings that have to be named where all of these are shown together: of each those that
-/// [differ](differing) among the ones of its key, such as a given name.
+/// Lists the labels by which each of these [differs](differing) from the others of its key, such as a given name.
 pub fn differing_by_key<K: PartialEq>(keys: &[K], all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
     let mut words: Vec<Option<Vec<String>>> = vec![None; all.len()];
     for index in 0..all.len() {
@@ -98,8 +94,8 @@ pub fn differing_by_key<K: PartialEq>(keys: &[K], all: &[Vec<ShownSetting>]) -> 
     words.into_iter().flatten().collect()
 }
 
-/// Returns the settings of `this` that have another value in `before`, and those that `before` lacks and that are not
-/// defaults, in words.
+/// Lists the labels of the settings of `this` that have another value in `before`, or that `before` lacks and that are
+/// not defaults.
 pub fn changed_words(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
     let is_changed = |own: &&ShownSetting| match before.iter().find(|old| old.meaning == own.meaning) {
         Some(old) => old.words != own.words,
@@ -115,7 +111,7 @@ pub fn with_settings(name: &str, settings: &[String]) -> String {
 }
 
 impl RuleSpec {
-    /// The hyperparameters for which `is_shown` holds, beside the values that are `usual` for the rule.
+    /// Lists the hyperparameters for which `is_shown` holds; `usual` has the rule's usual values.
     pub fn shown_settings(&self, usual: &RuleSpec, is_shown: impl Fn(&Hyperparameter) -> bool) -> Vec<ShownSetting> {
         let both = self.hyperparameters().zip(usual.hyperparameters());
         let shown = both.filter(|((of, _), _)| is_shown(of));
@@ -128,19 +124,19 @@ impl RuleSpec {
         shown.map(setting).collect()
     }
 
-    /// The hyperparameters that matter on the plane, beside its defaults there.
+    /// Lists the hyperparameters that have an effect on the plane, compared with the defaults there.
     pub fn shown_on_plane(&self) -> Vec<ShownSetting> {
         self.shown_settings(&RuleSpec::on_plane(self.kind()), |of| !of.is_for_vectors)
     }
 
-    /// All hyperparameters, beside the defaults in trainings.
+    /// Lists all hyperparameters, compared with the defaults in training.
     pub fn shown_in_training(&self) -> Vec<ShownSetting> {
         self.shown_settings(&RuleSpec::in_training(self.kind()), |_| true)
     }
 }
 
 impl RatedRule {
-    /// The learning rate, the numbers of its schedule, and the hyperparameters that matter on the plane.
+    /// Lists the learning rate, the numbers of its schedule, and the hyperparameters that have an effect on the plane.
     pub fn shown_settings(&self) -> Vec<ShownSetting> {
         let rate = ShownSetting::learning_rate(self.learning_rate.get());
         std::iter::once(rate).chain(self.schedule.shown_settings()).chain(self.rule.shown_on_plane()).collect()
@@ -148,7 +144,7 @@ impl RatedRule {
 }
 
 impl Schedule {
-    /// Lists the schedule's numbers in words; its kind is part of [the optimizer's name](Schedule::named).
+    /// Lists the schedule's numbers; its kind is part of [the optimizer's name](Schedule::named).
     pub fn shown_settings(&self) -> Vec<ShownSetting> {
         let warmup = match self.warmup.get() {
             0 => "no warm-up".to_owned(),
@@ -165,7 +161,7 @@ impl Schedule {
     }
 }
 
-/// A mark that stands for an optimizer, for readers who cannot see its colour.
+/// A marker of an optimizer, for readers who cannot distinguish its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {
     pub shape: MarkerShape,
@@ -201,9 +197,9 @@ impl Marker {
         MarkerShape::Right,
     ];
 
-    /// The radius of an open marker in those of a filled one: larger, so that as much of the colour is seen.
+    /// The radius of an open marker in radii of a filled one; larger, so that its coloured area is as large.
     pub const OPEN: f32 = 1.2;
-    /// The radius of its hole, likewise.
+    /// The radius of an open marker's hole, in the same unit.
     pub const HOLE: f32 = 0.45;
 
     pub const fn filled(shape: MarkerShape) -> Marker {
@@ -215,7 +211,7 @@ impl Marker {
         Marker { shape, is_open: true }
     }
 
-    /// All marks: the filled ones, then those with a hole.
+    /// Lists the filled markers, then the open ones.
     fn all() -> impl Iterator<Item = Marker> {
         let has_inside =
             |shape: &MarkerShape| !matches!(shape, MarkerShape::Cross | MarkerShape::Plus | MarkerShape::Star);
@@ -226,13 +222,13 @@ impl Marker {
     }
 }
 
-/// The marks of optimizers side by side, of which the rules have the marks `own`. The first of each rule has the rule's
-/// mark; the others take turns with those of no rule, and then with those of no rule beside them.
+/// Assigns distinct markers to optimizers whose rules have the markers `own`. The first optimizer of each rule has the
+/// rule's marker; the others cycle through markers of no rule, then through those of rules that are not among them.
 pub fn markers(own: impl IntoIterator<Item = Marker>) -> Vec<Marker> {
     let own: Vec<Marker> = own.into_iter().collect();
     let is_of_a_rule = |marker: &Marker| RuleKind::ALL.iter().any(|kind| kind.info().marker == *marker);
     let (of_rules, spare): (Vec<Marker>, Vec<Marker>) = Marker::all().partition(is_of_a_rule);
-    // A typed rule has one of the spare marks.
+    // A typed rule has one of the spare markers.
     let others: Vec<Marker> = spare.into_iter().chain(of_rules).filter(|marker| !own.contains(marker)).collect();
     let mut others = others.into_iter().cycle();
     let mut seen = Vec::new();
@@ -251,7 +247,7 @@ mod tests {
     use super::{Marker, MarkerShape, markers};
 
     #[test]
-    fn a_rule_has_its_mark_wherever_it_stands_and_copies_have_others() {
+    fn a_rule_keeps_its_marker_and_copies_have_others() {
         let [circle, square, triangle, star] =
             [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Star].map(Marker::filled);
         assert_eq!(markers([circle, square, triangle]), [circle, square, triangle]);
@@ -259,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_seven_copies_has_a_mark_of_its_own() {
+    fn seven_copies_have_distinct_markers() {
         let mut marks: Vec<String> =
             markers([Marker::filled(MarkerShape::Circle); 7]).iter().map(|mark| format!("{mark:?}")).collect();
         marks.sort();

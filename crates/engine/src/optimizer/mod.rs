@@ -1,10 +1,10 @@
 //! The update rules, one file each.
 //!
-//! A rule's file holds everything about it: its name and look, the table of its hyperparameters, what it remembers,
+//! A rule's file holds everything about it: its name, colour and marker, the table of its hyperparameters, what it remembers,
 //! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas
 //! and arrows are made from that.
 //!
-//! The step is written once, over [`Algebra`]: so the same lines serve one particle, many side by side, the vector
+//! The step is written once, over [`Algebra`]: so the same lines serve one particle, vectors of particles, the vector
 //! loops and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers.
 //! In the formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the learning rate and
 //! `ω` the weight decay.
@@ -155,7 +155,7 @@ impl RuleKind {
         lasting(Self::NAMES.iter().copied().chain([Self::TYPED]).collect())
     }
 
-    /// Returns the rule's place among the built-in ones; typed rules come after these.
+    /// Returns the rule's index among the built-in ones; that of typed rules is the next.
     fn index(self) -> u32 {
         Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len()) as u32
     }
@@ -337,7 +337,6 @@ impl RuleInfo {
         false
     }
 
-    /// The names of its states in checkpoints.
     pub fn state_keys(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.states.iter().map(|part| match part.role {
             PartRole::State { key, .. } => key,

@@ -42,9 +42,7 @@ hyperparameters! {
         .slider(1.0, 100.0)
         .defaults(1.0, 10.0),
     weight_decay: Hyperparameter::weight_decay(),
-    /// The accumulation of g gᵗ.
     statistics: Hyperparameter::choice("Statistics", STATISTICS).help("What is remembered of g gᵗ."),
-    /// The vector whose length the step has.
     grafting: Hyperparameter::choice("Length", GRAFTINGS).help("What the length of the step is taken from."),
     graft_beta2: Hyperparameter::decay_rate("β₂′", "Adam's β₂")
         .help("β₂ of the Adam from which the length of the step is taken.")

@@ -64,7 +64,7 @@ impl RuleSpec {
         rule
     }
 
-    /// The rule in the place of another: hyperparameters that both have keep the other's values, as far as their ranges
+    /// Returns the rule as a replacement of another: hyperparameters that both have keep the other's values, as far as their ranges
     /// allow it. Both have a hyperparameter where it [means the same](Hyperparameter::means_the_same_as) in both.
     pub fn in_place_of(mut self, before: &RuleSpec) -> RuleSpec {
         for (index, of) in self.info().hyperparameters.iter().enumerate() {
@@ -79,7 +79,7 @@ impl RuleSpec {
         self.hyperparameters().find(|(own, _)| own.means_the_same_as(of)).map(|(_, value)| value)
     }
 
-    /// Describes what a rule that took the place of another set anew and what it kept, such as `FOCUS in place of Adam;
+    /// Describes which hyperparameters a rule that replaced another has set anew and which it has kept, such as `FOCUS in place of Adam;
     /// new: γ 0.2; changed: Squares β₂ 0.95 → Average β₂ 0.99; without: ε; kept: η, ω 0.1`.
     pub fn replacement(&self, before: &RuleSpec, keeps_learning_rate: bool) -> String {
         let (mut new, mut changed) = (Vec::new(), Vec::new());
@@ -112,7 +112,7 @@ impl RuleSpec {
         text
     }
 
-    /// Describes the kept hyperparameters of a rule that took the place of another that differ from its own defaults,
+    /// Describes the kept hyperparameters of a rule that replaced another and that differ from its own defaults,
     /// such as `ω 0.1 → 0.01`; empty where none do.
     pub fn own_values(&self, before: &RuleSpec, own: &RuleSpec) -> Vec<String> {
         let both = self.hyperparameters().zip(own.hyperparameters());
@@ -124,7 +124,6 @@ impl RuleSpec {
         differs.map(words).collect()
     }
 
-    /// Adds a constant learning rate.
     pub fn rated(self, learning_rate: LearningRate) -> RatedRule {
         RatedRule { rule: self, learning_rate, schedule: Schedule::default() }
     }
@@ -272,7 +271,7 @@ pub const LONGEST_AXIS: i64 = 10_000;
 
 impl RuleSpec {
     /// The lengths of the axes of a parameter tensor of this shape that have a statistic: of the rows and of the
-    /// columns of a matrix, and in place of the rows those of a vector's elements, which SOAP steps without a
+    /// columns of a matrix, and instead of the rows those of a vector's elements, which SOAP steps without a
     /// statistic unless `precondition_1d` is on.
     pub fn statistics(&self, shape: &[i64]) -> [Option<i64>; 2] {
         let has_of_vectors = match self.kind() {
@@ -332,7 +331,6 @@ impl RateFields {
         Self::NAMES.into_iter().find(|name| *name == key)
     }
 
-    /// Reads the value of one of the fields.
     fn read<'de, A: MapAccess<'de>>(&mut self, name: &'static str, map: &mut A) -> Result<(), A::Error> {
         let is_repeated = match name {
             LEARNING_RATE => self.learning_rate.replace(map.next_value()?).is_some(),

@@ -230,7 +230,6 @@ impl StepWeights {
     /// The keys, among [`BiasCorrection::powers`], of the two numbers from which the weights continue.
     const KEYS: [&str; 2] = ["largest_rate", "weight_sum"];
 
-    /// Adds one step.
     #[inline(always)]
     pub(crate) fn with(self, weight: f64, largest_rate: f64) -> StepWeights {
         let sum = self.sum + weight;
@@ -264,9 +263,9 @@ impl BiasCorrection {
         power: impl Fn(&str) -> Option<f64>,
     ) -> Result<BiasCorrection, &'static str> {
         let mut powers = [1.0; MOST_HYPERPARAMETERS];
-        for (place, hyperparameter) in powers.iter_mut().zip(rule.info().hyperparameters) {
+        for (product, hyperparameter) in powers.iter_mut().zip(rule.info().hyperparameters) {
             if hyperparameter.is_decay_rate() {
-                *place = power(hyperparameter.key).ok_or(hyperparameter.key)?;
+                *product = power(hyperparameter.key).ok_or(hyperparameter.key)?;
             }
         }
         let weights = match StepWeights::KEYS.map(&power) {
@@ -323,7 +322,6 @@ impl BiasCorrection {
         R::set_coefficients(coefficients, &self.settings::<R>(rule), A::splat);
     }
 
-    /// The settings of the step of the rule `R` that this belongs to.
     #[inline(always)]
     pub fn settings<R: Rule>(&self, rule: &RuleSpec) -> StepSettings<f64, R::Hyper<f64>> {
         let power = Numbers::from_fn(|index| self.powers[index]);
@@ -332,7 +330,7 @@ impl BiasCorrection {
     }
 }
 
-/// A place on a landscape and the draws of noise of a step there.
+/// A point on a landscape and the draws of noise of a step there.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneBatch<'a, V> {
     pub landscape: &'a Landscape,

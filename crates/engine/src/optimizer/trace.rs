@@ -16,7 +16,6 @@ pub struct StepInputs {
     pub rule: RuleSpec,
     /// η of this step.
     pub learning_rate: f64,
-    /// The bias correction of this step.
     pub bias: BiasCorrection,
     pub theta: [f64; 2],
     pub gradient: [f64; 2],
@@ -92,7 +91,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
 pub struct StepPart {
     /// The symbol in formulas.
     pub symbol: &'static str,
-    /// The meaning in words.
+    /// The description of the meaning.
     pub meaning: &'static str,
     pub role: PartRole,
 }
@@ -104,7 +103,7 @@ pub enum PartRole {
     State {
         /// The name in checkpoints.
         key: &'static str,
-        /// Whether it is a place among the parameters, to be marked on the landscape.
+        /// Whether it is a point in the space of parameters, which is marked on the landscape.
         is_place: bool,
     },
     /// An intermediate result of the step: `d = …`.
@@ -118,7 +117,6 @@ impl StepPart {
     pub(crate) const MOMENTUM: StepPart = StepPart::state("m", "m", "running average of the gradients");
     /// The average s of squares of most rules.
     pub(crate) const SQUARES: StepPart = StepPart::state("s", "s", "running average of the squared gradients");
-    /// The direction d of a step.
     pub(crate) const DIRECTION: StepPart = StepPart::quantity("d", "direction of the step");
     /// The direction d of Adam and of rules like it.
     pub(crate) const SIGNAL_OVER_NOISE: StepPart = StepPart::quantity("d", "direction: signal over noise");
@@ -128,12 +126,11 @@ impl StepPart {
         StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
     }
 
-    /// A remembered place among the parameters.
+    /// A remembered point in the space of parameters.
     pub(crate) const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
         StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
     }
 
-    /// Whether it is the state with this name in checkpoints.
     pub(crate) fn is_state_of(&self, name: &str) -> bool {
         matches!(self.role, PartRole::State { key, .. } if key == name)
     }
@@ -240,7 +237,6 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Lists the operands.
     pub fn operands(self) -> Vec<Operand> {
         match self {
             Operation::Symbol(_) => Vec::new(),

@@ -98,7 +98,6 @@ impl Ensemble {
         self.optimizer
     }
 
-    /// Returns the rule in force.
     pub fn rule(&self) -> &RatedRule {
         &self.rule
     }
@@ -108,11 +107,11 @@ impl Ensemble {
     pub(super) fn set_rule(&mut self, rule: RatedRule) {
         let (from, to) = (self.rule.rule.info(), rule.rule.info());
         if from.states != to.states {
-            let place = |key: &str| from.state_keys().position(|known| known == key);
-            let places: Vec<Option<usize>> = to.state_keys().map(place).collect();
+            let index = |key: &str| from.state_keys().position(|known| known == key);
+            let indices: Vec<Option<usize>> = to.state_keys().map(index).collect();
             let of_block = |block| {
                 let states = self.states_of(block);
-                places.iter().map(|place| place.map_or([Block::splat(0.0); 2], |place| states[place]))
+                indices.iter().map(|index| index.map_or([Block::splat(0.0); 2], |index| states[index]))
             };
             self.states = (0..self.positions.len()).flat_map(of_block).collect();
         }
@@ -124,7 +123,6 @@ impl Ensemble {
         self.rule = rule;
     }
 
-    /// Returns the number of particles.
     pub fn particles(&self) -> usize {
         self.particles
     }
@@ -135,7 +133,6 @@ impl Ensemble {
         size_of::<Ensemble>() + particles + size_of_val(self.states.as_slice())
     }
 
-    /// Returns the position (x, y) of a particle.
     pub fn position(&self, particle: usize) -> [f64; 2] {
         let [x, y] = &self.positions[particle / WIDTH];
         [x.0[particle % WIDTH], y.0[particle % WIDTH]]
@@ -246,14 +243,14 @@ impl Ensemble {
         let pick = |pair: Pair<Block>| pair.map(|block| block.0[lane]);
         let theta = pick(before.position);
         let states: Vec<[f64; 2]> = before.states.iter().copied().map(pick).collect();
-        let place = match before.rule.gradient_toward() {
+        let at = match before.rule.gradient_toward() {
             None => theta,
             Some((state, part)) => [0, 1].map(|axis| states[state][axis].mul_add(part, theta[axis])),
         };
-        let gradient = before.landscape.gradient(place);
+        let gradient = before.landscape.gradient(at);
         let [noise, curvature_noise] = before.noise.map(pick);
         let action = before.noise_kind.info().action;
-        let batch = PlaneBatch { landscape: &before.landscape, at: place, action, noise, curvature_noise };
+        let batch = PlaneBatch { landscape: &before.landscape, at, action, noise, curvature_noise };
         let inputs = StepInputs {
             rule: before.rule,
             learning_rate: before.learning_rate,
@@ -268,7 +265,7 @@ impl Ensemble {
             gradient,
             noise_kind: before.noise_kind,
             noise,
-            curvature: before.landscape.hessian_diagonal(place),
+            curvature: before.landscape.hessian_diagonal(at),
             curvature_noise,
             trace: trace(&inputs, batch),
             inputs,
@@ -338,7 +335,6 @@ pub(super) struct Step<'a> {
     pub pivots: (Sample, [f64; 2]),
 }
 
-/// The particles that a step moves.
 pub(super) struct Particles<'a> {
     pub count: usize,
     pub positions: &'a mut [Pair<Block>],
@@ -415,7 +411,6 @@ impl Step<'_> {
         sums
     }
 
-    /// Steps one block and returns its observed quantities.
     #[inline(always)]
     fn block<R: Rule, V: Doubles<WIDTH> + Planar + OfSet>(
         &self,
@@ -427,17 +422,17 @@ impl Step<'_> {
         states: &mut [Pair<Block>],
     ) -> Observed<V> {
         let theta = each(*position, V::from_lanes);
-        let place = match R::GRADIENT_TOWARD {
+        let at = match R::GRADIENT_TOWARD {
             None => theta,
             Some(state) => {
                 let (part, [x, y]) = (V::splat(self.part_toward), each(states[state], V::from_lanes));
                 [x.mul_add(part, theta[0]), y.mul_add(part, theta[1])]
             }
         };
-        let gradient = self.landscape.gradient(place);
+        let gradient = self.landscape.gradient(at);
         let [noise, curvature_noise] = draw_noise(has_curvature, streams, &self.noise);
         let action = self.noise.action;
-        let batch = PlaneBatch { landscape: self.landscape, at: place, action, noise, curvature_noise };
+        let batch = PlaneBatch { landscape: self.landscape, at, action, noise, curvature_noise };
         let noisy = action.apply(gradient, noise);
         let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
         let state = Numbers::from_fn(|index| match states.get(index) {
@@ -445,8 +440,8 @@ impl Step<'_> {
             None => V::Both::splat(0.0),
         });
         let (state, moved) = R::step(coefficients, seen, state);
-        for (place, state) in states.iter_mut().zip(state.as_ref()) {
-            *place = each(V::apart(*state), V::to_lanes);
+        for (before, state) in states.iter_mut().zip(state.as_ref()) {
+            *before = each(V::apart(*state), V::to_lanes);
         }
         let [x, y] = V::apart(moved.theta);
         *position = each([x, y], V::to_lanes);
@@ -473,7 +468,6 @@ vectorized! {
 #[derive(Clone, Copy)]
 struct Update<'a> {
     rule: &'a RuleSpec,
-    /// The bias correction of this step.
     bias: &'a BiasCorrection,
     rates: Rates<f64>,
 }

@@ -1,8 +1,8 @@
 //! The diagnostics of all steps so far, in bounded memory.
 //!
-//! The last steps are kept in full. In addition, a pyramid summarises all steps: each of its levels holds the newest
+//! The last steps are stored in full. In addition, a pyramid summarises all steps: each of its levels holds the newest
 //! [`LEVEL_BUCKETS`] buckets of one width, and each width is [`FANOUT`] times that of the level below. Steps too old
-//! for a fine level are still in a coarser one. The first steps are kept in full as well, and after them the first
+//! for a fine level are still in a coarser one. The first steps are stored in full as well, and after them the first
 //! [`FANOUT`] buckets of each level extend to the first bucket of the next one.
 
 use std::collections::VecDeque;
@@ -29,9 +29,9 @@ impl Default for PlotRequest {
     }
 }
 
-/// The number of newest steps kept in full.
+/// The number of newest steps stored in full.
 pub const RECENT_STEPS: usize = 20_000;
-/// The number of first steps kept in full: on a logarithmic axis they fill most of the width. A power of [`FANOUT`], so
+/// The number of first steps stored in full: on a logarithmic axis they fill most of the width. A power of [`FANOUT`], so
 /// that a level's bucket begins after them.
 const FIRST_STEPS: usize = 4_096;
 const FANOUT: u64 = 8;
@@ -123,7 +123,7 @@ fn weighted(mean_a: f64, a: u64, mean_b: f64, b: u64) -> f64 {
 }
 
 impl Bucket {
-    fn of(step: u64, Kept { sample, free_energy }: &Kept) -> Self {
+    fn of(step: u64, FullStep { sample, free_energy }: &FullStep) -> Self {
         Bucket {
             first_step: step,
             steps: 1,
@@ -137,7 +137,6 @@ impl Bucket {
         }
     }
 
-    /// Merges this bucket with the one that follows it.
     fn merge(&self, later: &Bucket) -> Bucket {
         Bucket {
             first_step: self.first_step,
@@ -161,15 +160,15 @@ impl Bucket {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     steps: u64,
-    first: Vec<Kept>,
-    recent: VecDeque<Kept>,
+    first: Vec<FullStep>,
+    recent: VecDeque<FullStep>,
     /// The levels, from fine to coarse.
     levels: Vec<Level>,
 }
 
-/// A step kept in full.
+/// The diagnostics of a step that is stored in full.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct FullStep {
     sample: Sample,
     free_energy: f64,
 }
@@ -206,12 +205,12 @@ impl Level {
         Some(open)
     }
 
-    /// Returns the complete bucket that holds `step`, if it is kept.
+    /// Returns the complete bucket that holds `step`, if it is stored.
     fn bucket_at(&self, step: u64) -> Option<&Bucket> {
-        let kept = |buckets_from: u64| usize::try_from(step.checked_sub(buckets_from)? / self.width).ok();
-        match self.buckets.front().and_then(|oldest| kept(oldest.first_step)) {
-            Some(index) => self.buckets.get(index),
-            None => self.first.get(kept(0)?),
+        let index = |buckets_from: u64| usize::try_from(step.checked_sub(buckets_from)? / self.width).ok();
+        match self.buckets.front().and_then(|oldest| index(oldest.first_step)) {
+            Some(of_newest) => self.buckets.get(of_newest),
+            None => self.first.get(index(0)?),
         }
     }
 }
@@ -219,15 +218,15 @@ impl Level {
 impl History {
     /// Adds the diagnostics of the next step, and the Θ in force at it; the first sample is that of the start.
     pub fn push(&mut self, sample: Sample, temperature: f64) {
-        let kept = Kept { sample, free_energy: sample.free_energy(temperature) };
+        let full_step = FullStep { sample, free_energy: sample.free_energy(temperature) };
         if self.first.len() < FIRST_STEPS {
-            self.first.push(kept);
+            self.first.push(full_step);
         }
         if self.recent.len() == RECENT_STEPS {
             self.recent.pop_front();
         }
-        self.recent.push_back(kept);
-        let mut complete = Some(Bucket::of(self.steps, &kept));
+        self.recent.push_back(full_step);
+        let mut complete = Some(Bucket::of(self.steps, &full_step));
         let mut level = 0;
         while let Some(bucket) = complete {
             if level == self.levels.len() {
@@ -249,9 +248,9 @@ impl History {
     /// Removes all steps but the first `len`. `open` are the open buckets of the time when the history had this length.
     pub(super) fn cut(&mut self, len: u64, open: &[Option<Bucket>]) {
         let oldest = self.steps - self.recent.len() as u64;
-        let kept = |steps: u64| usize::try_from(steps).unwrap_or(usize::MAX);
-        self.first.truncate(kept(len));
-        self.recent.truncate(kept(len.saturating_sub(oldest)));
+        let length = |steps: u64| usize::try_from(steps).unwrap_or(usize::MAX);
+        self.first.truncate(length(len));
+        self.recent.truncate(length(len.saturating_sub(oldest)));
         self.levels.truncate(open.len());
         for (level, open) in self.levels.iter_mut().zip(open) {
             level.first.truncate(level.first.partition_point(|bucket| bucket.end() <= len));
@@ -270,12 +269,12 @@ impl History {
         self.steps == 0
     }
 
-    /// Returns the diagnostics of a step, if it is still kept in full.
+    /// Returns the diagnostics of a step, if it is still stored in full.
     pub fn sample(&self, step: u64) -> Option<&Sample> {
-        self.kept(step).map(|kept| &kept.sample)
+        self.full_step(step).map(|full| &full.sample)
     }
 
-    fn kept(&self, step: u64) -> Option<&Kept> {
+    fn full_step(&self, step: u64) -> Option<&FullStep> {
         let oldest = self.steps - self.recent.len() as u64;
         match step.checked_sub(oldest) {
             Some(index) => self.recent.get(usize::try_from(index).ok()?),
@@ -284,7 +283,7 @@ impl History {
     }
 
     /// Returns the requested steps, cut into at most `buckets` buckets of about equal width on the requested axis, the
-    /// oldest first. A bucket is wider if only a coarser level is kept.
+    /// oldest first. A bucket is wider if only a coarser level is stored.
     pub fn view(&self, request: &PlotRequest) -> Vec<Bucket> {
         let end = request.last_step.map_or(self.steps, |last| last.saturating_add(1).min(self.steps));
         let first = request.first_step;
@@ -311,7 +310,7 @@ impl History {
         view
     }
 
-    /// Returns the whole history in the finest stored buckets: a bucket for each step that is kept in full, and between
+    /// Returns the whole history in the finest stored buckets: a bucket for each step that is stored in full, and between
     /// them the narrowest available ones. The oldest first, without gap or overlap.
     pub fn finest(&self) -> Vec<Bucket> {
         let next = |bucket: &Bucket| (bucket.end() < self.steps).then(|| self.finest_within(bucket.end(), 1));
@@ -319,18 +318,18 @@ impl History {
         std::iter::successors(first, next).collect()
     }
 
-    /// Returns the widest kept bucket at `step` that is at most `width` wide, or else the narrowest kept. It begins at
-    /// `step`, or before it if only a wider one is kept.
+    /// Returns the widest stored bucket at `step` that is at most `width` wide, or else the narrowest stored. It begins at
+    /// `step`, or before it if only a wider one is stored.
     fn finest_within(&self, step: u64, width: u64) -> Bucket {
         let fitting = self.levels.iter().rev().filter(|level| level.width <= width && step.is_multiple_of(level.width));
         if let Some(bucket) = fitting.filter_map(|level| level.bucket_at(step)).next() {
             return *bucket;
         }
-        if let Some(kept) = self.kept(step) {
-            return Bucket::of(step, kept);
+        if let Some(full) = self.full_step(step) {
+            return Bucket::of(step, full);
         }
-        let kept = self.levels.iter().find_map(|level| level.bucket_at(step));
-        *kept.expect("a step that is in no level is recent")
+        let bucket = self.levels.iter().find_map(|level| level.bucket_at(step));
+        *bucket.expect("a step that is in no level is recent")
     }
 }
 
@@ -508,7 +507,6 @@ fn finite_or_zero(value: f64) -> f64 {
 }
 
 impl<R: Real> Sums<R> {
-    /// Creates empty sums about the means of the previous step.
     #[inline(always)]
     pub(super) fn about(previous: &Sample, mean_position: [f64; 2]) -> Self {
         let pivots = [previous.loss, previous.u, previous.abs_v, previous.effective_step];
@@ -520,7 +518,6 @@ impl<R: Real> Sums<R> {
         }
     }
 
-    /// Adds a block of particles.
     #[inline(always)]
     pub(super) fn add<const N: usize>(&mut self, block: &Observed<R>)
     where

@@ -87,7 +87,6 @@ impl Simulation {
         simulation
     }
 
-    /// Returns the number of steps taken.
     pub fn step(&self) -> u64 {
         self.step
     }
@@ -148,7 +147,6 @@ impl Simulation {
         self.repeat_due_changes();
     }
 
-    /// Returns the last step that was reached.
     fn last_step(&self) -> u64 {
         self.last_step
     }
@@ -276,7 +274,6 @@ impl Simulation {
     }
 }
 
-/// Returns the histories of step 0.
 fn first_histories(spec: &SimulationSpec, ensembles: &[Ensemble]) -> Vec<History> {
     let first = |ensemble: &Ensemble| {
         let mut history = History::default();
@@ -313,13 +310,11 @@ pub struct Timeline {
     keyframes: Vec<Keyframe>,
     /// The number of steps from one keyframe to the next.
     spacing: u64,
-    /// The size of all keyframes in bytes.
     bytes: usize,
     selected: Option<ParticleId>,
 }
 
 impl Timeline {
-    /// Creates a simulation at step 0.
     pub fn new(spec: SimulationSpec) -> Self {
         Timeline::of(Simulation::new(spec))
     }
@@ -338,12 +333,10 @@ impl Timeline {
         &self.simulation
     }
 
-    /// Returns the last step that was reached.
     pub fn last_step(&self) -> u64 {
         self.simulation.last_step()
     }
 
-    /// Returns the size of all keyframes in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -70,7 +70,7 @@ pub struct OptimizerSpec {
     /// optimizers.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
-    /// Whether the optimizer is simulated; a disabled one is kept.
+    /// Whether the optimizer is simulated; a disabled one stays in the list.
     #[serde(default = "enabled_by_default")]
     pub enabled: bool,
     pub rule: RatedRule,
@@ -328,16 +328,15 @@ impl SimulationSpec {
         let simulated: Vec<&OptimizerSpec> = self.optimizers.iter().filter(|optimizer| optimizer.enabled).collect();
         let words = differing(&simulated.iter().map(settings).collect::<Vec<_>>());
         let named = self.optimizers.iter().zip(self.distinct_names()).map(|(optimizer, name)| {
-            let place = simulated.iter().position(|other| other.id == optimizer.id);
-            match place.filter(|_| !is_named(optimizer)) {
-                Some(place) => with_settings(&name, &words[place]),
+            let index = simulated.iter().position(|other| other.id == optimizer.id);
+            match index.filter(|_| !is_named(optimizer)) {
+                Some(index) => with_settings(&name, &words[index]),
                 None => name,
             }
         });
         named.collect()
     }
 
-    /// Returns the name of the optimizer with this id.
     pub fn name_of(&self, id: u32) -> Option<String> {
         let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;
         self.distinct_names().into_iter().nth(index)
@@ -449,7 +448,6 @@ impl SimulationSpec {
         listed
     }
 
-    /// Returns the simulated optimizers' ids and rules.
     fn simulated_rules(&self) -> Vec<(u32, &'static str)> {
         let simulated = self.optimizers.iter().filter(|optimizer| optimizer.enabled);
         simulated.map(|optimizer| (optimizer.id, optimizer.rule.name())).collect()

@@ -30,11 +30,9 @@ pub struct Axis {
 /// hyperparameter of some optimizers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Quantity {
-    /// A parameter of the landscape.
     Landscape(LandscapeParameterName),
     /// The noise σ, of whatever kind.
     Noise,
-    /// Another parameter of the noise.
     NoiseParameter(NoiseParameterName),
     Steps,
     /// The dimension d.
@@ -72,7 +70,6 @@ impl Quantity {
         }
     }
 
-    /// Returns whether all values are whole numbers.
     pub fn is_whole(&self) -> bool {
         match self {
             Quantity::Landscape(_) | Quantity::Noise | Quantity::NoiseParameter(_) => false,
@@ -121,12 +118,10 @@ impl Quantity {
 }
 
 impl Axis {
-    /// Returns whether it varies a hyperparameter of an optimizer.
     pub fn varies(&self, key: &str, optimizer: u32) -> bool {
         matches!(&self.of, Quantity::Of(hyperparameter, ids) if hyperparameter.key() == key && ids.contains(&optimizer))
     }
 
-    /// Returns whether it varies the learning rate of an optimizer.
     pub(super) fn varies_rate_of(&self, optimizer: u32) -> bool {
         self.varies(HyperparameterName::LEARNING_RATE.key(), optimizer)
     }
@@ -224,7 +219,6 @@ impl TunedSetting {
         name.is_some_and(|name| name.is_of(rule))
     }
 
-    /// Returns the value of an optimizer with this rule and schedule.
     pub fn value_of(self, rule: &RuleSpec, schedule: &Schedule) -> Option<f64> {
         match schedule.decay {
             Decay::Cosine { to, .. } if self == TunedSetting::SCHEDULE_END => Some(to.get()),
@@ -240,7 +234,6 @@ impl TunedSetting {
         if all.all(|spacing| spacing == first) { first } else { Spacing::Linear }
     }
 
-    /// Sets the value of a variant.
     pub(super) fn put(self, variant: &mut Variant, value: f64) -> Result<(), OutOfRange> {
         match &mut variant.schedule.decay {
             Decay::Cosine { to, .. } if self == TunedSetting::SCHEDULE_END => *to = FinalShare::new(value)?,
@@ -275,7 +268,6 @@ impl Tuned {
         ShownSetting { is_usual: false, ..ShownSetting::new(meaning, words) }
     }
 
-    /// Returns the values, in their order.
     pub fn values(&self) -> Vec<f64> {
         self.range().values()
     }
@@ -286,9 +278,9 @@ impl Tuned {
     }
 }
 
-/// Returns the index of the value that the tuned setting at a place has in a variant.
-pub(super) fn index_in(tune: &[Tuned], place: usize, variant: usize) -> usize {
-    variant / variant_count(&tune[place + 1..]) % tune[place].count.get()
+/// Returns the index of the value that a tuned setting, given by its index, has in a variant.
+pub(super) fn index_in(tune: &[Tuned], tuned: usize, variant: usize) -> usize {
+    variant / variant_count(&tune[tuned + 1..]) % tune[tuned].count.get()
 }
 
 /// Returns the number of combinations of the values of tuned settings, at most [`usize::MAX`].
@@ -413,27 +405,22 @@ pub struct Variant {
 }
 
 impl PointOptimizer {
-    /// Returns the number of candidates.
     pub(super) fn candidates(&self) -> usize {
         self.variants.len() * self.learning_rates.len()
     }
 
-    /// Returns the index of a candidate's variant.
     pub(super) fn variant_of(&self, candidate: usize) -> usize {
         candidate / self.learning_rates.len()
     }
 
-    /// Returns the settings of a candidate.
     pub fn variant(&self, candidate: usize) -> &Variant {
         &self.variants[self.variant_of(candidate)]
     }
 
-    /// Returns the learning rate of a candidate.
     pub fn learning_rate(&self, candidate: usize) -> f64 {
         self.learning_rates[candidate % self.learning_rates.len()]
     }
 
-    /// Returns the kind of rule of all variants.
     pub(super) fn kind(&self) -> RuleKind {
         self.variants[0].rule.kind()
     }

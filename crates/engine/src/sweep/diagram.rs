@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::adaptive::Sampling;
-use super::adaptive::allocation::{Race, Racing};
+use super::adaptive::allocation::{Race, RaceRules};
 use super::axis::{Tuned, index_in};
 use super::plane::Metrics;
 use super::spec::SweepSpec;
@@ -28,7 +28,6 @@ pub struct Diagram {
     cells: Vec<Option<Arc<Cell>>>,
     /// The number of pixels whose results are final.
     complete: usize,
-    /// The number of runs of all pixels.
     runs: u64,
 }
 
@@ -72,7 +71,6 @@ impl Diagram {
         &self.learning_rates
     }
 
-    /// Returns the learning rate of a candidate at a pixel.
     pub fn learning_rate(&self, [row, column]: [usize; 2], optimizer: usize, candidate: usize) -> f64 {
         match self.learning_rates[optimizer].get(self.rate_of(optimizer, candidate)) {
             Some(rate) => *rate,
@@ -86,13 +84,12 @@ impl Diagram {
         candidate % self.learning_rates[optimizer].len().max(1)
     }
 
-    /// Returns the value that a candidate has of a tuned setting, by the setting's place among those of the optimizer.
+    /// Returns the value that a candidate has of a tuned setting, by the setting's index among those of the optimizer.
     pub fn tuned_value(&self, optimizer: usize, tuned: usize, candidate: usize) -> f64 {
         let variant = candidate / self.learning_rates[optimizer].len().max(1);
         self.tuned[optimizer][tuned][index_in(&self.spec.optimizers[optimizer].tune, tuned, variant)]
     }
 
-    /// Returns the values of each tuned setting of an optimizer.
     pub fn tuned_values(&self, optimizer: usize) -> &[Vec<f64>] {
         &self.tuned[optimizer]
     }
@@ -105,21 +102,21 @@ impl Diagram {
     /// Inserts the results of a pixel, unless it already has results from more runs.
     pub fn insert(&mut self, [row, column]: [usize; 2], cell: Cell) {
         let all = self.spec.replicates.get();
-        let place = &mut self.cells[row * self.columns.len() + column];
-        let (runs, was_complete) = place.as_ref().map_or((0, false), |known| (known.runs(), known.is_complete(all)));
+        let present = &mut self.cells[row * self.columns.len() + column];
+        let (runs, was_complete) = present.as_ref().map_or((0, false), |known| (known.runs(), known.is_complete(all)));
         if runs <= cell.runs() && (cell.is_complete(all) || !was_complete) {
             self.complete += usize::from(cell.is_complete(all)) - usize::from(was_complete);
             self.runs += cell.runs() - runs;
-            *place = Some(Arc::new(cell));
+            *present = Some(Arc::new(cell));
         }
     }
 
     /// Inserts the pixels of races that are not over.
     pub fn insert_races(&mut self, races: impl IntoIterator<Item = ([usize; 2], Race)>) {
         let Sampling::Adaptive(adaptive) = self.spec.sampling else { return };
-        let racing = Racing::new(&self.spec, &adaptive);
+        let rules = RaceRules::new(&self.spec, &adaptive);
         for (pixel, race) in races {
-            let cell = Arc::new(race).cell(&self.spec, &racing);
+            let cell = Arc::new(race).cell(&self.spec, &rules);
             self.insert(pixel, cell);
         }
     }
@@ -129,7 +126,6 @@ impl Diagram {
         self.cell(pixel)?.sampled.as_ref()?.race.as_ref()
     }
 
-    /// Returns the number of runs of all pixels.
     pub fn runs(&self) -> u64 {
         self.runs
     }
@@ -209,8 +205,8 @@ pub struct Comparison {
     pub winner: Option<usize>,
     /// The gap between the winner and each optimizer; unknown for the winner itself, and without a winner.
     pub gaps: Vec<Gap>,
-    /// The doubts of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of so much
-    /// evidence against it if it were the best, 0 for the winner. By other metrics, and with uniform sampling, it is empty, and
+    /// The error probabilities of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of
+    /// as much evidence against it if it were the best; 0 for the winner. Empty by other metrics and with uniform sampling, where
     /// the winner's certainty follows from the gaps.
     pub doubts: Vec<f64>,
 }
@@ -218,8 +214,8 @@ pub struct Comparison {
 impl Comparison {
     /// Returns the optimizer nearest to the winner, and the certainty of the lead over it: from 0.5 and less, if chance
     /// alone would suffice, to 1. With uniform sampling the nearest is the one with the smallest gap in standard errors. With
-    /// adaptive sampling it is the one with the best score: as many runs are taken as certainty needs, so that neither errors
-    /// nor doubts rank the optimizers.
+    /// adaptive sampling it is the one with the best score: runs stop as soon as the winner is certain, so that neither standard
+    /// errors nor error probabilities rank the optimizers.
     pub fn rival(&self) -> Option<(usize, f64)> {
         if !self.doubts.is_empty() {
             let others = (0..self.gaps.len()).filter(|index| Some(*index) != self.winner);
@@ -241,8 +237,9 @@ impl Comparison {
             return Some(1.0 - self.doubts.iter().copied().fold(0.0, f64::max));
         }
         let others = self.gaps.iter().enumerate().filter(|(index, _)| Some(*index) != self.winner);
-        let doubt = others.map(|(_, gap)| gap.certainty().map(|certainty| 1.0 - certainty)).sum::<Option<f64>>()?;
-        self.winner.map(|_| (1.0 - doubt).max(0.0))
+        let error_probability =
+            others.map(|(_, gap)| gap.certainty().map(|certainty| 1.0 - certainty)).sum::<Option<f64>>()?;
+        self.winner.map(|_| (1.0 - error_probability).max(0.0))
     }
 }
 
@@ -251,8 +248,8 @@ impl Comparison {
 pub struct Sampled {
     /// The replicates of each optimizer and candidate.
     pub replicates: Vec<Vec<u32>>,
-    /// For each optimizer a bound of the distance between its score and the winner's, of the best candidates that were found,
-    /// which holds with about the certainty that was asked for; empty without a winner.
+    /// For each optimizer a bound of the distance between its score and the winner's, which holds with about the requested
+    /// certainty; empty without a winner.
     pub apart: Vec<f64>,
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
     pub is_over: bool,
@@ -322,12 +319,10 @@ impl Cell {
         self.sampled.as_ref().map_or(self.replicates == replicates, |sampled| sampled.is_over)
     }
 
-    /// Returns the number of replicates of an optimizer's candidate.
     pub fn replicates_of(&self, optimizer: usize, candidate: usize) -> usize {
         self.sampled.as_ref().map_or(self.replicates, |sampled| sampled.replicates[optimizer][candidate] as usize)
     }
 
-    /// Returns the number of runs.
     pub fn runs(&self) -> u64 {
         match &self.sampled {
             Some(sampled) => sampled.replicates.iter().flatten().map(|count| u64::from(*count)).sum(),
@@ -462,7 +457,6 @@ pub enum Average {
 }
 
 impl Average {
-    /// Returns the average of a metric's values.
     pub fn of(self, values: &[f64], metric: Metric) -> f64 {
         let worst = metric.worst();
         match self {

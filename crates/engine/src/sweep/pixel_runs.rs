@@ -29,7 +29,6 @@ pub fn pixel_runs(
     backend.run(AllRuns { pixel, replicates })
 }
 
-/// The pixel whose runs are computed.
 #[derive(Clone, Copy)]
 pub(super) struct PixelRuns<'a> {
     pub spec: &'a SweepSpec,
@@ -45,7 +44,6 @@ pub(super) struct Run {
     pub replicate: usize,
 }
 
-/// Some runs of an optimizer.
 pub(super) struct SomeRuns<'a> {
     pub pixel: PixelRuns<'a>,
     pub optimizer: usize,
@@ -131,7 +129,6 @@ where
 }
 
 impl PixelRuns<'_> {
-    /// Computes runs of an optimizer on the plane.
     #[inline(always)]
     fn runs_of<S: VectorSet, const N: usize, V>(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>>
     where
@@ -326,7 +323,6 @@ impl Backend {
         Backend { precision, instructions: Instructions::widest() }
     }
 
-    /// Creates a backend that computes in this precision, with these instructions.
     pub fn with_instructions(precision: Precision, instructions: Instructions) -> Backend {
         Backend { precision, instructions }
     }

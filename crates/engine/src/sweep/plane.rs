@@ -218,7 +218,6 @@ impl<'a> StepBlocks<'a> {
         next
     }
 
-    /// Returns whether all steps were taken.
     pub(super) fn are_through(&self) -> bool {
         self.left == 0
     }
@@ -331,7 +330,6 @@ impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
         }
     }
 
-    /// Returns the metrics of each batch so far.
     pub(super) fn metrics(&self) -> Vec<Metrics<V>> {
         self.batches.iter().map(RunBatch::metrics).collect()
     }

@@ -39,7 +39,6 @@ impl<'a> NdProblem<'a> {
         NdProblem { spec, point, valley, noise: point.noise.noise() }
     }
 
-    /// Computes runs of an optimizer.
     #[inline(always)]
     pub(super) fn runs_of<S: VectorSet, const N: usize, V>(
         &self,
@@ -363,7 +362,6 @@ impl<V: Real> Arena<V> {
         self.values.borrow_mut().clear();
     }
 
-    /// Creates a number with these values of the coordinates.
     pub(super) fn number(&self, values: &[V]) -> Coordinates<'_, V> {
         let mut all = self.values.borrow_mut();
         let start = all.len();
@@ -378,7 +376,7 @@ pub(super) enum Coordinates<'a, V> {
     Same(V),
     Each {
         arena: &'a Arena<V>,
-        /// The place of the first coordinate's value in the arena.
+        /// The index of the first coordinate's value in the arena.
         start: usize,
     },
 }
@@ -399,7 +397,6 @@ impl<'a, V: Real> Coordinates<'a, V> {
         }
     }
 
-    /// Returns the value of a coordinate.
     #[inline(always)]
     pub(super) fn value(self, coordinate: usize) -> V {
         match self {
@@ -408,7 +405,6 @@ impl<'a, V: Real> Coordinates<'a, V> {
         }
     }
 
-    /// Writes the values of the coordinates.
     pub(super) fn write(self, to: &mut [V]) {
         match self {
             Coordinates::Same(value) => to.fill(value),
@@ -640,7 +636,6 @@ mod tests {
         (after.as_ref().iter().map(|state| pair(*state)).collect(), theta)
     }
 
-    /// Compares a step of two coordinates with the step on the plane.
     #[test]
     fn every_rule_takes_the_same_step_as_on_the_plane() {
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-15 * b.abs().max(1.0);

@@ -37,7 +37,7 @@ pub struct SweepSpec {
     pub steps: StepCount,
     #[serde(default = "Replicates::of::<50>")]
     pub replicates: Replicates,
-    /// The place at which runs start on the plane; without it, the landscape's.
+    /// The point at which runs start on the plane; without it, the landscape's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartPlace>,
     /// The standard deviation of the start: a draw from Normal(0, spread) is added to each coordinate.
@@ -52,7 +52,7 @@ pub struct SweepSpec {
     /// The kind of average of the metric over replicates.
     #[serde(default)]
     pub average: Average,
-    /// How many replicates the runs of a pixel have.
+    /// The number of replicates of the candidates of a pixel.
     #[serde(default, skip_serializing_if = "Sampling::is_uniform")]
     pub sampling: Sampling,
     pub rows: Axis,
@@ -90,7 +90,7 @@ pub struct SweepOptimizer {
     pub rule: RuleSpec,
     #[serde(default)]
     pub learning_rates: LearningRates,
-    /// The settings that are tuned beside the learning rate, instead of those of the rule and the schedule.
+    /// The tuned settings besides the learning rate, instead of those of the rule and the schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tune: Vec<Tuned>,
     /// The schedule of each learning rate over a run.
@@ -103,7 +103,7 @@ impl SweepOptimizer {
         self.name.as_deref().unwrap_or_else(|| self.schedule.named(self.rule.name()))
     }
 
-    /// Returns the place of a tuned setting among those of the optimizer.
+    /// Returns the index of a tuned setting among those of the optimizer.
     pub fn tuned(&self, of: TunedSetting) -> Option<usize> {
         self.tune.iter().position(|tuned| tuned.of == of)
     }
@@ -178,7 +178,7 @@ impl SweepSpec {
         *self == recolored
     }
 
-    /// Returns the place at which runs start on the plane.
+    /// Returns the point at which runs start on the plane.
     pub fn start(&self) -> StartPlace {
         self.start.unwrap_or(self.landscape.start())
     }
@@ -244,7 +244,6 @@ impl SweepSpec {
         Ok(point)
     }
 
-    /// Returns the number of steps of each run at a pixel.
     pub(super) fn steps_of_runs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
         let along = |axis: &Axis| (axis.of == Quantity::Steps).then(|| axis.values());
         let (rows, columns, steps) = (along(&self.rows), along(&self.columns), self.steps.get() as u64);
@@ -425,8 +424,8 @@ impl SweepSpec {
     /// Checks the tuned settings of an optimizer.
     fn check_tuned(&self, index: usize) -> Result<(), SpecError> {
         let SweepOptimizer { id, rule, schedule, tune, .. } = &self.optimizers[index];
-        for (place, tuned) in tune.iter().enumerate() {
-            let path = format!("optimizers[{index}].tune[{place}]");
+        for (number, tuned) in tune.iter().enumerate() {
+            let path = format!("optimizers[{index}].tune[{number}]");
             let (of, key) = (tuned.of, tuned.of.key());
             if !of.is_of(rule, schedule) {
                 let complaint = match of == TunedSetting::SCHEDULE_END {
@@ -437,7 +436,7 @@ impl SweepSpec {
                 };
                 return broken(format!("{path}.of"), complaint);
             }
-            if tune[..place].iter().any(|other| other.of == of) {
+            if tune[..number].iter().any(|other| other.of == of) {
                 return broken(format!("{path}.of"), format!("is {key}, which is tuned already; give it once"));
             }
             if let Some((axis, _)) =

@@ -72,7 +72,6 @@ impl Splits {
         std::array::from_fn(|half| if not_finite[half] > 0.0 { worst } else { mean(half) })
     }
 
-    /// Returns the values of a half.
     fn part(&self, values: &[f64], half: usize) -> Vec<f64> {
         self.halves[half].iter().map(|replicate| values[*replicate]).collect()
     }
@@ -225,7 +224,6 @@ impl Estimate {
 pub struct Gap {
     /// The difference; positive if the first average is better.
     pub value: f64,
-    /// The standard error.
     pub error: f64,
     /// The degrees of freedom, by Welch and Satterthwaite.
     pub freedom: f64,
@@ -234,7 +232,6 @@ pub struct Gap {
 impl Gap {
     pub(super) const UNKNOWN: Gap = Gap { value: f64::NAN, error: f64::NAN, freedom: f64::NAN };
 
-    /// Creates a gap of these numbers.
     pub(super) fn of(value: f64, error: f64, freedom: f64) -> Gap {
         let [value, error, freedom] = [value, error, freedom].map(with_one_nan);
         Gap { value, error, freedom }

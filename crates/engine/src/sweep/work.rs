@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::adaptive::allocation::{Course, Race, Racing};
+use super::adaptive::allocation::{Race, RaceContext, RaceRules};
 use super::adaptive::{Adaptive, Sampling};
 use super::diagram::{Cell, Runs};
 use super::pixel_runs::{Backend, PixelKey, PixelRuns, pixel_runs};
@@ -69,11 +69,10 @@ pub struct SweepWork {
     races: Option<Races>,
 }
 
-/// The races of a sweep.
 struct Races {
     adaptive: Adaptive,
-    /// Computed by the first race, as it takes some time.
-    racing: OnceLock<Racing>,
+    /// Computed by the first race, which takes a tenth of a second.
+    rules: OnceLock<RaceRules>,
     /// The race of each pixel, row by row.
     of_pixels: Vec<Mutex<RaceState>>,
 }
@@ -86,7 +85,6 @@ enum RaceState {
 }
 
 impl SweepWork {
-    /// Lists the tasks of a job.
     pub fn new(job: SweepJob<'_>) -> SweepWork {
         let SweepJob { spec, backend, order, keep_runs, known, begun } = job;
         let tasks = Tasks::new(&spec, order, known);
@@ -94,7 +92,7 @@ impl SweepWork {
             Sampling::Uniform => None,
             Sampling::Adaptive(adaptive) => {
                 let state = |pixel| Mutex::new(begun(pixel).map_or(RaceState::Ahead, RaceState::Begun));
-                Some(Races { adaptive, racing: OnceLock::new(), of_pixels: spec.pixels().map(state).collect() })
+                Some(Races { adaptive, rules: OnceLock::new(), of_pixels: spec.pixels().map(state).collect() })
             }
         };
         let most_runs = spec.most_runs_of_pixel() as u64;
@@ -164,7 +162,6 @@ impl SweepWork {
         self.pixels.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of pixels of the whole work.
     pub fn all_pixels(&self) -> usize {
         self.all_pixels
     }
@@ -181,9 +178,9 @@ impl SweepWork {
     fn race(&self, task: &Task, until: Option<usize>) -> Result<Option<Finished>, Cancelled> {
         let races = self.races.as_ref().expect("only adaptive sampling has races");
         let [row, column] = task.pixel;
-        let place = &races.of_pixels[row * self.spec.shape()[1] + column];
+        let race_state = &races.of_pixels[row * self.spec.shape()[1] + column];
         // Another thread may be at an earlier task of this pixel; then this one waits for it.
-        let mut state = place.lock().expect("no thread panics while it holds the lock");
+        let mut state = race_state.lock().expect("no thread panics while it holds the lock");
         let mut race = match std::mem::replace(&mut *state, RaceState::Over) {
             RaceState::Ahead => Arc::new(Race::new(&self.spec.candidate_counts())),
             RaceState::Begun(race) => race,
@@ -192,12 +189,12 @@ impl SweepWork {
         let point = self.spec.point(row, column);
         let key = PixelKey::new(&self.spec, row, column);
         let pixel = PixelRuns { spec: &self.spec, point: &point, key, cancelled: &self.cancelled };
-        let racing = races.racing.get_or_init(|| Racing::new(&self.spec, &races.adaptive));
-        let course = Course { backend: self.backend, pixel, racing };
+        let rules = races.rules.get_or_init(|| RaceRules::new(&self.spec, &races.adaptive));
+        let context = RaceContext { backend: self.backend, pixel, rules };
         let before = race.runs();
-        Arc::make_mut(&mut race).advance(&course, until).ok_or(Cancelled)?;
+        Arc::make_mut(&mut race).advance(&context, until).ok_or(Cancelled)?;
         self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);
-        let cell = race.cell(&self.spec, racing);
+        let cell = race.cell(&self.spec, rules);
         if race.is_over() {
             let unused = self.spec.most_runs_of_pixel().saturating_sub(race.runs());
             self.all_steps.fetch_sub(task.steps * unused as u64, Ordering::Relaxed);
@@ -307,7 +304,6 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Lists the tasks of a sweep.
     pub(super) fn new(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Tasks {
         match spec.sampling.is_uniform() {
             true => Tasks { last: uniform_tasks(spec, order, known), before: Vec::new() },
@@ -315,7 +311,7 @@ impl Tasks {
         }
     }
 
-    /// Returns a task by its place in the order.
+    /// Returns a task by its index in the order.
     pub(super) fn get(&self, index: usize) -> Option<Task> {
         let pass = index.checked_div(self.last.len())?;
         match self.before.get(pass) {
@@ -333,7 +329,6 @@ impl Tasks {
     }
 }
 
-/// Lists the tasks that end the races of adaptive sampling.
 fn last_races(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let steps = spec.steps_of_runs();
     let task = |pixel: [usize; 2]| Task { pixel, work: Work::Race { until: None }, steps: steps(pixel) };
@@ -351,13 +346,12 @@ fn passes(spec: &SweepSpec, order: PixelOrder) -> Vec<usize> {
     if order == PixelOrder::RowByRow {
         return Vec::new();
     }
-    // The first pass ends after about one look at each candidate.
+    // The first pass ends after about one analysis of each candidate.
     let first = 4 * spec.candidate_counts().iter().sum::<usize>();
     let grown = std::iter::successors(Some(first), |runs| Some(2 * runs));
     grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).collect()
 }
 
-/// Lists the tasks of uniform sampling.
 fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
     let shape = spec.shape();
     let steps = spec.steps_of_runs();
@@ -405,7 +399,6 @@ pub(super) fn first_picture_block(shape: [usize; 2]) -> usize {
     doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
 }
 
-/// Returns the side of the blocks of the coarsest picture.
 pub(super) fn coarsest_block(shape: [usize; 2]) -> usize {
     doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
 }
@@ -486,7 +479,6 @@ impl SweepPart {
         self.number
     }
 
-    /// Returns the number of parts.
     pub fn count(self) -> u32 {
         self.count
     }
@@ -521,7 +513,6 @@ impl SweepPart {
         numbers
     }
 
-    /// Returns the name of the part's file.
     pub fn file_name(self) -> String {
         self.stem() + ".bin"
     }

@@ -16,7 +16,7 @@ use crate::lanes::{Real, each};
 use crate::language::Parsed;
 use crate::optimizer::{Algebra, MOST_HYPERPARAMETERS, MOST_STATES, Moved, Rates, Scalar, StepArrow, StepPart};
 
-/// Numbers of an element that are kept at the same time.
+/// The largest number of values of an element that are live at the same time.
 pub(super) const REGISTERS: usize = 32;
 /// Numbers of a step that the instructions for elements use.
 pub(super) const COEFFICIENTS: usize = 32;
@@ -34,8 +34,8 @@ pub(super) struct Code {
     pub coefficients: Vec<u16>,
     pub changes: Changes,
     pub instructions: Vec<Instruction>,
-    /// States before the step that are other states after it, and the registers that keep them meanwhile.
-    pub kept: Vec<(u8, u8)>,
+    /// States before the step that become other states, and the registers that hold them meanwhile.
+    pub saved_states: Vec<(u8, u8)>,
     pub new_states: Vec<Slot>,
     pub theta: Slot,
     pub direction: Slot,
@@ -64,9 +64,9 @@ impl Code {
         }
         let [new_states @ .., theta, direction] = &results[..] else { unreachable!("two results are always there") };
         let (theta, direction) = (generator.slot(*theta)?, generator.slot(*direction)?);
-        let (mut slots, mut kept) = (Vec::with_capacity(new_states.len()), Vec::new());
+        let (mut slots, mut saved_states) = (Vec::with_capacity(new_states.len()), Vec::new());
         for (index, id) in new_states.iter().enumerate() {
-            slots.push(new_state(&mut generator, &mut kept, index, *id)?);
+            slots.push(new_state(&mut generator, &mut saved_states, index, *id)?);
         }
         let CodeGenerator { numbers, coefficients, instructions, .. } = generator;
         Ok(Code {
@@ -74,7 +74,7 @@ impl Code {
             numbers,
             coefficients,
             instructions,
-            kept,
+            saved_states,
             new_states: slots,
             theta,
             direction,
@@ -122,7 +122,6 @@ impl Changes {
     }
 }
 
-/// The names of nodes.
 struct Names<'a>(&'a [(NodeId, String)]);
 
 impl<'a> Names<'a> {
@@ -135,18 +134,18 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Returns the slot of a state's new value. The old value of another state is kept in a register, as that state
+/// Returns the slot of a state's new value. The old value of another state is saved in a register, as that state
 /// may change first.
 fn new_state(
     generator: &mut CodeGenerator,
-    kept: &mut Vec<(u8, u8)>,
+    saved_states: &mut Vec<(u8, u8)>,
     index: usize,
     id: NodeId,
 ) -> Result<Slot, Excess> {
     match generator.slot(id)? {
         Slot::Given(given) if Slot::Given(given) != Slot::of_input(Input::State(index)) => {
             let register = generator.register()?;
-            kept.push((given, register));
+            saved_states.push((given, register));
             Ok(Slot::Register(register))
         }
         slot => Ok(slot),
@@ -172,13 +171,11 @@ pub(crate) struct GivenOfStep<'a, N> {
 }
 
 impl<A: Algebra> ProgramCoefficients<A> {
-    /// Creates the coefficients of a program, before they are set.
     #[inline(always)]
     pub(crate) fn new(program: &'static Program, parts: &'static [StepPart]) -> ProgramCoefficients<A> {
         ProgramCoefficients { code: &program.code, parts, values: Memory::new() }
     }
 
-    /// Computes those of a step.
     #[inline(always)]
     pub(crate) fn set<N: Scalar>(&mut self, given: GivenOfStep<'_, N>, of: impl Fn(N) -> A) {
         let code = self.code;
@@ -236,7 +233,7 @@ impl<A: Algebra> ProgramCoefficients<A> {
             let value = named(operation.result(a, b, c), self.parts, name);
             registers.write(to, value);
         }
-        for &(state, register) in &code.kept {
+        for &(state, register) in &code.saved_states {
             registers.write(register, *self.at(Slot::Given(state), given, &registers));
         }
         let moved = Moved {
@@ -290,8 +287,8 @@ fn given<'a, A>(
     [theta, gradient, learning_rate, weight_decay, a, b, c, d, e, f]
 }
 
-/// Parameters in a block: so many that finding an operation takes little time beside the operation, and so few that all
-/// their numbers stay in the cache.
+/// The number of parameters in a block: so many that dispatching an operation takes little time compared with it, and so
+/// few that all their numbers stay in the cache.
 const LENGTH: usize = 256;
 type Block<T> = [T; LENGTH];
 
@@ -334,8 +331,7 @@ struct Blocks<T> {
     rates: [Block<T>; 2],
     coefficients: Vec<Block<T>>,
     registers: Vec<Box<Block<T>>>,
-    /// The result of an operation before it takes the place of what is in a register; at the end, θ if it is none of
-    /// them.
+    /// The result of an operation before it is swapped into a register; at the end, θ if it is in no register.
     result: Box<Block<T>>,
 }
 
@@ -346,7 +342,7 @@ impl<T: Real> Blocks<T> {
         let of_each = |value: T| [value; LENGTH];
         let written = code.instructions.iter().map(|instruction| instruction.to);
         let registers =
-            written.chain(code.kept.iter().map(|(_, register)| *register)).map(|last| usize::from(last) + 1);
+            written.chain(code.saved_states.iter().map(|(_, register)| *register)).map(|last| usize::from(last) + 1);
         Blocks {
             code,
             instructions: code.instructions.iter().map(|instruction| same_first(*instruction)).collect(),
@@ -368,11 +364,11 @@ impl<T: Real> Blocks<T> {
         given[0] = block(&theta[range.clone()]);
         given[1] = block(&gradients[range.clone()]);
         given[3] = &self.rates[1];
-        for (place, state) in given[FIRST_STATE..].iter_mut().zip(&*states) {
-            *place = block(&state[range.clone()]);
+        for (input, state) in given[FIRST_STATE..].iter_mut().zip(&*states) {
+            *input = block(&state[range.clone()]);
         }
         for instruction in &self.instructions {
-            let [a, b, c] = each(instruction.operands, |place| match place {
+            let [a, b, c] = each(instruction.operands, |slot| match slot {
                 Slot::Register(index) => &*self.registers[usize::from(index)],
                 Slot::Coefficient(index) => &self.coefficients[usize::from(index)],
                 Slot::Given(index) => given[usize::from(index)],
@@ -384,25 +380,25 @@ impl<T: Real> Blocks<T> {
             }
             swap(&mut self.registers[usize::from(instruction.to)], &mut self.result);
         }
-        for &(state, register) in &code.kept {
+        for &(state, register) in &code.saved_states {
             *self.registers[usize::from(register)] = *given[usize::from(state)];
         }
         if let Slot::Given(index) = code.theta {
             *self.result = *given[usize::from(index)];
         }
         theta[range.clone()].copy_from_slice(self.after(code.theta));
-        for (place, state) in code.new_states.iter().zip(states) {
+        for (slot, state) in code.new_states.iter().zip(states) {
             // A state that is given is the same as before.
-            if !matches!(place, Slot::Given(_)) {
-                state[range.clone()].copy_from_slice(self.after(*place));
+            if !matches!(slot, Slot::Given(_)) {
+                state[range.clone()].copy_from_slice(self.after(*slot));
             }
         }
     }
 
     /// A number at the end of a step.
     #[inline(always)]
-    fn after(&self, place: Slot) -> &Block<T> {
-        match place {
+    fn after(&self, slot: Slot) -> &Block<T> {
+        match slot {
             Slot::Register(index) => &self.registers[usize::from(index)],
             Slot::Coefficient(index) => &self.coefficients[usize::from(index)],
             Slot::Given(_) => &self.result,
@@ -416,17 +412,17 @@ fn block<T>(slice: &[T]) -> &Block<T> {
 }
 
 /// Whether a number is the same for all parameters of a block: a coefficient, η or ω.
-fn is_same_for_all(place: Slot) -> bool {
-    matches!(place, Slot::Coefficient(_))
-        || [Input::LearningRate, Input::WeightDecay].map(Slot::of_input).contains(&place)
+fn is_same_for_all(slot: Slot) -> bool {
+    matches!(slot, Slot::Coefficient(_))
+        || [Input::LearningRate, Input::WeightDecay].map(Slot::of_input).contains(&slot)
 }
 
 /// Swaps factors or summands so that a number that is the same for all elements is first: it is read once for a block.
 fn same_first(mut instruction: Instruction) -> Instruction {
     let [a, b, _] = instruction.operands;
-    let may_change_places =
+    let is_commutative =
         matches!(instruction.operation, Op::Add(..) | Op::Mul(..) | Op::MulAdd(..) | Op::NegMulAdd(..));
-    if may_change_places && is_same_for_all(b) && !is_same_for_all(a) {
+    if is_commutative && is_same_for_all(b) && !is_same_for_all(a) {
         instruction.operands.swap(0, 1);
     }
     instruction

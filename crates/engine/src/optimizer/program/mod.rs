@@ -170,7 +170,6 @@ impl Interned<CompiledRule> {
         &self.compiled.info
     }
 
-    /// Lists the tables of the hyperparameters of all rules typed so far.
     pub(super) fn tables() -> Vec<&'static [Hyperparameter]> {
         TypedRule::all().into_iter().map(|rule| rule.compiled.info.hyperparameters).collect()
     }
@@ -277,7 +276,6 @@ fn table(program: &Program) -> &'static [Hyperparameter] {
     table.leak()
 }
 
-/// Returns the inputs of the coefficients of a step.
 #[inline(always)]
 fn given<N: Copy>(settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>) -> GivenOfStep<'_, N> {
     GivenOfStep { parameters: &settings.hyper, powers: &settings.power, t: settings.t }

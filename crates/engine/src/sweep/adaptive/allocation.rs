@@ -1,28 +1,28 @@
-//! Races: replicates go to the candidates between which the winner of a pixel is open.
+//! Allocates replicates to the candidates between which the winner of a pixel is open: a race.
 //!
 //! A candidate is an optimizer with one of its learning rates, and one combination of the values of its tuned settings. All
-//! have a few replicates first. Then, round after round, those in the race have more, and each is compared with the leader,
-//! the candidate with the best mean before the round, by the differences of their new runs. A candidate is beaten when the
-//! [`Evidence`] that it is not the best of all leaves no more doubt than asked for. The pixel is decided when only candidates
-//! of one optimizer are left.
+//! candidates have a few replicates first. Then, round after round, those in the race have more, and each is compared with
+//! the leader, the candidate with the best mean before the round, by the differences of their new runs. A candidate is
+//! beaten when the [`Evidence`] that it is not the best of all has at most the permitted error probability. The pixel is
+//! decided when only candidates of one optimizer are left.
 //!
-//! **Heavy tails.** Where a few runs of a candidate are worse by orders of magnitude, their spread hides the mean from the test
-//! of all runs. A second test replaces a run that is worse than its candidate's [cap](FirstRuns::cap) by the cap, which is
-//! computed from earlier runs. Capping improves the mean, so that evidence against the capped runs is evidence against the
-//! candidate. The first test has four fifths of the doubt, the second one fifth.
+//! **Heavy tails.** Where a few runs of a candidate are worse by orders of magnitude, their spread hides the mean from the
+//! test of all runs. A second test replaces a run that is worse than its candidate's [cap](FirstRuns::cap), which is
+//! computed from earlier runs, by the cap. Capping improves the mean, so that evidence against the capped runs is evidence
+//! against the candidate. The first test has four fifths of the error probability, the second one fifth.
 //!
 //! **Why a winner is certain.** It is wrong only if the best candidate of all was beaten. Whatever candidate leads, the
-//! mean of its differences to the best one is not positive, as the leader was chosen before the runs from which they come. So
-//! the probability that the best one is ever beaten is at most the doubt asked for. Neither the number of candidates nor
+//! mean of its differences to the best one is not positive, as the leader was chosen before the runs that are compared. So
+//! the probability that the best one is ever beaten is at most the permitted one. Neither the number of candidates nor
 //! the choice among the candidates of an optimizer adds to it.
 //!
-//! Candidates of the leader's own optimizer need not be beaten. Those that are behind it by more than [`PATIENCE`]
-//! standard errors wait. A race ends without a winner where its budget, or the looks of a candidate, are used up. It also ends
-//! where even a lead that is [`HOPE`] standard errors larger than the one seen would not decide it in time.
+//! Candidates of the leader's own optimizer need not be beaten. Those that are behind the leader by more than [`PAUSE_LAG`]
+//! standard errors pause. A race ends without a winner where its budget, or the analyses of a candidate, are used up. It
+//! also ends where even a lead that is [`LEAD_BOUND`] standard errors larger than its estimate would not decide it in time.
 
 use std::sync::Arc;
 
-use super::sequential_test::{Evidence, FirstRuns, Looks};
+use super::sequential_test::{Evidence, FirstRuns, InterimAnalyses};
 use super::{Adaptive, Tally};
 use crate::sweep::diagram::{Cell, Comparison, Metric, Sampled};
 use crate::sweep::pixel_runs::{Backend, PixelRuns, Run, SomeRuns};
@@ -32,41 +32,41 @@ use crate::sweep::uniform_certainty::Gap;
 
 /// The most runs of the leader for each run of another candidate in a round.
 const MOST_OF_LEADER: usize = 3;
-/// The shares of the doubt of the test of all runs and of that of capped ones.
+/// The shares of the error probability of the test of all runs and of that of capped ones.
 const SHARES: [f64; 2] = [0.8, 0.2];
-/// The standard errors by which a candidate of the leader's optimizer may be behind without waiting.
-const PATIENCE: f64 = 0.5;
-/// The standard errors by which a lead may be larger than it is seen to be.
-const HOPE: f64 = 1.0;
+/// The standard errors by which a candidate of the leader's optimizer may be behind without pausing.
+const PAUSE_LAG: f64 = 0.5;
+/// The standard errors by which a lead may exceed its estimate.
+const LEAD_BOUND: f64 = 1.0;
 
-/// The rules of the races of a sweep.
 #[derive(Clone, Debug)]
-pub(in crate::sweep) struct Racing {
-    looks: Looks,
+pub(in crate::sweep) struct RaceRules {
+    analyses: InterimAnalyses,
     certainty: f64,
     /// The evidence that beats a candidate in each of the two tests.
-    needed: [f64; 2],
+    thresholds: [f64; 2],
     /// The most runs of a pixel.
     budget: usize,
 }
 
-impl Racing {
-    pub(in crate::sweep) fn new(spec: &SweepSpec, adaptive: &Adaptive) -> Racing {
-        let looks = Looks::up_to(adaptive.most_replicates.get());
-        let needed = SHARES.map(|share| looks.needed(share * (1.0 - adaptive.certainty.get())));
-        Racing { needed, certainty: adaptive.certainty.get(), budget: spec.most_runs_of_pixel(), looks }
+impl RaceRules {
+    pub(in crate::sweep) fn new(spec: &SweepSpec, adaptive: &Adaptive) -> RaceRules {
+        let analyses = InterimAnalyses::up_to(adaptive.most_replicates.get());
+        let thresholds = SHARES.map(|share| analyses.threshold(share * (1.0 - adaptive.certainty.get())));
+        RaceRules { thresholds, certainty: adaptive.certainty.get(), budget: spec.most_runs_of_pixel(), analyses }
     }
 
     /// Returns a bound of the probability of so much evidence against a candidate, in either test, if it were the best of all.
-    fn doubt(&self, candidate: &Candidate) -> f64 {
+    fn error_probability(&self, candidate: &Candidate) -> f64 {
         let tests = candidate.evidence.iter().zip(SHARES);
-        tests.map(|(evidence, share)| self.looks.doubt(evidence.strongest()) / share).fold(1.0, f64::min)
+        tests.map(|(evidence, share)| self.analyses.error_probability(evidence.strongest()) / share).fold(1.0, f64::min)
     }
 
-    /// Returns a bound of how far apart the scores behind a gap are, which holds with about the certainty asked for: the gap and
-    /// so many of its errors that, by Bonferroni's inequality, either direction holds for all of this many candidates at once.
+    /// Returns a bound of the distance between the scores of a gap, which holds with about the permitted error probability:
+    /// the gap and so many of its errors that, by Bonferroni's inequality, either direction holds for all of this many
+    /// candidates at once.
     pub(in crate::sweep) fn apart(&self, gap: &Gap, candidates: usize) -> f64 {
-        let width = self.looks.needed((1.0 - self.certainty) / (2 * candidates) as f64);
+        let width = self.analyses.threshold((1.0 - self.certainty) / (2 * candidates) as f64);
         // A gap without an error has none, however wide the interval.
         gap.value.abs() + if gap.error == 0.0 { 0.0 } else { width * gap.error }
     }
@@ -79,7 +79,7 @@ struct Candidate {
     /// The index among the optimizer's candidates.
     index: usize,
     tally: Tally,
-    /// The evidence of all runs and of capped ones, at the same looks.
+    /// The evidence of all runs and of capped ones, at the same analyses.
     evidence: [Evidence; 2],
     first_runs: FirstRuns,
     is_beaten: bool,
@@ -88,18 +88,16 @@ struct Candidate {
     has_led: bool,
 }
 
-/// The race of a pixel, which continues from where it is.
+/// The race of a pixel, which can be continued.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Race {
     candidates: Vec<Candidate>,
     runs: usize,
-    /// The first replicate of the next round. It counts only where noise is common, as all runs of a round then have the same
-    /// replicates.
+    /// The first replicate of the next round where noise is common: all runs of a round then have the same replicates.
     next_replicate: usize,
     end: Option<End>,
 }
 
-/// How a race has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Decided,
@@ -107,8 +105,8 @@ enum End {
     Open,
 }
 
-/// Returns how bad a value of a metric is: the smaller, the better.
-fn badness(metric: Metric, value: f64) -> f64 {
+/// Returns a value of a metric as a loss: the smaller, the better.
+fn loss_of(metric: Metric, value: f64) -> f64 {
     metric.advantage(0.0, value)
 }
 
@@ -118,18 +116,18 @@ impl Candidate {
     }
 }
 
-/// Takes the first numbers of those that are left.
-fn taken<const N: usize>(rest: &mut &[f64]) -> Option<[f64; N]> {
+/// Splits off the first numbers of a slice.
+fn split_array<const N: usize>(rest: &mut &[f64]) -> Option<[f64; N]> {
     let (first, behind) = rest.split_first_chunk()?;
     *rest = behind;
     Some(*first)
 }
 
-/// The pixel of a race, and how its runs are computed.
-pub(in crate::sweep) struct Course<'a> {
+/// The pixel of a race, the backend of its runs, and the rules of the race.
+pub(in crate::sweep) struct RaceContext<'a> {
     pub backend: Backend,
     pub pixel: PixelRuns<'a>,
-    pub racing: &'a Racing,
+    pub rules: &'a RaceRules,
 }
 
 /// The runs of a round.
@@ -181,7 +179,7 @@ impl Race {
     }
 
     /// Creates a race of a sweep from its [numbers](Race::numbers), which continues to the same result; `None` if they are
-    /// not as many as needed, or their runs do not add up.
+    /// not as many as threshold, or their runs do not add up.
     pub fn of_numbers(spec: &SweepSpec, numbers: &[f64]) -> Option<Race> {
         let mut race = Race::new(&spec.candidate_counts());
         if numbers.len() != Race::number_count(spec) {
@@ -190,10 +188,11 @@ impl Race {
         let ([runs, next_replicate], mut rest) = numbers.split_first_chunk::<2>()?;
         (race.runs, race.next_replicate) = (*runs as usize, *next_replicate as usize);
         for candidate in &mut race.candidates {
-            candidate.tally = Tally::of_numbers(taken(&mut rest)?);
-            candidate.evidence = [Evidence::of_numbers(taken(&mut rest)?), Evidence::of_numbers(taken(&mut rest)?)];
-            candidate.first_runs = FirstRuns::of_numbers(taken(&mut rest)?);
-            let [flags] = taken(&mut rest)?;
+            candidate.tally = Tally::of_numbers(split_array(&mut rest)?);
+            candidate.evidence =
+                [Evidence::of_numbers(split_array(&mut rest)?), Evidence::of_numbers(split_array(&mut rest)?)];
+            candidate.first_runs = FirstRuns::of_numbers(split_array(&mut rest)?);
+            let [flags] = split_array(&mut rest)?;
             let flag = |bit: u8| flags as u8 & bit != 0;
             (candidate.is_beaten, candidate.has_diverged, candidate.has_led) = (flag(4), flag(2), flag(1));
         }
@@ -231,30 +230,30 @@ impl Race {
     }
 
     /// Returns a bound of the probability of so much evidence against an optimizer if it had the best candidate of all.
-    pub(in crate::sweep) fn doubt(&self, optimizer: usize, racing: &Racing) -> f64 {
+    pub(in crate::sweep) fn error_probability(&self, optimizer: usize, rules: &RaceRules) -> f64 {
         let open = self.of(optimizer).filter(|candidate| !candidate.has_diverged);
-        open.map(|candidate| racing.doubt(candidate)).fold(0.0, f64::max)
+        open.map(|candidate| rules.error_probability(candidate)).fold(0.0, f64::max)
     }
 
-    /// Goes on with round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled; the race
-    /// is useless then.
-    pub(in crate::sweep) fn advance(&mut self, course: &Course<'_>, until: Option<usize>) -> Option<()> {
+    /// Runs round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled; the race is
+    /// then useless.
+    pub(in crate::sweep) fn advance(&mut self, context: &RaceContext<'_>, until: Option<usize>) -> Option<()> {
         if self.runs == 0 {
             let all: Vec<(usize, usize)> =
                 (0..self.candidates.len()).map(|index| (index, Adaptive::FIRST_REPLICATES)).collect();
-            self.sample(course, &all)?;
+            self.sample(context, &all)?;
         }
         while self.end.is_none() {
-            match self.next_round(course) {
+            match self.next_round(context) {
                 Err(end) => self.end = Some(end),
                 Ok(_) if until.is_some_and(|until| self.runs >= until) => break,
-                Ok(round) => self.take(course, &round)?,
+                Ok(round) => self.run_round(context, &round)?,
             }
         }
         Some(())
     }
 
-    /// Returns the candidate of those in the race with the best mean, the first of equals; none if all have diverged.
+    /// Returns the candidate in the race with the best mean, the first of equals; none if all have diverged.
     fn leader(&self, metric: Metric) -> Option<usize> {
         let mut in_race = self.candidates.iter().enumerate().filter(|(_, candidate)| candidate.is_in_race());
         let (mut leader, first) = in_race.next()?;
@@ -269,26 +268,26 @@ impl Race {
     }
 
     /// Returns the next round, or as an error how the race ends.
-    fn next_round(&self, course: &Course<'_>) -> Result<Round, End> {
-        let Course { pixel, racing, .. } = course;
+    fn next_round(&self, context: &RaceContext<'_>) -> Result<Round, End> {
+        let RaceContext { pixel, rules, .. } = context;
         let metric = pixel.spec.metric;
         let leader = self.leader(metric).ok_or(End::Open)?;
         let first = &self.candidates[leader];
         let is_rival = |candidate: &Candidate| candidate.is_in_race() && candidate.optimizer != first.optimizer;
         if !self.candidates.iter().any(is_rival) {
-            return self.last_round(course, leader);
+            return self.last_round(context, leader);
         }
         let waits = |candidate: &Candidate| {
             let behind = metric.advantage(first.tally.mean(metric), candidate.tally.mean(metric));
             let variance = first.tally.variance_of_mean(metric) + candidate.tally.variance_of_mean(metric);
-            behind > PATIENCE * variance.sqrt()
+            behind > PAUSE_LAG * variance.sqrt()
         };
         let mut field = Vec::new();
         for (index, candidate) in self.candidates.iter().enumerate() {
             if index == leader || !candidate.is_in_race() || (!is_rival(candidate) && waits(candidate)) {
                 continue;
             }
-            match candidate.evidence[0].missing(&racing.looks) {
+            match candidate.evidence[0].missing(&rules.analyses) {
                 Some(missing) => field.push((index, missing)),
                 // It cannot be beaten any more.
                 None if is_rival(candidate) => return Err(End::Open),
@@ -299,7 +298,7 @@ impl Race {
         let share = if pixel.key.common { 1 } else { field.len().isqrt().clamp(1, MOST_OF_LEADER) };
         let most = field.iter().map(|(_, count)| *count).max().expect("there is a rival");
         let cost = field.iter().map(|(_, count)| count).sum::<usize>() + share * most;
-        if self.runs + cost > racing.budget || self.is_hopeless(racing, first.optimizer) {
+        if self.runs + cost > rules.budget || self.is_hopeless(rules, first.optimizer) {
             return Err(End::Open);
         }
         field.push((leader, share * most));
@@ -307,69 +306,69 @@ impl Race {
         Ok(Round { field, leader, share })
     }
 
-    /// Returns the round of a leader without rivals: where some optimizer is out because it diverged, the leader has as many
-    /// replicates as with uniform sampling before it wins, as it may diverge too.
-    fn last_round(&self, course: &Course<'_>, leader: usize) -> Result<Round, End> {
-        let spec = course.pixel.spec;
+    /// Returns the last round of a leader without rivals: if all candidates of some optimizer have diverged, the leader may
+    /// diverge too, so that it needs as many replicates as with uniform sampling before it wins.
+    fn last_round(&self, context: &RaceContext<'_>, leader: usize) -> Result<Round, End> {
+        let spec = context.pixel.spec;
         let has_diverged = |optimizer| self.of(optimizer).all(|candidate| candidate.has_diverged);
         let missing = spec.replicates.get().saturating_sub(self.candidates[leader].tally.count);
         if missing == 0 || !(0..spec.optimizers.len()).any(has_diverged) {
             return Err(End::Decided);
         }
-        if self.runs + missing > course.racing.budget {
+        if self.runs + missing > context.rules.budget {
             return Err(End::Open);
         }
         Ok(Round { field: vec![(leader, missing)], leader, share: 1 })
     }
 
-    /// Returns whether even with a larger lead, some rival of the optimizer that leads would not be beaten within the
-    /// budget, though only it and the leader were left.
-    fn is_hopeless(&self, racing: &Racing, leading: usize) -> bool {
-        let left = (racing.budget - self.runs) / 2;
+    /// Returns whether some rival of the leading optimizer could not be beaten within the budget, even with a larger lead
+    /// and if only that rival and the leader were left.
+    fn is_hopeless(&self, rules: &RaceRules, leading: usize) -> bool {
+        let left = (rules.budget - self.runs) / 2;
         self.candidates.iter().filter(|candidate| candidate.is_in_race() && candidate.optimizer != leading).any(
             |rival| {
                 let count = rival.evidence[0].count();
-                let last = (count + left).min(racing.looks.last());
+                let last = (count + left).min(rules.analyses.last());
                 let grown = (last as f64 / count as f64).sqrt();
-                let is_lost = |(evidence, needed): (&Evidence, f64)| (evidence.deviate() + HOPE) * grown < needed;
-                count > 0 && rival.evidence.iter().zip(racing.needed).all(is_lost)
+                let is_lost =
+                    |(evidence, threshold): (&Evidence, f64)| (evidence.deviate() + LEAD_BOUND) * grown < threshold;
+                count > 0 && rival.evidence.iter().zip(rules.thresholds).all(is_lost)
             },
         )
     }
 
-    /// Computes the runs of a round, and compares them with the leader's.
-    fn take(&mut self, course: &Course<'_>, round: &Round) -> Option<()> {
+    /// Computes the runs of a round, and compares those of each candidate with the leader's.
+    fn run_round(&mut self, context: &RaceContext<'_>, round: &Round) -> Option<()> {
         let &Round { ref field, leader, share } = round;
-        let (metric, racing) = (course.pixel.spec.metric, course.racing);
+        let (metric, rules) = (context.pixel.spec.metric, context.rules);
         self.candidates[leader].has_led = true;
         let caps: Vec<f64> = field.iter().map(|(index, _)| self.candidates[*index].first_runs.cap()).collect();
-        let values = self.sample(course, field)?;
+        let values = self.sample(context, field)?;
         if field.iter().any(|(index, _)| self.candidates[*index].has_led && self.candidates[*index].has_diverged) {
-            self.begin_anew();
+            self.restart_comparisons();
             return Some(());
         }
-        let place = field.iter().position(|(index, _)| *index == leader).expect("the leader is in the field");
+        let position = field.iter().position(|(index, _)| *index == leader).expect("the leader is in the field");
         let of_leader: Vec<f64> =
-            values[place].chunks(share).map(|runs| runs.iter().sum::<f64>() / share as f64).collect();
+            values[position].chunks(share).map(|runs| runs.iter().sum::<f64>() / share as f64).collect();
         for (((index, _), values), cap) in field.iter().zip(&values).zip(caps) {
             let candidate = &mut self.candidates[*index];
             if *index != leader && !candidate.has_diverged {
-                for ((evidence, needed), cap) in
-                    candidate.evidence.iter_mut().zip(racing.needed).zip([f64::INFINITY, cap])
+                for ((evidence, threshold), cap) in
+                    candidate.evidence.iter_mut().zip(rules.thresholds).zip([f64::INFINITY, cap])
                 {
                     let pairs = values.iter().zip(&of_leader);
                     evidence
-                        .add(pairs.map(|(own, leading)| badness(metric, *own).min(cap) - badness(metric, *leading)));
-                    candidate.is_beaten |= evidence.strongest() >= needed;
+                        .add(pairs.map(|(own, leading)| loss_of(metric, *own).min(cap) - loss_of(metric, *leading)));
+                    candidate.is_beaten |= evidence.strongest() >= threshold;
                 }
             }
         }
         Some(())
     }
 
-    /// Forgets what was compared: a candidate that has led has a mean that is worse than any, so that what it has beaten
-    /// may be the best.
-    fn begin_anew(&mut self) {
+    /// Discards all comparisons: a former leader has diverged, so that a candidate that it has beaten may be the best.
+    fn restart_comparisons(&mut self) {
         for candidate in &mut self.candidates {
             candidate.evidence = Default::default();
             candidate.is_beaten = false;
@@ -378,19 +377,19 @@ impl Race {
     }
 
     /// Computes new runs of candidates; returns their values of the metric.
-    fn sample(&mut self, course: &Course<'_>, field: &[(usize, usize)]) -> Option<Vec<Vec<f64>>> {
-        let metric = course.pixel.spec.metric;
+    fn sample(&mut self, context: &RaceContext<'_>, field: &[(usize, usize)]) -> Option<Vec<Vec<f64>>> {
+        let metric = context.pixel.spec.metric;
         let mut values = Vec::with_capacity(field.len());
-        for optimizer in 0..course.pixel.point.optimizers.len() {
+        for optimizer in 0..context.pixel.point.optimizers.len() {
             let is_own = |(index, _): &&(usize, usize)| self.candidates[*index].optimizer == optimizer;
             let of_optimizer: Vec<_> = field.iter().filter(is_own).collect();
             let runs = of_optimizer.iter().flat_map(|(index, count)| {
                 let Candidate { index: candidate, tally, .. } = self.candidates[*index];
-                let first = if course.pixel.key.common { self.next_replicate } else { tally.count };
+                let first = if context.pixel.key.common { self.next_replicate } else { tally.count };
                 (first..first + count).map(move |replicate| Run { candidate, replicate })
             });
             let runs: Vec<Run> = runs.collect();
-            let metrics = course.backend.run(SomeRuns { pixel: course.pixel, optimizer, runs: &runs })?;
+            let metrics = context.backend.run(SomeRuns { pixel: context.pixel, optimizer, runs: &runs })?;
             self.runs += runs.len();
             let mut metrics = metrics.iter();
             for &(index, count) in of_optimizer {
@@ -398,7 +397,7 @@ impl Race {
                 let own: Vec<&Metrics<f64>> = metrics.by_ref().take(count).collect();
                 for run in &own {
                     candidate.tally.add(run);
-                    candidate.first_runs.add(badness(metric, metric.of_run(run)));
+                    candidate.first_runs.add(loss_of(metric, metric.of_run(run)));
                 }
                 candidate.has_diverged = !candidate.tally.mean(metric).is_finite();
                 values.push(own.iter().map(|run| metric.of_run(run)).collect());
@@ -410,8 +409,8 @@ impl Race {
 }
 
 impl Race {
-    /// Returns what is known so far.
-    pub(in crate::sweep) fn cell(self: &Arc<Race>, spec: &SweepSpec, racing: &Racing) -> Cell {
+    /// Returns the results so far.
+    pub(in crate::sweep) fn cell(self: &Arc<Race>, spec: &SweepSpec, rules: &RaceRules) -> Cell {
         let metric = spec.metric;
         let optimizers = 0..spec.optimizers.len();
         let tallies: Vec<Vec<&Tally>> = optimizers.clone().map(|optimizer| self.tallies(optimizer).collect()).collect();
@@ -447,14 +446,15 @@ impl Race {
             let gaps: Vec<Gap> = optimizers.clone().map(gap).collect();
             let apart = |other: usize| match other == winner {
                 true => 0.0,
-                false => racing.apart(&gaps[other], tallies[winner].len() + tallies[other].len()),
+                false => rules.apart(&gaps[other], tallies[winner].len() + tallies[other].len()),
             };
             if let Some(sampled) = &mut cell.sampled {
                 sampled.apart = optimizers.clone().map(apart).collect();
             }
-            let doubt = |other: usize| if other == winner { 0.0 } else { self.doubt(other, racing) };
+            let error_probability =
+                |other: usize| if other == winner { 0.0 } else { self.error_probability(other, rules) };
             cell.comparisons[metric as usize] =
-                Comparison { winner: Some(winner), gaps, doubts: optimizers.map(doubt).collect() };
+                Comparison { winner: Some(winner), gaps, doubts: optimizers.map(error_probability).collect() };
         }
         cell
     }

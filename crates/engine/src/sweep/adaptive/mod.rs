@@ -1,4 +1,7 @@
-//! Adaptive sampling: replicates go where the winner is open.
+//! Adaptive sampling: replicates go where the winner of a pixel is open.
+//!
+//! [`allocation`] runs the race of a pixel's candidates and decides which of them have more replicates;
+//! [`sequential_test`] decides when a candidate is beaten.
 
 pub(super) mod allocation;
 pub(super) mod sequential_test;
@@ -9,7 +12,7 @@ use super::diagram::Metric;
 use super::plane::Metrics;
 use crate::quantity::{Budget, Certainty, Replicates};
 
-/// How many replicates the runs of a pixel have.
+/// The number of replicates of the candidates of a pixel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Sampling {
     /// Each candidate of each optimizer has the sweep's replicates.
@@ -25,7 +28,7 @@ impl Sampling {
     }
 }
 
-/// When a pixel has enough replicates.
+/// The settings of adaptive sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adaptive {
@@ -85,7 +88,7 @@ impl Tally {
         }
     }
 
-    /// Returns the tally as numbers, and [of them](Self::of_numbers) the same tally.
+    /// Returns the state as numbers, from which [`Tally::of_numbers`] restores it.
     pub(super) fn numbers(&self) -> [f64; 8] {
         let ([a, b, c], [d, e, f]) = (self.means, self.squares);
         [self.count as f64, f64::from(self.diverged), a, b, c, d, e, f]

@@ -1,12 +1,12 @@
-//! Evidence that the mean of differences is positive, valid however often one looks.
+//! A group-sequential test of whether the mean of differences is positive, valid however often it is evaluated.
 //!
-//! After n₁ < n₂ < … differences one looks at their t-statistic, as the normal deviate Zₖ of the same probability. If the
-//! mean is not positive, the deviates of normal differences, or of many of any kind, are at most those of a random walk with
-//! normal steps: standard normal, with the correlation √(nₖ / nₖ₊₁) between neighbours. The evidence is the largest
-//! Zₖ − b(nₖ), where the margin b asks more of the first looks, whose few differences say least about their own spread. Its
-//! doubt is the probability that a walk without drift has as much at any look, so that one may stop whenever it is small:
-//! a group-sequential test (Pocock 1977), whose probabilities are integrated look by look (Armitage, McPherson and
-//! Rowe 1969).
+//! After n₁ < n₂ < … differences an interim analysis takes their t-statistic, as the normal deviate Zₖ of the same
+//! probability. If the mean is not positive, the deviates of normal differences, or of many of any kind, are at most those
+//! of a random walk with normal steps: standard normal, with the correlation √(nₖ / nₖ₊₁) between neighbours. The evidence
+//! is the largest Zₖ − b(nₖ), where the margin b demands more of the first analyses, whose few differences say least about
+//! their own spread. The error probability of evidence is the probability that a walk without drift has as much at any
+//! analysis, so that a test may stop whenever it is small (Pocock 1977). It is integrated analysis by analysis (Armitage,
+//! McPherson and Rowe 1969).
 
 use std::collections::HashMap;
 use std::f64::consts::PI;
@@ -14,50 +14,50 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::elementary::{exp_of_any, ln_of_any};
 
-/// The differences of the first look.
+/// The number of differences at the first analysis.
 const FIRST: usize = 3;
-/// The quotient of the numbers of differences of neighbouring looks.
+/// The quotient of the numbers of differences at neighbouring analyses.
 const GROWTH: f64 = 1.25;
-/// The margin at the first look, and the number of differences from which there is none.
+/// The margin at the first analysis, and the number of differences from which there is none.
 const MARGIN: f64 = 0.3;
-const WITHOUT_MARGIN: f64 = 32.0;
-/// The step of the table of doubts, in standard deviations, and its largest evidence.
+const NO_MARGIN_FROM: f64 = 32.0;
+/// The spacing of the table of error probabilities and its largest evidence, in standard deviations.
 const STEP: f64 = 0.125;
 const LARGEST: f64 = 8.0;
 
-/// The looks of a test, which are fixed before it begins.
+/// The schedule of a test's interim analyses, which is fixed before the test begins.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Looks {
-    /// The numbers of differences.
+pub(super) struct InterimAnalyses {
+    /// The number of differences at each analysis.
     counts: Vec<usize>,
-    ln_doubts: Arc<[f64]>,
+    ln_error_probabilities: Arc<[f64]>,
 }
 
-/// The tables of [`ln_doubts`] by the number of looks, as each takes a tenth of a second.
+/// The tables of [`ln_error_probabilities`] by the number of analyses; computing one takes a tenth of a second.
 static TABLES: LazyLock<Mutex<HashMap<usize, Arc<[f64]>>>> = LazyLock::new(Mutex::default);
 
-/// Returns the logarithms of the doubts of the evidence 0, [`STEP`], 2 [`STEP`] and so on at these looks.
-fn ln_doubts(counts: &[usize]) -> Arc<[f64]> {
+/// Returns the logarithms of the error probabilities of the evidence 0, [`STEP`], 2 [`STEP`] and so on.
+fn ln_error_probabilities(counts: &[usize]) -> Arc<[f64]> {
     let mut tables = TABLES.lock().expect("no thread panics while it holds the lock");
     let table = tables.entry(counts.len()).or_insert_with(|| {
         let steps = (LARGEST / STEP) as usize;
-        (0..=steps).map(|step| ln_of_any(doubt(counts, step as f64 * STEP))).collect()
+        (0..=steps).map(|step| ln_of_any(error_probability(counts, step as f64 * STEP))).collect()
     });
     Arc::clone(table)
 }
 
-impl Looks {
-    /// Creates the looks of a test of up to `most` differences.
-    pub(super) fn up_to(most: usize) -> Looks {
+impl InterimAnalyses {
+    /// Schedules the analyses of a test of up to `most` differences.
+    pub(super) fn up_to(most: usize) -> InterimAnalyses {
         let grown = |count: &usize| Some(((*count as f64 * GROWTH).round() as usize).max(count + 1));
         let counts: Vec<usize> =
             std::iter::successors(Some(FIRST), grown).take_while(|count| *count <= most.max(FIRST)).collect();
-        Looks { ln_doubts: ln_doubts(&counts), counts }
+        InterimAnalyses { ln_error_probabilities: ln_error_probabilities(&counts), counts }
     }
 
-    /// Returns the number of differences of a look; none after the last.
-    pub(super) fn count(&self, look: usize) -> Option<usize> {
-        self.counts.get(look).copied()
+    /// Returns the number of differences at an analysis; none after the last.
+    pub(super) fn count(&self, analysis: usize) -> Option<usize> {
+        self.counts.get(analysis).copied()
     }
 
     pub(super) fn last(&self) -> usize {
@@ -65,35 +65,34 @@ impl Looks {
     }
 
     /// Returns the probability of this much evidence, or more, if the mean is not positive.
-    pub(super) fn doubt(&self, evidence: f64) -> f64 {
-        let place = (evidence.max(0.0) / STEP).min((self.ln_doubts.len() - 1) as f64);
-        let below = (place as usize).min(self.ln_doubts.len() - 2);
-        let [low, high] = [self.ln_doubts[below], self.ln_doubts[below + 1]];
-        exp_of_any(low + (place - below as f64) * (high - low))
+    pub(super) fn error_probability(&self, evidence: f64) -> f64 {
+        let position = (evidence.max(0.0) / STEP).min((self.ln_error_probabilities.len() - 1) as f64);
+        let below = (position as usize).min(self.ln_error_probabilities.len() - 2);
+        let [low, high] = [self.ln_error_probabilities[below], self.ln_error_probabilities[below + 1]];
+        exp_of_any(low + (position - below as f64) * (high - low))
     }
 
-    /// Returns the least evidence with at most this doubt.
-    pub(super) fn needed(&self, doubt: f64) -> f64 {
-        let aim = ln_of_any(doubt);
-        let Some(above) = self.ln_doubts.iter().position(|it| *it <= aim) else { return f64::INFINITY };
+    /// Returns the least evidence with at most this error probability.
+    pub(super) fn threshold(&self, error_probability: f64) -> f64 {
+        let aim = ln_of_any(error_probability);
+        let Some(above) = self.ln_error_probabilities.iter().position(|it| *it <= aim) else { return f64::INFINITY };
         if above == 0 {
             return 0.0;
         }
-        let [low, high] = [self.ln_doubts[above - 1], self.ln_doubts[above]];
+        let [low, high] = [self.ln_error_probabilities[above - 1], self.ln_error_probabilities[above]];
         (above as f64 - 1.0 + (aim - low) / (high - low)) * STEP
     }
 }
 
-/// Returns the margin b of a look at this many differences.
 fn margin(count: usize) -> f64 {
     let first = FIRST as f64;
-    MARGIN * (1.0 - ln_of_any(count as f64 / first) / ln_of_any(WITHOUT_MARGIN / first)).max(0.0)
+    MARGIN * (1.0 - ln_of_any(count as f64 / first) / ln_of_any(NO_MARGIN_FROM / first)).max(0.0)
 }
 
-/// Returns the probability that a random walk without drift has this much evidence at any of the looks.
+/// Returns the probability that a random walk without drift reaches this evidence at any of the analyses.
 ///
-/// The density of the deviate among the walks that have had less is carried from look to look on a grid.
-fn doubt(counts: &[usize], evidence: f64) -> f64 {
+/// The density of the deviate, among the walks that have stayed below, is propagated from analysis to analysis on a grid.
+fn error_probability(counts: &[usize], evidence: f64) -> f64 {
     /// The lower end of the grids, below which there is less than a millionth of the walks.
     const LOWEST: f64 = -5.0;
     /// The parts of a grid, an even number.
@@ -130,24 +129,23 @@ fn normal_density(z: f64) -> f64 {
     exp_of_any(-0.5 * z * z) / (2.0 * PI).sqrt()
 }
 
-/// The differences seen so far.
+/// The differences so far, and the strongest evidence at any analysis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Evidence {
     count: usize,
     sum: f64,
     sum_of_squares: f64,
-    /// The number of looks so far.
-    looks: usize,
+    analyses: usize,
     strongest: f64,
 }
 
 impl Evidence {
-    /// Returns how many differences are missing for the next look; none after the last.
-    pub(super) fn missing(&self, looks: &Looks) -> Option<usize> {
-        looks.count(self.looks).map(|count| count - self.count)
+    /// Returns how many differences the next analysis needs; none after the last analysis.
+    pub(super) fn missing(&self, analyses: &InterimAnalyses) -> Option<usize> {
+        analyses.count(self.analyses).map(|count| count - self.count)
     }
 
-    /// Adds the differences up to the next look, and looks.
+    /// Adds the differences up to the next analysis, and analyses.
     pub(super) fn add(&mut self, differences: impl Iterator<Item = f64>) {
         for difference in differences {
             // The square of a larger one would not be finite.
@@ -156,25 +154,24 @@ impl Evidence {
             self.sum += difference;
             self.sum_of_squares += difference * difference;
         }
-        self.looks += 1;
+        self.analyses += 1;
         self.strongest = self.strongest.max(self.deviate() - margin(self.count));
     }
 
-    /// Returns the evidence as numbers, and [of them](Self::of_numbers) the same evidence.
+    /// Returns the state as numbers, from which [`Evidence::of_numbers`] restores it.
     pub(super) fn numbers(&self) -> [f64; 5] {
-        [self.count as f64, self.sum, self.sum_of_squares, self.looks as f64, self.strongest]
+        [self.count as f64, self.sum, self.sum_of_squares, self.analyses as f64, self.strongest]
     }
 
-    pub(super) fn of_numbers([count, sum, sum_of_squares, looks, strongest]: [f64; 5]) -> Evidence {
-        Evidence { count: count as usize, sum, sum_of_squares, looks: looks as usize, strongest }
+    pub(super) fn of_numbers([count, sum, sum_of_squares, analyses, strongest]: [f64; 5]) -> Evidence {
+        Evidence { count: count as usize, sum, sum_of_squares, analyses: analyses as usize, strongest }
     }
 
-    /// Returns the number of differences.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns the largest evidence of all looks so far, at least 0.
+    /// Returns the largest evidence at any analysis so far, at least 0.
     pub(super) fn strongest(&self) -> f64 {
         self.strongest
     }
@@ -198,7 +195,8 @@ const MOST: usize = 5;
 /// The distance of the cap from the median of the first runs, as a multiple of that of the best one.
 const REACH: f64 = 8.0;
 
-/// How bad the first runs of a candidate are, in ascending order.
+/// The metric of a candidate's first runs, which set the cap at which its further runs count: as losses, the smaller the
+/// better, in ascending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct FirstRuns {
     count: usize,
@@ -207,15 +205,15 @@ pub(super) struct FirstRuns {
 
 impl FirstRuns {
     /// Adds a run, unless there are enough.
-    pub(super) fn add(&mut self, badness: f64) {
+    pub(super) fn add(&mut self, loss: f64) {
         if self.count < MOST {
-            self.values[self.count] = badness;
+            self.values[self.count] = loss;
             self.count += 1;
             self.values[..self.count].sort_unstable_by(f64::total_cmp);
         }
     }
 
-    /// Returns the first runs as numbers, and [of them](Self::of_numbers) the same ones.
+    /// Returns the state as numbers, from which [`FirstRuns::of_numbers`] restores it.
     pub(super) fn numbers(&self) -> [f64; 1 + MOST] {
         let [a, b, c, d, e] = self.values;
         [self.count as f64, a, b, c, d, e]
@@ -225,7 +223,7 @@ impl FirstRuns {
         FirstRuns { count: (count as usize).min(MOST), values }
     }
 
-    /// Returns the largest badness with which further runs count. Where runs are normally distributed, it is about nine
+    /// Returns the largest loss that a further run counts with. Where runs are normally distributed, it is about nine
     /// standard deviations above their mean.
     pub(super) fn cap(&self) -> f64 {
         let median = self.median();
@@ -249,15 +247,15 @@ mod tests {
     use crate::lanes::Lanes;
     use crate::random::{Key, Normals};
 
-    /// Returns the share of series of normal differences without a mean that reach the evidence of a doubt.
-    fn reached(looks: &Looks, doubt: f64, series: u64) -> f64 {
-        let needed = looks.needed(doubt);
+    /// Returns the share of series of normal differences with mean 0 that reach the threshold of an error probability.
+    fn reached(analyses: &InterimAnalyses, probability: f64, series: u64) -> f64 {
+        let threshold = analyses.threshold(probability);
         let reaches = |series: u64| {
             let mut generator = Lanes::<f64, 8>::generator(&std::array::from_fn(|_| Key::new(7).at(series)));
             let mut evidence = Evidence::default();
-            while let Some(missing) = evidence.missing(looks) {
+            while let Some(missing) = evidence.missing(analyses) {
                 evidence.add((0..missing).map(|_| Lanes::<f64, 8>::normal_pair(&mut generator)[0].0[0]));
-                if evidence.strongest() >= needed {
+                if evidence.strongest() >= threshold {
                     return true;
                 }
             }
@@ -267,51 +265,54 @@ mod tests {
     }
 
     #[test]
-    fn chance_reaches_the_evidence_of_a_doubt_that_often() {
-        let looks = Looks::up_to(300);
+    fn chance_reaches_a_threshold_with_its_error_probability() {
+        let analyses = InterimAnalyses::up_to(300);
         // With 4,000 series the standard error of a share of 5 % is 0.35 %.
-        for (doubt, slack) in [(0.05, 0.01), (0.2, 0.02)] {
-            let share = reached(&looks, doubt, 4000);
-            assert!((share - doubt).abs() < slack, "{share} of the series reach the evidence of {doubt}");
+        for (probability, slack) in [(0.05, 0.01), (0.2, 0.02)] {
+            let share = reached(&analyses, probability, 4000);
+            assert!((share - probability).abs() < slack, "{share} of the series reach the threshold of {probability}");
         }
     }
 
     #[test]
-    fn a_single_look_has_the_doubt_of_a_normal_deviate() {
-        let looks = Looks::up_to(FIRST);
+    fn a_single_analysis_has_the_tail_probability_of_a_normal_deviate() {
+        let analyses = InterimAnalyses::up_to(FIRST);
         let margin = margin(FIRST);
         for (z, tail) in [(1.0, 0.158_655_25), (1.644_853_6, 0.05), (3.0, 0.001_349_898)] {
-            let doubt = looks.doubt(z - margin);
-            assert!((doubt / tail - 1.0).abs() < 0.01, "{doubt} for {tail}");
+            let probability = analyses.error_probability(z - margin);
+            assert!((probability / tail - 1.0).abs() < 0.01, "{probability} for {tail}");
         }
     }
 
     #[test]
-    fn the_needed_evidence_has_the_doubt_asked_for() {
-        let looks = Looks::up_to(2000);
-        for doubt in [0.3, 0.05, 1e-3, 1e-6] {
-            let found = looks.doubt(looks.needed(doubt));
-            assert!((found / doubt - 1.0).abs() < 1e-9, "{found} for {doubt}");
+    fn threshold_has_the_requested_error_probability() {
+        let analyses = InterimAnalyses::up_to(2000);
+        for probability in [0.3, 0.05, 1e-3, 1e-6] {
+            let found = analyses.error_probability(analyses.threshold(probability));
+            assert!((found / probability - 1.0).abs() < 1e-9, "{found} for {probability}");
         }
-        assert!(looks.needed(0.01) > looks.needed(0.05));
+        assert!(analyses.threshold(0.01) > analyses.threshold(0.05));
     }
 
     #[test]
-    fn tests_with_equally_many_looks_share_a_table() {
-        let [one, other, longer] = [4000, 4001, 40_000].map(Looks::up_to);
+    fn tests_with_equally_many_analyses_share_a_table() {
+        let [one, other, longer] = [4000, 4001, 40_000].map(InterimAnalyses::up_to);
         assert_eq!(one.counts.len(), other.counts.len());
-        assert!(Arc::ptr_eq(&one.ln_doubts, &other.ln_doubts) && !Arc::ptr_eq(&one.ln_doubts, &longer.ln_doubts));
+        assert!(
+            Arc::ptr_eq(&one.ln_error_probabilities, &other.ln_error_probabilities)
+                && !Arc::ptr_eq(&one.ln_error_probabilities, &longer.ln_error_probabilities)
+        );
     }
 
     #[test]
     fn differences_of_any_size_are_evidence() {
-        let looks = Looks::up_to(100);
+        let analyses = InterimAnalyses::up_to(100);
         for size in [1e-100, 1.0, 1e300] {
             let mut evidence = Evidence::default();
-            while let Some(missing) = evidence.missing(&looks) {
+            while let Some(missing) = evidence.missing(&analyses) {
                 evidence.add((0..missing).map(|index| size * (1.0 + 0.1 * (index % 2) as f64)));
             }
-            assert!(looks.doubt(evidence.strongest()) < 0.01, "{size}");
+            assert!(analyses.error_probability(evidence.strongest()) < 0.01, "{size}");
         }
     }
 }
@@ -319,15 +320,15 @@ mod tests {
 #[cfg(test)]
 mod first_runs_tests {
     use super::FirstRuns;
-    use super::{Evidence, Looks};
+    use super::{Evidence, InterimAnalyses};
     use crate::lanes::Lanes;
     use crate::random::{Key, Normals};
 
     /// Returns the number of differences after which a candidate is beaten by a leader without spread, if it is. Its runs are
     /// `value` of normal draws, capped if asked for.
     fn beaten_after(
-        looks: &Looks,
-        needed: f64,
+        analyses: &InterimAnalyses,
+        threshold: f64,
         key: u64,
         is_capped: bool,
         value: impl Fn(f64) -> f64,
@@ -337,12 +338,12 @@ mod first_runs_tests {
         let mut first = FirstRuns::default();
         (0..2).for_each(|_| first.add(draw()));
         let mut evidence = Evidence::default();
-        while let Some(missing) = evidence.missing(looks) {
+        while let Some(missing) = evidence.missing(analyses) {
             let cap = if is_capped { first.cap() } else { f64::INFINITY };
             let runs: Vec<f64> = (0..missing).map(|_| draw()).collect();
             evidence.add(runs.iter().map(|run| run.min(cap)));
             runs.iter().for_each(|run| first.add(*run));
-            if evidence.strongest() >= needed {
+            if evidence.strongest() >= threshold {
                 return Some(evidence.count());
             }
         }
@@ -352,34 +353,34 @@ mod first_runs_tests {
     #[test]
     fn the_cap_is_eight_times_as_far_from_the_median_as_the_best_run() {
         let mut first = FirstRuns::default();
-        for (badness, cap) in [(3.0, 3.0), (1.0, 10.0), (9.0, 19.0), (2.0, 14.5), (100.0, 19.0), (50.0, 19.0)] {
-            first.add(badness);
-            assert_eq!(first.cap(), cap, "after {badness}");
+        for (loss, cap) in [(3.0, 3.0), (1.0, 10.0), (9.0, 19.0), (2.0, 14.5), (100.0, 19.0), (50.0, 19.0)] {
+            first.add(loss);
+            assert_eq!(first.cap(), cap, "after {loss}");
         }
     }
 
     #[test]
     fn a_candidate_that_is_far_worse_now_and_then_is_beaten_soon() {
-        let looks = Looks::up_to(2000);
-        let needed = looks.needed(0.05);
+        let analyses = InterimAnalyses::up_to(2000);
+        let threshold = analyses.threshold(0.05);
         // Losses of all orders of magnitude, none better than the leader's.
         let heavy = |normal: f64| (5.0 * normal).exp();
         let after = |is_capped| -> usize {
             let series = 0..200;
-            series.map(|key| beaten_after(&looks, needed, key, is_capped, heavy).unwrap_or(looks.last())).sum()
+            series.map(|key| beaten_after(&analyses, threshold, key, is_capped, heavy).unwrap_or(analyses.last())).sum()
         };
         let [capped, plain] = [true, false].map(after);
         assert!(capped < 200 * 150 && plain > 200 * 1000, "{capped} and {plain} differences");
     }
 
-    /// The mean of the runs is that of the leader, 0, so that a candidate is beaten with the probability of the doubt at most.
+    /// The mean of the runs is that of the leader, 0, so that a candidate is beaten with at most the error probability.
     #[test]
     fn a_candidate_as_good_as_the_leader_is_rarely_beaten() {
-        let looks = Looks::up_to(500);
-        let needed = looks.needed(0.05);
+        let analyses = InterimAnalyses::up_to(500);
+        let threshold = analyses.threshold(0.05);
         let lognormal_mean = 0.5_f64.exp();
         let skewed = |normal: f64| normal.exp() - lognormal_mean;
-        let beaten = (0..2000).filter(|key| beaten_after(&looks, needed, *key, true, skewed).is_some()).count();
+        let beaten = (0..2000).filter(|key| beaten_after(&analyses, threshold, *key, true, skewed).is_some()).count();
         assert!(beaten < 2000 / 20, "{beaten} of 2000 are beaten");
     }
 }
