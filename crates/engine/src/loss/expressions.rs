@@ -1,5 +1,5 @@
-//! This module simplifies expressions as they are made: it folds constants, drops zeros and ones, multiplies whole
-//! powers out, and collects factors that are the same at all points.
+//! Simplified expressions of losses, and their derivatives. An expression is simplified as it is made: constants are
+//! folded, zeros and ones dropped, whole powers multiplied out, and factors that are the same at all points collected.
 //!
 //! `0*f`, `0/f` and `f - f` become 0 only where f is [proved finite](Graph::is_finite) as far as sums and products do not
 //! overflow: where the loss is NaN for other reasons, it stays NaN.
@@ -374,18 +374,16 @@ impl Expressions {
     }
 }
 
-// This module derives expressions by reverse mode: from a number down to those that it is computed from.
-//
-// `abs`, `max`, `min`, `where` and comparisons have the derivative of the branch taken, and 0 at the corner of a tie.
-// Each branch is derived separately, so that an infinite derivative of the branch not taken has no effect.
-//
-// A number that the result does not depend on adds nothing, whatever its own derivative: neither a constant branch nor
-// what is multiplied by a constant 0.
-//
-// `abs(x)^p` and `sign(x)*abs(x)^p` have the derivative 0 at x = 0 also where p < 1: there it has no finite value, and a
-// point exactly at 0 should not diverge.
-
-/// Returns the derivatives of a number with respect to two others, in which those are not derived further.
+/// Returns the derivatives of a number with respect to two others, which are not derived further, by reverse mode.
+///
+/// `abs`, `max`, `min`, `where` and comparisons have the derivative of the branch taken, and 0 at the corner of a tie.
+/// Each branch is derived separately, so that an infinite derivative of the branch not taken has no effect.
+///
+/// A number that the result does not depend on adds nothing, whatever its own derivative: neither a constant branch nor
+/// a factor of a constant 0.
+///
+/// `abs(x)^p` and `sign(x)*abs(x)^p` have the derivative 0 at x = 0 also where p < 1: there it has no finite value, and a
+/// point exactly at 0 should not diverge.
 pub(super) fn gradient(expressions: &mut Expressions, of: NodeId, by: [NodeId; 2]) -> [NodeId; 2] {
     let mut branches = BTreeSet::new();
     for id in reachable(expressions, of) {

@@ -1,5 +1,4 @@
-//! This module computes losses of a point (x, y): values, gradients, the Hessian's diagonal, WGSL and text are made from
-//! one expression.
+//! Losses of a point (x, y): values, gradients, the Hessian's diagonal, WGSL and text are made from one expression.
 //!
 //! ```text
 //! param b = 100 in 1..1000

@@ -86,14 +86,7 @@ impl<A: Algebra, B> RuleInput<A, B> {
     }
 }
 
-// Learning rates that change over a run.
-//
-// A schedule is a factor for each step, computed once a step outside of the vector loops: the learning rate may
-// differ between the lanes of a sweep, the factor does not. In sweeps on the plane a constant learning rate skips
-// it.
-
-/// How the learning rate of an optimizer on the plane or in a sweep changes over its steps: first a linear warm-up,
-/// then a decay. In step t = 1, 2, … the learning rate is η times
+/// The schedule of the learning rate of an optimizer on the plane or in a sweep: a linear warm-up, then a decay. In step t = 1, 2, … the learning rate is η times
 ///
 /// ```text
 /// t / W                                              for t ≤ W
@@ -104,6 +97,9 @@ impl<A: Algebra, B> RuleInput<A, B> {
 /// ```
 ///
 /// so that neither the first step nor the last one is lost. The warm-up of a GPT-2 training begins at 0 instead.
+///
+/// The factor is computed once a step outside of the vector loops: the learning rate may differ between the lanes of a
+/// sweep, the factor does not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schedule {

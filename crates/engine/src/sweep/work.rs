@@ -1,4 +1,4 @@
-//! The work of a sweep, which threads share: each takes task after task until none is left.
+//! The work of a sweep, which threads share: each thread takes task after task until none is left.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -227,21 +227,15 @@ impl SweepWork {
     }
 }
 
-// The tasks of a sweep, and their order.
-//
-// The order from coarse to fine begins with 8 replicates of the middle pixel of each block, from few large blocks to the
-// first picture's 12 × 13 or more. The missing replicates follow, then finer blocks. Nothing is computed twice.
-//
-// Adaptive sampling from coarse to fine makes several passes over the pixels. Each pass continues the races that are not
-// over, so that the diagram is refined where it is uncertain.
-
 /// The order in which pixels are computed. It does not change the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PixelOrder {
-    /// Pictures of the whole from few pixels and replicates, each finer than the one before, up to the first
-    /// picture; then still finer, until every pixel is exact.
+    /// Computes 8 replicates of the middle pixel of each block, from few large blocks to the first picture's 12 × 13 or
+    /// more; then the missing replicates, then finer blocks. Nothing is computed twice.
+    ///
+    /// Adaptive sampling makes several passes over the pixels, each of which continues the races that are not over, so
+    /// that the diagram is refined where it is uncertain.
     CoarseToFine,
-    /// Compute one row after another.
     RowByRow,
 }
 
@@ -430,13 +424,9 @@ pub(super) fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest:
     })
 }
 
-// Parts of a sweep that are computed separately.
-//
-// Each pixel, the costliest first, is assigned to the cheapest part so far. So parts differ by one pixel at most, and
-// each is spread over the diagram. The file of a part is a checkpoint whose text also describes the part and the
-// whole.
-
-/// A part of a sweep's pixels: its number, counted from 1, and the number of parts.
+/// A part of a sweep's pixels that is computed separately: its number, counted from 1, and the number of parts.
+///
+/// The file of a part is a checkpoint whose text also describes the part and the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SweepPart {
