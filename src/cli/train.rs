@@ -15,8 +15,8 @@ use valleyscope_runs::{
 };
 
 use super::interrupt::Interrupt;
-use super::runs::find::{CheckpointName, RunsLocation};
 use super::runs::watch::{Watch, outcome};
+use super::runs::{CheckpointName, RunsLocation};
 use super::{Failure, say};
 
 #[derive(clap::Args)]
@@ -184,7 +184,6 @@ pub(super) fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure
     })
 }
 
-/// Returns the run to fork.
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
     let run = RunsLocation::for_new_run(args.runs.as_deref())?.find(&point.run)?;
     let step = match point.choice {

@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use egui::{Button, ComboBox, Label, RichText, ScrollArea, Slider, Ui, vec2};
-use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::range::{self, Ceiling, across};
-use valleyscope_runs::{Better, MetricId, MetricInfo, Unit};
+use egui_plot::{HLine, LineStyle, Plot, PlotUi};
+use serde::{Deserialize, Serialize};
+use valleyscope_experiments::view::range::{Ceiling, across};
+use valleyscope_experiments::view::{AxisScale, range};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
-use super::chart::{Chart, ChartCurve};
-use super::choices::{Choices, USUAL};
-use super::curve_cache::CurveCache;
-use super::legend::{LegendResponse, legend};
-use super::lines::Fit;
-use super::named_curves::NamedCurves;
-use super::plot_export::PlotExport;
+use super::curves;
+use super::curves::{CurveCache, CurveCanvas, Fit, Lines, y_in_view};
+use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
+use super::names::{NamedCurves, color};
+use super::plots::PlotExport;
 use super::plotter::union;
-use super::time_to_loss::TimeToLoss;
 use super::track::{Horizontal, Track, TrackLook};
 use crate::app::boxes::{Outlined, check_box};
 use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::number as text;
-use crate::app::plot::Zoom;
+use crate::app::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond};
 use crate::app::typed::TypedField;
-use crate::figure::Format;
-use crate::run_table::{MetricAliases, proposals};
+use crate::figure::{Format, metric_scale};
+use crate::runs::{MetricAliases, proposals};
 
 /// The smallest width of plots beside each other, in points.
 const NARROWEST: f32 = 330.0;
@@ -344,7 +343,6 @@ impl Charts {
         Fit::Sensible(ceiling, scale)
     }
 
-    /// Returns the curves of a metric, in drawing order.
     fn curves<'a>(&mut self, groups: &'a [NamedCurves<'_>], metric: MetricId, look: TrackLook) -> Vec<ChartCurve<'a>> {
         // Only runs on text have places over tokens.
         let has_place = |track: &Track| track.len() == 0 || track.reach(look.horizontal, look.scales[0]).is_some();
@@ -389,3 +387,160 @@ fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
     let offered = union(groups.iter().map(|group| &group.drawn.metrics[..]));
     if offered.is_empty() { USUAL.map(MetricId::info).to_vec() } else { offered }
 }
+
+/// A plot to draw, with ranges in places on the axes.
+pub(super) struct Chart<'a> {
+    pub info: &'a MetricInfo,
+    pub look: TrackLook,
+    /// The vertical range; `None` fits the curves in view.
+    pub y: Option<[f64; 2]>,
+    /// The choice of the vertical range where `y` is `None`.
+    pub fit: Fit,
+    pub curves: Vec<ChartCurve<'a>>,
+    /// A value that is marked by a line.
+    pub level: Option<f64>,
+    /// The pointer's place on the horizontal axis, in this plot or another.
+    pub hover: Option<f64>,
+}
+
+/// A run's curve in a plot.
+pub(super) struct ChartCurve<'a> {
+    pub group: &'a NamedCurves<'a>,
+    pub track: &'a Arc<Track>,
+    pub lines: Arc<Lines>,
+    /// Less than 1 while the legend's entry of another curve is pointed at.
+    pub opacity: f32,
+}
+
+impl Chart<'_> {
+    /// Draws the plot into all of the available space.
+    pub(super) fn show(&self, ui: &mut Ui, cache: &mut CurveCache, metric: MetricId) -> ShownPlot {
+        let TrackLook { scales, x, .. } = self.look;
+        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
+        // Without a curve, numbers would look like a measurement's.
+        let marks = self.curves.is_empty().then(Vec::new);
+        let axis = |scale, range| PlotAxis { scale, range, marks: marks.clone() };
+        let frame = PlotFrame {
+            axes: [axis(scales[0], x), axis(scales[1], y)],
+            size: ui.available_size(),
+            is_moved: [true, self.y.is_some()],
+            pointer: self.hover,
+        };
+        let size = PlotFrame::area(frame.size).into();
+        let canvas = CurveCanvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
+        let drawn = |curve: &ChartCurve<'_>| (Arc::clone(&curve.lines), curve.group.pen, curve.opacity);
+        let drawn = self.curves.iter().map(drawn).collect();
+        let item = CurveItem::new(&self.info.name, cache.set(metric, drawn, canvas), x, y);
+        let weak = ui.visuals().weak_text_color();
+        let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
+            self.draw(plot, canvas, item);
+            if let Some(level) = self.level {
+                let line = HLine::new("", scales[1].place(level)).color(weak).style(LineStyle::dashed_loose());
+                plot.hline(line.width(1.0).allow_hover(false));
+            }
+        });
+        if self.y.is_none() {
+            let leaving = |curve: &ChartCurve<'_>| {
+                let first = canvas.leaving(&curve.lines)?;
+                let color = color(curve.group.pen, canvas.theme);
+                let at = |place: f64| self.look.horizontal.words(scales[0].value(place));
+                let beyond = beyond(canvas.points_in_view(&curve.lines), y, scales[1], at);
+                Some(LeavingCurve { name: curve.group.name.whole(), color, first, beyond })
+            };
+            shown.mark_leaving(ui, y[1], self.curves.iter().filter_map(leaving));
+        }
+        if let Some(pointer) = shown.pointer {
+            let values: Vec<_> = self.curves.iter().map(|curve| (curve.group, curve.track)).collect();
+            let near = curves::near(&self.look, &self.curves, pointer[0], f64::from(size[0]));
+            tooltip(&shown.response, self.info, &self.look, pointer, &values, &near);
+        }
+        shown.describe(&format!("Plot of {}", self.info.title), || {
+            let values = self.curves.iter().map(|curve| last_value(curve.group, curve.track, &self.look));
+            values.chain(self.curves.iter().flat_map(curves::all)).collect::<Vec<_>>().join("; ")
+        });
+        shown
+    }
+
+    /// Draws bands below all lines, and marks above them.
+    fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, lines: CurveItem) {
+        for ChartCurve { group, lines, opacity, .. } in &self.curves {
+            canvas.band(plot, group.pen, lines, *opacity);
+        }
+        plot.add(lines);
+        for ChartCurve { group, track, lines, .. } in &self.curves {
+            let nearest = self.hover.and_then(|at| track.nearest(self.look.horizontal, self.look.scales[0], at));
+            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.look.place(&nearest)));
+        }
+        for curve in &self.curves {
+            curves::draw(plot, canvas.theme, &self.look, canvas.y, curve);
+        }
+    }
+}
+
+/// The choice of plots; kept with the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choices {
+    /// The metrics whose visibility differs from the default, by their names in the events.
+    pub toggled: Vec<String>,
+    /// The metrics whose axis is not the default of linear or logarithmic.
+    pub rescaled: Vec<String>,
+    pub horizontal: Horizontal,
+    pub log_x: bool,
+    pub smoothing: f64,
+    /// Shows replicates as mean and band if true.
+    pub grouped: bool,
+    /// Extends the vertical axes to diverged runs if true.
+    pub whole_range: bool,
+    /// Whether the plots leave out runs that the list's search does not find.
+    #[serde(default)]
+    pub only_found: bool,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Choices {
+            toggled: Vec::new(),
+            rescaled: Vec::new(),
+            horizontal: Horizontal::Step,
+            log_x: false,
+            smoothing: 0.0,
+            grouped: false,
+            whole_range: false,
+            only_found: false,
+        }
+    }
+}
+
+impl Choices {
+    pub const MOST_SMOOTHING: f64 = 0.999;
+
+    pub fn toggle(list: &mut Vec<String>, info: &MetricInfo) {
+        match list.iter().position(|name| *name == info.name) {
+            Some(index) => drop(list.remove(index)),
+            None => list.push(info.name.clone()),
+        }
+    }
+
+    /// Returns whether a metric is shown. By default results are shown, and the gradient's norm, which indicates
+    /// problems.
+    pub fn shows(&self, info: &MetricInfo) -> bool {
+        let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
+        (is_result || info.metric() == Some(MetricId::GRAD_NORM)) != self.toggled.contains(&info.name)
+    }
+
+    pub fn scale(&self, info: &MetricInfo) -> AxisScale {
+        let is_log = (info.scale == MetricScale::Log) != self.rescaled.contains(&info.name);
+        metric_scale(info, is_log)
+    }
+
+    pub fn x_scale(&self) -> AxisScale {
+        match self.horizontal {
+            Horizontal::Clock => AxisScale::Clock,
+            _ if self.log_x => AxisScale::Log,
+            _ => AxisScale::Linear,
+        }
+    }
+}
+
+/// The metrics that are offered before any run is shown.
+pub(super) const USUAL: [MetricId; 3] = [MetricId::LOSS, MetricId::LEARNING_RATE, MetricId::GRAD_NORM];

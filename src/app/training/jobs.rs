@@ -1,67 +1,34 @@
 //! The background jobs of the tab, each on a thread of its own: querying the worker's devices, starting, resuming,
 //! deleting.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
 use valleyscope_experiments::workload::Outlook;
-use valleyscope_machine::WorkerFolder;
+use valleyscope_runs::atomic_file::write_plain_file;
+use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{
     CheckpointChoice, Handshake, RunFolder, RunReader, SavedModel, Status, TextRequest, WorkerProgram, check_removable,
-    now, remove, runs_folder,
+    now, plain_file, remove,
 };
 
-use super::editor::ForkPoint;
-use super::install::InstallCommand;
-use super::outlook::OutlookAnswer;
-use super::queue::Queue;
-use super::update::{Update, WorkerState};
-use super::watcher::{self, WatcherCommand};
+use super::editor::{ForkPoint, OutlookAnswer};
+use super::watcher::{self, Update, WatcherCommand};
+use super::worker::{TrainingPaths, WorkerState};
 use crate::app::wake::Wake;
-use crate::run_import::{Outcome as ImportOutcome, import_runs};
-use crate::run_table::MetricAliases;
+use crate::runs::import::{Outcome as ImportOutcome, import_runs};
 
 /// The time limit for the worker's start.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// The capacity of the queue of updates.
 const MOST_UPDATES: usize = 64;
-
-/// The paths of runs and of the worker, and its installation.
-#[derive(Clone, Debug, Default)]
-pub struct TrainingPaths {
-    /// The folder of runs.
-    pub runs: Option<PathBuf>,
-    /// The worker to use in place of the one that is found.
-    pub worker: Option<PathBuf>,
-    /// The folder of the worker's set-up.
-    pub worker_folder: Option<WorkerFolder>,
-    /// The command that starts that set-up, where it can be started from here.
-    pub install: Option<InstallCommand>,
-    /// The file of the names under which metrics are shown.
-    pub aliases: Option<PathBuf>,
-}
-
-impl TrainingPaths {
-    pub fn of_user() -> TrainingPaths {
-        TrainingPaths {
-            runs: runs_folder(),
-            worker: None,
-            worker_folder: WorkerFolder::of_user(),
-            install: InstallCommand::of_project(),
-            aliases: MetricAliases::file_of_user(),
-        }
-    }
-
-    /// Returns whether a set-up would provide the worker: not if another one is named.
-    pub fn can_be_set_up(&self) -> bool {
-        let named = WorkerProgram::named(self.worker.as_deref());
-        named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
-    }
-}
 
 /// The handle of the background threads, which end when it is dropped.
 pub(super) struct TrainingJobs {
@@ -422,4 +389,123 @@ fn wait_for(run: &RunFolder, window: &Weak<()>) -> Wait {
         std::thread::sleep(Duration::from_millis(500));
     }
     Wait::WindowClosed
+}
+
+// The queue of waiting trainings, in a file so that it outlives the window.
+//
+// The file holds the current run and the waiting configs. A lock marks the window that manages it; the next window
+// takes over the queue of a closed one.
+
+/// The name of the file in the folder of runs, which has at most one queue.
+const FILE: &str = "queue.json";
+/// The size limit of the file in bytes, more than any valid queue has.
+const MOST: u64 = 64 << 20;
+/// The name of the lock file, which the window that manages the queue holds.
+const LOCK: &str = "queue.lock";
+
+/// The content of the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Waiting {
+    /// The stem of the names of the runs' folders.
+    stem: String,
+    /// The folder of the current run.
+    current: Option<PathBuf>,
+    /// The configs of the waiting trainings.
+    configs: Vec<String>,
+}
+
+/// A queue that this window manages.
+#[derive(Debug)]
+pub(super) struct Queue {
+    folder: PathBuf,
+    waiting: Waiting,
+    _lock: File,
+}
+
+impl Queue {
+    /// Returns whether a folder has a queue, of an earlier window or of another one.
+    pub(super) fn is_in(folder: &Path) -> bool {
+        folder.join(FILE).is_file()
+    }
+
+    /// Creates a queue of these trainings.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is a queue already, or it cannot be written.
+    pub(super) fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
+        fs::create_dir_all(folder)?;
+        let lock = lock(folder)?.ok_or_else(|| {
+            io::Error::other("there is a queue already; it ends after its last run, or when its run is stopped")
+        })?;
+        let configs = trainings.iter().map(Preset::to_ron).collect();
+        let waiting = Waiting { stem, current: None, configs };
+        let queue = Queue { folder: folder.to_owned(), waiting, _lock: lock };
+        queue.write()?;
+        Ok(queue)
+    }
+
+    /// Takes over the queue that an earlier window has left, unless another window manages it.
+    pub(super) fn take_over(folder: &Path) -> io::Result<Option<Queue>> {
+        if !Queue::is_in(folder) {
+            return Ok(None);
+        }
+        let Some(lock) = lock(folder)? else { return Ok(None) };
+        let text = match plain_file::read_text(&folder.join(FILE), Links::Refused, MOST) {
+            Ok(text) => text,
+            // Its window has just finished it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let waiting = serde_json::from_str(&text)?;
+        Ok(Some(Queue { folder: folder.to_owned(), waiting, _lock: lock }))
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the folder of the current run, which may be gone.
+    pub(super) fn current(&self) -> Option<&Path> {
+        self.waiting.current.as_deref()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.waiting.configs.len()
+    }
+
+    /// Returns the stem of the next run's folder name, and its config.
+    pub(super) fn first(&self) -> Option<(&str, &str)> {
+        Some((&self.waiting.stem, self.waiting.configs.first()?))
+    }
+
+    /// Records the run of the first waiting training as the current one.
+    pub(super) fn advance(&mut self, run: &RunFolder) -> io::Result<()> {
+        self.waiting.configs.remove(0);
+        self.waiting.current = Some(run.path().to_owned());
+        self.write()
+    }
+
+    /// Drops the waiting trainings.
+    pub(super) fn end(self) -> io::Result<()> {
+        match fs::remove_file(self.folder.join(FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(&self.waiting).expect("it holds nothing that JSON cannot express");
+        write_plain_file(&self.folder.join(FILE), (text + "\n").as_bytes())
+    }
+}
+
+/// Locks the queue; returns `None` if another window holds the lock.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let file = plain_file::open_to_write(&folder.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
 }

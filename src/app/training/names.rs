@@ -1,15 +1,21 @@
-//! Distinct names of curves in legends.
+//! Distinct names, colours and dashes of curves.
 //!
 //! Runs are named by their optimizers and the settings that differ, unless the user has given them a title, and by
 //! their workloads where there are several.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
+use egui::{Color32, Theme};
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing, differing_by_key};
 use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{Dash, Pen};
 use valleyscope_experiments::workload::STEPS;
+use valleyscope_runs::RunFolder;
 
+use super::plotter::RunCurves;
 use super::summary::Summary;
+use crate::app::landscape::marker::background;
 use crate::app::number;
 
 /// The name of a curve.
@@ -93,7 +99,6 @@ impl Traits {
     }
 }
 
-/// Collects the facts about the curve of a run, or of the mean of several that begins with it.
 pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
     CurveFacts {
         title: run.own_title().to_owned(),
@@ -158,7 +163,6 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     settings
 }
 
-/// Returns the name that the preset gives to a run.
 fn given_name(run: &Summary) -> Option<&str> {
     run.is_named.then_some(run.optimizer.as_str())
 }
@@ -295,6 +299,128 @@ fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
 pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
+}
+
+/// A group of runs with its name and its pen.
+pub(super) struct NamedCurves<'a> {
+    pub name: Name,
+    pub pen: Pen,
+    /// Whether the colour was chosen for the run.
+    pub is_color_chosen: bool,
+    pub drawn: &'a RunCurves,
+}
+
+/// The colour of runs whose optimizer is unknown, and of scans, which have several.
+pub(super) const NEUTRAL: [u8; 3] = [150; 3];
+
+/// The pens of the runs among those of the same colour. A run keeps its own, unless another shown run has the same.
+#[derive(Default)]
+pub(super) struct Pens {
+    numbers: BTreeMap<PathBuf, usize>,
+    /// The colours that were chosen for runs.
+    colors: BTreeMap<PathBuf, [u8; 3]>,
+    /// The colours that were chosen for the optimizers of scans.
+    scans: BTreeMap<PathBuf, ScanColors>,
+}
+
+/// The colours that were chosen for the optimizers of a scan, by their names.
+pub(super) type ScanColors = BTreeMap<String, [u8; 3]>;
+
+impl Pens {
+    /// Restores the pens and the chosen colours of the last session.
+    pub(super) fn restore(
+        numbers: BTreeMap<PathBuf, usize>,
+        colors: BTreeMap<PathBuf, [u8; 3]>,
+        scans: BTreeMap<PathBuf, ScanColors>,
+    ) -> Pens {
+        Pens { numbers, colors, scans }
+    }
+
+    /// Returns the pens of those runs that the next session may find again.
+    pub(super) fn numbers(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
+        self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
+    }
+
+    /// Returns the chosen colours of those runs that the next session may find again.
+    pub(super) fn colors(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, [u8; 3]> {
+        self.colors.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
+    }
+
+    /// Returns the chosen colours of those scans that the next session may find again.
+    pub(super) fn scans(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, ScanColors> {
+        self.scans.iter().filter(|(run, _)| is_there(run)).map(|(run, colors)| (run.clone(), colors.clone())).collect()
+    }
+
+    /// Returns the colours that were chosen for the optimizers of a scan.
+    pub(super) fn of_scan(&self, run: &RunFolder) -> ScanColors {
+        self.scans.get(run.path()).cloned().unwrap_or_default()
+    }
+
+    /// Chooses a colour for an optimizer of a scan; `None` restores its usual one.
+    pub(super) fn choose_in_scan(&mut self, run: &RunFolder, optimizer: String, color: Option<[u8; 3]>) {
+        let colors = self.scans.entry(run.path().to_owned()).or_default();
+        match color {
+            Some(color) => drop(colors.insert(optimizer, color)),
+            None => drop(colors.remove(&optimizer)),
+        }
+    }
+
+    pub(super) fn chosen(&self, run: &RunFolder) -> Option<[u8; 3]> {
+        self.colors.get(run.path()).copied()
+    }
+
+    /// Chooses a colour for a run; `None` restores its optimizer's. Its line is solid and has that colour itself.
+    pub(super) fn choose(&mut self, run: &RunFolder, color: Option<[u8; 3]>) {
+        match color {
+            Some(color) => drop(self.colors.insert(run.path().to_owned(), color)),
+            None => drop(self.colors.remove(run.path())),
+        }
+        self.numbers.insert(run.path().to_owned(), 0);
+    }
+
+    fn color(&self, run: &Summary) -> [u8; 3] {
+        self.chosen(&run.run).unwrap_or(run.color)
+    }
+
+    /// Gives runs that are shown together distinct pens, as far as their colour has enough. The first runs keep theirs.
+    pub(super) fn assign_distinct(&mut self, shown: &[&Summary]) {
+        let mut taken: Vec<([u8; 3], usize)> = Vec::new();
+        for run in shown {
+            let color = self.color(run);
+            let uses = |number: usize| taken.iter().filter(|pen| **pen == (color, number)).count();
+            let own = self.numbers.get(run.run.path()).map(|number| number % Pen::COUNT);
+            let number = own.filter(|number| uses(*number) == 0);
+            // Where all pens are taken, dashed ones are repeated first.
+            let last = |number: &usize| (uses(*number), if uses(*number) == 0 { *number } else { Pen::COUNT - number });
+            let number = number.or_else(|| (0..Pen::COUNT).min_by_key(last)).unwrap_or_default();
+            taken.push((color, number));
+            self.numbers.insert(run.run.path().to_owned(), number);
+        }
+    }
+
+    pub(super) fn of(&self, run: &Summary) -> Pen {
+        Pen::new(self.color(run), self.numbers.get(run.run.path()).copied().unwrap_or_default())
+    }
+}
+
+pub(super) fn rgb(pen: Pen, theme: Theme) -> [u8; 3] {
+    pen.color_on(background(theme))
+}
+
+pub(super) fn color(pen: Pen, theme: Theme) -> Color32 {
+    let [red, green, blue] = rgb(pen, theme);
+    Color32::from_rgb(red, green, blue)
+}
+
+/// Returns the lengths of a line's dashes and gaps, in points; `None` for a solid line.
+pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
+    match pen.dash {
+        Dash::Solid => None,
+        Dash::Dashed => Some([5.0, 2.5]),
+        Dash::Dotted | Dash::DashDotted => Some([2.0, 2.5]),
+        Dash::LongDashed => Some([11.0, 3.0]),
+        Dash::SparselyDashed => Some([3.5, 6.0]),
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunHistory
 use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
-use crate::run_table::MetricAliases;
+use crate::runs::MetricAliases;
 
 /// The interval between checks of the files.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);

@@ -1,9 +1,20 @@
-//! The summary of a run for lists.
+//! The summary of a run for lists, and how the watching thread reads it.
 
-use valleyscope_engine::optimizer::ShownSetting;
-use valleyscope_runs::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
 
-use crate::run_table::RunFacts;
+use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
+use valleyscope_engine::terminal_escape::{visible, visible_lines};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::workload::Common;
+use valleyscope_runs::{
+    Better, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
+};
+
+use super::names::{NEUTRAL, non_default_hyperparameters};
+use crate::runs::{MetricAliases, RunFacts, RunSettings, RunSource};
 
 /// The summary of a run.
 #[derive(Clone, Debug)]
@@ -137,4 +148,230 @@ impl PartialEq for Summary {
     fn eq(&self, other: &Summary) -> bool {
         self.parts() == other.parts()
     }
+}
+
+/// A watched run.
+pub(super) struct Watched {
+    reader: RunReader,
+    notes: Notes,
+    /// The modification time of the notes.
+    noted: Option<SystemTime>,
+    /// The config, once it was read: it never changes.
+    config: Option<Config>,
+    /// The last summary. Its settings in words are empty, as they depend on the other runs.
+    summary: Option<Summary>,
+    /// The name of the run in lists; empty until it is listed.
+    shown_name: String,
+    /// The last summary with its settings in words, until the run changes.
+    listed: Option<Arc<Summary>>,
+    /// The files at that time, if the run changes only together with them.
+    rest: Option<FileStamps>,
+}
+
+/// The parts of a run's config that its summaries show.
+struct Config {
+    preset: Option<Preset>,
+    settings: RunSettings,
+    shown: Vec<ShownSetting>,
+    bookkeeping: Vec<ShownSetting>,
+}
+
+impl Config {
+    fn read(run: &RunFolder) -> Config {
+        let preset = RunConfig::read(run).ok().map(|config| config.preset);
+        let listed = |list: fn(&Preset) -> Vec<ShownSetting>| {
+            let settings = preset.as_ref().map_or_else(Vec::new, list).into_iter();
+            settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect::<Vec<_>>()
+        };
+        let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
+        Config { settings: RunSettings::read(run, preset.as_ref()), shown, bookkeeping, preset }
+    }
+
+    /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.
+    fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
+        let changes = Some(history.changes_in_words()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
+        let changed = changes.map(|words| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
+        });
+        self.shown.iter().cloned().chain(changed).collect()
+    }
+
+    /// Returns the training's common fields, unless it is a scan or cannot be read.
+    fn training(&self) -> Option<Common<'_>> {
+        self.preset.as_ref()?.training()
+    }
+}
+
+/// The sizes and modification times of the files that change when a run is resumed, described, or copied anew.
+#[derive(Debug, PartialEq, Eq)]
+struct FileStamps([Option<(u64, SystemTime)>; 4]);
+
+impl FileStamps {
+    fn of(run: &RunFolder) -> FileStamps {
+        let stamp = |path: &Path| {
+            let data = path.metadata().ok()?;
+            Some((data.len(), data.modified().ok()?))
+        };
+        FileStamps([stamp(run.path()), stamp(&run.events()), stamp(&run.lock()), stamp(&run.notes())])
+    }
+}
+
+impl Watched {
+    pub(super) fn new(run: RunFolder) -> Watched {
+        Watched {
+            reader: RunReader::brief(run),
+            notes: Notes::default(),
+            noted: None,
+            config: None,
+            summary: None,
+            shown_name: String::new(),
+            listed: None,
+            rest: None,
+        }
+    }
+
+    pub(super) fn run(&self) -> &RunFolder {
+        self.reader.run()
+    }
+
+    pub(super) fn history(&self) -> &RunHistory {
+        self.reader.history()
+    }
+
+    pub(super) fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    /// Returns the name of the run in lists.
+    pub(super) fn shown_name(&self) -> String {
+        if self.shown_name.is_empty() { self.run().name() } else { self.shown_name.clone() }
+    }
+
+    /// Returns whether its worker has ended or has been silent for long, so that occasional checks are enough.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// Checks the run, and returns whether its summary has changed. For a run at rest only the sizes and times of files
+    /// are read, as long as they stay the same.
+    pub(super) fn poll(&mut self, now: Timestamp) -> bool {
+        let stamp = FileStamps::of(self.run());
+        // A summary of an open run also has the time since its worker's last heartbeat, which no file changes.
+        let is_open = self.summary.as_ref().is_some_and(Summary::is_open);
+        if self.rest.as_ref() == Some(&stamp) && !is_open {
+            return false;
+        }
+        let summary = self.read(now);
+        let rests = summary.trouble.is_none() && (!summary.is_open() || summary.status.is_lost());
+        self.rest = rests.then_some(stamp);
+        let is_new = self.summary.as_ref() != Some(&summary);
+        if is_new {
+            self.summary = Some(summary);
+            self.listed = None;
+        }
+        is_new
+    }
+
+    /// Returns the summary for lists, with these settings in words. It stays the same as long as nothing has changed.
+    pub(super) fn listed(&mut self, settings: String) -> Option<Arc<Summary>> {
+        if self.listed.as_ref().is_none_or(|listed| listed.settings != settings) {
+            let mut summary = Summary { settings, ..self.summary.clone()? };
+            let name = summary.in_full();
+            summary.facts.set_name(name);
+            [self.shown_name, _] = summary.heading();
+            self.listed = Some(Arc::new(summary));
+        }
+        self.listed.clone()
+    }
+
+    fn read(&mut self, now: Timestamp) -> Summary {
+        let run = self.reader.run().clone();
+        let noted = run.notes().metadata().and_then(|data| data.modified()).ok();
+        if noted != self.noted {
+            self.noted = noted;
+            self.notes = Notes::read(&run).unwrap_or_default();
+        }
+        let (status, trouble) = match self.reader.status(now) {
+            Ok(status) => (status, None),
+            Err(error) => (
+                Status::Failed(format!("cannot read {}: {error}", run.events().display())),
+                Some(format!("cannot read {}: {error}", run.events().display())),
+            ),
+        };
+        let config = self.config.get_or_insert_with(|| Config::read(&run));
+        let history = self.reader.history();
+        let started = history.started();
+        let preset = || config.preset.as_ref().map(|preset| preset.title().to_owned());
+        let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty()).or_else(preset);
+        let title =
+            if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
+        let open = status.is_open();
+        let spec = config.training();
+        // Only the events of a scan name its optimizers.
+        let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
+        let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
+        let workload = config.preset.as_ref().and_then(Preset::workload);
+        let is_scan =
+            workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
+        let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
+        let concerns = Concern::of(&status, history, now);
+        let data = started.filter(|started| !started.data.is_empty());
+        let data = data.map(|started| ShownSetting::new("data", visible(&started.data).into_owned()));
+        Summary {
+            title: visible(&title).into_owned(),
+            notes: self.notes.clone(),
+            optimizer: visible(&optimizer).into_owned(),
+            // Its name includes them.
+            non_default_hyperparameters: spec
+                .filter(|spec| spec.name.is_none())
+                .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
+            is_named: spec.as_ref().is_some_and(|spec| spec.name.is_some()),
+            shown: config.shown(history).into_iter().chain(data).collect(),
+            bookkeeping: config.bookkeeping.clone(),
+            family: workload.map(|workload| workload.info().family),
+            settings: String::new(),
+            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
+            learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
+            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
+            seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
+            step: history.step(),
+            steps: history.steps(),
+            steps_per_s: history.steps_per_s(),
+            seconds_left: history.seconds_left().filter(|_| open),
+            ranks: Ranks::of(history),
+            loss: history.latest(MetricId::LOSS),
+            evaluated: evaluated(history),
+            began: history.began().or_else(|| run.made()),
+            is_scan,
+            writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
+            synthetic: started.filter(|started| started.synthetic).map(|started| visible(&started.data).into_owned()),
+            config: config.settings.replicates(history),
+            forked: history.forked().cloned(),
+            facts: RunFacts::of(RunSource {
+                run: &run,
+                settings: &config.settings,
+                history,
+                status: &status,
+                notes: &self.notes,
+                concerns: &concerns,
+                // Only plots show several metrics as one: fields of tables and filters keep their names.
+                aliases: &MetricAliases::default(),
+            }),
+            concerns: concerns.into_iter().map(escaped).collect(),
+            status,
+            trouble,
+            run,
+        }
+    }
+}
+
+/// Escapes a concern for display.
+fn escaped(concern: Concern) -> Concern {
+    Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
+}
+
+fn evaluated(history: &RunHistory) -> Vec<(MetricInfo, f64)> {
+    let infos = history.evaluated().into_iter();
+    infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
 }

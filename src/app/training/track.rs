@@ -1,13 +1,10 @@
-//! A curve of a run, ready to be drawn at any zoom.
+//! A curve of a run, ready to be drawn at any zoom over any horizontal axis.
 
 use std::ops::Range;
 
 use valleyscope_experiments::view::AxisScale;
-use valleyscope_runs::MetricCurve;
-
-use super::horizontal::Column;
-pub(super) use super::horizontal::Horizontal;
-use super::pyramid::Pyramid;
+use valleyscope_experiments::view::ticks::{grouped, moment};
+use valleyscope_runs::{MetricCurve, span};
 
 /// Exponential smoothing: s ← w s + (1 − w) y, divided by 1 − wᵗ so that the beginning is no pull to 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -232,7 +229,6 @@ impl Track {
         Some([first, if last.is_finite() { last } else { first }])
     }
 
-    /// Returns the raw line.
     pub fn raw(&self, look: &TrackLook) -> Pieces {
         self.pieces(&self.raw, look)
     }
@@ -345,6 +341,155 @@ pub struct Nearest {
     pub value: f64,
     pub smooth: f64,
     pub deviation: Option<f64>,
+}
+
+/// The quantity of the horizontal axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Horizontal {
+    #[default]
+    Step,
+    /// Steps since the fork; of a run that is no fork, since its beginning.
+    SinceFork,
+    Samples,
+    Tokens,
+    /// Seconds of training.
+    Relative,
+    /// The time of day.
+    Clock,
+}
+
+impl Horizontal {
+    pub const ALL: [Horizontal; 6] = [
+        Horizontal::Step,
+        Horizontal::SinceFork,
+        Horizontal::Samples,
+        Horizontal::Tokens,
+        Horizontal::Relative,
+        Horizontal::Clock,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Horizontal::Step => "steps",
+            Horizontal::SinceFork => "steps since the fork",
+            Horizontal::Samples => "samples",
+            Horizontal::Tokens => "tokens",
+            Horizontal::Relative => "training time (s)",
+            Horizontal::Clock => "wall-clock time (UTC)",
+        }
+    }
+
+    pub(super) fn words(self, x: f64) -> String {
+        match self {
+            Horizontal::Step => format!("step {}", grouped(x as u64)),
+            Horizontal::SinceFork if x == 1.0 => "1 step since the fork".to_owned(),
+            Horizontal::SinceFork => format!("{x} steps since the fork"),
+            Horizontal::Samples => format!("{} samples", grouped(x as u64)),
+            Horizontal::Tokens => format!("{} tokens", grouped(x as u64)),
+            Horizontal::Relative if x < 100.0 => format!("{x:.2} s"),
+            Horizontal::Relative => span(x as u64),
+            Horizontal::Clock => moment(x, "%m-%d %H:%M:%S"),
+        }
+    }
+}
+
+/// The values of the points on a horizontal axis: those of a column, times a factor, plus an offset.
+#[derive(Clone, Copy)]
+pub(super) struct Column<'t> {
+    pub(super) values: &'t [f64],
+    pub(super) factor: f64,
+    pub(super) offset: f64,
+}
+
+impl Column<'_> {
+    pub(super) fn new(values: &[f64], factor: f64) -> Column<'_> {
+        Column { values, factor, offset: 0.0 }
+    }
+
+    pub(super) fn value(&self, of_column: f64) -> f64 {
+        of_column * self.factor + self.offset
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<f64> {
+        self.values.get(index).map(|&value| self.value(value))
+    }
+
+    /// Returns the number in the column of a value on the axis.
+    pub(super) fn in_column(&self, value: f64) -> f64 {
+        (value - self.offset) / self.factor
+    }
+}
+
+const FANOUT: usize = 8;
+
+/// Values in order, and above them levels that hold the smallest and largest of every [`FANOUT`], of every `FANOUT²`,
+/// and so on. It only grows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pyramid {
+    values: Vec<f64>,
+    /// The complete buckets, from fine to coarse.
+    levels: Vec<Vec<[f64; 2]>>,
+}
+
+/// The extremes without a finite value.
+const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
+
+fn union(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0].min(b[0]), a[1].max(b[1])]
+}
+
+fn extent_of(value: f64) -> [f64; 2] {
+    if value.is_finite() { [value, value] } else { NOTHING }
+}
+
+impl Pyramid {
+    pub(super) fn push(&mut self, value: f64) {
+        self.values.push(value);
+        if !self.values.len().is_multiple_of(FANOUT) {
+            return;
+        }
+        let tail = &self.values[self.values.len() - FANOUT..];
+        let mut bucket = tail.iter().copied().map(extent_of).fold(NOTHING, union);
+        for level in 0.. {
+            if level == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let buckets = &mut self.levels[level];
+            buckets.push(bucket);
+            if !buckets.len().is_multiple_of(FANOUT) {
+                return;
+            }
+            bucket = buckets[buckets.len() - FANOUT..].iter().copied().fold(NOTHING, union);
+        }
+    }
+
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Returns the smallest and the largest finite value in a range; `None` without one.
+    pub(super) fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
+        let Range { mut start, mut end } = range;
+        let mut found = NOTHING;
+        // Takes the incomplete ends on each level, until the rest consists of whole buckets of the next level.
+        let mut level = 0;
+        while start < end {
+            let at =
+                |index: usize| if level == 0 { extent_of(self.values[index]) } else { self.levels[level - 1][index] };
+            while start < end && !start.is_multiple_of(FANOUT) {
+                found = union(found, at(start));
+                start += 1;
+            }
+            while start < end && !end.is_multiple_of(FANOUT) {
+                end -= 1;
+                found = union(found, at(end));
+            }
+            start /= FANOUT;
+            end /= FANOUT;
+            level += 1;
+        }
+        (found[0] <= found[1]).then_some(found)
+    }
 }
 
 #[cfg(test)]
@@ -476,5 +621,35 @@ mod tests {
         // The sample deviation of 1 and 3 is √2.
         assert!((band[0][1] - (2.0 - 2.0_f64.sqrt())).abs() < 1e-12, "{band:?}");
         assert_eq!(band[1], [2.0, 2.0, 2.0]);
+    }
+}
+
+#[cfg(test)]
+mod pyramid_tests {
+    use super::Pyramid;
+
+    #[test]
+    fn extents_equal_those_of_a_full_scan() {
+        let mut pyramid = Pyramid::default();
+        let value = |index: u64| match index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40 {
+            hash if hash.is_multiple_of(7) => f64::NAN,
+            hash if hash.is_multiple_of(11) => f64::INFINITY,
+            hash => hash as f64 - 8e6,
+        };
+        for length in 0..700_u64 {
+            for start in [0, 1, 7, 8, 63, 64, 65, 500] {
+                for end in [start, start + 1, length / 2, length] {
+                    let (start, end) = (start as usize, end as usize);
+                    if start > end || end > length as usize {
+                        continue;
+                    }
+                    let finite: Vec<f64> =
+                        pyramid.values()[start..end].iter().copied().filter(|v| v.is_finite()).collect();
+                    let plain = finite.iter().copied().reduce(f64::min).zip(finite.iter().copied().reduce(f64::max));
+                    assert_eq!(pyramid.extent(start..end), plain.map(|(low, high)| [low, high]), "{start}..{end}");
+                }
+            }
+            pyramid.push(value(length));
+        }
     }
 }

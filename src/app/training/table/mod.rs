@@ -1,28 +1,22 @@
 //! The table of runs: all runs with their settings and results, to be filtered, sorted, grouped and compared.
 
-mod bar;
-mod choices;
 mod lines;
-mod selection;
 mod view;
 
-use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use egui::{EventFilter, Id, Key, Modifiers, Response, RichText, Role, Sense, TextStyle, Ui, WidgetInfo};
 use egui_table::{Column as Width, HeaderRow, Table, TableState};
+use lines::{Lines, ListedInput, Selection};
+use serde::{Deserialize, Serialize};
 use valleyscope_runs::RunFolder;
+use view::{LINE, MARKS, SelectedRuns, TableEvent, TableView};
 
-use self::bar::SelectedRuns;
-pub(super) use self::choices::TableChoices;
-use self::lines::{Lines, ListedInput};
-use self::selection::Selection;
-use self::view::{LINE, MARKS, TableEvent, TableView};
-use super::filter_field::FilterField;
-use super::list::ListInput;
+use super::list::{FilterField, ListInput};
 use crate::app::theme::text_width;
-use crate::run_table::Column;
+use crate::runs::{Column, Grouping, SortKey, Statistic, TableLayout};
 
 /// The usual width of the column of names, without and with columns of settings, and the smallest and the largest usual width of others, in points.
 const NAME: f32 = 220.0;
@@ -317,5 +311,58 @@ impl RunTable {
             self.toggle_group(cursor);
         }
         if pressed(Modifiers::NONE, Key::Enter) { self.open(cursor) } else { None }
+    }
+}
+
+/// The choices for the table of runs; kept with the session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TableChoices {
+    /// Shows the table in place of the curves if true.
+    pub is_open: bool,
+    pub layout: TableLayout,
+    /// The widths of columns in points, by their fields.
+    pub widths: BTreeMap<String, f32>,
+    pub sort: Vec<SortKey>,
+    /// The fields whose values the runs of a group share; empty without groups.
+    pub group_by: Vec<String>,
+    /// The statistic of numbers that groups show.
+    pub statistic: Statistic,
+    /// The setting at whose best value each group is shown.
+    pub best_over: Option<String>,
+    /// The folder of the run to which the others are compared.
+    pub baseline: Option<PathBuf>,
+    /// The typed filter, which the list of runs has too.
+    pub filter: String,
+}
+
+impl TableChoices {
+    /// The number of fields by which the runs are sorted at most.
+    const MOST_KEYS: usize = 3;
+
+    /// Sorts by a field; if the runs are sorted by it already, the other way round. The former fields decide between
+    /// equal values.
+    pub fn sort_by(&mut self, field: &str) {
+        let is_descending = self.sort.first().is_some_and(|key| key.field == field && !key.is_descending);
+        self.sort_in_order(field, is_descending);
+    }
+
+    pub fn sort_in_order(&mut self, field: &str, is_descending: bool) {
+        self.sort.retain(|key| key.field != field);
+        self.sort.insert(0, SortKey { field: field.to_owned(), is_descending });
+        self.sort.truncate(TableChoices::MOST_KEYS);
+    }
+
+    pub fn grouping(&self) -> Grouping {
+        let TableChoices { group_by, statistic, best_over, .. } = self;
+        Grouping { by: group_by.clone(), statistic: *statistic, best_over: best_over.clone() }
+    }
+
+    /// Groups by a field, or no longer.
+    pub fn toggle_group(&mut self, field: &str) {
+        match self.group_by.iter().position(|other| other == field) {
+            Some(index) => drop(self.group_by.remove(index)),
+            None => self.group_by.push(field.to_owned()),
+        }
     }
 }

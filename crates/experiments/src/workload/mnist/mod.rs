@@ -10,8 +10,8 @@ use valleyscope_engine::quantity::{
 };
 use valleyscope_runs::{MetricId, Started};
 
-use super::choices::is_one;
 use super::form::{Field, Form, Section};
+use super::runs::is_one;
 use super::{
     Common, CommonMut, Course, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs, NotFinite, Outlook,
     OutlookResult, RunSpec, RunsPreset, Sharing, WorkloadInfo,

@@ -10,9 +10,9 @@ use crate::dataset::DataChoice;
 use crate::format_version::FormatVersion;
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
-use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
-use crate::workload::settings::{field_name, shown_field};
+use crate::workload::runs::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
 use crate::workload::{DeviceChoice, FloatType, OutlookResult, ScanOptimizer, Workload, WorkloadInfo};
+use crate::workload::{field_name, shown_field};
 
 /// A scan of MNIST trainings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,429 @@
+//! The columns of listed runs, and the user's choice and order of them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
+
+use super::facts::{
+    BEGAN, CHANGED, FORK, LEFT, NAME, NOTE, OPTIMIZER, PROBLEM, RATE, RUN, RunFacts, STATE, STEP, TAGS, TIME, WORKLOAD,
+    best_of, is_held_out, is_result, last_of, smoothed_of,
+};
+use super::value::{Aggregate, Format, Statistic, Value};
+
+/// A column of a table of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The field's name in filters.
+    pub field: String,
+    pub title: String,
+    /// The title above the column, such as the symbol of a hyperparameter.
+    pub short: String,
+    /// The title above a column of text, in capitals: of a setting the name that users type.
+    pub heading: String,
+    pub help: String,
+    pub format: Format,
+    pub better: Better,
+    /// A setting of the runs, by which they can be grouped.
+    pub is_setting: bool,
+    /// Shown unless the user hides it.
+    pub is_usual: bool,
+}
+
+impl Column {
+    fn new(field: impl Into<String>, title: impl Into<String>, help: &str, format: Format) -> Column {
+        let (field, title, help) = (field.into(), title.into(), help.to_owned());
+        let (short, heading) = (title.clone(), title.to_uppercase());
+        Column {
+            field,
+            title,
+            short,
+            heading,
+            help,
+            format,
+            better: Better::Neither,
+            is_setting: false,
+            is_usual: true,
+        }
+    }
+
+    fn hidden(self) -> Column {
+        Column { is_usual: false, ..self }
+    }
+
+    fn shown_if(self, is_usual: bool) -> Column {
+        Column { is_usual, ..self }
+    }
+
+    /// Returns the value of a run.
+    pub fn of<'f>(&self, facts: &'f RunFacts) -> Option<&'f Value> {
+        facts.get(&self.field)
+    }
+
+    /// Returns the value of a group of runs: a statistic of what is measured.
+    pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>, statistic: Statistic) -> Aggregate {
+        let values = runs.map(|run| self.of(run));
+        if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::by(statistic, self.better, values) }
+    }
+}
+
+impl Column {
+    /// Returns the title within a sentence, without a symbol at its end.
+    pub fn word(&self) -> String {
+        let words: Vec<&str> = self.title.split(' ').filter(|word| word.is_ascii()).collect();
+        if words.is_empty() { self.short.clone() } else { words.join(" ").to_lowercase() }
+    }
+
+    /// Names the values of the setting, such as `the learning rates`.
+    pub fn values_word(&self) -> String {
+        let word = self.word();
+        let is_singular = word.is_ascii() && !word.ends_with('s');
+        if is_singular { format!("the {word}s") } else { format!("the values of {word}") }
+    }
+}
+
+/// Why a text is no field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FieldError(String);
+
+/// The columns of listed runs, in their usual order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns(Vec<Column>);
+
+/// Other names of fields.
+pub(super) const ALIASES: [(&str, &str); 8] = [
+    ("lr", "learning_rate"),
+    ("η", "learning_rate"),
+    ("batch", "batch_size"),
+    ("status", STATE),
+    ("title", NAME),
+    ("tag", TAGS),
+    ("notes", NOTE),
+    ("started", BEGAN),
+];
+
+impl Columns {
+    /// Returns the columns of these runs, which are known by their `name`s or their folders.
+    pub fn of(runs: &[&RunFacts], is_by_name: bool) -> Columns {
+        let has = |field: &str| runs.iter().any(|run| run.get(field).is_some());
+        let first = runs.first().and_then(|run| run.get(WORKLOAD));
+        let is_mixed = runs.iter().any(|run| run.get(WORKLOAD) != first);
+        let name = Column::new(NAME, "Name", "The run's name or title", Format::Text);
+        let run = Column::new(RUN, "Folder", "The name of the run's folder", Format::Text);
+        let mut columns = if is_by_name { vec![name, run.hidden()] } else { vec![run, name.hidden()] };
+        columns.extend([
+            Column::new(WORKLOAD, "Workload", "What is trained", Format::Text).shown_if(is_mixed),
+            Column::new(OPTIMIZER, "Optimizer", "The update rule", Format::Text),
+        ]);
+        // What distinguishes the runs stands beside their names.
+        let (differing, equal): (Vec<Column>, Vec<Column>) = of_settings(runs).into_iter().partition(|it| it.is_usual);
+        columns.extend(differing);
+        let states = "starting, running, stopped, finished, failed, crashed or silent";
+        columns.extend([
+            Column::new(STATE, "State", states, Format::Text),
+            Column::new(PROBLEM, "Problem", "diverged, stalled or warned", Format::Text).shown_if(has(PROBLEM)),
+        ]);
+        columns.extend(of_metrics(runs));
+        columns.extend(equal);
+        columns.extend([
+            Column::new(STEP, "Step", "Steps so far", Format::Whole),
+            Column::new(RATE, "Rate", "Steps a second of training since the last start", Format::Rate),
+            Column::new(TIME, "Time", "Time of training, without pauses", Format::Duration),
+            Column::new(LEFT, "Left", "Estimated time until the last step", Format::Duration).hidden(),
+            Column::new(BEGAN, "Began", "When the training began, in UTC", Format::Moment).hidden(),
+            Column::new(FORK, "Fork of", "The run and the step that a fork goes on from", Format::Text).hidden(),
+            Column::new(
+                CHANGED,
+                "Changed while it ran",
+                "The settings that were changed, and after which steps",
+                Format::Text,
+            )
+            .shown_if(has(CHANGED)),
+            Column::new(TAGS, "Tags", "Your tags", Format::Text).shown_if(has(TAGS)),
+            Column::new(NOTE, "Note", "Your note", Format::Text).shown_if(has(NOTE)),
+        ]);
+        // A setting of one run may have the name of a metric of another.
+        let mut seen = std::collections::BTreeSet::new();
+        columns.retain(|column| seen.insert(column.field.clone()));
+        Columns(columns)
+    }
+
+    /// Returns the columns while only some of the runs are shown: which are usual depends on these, and columns that only
+    /// other runs have are hidden at the end.
+    pub fn while_shown(&self, shown: &[&RunFacts]) -> Columns {
+        let is_by_name = self.0.first().is_none_or(|first| first.field == NAME);
+        let mut columns = Columns::of(shown, is_by_name);
+        let others = self.0.iter().filter(|column| columns.get(&column.field).is_none());
+        let others: Vec<Column> = others.map(|column| column.clone().hidden()).collect();
+        columns.0.extend(others);
+        columns
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Column> + Clone {
+        self.0.iter()
+    }
+
+    pub fn get(&self, field: &str) -> Option<&Column> {
+        self.0.iter().find(|column| column.field == field)
+    }
+
+    /// Returns the column that a user names: by its field, by the end of a setting's path, or by another usual name.
+    pub fn find(&self, typed: &str) -> Result<&Column, FieldError> {
+        let typed = typed.trim().trim_matches('"');
+        let lower = typed.to_lowercase();
+        let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
+        let alias = || ALIASES.iter().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
+        // Runs without settings may have measured their learning rate.
+        let measured = || named(&format!("last_{lower}"));
+        // An imported loss has the tag's name as its title.
+        let titled = || self.0.iter().find(|column| column.title.to_lowercase() == lower);
+        if let Some(column) = self.get(typed).or_else(|| named(&lower)).or_else(alias).or_else(measured).or_else(titled)
+        {
+            return Ok(column);
+        }
+        let end = format!(".{lower}");
+        let ending: Vec<&Column> = self.0.iter().filter(|it| it.field.to_lowercase().ends_with(&end)).collect();
+        match ending[..] {
+            [only] => Ok(only),
+            [] => Err(self.unknown(typed)),
+            _ => {
+                let all = ending.iter().map(|column| format!("`{}`", column.field)).collect::<Vec<_>>().join(" or ");
+                Err(FieldError(format!("`{typed}` may be {all}; say which")))
+            }
+        }
+    }
+
+    fn unknown(&self, typed: &str) -> FieldError {
+        let mut alike: Vec<(f64, &str)> = self
+            .0
+            .iter()
+            .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
+            .flatten()
+            .chain(ALIASES.iter().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| *alias))
+            .map(|field| (strsim::jaro_winkler(field, typed), field))
+            .filter(|(likeness, _)| *likeness > 0.75)
+            .collect();
+        alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let hint = match alike.first() {
+            Some((_, field)) => format!("; did you mean `{field}`?"),
+            None => {
+                let usual = self.iter().filter(|column| column.is_usual).map(|column| column.field.as_str());
+                format!("; fields are {} and others", usual.collect::<Vec<_>>().join(", "))
+            }
+        };
+        FieldError(format!("there is no field `{typed}`{hint}"))
+    }
+
+    /// Returns the column by which runs are judged: their best loss, on data that they do not learn from if they log one.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they cannot be judged: no such loss is one of all runs. Runs without any metric do not count.
+    pub fn usual_result<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>) -> Result<&Column, String> {
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        let mut measured = 0;
+        for fields in runs.map(RunFacts::judging_fields).filter(|fields| !fields.is_empty()) {
+            measured += 1;
+            for field in fields {
+                match counts.iter_mut().find(|(known, _)| *known == field) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((field, 1)),
+                }
+            }
+        }
+        let common = counts.iter().find(|(_, count)| *count == measured).and_then(|(field, _)| self.get(field));
+        common.ok_or_else(|| match measured {
+            0 => "its runs have no loss".to_owned(),
+            _ => {
+                let counts = counts.iter().map(|(field, count)| format!("{field} in {count}"));
+                let counts = counts.collect::<Vec<_>>().join(", ");
+                format!(
+                    "its runs are judged by different losses ({counts}): filter them, group by workload too, or sort by a \
+                     result"
+                )
+            }
+        })
+    }
+
+    /// Lists the fields for filters.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| column.field.as_str())
+    }
+}
+
+fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
+    let mut infos: Vec<&MetricInfo> = Vec::new();
+    for info in runs.iter().flat_map(|run| run.metrics()) {
+        if !infos.iter().any(|known| known.name == info.name) {
+            infos.push(info);
+        }
+    }
+    infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
+    let has_held_out = infos.iter().any(|info| is_held_out(info));
+    let mut columns = Vec::new();
+    for info in infos {
+        let format = match info.unit {
+            Unit::Plain => Format::Measured,
+            Unit::Exact => Format::Exact,
+            Unit::Rate => Format::Rate,
+            Unit::Fraction => Format::Fraction,
+        };
+        let column = |field: String, title: String, help: &str| Column {
+            better: info.better,
+            ..Column::new(field, title, help, format)
+        };
+        let is_result = is_result(info);
+        let field = last_of(info);
+        // The learning rate is a setting, too.
+        let is_own = field == info.name;
+        let title = if is_own { info.title.clone() } else { format!("Last {}", lower_first(&info.title)) };
+        columns.push(column(field, title, "The last value").shown_if(is_result));
+        if is_result {
+            let of = lower_first(&info.title);
+            // A run is judged by its best loss on data that it does not learn from.
+            let is_usual = if has_held_out { is_held_out(info) } else { info.name == MetricId::LOSS.name() };
+            let best = column(best_of(info), format!("Best {of}"), "The best value so far");
+            columns.push(best.shown_if(is_usual));
+            let help = "An exponential average over about the last 50 points";
+            columns.push(column(smoothed_of(info), format!("Smoothed {of}"), help).hidden());
+        }
+    }
+    columns
+}
+
+fn lower_first(title: &str) -> String {
+    let mut chars = title.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+fn of_settings(runs: &[&RunFacts]) -> Vec<Column> {
+    struct Seen<'f> {
+        value: &'f Value,
+        varies: bool,
+        is_number: bool,
+        place: usize,
+    }
+    let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
+    for (path, value) in runs.iter().flat_map(|run| run.settings()) {
+        let place = seen.len();
+        let known = seen.entry(path).or_insert(Seen { value, varies: false, is_number: true, place });
+        known.varies |= known.value != value;
+        known.is_number &= value.number().is_some();
+    }
+    let mut all: Vec<(&str, Seen<'_>)> = seen.into_iter().collect();
+    all.sort_by_key(|(_, seen)| seen.place);
+    let end = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let mut ends: HashMap<String, usize> = HashMap::new();
+    all.iter().for_each(|(path, _)| *ends.entry(end(path)).or_default() += 1);
+    let column = |(path, seen): &(&str, Seen<'_>)| {
+        let words =
+            Some(end(path)).filter(|end| ends[end] == 1).unwrap_or_else(|| (*path).to_owned()).replace('_', " ");
+        let format = if seen.is_number { Format::Exact } else { Format::Text };
+        let [title, short] = setting_titles(path, runs).unwrap_or_else(|| [upper_first(&words), upper_first(&words)]);
+        let (heading, is_usual) = (words.to_uppercase(), seen.varies);
+        Column { short, heading, is_setting: true, is_usual, ..Column::new(*path, title, "A setting", format) }
+    };
+    all.iter().map(column).collect()
+}
+
+/// Returns the label and the symbol of a setting with a symbol, if the rules of all runs agree on it.
+fn setting_titles(path: &str, runs: &[&RunFacts]) -> Option<[String; 2]> {
+    if path == LEARNING_RATE.key {
+        return Some([LEARNING_RATE.label, LEARNING_RATE.symbol].map(str::to_owned));
+    }
+    let key = path.strip_prefix("optimizer.")?;
+    let mut found: Vec<[&str; 2]> = Vec::new();
+    for run in runs.iter().filter(|run| run.get(path).is_some()) {
+        let Some(Value::Text(rule)) = run.get(OPTIMIZER) else { return None };
+        let rule = RuleSpec::in_training(RuleKind::shown_as(rule)?);
+        let of = rule.hyperparameter(key)?;
+        if !found.contains(&[of.label, of.symbol]) {
+            found.push([of.label, of.symbol]);
+        }
+    }
+    let [label, symbol] = *found.first()?;
+    match &found[..] {
+        _ if symbol.is_empty() => None,
+        [_] => Some([label, symbol].map(str::to_owned)),
+        // β₂ has several meanings.
+        several => several.iter().all(|[_, other]| *other == symbol).then(|| [symbol, symbol].map(str::to_owned)),
+    }
+}
+
+fn upper_first(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The columns that a user has chosen: what differs from the usual ones, which depend on the listed runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TableLayout {
+    /// The fields that the user shows or hides, with whether they are shown; others are shown where they are usual.
+    chosen: BTreeMap<String, bool>,
+    /// The fields in the user's order; others follow those before which they usually are.
+    order: Vec<String>,
+}
+
+impl TableLayout {
+    pub fn shows(&self, column: &Column) -> bool {
+        self.chosen.get(&column.field).copied().unwrap_or(column.is_usual)
+    }
+
+    pub fn show(&mut self, field: &str, is_shown: bool) {
+        self.chosen.insert(field.to_owned(), is_shown);
+    }
+
+    /// Returns all columns in the user's order.
+    pub fn arranged<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
+        let mut arranged: Vec<&Column> = self.order.iter().filter_map(|field| columns.get(field)).collect();
+        let mut before: Option<&str> = None;
+        for column in columns.iter() {
+            if !arranged.iter().any(|known| known.field == column.field) {
+                let after = arranged.iter().position(|known| Some(known.field.as_str()) == before);
+                arranged.insert(after.map_or(0, |index| index + 1), column);
+            }
+            before = Some(&column.field);
+        }
+        arranged
+    }
+
+    /// Returns the shown columns in the user's order.
+    pub fn shown<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
+        self.arranged(columns).into_iter().filter(|column| self.shows(column)).collect()
+    }
+
+    /// Moves a column to the place of another one.
+    pub fn move_to(&mut self, columns: &Columns, field: &str, to: &str) {
+        let mut order: Vec<String> = self.arranged(columns).iter().map(|column| column.field.clone()).collect();
+        let place = |order: &[String], field: &str| order.iter().position(|other| other == field);
+        let (Some(from), Some(to)) = (place(&order, field), place(&order, to)) else { return };
+        let moved = order.remove(from);
+        order.insert(to, moved);
+        // The places of columns that other runs have are kept.
+        let others = std::mem::take(&mut self.order).into_iter().filter(|field| columns.get(field).is_none());
+        self.order = order.into_iter().chain(others).collect();
+    }
+
+    /// Moves a column by one place among the shown ones.
+    pub fn shift(&mut self, columns: &Columns, field: &str, to_left: bool) {
+        let shown: Vec<String> = self.shown(columns).iter().map(|column| column.field.clone()).collect();
+        let place = shown.iter().position(|other| other == field);
+        let to = place.and_then(|place| if to_left { place.checked_sub(1) } else { Some(place + 1) });
+        if let Some(to) = to.and_then(|to| shown.get(to)) {
+            self.move_to(columns, field, to);
+        }
+    }
+
+    /// Restores the usual columns and their order.
+    pub fn reset(&mut self) {
+        *self = TableLayout::default();
+    }
+
+    pub fn is_usual(&self) -> bool {
+        *self == TableLayout::default()
+    }
+}
