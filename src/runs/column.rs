@@ -1,15 +1,21 @@
-//! The columns of listed runs, and the user's choice and order of them.
+//! The columns of listed runs: facts, settings and metrics; the user's choice and order of them, and the names under
+//! which metrics are shown.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
+use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 
 use super::facts::{
-    BEGAN, CHANGED, FORK, LEFT, NAME, NOTE, OPTIMIZER, PROBLEM, RATE, RUN, RunFacts, STATE, STEP, TAGS, TIME, WORKLOAD,
-    best_of, is_held_out, is_result, last_of, smoothed_of,
+    FACTS, NAME, OPTIMIZER, RUN, RunFacts, SETTING_ALIASES, STATE, STEP, Shown, best_of, is_held_out, is_result,
+    last_of, smoothed_of,
 };
 use super::value::{Aggregate, Format, Statistic, Value};
 
@@ -53,13 +59,14 @@ impl Column {
         Column { is_usual: false, ..self }
     }
 
-    fn shown_if(self, is_usual: bool) -> Column {
-        Column { is_usual, ..self }
-    }
-
     /// Returns the value of a run.
     pub fn of<'f>(&self, facts: &'f RunFacts) -> Option<&'f Value> {
         facts.get(&self.field)
+    }
+
+    /// Returns the value of a run for users; empty without one.
+    pub fn text<'f>(&self, facts: &'f RunFacts) -> Cow<'f, str> {
+        self.of(facts).map_or(Cow::Borrowed(""), |value| self.format.text(value))
     }
 
     /// Returns the value of a group of runs: a statistic of what is measured.
@@ -67,9 +74,7 @@ impl Column {
         let values = runs.map(|run| self.of(run));
         if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::by(statistic, self.better, values) }
     }
-}
 
-impl Column {
     /// Returns the title within a sentence, without a symbol at its end.
     pub fn word(&self) -> String {
         let words: Vec<&str> = self.title.split(' ').filter(|word| word.is_ascii()).collect();
@@ -93,60 +98,34 @@ pub struct FieldError(String);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns(Vec<Column>);
 
-/// Other names of fields.
-pub(super) const ALIASES: [(&str, &str); 8] = [
-    ("lr", "learning_rate"),
-    ("η", "learning_rate"),
-    ("batch", "batch_size"),
-    ("status", STATE),
-    ("title", NAME),
-    ("tag", TAGS),
-    ("notes", NOTE),
-    ("started", BEGAN),
-];
-
 impl Columns {
     /// Returns the columns of these runs, which are known by their `name`s or their folders.
     pub fn of(runs: &[&RunFacts], is_by_name: bool) -> Columns {
-        let has = |field: &str| runs.iter().any(|run| run.get(field).is_some());
-        let first = runs.first().and_then(|run| run.get(WORKLOAD));
-        let is_mixed = runs.iter().any(|run| run.get(WORKLOAD) != first);
-        let name = Column::new(NAME, "Name", "The run's name or title", Format::Text);
-        let run = Column::new(RUN, "Folder", "The name of the run's folder", Format::Text);
-        let mut columns = if is_by_name { vec![name, run.hidden()] } else { vec![run, name.hidden()] };
-        columns.extend([
-            Column::new(WORKLOAD, "Workload", "What is trained", Format::Text).shown_if(is_mixed),
-            Column::new(OPTIMIZER, "Optimizer", "The update rule", Format::Text),
-        ]);
-        // What distinguishes the runs stands beside their names.
+        let known = |field: &str| runs.iter().any(|run| run.get(field).is_some());
+        let is_mixed = |field: &str| runs.iter().any(|run| run.get(field) != runs[0].get(field));
         let (differing, equal): (Vec<Column>, Vec<Column>) = of_settings(runs).into_iter().partition(|it| it.is_usual);
-        columns.extend(differing);
-        let states = "starting, running, stopped, finished, failed, crashed or silent";
-        columns.extend([
-            Column::new(STATE, "State", states, Format::Text),
-            Column::new(PROBLEM, "Problem", "diverged, stalled or warned", Format::Text).shown_if(has(PROBLEM)),
-        ]);
-        columns.extend(of_metrics(runs));
-        columns.extend(equal);
-        columns.extend([
-            Column::new(STEP, "Step", "Steps so far", Format::Whole),
-            Column::new(RATE, "Rate", "Steps a second of training since the last start", Format::Rate),
-            Column::new(TIME, "Time", "Time of training, without pauses", Format::Duration),
-            Column::new(LEFT, "Left", "Estimated time until the last step", Format::Duration).hidden(),
-            Column::new(BEGAN, "Began", "When the training began, in UTC", Format::Moment).hidden(),
-            Column::new(FORK, "Fork of", "The run and the step that a fork goes on from", Format::Text).hidden(),
-            Column::new(
-                CHANGED,
-                "Changed while it ran",
-                "The settings that were changed, and after which steps",
-                Format::Text,
-            )
-            .shown_if(has(CHANGED)),
-            Column::new(TAGS, "Tags", "Your tags", Format::Text).shown_if(has(TAGS)),
-            Column::new(NOTE, "Note", "Your note", Format::Text).shown_if(has(NOTE)),
-        ]);
+        let (mut differing, mut measured) = (Some(differing), Some(of_metrics(runs).into_iter().chain(equal)));
+        let mut columns = Vec::new();
+        for fact in FACTS.iter().filter(|fact| fact.shown != Shown::NoColumn) {
+            // What distinguishes the runs is beside their names, and what was reached before the facts about the time.
+            match fact.field {
+                STATE => columns.extend(differing.take().into_iter().flatten()),
+                STEP => columns.extend(measured.take().into_iter().flatten()),
+                _ => {}
+            }
+            let is_usual = match fact.shown {
+                _ if [NAME, RUN].contains(&fact.field) => is_by_name == (fact.field == NAME),
+                Shown::IfKnown => known(fact.field),
+                Shown::IfMixed => is_mixed(fact.field),
+                shown => shown == Shown::Always,
+            };
+            columns.push(Column { is_usual, ..Column::new(fact.field, fact.title, fact.help, fact.format) });
+        }
+        if !is_by_name {
+            columns.swap(0, 1);
+        }
         // A setting of one run may have the name of a metric of another.
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         columns.retain(|column| seen.insert(column.field.clone()));
         Columns(columns)
     }
@@ -175,7 +154,7 @@ impl Columns {
         let typed = typed.trim().trim_matches('"');
         let lower = typed.to_lowercase();
         let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
-        let alias = || ALIASES.iter().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
+        let alias = || aliases().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
         // Runs without settings may have measured their learning rate.
         let measured = || named(&format!("last_{lower}"));
         // An imported loss has the tag's name as its title.
@@ -202,7 +181,7 @@ impl Columns {
             .iter()
             .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
             .flatten()
-            .chain(ALIASES.iter().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| *alias))
+            .chain(aliases().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| alias))
             .map(|field| (strsim::jaro_winkler(field, typed), field))
             .filter(|(likeness, _)| *likeness > 0.75)
             .collect();
@@ -254,6 +233,12 @@ impl Columns {
     }
 }
 
+/// Lists other names of fields.
+fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let facts = FACTS.iter().filter(|fact| !fact.alias.is_empty()).map(|fact| (fact.alias, fact.field));
+    SETTING_ALIASES.into_iter().chain(facts)
+}
+
 fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
     let mut infos: Vec<&MetricInfo> = Vec::new();
     for info in runs.iter().flat_map(|run| run.metrics()) {
@@ -280,13 +265,13 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
         // The learning rate is a setting, too.
         let is_own = field == info.name;
         let title = if is_own { info.title.clone() } else { format!("Last {}", lower_first(&info.title)) };
-        columns.push(column(field, title, "The last value").shown_if(is_result));
+        columns.push(Column { is_usual: is_result, ..column(field, title, "The last value") });
         if is_result {
             let of = lower_first(&info.title);
             // A run is judged by its best loss on data that it does not learn from.
             let is_usual = if has_held_out { is_held_out(info) } else { info.name == MetricId::LOSS.name() };
             let best = column(best_of(info), format!("Best {of}"), "The best value so far");
-            columns.push(best.shown_if(is_usual));
+            columns.push(Column { is_usual, ..best });
             let help = "An exponential average over about the last 50 points";
             columns.push(column(smoothed_of(info), format!("Smoothed {of}"), help).hidden());
         }
@@ -294,27 +279,28 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
     columns
 }
 
-fn lower_first(title: &str) -> String {
+/// Returns a title within a sentence.
+pub(crate) fn lower_first(title: &str) -> String {
     let mut chars = title.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 fn of_settings(runs: &[&RunFacts]) -> Vec<Column> {
     struct Seen<'f> {
-        value: &'f Value,
+        value: Option<&'f Value>,
         varies: bool,
         is_number: bool,
-        place: usize,
+        index: usize,
     }
     let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
     for (path, value) in runs.iter().flat_map(|run| run.settings()) {
-        let place = seen.len();
-        let known = seen.entry(path).or_insert(Seen { value, varies: false, is_number: true, place });
+        let (index, value) = (seen.len(), value.as_ref());
+        let known = seen.entry(path).or_insert(Seen { value, varies: false, is_number: true, index });
         known.varies |= known.value != value;
-        known.is_number &= value.number().is_some();
+        known.is_number &= value.is_none_or(|value| value.number().is_some());
     }
     let mut all: Vec<(&str, Seen<'_>)> = seen.into_iter().collect();
-    all.sort_by_key(|(_, seen)| seen.place);
+    all.sort_by_key(|(_, seen)| seen.index);
     let end = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     let mut ends: HashMap<String, usize> = HashMap::new();
     all.iter().for_each(|(path, _)| *ends.entry(end(path)).or_default() += 1);
@@ -425,5 +411,178 @@ impl TableLayout {
 
     pub fn is_usual(&self) -> bool {
         *self == TableLayout::default()
+    }
+}
+
+/// The largest file of aliases, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+/// The number of metrics that are proposed to be shown together with another.
+const MOST_PROPOSED: usize = 12;
+/// The likeness of names, from 0 to 1, from which metrics are proposed though their better directions differ.
+const SIMILAR: f64 = 0.5;
+
+/// The names under which metrics are shown, by their names in the events of runs. The user's choice counts for the plots
+/// of the window, that of a command for its columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MetricAliases(BTreeMap<String, String>);
+
+impl MetricAliases {
+    /// Returns the user's file of aliases, if the system has a folder for settings.
+    pub fn file_of_user() -> Option<PathBuf> {
+        Some(directories::ProjectDirs::from("", "", "valleyscope")?.config_dir().join("metrics.ron"))
+    }
+
+    /// Reads a file of aliases; a missing file has none.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence with the file, what was expected and what was found.
+    pub fn read(file: &Path) -> Result<MetricAliases, String> {
+        let failed = |error: &dyn std::fmt::Display| {
+            let expected =
+                r#"expected the names of metrics with those under which to show them, {"val/loss": "val_loss"}"#;
+            format!("cannot read {}: {expected}: {error}", file.display())
+        };
+        let text = match plain_file::read_text(file, Links::Followed, MOST_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(MetricAliases::default()),
+            Err(error) => return Err(failed(&error)),
+        };
+        let read: BTreeMap<String, String> = ron::from_str(&text).map_err(|error| failed(&error))?;
+        let mut aliases = MetricAliases::default();
+        for (name, shown) in read {
+            aliases.set(&name, &shown).map_err(|error| failed(&error))?;
+        }
+        Ok(aliases)
+    }
+
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let text = ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().new_line("\n"))
+            .expect("texts hold nothing that RON cannot express");
+        write_file(file, Overwrite::Yes, (text + "\n").as_bytes())
+    }
+
+    /// Shows a metric under another name, with all that is shown under its own.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence about a name that no metric can have.
+    pub fn set(&mut self, name: &str, shown: &str) -> Result<(), String> {
+        for name in [name, shown] {
+            if MetricId::named(name).is_none() {
+                return Err(format!("expected the name of a metric, such as val_loss, found `{name}`"));
+            }
+        }
+        let shown = self.0.get(shown).cloned().unwrap_or_else(|| shown.to_owned());
+        self.0.values_mut().filter(|other| *other == name).for_each(|other| other.clone_from(&shown));
+        self.0.insert(name.to_owned(), shown);
+        self.0.retain(|name, shown| name != shown);
+        Ok(())
+    }
+
+    /// Shows a metric under its own name again.
+    pub fn remove(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    /// Lists the metrics that are shown under the name of another one.
+    pub fn shown_as<'a>(&'a self, shown: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(_, other)| *other == shown).map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the metrics of a run with their descriptions as they are shown. Where the run also logs the metric under
+    /// whose name another one would be shown, both keep their own names.
+    pub fn apply(&self, metrics: Vec<MetricInfo>) -> Vec<(MetricId, MetricInfo)> {
+        let names = metrics.iter().map(|info| info.name.clone());
+        let mut taken: BTreeSet<String> = names.filter(|name| !self.0.contains_key(name)).collect();
+        let shown = |info: MetricInfo| {
+            let metric = info.metric()?;
+            let Some(shown) = self.0.get(&info.name).filter(|shown| taken.insert((*shown).clone())) else {
+                return Some((metric, info));
+            };
+            let known = MetricId::named(shown)?.info();
+            let (better, source) =
+                if known.better == Better::Neither { (info.better, info.source) } else { (known.better, known.source) };
+            Some((metric, MetricInfo { name: shown.clone(), title: known.title, better, source, ..info }))
+        };
+        metrics.into_iter().filter_map(shown).collect()
+    }
+}
+
+/// Returns the metrics that may be shown together with another one, those of the most similar names first: of the same
+/// unit, with the same better direction or a similar name, and logged by no run that logs the other, too.
+pub fn proposals<'m>(of: &MetricInfo, all: &'m [MetricInfo], runs: &[&[MetricInfo]]) -> Vec<&'m MetricInfo> {
+    let has = |run: &&&[MetricInfo], name: &str| run.iter().any(|info| info.name == name);
+    let are_together = |name: &str| runs.iter().any(|run| has(&run, &of.name) && has(&run, name));
+    let words = |name: &str| name.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ");
+    let likeness = |info: &MetricInfo| strsim::normalized_damerau_levenshtein(&words(&info.name), &words(&of.name));
+    let is_alike = |info: &MetricInfo| info.better == of.better || likeness(info) > SIMILAR;
+    let fits = |info: &&MetricInfo| {
+        info.name != of.name && info.unit == of.unit && is_alike(info) && !are_together(&info.name)
+    };
+    let mut found: Vec<&MetricInfo> = all.iter().filter(fits).collect();
+    found.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+    found.truncate(MOST_PROPOSED);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn infos(names: &[&str]) -> Vec<MetricInfo> {
+        names.iter().map(|name| MetricId::named(name).expect("a name").info()).collect()
+    }
+
+    fn shown(aliases: &MetricAliases, names: &[&str]) -> Vec<String> {
+        aliases.apply(infos(names)).into_iter().map(|(_, info)| info.name).collect()
+    }
+
+    #[test]
+    fn metrics_are_shown_under_one_name_unless_a_run_logs_both() {
+        let mut aliases = MetricAliases::default();
+        aliases.set("test_loss", "val/loss").expect("names");
+        aliases.set("val/loss", "val_loss").expect("names");
+        assert_eq!(shown(&aliases, &["loss", "test_loss"]), ["loss", "val_loss"]);
+        assert_eq!(shown(&aliases, &["val/loss"]), ["val_loss"]);
+        assert_eq!(shown(&aliases, &["test_loss", "val_loss"]), ["test_loss", "val_loss"]);
+        assert_eq!(shown(&aliases, &["test_loss", "val/loss"]), ["val_loss", "val/loss"]);
+        assert_eq!(aliases.apply(infos(&["val/loss"]))[0].1.title, "Validation loss");
+        // The other way round, the first name is its own again.
+        aliases.set("val_loss", "test_loss").expect("names");
+        assert_eq!(shown(&aliases, &["val_loss"]), ["val_loss"]);
+        aliases.remove("test_loss");
+        assert_eq!(aliases.shown_as("val_loss").collect::<Vec<_>>(), ["val/loss"]);
+        assert!(aliases.set("a name", "time").is_err());
+    }
+
+    #[test]
+    fn aliases_are_written_and_read_and_a_mistake_names_the_file() {
+        let place = tempfile::tempdir().expect("a temporary folder can be made");
+        let file = place.path().join("settings/metrics.ron");
+        assert_eq!(MetricAliases::read(&file), Ok(MetricAliases::default()));
+        let mut aliases = MetricAliases::default();
+        aliases.set("val/loss", "val_loss").expect("names");
+        aliases.write(&file).expect("it can be written");
+        assert_eq!(MetricAliases::read(&file).as_ref(), Ok(&aliases));
+        std::fs::write(&file, "{\"val/loss\": 3}").expect("it can be written");
+        let error = MetricAliases::read(&file).expect_err("no name");
+        assert!(error.contains("metrics.ron") && error.contains("\"val/loss\": \"val_loss\""), "{error}");
+    }
+
+    #[test]
+    fn similar_names_are_proposed_first() {
+        let [one, two] = [infos(&["loss", "test_loss", "test_accuracy"]), infos(&["loss", "val_loss", "grad_norm"])];
+        let all = infos(&["loss", "grad_norm", "val_loss", "test_loss", "test_accuracy"]);
+        let names = |of: &str| -> Vec<String> {
+            let of = &infos(&[of])[0];
+            proposals(of, &all, &[&one, &two]).iter().map(|info| info.name.clone()).collect()
+        };
+        assert_eq!(names("test_loss"), ["val_loss"]);
+        assert!(names("loss").is_empty() && names("test_accuracy").is_empty());
     }
 }

@@ -1,7 +1,9 @@
-//! Runs as a table: their columns, filters, order and groups, for the window and the command line.
+//! The list of runs, for the window and the command line: facts, columns, filters, order and groups; and runs of other
+//! programs.
 //!
-//! [`RunFacts`] are the values of one run, read with its events. [`Columns`] are those of all listed runs. A [`Filter`]
-//! is typed text; [`ordered`] and [`grouped`] arrange the runs that it admits.
+//! [`RunFacts`] are the values of one run, read with its events. [`Columns`] are those of all listed runs: the table of
+//! facts (`facts.rs`), and the runs' settings and metrics. A [`Filter`] is typed text; [`ordered`] and [`grouped`] arrange
+//! the runs that it admits.
 
 mod column;
 mod facts;
@@ -20,8 +22,9 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
-pub use column::{Column, Columns, FieldError, TableLayout};
-pub use facts::{MetricAliases, RunFacts, RunSettings, RunSource, proposals};
+pub(crate) use column::lower_first;
+pub use column::{Column, Columns, FieldError, MetricAliases, TableLayout, proposals};
+pub use facts::{RunFacts, RunSettings, RunSource};
 pub use filter::{Filter, FilterError, listed_fields};
 pub use value::{Aggregate, Format, Statistic, Value, csv_cell};
 
@@ -328,7 +331,7 @@ mod tests {
         notes.write(&run).expect("it can be written");
         let mut reader = RunReader::brief(run.clone());
         let status = reader.status(Timestamp::now()).expect("it can be read");
-        let settings = RunSettings::of(&preset);
+        let settings = RunSettings::of(preset);
         RunFacts::of(RunSource {
             run: &run,
             settings: &settings,

@@ -313,7 +313,7 @@ impl ChangeForm {
         let mut is_applied = false;
         ui.horizontal_wrapped(|ui| {
             let is_requested = !self.entered.is_empty() && self.entered == self.requested;
-            let has_too_few = self.entered.get(SettingChange::STEPS).is_some_and(|steps| *steps <= run.step as f64);
+            let has_too_few = self.entered.get(SettingChange::STEPS).is_some_and(|steps| *steps <= run.step() as f64);
             let is_sound = fault.is_none() && !has_too_few && !self.has_unreadable;
             let can_apply = !self.entered.is_empty() && is_sound && !is_requested;
             let apply = ui.add_enabled(can_apply, Button::new("Apply"));
@@ -327,7 +327,7 @@ impl ChangeForm {
             let text = match fault {
                 Some(fault) => RichText::new(fault.replace('`', "")).color(color),
                 None if has_too_few => {
-                    let text = format!("Steps must be more than the {} that were taken.", grouped(run.step));
+                    let text = format!("Steps must be more than the {} that were taken.", grouped(run.step()));
                     RichText::new(text).color(color)
                 }
                 _ if self.entered.is_empty() => RichText::new("Type other values to go on with.").weak(),

@@ -12,7 +12,7 @@ use egui::{
 };
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
-use valleyscope_runs::{Better, Concern, RunFolder, Status, Unit, span};
+use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
 
 use super::legend::line;
 use super::names::{Pens, rgb};
@@ -72,8 +72,11 @@ impl Sort {
         let order = match self {
             Sort::Newest => Ordering::Equal,
             Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
-            Sort::Loss => number(a.loss, b.loss),
-            Sort::Evaluated => number(a.evaluated_loss(), b.evaluated_loss()),
+            Sort::Loss => number(a.loss(), b.loss()),
+            Sort::Evaluated => {
+                let [a, b] = [a, b].map(|run| run.evaluated_loss().map(|(_, loss)| loss));
+                number(a, b)
+            }
             Sort::Status => b.is_open().cmp(&a.is_open()),
         };
         order.then_with(newest)
@@ -198,11 +201,7 @@ impl List {
 
 /// Names the loss by which evaluated runs are compared, if it is the same for all.
 fn evaluated_loss<'r>(runs: impl Iterator<Item = &'r Arc<Summary>>) -> String {
-    let title = |run: &'r Arc<Summary>| {
-        let loss = run.evaluated.iter().find(|(info, _)| info.better == Better::Lower);
-        loss.map(|(info, _)| info.title.to_lowercase())
-    };
-    let mut titles = runs.filter_map(title);
+    let mut titles = runs.filter_map(|run| run.evaluated_loss().map(|(info, _)| info.title.to_lowercase()));
     let first = titles.next();
     first.filter(|first| titles.all(|other| other == *first)).unwrap_or_else(|| "evaluated loss".to_owned())
 }
@@ -260,7 +259,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
             ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());
         });
         ui.add(Label::new(status(ui, run)).selectable(false).truncate());
-        let done = run.steps.map_or(0.0, |steps| run.step as f32 / steps.max(1) as f32);
+        let done = run.steps.map_or(0.0, |steps| run.step() as f32 / steps.max(1) as f32);
         if run.is_open() {
             ui.add_space(1.0);
             let bar = ProgressBar::new(done.clamp(0.0, 1.0)).desired_height(3.0).desired_width(ui.available_width());
@@ -313,16 +312,16 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let concerns = Concern::summary(&run.concerns);
     let words = [run.status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
-    let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step));
+    let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step()));
     if let Some(ranks) = &run.ranks {
         text.push_str(&format!(", {} processes", ranks.count));
     }
     if run.is_open() {
-        if let Some(rate) = run.steps_per_s {
+        if let Some(rate) = run.facts.number("rate") {
             let rate = if rate < 0.1 { format!("{:.1}/h", 3600.0 * rate) } else { format!("{}/s", number::rate(rate)) };
             text.push_str(&format!(", {rate}"));
         }
-        if let Some(left) = run.seconds_left {
+        if let Some(left) = run.facts.number("left") {
             text.push_str(&format!(", {} left", span(left.round() as u64)));
         }
     }
@@ -338,7 +337,7 @@ fn subtitle(run: &Summary) -> String {
 
 /// Formats the newest evaluation, or else the last loss; empty without either.
 fn losses(run: &Summary) -> String {
-    match (evaluated(run), run.loss) {
+    match (evaluated(run), run.loss()) {
         (words, Some(loss)) if words.is_empty() => format!("loss {}", significant(loss, 3)),
         (words, _) => words,
     }
@@ -346,11 +345,11 @@ fn losses(run: &Summary) -> String {
 
 /// Formats the newest evaluation, such as `test 0.123 · 97.3 %`.
 fn evaluated(run: &Summary) -> String {
-    let words = run.evaluated.iter().map(|(info, value)| match info.unit {
+    let words = run.evaluation().map(|(info, value)| match info.unit {
         Unit::Fraction => format!("{:.1} %", 100.0 * value),
         _ => {
             let of = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
-            format!("{of} {}", significant(*value, 3))
+            format!("{of} {}", significant(value, 3))
         }
     });
     words.collect::<Vec<_>>().join(" · ")
@@ -358,7 +357,7 @@ fn evaluated(run: &Summary) -> String {
 
 pub(super) fn tooltip(run: &Summary) -> String {
     let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
-    let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));
+    let train = run.loss().map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
     let concerns = Some(concerns_text(&run.concerns)).filter(|words| !words.is_empty());

@@ -64,39 +64,27 @@ pub(super) struct CurveFacts {
     pub runs: usize,
 }
 
-/// The learning rate, batch size, steps, seed and fork in words, as far as they are known. They distinguish runs of
-/// equal settings.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Traits {
-    pub learning_rate: Option<String>,
-    pub batch_size: Option<String>,
-    pub steps: Option<String>,
-    pub seed: Option<String>,
-    pub fork: Option<String>,
+/// The learning rate, batch size, steps, seed and fork as text, as far as they are known, in the order in which they are
+/// tried and named. They distinguish runs of equal settings.
+type Traits = [Option<String>; 5];
+
+/// The index of the seed among the traits.
+const SEED: usize = 3;
+
+fn traits(run: &Summary) -> Traits {
+    let steps = run.steps.filter(|_| !run.is_scan);
+    [
+        run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
+        run.batch_size.map(|size| format!("batch {size}")),
+        steps.map(|steps| format!("{} steps", grouped(steps))),
+        run.seed.map(|seed| format!("seed {seed}")),
+        forked(run),
+    ]
 }
 
-impl Traits {
-    fn of(run: &Summary) -> Traits {
-        let steps = run.steps.filter(|_| !run.is_scan);
-        Traits {
-            learning_rate: run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
-            batch_size: run.batch_size.map(|size| format!("batch {size}")),
-            steps: steps.map(|steps| format!("{} steps", grouped(steps))),
-            seed: run.seed.map(|seed| format!("seed {seed}")),
-            fork: forked(run),
-        }
-    }
-
-    /// Returns all traits, in the order in which they are tried and named.
-    fn list(&self) -> [&Option<String>; 5] {
-        let Traits { learning_rate, batch_size, steps, seed, fork } = self;
-        [learning_rate, batch_size, steps, seed, fork]
-    }
-
-    /// Returns the known traits among those at some places in the list.
-    fn words(&self, places: &BTreeSet<usize>) -> Vec<String> {
-        places.iter().filter_map(|place| self.list()[*place].clone()).collect()
-    }
+/// Returns the known traits at some indices.
+fn chosen_traits(traits: &Traits, chosen: &BTreeSet<usize>) -> Vec<String> {
+    chosen.iter().filter_map(|index| traits[*index].clone()).collect()
 }
 
 pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
@@ -107,7 +95,7 @@ pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
         is_named: run.is_named,
         settings: run.shown.clone(),
         bookkeeping: run.bookkeeping.clone(),
-        traits: Traits::of(run),
+        traits: traits(run),
         folder: run.run.name(),
         runs,
     }
@@ -137,7 +125,7 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
         let names: Vec<Option<&str>> = members.iter().map(|index| given_name(runs[*index])).collect();
         let words = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
         let numbers = |index: &usize| {
-            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(runs[*index]);
+            let [learning_rate, batch_size, _, seed, _] = traits(runs[*index]);
             [learning_rate, batch_size, seed]
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
@@ -169,32 +157,6 @@ fn given_name(run: &Summary) -> Option<&str> {
 
 type Family = Option<&'static str>;
 
-impl Summary {
-    /// Returns the name of the run in a list: its settings and then its title, or the other way round for a scan, which
-    /// has many settings, and if the user has given it a title. The second is empty if no settings are known.
-    pub fn heading(&self) -> [String; 2] {
-        let settings = self.settings.clone();
-        if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
-            [self.title.clone(), settings]
-        } else {
-            [settings, self.title.clone()]
-        }
-    }
-
-    /// Returns the title of its curve: the one given by the user, or any title if no settings are known. Empty if the
-    /// settings suffice.
-    pub fn own_title(&self) -> &str {
-        let has_settings = !self.optimizer.is_empty() && !self.is_scan;
-        if has_settings { &self.notes.title } else { &self.title }
-    }
-
-    /// Returns the heading as one text.
-    pub fn in_full(&self) -> String {
-        let [first, second] = self.heading();
-        if second.is_empty() { first } else { format!("{first} ({second})") }
-    }
-}
-
 /// Returns a distinct name for each curve. Curves of one title are distinguished by their optimizers, the settings that
 /// differ among them, and where these are equal, by as few traits as possible, or else by their folders. A title shared
 /// by all of several curves is left out. Curves without a title are named by their optimizers, and distinguished in the
@@ -221,15 +183,18 @@ pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
 
 /// Returns the words that distinguish curves of one name.
 fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
-    let places = distinguishing_traits(same);
-    let traits: Vec<Vec<String>> = same.iter().map(|curve| curve.traits.words(&places)).collect();
+    let chosen = distinguishing_traits(same);
+    let all: Vec<Vec<String>> = same.iter().map(|curve| chosen_traits(&curve.traits, &chosen)).collect();
     let mut counts: HashMap<&[String], usize> = HashMap::new();
-    traits.iter().for_each(|traits| *counts.entry(traits).or_default() += 1);
+    all.iter().for_each(|traits| *counts.entry(traits).or_default() += 1);
     let bookkeeping = bookkeeping(same);
     let mark = |((curve, traits), bookkeeping): ((&&CurveFacts, &Vec<String>), Vec<String>)| {
+        let mut own = curve.traits.clone();
         // The seed of one of them is not that of a mean.
-        let seed = curve.traits.seed.clone().filter(|_| curve.runs == 1);
-        let mut words = Traits { seed, ..curve.traits.clone() }.words(&places);
+        if curve.runs > 1 {
+            own[SEED] = None;
+        }
+        let mut words = chosen_traits(&own, &chosen);
         if counts[traits.as_slice()] > 1 {
             words.extend(bookkeeping);
         }
@@ -238,7 +203,7 @@ fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
         }
         words
     };
-    same.iter().zip(&traits).zip(bookkeeping).map(mark).collect()
+    same.iter().zip(&all).zip(bookkeeping).map(mark).collect()
 }
 
 /// Returns for each curve the settings that do not affect learning in which it differs from the others of its name, and
@@ -281,15 +246,15 @@ fn name_parts(curves: &[CurveFacts], is_mixed: bool) -> Vec<Vec<String>> {
 /// enough.
 fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
-    for (place, first) in same[0].traits.list().into_iter().enumerate() {
-        let mut seen: Vec<_> = same.iter().map(|known| known.traits.words(&chosen)).collect();
+    for (index, first) in same[0].traits.iter().enumerate() {
+        let mut seen: Vec<_> = same.iter().map(|known| chosen_traits(&known.traits, &chosen)).collect();
         seen.sort();
         seen.dedup();
         if seen.len() == same.len() {
             break;
         }
-        if same.iter().any(|other| other.traits.list()[place] != first) {
-            chosen.insert(place);
+        if same.iter().any(|other| other.traits[index] != *first) {
+            chosen.insert(index);
         }
     }
     chosen
@@ -425,12 +390,12 @@ pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CurveFacts, Name, Traits, distinct};
+    use super::{CurveFacts, Name, distinct};
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
     fn facts(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> CurveFacts {
-        let [learning_rate, batch_size, seed_words] = [rate, batch, seed].map(|text| Some(text.to_owned()));
-        let traits = Traits { learning_rate, batch_size, seed: seed_words, ..Traits::default() };
+        let [learning_rate, batch_size, seed] = [rate, batch, seed].map(|text| Some(text.to_owned()));
+        let traits = [learning_rate, batch_size, None, seed, None];
         let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
         let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
         CurveFacts {

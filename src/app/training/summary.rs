@@ -7,8 +7,6 @@ use std::time::SystemTime;
 use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::workload::Common;
 use valleyscope_runs::{
     Better, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
@@ -16,8 +14,8 @@ use valleyscope_runs::{
 use super::names::{NEUTRAL, non_default_hyperparameters};
 use crate::runs::{MetricAliases, RunFacts, RunSettings, RunSource};
 
-/// The summary of a run.
-#[derive(Clone, Debug)]
+/// The summary of a run: its [facts](RunFacts), with what lists name, color and offer of it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub run: RunFolder,
     /// The user's title, or else the preset's.
@@ -44,15 +42,12 @@ pub struct Summary {
     pub learning_rate: Option<f64>,
     pub batch_size: Option<u64>,
     pub seed: Option<u64>,
-    pub step: u64,
+    /// The number of steps at the end of the run.
     pub steps: Option<u64>,
-    pub steps_per_s: Option<f64>,
-    pub seconds_left: Option<f64>,
     /// The processes that train it, if there are several.
     pub ranks: Option<Ranks>,
-    pub loss: Option<f64>,
-    /// The newest evaluation.
-    pub evaluated: Vec<(MetricInfo, f64)>,
+    /// The metrics of evaluations.
+    pub evaluated: Vec<MetricInfo>,
     pub began: Option<Timestamp>,
     pub is_scan: bool,
     /// True if its model generates text.
@@ -74,9 +69,23 @@ impl Summary {
         self.status.is_open()
     }
 
+    pub fn step(&self) -> u64 {
+        self.facts.number("step").map_or(0, |step| step as u64)
+    }
+
+    /// Returns the last training loss.
+    pub fn loss(&self) -> Option<f64> {
+        self.facts.last(&MetricId::LOSS.info())
+    }
+
+    /// Returns the newest evaluation.
+    pub fn evaluation(&self) -> impl Iterator<Item = (&MetricInfo, f64)> {
+        self.evaluated.iter().filter_map(|info| Some((info, self.facts.last(info)?)))
+    }
+
     /// Returns the loss by which evaluated runs are compared.
-    pub fn evaluated_loss(&self) -> Option<f64> {
-        self.evaluated.iter().find(|(info, _)| info.better == Better::Lower).map(|(_, loss)| *loss)
+    pub fn evaluated_loss(&self) -> Option<(&MetricInfo, f64)> {
+        self.evaluation().find(|(info, _)| info.better == Better::Lower)
     }
 
     /// Returns the texts besides its facts in which words are searched.
@@ -84,69 +93,28 @@ impl Summary {
         vec![&self.title, &self.settings]
     }
 
-    /// Returns all its fields, for comparison.
-    fn parts(&self) -> impl PartialEq {
-        let Summary {
-            run,
-            title,
-            notes,
-            status,
-            concerns,
-            optimizer,
-            non_default_hyperparameters,
-            is_named,
-            shown,
-            bookkeeping,
-            family,
-            settings,
-            color,
-            learning_rate,
-            batch_size,
-            seed,
-            step,
-            steps,
-            steps_per_s,
-            seconds_left,
-            ranks,
-            loss,
-            evaluated,
-            began,
-            is_scan,
-            writes_text,
-            synthetic,
-            forked,
-            config,
-            trouble,
-            facts,
-        } = self;
-        let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
-        let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words = (
-            run,
-            title,
-            notes,
-            status,
-            concerns,
-            optimizer,
-            (non_default_hyperparameters, is_named, shown, bookkeeping),
-            forked,
-            config,
-            trouble,
-            synthetic,
-        );
-        (
-            (words, family, settings, ranks, facts),
-            (color, batch_size, seed, step, steps, began, is_scan, writes_text),
-            numbers,
-            evaluated,
-        )
+    /// Returns the name of the run in a list: its settings and then its title, or the other way round for a scan, which
+    /// has many settings, and if the user has given it a title. The second is empty if no settings are known.
+    pub fn heading(&self) -> [String; 2] {
+        let settings = self.settings.clone();
+        if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
+            [self.title.clone(), settings]
+        } else {
+            [settings, self.title.clone()]
+        }
     }
-}
 
-/// Compares numbers by their bits, so that a summary with a NaN loss equals itself.
-impl PartialEq for Summary {
-    fn eq(&self, other: &Summary) -> bool {
-        self.parts() == other.parts()
+    /// Returns the title of its curve: the one given by the user, or any title if no settings are known. Empty if the
+    /// settings suffice.
+    pub fn own_title(&self) -> &str {
+        let has_settings = !self.optimizer.is_empty() && !self.is_scan;
+        if has_settings { &self.notes.title } else { &self.title }
+    }
+
+    /// Returns the heading as one text.
+    pub fn in_full(&self) -> String {
+        let [first, second] = self.heading();
+        if second.is_empty() { first } else { format!("{first} ({second})") }
     }
 }
 
@@ -170,7 +138,6 @@ pub(super) struct Watched {
 
 /// The parts of a run's config that its summaries show.
 struct Config {
-    preset: Option<Preset>,
     settings: RunSettings,
     shown: Vec<ShownSetting>,
     bookkeeping: Vec<ShownSetting>,
@@ -178,13 +145,13 @@ struct Config {
 
 impl Config {
     fn read(run: &RunFolder) -> Config {
-        let preset = RunConfig::read(run).ok().map(|config| config.preset);
+        let settings = RunSettings::read(run);
         let listed = |list: fn(&Preset) -> Vec<ShownSetting>| {
-            let settings = preset.as_ref().map_or_else(Vec::new, list).into_iter();
-            settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect::<Vec<_>>()
+            let settings = settings.preset.as_ref().map_or_else(Vec::new, list).into_iter();
+            settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect()
         };
         let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
-        Config { settings: RunSettings::read(run, preset.as_ref()), shown, bookkeeping, preset }
+        Config { shown, bookkeeping, settings }
     }
 
     /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.
@@ -195,11 +162,6 @@ impl Config {
             ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
         });
         self.shown.iter().cloned().chain(changed).collect()
-    }
-
-    /// Returns the training's common fields, unless it is a scan or cannot be read.
-    fn training(&self) -> Option<Common<'_>> {
-        self.preset.as_ref()?.training()
     }
 }
 
@@ -294,24 +256,24 @@ impl Watched {
         }
         let (status, trouble) = match self.reader.status(now) {
             Ok(status) => (status, None),
-            Err(error) => (
-                Status::Failed(format!("cannot read {}: {error}", run.events().display())),
-                Some(format!("cannot read {}: {error}", run.events().display())),
-            ),
+            Err(error) => {
+                let trouble = format!("cannot read {}: {error}", run.events().display());
+                (Status::Failed(trouble.clone()), Some(trouble))
+            }
         };
         let config = self.config.get_or_insert_with(|| Config::read(&run));
         let history = self.reader.history();
         let started = history.started();
-        let preset = || config.preset.as_ref().map(|preset| preset.title().to_owned());
-        let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty()).or_else(preset);
+        let preset = config.settings.preset.as_ref();
+        let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty());
+        let title = title.or_else(|| Some(preset?.title().to_owned()));
         let title =
             if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
-        let open = status.is_open();
-        let spec = config.training();
+        let spec = preset.and_then(Preset::training);
         // Only the events of a scan name its optimizers.
         let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
         let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
-        let workload = config.preset.as_ref().and_then(Preset::workload);
+        let workload = preset.and_then(Preset::workload);
         let is_scan =
             workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
         let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
@@ -335,13 +297,9 @@ impl Watched {
             learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
             batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
             seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
-            step: history.step(),
             steps: history.steps(),
-            steps_per_s: history.steps_per_s(),
-            seconds_left: history.seconds_left().filter(|_| open),
             ranks: Ranks::of(history),
-            loss: history.latest(MetricId::LOSS),
-            evaluated: evaluated(history),
+            evaluated: history.evaluated(),
             began: history.began().or_else(|| run.made()),
             is_scan,
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
@@ -369,9 +327,4 @@ impl Watched {
 /// Escapes a concern for display.
 fn escaped(concern: Concern) -> Concern {
     Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
-}
-
-fn evaluated(history: &RunHistory) -> Vec<(MetricInfo, f64)> {
-    let infos = history.evaluated().into_iter();
-    infos.filter_map(|info| Some((history.latest(info.metric()?)?, info))).map(|(value, info)| (info, value)).collect()
 }

@@ -1,4 +1,7 @@
 //! `valleyscope runs list` and `diff`: runs as a table, and the settings in which they differ.
+//!
+//! Without options the table is brief: a line of at most the terminal's width for each run. With options it has the
+//! columns of the window's table, as text, CSV or JSON.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,210 +15,26 @@ use valleyscope_engine::optimizer::{ShownSetting, differing};
 use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::difference::{SettingColumn, run_column};
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_experiments::workload::STEPS;
-use valleyscope_runs::{Concern, MetricId, Ranks, RunFolder, RunHistory, RunReader, Started, now};
+use valleyscope_runs::{Concern, MetricId, Ranks, RunFolder, RunHistory, RunReader, now};
 
-use super::{RunsLocation, began, cell, in_force, left, newest, notes, print, progress, rate};
+use super::{RunsLocation, began, in_force, left, newest, notes, progress, rate};
 use crate::cli::differences::print_differences;
-use crate::cli::output::print_content;
-use crate::cli::{Failure, output, say};
+use crate::cli::output::{cell, print, print_content};
+use crate::cli::{Failure, say};
 use crate::export::{CsvCell, CsvWriter};
 use crate::runs::{
     Aggregate, Column, Columns, Filter, Group, Grouping, MetricAliases, Replicates, RunFacts, RunSettings, RunSource,
     SortKey, Statistic, TableLayout, Value, csv_cell, listed_fields, ordered,
 };
 
-const HEADER: [&str; 10] =
-    ["RUN", "STATUS", "STEP", "RATE", "LEFT", "RANKS", "LOSS", "EVALUATED", "OPTIMIZER", "TITLE"];
-
-/// The largest number of characters in each column. A name is never cut, as users type it; the system limits its
-/// length.
-const LONGEST_PLAIN: [usize; HEADER.len()] = [usize::MAX, 40, 45, 20, 20, 30, 40, 1000, 1000, 1000];
-
-/// The largest width of lines in a file, a pipe or a narrow terminal, unless names or numbers are long.
-const WIDTH: usize = 100;
-
-/// The columns whose texts are shortened in the middle to fit, and the fewest characters left of each.
-const SHORTENED: [(usize, usize); 3] = [(7, 30), (OPTIMIZER, 30), (TITLE, 12)];
-
-/// Spaces between two columns.
-const GAP: usize = 2;
-
-/// The columns of the optimizer and of the title.
-const OPTIMIZER: usize = 8;
-const TITLE: usize = 9;
-
-type Row = [String; HEADER.len()];
-
-/// A run with its row.
-struct Listed {
-    began: Timestamp,
-    row: Row,
-    /// The settings to be named where they differ from other runs'.
-    settings: Vec<ShownSetting>,
-}
-
-pub(super) fn plain(place: &RunsLocation) -> Result<(), Failure> {
-    // An unreadable run does not hide the others.
-    let listed = |run: &RunFolder| row(run).unwrap_or_else(|error| unreadable(run, &error));
-    let mut runs: Vec<Listed> = place.list()?.iter().map(listed).collect();
-    if runs.is_empty() {
-        say(format_args!("there are no runs in {}", place.folder.display()));
-        return Ok(());
-    }
-    runs.sort_by_key(|run| std::cmp::Reverse(run.began));
-    name_differences(&mut runs);
-    let rows: Vec<Row> =
-        std::iter::once(HEADER.map(str::to_owned)).chain(runs.into_iter().map(|run| run.row)).collect();
-    print(&aligned(&rows, width()))
-}
-
-/// Adds to each optimizer the settings in which its run differs from others, besides those that each row has.
-fn name_differences(runs: &mut [Listed]) {
-    let settings: Vec<Vec<ShownSetting>> = runs.iter_mut().map(|run| std::mem::take(&mut run.settings)).collect();
-    for (run, words) in runs.iter_mut().zip(differing(&settings)) {
-        let text = std::iter::once(run.row[OPTIMIZER].clone()).filter(|text| !text.is_empty()).chain(words);
-        let text = text.collect::<Vec<_>>().join(", ");
-        run.row[OPTIMIZER] = cell(&text, LONGEST_PLAIN[OPTIMIZER]);
-    }
-}
-
-/// Returns the settings of a run that its row does not have anyway.
-fn other_settings(training: Option<&Preset>) -> Vec<ShownSetting> {
-    let settings = training.map(Preset::shown_settings).unwrap_or_default();
-    let is_shown = |setting: &ShownSetting| ["η ", "batch ", "seed "].iter().any(|it| setting.words.starts_with(it));
-    settings.into_iter().filter(|setting| setting.meaning != STEPS && !is_shown(setting)).collect()
-}
-
-/// Returns the row of a run whose files cannot be read; the reason is printed separately.
-fn unreadable(run: &RunFolder, error: &io::Error) -> Listed {
-    say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
-    let mut row = Row::default();
-    (row[0], row[1]) = (run.name(), "unreadable".to_owned());
-    Listed { began: began(run, &RunHistory::default()), row: in_a_line(row), settings: Vec::new() }
-}
-
-/// Returns the row with each cell in one line, and no wider than its column may be.
-fn in_a_line(row: Row) -> Row {
-    let mut longest = LONGEST_PLAIN.into_iter();
-    row.map(|text| cell(&text, longest.next().expect("there is one for each column")))
-}
-
-/// Returns a run with its row.
-fn row(run: &RunFolder) -> io::Result<Listed> {
-    let mut reader = RunReader::brief(run.clone());
-    let status = reader.status(now())?;
-    let history = reader.history();
-    let title = notes(run).title;
-    let training = in_force(run, history);
-    let title = if title.is_empty() { history.started().map_or("", |started| &started.title) } else { &title };
-    let open = status.is_open();
-    let concerns = Concern::summary(&Concern::of(&status, history, now()));
-    let row = [
-        run.name(),
-        [status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", "),
-        progress(history) + &fork(history),
-        rate(history).filter(|_| open).unwrap_or_default(),
-        left(history).filter(|_| open).unwrap_or_default(),
-        Ranks::of(history).map(|ranks| ranks.brief()).unwrap_or_default(),
-        newest(history, &[("", MetricId::LOSS.info())]).concat(),
-        evaluation(history),
-        optimizer(history.started(), training.as_ref()),
-        title.lines().next().unwrap_or_default().to_owned() + &synthetic(history),
-    ];
-    Ok(Listed { began: began(run, history), row: in_a_line(row), settings: other_settings(training.as_ref()) })
-}
-
-/// Returns the mark of synthetic data, whose numbers are not those of real ones.
-fn synthetic(history: &RunHistory) -> String {
-    let started = history.started().filter(|started| started.synthetic);
-    started.map_or_else(String::new, |started| format!(" ({})", started.data))
-}
-
-/// Returns the step at which a fork begins. The name of the other run does not fit into a line.
-fn fork(history: &RunHistory) -> String {
-    history.forked().map_or_else(String::new, |forked| format!(", forked at {}", forked.from_step))
-}
-
-fn evaluation(history: &RunHistory) -> String {
-    newest(history, &history.evaluated().into_iter().map(|info| ("", info)).collect::<Vec<_>>()).join(", ")
-}
-
-/// Returns the optimizer with its learning rate and batch size, as far as there is one of each: those of the training or,
-/// if its config cannot be read, those with which the run began.
-fn optimizer(started: Option<&Started>, training: Option<&Preset>) -> String {
-    let common = training.and_then(Preset::training);
-    let name = started.map(|started| started.optimizer.clone()).or_else(|| Some(common.as_ref()?.label().to_owned()));
-    let rate = common.as_ref().map(|common| common.learning_rate.get()).or_else(|| started?.learning_rate);
-    let batch = common.as_ref().map(|common| common.batch_size).or_else(|| started?.batch_size);
-    let parts = [name, rate.map(|rate| format!("lr {rate}")), batch.map(|batch| format!("batch {batch}"))];
-    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the largest width of lines: that of the terminal, if there is a wide one.
-fn width() -> usize {
-    Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns).max(WIDTH))
-}
-
-/// Returns the rows as lines with aligned columns, narrowed to a width. Columns with nothing in them are left out.
-fn aligned(rows: &[Row], width: usize) -> String {
-    let longest = |rows: &[Row], column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let mut widths: [usize; HEADER.len()] = std::array::from_fn(|column| match longest(&rows[1..], column) {
-        0 => 0,
-        _ => longest(rows, column),
-    });
-    narrow(&mut widths, width);
-    let titles: Vec<&str> = rows[1..].iter().map(|row| row[TITLE].as_str()).collect();
-    let common = common_beginning(&titles);
-    let line = |row: &Row| {
-        let shown = row.iter().zip(widths).enumerate().filter(|(_, (_, width))| *width > 0);
-        let cells = shown.map(|(column, (cell, width))| {
-            let is_cut = cell.chars().count() > width;
-            // Of a cut title the part stays in which it differs from the others.
-            let rest = (column == TITLE && is_cut && common > 0).then(|| cell.get(common..)).flatten();
-            let cell = rest.map_or_else(|| cell.clone(), |rest| format!("…{rest}"));
-            format!("{:width$}", without_middle(&cell, width))
-        });
-        cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned() + "\n"
-    };
-    rows.iter().map(line).collect()
-}
-
-/// Returns the number of bytes of the words with which all texts begin, if there are several different ones.
-fn common_beginning(texts: &[&str]) -> usize {
-    let Some(first) = texts.first().filter(|first| texts.iter().any(|text| text != *first)) else { return 0 };
-    let same =
-        |text: &&str| first.chars().zip(text.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
-    let bytes: usize = texts.iter().map(same).min().unwrap_or(0);
-    first[..bytes].rfind(' ').map_or(0, |space| space + 1)
-}
-
-/// Narrows the widest columns until a line has at most `most` characters.
-fn narrow(widths: &mut [usize; HEADER.len()], most: usize) {
-    let shown = widths.iter().filter(|&&width| width > 0);
-    let line = shown.map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
-    for _ in most..line {
-        let spare = SHORTENED.map(|(column, fewest)| (widths[column].saturating_sub(fewest), column));
-        let Some((1.., column)) = spare.into_iter().max() else { return };
-        widths[column] -= 1;
-    }
-}
-
-/// Returns the text, without its middle where it has more than `most` characters. More of its beginning stays.
-fn without_middle(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let end = most.saturating_sub(1) / 3;
-    let beginning = text.chars().take(most.saturating_sub(1 + end));
-    beginning.chain(['…']).chain(text.chars().skip(count - end)).collect()
-}
-
 /// The largest number of characters of a cell; names of runs are never cut, as users type them.
 const LONGEST: usize = 40;
+/// The largest width of the brief list in a file, a pipe or a narrow terminal, unless names or numbers are long.
+const WIDTH: usize = 100;
+/// Spaces between two columns.
+const GAP: usize = 2;
 
 #[derive(clap::Args, Debug, Default)]
 pub(super) struct TableArgs {
@@ -250,22 +69,27 @@ pub(super) struct TableArgs {
 }
 
 impl TableArgs {
-    /// Returns whether the table is requested.
-    pub(super) fn is_requested(&self) -> bool {
+    /// Whether an option asks for other rows, columns or forms than those of the brief list.
+    fn is_given(&self) -> bool {
         let texts = [&self.filter, &self.sort, &self.columns, &self.group_by];
         texts.iter().any(|text| text.is_some()) || !self.alias.is_empty() || self.csv || self.json
     }
 }
 
-pub(super) fn run(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure> {
+pub(super) fn list(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure> {
     let aliases = aliases(args)?;
-    let facts: Vec<RunFacts> = place.list()?.par_iter().map(|run| read(run, &aliases)).collect();
-    let runs: Vec<&RunFacts> = facts.iter().collect();
-    if runs.is_empty() {
+    let folders = place.list()?;
+    if folders.is_empty() {
         // No field is known, so that none can be called unknown.
         say(format_args!("there are no runs in {}", place.folder.display()));
         return if args.json { print_content("[]\n") } else { Ok(()) };
     }
+    if !args.is_given() {
+        let width = Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns).max(WIDTH));
+        return print(&Table::brief(&folders).text(width));
+    }
+    let facts: Vec<RunFacts> = folders.par_iter().map(|run| read(run, &aliases)).collect();
+    let runs: Vec<&RunFacts> = facts.iter().collect();
     let columns = Columns::of(&runs, false);
     let filter = args.filter.as_deref().unwrap_or_default();
     let admits = Filter::parse(filter, &columns)
@@ -282,7 +106,7 @@ pub(super) fn run(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure>
         say(format_args!("none of {} runs in {} fits", runs.len(), place.folder.display()));
         return Ok(());
     }
-    output::print(&table.text())
+    print(&table.text(usize::MAX))
 }
 
 /// Makes the table of these runs, and prints what must be said about its groups.
@@ -315,9 +139,7 @@ fn aliases(args: &TableArgs) -> Result<MetricAliases, Failure> {
 
 /// Reads a run. An unreadable one does not hide the others.
 fn read(run: &RunFolder, aliases: &MetricAliases) -> RunFacts {
-    let config = RunConfig::read(run).ok();
-    let settings = RunSettings::read(run, config.as_ref().map(|config| &config.preset));
-    let notes = notes(run);
+    let (settings, notes) = (RunSettings::read(run), notes(run));
     let (mut reader, now) = (RunReader::brief(run.clone()), now());
     match reader.status(now) {
         Ok(status) => {
@@ -326,10 +148,14 @@ fn read(run: &RunFolder, aliases: &MetricAliases) -> RunFacts {
             RunFacts::of(RunSource { run, settings, history, status, notes, concerns, aliases })
         }
         Err(error) => {
-            say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
+            say_unreadable(run, &error);
             RunFacts::unreadable(run)
         }
     }
+}
+
+fn say_unreadable(run: &RunFolder, error: &io::Error) {
+    say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
 }
 
 /// Parses the names of columns, separated by commas.
@@ -362,6 +188,96 @@ fn shown_columns<'c>(args: &TableArgs, columns: &'c Columns, runs: &[&RunFacts])
     Ok(fields.iter().filter_map(|field| columns.get(field)).collect())
 }
 
+/// The columns of the brief list: their titles, the largest number of characters, and the smallest to which texts are
+/// shortened in a narrow line.
+const BRIEF: [(&str, usize, usize); 10] = [
+    ("RUN", usize::MAX, usize::MAX),
+    ("STATUS", 40, usize::MAX),
+    ("STEP", 45, usize::MAX),
+    ("RATE", 20, usize::MAX),
+    ("LEFT", 20, usize::MAX),
+    ("RANKS", 30, usize::MAX),
+    ("LOSS", 40, usize::MAX),
+    ("EVALUATED", 1000, 30),
+    ("OPTIMIZER", 1000, 30),
+    (TITLE, 1000, 12),
+];
+/// The column of the titles, of which the part stays in which they differ.
+const TITLE: &str = "TITLE";
+
+/// A line of the brief list.
+struct BriefLine {
+    began: Timestamp,
+    /// The cells before the optimizer.
+    cells: [String; 8],
+    /// The optimizer with its learning rate and batch size.
+    optimizer: Vec<String>,
+    /// The settings to be named where they differ from other runs'.
+    settings: Vec<ShownSetting>,
+    title: String,
+}
+
+impl BriefLine {
+    fn of(run: &RunFolder) -> BriefLine {
+        BriefLine::read(run).unwrap_or_else(|error| {
+            say_unreadable(run, &error);
+            let mut cells = [const { String::new() }; 8];
+            (cells[0], cells[1]) = (run.name(), "unreadable".to_owned());
+            let began = began(run, &RunHistory::default());
+            BriefLine { began, cells, optimizer: Vec::new(), settings: Vec::new(), title: String::new() }
+        })
+    }
+
+    fn read(run: &RunFolder) -> io::Result<BriefLine> {
+        let mut reader = RunReader::brief(run.clone());
+        let status = reader.status(now())?;
+        let (history, is_open) = (reader.history(), status.is_open());
+        let (started, training) = (history.started(), in_force(run, history));
+        let common = training.as_ref().and_then(Preset::training);
+        let concerns = Concern::summary(&Concern::of(&status, history, now()));
+        // The name of the run that a fork goes on from does not fit into a line.
+        let fork = history.forked().map(|forked| format!(", forked at {}", forked.from_step));
+        let evaluated: Vec<_> = history.evaluated().into_iter().map(|info| ("", info)).collect();
+        let cells = [
+            run.name(),
+            joined([status.word(), concerns]),
+            progress(history) + &fork.unwrap_or_default(),
+            rate(history).filter(|_| is_open).unwrap_or_default(),
+            left(history).filter(|_| is_open).unwrap_or_default(),
+            Ranks::of(history).map(|ranks| ranks.brief()).unwrap_or_default(),
+            newest(history, &[("", MetricId::LOSS.info())]).concat(),
+            newest(history, &evaluated).join(", "),
+        ];
+        // The settings are those of the training or, if its config cannot be read, those with which the run began.
+        let name = started.map(|it| it.optimizer.clone()).or_else(|| Some(common.as_ref()?.label().to_owned()));
+        let rate = common.as_ref().map(|it| it.learning_rate.get()).or_else(|| started?.learning_rate);
+        let batch = common.as_ref().map(|it| it.batch_size).or_else(|| started?.batch_size);
+        let optimizer = [name, rate.map(|rate| format!("lr {rate}")), batch.map(|batch| format!("batch {batch}"))];
+        let own = notes(run).title;
+        let title = if own.is_empty() { started.map_or("", |started| &started.title) } else { &own };
+        // The numbers of synthetic data are not those of real ones.
+        let data = started.filter(|started| started.synthetic).map(|started| format!(" ({})", started.data));
+        Ok(BriefLine {
+            began: began(run, history),
+            cells,
+            optimizer: optimizer.into_iter().flatten().collect(),
+            settings: training.as_ref().map(other_settings).unwrap_or_default(),
+            title: title.lines().next().unwrap_or_default().to_owned() + &data.unwrap_or_default(),
+        })
+    }
+}
+
+/// Returns the settings of a run that the brief list does not show anyway.
+fn other_settings(training: &Preset) -> Vec<ShownSetting> {
+    let is_shown = |setting: &ShownSetting| ["η ", "batch ", "seed "].iter().any(|it| setting.words.starts_with(it));
+    let settings = training.shown_settings().into_iter();
+    settings.filter(|setting| setting.meaning != STEPS && !is_shown(setting)).collect()
+}
+
+fn joined(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 /// A table for output.
 struct Table {
     header: Vec<Heading>,
@@ -375,11 +291,19 @@ struct Heading {
     title: String,
     /// Whether files have a column for the deviation.
     deviates: bool,
+    /// The largest number of characters of a text, and the smallest to which it is shortened in a narrow line.
+    longest: usize,
+    fewest: usize,
 }
 
 impl Heading {
+    fn new(field: impl Into<String>, title: impl Into<String>) -> Heading {
+        Heading { field: field.into(), title: title.into(), deviates: false, longest: LONGEST, fewest: usize::MAX }
+    }
+
     fn of(column: &Column) -> Heading {
-        Heading { field: column.field.clone(), title: column.heading.clone(), deviates: false }
+        let longest = if column.field == "run" { usize::MAX } else { LONGEST };
+        Heading { longest, ..Heading::new(&column.field, &column.heading) }
     }
 }
 
@@ -394,24 +318,45 @@ struct Cell {
 
 impl Cell {
     fn of(column: &Column, run: &RunFacts) -> Cell {
-        let value = column.of(run);
-        let text = value.map_or_else(String::new, |value| column.format.text(value).into_owned());
-        Cell { text, value: value.cloned(), deviation: None, has_field: run.has_field(&column.field) }
+        let has_field = run.has_field(&column.field);
+        Cell { has_field, ..Cell::of_row(column.text(run), column.of(run).cloned()) }
     }
 
     /// Makes the cell of a value that belongs to the row itself.
-    fn of_row(text: String, value: Option<Value>) -> Cell {
-        Cell { text, value, deviation: None, has_field: true }
+    fn of_row(text: impl Into<String>, value: Option<Value>) -> Cell {
+        Cell { text: text.into(), value, deviation: None, has_field: true }
     }
 
     fn mean(column: &Column, aggregate: &Aggregate) -> Cell {
         let deviation = if let Aggregate::Mean { deviation, .. } = aggregate { Some(*deviation) } else { None };
         let value = aggregate.value().map(|value| value.into_owned());
-        Cell { deviation, ..Cell::of_row(aggregate.text(column.format).into_owned(), value) }
+        Cell { deviation, ..Cell::of_row(aggregate.text(column.format), value) }
     }
 }
 
 impl Table {
+    /// Makes a line for each run, the newest first. Columns with nothing in them are left out.
+    fn brief(runs: &[RunFolder]) -> Table {
+        let mut lines: Vec<BriefLine> = runs.iter().map(BriefLine::of).collect();
+        lines.sort_by_key(|line| std::cmp::Reverse(line.began));
+        let differing = differing(&lines.iter().map(|line| line.settings.clone()).collect::<Vec<_>>());
+        let cells = |(line, differing): (BriefLine, Vec<String>)| {
+            let optimizer = joined(line.optimizer.into_iter().chain(differing));
+            let texts = line.cells.into_iter().chain([optimizer, line.title]);
+            texts.map(|text| Cell::of_row(text, None)).collect()
+        };
+        let mut rows: Vec<Vec<Cell>> = lines.into_iter().zip(differing).map(cells).collect();
+        let has_text: Vec<bool> =
+            (0..BRIEF.len()).map(|column| rows.iter().any(|row| !row[column].text.is_empty())).collect();
+        for row in &mut rows {
+            let mut has_text = has_text.iter();
+            row.retain(|_| has_text.next() == Some(&true));
+        }
+        let shown = BRIEF.into_iter().zip(has_text).filter(|(_, has_text)| *has_text);
+        let heading = |((title, longest, fewest), _)| Heading { longest, fewest, ..Heading::new(title, title) };
+        Table { header: shown.map(heading).collect(), rows }
+    }
+
     fn of_runs(runs: &[&RunFacts], order: &[usize], shown: &[&Column]) -> Table {
         let row = |index: &usize| shown.iter().map(|column| Cell::of(column, runs[*index])).collect();
         Table {
@@ -449,7 +394,7 @@ impl Table {
                 let (best, mark) =
                     (Cell::mean(column, &of_all(column, group)), group.edge().map_or("", RangeEdge::mark));
                 let edge = Some(mark.trim_end()).filter(|mark| !mark.is_empty());
-                let edge = Cell::of_row(String::new(), edge.map(|mark| Value::Text(mark.to_owned())));
+                let edge = Cell::of_row("", edge.map(|mark| Value::Text(mark.to_owned())));
                 cells.extend([Cell { text: format!("{mark}{}", best.text), ..best }, edge]);
             }
             let count = group.shown.len();
@@ -469,27 +414,39 @@ impl Table {
         let mut header: Vec<Heading> = shared.iter().map(|column| Heading::of(column)).collect();
         header.extend(best_over.into_iter().flat_map(|column| {
             // Only files have the mark of an edge in a column of its own.
-            let edge = Heading { field: format!("{}_edge", column.field), title: String::new(), deviates: false };
+            let edge = Heading::new(format!("{}_edge", column.field), "");
             [Heading::of(column), edge]
         }));
-        header.push(Heading { field: "runs".to_owned(), title: "RUNS".to_owned(), deviates: false });
+        header.push(Heading::new("runs", "RUNS"));
         header.extend(others.iter().map(measured));
         Table { header, rows: groups.iter().map(row).collect() }
     }
 
-    fn text(&self) -> String {
+    /// Aligns the columns, and shortens texts until a line has at most `most` characters.
+    fn text(&self, most: usize) -> String {
         let shown: Vec<usize> =
             (0..self.header.len()).filter(|column| !self.header[*column].title.is_empty()).collect();
-        let longest = |column: usize| if self.header[column].field == "run" { usize::MAX } else { LONGEST };
-        let titles = shown.iter().map(|column| self.header[*column].title.clone()).collect::<Vec<_>>();
-        let cut =
-            |row: &Vec<Cell>| shown.iter().map(|column| output::cell(&row[*column].text, longest(*column))).collect();
+        let headings: Vec<&Heading> = shown.iter().map(|column| &self.header[*column]).collect();
+        let titles: Vec<String> = headings.iter().map(|heading| heading.title.clone()).collect();
+        let cut = |row: &Vec<Cell>| {
+            shown.iter().map(|column| cell(&row[*column].text, self.header[*column].longest)).collect()
+        };
         let rows: Vec<Vec<String>> = std::iter::once(titles).chain(self.rows.iter().map(cut)).collect();
         let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..shown.len()).map(width).collect();
+        let mut widths: Vec<usize> = (0..shown.len()).map(width).collect();
+        narrow(&mut widths, &headings, most);
+        let common = |column: usize| match &*headings[column].field {
+            TITLE => common_beginning(&rows[1..].iter().map(|row| row[column].as_str()).collect::<Vec<_>>()),
+            _ => 0,
+        };
+        let common: Vec<usize> = (0..shown.len()).map(common).collect();
         let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+            let cells = row.iter().zip(&widths).zip(&common).map(|((cell, &width), &common)| {
+                let rest = cell.get(common..).filter(|_| common > 0 && cell.chars().count() > width);
+                let cell = rest.map_or_else(|| cell.clone(), |rest| format!("…{rest}"));
+                format!("{:width$}", without_middle(&cell, width))
+            });
+            cells.collect::<Vec<_>>().join(&" ".repeat(GAP)).trim_end().to_owned() + "\n"
         };
         rows.iter().map(line).collect()
     }
@@ -541,6 +498,36 @@ impl Table {
         let all: Vec<Map<String, serde_json::Value>> = self.rows.iter().map(object).collect();
         serde_json::to_string_pretty(&all).expect("texts and finite numbers can be written") + "\n"
     }
+}
+
+/// Narrows the widest columns whose texts can be shortened until a line has at most `most` characters.
+fn narrow(widths: &mut [usize], headings: &[&Heading], most: usize) {
+    let line = widths.iter().map(|width| width + GAP).sum::<usize>().saturating_sub(GAP);
+    for _ in most..line {
+        let spare = (0..widths.len()).map(|column| (widths[column].saturating_sub(headings[column].fewest), column));
+        let Some((1.., column)) = spare.max() else { return };
+        widths[column] -= 1;
+    }
+}
+
+/// Returns the number of bytes of the words with which all texts begin, if there are several different ones.
+fn common_beginning(texts: &[&str]) -> usize {
+    let Some(first) = texts.first().filter(|first| texts.iter().any(|text| text != *first)) else { return 0 };
+    let same =
+        |text: &&str| first.chars().zip(text.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    let bytes: usize = texts.iter().map(same).min().unwrap_or(0);
+    first[..bytes].rfind(' ').map_or(0, |space| space + 1)
+}
+
+/// Returns the text, without its middle where it has more than `most` characters. More of its beginning stays.
+fn without_middle(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    let end = most.saturating_sub(1) / 3;
+    let beginning = text.chars().take(most.saturating_sub(1 + end));
+    beginning.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
 pub(super) fn diff(place: &RunsLocation, runs: &[OsString]) -> Result<(), Failure> {

@@ -16,12 +16,11 @@ use jiff::Timestamp;
 use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_runs;
 use valleyscope_runs::{
-    CheckpointChoice, ChoiceError, FolderError, MetricInfo, Notes, RunFolder, RunHistory, RunReader, runs_folder, span,
+    Checkpoint, CheckpointChoice, ChoiceError, FolderError, MetricInfo, Notes, RunFolder, RunHistory, RunReader,
+    runs_folder, span,
 };
 
-use super::output::{cell, print};
 use super::{Failure, say};
 
 #[derive(clap::Args)]
@@ -112,7 +111,7 @@ enum Command {
     #[command(group = clap::ArgGroup::new("what").args(["out", "export", "tensorboard"]).required(true))]
     Export {
         #[command(flatten)]
-        checkpoint: Checkpoint,
+        checkpoint: CheckpointArg,
         /// Write to this file, replacing it if it exists
         #[arg(long, value_name = "FILE.csv|.npz")]
         out: Option<PathBuf>,
@@ -157,7 +156,7 @@ enum Command {
     /// context's length that do not overlap; an incomplete last window is not used.
     Evaluate {
         #[command(flatten)]
-        checkpoint: Checkpoint,
+        checkpoint: CheckpointArg,
         #[command(flatten)]
         how: export::Evaluation,
         /// The worker that computes [default: the one beside valleyscope, or the installed one]
@@ -167,7 +166,7 @@ enum Command {
 }
 
 #[derive(clap::Args)]
-struct Checkpoint {
+struct CheckpointArg {
     /// A run as for `show`, followed by @ and the step of one of its checkpoints, or by @best [default: its newest]
     #[arg(value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     name: CheckpointName,
@@ -185,8 +184,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let is_new_run = matches!(args.command, Command::Merge { .. } | Command::Import { .. });
     let place = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
-        Command::List(args) if args.is_requested() => list::run(&place, args),
-        Command::List(_) => list::plain(&place),
+        Command::List(args) => list::list(&place, args),
         Command::Show(run) => show::run(&place.find(&run.run)?),
         Command::Diff { compared } => list::diff(&place, compared),
         Command::Watch { run, tensorboard } => watch::run(place.find(&run.run)?, tensorboard.as_deref()),
@@ -300,7 +298,7 @@ impl CheckpointName {
     }
 }
 
-fn step(found: Result<valleyscope_runs::Checkpoint, ChoiceError>) -> Result<u64, Failure> {
+fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
     found.map(|checkpoint| checkpoint.step).map_err(|error| match error {
         ChoiceError::Look { .. } => Failure::Failed(error.into()),
         _ => Failure::bad_input(error),

@@ -15,7 +15,8 @@ use valleyscope_runs::{
     span,
 };
 
-use super::{RunsLocation, cell, in_force, left, newest, notes, print, progress, rate, unit};
+use super::{RunsLocation, in_force, left, newest, notes, progress, rate, unit};
+use crate::cli::output::{cell, print};
 use crate::cli::{Failure, say};
 use crate::figure::check_pictures;
 use crate::result::{check_sweep, is_sweep};

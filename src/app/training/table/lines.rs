@@ -11,15 +11,16 @@ use valleyscope_experiments::view::ticks::with_edge;
 use valleyscope_runs::{Better, RunFolder};
 
 use super::TableChoices;
-use super::view::lower_first;
 use crate::app::training::list::FilterField;
 use crate::app::training::summary::Summary;
 use crate::export::CsvWriter;
-use crate::runs::{Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, Value, csv_cell, ordered};
+use crate::runs::{
+    Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, Value, csv_cell, lower_first, ordered,
+};
 
 /// A cell of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::app::training) struct Cell {
+pub(super) struct Cell {
     pub text: String,
     /// The difference to the baseline, with its sign, and whether it is for the better, where that is known.
     pub difference: Option<(String, Option<bool>)>,
@@ -31,7 +32,7 @@ pub(in crate::app::training) struct Cell {
 
 /// The identity of a line, which stays while other lines are added and removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::app::training) enum LineId {
+pub(super) enum LineId {
     Run(PathBuf),
     /// The baseline above groups, besides its line in its group.
     Baseline,
@@ -64,7 +65,7 @@ struct Key {
 
 /// The lines of the table.
 #[derive(Default)]
-pub(in crate::app::training) struct Lines {
+pub(super) struct Lines {
     key: Option<Key>,
     runs: Vec<Arc<Summary>>,
     /// All columns, of which the usual ones follow from the runs that fit the filter.
@@ -84,7 +85,7 @@ pub(in crate::app::training) struct Lines {
 }
 
 /// The runs of which lines are made.
-pub(in crate::app::training) struct ListedInput<'i> {
+pub(super) struct ListedInput<'i> {
     pub runs: &'i [Arc<Summary>],
     pub columns: &'i Arc<Columns>,
     /// A number that changes with the runs.
@@ -96,7 +97,7 @@ pub(in crate::app::training) struct ListedInput<'i> {
 
 impl Lines {
     /// Arranges the lines anew if the runs or the choices have changed.
-    pub(in crate::app::training) fn update(&mut self, input: &ListedInput<'_>, choices: &TableChoices) {
+    pub(super) fn update(&mut self, input: &ListedInput<'_>, choices: &TableChoices) {
         let generations = [input.generation, input.filter.generation()];
         let choices = TableChoices { widths: Default::default(), filter: String::new(), ..choices.clone() };
         let key = Key { generations, choices, open: input.open.clone() };
@@ -211,13 +212,12 @@ impl Lines {
     }
 
     fn cell(&self, run: &Summary, column: &Column) -> Cell {
-        let Some(value) = column.of(&run.facts) else { return Cell::default() };
         let baseline = self.baseline.as_deref().filter(|baseline| baseline.run != run.run);
-        self.compared(column, Some(value), baseline, column.format.text(value).into_owned())
+        self.compared(column, column.of(&run.facts), baseline, column.text(&run.facts).into_owned())
     }
 
     /// Returns the cells of a line.
-    pub(in crate::app::training) fn cells(&mut self, line: usize) -> &[Cell] {
+    pub(super) fn cells(&mut self, line: usize) -> &[Cell] {
         let run = match self.lines.get(line) {
             Some(Line::Run { run, .. }) => Arc::clone(&self.runs[*run]),
             _ => return self.group_cells(line),
@@ -237,12 +237,12 @@ impl Lines {
         }
     }
 
-    pub(in crate::app::training) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 
     /// Returns the runs that fit the filter, in the order of the lines.
-    pub(in crate::app::training) fn listed(&self) -> impl Iterator<Item = &Arc<Summary>> {
+    pub(super) fn listed(&self) -> impl Iterator<Item = &Arc<Summary>> {
         let runs = self.lines.iter().flat_map(|line| match line {
             Line::Group { group, .. } => &group.members[..],
             Line::Run { run, place: RunPlace::Ungrouped } => std::slice::from_ref(run),
@@ -253,7 +253,7 @@ impl Lines {
     }
 
     /// Returns the shown columns of runs as CSV, with all digits.
-    pub(in crate::app::training) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
+    pub(super) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
         let header: Vec<&str> = self.columns.iter().map(|column| column.field.as_str()).collect();
         let written = CsvWriter::new(Vec::new(), &header).and_then(|mut table| {
             for run in runs {
@@ -265,35 +265,35 @@ impl Lines {
     }
 
     /// Returns the number of runs that fit the filter, and of all runs.
-    pub(in crate::app::training) fn counts(&self) -> [usize; 2] {
+    pub(super) fn counts(&self) -> [usize; 2] {
         [self.found, self.runs.len()]
     }
 
     /// Returns all columns, with those that are usual for the runs that fit the filter.
-    pub(in crate::app::training) fn all_columns(&self) -> &Arc<Columns> {
+    pub(super) fn all_columns(&self) -> &Arc<Columns> {
         &self.all_columns
     }
 
     /// Returns which groups have no best value of the chosen setting, in words.
-    pub(in crate::app::training) fn undecided(&self) -> &[String] {
+    pub(super) fn undecided(&self) -> &[String] {
         &self.undecided
     }
 
     /// Returns the facts of the runs that fit the filter.
-    pub(in crate::app::training) fn facts(&self) -> impl Iterator<Item = &RunFacts> {
+    pub(super) fn facts(&self) -> impl Iterator<Item = &RunFacts> {
         self.listed().map(|run| &run.facts)
     }
 
-    pub(in crate::app::training) fn columns(&self) -> &Arc<[Column]> {
+    pub(super) fn columns(&self) -> &Arc<[Column]> {
         &self.columns
     }
 
-    pub(in crate::app::training) fn baseline(&self) -> Option<&Summary> {
+    pub(super) fn baseline(&self) -> Option<&Summary> {
         self.baseline.as_deref()
     }
 
     /// Returns the run of a line that is no group.
-    pub(in crate::app::training) fn run(&self, line: usize) -> Option<&Arc<Summary>> {
+    pub(super) fn run(&self, line: usize) -> Option<&Arc<Summary>> {
         match self.lines.get(line)? {
             Line::Run { run, .. } => Some(&self.runs[*run]),
             Line::Group { .. } => None,
@@ -301,7 +301,7 @@ impl Lines {
     }
 
     /// Returns the runs of a line: one, or those of a group.
-    pub(in crate::app::training) fn runs(&self, line: usize) -> Vec<&RunFolder> {
+    pub(super) fn runs(&self, line: usize) -> Vec<&RunFolder> {
         match self.lines.get(line) {
             None => Vec::new(),
             Some(Line::Run { run, .. }) => vec![&self.runs[*run].run],
@@ -310,18 +310,18 @@ impl Lines {
     }
 
     /// Returns the id and the runs of a group, and whether it is open.
-    pub(in crate::app::training) fn group_of(&self, line: usize) -> Option<(&str, &Group, bool)> {
+    pub(super) fn group_of(&self, line: usize) -> Option<(&str, &Group, bool)> {
         match self.lines.get(line)? {
             Line::Group { id, group, is_open, .. } => Some((id, group, *is_open)),
             Line::Run { .. } => None,
         }
     }
 
-    pub(in crate::app::training) fn is_in_group(&self, line: usize) -> bool {
+    pub(super) fn is_in_group(&self, line: usize) -> bool {
         matches!(self.lines.get(line), Some(Line::Run { place: RunPlace::InGroup, .. }))
     }
 
-    pub(in crate::app::training) fn id(&self, line: usize) -> Option<LineId> {
+    pub(super) fn id(&self, line: usize) -> Option<LineId> {
         Some(match self.lines.get(line)? {
             Line::Group { id, .. } => LineId::Group(id.clone()),
             Line::Run { place: RunPlace::Pinned, .. } => LineId::Baseline,
@@ -330,7 +330,7 @@ impl Lines {
     }
 
     /// Returns the line with this id, if it is there.
-    pub(in crate::app::training) fn place_of(&self, id: &LineId) -> Option<usize> {
+    pub(super) fn place_of(&self, id: &LineId) -> Option<usize> {
         self.lines.iter().position(|line| match (line, id) {
             (Line::Group { id, .. }, LineId::Group(other)) => id == other,
             (Line::Run { place: RunPlace::Pinned, .. }, id) => *id == LineId::Baseline,
@@ -340,7 +340,7 @@ impl Lines {
     }
 
     /// Names a group by the values that its runs share and in which it differs from other groups.
-    pub(in crate::app::training) fn group_name(&self, line: usize) -> String {
+    pub(super) fn group_name(&self, line: usize) -> String {
         let Some(Line::Group { group, .. }) = self.lines.get(line) else { return String::new() };
         let first = &self.runs[group.shown[0]];
         let is_of_replicates = self.grouping.by.iter().any(|field| field == Replicates::FIELD);

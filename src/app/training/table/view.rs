@@ -21,7 +21,7 @@ use crate::app::training::legend::line as line_sample;
 use crate::app::training::list::{FilterField, ListInput, color_entry, status_color, tooltip, warning_mark};
 use crate::app::training::names::Pens;
 use crate::app::training::summary::Summary;
-use crate::runs::{Column, Columns, GroupChoice, Grouping, Replicates, Statistic};
+use crate::runs::{Column, Columns, GroupChoice, Grouping, Replicates, Statistic, lower_first};
 
 /// The height of a line, and of the header, in points.
 pub(super) const LINE: f32 = 24.0;
@@ -328,12 +328,6 @@ const FILTER: [f32; 2] = [150.0, 420.0];
 const MOST_UNDECIDED: usize = 2;
 /// The width of the menus and the number of runs beside the filter, in points.
 const BESIDE_FILTER: f32 = 390.0;
-
-/// Returns a title within a sentence.
-pub(super) fn lower_first(title: &str) -> String {
-    let mut chars = title.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
-}
 
 /// The selected runs, in the order of the table.
 pub(super) struct SelectedRuns(Vec<Arc<Summary>>);
