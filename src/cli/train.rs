@@ -346,7 +346,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         )));
     }
     for workload in trainings.iter().filter_map(Preset::workload) {
-        workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
+        workload.data_status().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }
     Ok(trainings)
 }
@@ -369,7 +369,7 @@ fn train(
     launched.wait_until_at_work(START_TIMEOUT).map_err(anyhow::Error::from)?;
     let mut stopping = false;
     loop {
-        if let Some(ended) = watch.look()? {
+        if let Some(ended) = watch.poll()? {
             if matches!(ended, Status::Stopped | Status::Crashed { .. }) {
                 let name = run.path().display();
                 say(format_args!("go on with `valleyscope train --resume {name}`"));

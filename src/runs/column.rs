@@ -14,8 +14,8 @@ use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 
 use super::facts::{
-    FACTS, NAME, OPTIMIZER, RUN, RunFacts, SETTING_ALIASES, STATE, STEP, Shown, best_of, is_held_out, is_result,
-    last_of, smoothed_of,
+    ALIASES, FACTS, NAME, OPTIMIZER, RUN, RunFacts, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
+    smoothed_of,
 };
 use super::value::{Aggregate, Format, Statistic, Value};
 
@@ -154,7 +154,7 @@ impl Columns {
         let typed = typed.trim().trim_matches('"');
         let lower = typed.to_lowercase();
         let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
-        let alias = || aliases().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
+        let alias = || ALIASES.iter().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
         // Runs without settings may have measured their learning rate.
         let measured = || named(&format!("last_{lower}"));
         // An imported loss has the tag's name as its title.
@@ -181,7 +181,7 @@ impl Columns {
             .iter()
             .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
             .flatten()
-            .chain(aliases().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| alias))
+            .chain(ALIASES.iter().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| *alias))
             .map(|field| (strsim::jaro_winkler(field, typed), field))
             .filter(|(likeness, _)| *likeness > 0.75)
             .collect();
@@ -231,12 +231,6 @@ impl Columns {
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|column| column.field.as_str())
     }
-}
-
-/// Lists other names of fields.
-fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let facts = FACTS.iter().filter(|fact| !fact.alias.is_empty()).map(|fact| (fact.alias, fact.field));
-    SETTING_ALIASES.into_iter().chain(facts)
 }
 
 fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
@@ -382,23 +376,23 @@ impl TableLayout {
         self.arranged(columns).into_iter().filter(|column| self.shows(column)).collect()
     }
 
-    /// Moves a column to the place of another one.
+    /// Moves a column to the position of another one.
     pub fn move_to(&mut self, columns: &Columns, field: &str, to: &str) {
         let mut order: Vec<String> = self.arranged(columns).iter().map(|column| column.field.clone()).collect();
-        let place = |order: &[String], field: &str| order.iter().position(|other| other == field);
-        let (Some(from), Some(to)) = (place(&order, field), place(&order, to)) else { return };
+        let index = |order: &[String], field: &str| order.iter().position(|other| other == field);
+        let (Some(from), Some(to)) = (index(&order, field), index(&order, to)) else { return };
         let moved = order.remove(from);
         order.insert(to, moved);
-        // The places of columns that other runs have are kept.
+        // Columns that other runs have keep their order.
         let others = std::mem::take(&mut self.order).into_iter().filter(|field| columns.get(field).is_none());
         self.order = order.into_iter().chain(others).collect();
     }
 
-    /// Moves a column by one place among the shown ones.
+    /// Moves a column by one position among the shown ones.
     pub fn shift(&mut self, columns: &Columns, field: &str, to_left: bool) {
         let shown: Vec<String> = self.shown(columns).iter().map(|column| column.field.clone()).collect();
-        let place = shown.iter().position(|other| other == field);
-        let to = place.and_then(|place| if to_left { place.checked_sub(1) } else { Some(place + 1) });
+        let index = shown.iter().position(|other| other == field);
+        let to = index.and_then(|index| if to_left { index.checked_sub(1) } else { Some(index + 1) });
         if let Some(to) = to.and_then(|to| shown.get(to)) {
             self.move_to(columns, field, to);
         }
@@ -562,8 +556,8 @@ mod tests {
 
     #[test]
     fn aliases_are_written_and_read_and_a_mistake_names_the_file() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let file = place.path().join("settings/metrics.ron");
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let file = folder.path().join("settings/metrics.ron");
         assert_eq!(MetricAliases::read(&file), Ok(MetricAliases::default()));
         let mut aliases = MetricAliases::default();
         aliases.set("val/loss", "val_loss").expect("names");

@@ -14,13 +14,13 @@ use valleyscope_runs::{
 
 use super::column::MetricAliases;
 use super::import::Words;
-use super::value::{Format, Value};
+use super::value::Format::{self, Duration, Moment, Rate, Text, Whole};
+use super::value::Value;
+use Shown::{Always, IfKnown, IfMixed, Never, NoColumn};
 
 /// A fact about each run besides its settings and metrics: a field of filters, a column of tables, and a key of JSON.
 pub(super) struct Fact {
     pub field: &'static str,
-    /// Another name that users type; empty without one.
-    pub alias: &'static str,
     pub title: &'static str,
     pub help: &'static str,
     pub format: Format,
@@ -55,83 +55,71 @@ pub(super) const NOTE: &str = "note";
 /// The key of what replicates share.
 pub(super) const REPLICATES: &str = "replicates";
 
+const STATES: &str = "starting, running, stopped, finished, failed, crashed or silent";
+const CHANGED: &str = "The settings that were changed, and after which steps";
+
 /// The facts, in the order of their columns.
 pub(super) static FACTS: [Fact; 16] = [
-    Fact::text(NAME, "Name", "The run's name or title", name).called("title"),
-    Fact::text(RUN, "Folder", "The name of the run's folder", |it| text(it.run.name())).shown(Shown::Never),
-    Fact::text("workload", "Workload", "What is trained", |it| {
+    fact(NAME, "Name", "The run's name or title", Text, Always, name),
+    fact(RUN, "Folder", "The name of the run's folder", Text, Never, |it| text(it.run.name())),
+    fact("workload", "Workload", "What is trained", Text, IfMixed, |it| {
         let family = it.settings.family.map(str::to_owned);
         text(family.or_else(|| Some(it.history.started()?.kind.clone()))?)
-    })
-    .shown(Shown::IfMixed),
-    Fact::text(OPTIMIZER, "Optimizer", "The update rule", |it| {
+    }),
+    fact(OPTIMIZER, "Optimizer", "The update rule", Text, Always, |it| {
         let optimizer = it.settings.optimizer.clone();
         text(optimizer.or_else(|| Some(it.history.started()?.optimizer.clone()))?)
     }),
-    Fact::text(STATE, "State", "starting, running, stopped, finished, failed, crashed or silent", |it| {
-        text(state(it.status))
-    })
-    .called("status"),
-    Fact::text(PROBLEM, "Problem", "diverged, stalled or warned", |it| text(Concern::summary(it.concerns)))
-        .shown(Shown::IfKnown),
-    Fact::number(STEP, "Step", "Steps so far", Format::Whole, |it| {
+    fact(STATE, "State", STATES, Text, Always, |it| text(state(it.status))),
+    fact(PROBLEM, "Problem", "diverged, stalled or warned", Text, IfKnown, |it| text(Concern::summary(it.concerns))),
+    fact(STEP, "Step", "Steps so far", Whole, Always, |it| {
         it.history.started().map(|_| Value::Whole(it.history.step()))
     }),
-    Fact::number("rate", "Rate", "Steps a second of training since the last start", Format::Rate, |it| {
+    fact("rate", "Rate", "Steps a second of training since the last start", Rate, Always, |it| {
         it.history.steps_per_s().map(Value::Number)
     }),
-    Fact::number("time", "Time", "Time of training, without pauses", Format::Duration, |it| {
+    fact("time", "Time", "Time of training, without pauses", Duration, Always, |it| {
         Some(it.history.wall_s()).filter(|seconds| *seconds > 0.0).map(Value::Number)
     }),
-    Fact::number("left", "Left", "Estimated time until the last step", Format::Duration, |it| {
+    fact("left", "Left", "Estimated time until the last step", Duration, Never, |it| {
         it.history.seconds_left().filter(|_| it.status.is_open()).map(Value::Number)
-    })
-    .shown(Shown::Never),
-    Fact::number(BEGAN, "Began", "When the training began, in UTC", Format::Moment, |it| {
+    }),
+    fact(BEGAN, "Began", "When the training began, in UTC", Moment, Never, |it| {
         let began = it.history.began().or_else(|| it.run.made());
         began.map(|time| Value::Number(time.as_duration().as_secs_f64()))
-    })
-    .called("started")
-    .shown(Shown::Never),
-    Fact::text("fork", "Fork of", "The run and the step that a fork goes on from", |it| {
+    }),
+    fact("fork", "Fork of", "The run and the step that a fork goes on from", Text, Never, |it| {
         text(it.history.forked().map(|forked| format!("{}@{}", forked.from_run, forked.from_step))?)
-    })
-    .shown(Shown::Never),
-    Fact::text("changed", "Changed while it ran", "The settings that were changed, and after which steps", |it| {
-        text(it.history.changes_in_words())
-    })
-    .shown(Shown::IfKnown),
-    Fact::text(TAGS, "Tags", "Your tags", |it| text(it.notes.tags.join(", "))).called("tag").shown(Shown::IfKnown),
-    Fact::text(NOTE, "Note", "Your note", |it| text(it.notes.note.split_whitespace().collect::<Vec<_>>().join(" ")))
-        .called("notes")
-        .shown(Shown::IfKnown),
-    Fact::text(REPLICATES, "", "", |it| text(short_hash(&it.settings.replicates(it.history)?))).shown(Shown::NoColumn),
+    }),
+    fact("changed", "Changed while it ran", CHANGED, Text, IfKnown, |it| text(it.history.changes_in_words())),
+    fact(TAGS, "Tags", "Your tags", Text, IfKnown, |it| text(it.notes.tags.join(", "))),
+    fact(NOTE, "Note", "Your note", Text, IfKnown, |it| {
+        text(it.notes.note.split_whitespace().collect::<Vec<_>>().join(" "))
+    }),
+    fact(REPLICATES, "", "", Text, NoColumn, |it| text(short_hash(&it.settings.replicates(it.history)?))),
 ];
 
-impl Fact {
-    const fn text(field: &'static str, title: &'static str, help: &'static str, value: FactValue) -> Fact {
-        Fact { field, alias: "", title, help, format: Format::Text, shown: Shown::Always, value }
-    }
+/// Other names of fields.
+pub(super) const ALIASES: [(&str, &str); 8] = [
+    ("lr", "learning_rate"),
+    ("η", "learning_rate"),
+    ("batch", "batch_size"),
+    ("status", STATE),
+    ("title", NAME),
+    ("tag", TAGS),
+    ("notes", NOTE),
+    ("started", BEGAN),
+];
 
-    const fn number(
-        field: &'static str,
-        title: &'static str,
-        help: &'static str,
-        format: Format,
-        value: FactValue,
-    ) -> Fact {
-        Fact { field, alias: "", title, help, format, shown: Shown::Always, value }
-    }
-
-    const fn called(mut self, alias: &'static str) -> Fact {
-        self.alias = alias;
-        self
-    }
-
-    const fn shown(mut self, shown: Shown) -> Fact {
-        self.shown = shown;
-        self
-    }
+const fn fact(
+    field: &'static str,
+    title: &'static str,
+    help: &'static str,
+    format: Format,
+    shown: Shown,
+    value: FactValue,
+) -> Fact {
+    Fact { field, title, help, format, shown, value }
 }
 
 fn text(text: impl Into<String>) -> Option<Value> {
@@ -255,7 +243,10 @@ impl RunSettings {
                     continue;
                 }
                 (field, _) if is_fact(field) => format!("config.{field}"),
-                (field, _) => setting_of_alias(field).unwrap_or(field).to_owned(),
+                (field, _) => {
+                    let standard = ALIASES.iter().find(|(alias, path)| *alias == field && !is_fact(path));
+                    standard.map_or(field, |(_, path)| *path).to_owned()
+                }
             };
             list.push((path, value));
         }
@@ -279,15 +270,6 @@ impl RunSettings {
         self.replicates.as_ref().map(|key| format!("{key}{data}{}{changes}", fork.unwrap_or_default()))
     }
 }
-
-/// Returns the setting that a short name means.
-pub(super) fn setting_of_alias(name: &str) -> Option<&'static str> {
-    SETTING_ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, path)| *path)
-}
-
-/// Short names of settings, with their paths.
-pub(super) const SETTING_ALIASES: [(&str, &str); 3] =
-    [("lr", "learning_rate"), ("η", "learning_rate"), ("batch", "batch_size")];
 
 /// Returns the field of a metric's last value: its name, unless another field or the setting of a run may have it.
 pub(super) fn last_of(info: &MetricInfo) -> String {

@@ -56,14 +56,14 @@ struct Operand {
 pub struct FilterError {
     pub message: String,
     /// The mistaken bytes of the text; empty where something is missing.
-    pub place: Range<usize>,
+    pub range: Range<usize>,
 }
 
 impl FilterError {
     /// Returns the text with a mark below the mistake.
     pub fn marked(&self, text: &str) -> String {
-        let before = text[..self.place.start].chars().count();
-        let marks = text[self.place.clone()].chars().count().max(1);
+        let before = text[..self.range.start].chars().count();
+        let marks = text[self.range.clone()].chars().count().max(1);
         format!("{text}\n{}{}", " ".repeat(before), "^".repeat(marks))
     }
 }
@@ -200,7 +200,7 @@ fn parts(text: &str) -> Result<Vec<Range<usize>>, FilterError> {
     }
     if let Some(at) = quote {
         let message = "expected a closing quote `\"`".to_owned();
-        return Err(FilterError { message, place: at..text.len() });
+        return Err(FilterError { message, range: at..text.len() });
     }
     parts.push(begin..text.len());
     let parts = parts.into_iter().map(|part| trimmed(text, part));
@@ -213,7 +213,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..(start + part.trim().len())
 }
 
-/// Returns the place of the first operator outside of quotes.
+/// Returns the position of the first operator outside of quotes.
 fn operator_in(text: &str, part: Range<usize>) -> Option<(usize, &'static str, Operator)> {
     let mut is_quoted = false;
     for (at, sign) in text[part.clone()].char_indices() {
@@ -237,20 +237,20 @@ fn comparison(
     let (field, value) = (trimmed(text, field), trimmed(text, value));
     let sign = text[field.end..value.start].trim();
     if field.is_empty() {
-        return Err(FilterError { message: format!("expected a field before `{sign}`"), place: field });
+        return Err(FilterError { message: format!("expected a field before `{sign}`"), range: field });
     }
     let column = columns.find(&text[field.clone()]);
-    let column = column.map_err(|error| FilterError { message: error.to_string(), place: field.clone() })?;
+    let column = column.map_err(|error| FilterError { message: error.to_string(), range: field.clone() })?;
     if value.is_empty() {
         let message = format!("expected a value after `{}`", &text[field.start..value.start].trim_end());
-        return Err(FilterError { message, place: value });
+        return Err(FilterError { message, range: value });
     }
     let operand = operand(column, &text[value.clone()]);
     if column.field == STATE && matches!(operator, Operator::Equal | Operator::NotEqual) {
-        check_state(&operand).map_err(|message| FilterError { message, place: value.clone() })?;
+        check_state(&operand).map_err(|message| FilterError { message, range: value.clone() })?;
     }
     if operator.is_order() {
-        check_order(column, sign, &operand).map_err(|message| FilterError { message, place: value })?;
+        check_order(column, sign, &operand).map_err(|message| FilterError { message, range: value })?;
     }
     Ok(Term::Comparison { field: column.field.clone(), format: column.format, operator, operand })
 }

@@ -97,7 +97,7 @@ impl Group {
 pub struct Replicates;
 
 impl Replicates {
-    /// The field that replicates share: runs that differ only in the seed and the place of their data.
+    /// The field that replicates share: runs that differ only in the seed and the folder of their data.
     pub const FIELD: &str = REPLICATES;
 }
 
@@ -129,15 +129,15 @@ fn order(keys: &[(&str, bool)], a: &[Option<&Value>], b: &[Option<&Value>]) -> O
 
 /// Divides runs into groups with equal values of all fields, in the order of their first members.
 fn grouped(runs: &[&RunFacts], indices: Vec<usize>, fields: &[String]) -> Vec<Vec<usize>> {
-    let mut places: HashMap<Vec<Option<String>>, usize> = HashMap::new();
+    let mut known: HashMap<Vec<Option<String>>, usize> = HashMap::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for index in indices {
         let key = fields.iter().map(|field| runs[index].get(field).map(Value::key));
-        let place = *places.entry(key.collect()).or_insert(groups.len());
-        if place == groups.len() {
+        let group = *known.entry(key.collect()).or_insert(groups.len());
+        if group == groups.len() {
             groups.push(Vec::new());
         }
-        groups[place].push(index);
+        groups[group].push(index);
     }
     groups
 }

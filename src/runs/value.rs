@@ -36,7 +36,7 @@ impl Value {
         text.parse().map(Value::Whole).or_else(|_| text.parse().map(Value::Number)).unwrap_or_else(|_| text_of())
     }
 
-    /// Returns a number in the place of another value: whole, if that is.
+    /// Returns a number that replaces this value: whole, if that is.
     pub fn in_place_of(&self, number: f64) -> Value {
         let is_whole = number >= 0.0 && number.fract() == 0.0;
         if matches!(self, Value::Whole(_)) && is_whole { Value::Whole(number as u64) } else { Value::Number(number) }

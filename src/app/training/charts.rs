@@ -15,7 +15,7 @@ use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
 use super::names::{NamedCurves, color};
 use super::plots::PlotExport;
 use super::plotter::union;
-use super::track::{Horizontal, Track, TrackLook};
+use super::track::{Horizontal, Track, TrackView};
 use crate::app::boxes::{Outlined, check_box};
 use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::number as text;
@@ -29,10 +29,8 @@ const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
 /// The opacity of the other curves while an entry of the legend is pointed at.
 const DIM: f32 = 0.15;
-/// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 420.0;
 
-/// The state of the plots.
 #[derive(Default)]
 pub(super) struct Charts {
     pub choices: Choices,
@@ -48,7 +46,6 @@ pub(super) struct Charts {
     pub renamed: Option<(String, Option<String>)>,
 }
 
-/// An action of the toolbar or the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartAction {
     Differences,
@@ -59,12 +56,10 @@ pub(super) enum ChartAction {
 }
 
 impl Charts {
-    /// Resets all plots to their whole ranges.
     pub(super) fn reset_view(&mut self) {
         self.zoom.reset();
     }
 
-    /// Shows the plots, with a note above their legend.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
@@ -89,7 +84,6 @@ impl Charts {
         offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
-    /// Returns the contents of the plots, to be exported as a figure.
     pub(super) fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
         /// The number of columns for a printed figure: more than a printer shows in a column of a journal.
         const COLUMNS: usize = 1500;
@@ -102,7 +96,7 @@ impl Charts {
             let tracks =
                 tracks.filter_map(|(index, group)| Some((index, Arc::clone(group.drawn.tracks.get(&metric?)?))));
             PlotExport {
-                look: TrackLook { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
+                view: TrackView { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
                 y: metric.and_then(|metric| self.zoom.y.get(&metric).copied()),
                 fit: self.fit(groups, &info),
                 tracks: tracks.collect(),
@@ -172,7 +166,6 @@ impl Charts {
         asked
     }
 
-    /// Shows the choice of the axes that are logarithmic.
     fn log_axes(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>]) {
         stays_open("Log axes").ui(ui, |ui| {
             let can = self.choices.horizontal != Horizontal::Clock;
@@ -226,7 +219,6 @@ impl Charts {
         }
     }
 
-    /// Returns the range of places that holds all curves.
     fn everything(&self, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) -> [f64; 2] {
         let tracks =
             groups.iter().flat_map(|group| shown.iter().filter_map(|info| group.drawn.tracks.get(&info.metric()?)));
@@ -247,11 +239,11 @@ impl Charts {
         let scales = [self.choices.x_scale(), self.choices.scale(info)];
         let horizontal = self.choices.horizontal;
         let columns = (ui.available_width() - 60.0).max(50.0) as usize;
-        let look = TrackLook { horizontal, scales, x, columns };
+        let view = TrackView { horizontal, scales, x, columns };
         let y = self.zoom.y.get(&metric).copied();
         let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
-        let chart = Chart { info, look, y, fit, curves: self.curves(groups, metric, look), level, hover };
+        let chart = Chart { info, view, y, fit, curves: self.curves(groups, metric, view), level, hover };
         self.title(ui, groups, info);
         let shown = chart.show(ui, &mut self.cache, metric);
         if chart.curves.is_empty() {
@@ -317,7 +309,6 @@ impl Charts {
         menu.response.on_hover_text(help).accessible_name(format!("Show {} together with…", info.title));
     }
 
-    /// Makes a metric's axis logarithmic, or linear again.
     fn rescale(&mut self, info: &MetricInfo) {
         Choices::toggle(&mut self.choices.rescaled, info);
         info.metric().and_then(|metric| self.zoom.y.remove(&metric));
@@ -343,12 +334,12 @@ impl Charts {
         Fit::Sensible(ceiling, scale)
     }
 
-    fn curves<'a>(&mut self, groups: &'a [NamedCurves<'_>], metric: MetricId, look: TrackLook) -> Vec<ChartCurve<'a>> {
-        // Only runs on text have places over tokens.
-        let has_place = |track: &Track| track.len() == 0 || track.reach(look.horizontal, look.scales[0]).is_some();
+    fn curves<'a>(&mut self, groups: &'a [NamedCurves<'_>], metric: MetricId, view: TrackView) -> Vec<ChartCurve<'a>> {
+        // Only runs on text have positions over tokens.
+        let has_place = |track: &Track| track.len() == 0 || track.reach(view.horizontal, view.scales[0]).is_some();
         let tracks = groups.iter().filter_map(|group| Some((group, group.drawn.tracks.get(&metric)?)));
         let (drawn, tracks): (Vec<_>, Vec<_>) = tracks.filter(|(_, track)| has_place(track)).unzip();
-        let lines = self.cache.lines(metric, &tracks, look);
+        let lines = self.cache.lines(metric, &tracks, view);
         let curves = drawn.into_iter().zip(tracks).zip(lines);
         let pointed = self.pointed.and_then(|index| groups.get(index));
         let is_dim = |group: &NamedCurves<'_>| pointed.is_some_and(|pointed| !std::ptr::eq(pointed, group));
@@ -367,14 +358,12 @@ impl Charts {
     }
 }
 
-/// Parses a weight for smoothing.
 fn smoothing(typed: &str) -> Result<f64, String> {
     let (value, most) = (text::read(typed)?, Choices::MOST_SMOOTHING);
     let refused = || format!("Smoothing must be a number from 0 to {most}, found {value}");
     (0.0..=most).contains(&value).then_some(value).ok_or_else(refused)
 }
 
-/// The export formats of the plots.
 const FILES: [(ChartAction, &str); 4] = [
     (ChartAction::Figure(Format::Png), "Figure as PNG…"),
     (ChartAction::Figure(Format::Svg), "Figure as SVG…"),
@@ -388,10 +377,10 @@ fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
     if offered.is_empty() { USUAL.map(MetricId::info).to_vec() } else { offered }
 }
 
-/// A plot to draw, with ranges in places on the axes.
+/// A plot to draw, with ranges in positions on the axes.
 pub(super) struct Chart<'a> {
     pub info: &'a MetricInfo,
-    pub look: TrackLook,
+    pub view: TrackView,
     /// The vertical range; `None` fits the curves in view.
     pub y: Option<[f64; 2]>,
     /// The choice of the vertical range where `y` is `None`.
@@ -399,11 +388,10 @@ pub(super) struct Chart<'a> {
     pub curves: Vec<ChartCurve<'a>>,
     /// A value that is marked by a line.
     pub level: Option<f64>,
-    /// The pointer's place on the horizontal axis, in this plot or another.
+    /// The pointer's position on the horizontal axis, in this plot or another.
     pub hover: Option<f64>,
 }
 
-/// A run's curve in a plot.
 pub(super) struct ChartCurve<'a> {
     pub group: &'a NamedCurves<'a>,
     pub track: &'a Arc<Track>,
@@ -413,9 +401,8 @@ pub(super) struct ChartCurve<'a> {
 }
 
 impl Chart<'_> {
-    /// Draws the plot into all of the available space.
     pub(super) fn show(&self, ui: &mut Ui, cache: &mut CurveCache, metric: MetricId) -> ShownPlot {
-        let TrackLook { scales, x, .. } = self.look;
+        let TrackView { scales, x, .. } = self.view;
         let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
         // Without a curve, numbers would look like a measurement's.
         let marks = self.curves.is_empty().then(Vec::new);
@@ -443,7 +430,7 @@ impl Chart<'_> {
             let leaving = |curve: &ChartCurve<'_>| {
                 let first = canvas.leaving(&curve.lines)?;
                 let color = color(curve.group.pen, canvas.theme);
-                let at = |place: f64| self.look.horizontal.words(scales[0].value(place));
+                let at = |place: f64| self.view.horizontal.words(scales[0].value(place));
                 let beyond = beyond(canvas.points_in_view(&curve.lines), y, scales[1], at);
                 Some(LeavingCurve { name: curve.group.name.whole(), color, first, beyond })
             };
@@ -451,11 +438,11 @@ impl Chart<'_> {
         }
         if let Some(pointer) = shown.pointer {
             let values: Vec<_> = self.curves.iter().map(|curve| (curve.group, curve.track)).collect();
-            let near = curves::near(&self.look, &self.curves, pointer[0], f64::from(size[0]));
-            tooltip(&shown.response, self.info, &self.look, pointer, &values, &near);
+            let near = curves::near(&self.view, &self.curves, pointer[0], f64::from(size[0]));
+            tooltip(&shown.response, self.info, &self.view, pointer, &values, &near);
         }
         shown.describe(&format!("Plot of {}", self.info.title), || {
-            let values = self.curves.iter().map(|curve| last_value(curve.group, curve.track, &self.look));
+            let values = self.curves.iter().map(|curve| last_value(curve.group, curve.track, &self.view));
             values.chain(self.curves.iter().flat_map(curves::all)).collect::<Vec<_>>().join("; ")
         });
         shown
@@ -468,11 +455,11 @@ impl Chart<'_> {
         }
         plot.add(lines);
         for ChartCurve { group, track, lines, .. } in &self.curves {
-            let nearest = self.hover.and_then(|at| track.nearest(self.look.horizontal, self.look.scales[0], at));
-            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.look.place(&nearest)));
+            let nearest = self.hover.and_then(|at| track.nearest(self.view.horizontal, self.view.scales[0], at));
+            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.place(&nearest)));
         }
         for curve in &self.curves {
-            curves::draw(plot, canvas.theme, &self.look, canvas.y, curve);
+            curves::draw(plot, canvas.theme, &self.view, canvas.y, curve);
         }
     }
 }

@@ -50,7 +50,6 @@ fn heading(ui: &mut Ui, text: &str) {
     form::heading(ui, 6.0, text);
 }
 
-/// The available information on the current settings.
 #[derive(Clone, Copy)]
 pub(super) struct SetupStatus<'a> {
     pub worker: &'a WorkerState,
@@ -58,7 +57,6 @@ pub(super) struct SetupStatus<'a> {
     pub fault: Option<&'a TrainingFault>,
 }
 
-/// Shows the controls of the training in `editor`.
 pub(super) fn show(
     ui: &mut Ui,
     editor: &mut TrainingEditor,
@@ -158,7 +156,6 @@ fn choices(ui: &mut Ui, choice: &mut Choice<'_>) {
     }
 }
 
-/// The choice of the rule of the shown run.
 const RULE: RuleChoice<'static> =
     RuleChoice { tab: TextTab::Training, optimizer: 0, name: "Optimizer", usual: RuleSpec::in_training };
 
@@ -215,7 +212,6 @@ fn devices(ui: &mut Ui, device: &mut DeviceChoice, worker: &WorkerState) {
     shown.response.accessible_name("Device");
 }
 
-/// A numeric hyperparameter of a rule.
 struct HyperparameterField<'a> {
     rule: &'a mut RuleSpec,
     key: &'static str,
@@ -232,7 +228,6 @@ impl RealQuantity for HyperparameterField<'_> {
     }
 }
 
-/// Shows the hyperparameters of a rule.
 fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
     for (of, mut value) in rule.hyperparameters() {
         match of.kind {
@@ -301,7 +296,6 @@ fn batch_sizes(text: &str) -> Result<Vec<BatchSize>, String> {
         .and_then(|sizes| if sizes.is_empty() { Err("expected at least one batch size".to_owned()) } else { Ok(sizes) })
 }
 
-/// Shows the menus for workload, preset and run.
 pub(super) fn preset_menu(ui: &mut Ui, editor: &mut TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     form::line(ui, "Workload", "What is trained", |ui| {
         let combo = ComboBox::from_id_salt("workload").selected_text(name_of(editor.preset().kind())).truncate();
@@ -329,7 +323,6 @@ fn name_of(kind: &str) -> &'static str {
     first_of(kind).preset.workload().map_or("", |workload| workload.info().name)
 }
 
-/// Returns the height of a menu entry, including the space to the next.
 fn row(ui: &Ui) -> [f32; 2] {
     [ui.spacing().interact_size.y, ui.spacing().item_spacing.y]
 }
@@ -343,7 +336,6 @@ fn menu_height(ui: &Ui) -> f32 {
     rows * (row + gap) - gap
 }
 
-/// Shows the presets, those of the present workload first.
 fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, requests: &mut Requests) {
     let present = editor.preset().kind();
     let mut kinds = Preset::WORKLOADS.to_vec();
@@ -369,7 +361,6 @@ fn presets(ui: &mut Ui, editor: &TrainingEditor, catalog: &PresetCatalog, reques
     }
 }
 
-/// Shows the choice among a preset's runs.
 fn runs(ui: &mut Ui, editor: &mut TrainingEditor) {
     let labels = editor.named().workload().map_or_else(Vec::new, |workload| workload.labels());
     if labels.len() < 2 {

@@ -12,27 +12,27 @@ use valleyscope_runs::{MarkKind, MetricId, RunMark};
 
 use super::charts::ChartCurve;
 use super::names::{color, dash};
-use super::track::{Pieces, Track, TrackLook};
+use super::track::{Pieces, Track, TrackView};
 use crate::app::plot::{band, near_line, point};
 use crate::gpu::{CurveSet, CurveStyle};
 
-/// The lines of a track, in places.
+/// The lines of a track, in positions.
 pub(super) struct Lines {
     /// The line before smoothing; empty without smoothing.
     pub raw: Pieces,
     pub line: Pieces,
     pub band: Vec<[f64; 3]>,
-    /// The place of the fork from another run, which has the points before.
+    /// The position of the fork from another run, which has the points before.
     pub fork: Option<f64>,
 }
 
 impl Lines {
-    pub(super) fn of(track: &Track, look: &TrackLook) -> Lines {
-        let raw = if track.is_smoothed() { track.raw(look) } else { Pieces::new() };
-        Lines { raw, line: track.line(look), band: track.band(look), fork: track.fork(look) }
+    pub(super) fn of(track: &Track, view: &TrackView) -> Lines {
+        let raw = if track.is_smoothed() { track.raw(view) } else { Pieces::new() };
+        Lines { raw, line: track.line(view), band: track.band(view), fork: track.fork(view) }
     }
 
-    /// Returns the places in view of the main line, and of the raw line and the band around it, below a ceiling.
+    /// Returns the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
     fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePlaces {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
@@ -49,14 +49,13 @@ impl Lines {
 /// The choice of the vertical range of a plot that is not zoomed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fit {
-    /// The whole range of the curves.
     Everything,
     /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
     /// axis a few values far below, do not flatten the others.
     Sensible(Option<Ceiling>, AxisScale),
 }
 
-/// Returns the smallest range of places that shows the curves as far as `fit` includes them.
+/// Returns the smallest range of positions that shows the curves as far as `fit` includes them.
 pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
     let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
     match fit {
@@ -90,11 +89,10 @@ fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
     [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
 }
 
-/// The area into which curves are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CurveCanvas {
     pub theme: Theme,
-    /// The ranges of places in view.
+    /// The ranges of positions in view.
     pub x: [f64; 2],
     pub y: [f64; 2],
     /// The size in points.
@@ -124,7 +122,7 @@ impl CurveCanvas {
         set
     }
 
-    /// Converts places to shares of the view, from 0 to 1.
+    /// Converts positions to shares of the view, from 0 to 1.
     fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let share = |at: f64, [from, to]: [f64; 2]| (at - from) / (to - from);
         [share(x, self.x), share(y, self.y)]
@@ -138,7 +136,6 @@ impl CurveCanvas {
         band(plot, lines.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2 * opacity), self.y);
     }
 
-    /// Returns the point where a curve leaves the view, if it does.
     pub(super) fn leaving(&self, lines: &Lines) -> Option<[f64; 2]> {
         let outside = |[_, y]: &[f64; 2]| !(self.y[0]..=self.y[1]).contains(y);
         self.points_in_view(lines).find(outside)
@@ -184,12 +181,12 @@ const RIM: f32 = 1.5;
 
 /// Draws the marks of a curve: a triangle on the horizontal axis for each, and a square on the curve for changed
 /// settings. `y` is the vertical range.
-pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, look: &TrackLook, y: [f64; 2], curve: &ChartCurve<'_>) {
+pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, view: &TrackView, y: [f64; 2], curve: &ChartCurve<'_>) {
     let color = color(curve.group.pen, theme);
     // A mark has the colour of its curve, on which it would not be visible without a rim.
     let rim = if theme == Theme::Dark { Color32::WHITE } else { Color32::BLACK };
     for mark in &curve.group.drawn.marks {
-        let Some([x, height]) = curve.track.place_of_step(look, mark.step) else { continue };
+        let Some([x, height]) = curve.track.position_of_step(view, mark.step) else { continue };
         let mut rimmed = |at, shape, radius| {
             point(plot, at, shape, radius + RIM, rim, y);
             point(plot, at, shape, radius, color, y);
@@ -201,16 +198,16 @@ pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, look: &TrackLook, y: [f6
     }
 }
 
-/// Describes the marks of the curves near a place on the horizontal axis, each once. A plot is `width` points wide.
-pub(super) fn near(look: &TrackLook, curves: &[ChartCurve<'_>], at: f64, width: f64) -> Vec<String> {
-    let reach = NEAR * (look.x[1] - look.x[0]) / width.max(1.0);
+/// Describes the marks of the curves near a position on the horizontal axis, each once. A plot is `width` points wide.
+pub(super) fn near(view: &TrackView, curves: &[ChartCurve<'_>], at: f64, width: f64) -> Vec<String> {
+    let reach = NEAR * (view.x[1] - view.x[0]) / width.max(1.0);
     // Where only one curve has marks, its name says nothing.
     let is_named = curves.iter().filter(|curve| !curve.group.drawn.marks.is_empty()).count() > 1;
     let mut found = Vec::new();
     for curve in curves {
         let is_near = |mark: &&RunMark| {
-            let place = curve.track.place_of_step(look, mark.step);
-            place.is_some_and(|[x, _]| (x - at).abs() <= reach)
+            let position = curve.track.position_of_step(view, mark.step);
+            position.is_some_and(|[x, _]| (x - at).abs() <= reach)
         };
         for mark in curve.group.drawn.marks.iter().filter(is_near) {
             let text = described(mark, &if is_named { curve.group.name.whole() } else { String::new() });
@@ -246,7 +243,7 @@ pub(super) struct CurveCache {
 
 struct CachedLines {
     track: Arc<Track>,
-    look: TrackLook,
+    view: TrackView,
     lines: Arc<Lines>,
 }
 
@@ -257,27 +254,26 @@ struct CachedSet {
 }
 
 impl CachedLines {
-    fn is_of(&self, track: &Arc<Track>, look: TrackLook) -> bool {
-        self.look == look && Arc::ptr_eq(&self.track, track)
+    fn is_of(&self, track: &Arc<Track>, view: TrackView) -> bool {
+        self.view == view && Arc::ptr_eq(&self.track, track)
     }
 }
 
 impl CurveCache {
-    /// Drops the entries of other metrics.
     pub(super) fn retain(&mut self, metrics: &[MetricId]) {
         self.lines.retain(|metric, _| metrics.contains(metric));
         self.sets.retain(|metric, _| metrics.contains(metric));
     }
 
     /// Returns the lines of a metric's tracks. Drops those of other tracks.
-    pub(super) fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], look: TrackLook) -> Vec<Arc<Lines>> {
+    pub(super) fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], view: TrackView) -> Vec<Arc<Lines>> {
         let cached = self.lines.entry(metric).or_default();
-        let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, look);
+        let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, view);
         if cached.len() != tracks.len() || !cached.iter().zip(tracks).all(is_same) {
             let made = tracks.par_iter().map(|track| {
-                let known = cached.iter().find(|cached| cached.is_of(track, look));
-                let lines = known.map_or_else(|| Arc::new(Lines::of(track, &look)), |known| Arc::clone(&known.lines));
-                CachedLines { track: Arc::clone(track), look, lines }
+                let known = cached.iter().find(|cached| cached.is_of(track, view));
+                let lines = known.map_or_else(|| Arc::new(Lines::of(track, &view)), |known| Arc::clone(&known.lines));
+                CachedLines { track: Arc::clone(track), view, lines }
             });
             *cached = made.collect();
         }
@@ -359,8 +355,8 @@ mod curve_cache_tests {
     use crate::app::training::track::{Horizontal, OfStep};
     use valleyscope_experiments::view::AxisScale;
 
-    const LOOK: TrackLook =
-        TrackLook { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };
+    const VIEW: TrackView =
+        TrackView { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };
     const CANVAS: CurveCanvas =
         CurveCanvas { theme: Theme::Dark, x: [0.0, 1.0], y: [0.0, 1.0], size: [100.0; 2], pixels_per_point: 1.0 };
 
@@ -369,14 +365,14 @@ mod curve_cache_tests {
     }
 
     #[test]
-    fn lines_are_made_once_for_a_track_and_a_look() {
+    fn lines_are_made_once_for_a_track_and_a_view() {
         let mut cache = CurveCache::default();
         let (a, b) = (track(), track());
-        let mut lines = |tracks: &[&Arc<Track>], look| cache.lines(MetricId::LOSS, tracks, look);
-        let first = lines(&[&a, &b], LOOK);
-        let again = lines(&[&b, &a], LOOK);
+        let mut lines = |tracks: &[&Arc<Track>], view| cache.lines(MetricId::LOSS, tracks, view);
+        let first = lines(&[&a, &b], VIEW);
+        let again = lines(&[&b, &a], VIEW);
         assert!(Arc::ptr_eq(&first[0], &again[1]) && Arc::ptr_eq(&first[1], &again[0]));
-        let zoomed = lines(&[&a], TrackLook { x: [0.0, 0.5], ..LOOK });
+        let zoomed = lines(&[&a], TrackView { x: [0.0, 0.5], ..VIEW });
         assert!(!Arc::ptr_eq(&first[0], &zoomed[0]));
         // Tracks that are no longer shown are dropped.
         assert_eq!([Arc::strong_count(&a), Arc::strong_count(&b)], [2, 1]);
@@ -387,7 +383,7 @@ mod curve_cache_tests {
     #[test]
     fn curves_are_remade_when_lines_pens_or_the_view_change() {
         let mut cache = CurveCache::default();
-        let lines = cache.lines(MetricId::LOSS, &[&track(), &track()], LOOK);
+        let lines = cache.lines(MetricId::LOSS, &[&track(), &track()], VIEW);
         let pens = [0, 1].map(|number| Pen::new([255, 0, 0], number));
         let mut set = |curves: &[(usize, usize)], canvas| {
             let curves = curves.iter().map(|(line, pen)| (Arc::clone(&lines[*line]), pens[*pen], 1.0));

@@ -43,7 +43,6 @@ impl DetailTab {
         (DetailTab::Config, "Configuration"),
     ];
 
-    /// Returns whether a run has contents for this tab.
     fn is_of(self, run: &Summary, detail: &RunDetail) -> bool {
         match self {
             DetailTab::Warnings => detail.warned > 0,
@@ -55,7 +54,6 @@ impl DetailTab {
     }
 }
 
-/// The shown details.
 #[derive(Debug, Default)]
 pub(super) struct DetailView {
     tab: DetailTab,
@@ -65,7 +63,6 @@ pub(super) struct DetailView {
     pub change: ChangeForm,
 }
 
-/// An action on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunAction {
     Stop,
@@ -78,7 +75,6 @@ pub(super) enum RunAction {
     Change,
     /// Asks for a checkpoint with which another run begins.
     Fork,
-    /// Changes title and note.
     Describe,
     Delete,
     CopyPath,
@@ -207,17 +203,14 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
 /// The smallest width of a name beside the buttons, in points; with less room they are below it.
 const LEAST_TITLE: f32 = 160.0;
 
-/// A button of a run.
 struct RunButton {
     text: &'static str,
-    /// The button's accessible name.
     name: &'static str,
     help: &'static str,
     is_enabled: bool,
     action: RunAction,
 }
 
-/// Returns all buttons in order; those that do not apply are disabled.
 fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
     let can_stop = run.is_open();
     let can_delete = !can_stop || run.status.is_lost();
@@ -253,7 +246,6 @@ fn pressed(ui: &mut Ui, buttons: &[RunButton]) -> Option<RunAction> {
     action
 }
 
-/// Shows the reason if the run has a problem.
 fn reason(ui: &mut Ui, run: &Summary) {
     let visuals = ui.visuals();
     let is_grave = run.trouble.is_some() || run.concerns.first().is_some_and(|concern| concern.kind.is_grave());
@@ -281,9 +273,7 @@ fn reason(ui: &mut Ui, run: &Summary) {
 
 /// The number of bytes of the end of a log that are shown.
 const LOG_TAIL: u64 = 128 * 1024;
-/// The number of the newest texts that are shown.
 const SAMPLES: usize = 50;
-/// The number of the newest warnings that are shown.
 const WARNINGS: usize = 1000;
 
 /// The texts and lists that the tabs below the plots show of a run.
@@ -314,7 +304,6 @@ pub(super) struct RunDetail {
 }
 
 impl RunDetail {
-    /// Reads the files of a run with this history.
     pub(super) fn of(run: &RunFolder, history: &RunHistory) -> RunDetail {
         let warning = |warning: &RunWarning| event_line(warning.time, warning.step, &visible(&warning.message));
         // A folder that cannot be read has no usable checkpoint.
@@ -387,7 +376,6 @@ fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
     history.damage().to_string()
 }
 
-/// Escapes a text for display.
 fn escaped_sample(sample: &TextSample) -> TextSample {
     TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
 }

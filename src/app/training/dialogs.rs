@@ -16,14 +16,11 @@ use crate::app::form::{cell, small_button, visible_scroll_bar};
 use crate::app::typed::{TypedField, show_refusal};
 use crate::app::{dialog, number};
 
-/// An open dialog about a run.
 pub(super) enum Dialog {
     Describe {
         run: RunFolder,
         notes: Notes,
-        /// The notes when the dialog was opened.
         before: Notes,
-        /// The run's current title.
         title: String,
         focused: bool,
     },
@@ -36,7 +33,6 @@ pub(super) enum Dialog {
     /// Asks once whether to delete several runs.
     DeleteSeveral {
         runs: Vec<RunFolder>,
-        /// The runs' names, one per line.
         names: String,
         /// The warnings about runs that stay, or that may still be trained.
         warnings: Vec<String>,
@@ -52,12 +48,18 @@ pub(super) enum Dialog {
         chosen: usize,
     },
     /// Asks whether to resume a run whose worker may still be running.
-    Resume { run: RunFolder, title: String, lost: String },
+    Resume {
+        run: RunFolder,
+        title: String,
+        lost: String,
+    },
     /// Asks whether to delete runs for good after the trash has refused them.
-    RemoveForGood { runs: Vec<RunFolder>, reason: String },
+    RemoveForGood {
+        runs: Vec<RunFolder>,
+        reason: String,
+    },
 }
 
-/// The user's decision in a dialog.
 pub(super) enum DialogDecision {
     Edit(RunFolder, Vec<NotesEdit>),
     Trash(Vec<RunFolder>),
@@ -91,7 +93,6 @@ impl Dialog {
         (is_cancelled || is_closed).then_some(DialogDecision::Cancelled)
     }
 
-    /// Returns the heading, and the texts of the two buttons.
     fn texts(&self) -> (&'static str, &'static str, &'static str) {
         match self {
             Dialog::Describe { .. } => ("Title and note", "Keep", "Cancel"),
@@ -183,7 +184,6 @@ fn describe(ui: &mut Ui, notes: &mut Notes, hint: &str, focused: &mut bool) -> b
     title.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter))
 }
 
-/// Shows the choice of the checkpoint, the newest first.
 fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
     let name = |index: usize| {
         let newest = if index + 1 == steps.len() { ", the newest" } else { "" };
@@ -201,7 +201,6 @@ fn checkpoint(ui: &mut Ui, steps: &[u64], chosen: &mut usize) {
 const NAME: f32 = 108.0;
 const FIELD: f32 = 84.0;
 
-/// The entered values.
 #[derive(Debug, Default)]
 pub(super) struct ChangeForm {
     /// The run that they are of.
@@ -259,7 +258,6 @@ impl ChangeForm {
         training.clone().workload_mut()?.set_live(&self.entered).err()
     }
 
-    /// Shows the field of a setting, with an outline around a changed value.
     fn field(&mut self, ui: &mut Ui, setting: &LiveSetting, is_at_fault: bool) {
         let LiveSetting { path, label, help, value, is_whole } = setting;
         let shown = self.entered.get(path).unwrap_or(value);
@@ -343,19 +341,16 @@ impl ChangeForm {
     }
 }
 
-/// The message where there are no texts.
 const NOTHING: &str = "No text so far. With `sample` in the preset, the model writes one at an interval.";
 /// The smallest width of a text beside others, in points.
 const NARROWEST: f32 = 220.0;
 
-/// The prompt, and the texts by checkpoints.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     prompt: String,
     written: Vec<WrittenText>,
 }
 
-/// A text by the newest checkpoint of a run.
 #[derive(Debug)]
 struct WrittenText {
     run: RunFolder,
@@ -364,12 +359,9 @@ struct WrittenText {
     outcome: Option<Result<(u64, String), String>>,
 }
 
-/// A request of the user to write texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextAction {
-    /// A text by the model that is being trained.
     Now,
-    /// Texts by the newest checkpoints of all chosen runs.
     Saved,
 }
 
@@ -381,19 +373,16 @@ impl Texts {
         TextRequest { prompt: prompt.to_owned(), tokens: 200, temperature: 0.8, top_k: Some(200) }
     }
 
-    /// Makes the command for such a text.
     pub(super) fn command(&self) -> RunCommand {
         let TextRequest { prompt, tokens, temperature, top_k } = self.request();
         RunCommand::Sample { prompt, tokens, temperature, top_k }
     }
 
-    /// Begins to show the texts of some runs.
     pub(super) fn begin(&mut self, runs: &[&Summary]) {
         let written = |run: &&Summary| WrittenText { run: run.run.clone(), name: run.in_full(), outcome: None };
         self.written = runs.iter().map(written).collect();
     }
 
-    /// Takes the text of a run, or the reason why there is none.
     pub(super) fn set(&mut self, run: &RunFolder, outcome: Result<(u64, String), String>) {
         let outcome = outcome.map(|(step, text)| (step, visible_lines(&text).into_owned()));
         if let Some(written) = self.written.iter_mut().find(|written| written.run == *run) {
@@ -476,7 +465,6 @@ fn show_text(ui: &mut Ui, text: &str) {
     ui.add_space(6.0);
 }
 
-/// Joins all texts, each below its step.
 pub(super) fn joined(samples: &[TextSample]) -> String {
     samples.iter().map(|sample| format!("{}\n{}\n\n", heading(sample), sample.text)).collect()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
 use valleyscope_experiments::run::CapacityReport;
-use valleyscope_experiments::workload::Outlook;
+use valleyscope_experiments::workload::DataStatus;
 use valleyscope_experiments::workload::form::Form;
 
 use super::charts::Choices;
@@ -41,7 +41,6 @@ pub struct TrainingMemory {
     pub table: TableChoices,
 }
 
-/// A checkpoint of another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::app) struct ForkPoint {
     /// The run's folder.
@@ -49,13 +48,11 @@ pub(in crate::app) struct ForkPoint {
     pub step: u64,
 }
 
-/// Returns the first built-in preset of a kind.
 pub(super) fn first_of(kind: &str) -> &'static BuiltIn {
     let found = built_ins().iter().find(|built_in| built_in.preset.kind() == kind);
     found.expect("each workload has a built-in preset")
 }
 
-/// The training tab's editor.
 pub(super) struct TrainingEditor {
     pub presets: Editor<Preset>,
     /// The choice of data for each dataset, by its name, at the time another preset was opened.
@@ -136,13 +133,11 @@ impl Draft for Preset {
 }
 
 impl TrainingEditor {
-    /// Makes an editor with the first preset of a kind.
     pub(super) fn first(kind: &str) -> TrainingEditor {
         let BuiltIn { preset, name, .. } = first_of(kind);
         TrainingEditor::restored(preset.clone(), SavedTraining::new(preset.clone(), *name), None, BTreeMap::new())
     }
 
-    /// Restores the last session from the preset, its state when opened or saved, and its file.
     pub(super) fn restored(
         preset: Preset,
         saved: SavedTraining,
@@ -158,7 +153,6 @@ impl TrainingEditor {
         self.presets.open(saved.begun(), saved, file);
     }
 
-    /// Loads the first preset of a kind.
     pub(super) fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
         let saved = self.with_kept_data(SavedTraining::new(preset.clone(), *name));
@@ -172,7 +166,6 @@ impl TrainingEditor {
         self.chosen = 0;
     }
 
-    /// Makes the next run begin at step 0.
     pub(super) fn forget_fork(&mut self) {
         self.presets.saved_state_mut().fork = None;
     }
@@ -239,7 +232,6 @@ impl TrainingEditor {
         self.chosen.min(runs.saturating_sub(1))
     }
 
-    /// Shows another of the preset's runs.
     pub(super) fn choose(&mut self, run: usize) {
         self.chosen = run;
     }
@@ -253,7 +245,6 @@ impl TrainingEditor {
         self.preset().workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
 
-    /// Sets the source of the data of all runs.
     pub(super) fn set_data(&mut self, data: &DataChoice) {
         take_data(&mut self.presets.draft, data);
     }
@@ -293,7 +284,6 @@ impl TrainingEditor {
     }
 }
 
-/// Sets the source of the data of all runs of a preset.
 pub(super) fn take_data(preset: &mut Preset, data: &DataChoice) {
     if let Some(workload) = preset.workload_mut() {
         workload.set_data(data);
@@ -308,30 +298,29 @@ pub(super) fn take_data(preset: &mut Preset, data: &DataChoice) {
 /// The interval between checks of the same data, in seconds.
 const CHECK_INTERVAL_SECS: f64 = 5.0;
 
-/// The data and the requirements of a training.
 #[derive(Clone, Debug)]
-pub(super) struct OutlookAnswer {
+pub(super) struct Feasibility {
     /// The data, or why they cannot be used.
-    pub data: Result<Outlook, String>,
+    pub data: Result<DataStatus, String>,
     /// The requirements of the training, if they and the worker are known.
     pub capacity: Option<CapacityReport>,
 }
 
-impl OutlookAnswer {
+impl Feasibility {
     pub(super) fn refusal(&self) -> Option<&String> {
         self.data.as_ref().err().or_else(|| self.capacity.as_ref()?.lacks.as_ref())
     }
 }
 
-/// Requests the outlook repeatedly, and keeps the newest answer.
+/// Requests the data_status repeatedly, and keeps the newest answer.
 #[derive(Default)]
-pub(super) struct OutlookWatch {
+pub(super) struct DataWatch {
     asked: Option<(Preset, f64)>,
     is_waiting: bool,
-    answer: Option<(Preset, OutlookAnswer)>,
+    answer: Option<(Preset, Feasibility)>,
 }
 
-impl OutlookWatch {
+impl DataWatch {
     /// Returns the training to ask about now, if any, at a time in seconds.
     pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
         let training = training?;
@@ -344,20 +333,19 @@ impl OutlookWatch {
         Some(training.clone())
     }
 
-    pub(super) fn set(&mut self, training: Preset, found: OutlookAnswer) {
+    pub(super) fn set(&mut self, training: Preset, found: Feasibility) {
         self.is_waiting = false;
         self.answer = Some((training, found));
     }
 
     /// Returns the answer for a training. An answer for the same choice of data holds until a new one arrives.
-    pub(super) fn of(&self, training: Option<&Preset>) -> Option<&OutlookAnswer> {
+    pub(super) fn of(&self, training: Option<&Preset>) -> Option<&Feasibility> {
         let (of, found) = self.answer.as_ref()?;
         let choice =
             |preset: &Preset| -> (&'static str, Option<DataChoice>) { (preset.kind(), preset.data().cloned()) };
         (choice(of) == choice(training?)).then_some(found)
     }
 
-    /// Asks again at once, as the worker has changed.
     pub(super) fn check_again(&mut self) {
         self.asked = None;
     }

@@ -11,7 +11,7 @@ use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder, Unit};
 
 use super::names::{Name, NamedCurves, color, dash, rgb};
-use super::track::{Nearest, Track, TrackLook};
+use super::track::{Nearest, Track, TrackView};
 use crate::app::boxes::Outlined;
 use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::form::{small_button, visible_scroll_bar};
@@ -29,9 +29,7 @@ const HIGHEST_LEGEND: f32 = 0.25;
 /// The size of a line sample in the legend, in points.
 const LINE: Vec2 = vec2(20.0, 12.0);
 const WIDTH: f32 = 2.5;
-/// The gap between the parts of an entry, in points.
 const GAP: f32 = 6.0;
-/// The gap between entries, in points.
 const BETWEEN: f32 = 14.0;
 
 /// The use of the legend in a frame.
@@ -69,7 +67,6 @@ pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> LegendResponse 
     ui.scope(scrolled).inner
 }
 
-/// Shows the lines of a legend.
 fn rows(ui: &mut Ui, groups: &[NamedCurves<'_>], lines: Vec<Vec<Entry>>) -> LegendResponse {
     let mut groups = groups.iter().enumerate();
     let mut legend = LegendResponse::default();
@@ -134,15 +131,14 @@ fn one_line(wanted: &[Wanted], mut titles: Vec<f32>, mut left: f32) -> Vec<Entry
     // The titles that lack least first, so that the others share the rest.
     order.sort_by(|a, b| lacking(a, &titles).total_cmp(&lacking(b, &titles)));
     let count = order.len();
-    for (place, index) in order.into_iter().enumerate() {
-        let more = lacking(&index, &titles).clamp(0.0, left.max(0.0) / (count - place) as f32);
+    for (position, index) in order.into_iter().enumerate() {
+        let more = lacking(&index, &titles).clamp(0.0, left.max(0.0) / (count - position) as f32);
         titles[index] += more;
         left -= more;
     }
     wanted.iter().zip(titles).map(|(entry, title)| Entry { title, width: title + entry.rest }).collect()
 }
 
-/// Shows a title, cut where it is too long, and its distinction in full.
 fn name(ui: &mut Ui, name: &Name, most: f32) -> Response {
     let [title, mark] = name.parts();
     let shown = ui.scope(|ui| {
@@ -156,7 +152,6 @@ fn name(ui: &mut Ui, name: &Name, most: f32) -> Response {
     shown.inner
 }
 
-/// Draws a line sample with this pen.
 pub(super) fn line(ui: &mut Ui, pen: Pen) -> Response {
     let (rect, response) = ui.allocate_exact_size(LINE, Sense::CLICK);
     let ends = [rect.left_center(), rect.right_center()];
@@ -176,48 +171,48 @@ fn metric_text(info: &MetricInfo, value: f64) -> String {
     }
 }
 
-pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLook) -> String {
-    let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
+pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, view: &TrackView) -> String {
+    let last = track.nearest(view.horizontal, AxisScale::Linear, f64::MAX);
     format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
 }
 
 /// The largest number of runs in a tooltip.
 const MOST_VALUES: usize = 8;
 
-/// Shows the runs' values at the pointer's place, the largest first; of many runs those of the nearest curves.
+/// Shows the runs' values at the pointer's position, the largest first; of many runs those of the nearest curves.
 pub(super) fn tooltip(
     response: &egui::Response,
     info: &MetricInfo,
-    look: &TrackLook,
+    view: &TrackView,
     at: [f64; 2],
     curves: &[(&NamedCurves<'_>, &Arc<Track>)],
     marks: &[String],
 ) {
     let found = curves
         .iter()
-        .filter_map(|(group, track)| Some((*group, *track, track.nearest(look.horizontal, look.scales[0], at[0])?)));
+        .filter_map(|(group, track)| Some((*group, *track, track.nearest(view.horizontal, view.scales[0], at[0])?)));
     let mut found: Vec<_> = found.collect();
     let others = found.len().saturating_sub(MOST_VALUES);
     if others > 0 {
-        let away = |nearest: &Nearest| (look.scales[1].place(nearest.smooth) - at[1]).abs();
+        let away = |nearest: &Nearest| (view.scales[1].place(nearest.smooth) - at[1]).abs();
         found.sort_by(|(.., a), (.., b)| away(a).total_cmp(&away(b)));
         found.truncate(MOST_VALUES);
     }
     found.sort_by(|(.., a), (.., b)| b.smooth.total_cmp(&a.smooth));
     let more = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
-    // Curves with points at other places say where.
-    let places: Vec<String> = found.iter().map(|(.., nearest)| look.horizontal.words(nearest.x)).collect();
-    let common = places.first().filter(|first| places.iter().all(|place| place == *first));
-    let title = common.map_or_else(|| info.title.clone(), |place| format!("{}, {place}", info.title));
+    // Curves with points at different positions name theirs.
+    let positions: Vec<String> = found.iter().map(|(.., nearest)| view.horizontal.words(nearest.x)).collect();
+    let common = positions.first().filter(|first| positions.iter().all(|position| position == *first));
+    let title = common.map_or_else(|| info.title.clone(), |position| format!("{}, {position}", info.title));
     let note = marks.iter().cloned().chain(more).collect::<Vec<_>>().join("\n");
     readout(response, &title, Some(note.as_str()).filter(|note| !note.is_empty()), |ui| {
-        for ((group, track, found), place) in found.iter().zip(&places) {
+        for ((group, track, found), position) in found.iter().zip(&positions) {
             ui.horizontal(|ui| {
                 line(ui, group.pen);
                 ui.add(Label::new(RichText::new(group.name.whole()).small()).extend());
             });
             if common.is_none() {
-                ui.weak(place);
+                ui.weak(position);
             }
             let mut text = metric_text(info, found.value);
             if let Some(deviation) = found.deviation {
@@ -238,23 +233,20 @@ const HIGHEST_PART: f32 = 0.25;
 /// The largest height of the table in a low window, in points.
 const LOWEST: f32 = 60.0;
 
-/// The state of the table.
 #[derive(Default)]
 pub(super) struct TimeToLoss {
     pub is_open: bool,
-    /// The typed loss, in place of the loss that all runs reach.
+    /// The typed loss, instead of the loss that all runs reach.
     typed: Option<f64>,
-    /// The first run of the baseline's group, in place of the slowest group.
+    /// The first run of the baseline's group, instead of the slowest group.
     baseline: Option<RunFolder>,
     found: Option<Crossings>,
 }
 
-/// The crossings of the loss in these tracks.
 struct Crossings {
     metric: MetricId,
     typed: Option<f64>,
     tracks: Vec<Option<Arc<Track>>>,
-    /// The loss; `None` where there is none that all runs reach.
     level: Option<f64>,
     crossings: Vec<Option<Crossing>>,
 }
@@ -287,7 +279,6 @@ impl Crossings {
 }
 
 impl TimeToLoss {
-    /// Returns the loss to reach, if it is one of this metric.
     pub(super) fn level(&self, metric: MetricId) -> Option<f64> {
         self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
     }
@@ -332,7 +323,6 @@ impl TimeToLoss {
         self.baseline = choice.or(self.baseline.take());
     }
 
-    /// Shows the loss to reach.
     fn head(&mut self, ui: &mut Ui, info: &MetricInfo) {
         let level = self.found.as_ref().and_then(|found| found.level);
         ui.horizontal(|ui| {

@@ -37,7 +37,6 @@ pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
 
-/// The sort order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     #[default]
@@ -87,12 +86,11 @@ impl Sort {
 pub(super) struct List {
     search: FilterField,
     sort: Sort,
-    /// The places of the runs that the search finds, in order, with what they depend on.
+    /// The indices of the runs that the search finds, in order, with what they depend on.
     found: Vec<usize>,
     found_for: Option<([u64; 2], Sort)>,
 }
 
-/// The runs that the list and the table show.
 #[derive(Clone, Copy)]
 pub(super) struct ListInput<'i> {
     pub runs: &'i [Arc<Summary>],
@@ -104,31 +102,38 @@ pub(super) struct ListInput<'i> {
     pub pens: &'i Pens,
 }
 
-/// An action in the list.
-pub(super) enum ListAction {
-    /// Shows only this run.
-    Only(RunFolder),
-    /// Shows only these runs, those that the search finds.
-    OnlyThese(Vec<RunFolder>),
-    /// Shows this run besides the others, or hides it.
-    Toggled(RunFolder),
+/// A request of the list or of the table to the panel.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum RunsAction {
+    /// Shows the curves of these runs with those of others, or hides them.
+    Show(Vec<RunFolder>, bool),
+    /// Shows the curves of these runs only, instead of the table.
+    Open(Vec<RunFolder>),
+    /// Shows the table instead of the curves, or the curves.
+    ShowTable(bool),
     /// Sets the colour of this run's curves; `None` restores its optimizer's.
-    Colored(RunFolder, Option<[u8; 3]>),
-    /// Shows all runs in a table.
-    Table,
+    Color(RunFolder, Option<[u8; 3]>),
+    Stop(Vec<RunFolder>),
+    Compare(Vec<RunFolder>),
+    Delete(Vec<RunFolder>),
+    /// Adds a tag to these runs, or removes it.
+    Tag(Vec<RunFolder>, String, bool),
+    ExportPoints(Vec<RunFolder>),
+    ExportTable(Vec<u8>),
+    Import,
 }
 
 impl List {
     /// Shows the list. `hides_curves` is whether the search applies to the plots, too.
-    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<ListAction> {
+    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<RunsAction> {
         let ListInput { runs, selected, pens, .. } = input;
         let mut chosen = None;
         ui.horizontal(|ui| {
             let table = ui.button("Table").on_hover_text("Show all runs in a table: columns, filters, groups");
             if table.accessible_name("Show the table of runs").clicked() {
-                chosen = Some(ListAction::Table);
+                chosen = Some(RunsAction::ShowTable(true));
             }
-            let evaluated = evaluated_loss(self.found.iter().filter_map(|place| runs.get(*place)));
+            let evaluated = evaluated_loss(self.found.iter().filter_map(|index| runs.get(*index)));
             let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name(&evaluated)).width(104.0);
             let shown = combo.show_ui(ui, |ui| {
                 for sort in Sort::ALL {
@@ -154,7 +159,7 @@ impl List {
         }
         let found = &self.found;
         ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
-            for run in found[rows].iter().map(|place| &runs[*place]) {
+            for run in found[rows].iter().map(|index| &runs[*index]) {
                 let is_selected = selected.contains(&run.run);
                 let (shown, action) = row(ui, run, is_selected, pens);
                 chosen = action.or(chosen.take());
@@ -164,18 +169,17 @@ impl List {
         chosen
     }
 
-    /// Shows the menu of a run.
-    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>], pens: &Pens) -> Option<ListAction> {
-        let only = ui.button("Show only this").clicked().then(|| ListAction::Only(run.run.clone()));
+    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>], pens: &Pens) -> Option<RunsAction> {
+        let only = ui.button("Show only this").clicked().then(|| RunsAction::Open(vec![run.run.clone()]));
         let these = Button::new(format!("Show only these {} found", self.found.len()));
         let these = ui.add_enabled(!self.search.is_empty(), these);
         let these = these.on_disabled_hover_text("Type a search to choose several runs.");
-        let all = || ListAction::OnlyThese(self.found.iter().map(|place| runs[*place].run.clone()).collect());
+        let all = || RunsAction::Open(self.found.iter().map(|index| runs[*index].run.clone()).collect());
         let chosen = only.or_else(|| these.clicked().then(all));
         if chosen.is_some() {
             ui.close();
         }
-        let color = color_entry(ui, run, pens).map(|color| ListAction::Colored(run.run.clone(), color));
+        let color = color_entry(ui, run, pens).map(|color| RunsAction::Color(run.run.clone(), color));
         chosen.or(color)
     }
 
@@ -185,7 +189,7 @@ impl List {
         if self.found_for == now {
             return;
         }
-        self.found = (0..runs.len()).filter(|place| self.search.finds(&runs[*place])).collect();
+        self.found = (0..runs.len()).filter(|index| self.search.finds(&runs[*index])).collect();
         self.found.sort_by(|a, b| self.sort.order(&runs[*a], &runs[*b]));
         self.found_for = now;
     }
@@ -215,7 +219,7 @@ pub(super) fn color_entry(ui: &mut Ui, run: &Summary, pens: &Pens) -> Option<Opt
     menu.ui(ui, |ui| color_picker(ui, &title, color, is_chosen)).1.and_then(|shown| shown.inner)
 }
 
-fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<ListAction>) {
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<RunsAction>) {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
@@ -233,7 +237,11 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
     }
     if response.clicked() {
         let several = ui.input(|input| input.modifiers.command || input.modifiers.shift);
-        chosen = Some(if several { ListAction::Toggled(run.run.clone()) } else { ListAction::Only(run.run.clone()) });
+        chosen = Some(if several {
+            RunsAction::Show(vec![run.run.clone()], !is_selected)
+        } else {
+            RunsAction::Open(vec![run.run.clone()])
+        });
     }
     let inside = egui::UiBuilder::new().max_rect(rect.shrink2(vec2(4.0, 2.0)));
     ui.scope_builder(inside, |ui| {
@@ -242,7 +250,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
             let mut compared = is_selected;
             let check = check_box(ui, &mut compared, "").on_hover_text("Show together with the others");
             if check.accessible_name(format!("Compare {}", run.in_full())).changed() {
-                chosen = Some(ListAction::Toggled(run.run.clone()));
+                chosen = Some(RunsAction::Show(vec![run.run.clone()], !is_selected));
             }
             line(ui, pens.of(run));
             let (color, is_chosen) = (rgb(pens.of(run), ui.theme()), pens.chosen(&run.run).is_some());
@@ -252,7 +260,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
                 color_button(ui, color, is_chosen, "Colour of the curves", &name)
             });
             if let Some(color) = color.inner {
-                chosen = Some(ListAction::Colored(run.run.clone(), color));
+                chosen = Some(RunsAction::Color(run.run.clone(), color));
             }
             warning_mark(ui, &run.concerns);
             let [name, _] = run.heading();
@@ -367,14 +375,12 @@ pub(super) fn tooltip(run: &Summary) -> String {
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// The largest number of fields that are offered at once.
 const MOST_OFFERED: usize = 12;
 
 /// A typed filter. While it has a mistake, the last one without holds.
 #[derive(Default)]
 pub(super) struct FilterField {
     text: String,
-    /// The text and the columns for which it was parsed.
     parsed: Option<(String, Arc<Columns>)>,
     filter: Filter,
     mistake: Option<FilterError>,
@@ -432,20 +438,19 @@ impl FilterField {
         }
     }
 
-    /// Explains that no run has a word.
     fn unknown(&self, word: &str, columns: &Columns) -> FilterError {
-        let place = self.text.to_lowercase().find(word).map_or(0..0, |at| at..at + word.len());
-        let place = if self.text.get(place.clone()).is_some() { place } else { 0..0 };
+        let range = self.text.to_lowercase().find(word).map_or(0..0, |at| at..at + word.len());
+        let range = if self.text.get(range.clone()).is_some() { range } else { 0..0 };
         let field = match columns.find(word) {
             Ok(_) => format!("; a field has a comparison, such as {word} = 1"),
             Err(_) => String::new(),
         };
-        FilterError { message: format!("no run has “{word}” in its name, notes or tags{field}"), place }
+        FilterError { message: format!("no run has “{word}” in its name, notes or tags{field}"), range }
     }
 
     /// Shows the field with a mistake underlined, and below it the mistake, or the fields that can be typed next.
     pub(super) fn ui(&mut self, ui: &mut Ui, ListInput { columns, runs, .. }: &ListInput<'_>, width: f32) {
-        let mark = self.mistake.as_ref().map(|mistake| mistake.place.clone());
+        let mark = self.mistake.as_ref().map(|mistake| mistake.range.clone());
         let color = ui.visuals().error_fg_color;
         let mut layouter = |ui: &Ui, text: &dyn egui::TextBuffer, _: f32| {
             let job = underlined(ui, text.as_str(), mark.clone(), color);
@@ -463,7 +468,6 @@ impl FilterField {
         }
     }
 
-    /// Shows what is wrong with the filter.
     pub(super) fn mistake(&self, ui: &mut Ui) {
         if let Some(mistake) = &self.mistake {
             let text = RichText::new(format!("Filter: {}", mistake.message)).small().color(ui.visuals().error_fg_color);
@@ -496,15 +500,14 @@ impl FilterField {
             },
         );
         if let Some(name) = chosen {
-            let kept = self.text.len() - self.text.rsplit(',').next().unwrap_or_default().trim_start().len();
-            self.text.truncate(kept);
+            let start = self.text.len() - self.text.rsplit(',').next().unwrap_or_default().trim_start().len();
+            self.text.truncate(start);
             self.text.push_str(&format!("{name} "));
             field.request_focus();
         }
     }
 }
 
-/// Lays out a text in one line with a part underlined.
 fn underlined(ui: &Ui, text: &str, mark: Option<Range<usize>>, color: Color32) -> LayoutJob {
     let font = FontSelection::Default.resolve(ui.style());
     let usual = TextFormat::simple(font, ui.visuals().text_color());

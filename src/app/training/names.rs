@@ -18,7 +18,6 @@ use super::summary::Summary;
 use crate::app::landscape::marker::background;
 use crate::app::number;
 
-/// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
     /// Empty where none was given, or where all curves have the same title and are distinguished by a mark.
@@ -42,7 +41,6 @@ impl Name {
     }
 }
 
-/// The facts about a curve.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CurveFacts {
     /// The title given by the user; empty where it is named by its settings.
@@ -68,7 +66,6 @@ pub(super) struct CurveFacts {
 /// tried and named. They distinguish runs of equal settings.
 type Traits = [Option<String>; 5];
 
-/// The index of the seed among the traits.
 const SEED: usize = 3;
 
 fn traits(run: &Summary) -> Traits {
@@ -82,7 +79,6 @@ fn traits(run: &Summary) -> Traits {
     ]
 }
 
-/// Returns the known traits at some indices.
 fn chosen_traits(traits: &Traits, chosen: &BTreeSet<usize>) -> Vec<String> {
     chosen.iter().filter_map(|index| traits[*index].clone()).collect()
 }
@@ -129,7 +125,7 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
             [learning_rate, batch_size, seed]
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
-        let differs = [0, 1, 2].map(|place| numbers.iter().any(|other| other[place] != numbers[0][place]));
+        let differs = [0, 1, 2].map(|index| numbers.iter().any(|other| other[index] != numbers[0][index]));
         let is_alike = !differs.contains(&true) && words.iter().all(Vec::is_empty);
         for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
             let run = runs[index];
@@ -282,9 +278,7 @@ pub(super) const NEUTRAL: [u8; 3] = [150; 3];
 #[derive(Default)]
 pub(super) struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
-    /// The colours that were chosen for runs.
     colors: BTreeMap<PathBuf, [u8; 3]>,
-    /// The colours that were chosen for the optimizers of scans.
     scans: BTreeMap<PathBuf, ScanColors>,
 }
 
@@ -292,7 +286,6 @@ pub(super) struct Pens {
 pub(super) type ScanColors = BTreeMap<String, [u8; 3]>;
 
 impl Pens {
-    /// Restores the pens and the chosen colours of the last session.
     pub(super) fn restore(
         numbers: BTreeMap<PathBuf, usize>,
         colors: BTreeMap<PathBuf, [u8; 3]>,
@@ -301,27 +294,22 @@ impl Pens {
         Pens { numbers, colors, scans }
     }
 
-    /// Returns the pens of those runs that the next session may find again.
     pub(super) fn numbers(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
         self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
     }
 
-    /// Returns the chosen colours of those runs that the next session may find again.
     pub(super) fn colors(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, [u8; 3]> {
         self.colors.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
     }
 
-    /// Returns the chosen colours of those scans that the next session may find again.
     pub(super) fn scans(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, ScanColors> {
         self.scans.iter().filter(|(run, _)| is_there(run)).map(|(run, colors)| (run.clone(), colors.clone())).collect()
     }
 
-    /// Returns the colours that were chosen for the optimizers of a scan.
     pub(super) fn of_scan(&self, run: &RunFolder) -> ScanColors {
         self.scans.get(run.path()).cloned().unwrap_or_default()
     }
 
-    /// Chooses a colour for an optimizer of a scan; `None` restores its usual one.
     pub(super) fn choose_in_scan(&mut self, run: &RunFolder, optimizer: String, color: Option<[u8; 3]>) {
         let colors = self.scans.entry(run.path().to_owned()).or_default();
         match color {
@@ -410,7 +398,6 @@ mod tests {
         }
     }
 
-    /// Returns a curve of a training with this rule.
     fn of_rule(rule: RuleSpec, folder: &str) -> CurveFacts {
         let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
         let known = facts("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);

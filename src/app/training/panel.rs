@@ -14,7 +14,7 @@ use valleyscope_runs::RunFolder;
 use super::charts::Charts;
 use super::detail::{DetailView, RunDetail};
 use super::dialogs::Dialog;
-use super::editor::{OutlookWatch, SavedTraining, TrainingEditor, TrainingMemory, take_data};
+use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, take_data};
 use super::jobs::{Queue, TrainingJobs};
 use super::list::List;
 use super::names::Pens;
@@ -47,7 +47,7 @@ const UNSEEN: Duration = Duration::from_secs(5);
 /// The state of the training tab.
 pub struct TrainingPanel {
     pub(super) wake: Wake,
-    pub(super) places: TrainingPaths,
+    pub(super) paths: TrainingPaths,
     pub(super) threads: Option<Threads>,
     /// True if an earlier window has left a queue, so that the threads start at once.
     pub(super) has_queue: bool,
@@ -56,17 +56,15 @@ pub struct TrainingPanel {
     pub(super) editor: TrainingEditor,
     /// The editor's number of the preset for which the controls were last drawn.
     pub(super) scrolled: usize,
-    pub(super) outlook: OutlookWatch,
+    pub(super) data_status: DataWatch,
     pub(super) runs: Vec<Arc<Summary>>,
-    /// The places of the runs in this list, by their folders.
-    pub(super) run_places: HashMap<PathBuf, usize>,
-    /// The columns of the table of these runs.
+    /// The indices of the runs in this list, by their folders.
+    pub(super) run_indices: HashMap<PathBuf, usize>,
     pub(super) columns: Arc<Columns>,
     /// The names under which metrics are shown.
     pub(super) aliases: Arc<MetricAliases>,
     /// A number that changes with the runs.
     pub(super) generation: u64,
-    /// The reason why the folder of runs cannot be read, if it cannot.
     pub(super) trouble: Option<String>,
     pub(super) list: List,
     pub(super) table: RunTable,
@@ -75,7 +73,6 @@ pub struct TrainingPanel {
     pub(super) selected: Vec<RunFolder>,
     /// The shown runs of the last session, and those that are gone: they are selected as soon as they are found.
     pub(super) recalled: Vec<PathBuf>,
-    /// The run that is read in detail.
     pub(super) focus: Option<RunFolder>,
     pub(super) detail: Option<(RunFolder, RunDetail)>,
     pub(super) shown: DetailView,
@@ -84,29 +81,27 @@ pub struct TrainingPanel {
     pub(super) curve_request: CurveRequest,
     pub(super) charts: Charts,
     pub(super) exports: PendingExports,
-    /// The layout of exported figures of scans.
     pub(super) figure_layout: FigureLayout,
     pub(super) dialog: Option<Dialog>,
     /// True while a fork was started whose run is not made yet.
     pub(super) forks: bool,
-    /// The area in which the plots were last drawn.
     pub(super) area: Option<Rect>,
 }
 
 impl TrainingPanel {
-    pub fn new(context: Context, places: TrainingPaths) -> TrainingPanel {
+    pub fn new(context: Context, paths: TrainingPaths) -> TrainingPanel {
         TrainingPanel {
-            has_queue: places.runs.as_deref().is_some_and(Queue::is_in),
+            has_queue: paths.runs.as_deref().is_some_and(Queue::is_in),
             wake: Wake::new(context, SEEN, UNSEEN),
-            places,
+            paths,
             threads: None,
             worker: WorkerState::Asked,
             worker_card: WorkerCard::default(),
             editor: TrainingEditor::first(Preset::WORKLOADS[0]),
             scrolled: 0,
-            outlook: OutlookWatch::default(),
+            data_status: DataWatch::default(),
             runs: Vec::new(),
-            run_places: HashMap::new(),
+            run_indices: HashMap::new(),
             columns: Arc::default(),
             aliases: Arc::default(),
             generation: 0,
@@ -137,7 +132,6 @@ impl TrainingPanel {
         self.select_only(vec![run]);
     }
 
-    /// Restores the state of the last session.
     fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
         let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, table, .. } = memory;
         self.list.search_mut().restore(table.filter.clone());
@@ -219,14 +213,13 @@ impl TrainingPanel {
         self.editor.presets.change(|presets| take_data(&mut presets.draft, &data));
     }
 
-    /// Imports the runs in a folder from elsewhere, in the background.
     pub(in crate::app) fn import_runs(&mut self, folder: PathBuf) {
         self.threads().jobs.import(folder);
     }
 
     pub(super) fn threads(&mut self) -> &Threads {
         self.threads.get_or_insert_with(|| {
-            let jobs = TrainingJobs::open(self.places.clone(), self.wake.clone());
+            let jobs = TrainingJobs::open(self.paths.clone(), self.wake.clone());
             jobs.find_worker();
             for path in &self.recalled {
                 jobs.send(WatcherCommand::IncludePath(path.clone()));
@@ -336,9 +329,9 @@ impl TrainingPanel {
             Update::Text(run, outcome) => self.shown.texts.set(&run, outcome),
             Update::Worker(state) => {
                 self.worker = *state;
-                self.outlook.check_again();
+                self.data_status.check_again();
             }
-            Update::Outlook(training, found) => self.outlook.set(*training, found),
+            Update::DataStatus(training, found) => self.data_status.set(*training, found),
             Update::SetUp(installation) => self.follow_set_up(*installation),
             Update::InstallBegun(outcome) => {
                 self.worker_card.begins = false;
@@ -407,27 +400,26 @@ impl TrainingPanel {
     }
 
     fn list_runs(&mut self, ListedRuns { runs, columns, trouble, aliases }: ListedRuns) {
-        let places = places(&runs);
+        let indices = indices(&runs);
         // Runs that are gone are recalled when they are back, such as those of a folder that is not mounted. Runs that
         // were never listed are still to be found.
-        let is_gone = |run: &RunFolder| !places.contains_key(run.path()) && self.run_places.contains_key(run.path());
+        let is_gone = |run: &RunFolder| !indices.contains_key(run.path()) && self.run_indices.contains_key(run.path());
         let (gone, selected): (Vec<RunFolder>, Vec<RunFolder>) =
             std::mem::take(&mut self.selected).into_iter().partition(is_gone);
         self.recalled.extend(gone.iter().map(|run| run.path().to_owned()));
         let (found, missing): (Vec<PathBuf>, Vec<PathBuf>) =
-            std::mem::take(&mut self.recalled).into_iter().partition(|path| places.contains_key(path));
-        let found = found.iter().map(|path| runs[places[path]].run.clone());
+            std::mem::take(&mut self.recalled).into_iter().partition(|path| indices.contains_key(path));
+        let found = found.iter().map(|path| runs[indices[path]].run.clone());
         // They were chosen before the currently selected ones.
         let found = found.filter(|run| !selected.contains(run));
         self.selected = found.chain(selected.iter().cloned()).collect();
         self.recalled = missing;
-        (self.runs, self.columns, self.trouble, self.run_places) = (runs, columns, trouble, places);
+        (self.runs, self.columns, self.trouble, self.run_indices) = (runs, columns, trouble, indices);
         self.aliases = aliases;
         self.generation += 1;
         self.sync_selection();
     }
 
-    /// Shows these runs, and no others.
     pub(super) fn select_only(&mut self, runs: Vec<RunFolder>) {
         self.selected = runs;
         self.recalled.clear();
@@ -435,15 +427,6 @@ impl TrainingPanel {
         self.sync_selection();
     }
 
-    pub(super) fn toggle(&mut self, run: RunFolder) {
-        match self.selected.iter().position(|selected| *selected == run) {
-            Some(index) => drop(self.selected.remove(index)),
-            None => self.selected.push(run),
-        }
-        self.sync_selection();
-    }
-
-    /// Returns the run that is read in detail.
     pub(super) fn focus(&self) -> Option<&Summary> {
         let last = self.selected.last()?;
         self.summary(last)
@@ -457,7 +440,7 @@ impl TrainingPanel {
             self.focus.clone_from(&focus);
             self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
-        let shown = self.selected.iter().filter_map(|run| self.runs.get(*self.run_places.get(run.path())?));
+        let shown = self.selected.iter().filter_map(|run| self.runs.get(*self.run_indices.get(run.path())?));
         self.pens.assign_distinct(&shown.map(|run| &**run).collect::<Vec<_>>());
         self.sync_curves();
     }
@@ -480,11 +463,11 @@ impl TrainingPanel {
         for run in &plotted {
             let summary = self.summary(run);
             let config = summary.and_then(|summary| summary.config.as_ref()).filter(|_| self.charts.choices.grouped);
-            let place = config.map_or(groups.len(), |config| *known.entry(config).or_insert(groups.len()));
-            if place == groups.len() {
+            let index = config.map_or(groups.len(), |config| *known.entry(config).or_insert(groups.len()));
+            if index == groups.len() {
                 groups.push(Vec::new());
             }
-            groups[place].push(run.clone());
+            groups[index].push(run.clone());
         }
         let curve_request =
             CurveRequest { groups, smoothing: self.charts.choices.smoothing, aliases: Arc::clone(&self.aliases) };
@@ -496,7 +479,7 @@ impl TrainingPanel {
     }
 }
 
-/// Returns the places of runs in their list, by their folders.
-fn places(runs: &[Arc<Summary>]) -> HashMap<PathBuf, usize> {
-    runs.iter().enumerate().map(|(place, run)| (run.run.path().to_owned(), place)).collect()
+/// Returns the indices of runs in their list, by their folders.
+fn indices(runs: &[Arc<Summary>]) -> HashMap<PathBuf, usize> {
+    runs.iter().enumerate().map(|(index, run)| (run.run.path().to_owned(), index)).collect()
 }

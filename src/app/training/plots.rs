@@ -18,7 +18,7 @@ use super::names::{CurveFacts, NEUTRAL, Name, NamedCurves, ScanColors, curve_fac
 use super::panel::TrainingPanel;
 use super::plotter::RunCurves;
 use super::summary::Summary;
-use super::track::{Horizontal, Track, TrackLook};
+use super::track::{Horizontal, Track, TrackView};
 use super::watcher::WatcherCommand;
 use crate::app::controls::color_swatch;
 use crate::app::figure_layout::FigureLayout;
@@ -159,11 +159,10 @@ pub(super) struct CurvesExport {
     pub plots: Vec<PlotExport>,
 }
 
-/// One plot of the figure.
 pub(super) struct PlotExport {
     pub info: MetricInfo,
-    pub look: TrackLook,
-    /// The zoomed vertical range, in places.
+    pub view: TrackView,
+    /// The zoomed vertical range, in positions.
     pub y: Option<[f64; 2]>,
     /// The choice of the range where it is not zoomed.
     pub fit: Fit,
@@ -174,7 +173,7 @@ pub(super) struct PlotExport {
 impl CurvesExport {
     /// Makes the plots' figure. Its file holds the configs of the runs.
     pub(super) fn figure(self) -> Figure {
-        // Runs without a curve have no place in the legend.
+        // Runs without a curve have no entry in the legend.
         let is_drawn = |index: usize| self.plots.iter().any(|plot| plot.tracks.iter().any(|(of, _)| *of == index));
         let drawn: Vec<usize> = (0..self.names.len()).filter(|index| is_drawn(*index)).collect();
         let names: Vec<(String, Pen)> = drawn.iter().map(|index| self.names[*index].clone()).collect();
@@ -182,8 +181,8 @@ impl CurvesExport {
         let title = common + &names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join("; ");
         // A run whose config is gone can still be drawn.
         let specs = self.runs.iter().filter_map(|run| fs::read_to_string(run.config()).ok()).collect();
-        let look = self.plots.first().map(|plot| plot.look);
-        let horizontal = look.map(|look| (look.horizontal, look.scales[0], look.x));
+        let view = self.plots.first().map(|plot| plot.view);
+        let horizontal = view.map(|view| (view.horizontal, view.scales[0], view.x));
         let (over, scale, range) = horizontal.unwrap_or((Horizontal::Step, AxisScale::Linear, [0.0, 1.0]));
         let horizontal = CurveAxis { label: over.name().to_owned(), scale, range };
         Figure::curves(Curves {
@@ -198,19 +197,17 @@ impl CurvesExport {
 }
 
 impl PlotExport {
-    /// Makes the plot with the indices of the drawn names.
     fn plot(&self, drawn: &[usize]) -> CurvePlot {
         let lines: Vec<(usize, Lines)> =
-            self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.look))).collect();
-        let range = self.y.unwrap_or_else(|| y_in_view(self.look.x, lines.iter().map(|(_, lines)| lines), self.fit));
-        let vertical = CurveAxis::vertical(&self.info, self.look.scales[1], range);
+            self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.view))).collect();
+        let range = self.y.unwrap_or_else(|| y_in_view(self.view.x, lines.iter().map(|(_, lines)| lines), self.fit));
+        let vertical = CurveAxis::vertical(&self.info, self.view.scales[1], range);
         let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
         let curve = |(index, Lines { raw, line, band, .. })| CurveLines { index: place(index), raw, line, band };
         CurvePlot { vertical, curves: lines.into_iter().map(curve).collect() }
     }
 }
 
-/// The export formats of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScanFile {
     Figure(Format),
@@ -235,7 +232,6 @@ impl ScanFile {
         }
     }
 
-    /// Makes the file of a scan, and returns the request to save it.
     pub(super) fn export(self, scan: &ScanResult, figure_layout: FigureLayout) -> Action {
         to_save(self.content(scan, figure_layout), self.name())
     }
@@ -259,12 +255,10 @@ impl ScanFile {
     }
 }
 
-/// Makes a table of all points of these runs, and returns the request to save it.
 pub(super) fn export_table(runs: &[RunFolder]) -> Action {
     to_save(table(runs).map_err(|error| error.to_string()), "runs.csv".to_owned())
 }
 
-/// Makes a figure of curves, and returns the request to save it.
 pub(super) fn export_curves(curves: CurvesExport, format: Format, figure_layout: FigureLayout) -> Action {
     let made = if curves.plots.is_empty() {
         Err("No shown plot has a curve. Choose others under “Plots”.".to_owned())
@@ -274,7 +268,6 @@ pub(super) fn export_curves(curves: CurvesExport, format: Format, figure_layout:
     to_save(made, format!("training.{}", format.extension()))
 }
 
-/// Returns the request to save a file, or to report why it was not made.
 fn to_save(made: Result<Vec<u8>, String>, suggested_name: String) -> Action {
     match made {
         Ok(bytes) => Action::SaveBytes { bytes, suggested_name },
@@ -322,10 +315,8 @@ const RING: f32 = 6.5;
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
 
-/// An action on the picture.
 pub(super) enum ScanAction {
     Export(ScanFile),
-    /// Sets the colour of the optimizer of this name; `None` restores its usual one.
     Color(String, Option<[u8; 3]>),
 }
 
@@ -367,7 +358,6 @@ pub(super) fn show(
     export.inner.map(ScanAction::Export).or(color)
 }
 
-/// Shows the optimizers' colours, and returns the choice of one.
 fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ScanAction> {
     let mut action = None;
     let usual = scan.recolored(&ScanColors::new()).colors;
@@ -391,7 +381,7 @@ fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
     line_color(Color32::from_rgb(red, green, blue), ui.theme())
 }
 
-/// Returns the axes of a plot over the batch sizes, all of which have their place from the beginning.
+/// Returns the axes of a plot over the batch sizes, all of which have their position from the beginning.
 fn axes(scan: &ScanResult, vertical: PlotAxis) -> [PlotAxis; 2] {
     let places = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
     let [from, to] = places.reduce(union).unwrap_or_default();
@@ -405,7 +395,7 @@ fn frame(ui: &Ui, axes: [PlotAxis; 2], height: f32) -> PlotFrame {
     PlotFrame { axes, size: vec2(ui.available_width(), height), is_moved: [false; 2], pointer: None }
 }
 
-/// A measured value over its batch size, in places, and its error bar if its error is known.
+/// A measured value over its batch size, in positions, and its error bar if its error is known.
 struct Measured {
     at: [f64; 2],
     bar: Option<[f64; 2]>,

@@ -118,17 +118,14 @@ impl Summary {
     }
 }
 
-/// A watched run.
 pub(super) struct Watched {
     reader: RunReader,
     notes: Notes,
-    /// The modification time of the notes.
     noted: Option<SystemTime>,
     /// The config, once it was read: it never changes.
     config: Option<Config>,
     /// The last summary. Its settings in words are empty, as they depend on the other runs.
     summary: Option<Summary>,
-    /// The name of the run in lists; empty until it is listed.
     shown_name: String,
     /// The last summary with its settings in words, until the run changes.
     listed: Option<Arc<Summary>>,
@@ -205,7 +202,6 @@ impl Watched {
         self.summary.as_ref()
     }
 
-    /// Returns the name of the run in lists.
     pub(super) fn shown_name(&self) -> String {
         if self.shown_name.is_empty() { self.run().name() } else { self.shown_name.clone() }
     }
@@ -324,7 +320,6 @@ impl Watched {
     }
 }
 
-/// Escapes a concern for display.
 fn escaped(concern: Concern) -> Concern {
     Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
 }

@@ -5,17 +5,16 @@ use valleyscope_experiments::difference::{DifferenceTable, run_column};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::workload::{DeviceChoice, Outlook};
+use valleyscope_experiments::workload::{DataStatus, DeviceChoice};
 use valleyscope_runs::{Handshake, NotesEdit, RunCommand, RunFolder};
 
 use super::detail::RunAction;
 use super::dialogs::{Dialog, DialogDecision};
-use super::editor::{ForkPoint, OutlookAnswer, TrainingFault};
-use super::list::{ListAction, ListInput, line_with_name};
+use super::editor::{Feasibility, ForkPoint, TrainingFault};
+use super::list::{ListInput, RunsAction, line_with_name};
 use super::panel::TrainingPanel;
 use super::plots::export_table;
 use super::summary::Summary;
-use super::table::TableAction;
 use super::watcher::WatcherCommand;
 use super::worker::{WorkerAction, WorkerState};
 use super::{controls, detail, list};
@@ -28,7 +27,6 @@ use crate::app::window_layout::WindowLayout;
 const NOT_READY: &str = "The training worker is not ready";
 
 impl TrainingPanel {
-    /// Draws the panel.
     pub(super) fn draw(
         &mut self,
         ui: &mut Ui,
@@ -80,12 +78,12 @@ impl TrainingPanel {
         let bottom = SidePanel { name, edge, usual: list::height(self.runs.len()).min(0.45 * height), range, frame };
         // The table has the same runs.
         if !self.table.choices.is_open {
-            bottom.show(ui, sizes, |ui, _| self.runs_list(ui));
+            bottom.show(ui, sizes, |ui, _| self.runs_list(ui, requests));
         }
         self.settings(ui, catalog, requests);
     }
 
-    fn runs_list(&mut self, ui: &mut Ui) {
+    fn runs_list(&mut self, ui: &mut Ui, requests: &mut Requests) {
         if let Some(trouble) = &self.trouble {
             let color = ui.visuals().error_fg_color;
             ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
@@ -97,17 +95,8 @@ impl TrainingPanel {
             selected: &self.selected,
             pens: &self.pens,
         };
-        match self.list.ui(ui, input, &mut self.charts.choices.only_found) {
-            Some(ListAction::Only(run)) => self.select_only(vec![run]),
-            Some(ListAction::OnlyThese(runs)) => self.select_only(runs),
-            Some(ListAction::Toggled(run)) => self.toggle(run),
-            Some(ListAction::Table) => self.table.choices.is_open = true,
-            Some(ListAction::Colored(run, color)) => {
-                self.pens.choose(&run, color);
-                self.sync_selection();
-            }
-            None => {}
-        }
+        let action = self.list.ui(ui, input, &mut self.charts.choices.only_found);
+        self.handle(ui.ctx(), action, requests);
     }
 
     fn settings(&mut self, ui: &mut Ui, catalog: &PresetCatalog, requests: &mut Requests) {
@@ -122,7 +111,7 @@ impl TrainingPanel {
             area = area.vertical_scroll_offset(0.0);
         }
         area.show(ui, |ui| {
-            match self.worker_card.ui(ui, &self.worker, &self.places, requests) {
+            match self.worker_card.ui(ui, &self.worker, &self.paths, requests) {
                 Some(WorkerAction::LookAgain) => self.look_for_worker(),
                 Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
                 None => {}
@@ -140,16 +129,16 @@ impl TrainingPanel {
         let training = self.training();
         let device = || missing_device(training.as_ref()?, &self.worker);
         let device = || Some(TrainingFault { path: "device".to_owned(), message: device()? });
-        self.editor.fault().or_else(device).or_else(|| self.outlook.fault(training.as_ref()))
+        self.editor.fault().or_else(device).or_else(|| self.data_status.fault(training.as_ref()))
     }
 
     fn start_bar(&mut self, ui: &mut Ui, fault: Option<&TrainingFault>) {
         ui.add_space(4.0);
         let trainings = self.editor.preset().trainings();
         let one = self.training();
-        if let Some(question) = self.outlook.question(one.as_ref(), ui.input(|input| input.time)) {
+        if let Some(question) = self.data_status.question(one.as_ref(), ui.input(|input| input.time)) {
             let worker = self.handshake().cloned();
-            self.threads().jobs.determine_outlook(question, worker);
+            self.threads().jobs.check_feasibility(question, worker);
         }
         let has_worker = matches!(self.worker, WorkerState::Ready(_));
         ui.horizontal_wrapped(|ui| {
@@ -184,7 +173,7 @@ impl TrainingPanel {
             };
             ui.add(Label::new(RichText::new(text).color(ui.visuals().error_fg_color)).wrap());
         }
-        if let Some(found) = self.outlook.of(one.as_ref()) {
+        if let Some(found) = self.data_status.of(one.as_ref()) {
             show_found(ui, found);
         }
     }
@@ -216,7 +205,6 @@ impl TrainingPanel {
         }
     }
 
-    /// Shows the checkpoint from which the run begins, if it is a fork.
     fn fork_line(&mut self, ui: &mut Ui) {
         let Some(ForkPoint { run, step }) = &self.editor.presets.saved_state().fork else { return };
         let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
@@ -294,7 +282,7 @@ impl TrainingPanel {
     }
 
     fn show_dialog(&mut self, ctx: &Context) {
-        if self.worker_card.confirms_install(ctx, &self.places) {
+        if self.worker_card.confirms_install(ctx, &self.paths) {
             self.worker_card.begins = true;
             self.worker_card.refused = None;
             self.threads().jobs.install();
@@ -319,16 +307,15 @@ impl TrainingPanel {
     }
 
     pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
-        self.runs.get(*self.run_places.get(run.path())?).map(|known| &**known)
+        self.runs.get(*self.run_indices.get(run.path())?).map(|known| &**known)
     }
 }
 
-/// Shows the data and the requirements of the training.
-fn show_found(ui: &mut Ui, OutlookAnswer { data, capacity }: &OutlookAnswer) {
+fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibility) {
     let visuals = ui.visuals();
     let [usual, warning] = [visuals.weak_text_color(), visuals.warn_fg_color];
     let show = |ui: &mut Ui, text: String, color| ui.add(Label::new(RichText::new(text).small().color(color)).wrap());
-    if let Ok(Outlook { data, is_fallback, warnings }) = data {
+    if let Ok(DataStatus { data, is_fallback, warnings }) = data {
         let line = show(ui, format!("Data: {data}"), if *is_fallback { warning } else { usual });
         if !warnings.is_empty() {
             line.on_hover_text(warnings.join("\n"));
@@ -360,7 +347,6 @@ pub(super) fn silent_worker_warning(run: &Summary) -> Option<String> {
 }
 
 impl TrainingPanel {
-    /// Shows the table of runs.
     pub(super) fn runs_table(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let input = ListInput {
             runs: &self.runs,
@@ -369,34 +355,38 @@ impl TrainingPanel {
             selected: &self.selected,
             pens: &self.pens,
         };
-        let Some(action) = self.table.ui(ui, self.list.search_mut(), &input) else { return };
+        let action = self.table.ui(ui, self.list.search_mut(), &input);
+        self.handle(ui.ctx(), action, requests);
+    }
+
+    fn handle(&mut self, ctx: &Context, action: Option<RunsAction>, requests: &mut Requests) {
         match action {
-            TableAction::Show(runs, is_shown) => self.show_together(runs, is_shown),
-            TableAction::Open(run) => {
+            None => {}
+            Some(RunsAction::Show(runs, is_shown)) => self.show_together(runs, is_shown),
+            Some(RunsAction::Open(runs)) => {
                 self.table.choices.is_open = false;
-                self.select_only(vec![run]);
+                self.select_only(runs);
             }
-            TableAction::Color(run, color) => {
+            Some(RunsAction::ShowTable(is_open)) => self.table.choices.is_open = is_open,
+            Some(RunsAction::Color(run, color)) => {
                 self.pens.choose(&run, color);
                 self.sync_selection();
             }
-            TableAction::ShowCurves => self.table.choices.is_open = false,
-            TableAction::Stop(runs) => {
+            Some(RunsAction::Stop(runs)) => {
                 self.threads().jobs.send(WatcherCommand::Send(runs, RunCommand::Stop));
             }
-            TableAction::Compare(runs) => self.show_differences(ui.ctx(), runs),
-            TableAction::Delete(runs) => self.ask_to_delete(&runs),
-            TableAction::Tag(runs, tag, is_added) => self.tag(&runs, &tag, is_added),
-            TableAction::ExportPoints(runs) => self.exports.begin(ui.ctx(), move || export_table(&runs)),
-            TableAction::ExportTable(bytes) => {
+            Some(RunsAction::Compare(runs)) => self.show_differences(ctx, runs),
+            Some(RunsAction::Delete(runs)) => self.ask_to_delete(&runs),
+            Some(RunsAction::Tag(runs, tag, is_added)) => self.tag(&runs, &tag, is_added),
+            Some(RunsAction::ExportPoints(runs)) => self.exports.begin(ctx, move || export_table(&runs)),
+            Some(RunsAction::ExportTable(bytes)) => {
                 let suggested_name = "table-of-runs.csv".to_owned();
                 requests.actions.push(Action::SaveBytes { bytes, suggested_name });
             }
-            TableAction::Import => requests.actions.push(Action::ChooseRunsFolder),
+            Some(RunsAction::Import) => requests.actions.push(Action::ChooseRunsFolder),
         }
     }
 
-    /// Shows the curves of runs with those of others, or hides them.
     fn show_together(&mut self, runs: Vec<RunFolder>, is_shown: bool) {
         self.selected.retain(|selected| !runs.contains(selected));
         if is_shown {
@@ -411,11 +401,11 @@ impl TrainingPanel {
             return;
         }
         let known: Vec<&Summary> = runs.iter().filter_map(|run| self.summary(run)).collect();
-        let (deleted, kept): (Vec<&Summary>, Vec<&Summary>) =
+        let (deleted, staying): (Vec<&Summary>, Vec<&Summary>) =
             known.into_iter().partition(|run| !run.is_open() || run.status.is_lost());
         let name = |runs: &[&Summary]| runs.iter().map(|run| run.in_full()).collect::<Vec<_>>().join("\n");
         let stays =
-            (!kept.is_empty()).then(|| format!("Those that are trained stay; stop them first:\n{}", name(&kept)));
+            (!staying.is_empty()).then(|| format!("Those that are trained stay; stop them first:\n{}", name(&staying)));
         let lost = deleted.iter().find_map(|run| silent_worker_warning(run));
         let warnings = stays.into_iter().chain(lost).collect();
         let names = name(&deleted);
@@ -423,7 +413,6 @@ impl TrainingPanel {
         self.dialog = Some(Dialog::DeleteSeveral { runs, names, warnings });
     }
 
-    /// Adds a tag to runs, or removes it.
     fn tag(&mut self, runs: &[RunFolder], tag: &str, is_added: bool) {
         let edit = if is_added { NotesEdit::Tag(tag.to_owned()) } else { NotesEdit::Untag(tag.to_owned()) };
         for run in runs {

@@ -18,7 +18,7 @@ use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu
 use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, Timestamp, now};
 
 use super::detail::{RunDetail, log_tail};
-use super::editor::{ForkPoint, OutlookAnswer};
+use super::editor::{Feasibility, ForkPoint};
 use super::names::distinct_settings;
 use super::summary::{Summary, Watched};
 use super::worker::{Installation, TrainingPaths, WorkerState};
@@ -40,15 +40,12 @@ pub(super) enum WatcherCommand {
     Focus(Option<RunFolder>),
     /// Sends a command to runs.
     Send(Vec<RunFolder>, RunCommand),
-    /// Changes the notes of a run.
     Edit(RunFolder, Vec<NotesEdit>),
-    /// Shows a metric under another name or, without one, under its own again.
     Alias(String, Option<String>),
     /// Polls all runs at once.
     Refresh,
 }
 
-/// The known runs.
 pub(super) struct ListedRuns {
     pub runs: Vec<Arc<Summary>>,
     pub columns: Arc<Columns>,
@@ -58,22 +55,19 @@ pub(super) struct ListedRuns {
     pub aliases: Arc<MetricAliases>,
 }
 
-/// A message of a thread to the window.
 pub(super) enum Update {
     Runs(ListedRuns),
     Detail(RunFolder, Box<RunDetail>),
     /// A text by a run's newest checkpoint with its step, or why there is none.
     Text(RunFolder, Result<(u64, String), String>),
     Worker(Box<WorkerState>),
-    /// The status of the worker's set-up.
     SetUp(Box<Installation>),
     /// The worker's set-up has begun, or why it has not.
     InstallBegun(Result<(), String>),
     /// The data and the requirements of a training, or why it could not begin.
-    Outlook(Box<Preset>, OutlookAnswer),
+    DataStatus(Box<Preset>, Feasibility),
     /// A run was made, and its worker is being started; with the checkpoint of a fork.
     Made(RunFolder, Option<ForkPoint>),
-    /// A message for a notice.
     Notice(String),
     Failed(String),
     /// The desktop's trash has refused runs.
@@ -107,7 +101,6 @@ pub(super) fn start(paths: TrainingPaths, outbox: SyncSender<Update>, wake: Wake
 struct Watcher {
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
-    /// The last sent state of the worker's set-up.
     installation: Option<Installation>,
     outbox: SyncSender<Update>,
     wake: Wake,
@@ -120,7 +113,6 @@ struct Watcher {
     focus: Option<RunFolder>,
     requests: Vec<Request>,
     detail: Option<(RunFolder, RunDetail)>,
-    /// The last sent columns of the table of runs.
     columns: Arc<Columns>,
     /// The names under which metrics are shown, and their file.
     aliases: Arc<MetricAliases>,
@@ -128,7 +120,6 @@ struct Watcher {
     has_new_aliases: bool,
 }
 
-/// A command to a run whose outcome is followed.
 struct Request {
     run: RunFolder,
     request: CommandRequest,
@@ -136,7 +127,6 @@ struct Request {
     is_one_of_several: bool,
 }
 
-/// The error of a closed window, which receives no updates.
 struct Closed;
 
 impl Watcher {
@@ -456,7 +446,6 @@ pub(super) struct Listing {
     /// The reason why the folder cannot be read, if it cannot.
     pub trouble: Option<String>,
     time: Instant,
-    /// The modification time of the folder.
     modified: Option<SystemTime>,
 }
 
@@ -525,7 +514,6 @@ mod tests {
         session.run().clone()
     }
 
-    /// Makes a watcher of a folder that has polled once.
     fn watcher(folder: &Path) -> (Watcher, Receiver<Update>) {
         let (outbox, updates) = sync_channel(64);
         let wake = Wake::new(egui::Context::default(), Duration::ZERO, Duration::ZERO);
@@ -544,10 +532,10 @@ mod tests {
 
     #[test]
     fn each_poll_checks_a_tenth_of_the_runs_at_rest_and_all_others() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let finished: Vec<RunFolder> = (0..45).map(|_| finished(place.path())).collect();
-        let open = [begun(place.path()), begun(place.path())];
-        let (mut watcher, _updates) = watcher(place.path());
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let finished: Vec<RunFolder> = (0..45).map(|_| finished(folder.path())).collect();
+        let open = [begun(folder.path()), begun(folder.path())];
+        let (mut watcher, _updates) = watcher(folder.path());
         let mut counts = BTreeMap::<PathBuf, usize>::new();
         for _ in 0..2 * ROUND {
             let due = watcher.due();
@@ -562,9 +550,9 @@ mod tests {
 
     #[test]
     fn only_changes_are_sent_and_a_resumed_run_is_noticed_within_a_round() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let runs: Vec<RunFolder> = (0..25).map(|_| finished(place.path())).collect();
-        let (mut watcher, updates) = watcher(place.path());
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let runs: Vec<RunFolder> = (0..25).map(|_| finished(folder.path())).collect();
+        let (mut watcher, updates) = watcher(folder.path());
         assert!(
             matches!(&updates.try_iter().collect::<Vec<_>>()[..], [Update::Runs(listed)] if listed.runs.len() == 25)
         );

@@ -68,14 +68,12 @@ impl WorkerState {
     }
 }
 
-/// An action on the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerAction {
     LookAgain,
     Cancel,
 }
 
-/// The worker's card in the panel.
 #[derive(Default)]
 pub(super) struct WorkerCard {
     pub installation: Option<Installation>,
@@ -88,18 +86,17 @@ pub(super) struct WorkerCard {
 }
 
 impl WorkerCard {
-    /// Shows the state of the worker.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         worker: &WorkerState,
-        places: &TrainingPaths,
+        paths: &TrainingPaths,
         requests: &mut Requests,
     ) -> Option<WorkerAction> {
         if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
             return at_work(ui, installation, requests);
         }
-        let can_be_set_up = places.can_be_set_up();
+        let can_be_set_up = paths.can_be_set_up();
         let (heading, reason) = match worker {
             WorkerState::Ready(handshake) => {
                 if let Some(problem) = &handshake.problem {
@@ -131,10 +128,10 @@ impl WorkerCard {
             let help = "Training needs a second program, the worker, and PyTorch's libraries. Existing runs can be \
                         viewed without them.";
             ui.add(Label::new(RichText::new(help).small().weak()).wrap());
-            if can_be_set_up && places.install.is_some() {
+            if can_be_set_up && paths.install.is_some() {
                 self.button(ui);
             }
-            ui.add(Label::new(RichText::new(manual_instructions(places)).small().weak()).wrap());
+            ui.add(Label::new(RichText::new(manual_instructions(paths)).small().weak()).wrap());
             wanted = command(ui, requests);
             if let Some(installation) = &self.installation {
                 log(ui, installation, requests);
@@ -154,7 +151,6 @@ impl WorkerCard {
         });
     }
 
-    /// Shows the outcome of the last set-up, if it did not provide a worker.
     fn last_outcome(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
@@ -178,8 +174,8 @@ impl WorkerCard {
     }
 
     /// Asks before a large download; returns true when the set-up is to start.
-    pub(super) fn confirms_install(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
-        let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
+    pub(super) fn confirms_install(&mut self, ctx: &Context, paths: &TrainingPaths) -> bool {
+        let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &paths.worker_folder) else {
             return false;
         };
         let bytes = installation.bytes;
@@ -205,9 +201,9 @@ impl WorkerCard {
 }
 
 /// Explains why and where the command is typed.
-fn manual_instructions(places: &TrainingPaths) -> String {
-    match &places.install {
-        _ if !places.can_be_set_up() => {
+fn manual_instructions(paths: &TrainingPaths) -> String {
+    match &paths.install {
+        _ if !paths.can_be_set_up() => {
             "Another worker is in use. This command installs one in Valleyscope's source folder:".to_owned()
         }
         Some(install) => format!("Or run this command in {}:", install.folder.display()),
@@ -254,7 +250,6 @@ fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) ->
     cancelled.then_some(WorkerAction::Cancel)
 }
 
-/// Shows the end of the set-up's log.
 fn log(ui: &mut Ui, installation: &Installation, requests: &mut Requests) {
     if installation.log.is_empty() {
         return;
@@ -292,11 +287,9 @@ pub struct InstallCommand {
     pub folder: PathBuf,
 }
 
-/// The status of the worker's set-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Installation {
     pub status: Option<SetUpStatus>,
-    /// The end of the set-up's log.
     pub log: String,
     /// The path of the whole log.
     pub log_file: PathBuf,
@@ -360,7 +353,6 @@ fn cargo() -> PathBuf {
     of_caller.or_else(installed).unwrap_or_else(|| "cargo".into())
 }
 
-/// Returns the folder of the project's source: around this program, or where it was built.
 fn source_folder() -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     let around = program.iter().flat_map(|program| program.ancestors().skip(1));

@@ -21,8 +21,8 @@ use crate::runs::import::{Imported, Outcome, import_runs};
 use crate::runs::tensorboard::{event_file, write_history};
 
 /// Writes the points of a run, or the numbers of a scan.
-pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
-    let reader = read(place, name, "--out")?;
+pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
+    let reader = read(location, name, "--out")?;
     let format = Format::of(out)?;
     let (name, config) = (reader.run().shown_name(), scan::config(reader.run()));
     let content = Content::of(reader.history(), &config, format)
@@ -41,8 +41,8 @@ pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Re
 }
 
 /// Writes the points of a run as an event file of TensorBoard, in a folder of the run's name.
-pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder: &Path) -> Result<(), Failure> {
-    let reader = read(place, name, "--tensorboard")?;
+pub(super) fn to_tensorboard(location: &RunsLocation, name: &CheckpointName, folder: &Path) -> Result<(), Failure> {
+    let reader = read(location, name, "--tensorboard")?;
     let (name, history) = (reader.run().name(), reader.history());
     let began = history.began().ok_or_else(|| Failure::BadInput(anyhow!("{name} has not begun yet")))?;
     let out = event_file(folder, reader.run(), began);
@@ -58,14 +58,14 @@ pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder
 }
 
 /// Reads the events of a run for an option that writes all of its points.
-fn read(place: &RunsLocation, name: &CheckpointName, option: &str) -> Result<RunReader, Failure> {
+fn read(location: &RunsLocation, name: &CheckpointName, option: &str) -> Result<RunReader, Failure> {
     if name.choice != CheckpointChoice::Newest {
         return Err(Failure::BadInput(anyhow!(
             "{option} writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take \
              --model DIR"
         )));
     }
-    let run = place.find(&name.run)?;
+    let run = location.find(&name.run)?;
     let events = run.events();
     let mut reader = RunReader::new(run);
     reader.poll().with_context(|| format!("cannot read {}", visible_path(&events)))?;
@@ -138,14 +138,14 @@ impl Content<'_> {
 }
 
 /// Writes a run for each that is found at and below `paths`. Fails if there is none to write.
-pub(super) fn import(place: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure> {
+pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure> {
     let mut made = 0;
     for path in paths {
         let take = |imported: Imported| {
             made += usize::from(matches!(imported.outcome, Outcome::Made { .. }));
             imported.lines().iter().for_each(|line| say(format_args!("{line}")));
         };
-        import_runs(&place.folder, path, take).map_err(Failure::bad_input)?;
+        import_runs(&location.folder, path, take).map_err(Failure::bad_input)?;
     }
     if made == 0 {
         return Err(Failure::BadInput(anyhow!("nothing was imported")));
@@ -166,13 +166,13 @@ pub(super) struct Evaluation {
 
 /// Writes the model of a checkpoint into a new or empty folder.
 pub(super) fn export(
-    place: &RunsLocation,
+    location: &RunsLocation,
     name: &CheckpointName,
     folder: &Path,
     worker: Option<&Path>,
 ) -> Result<(), Failure> {
     check_empty(folder)?;
-    let (model, worker) = open(place, name, worker)?;
+    let (model, worker) = open(location, name, worker)?;
     model.export(&worker, folder).map_err(anyhow::Error::from)?;
     say(format_args!("the model of {} at step {} is in {}", model.run.shown_name(), model.step, folder.display()));
     Ok(())
@@ -200,7 +200,7 @@ pub(super) struct Text {
 
 /// Prints a text by each of some checkpoints, below its name if there are several.
 pub(super) fn sample(
-    place: &RunsLocation,
+    location: &RunsLocation,
     names: &[CheckpointName],
     text: &Text,
     worker: Option<&Path>,
@@ -214,7 +214,7 @@ pub(super) fn sample(
         top_k: Some(*top_k),
     };
     for name in names {
-        let (model, worker) = open(place, name, worker)?;
+        let (model, worker) = open(location, name, worker)?;
         let written = model.sample(&worker, &request, &settings).map_err(anyhow::Error::from)?;
         if names.len() > 1 {
             print(&format!("{} at step {}\n", model.run.shown_name(), model.step))?;
@@ -226,7 +226,7 @@ pub(super) fn sample(
 
 /// Prints the loss of a checkpoint over all held-out data.
 pub(super) fn evaluate(
-    place: &RunsLocation,
+    location: &RunsLocation,
     name: &CheckpointName,
     how: &Evaluation,
     worker: Option<&Path>,
@@ -235,7 +235,7 @@ pub(super) fn evaluate(
     let settings = [("device", how.device.clone()), ("data", folder)];
     let settings = settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     let settings: Vec<_> = settings.collect();
-    let (model, worker) = open(place, name, worker)?;
+    let (model, worker) = open(location, name, worker)?;
     let loss = model.evaluate(&worker, &settings).map_err(anyhow::Error::from)?;
     say(format_args!("{} at step {}, {}, on {}", model.run.shown_name(), model.step, loss.data, loss.device));
     if !loss.is_of_run {
@@ -245,11 +245,11 @@ pub(super) fn evaluate(
 }
 
 fn open(
-    place: &RunsLocation,
+    location: &RunsLocation,
     name: &CheckpointName,
     worker: Option<&Path>,
 ) -> Result<(SavedModel, WorkerProgram), Failure> {
-    let run = place.find(&name.run)?;
+    let run = location.find(&name.run)?;
     let step = name.step(&run)?;
     let worker = find_worker(worker)?;
     worker.handshake().map_err(anyhow::Error::from)?;

@@ -76,12 +76,12 @@ impl TableArgs {
     }
 }
 
-pub(super) fn list(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure> {
+pub(super) fn list(location: &RunsLocation, args: &TableArgs) -> Result<(), Failure> {
     let aliases = aliases(args)?;
-    let folders = place.list()?;
+    let folders = location.list()?;
     if folders.is_empty() {
         // No field is known, so that none can be called unknown.
-        say(format_args!("there are no runs in {}", place.folder.display()));
+        say(format_args!("there are no runs in {}", location.folder.display()));
         return if args.json { print_content("[]\n") } else { Ok(()) };
     }
     if !args.is_given() {
@@ -103,7 +103,7 @@ pub(super) fn list(place: &RunsLocation, args: &TableArgs) -> Result<(), Failure
         return print_content(&table.json(args.columns.is_some()));
     }
     if table.rows.is_empty() {
-        say(format_args!("none of {} runs in {} fits", runs.len(), place.folder.display()));
+        say(format_args!("none of {} runs in {} fits", runs.len(), location.folder.display()));
         return Ok(());
     }
     print(&table.text(usize::MAX))
@@ -530,9 +530,9 @@ fn without_middle(text: &str, most: usize) -> String {
     beginning.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
-pub(super) fn diff(place: &RunsLocation, runs: &[OsString]) -> Result<(), Failure> {
+pub(super) fn diff(location: &RunsLocation, runs: &[OsString]) -> Result<(), Failure> {
     let column = |name: &OsString| {
-        let run = place.find(name)?;
+        let run = location.find(name)?;
         let name = run.name();
         let column = run_column(&run, name).map_err(|error| Failure::Failed(anyhow!(error)))?;
         // The folder is the name.

@@ -34,8 +34,8 @@ struct PartRun {
 type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
 /// Writes a run of the whole scan with the grid points of its parts, into a folder if one is named.
-pub(super) fn run(place: &RunsLocation, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
-    let opened = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn run(location: &RunsLocation, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
+    let opened = names.iter().map(|name| PartRun::open(location.find(name)?)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<PartRun> = opened.into_iter().flatten().collect();
     let Some(first) = runs.first() else {
         return Err(anyhow!("none of the parts has begun; merge them when some grid points are trained").into());

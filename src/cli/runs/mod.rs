@@ -182,26 +182,26 @@ struct Run {
 pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let named = args.runs.as_deref();
     let is_new_run = matches!(args.command, Command::Merge { .. } | Command::Import { .. });
-    let place = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
+    let location = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
-        Command::List(args) => list::list(&place, args),
-        Command::Show(run) => show::run(&place.find(&run.run)?),
-        Command::Diff { compared } => list::diff(&place, compared),
-        Command::Watch { run, tensorboard } => watch::run(place.find(&run.run)?, tensorboard.as_deref()),
-        Command::Stop(run) => watch::stop(place.find(&run.run)?),
-        Command::Set { run, settings } => watch::set(&place.find(&run.run)?, settings),
-        Command::Merge { parts } => merge::run(&place, named, parts),
-        Command::Check { folders, repair } => show::check(&place, folders, *repair),
+        Command::List(args) => list::list(&location, args),
+        Command::Show(run) => show::run(&location.find(&run.run)?),
+        Command::Diff { compared } => list::diff(&location, compared),
+        Command::Watch { run, tensorboard } => watch::run(location.find(&run.run)?, tensorboard.as_deref()),
+        Command::Stop(run) => watch::stop(location.find(&run.run)?),
+        Command::Set { run, settings } => watch::set(&location.find(&run.run)?, settings),
+        Command::Merge { parts } => merge::run(&location, named, parts),
+        Command::Check { folders, repair } => show::check(&location, folders, *repair),
         Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {
-            (Some(out), ..) => export::run(&place, &checkpoint.name, out),
-            (_, Some(folder), _) => export::export(&place, &checkpoint.name, folder, worker.as_deref()),
-            (.., Some(folder)) => export::to_tensorboard(&place, &checkpoint.name, folder),
+            (Some(out), ..) => export::run(&location, &checkpoint.name, out),
+            (_, Some(folder), _) => export::export(&location, &checkpoint.name, folder, worker.as_deref()),
+            (.., Some(folder)) => export::to_tensorboard(&location, &checkpoint.name, folder),
             (None, None, None) => unreachable!("clap asks for one of them"),
         },
-        Command::Import { paths } => export::import(&place, paths),
-        Command::Sample { names, text, worker } => export::sample(&place, names, text, worker.as_deref()),
+        Command::Import { paths } => export::import(&location, paths),
+        Command::Sample { names, text, worker } => export::sample(&location, names, text, worker.as_deref()),
         Command::Evaluate { checkpoint, how, worker } => {
-            export::evaluate(&place, &checkpoint.name, how, worker.as_deref())
+            export::evaluate(&location, &checkpoint.name, how, worker.as_deref())
         }
     }
 }
@@ -253,11 +253,11 @@ fn newest(history: &RunHistory, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
         Some((step, if name.is_empty() { info.value(value) } else { format!("{name} {}", info.value(value)) }))
     });
     let found: Vec<(u64, String)> = found.collect();
-    let place = |(index, (step, text)): (usize, &(u64, String))| {
+    let with_step = |(index, (step, text)): (usize, &(u64, String))| {
         let is_last_of_step = found.get(index + 1).is_none_or(|(next, _)| next != step);
         if *step < history.step() && is_last_of_step { format!("{text} at step {step}") } else { text.clone() }
     };
-    found.iter().enumerate().map(place).collect()
+    found.iter().enumerate().map(with_step).collect()
 }
 
 /// The word for the run that began last.

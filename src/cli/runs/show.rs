@@ -173,11 +173,11 @@ impl Lines {
 /// The largest number of characters of a file's name, and of a finding about it.
 const LONGEST_FINDING: [usize; 2] = [60, 2000];
 
-pub(super) fn check(place: &RunsLocation, names: &[OsString], repair: bool) -> Result<(), Failure> {
+pub(super) fn check(location: &RunsLocation, names: &[OsString], repair: bool) -> Result<(), Failure> {
     let mut folders = Vec::new();
     for name in names {
         match several(Path::new(name))? {
-            found if found.is_empty() => folders.push((Folder::find(place, name)?, false)),
+            found if found.is_empty() => folders.push((Folder::find(location, name)?, false)),
             found => folders.extend(found.into_iter().map(|folder| (folder, true))),
         }
     }
@@ -229,12 +229,12 @@ enum Folder {
 }
 
 impl Folder {
-    fn find(place: &RunsLocation, name: &OsStr) -> Result<Folder, Failure> {
+    fn find(location: &RunsLocation, name: &OsStr) -> Result<Folder, Failure> {
         let path = Path::new(name);
         if path.is_dir() && is_sweep(path) && !RunFolder::is_at(path) {
             return Ok(Folder::Sweep(path.to_owned()));
         }
-        place.find(name).map(Folder::Run)
+        location.find(name).map(Folder::Run)
     }
 
     fn path(&self) -> &Path {

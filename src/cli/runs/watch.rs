@@ -37,7 +37,7 @@ pub(crate) fn run(run: RunFolder, tensorboard: Option<&Path>) -> Result<(), Fail
     let interrupt = Interrupt::listen()?;
     let mut watch = Watch::new(run).with_tensorboard(tensorboard);
     loop {
-        if let Some(ended) = watch.look()? {
+        if let Some(ended) = watch.poll()? {
             return outcome(&ended);
         }
         if interrupt.is_raised() {
@@ -105,7 +105,7 @@ impl Watch {
     /// Follows a run from now on.
     pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
-        // The first call of `look` reports errors of reading.
+        // The first call of `poll` reports errors of reading.
         let _ = watch.reader.poll();
         watch.told = Some(watch.reader.history().lines());
         watch
@@ -120,7 +120,7 @@ impl Watch {
     }
 
     /// Shows new events, and returns the final status of the run, once it has ended.
-    pub(crate) fn look(&mut self) -> Result<Option<Status>, Failure> {
+    pub(crate) fn poll(&mut self) -> Result<Option<Status>, Failure> {
         let status = read_status(&mut self.reader)?;
         if !self.reader.run().path().exists() {
             return Err(Failure::Failed(anyhow!(

@@ -30,7 +30,7 @@ use super::view::ticks::grouped;
 pub use form::{LiveSetting, changes, live_path, live_settings, with_live_settings};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
-pub use requirements::{Dataset, DatasetFiles, Needs, Outlook, OutlookResult, without_folder};
+pub use requirements::{DataStatus, DataStatusResult, Dataset, DatasetFiles, Needs, without_folder};
 pub use runs::{
     Common, CommonMut, Course, DeviceChoice, FloatType, LARGEST_STACK, MOST_SCANNED, NotFinite, ONE_PROCESS_ONLY,
     RunSpec, RunsPreset, ScanOptimizer, Sharing,
@@ -149,7 +149,7 @@ pub trait Workload {
     /// # Errors
     ///
     /// Returns an error where the names, lengths and headers of files show that it could not begin.
-    fn outlook(&self) -> OutlookResult;
+    fn data_status(&self) -> DataStatusResult;
 
     /// Returns the device of the first run.
     fn device(&self) -> DeviceChoice {

@@ -44,7 +44,7 @@ impl DatasetFiles {
 
 /// The data that a training would use if it began now, as far as can be determined without reading them all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outlook {
+pub struct DataStatus {
     /// The data in words, such as `tokens in FOLDER`.
     pub data: String,
     /// Whether the data would be synthetic without being requested.
@@ -54,7 +54,7 @@ pub struct Outlook {
 }
 
 /// The data of a training, or the reason why it could not begin with missing or unusable data.
-pub type OutlookResult = Result<Outlook, Box<dyn Error + Send + Sync>>;
+pub type DataStatusResult = Result<DataStatus, Box<dyn Error + Send + Sync>>;
 
 /// Returns the words for a run's data without the folder that the files were in.
 pub fn without_folder(data: &str) -> &str {

@@ -10,7 +10,7 @@ use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::Started;
 
 use super::form::{Field, Form, LiveSetting, live_settings, with_live_settings};
-use super::{Needs, OutlookResult, Workload, WorkloadInfo, shown_field};
+use super::{DataStatusResult, Needs, Workload, WorkloadInfo, shown_field};
 use crate::dataset::DataChoice;
 use crate::format_version::FormatVersion;
 
@@ -74,8 +74,8 @@ pub trait RunSpec: Clone {
         (fits > 0).then_some(fits)
     }
 
-    /// Returns the data that the training would use if it began now; see [`Workload::outlook`].
-    fn outlook(&self) -> OutlookResult;
+    /// Returns the data that the training would use if it began now; see [`Workload::data_status`].
+    fn data_status(&self) -> DataStatusResult;
 
     /// Returns the model's settings in words, without its kind: a training continues only from checkpoints of an equal
     /// model.
@@ -198,9 +198,9 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
         if let [run] = &self.runs[..] { Some(run.evaluation()) } else { None }
     }
 
-    fn outlook(&self) -> OutlookResult {
+    fn data_status(&self) -> DataStatusResult {
         let run = self.runs.first().ok_or("the preset has no runs; give it one")?;
-        run.outlook()
+        run.data_status()
     }
 
     fn check_processes(&self, processes: usize) -> Result<(), String> {

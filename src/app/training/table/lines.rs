@@ -18,7 +18,6 @@ use crate::runs::{
     Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, Value, csv_cell, lower_first, ordered,
 };
 
-/// A cell of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cell {
     pub text: String,
@@ -41,20 +40,18 @@ pub(super) enum LineId {
 
 enum Line {
     Group { id: String, group: Group, is_open: bool, cells: Vec<Cell> },
-    Run { run: usize, place: RunPlace },
+    Run { run: usize, role: RunRole },
 }
 
-/// The place of a run's line.
+/// The role of a run's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RunPlace {
+enum RunRole {
     Ungrouped,
-    /// In an open group.
     InGroup,
     /// The baseline above all groups, which one of them has too.
     Pinned,
 }
 
-/// The runs, columns and choices from which the lines are made.
 #[derive(Clone, PartialEq)]
 struct Key {
     /// The numbers of the list of runs and of the filter.
@@ -63,24 +60,19 @@ struct Key {
     open: BTreeSet<String>,
 }
 
-/// The lines of the table.
 #[derive(Default)]
 pub(super) struct Lines {
     key: Option<Key>,
     runs: Vec<Arc<Summary>>,
-    /// All columns, of which the usual ones follow from the runs that fit the filter.
     all_columns: Arc<Columns>,
     columns: Arc<[Column]>,
     lines: Vec<Line>,
-    /// The groups without a best value of the chosen setting, in words.
     undecided: Vec<String>,
     baseline: Option<Arc<Summary>>,
     grouping: Grouping,
     /// The fields in which groups differ, by which they are named.
     distinctive: Vec<Column>,
-    /// The cells of runs, with the run as it was then.
     cells: HashMap<PathBuf, (Arc<Summary>, Vec<Cell>)>,
-    /// The number of listed runs.
     found: usize,
 }
 
@@ -96,7 +88,6 @@ pub(super) struct ListedInput<'i> {
 }
 
 impl Lines {
-    /// Arranges the lines anew if the runs or the choices have changed.
     pub(super) fn update(&mut self, input: &ListedInput<'_>, choices: &TableChoices) {
         let generations = [input.generation, input.filter.generation()];
         let choices = TableChoices { widths: Default::default(), filter: String::new(), ..choices.clone() };
@@ -131,7 +122,6 @@ impl Lines {
         self.key = Some(key);
     }
 
-    /// Arranges the lines of these runs.
     fn arrange(&mut self, found: Vec<usize>, key: &Key) {
         let facts: Vec<&RunFacts> = self.runs.iter().map(|run| &run.facts).collect();
         let columns = Arc::clone(&self.all_columns);
@@ -144,14 +134,14 @@ impl Lines {
         let baseline = self.baseline.as_ref().map(|run| run.run.path());
         let pinned = found.iter().position(|index| Some(self.runs[*index].run.path()) == baseline);
         if group_by.is_empty() {
-            if let Some(place) = pinned {
-                found[..=place].rotate_right(1);
+            if let Some(index) = pinned {
+                found[..=index].rotate_right(1);
             }
-            let line = |run| Line::Run { run, place: RunPlace::Ungrouped };
+            let line = |run| Line::Run { run, role: RunRole::Ungrouped };
             self.lines = found.into_iter().map(line).collect();
             return;
         }
-        let pinned = pinned.map(|place| Line::Run { run: found[place], place: RunPlace::Pinned });
+        let pinned = pinned.map(|index| Line::Run { run: found[index], role: RunRole::Pinned });
         let groups = self.grouping.groups(&facts, found, sort, &columns);
         self.undecided = self.grouping.undecided(&facts, &groups, &columns);
         let fields = group_by.iter().chain(&self.grouping.best_over).filter(|field| *field != Replicates::FIELD);
@@ -167,7 +157,6 @@ impl Lines {
         self.lines = pinned.into_iter().chain(groups).collect();
     }
 
-    /// Returns the line of a group, and those of its runs if it is open.
     fn group(&self, group: Group, open: &BTreeSet<String>) -> Vec<Line> {
         let first = &self.runs[group.members[0]].facts;
         let id = self.grouping.by.iter().map(|field| format!("{:?}", first.get(field))).collect::<Vec<_>>().join(" ");
@@ -184,7 +173,7 @@ impl Lines {
             Cell { text: with_edge(Some(edge), &cell.text), remark, ..cell }
         });
         let cells = cells.collect();
-        let line = |run: &usize| Line::Run { run: *run, place: RunPlace::InGroup };
+        let line = |run: &usize| Line::Run { run: *run, role: RunRole::InGroup };
         let runs: Vec<Line> = group.members.iter().filter(|_| is_open).map(line).collect();
         std::iter::once(Line::Group { id, group, is_open, cells }).chain(runs).collect()
     }
@@ -216,7 +205,6 @@ impl Lines {
         self.compared(column, column.of(&run.facts), baseline, column.text(&run.facts).into_owned())
     }
 
-    /// Returns the cells of a line.
     pub(super) fn cells(&mut self, line: usize) -> &[Cell] {
         let run = match self.lines.get(line) {
             Some(Line::Run { run, .. }) => Arc::clone(&self.runs[*run]),
@@ -241,13 +229,12 @@ impl Lines {
         self.lines.len()
     }
 
-    /// Returns the runs that fit the filter, in the order of the lines.
     pub(super) fn listed(&self) -> impl Iterator<Item = &Arc<Summary>> {
         let runs = self.lines.iter().flat_map(|line| match line {
             Line::Group { group, .. } => &group.members[..],
-            Line::Run { run, place: RunPlace::Ungrouped } => std::slice::from_ref(run),
+            Line::Run { run, role: RunRole::Ungrouped } => std::slice::from_ref(run),
             // Its group has it.
-            Line::Run { place: RunPlace::InGroup | RunPlace::Pinned, .. } => &[],
+            Line::Run { role: RunRole::InGroup | RunRole::Pinned, .. } => &[],
         });
         runs.map(|run| &self.runs[*run])
     }
@@ -264,22 +251,18 @@ impl Lines {
         written.expect("a vector can be written")
     }
 
-    /// Returns the number of runs that fit the filter, and of all runs.
     pub(super) fn counts(&self) -> [usize; 2] {
         [self.found, self.runs.len()]
     }
 
-    /// Returns all columns, with those that are usual for the runs that fit the filter.
     pub(super) fn all_columns(&self) -> &Arc<Columns> {
         &self.all_columns
     }
 
-    /// Returns which groups have no best value of the chosen setting, in words.
     pub(super) fn undecided(&self) -> &[String] {
         &self.undecided
     }
 
-    /// Returns the facts of the runs that fit the filter.
     pub(super) fn facts(&self) -> impl Iterator<Item = &RunFacts> {
         self.listed().map(|run| &run.facts)
     }
@@ -292,7 +275,6 @@ impl Lines {
         self.baseline.as_deref()
     }
 
-    /// Returns the run of a line that is no group.
     pub(super) fn run(&self, line: usize) -> Option<&Arc<Summary>> {
         match self.lines.get(line)? {
             Line::Run { run, .. } => Some(&self.runs[*run]),
@@ -300,7 +282,6 @@ impl Lines {
         }
     }
 
-    /// Returns the runs of a line: one, or those of a group.
     pub(super) fn runs(&self, line: usize) -> Vec<&RunFolder> {
         match self.lines.get(line) {
             None => Vec::new(),
@@ -318,22 +299,21 @@ impl Lines {
     }
 
     pub(super) fn is_in_group(&self, line: usize) -> bool {
-        matches!(self.lines.get(line), Some(Line::Run { place: RunPlace::InGroup, .. }))
+        matches!(self.lines.get(line), Some(Line::Run { role: RunRole::InGroup, .. }))
     }
 
     pub(super) fn id(&self, line: usize) -> Option<LineId> {
         Some(match self.lines.get(line)? {
             Line::Group { id, .. } => LineId::Group(id.clone()),
-            Line::Run { place: RunPlace::Pinned, .. } => LineId::Baseline,
+            Line::Run { role: RunRole::Pinned, .. } => LineId::Baseline,
             Line::Run { run, .. } => LineId::Run(self.runs[*run].run.path().to_owned()),
         })
     }
 
-    /// Returns the line with this id, if it is there.
-    pub(super) fn place_of(&self, id: &LineId) -> Option<usize> {
+    pub(super) fn index_of(&self, id: &LineId) -> Option<usize> {
         self.lines.iter().position(|line| match (line, id) {
             (Line::Group { id, .. }, LineId::Group(other)) => id == other,
-            (Line::Run { place: RunPlace::Pinned, .. }, id) => *id == LineId::Baseline,
+            (Line::Run { role: RunRole::Pinned, .. }, id) => *id == LineId::Baseline,
             (Line::Run { run, .. }, LineId::Run(path)) => self.runs[*run].run.path() == path,
             _ => false,
         })
@@ -366,10 +346,8 @@ impl Lines {
     }
 }
 
-/// The change of the selection by a click.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Click {
-    /// Selects this line only.
     Only,
     /// Selects this line too, or no longer.
     Toggle,
@@ -399,9 +377,8 @@ impl Selection {
         self.runs.len()
     }
 
-    /// Returns the line of the cursor.
     pub(super) fn cursor(&self, lines: &Lines) -> Option<usize> {
-        lines.place_of(self.cursor.as_ref()?)
+        lines.index_of(self.cursor.as_ref()?)
     }
 
     pub(super) fn is_cursor(&self, id: Option<&LineId>) -> bool {
@@ -420,7 +397,7 @@ impl Selection {
             }
             Click::Toggle => self.runs.extend(runs()),
             Click::Range => {
-                let from = self.anchor.as_ref().and_then(|id| lines.place_of(id)).unwrap_or(line);
+                let from = self.anchor.as_ref().and_then(|id| lines.index_of(id)).unwrap_or(line);
                 let range = from.min(line)..=from.max(line);
                 self.runs = range.flat_map(|line| lines.runs(line)).map(|run| run.path().to_owned()).collect();
             }
@@ -447,7 +424,6 @@ impl Selection {
         self.runs.clear();
     }
 
-    /// Forgets runs that are gone.
     pub(super) fn retain(&mut self, is_there: impl Fn(&Path) -> bool) {
         self.runs.retain(|run| is_there(run));
     }

@@ -13,12 +13,14 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::RunFolder;
 
 use super::lines::{Click, Lines, Selection};
-use super::{RunTable, TableAction, TableChoices};
+use super::{RunTable, TableChoices};
 use crate::app::boxes::{check_box, radio_button};
 use crate::app::figure_layout::stays_open;
 use crate::app::form::{cell, small_button};
 use crate::app::training::legend::line as line_sample;
-use crate::app::training::list::{FilterField, ListInput, color_entry, status_color, tooltip, warning_mark};
+use crate::app::training::list::{
+    FilterField, ListInput, RunsAction, color_entry, status_color, tooltip, warning_mark,
+};
 use crate::app::training::names::Pens;
 use crate::app::training::summary::Summary;
 use crate::runs::{Column, Columns, GroupChoice, Grouping, Replicates, Statistic, lower_first};
@@ -32,15 +34,13 @@ pub(super) const MARKS: f32 = 58.0;
 /// The indent of runs in a group, in points.
 const INDENT: f32 = 14.0;
 
-/// An action of the user in the table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TableEvent {
-    /// Sorts by a field, or the other way round.
     Sort(String),
     SortInOrder(String, bool),
-    /// Moves a column to the place of another one.
+    /// Moves a column to the position of another one.
     Move(String, String),
-    /// Moves a column by one place, to the left if true.
+    /// Moves a column by one position, to the left if true.
     Shift(String, bool),
     Hide(String),
     Group(String),
@@ -49,11 +49,9 @@ pub(super) enum TableEvent {
     ToggleShown(usize),
     ToggleGroup(usize),
     Pin(usize),
-    /// Sets the colour of a run's curves; `None` restores its usual one.
     Color(usize, Option<[u8; 3]>),
 }
 
-/// The table while it is drawn.
 pub(super) struct TableView<'t> {
     pub lines: &'t mut Lines,
     pub choices: &'t TableChoices,
@@ -123,7 +121,7 @@ impl TableView<'_> {
         !runs.is_empty() && runs.iter().all(|run| self.selection.contains(run.path()))
     }
 
-    /// Shows the title of a column, which sorts by it and can be dragged to another place.
+    /// Shows the title of a column, which sorts by it and can be dragged to another position.
     fn header(&mut self, ui: &mut Ui, column: &Column) {
         let Column { field, title, short, help, .. } = column;
         let rect = ui.max_rect();
@@ -208,14 +206,14 @@ impl TableView<'_> {
         }
         let Some(run) = self.lines.run(line) else { return };
         let is_shown = self.shown.contains(run.run.path());
-        let place = Rect::from_min_size(rect.left_center() - vec2(-MARGIN, 7.0), vec2(14.0, 14.0));
-        let response = ui.interact(place.expand(4.0), ui.scope_id().with("show"), Sense::CLICK | Sense::HOVER);
+        let check = Rect::from_min_size(rect.left_center() - vec2(-MARGIN, 7.0), vec2(14.0, 14.0));
+        let response = ui.interact(check.expand(4.0), ui.scope_id().with("show"), Sense::CLICK | Sense::HOVER);
         let name = format!("Compare {}", run.in_full());
         response.widget_info(|| WidgetInfo::selected(Role::CheckBox, true, is_shown, name.clone()));
         let visuals = ui.style().interact(&response);
-        ui.painter().rect(place, 2.0, visuals.bg_fill, visuals.fg_stroke, StrokeKind::Inside);
+        ui.painter().rect(check, 2.0, visuals.bg_fill, visuals.fg_stroke, StrokeKind::Inside);
         if is_shown {
-            let [a, b, c] = [(0.2, 0.55), (0.42, 0.78), (0.8, 0.25)].map(|(x, y)| place.lerp_inside(vec2(x, y)));
+            let [a, b, c] = [(0.2, 0.55), (0.42, 0.78), (0.8, 0.25)].map(|(x, y)| check.lerp_inside(vec2(x, y)));
             ui.painter().line(vec![a, b, c], Stroke::new(2.0, ui.visuals().strong_text_color()));
         }
         ui.add_space(MARGIN + 14.0 + MARGIN);
@@ -261,7 +259,6 @@ impl TableView<'_> {
         }
     }
 
-    /// Shows the name of a run or of a group.
     fn name(&mut self, ui: &mut Ui, line: usize, text: &str, response: &Response) {
         let is_selected = self.is_selected(line);
         let Some(run) = self.lines.run(line) else {
@@ -305,7 +302,6 @@ impl TableView<'_> {
     }
 }
 
-/// Shows the content of a cell, with numbers at its right.
 fn in_cell(ui: &mut Ui, is_number: bool, add: impl FnOnce(&mut Ui)) {
     ui.spacing_mut().item_spacing.x = 4.0;
     let layout = match is_number {
@@ -316,7 +312,6 @@ fn in_cell(ui: &mut Ui, is_number: bool, add: impl FnOnce(&mut Ui)) {
     ui.scope_builder(egui::UiBuilder::new().max_rect(inside).layout(layout), add);
 }
 
-/// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 380.0;
 /// The width of a column's title in the menu of columns, in points.
 const COLUMN_TITLE: f32 = 190.0;
@@ -324,7 +319,6 @@ const COLUMN_TITLE: f32 = 190.0;
 const COUNT: f32 = 84.0;
 /// The smallest and the largest width of the filter, in points.
 const FILTER: [f32; 2] = [150.0, 420.0];
-/// The number of groups without a best value that are explained.
 const MOST_UNDECIDED: usize = 2;
 /// The width of the menus and the number of runs beside the filter, in points.
 const BESIDE_FILTER: f32 = 390.0;
@@ -360,19 +354,19 @@ impl RunTable {
         ui: &mut Ui,
         filter: &mut FilterField,
         input: &ListInput<'_>,
-    ) -> Option<TableAction> {
+    ) -> Option<RunsAction> {
         let mut action = None;
         ui.horizontal_wrapped(|ui| {
             let back = ui.button("← Curves").on_hover_text("Show the curves in place of the table");
             if back.accessible_name("Show the curves").clicked() {
-                action = Some(TableAction::ShowCurves);
+                action = Some(RunsAction::ShowTable(false));
             }
             let width = (ui.available_width() - BESIDE_FILTER).clamp(FILTER[0], FILTER[1]);
             filter.ui(ui, input, width);
             self.columns_menu(ui);
             self.groups_menu(ui);
             if ui.button("Import runs…").on_hover_text("Read runs of other programs or machines").clicked() {
-                action = Some(TableAction::Import);
+                action = Some(RunsAction::Import);
             }
             let [found, all] = self.lines.counts().map(|count| grouped(count as u64));
             let runs = if all == "1" { "run" } else { "runs" };
@@ -460,7 +454,6 @@ impl RunTable {
         });
     }
 
-    /// Shows what groups show of their runs.
     fn summary_choice(&mut self, ui: &mut Ui, columns: &Columns) {
         ui.label(RichText::new("Groups show").small().weak());
         for statistic in Statistic::ALL {
@@ -481,7 +474,6 @@ impl RunTable {
         }
     }
 
-    /// Shows which groups have no best value of the chosen setting.
     pub(super) fn undecided(&self, ui: &mut Ui) {
         let undecided = self.lines.undecided();
         for words in undecided.iter().take(MOST_UNDECIDED) {
@@ -494,13 +486,12 @@ impl RunTable {
         }
     }
 
-    /// Shows what can be done with the selected runs.
     pub(super) fn selection_bar(
         &mut self,
         ui: &mut Ui,
         selected: &SelectedRuns,
         runs: &[Arc<Summary>],
-    ) -> Option<TableAction> {
+    ) -> Option<RunsAction> {
         let mut action = None;
         ui.horizontal_wrapped(|ui| {
             if self.selection.is_empty() {
@@ -511,16 +502,16 @@ impl RunTable {
             }
             self.selected_count(ui, selected);
             let folders = || selected.folders();
-            let mut ask = |pressed: bool, asked: TableAction| action = pressed.then_some(asked).or(action.take());
+            let mut ask = |pressed: bool, asked: RunsAction| action = pressed.then_some(asked).or(action.take());
             let (any, one, several) = (!selected.0.is_empty(), selected.0.len() == 1, selected.0.len() > 1);
             let show = small_button(ui, any, "Show", "Show the selected runs", "Show their curves with the others");
-            ask(show, TableAction::Show(folders(), true));
+            ask(show, RunsAction::Show(folders(), true));
             let hide = small_button(ui, any, "Hide", "Hide the selected runs", "Hide their curves");
-            ask(hide, TableAction::Show(folders(), false));
+            ask(hide, RunsAction::Show(folders(), false));
             let open = selected.open();
             let help = "Save a checkpoint and end those that are trained; they can be resumed";
             let stop = small_button(ui, !open.is_empty(), "Stop", "Stop the selected runs", help);
-            ask(stop, TableAction::Stop(open));
+            ask(stop, RunsAction::Stop(open));
             let help =
                 if one { "Compare the other runs to this one" } else { "Select one run to compare others to it" };
             let baseline = small_button(ui, one, "Baseline", "Compare to the selected run", help);
@@ -532,11 +523,11 @@ impl RunTable {
                 false => "Select two runs or more to list the settings in which they differ",
             };
             let compare = small_button(ui, several, "Differences", "Differences of the selected runs", help);
-            ask(compare, TableAction::Compare(folders()));
+            ask(compare, RunsAction::Compare(folders()));
             let tagged = self.tag_menu(ui, selected, runs);
             let exported = self.export_menu(ui, selected);
             let delete = small_button(ui, any, "Delete…", "Delete the selected runs", "Move them to the trash");
-            ask(delete, TableAction::Delete(folders()));
+            ask(delete, RunsAction::Delete(folders()));
             action = action.take().or(tagged).or(exported);
         });
         action
@@ -559,7 +550,7 @@ impl RunTable {
         }
     }
 
-    fn tag_menu(&mut self, ui: &mut Ui, selected: &SelectedRuns, runs: &[Arc<Summary>]) -> Option<TableAction> {
+    fn tag_menu(&mut self, ui: &mut Ui, selected: &SelectedRuns, runs: &[Arc<Summary>]) -> Option<RunsAction> {
         let mut action = None;
         stays_open(RichText::new("Tag").small()).ui(ui, |ui| {
             let tags: BTreeSet<&String> = runs.iter().flat_map(|run| &run.notes.tags).collect();
@@ -567,7 +558,7 @@ impl RunTable {
                 for tag in tags {
                     let mut has = selected.has_tag(tag);
                     if check_box(ui, &mut has, tag).changed() {
-                        action = Some(TableAction::Tag(selected.folders(), tag.clone(), has));
+                        action = Some(RunsAction::Tag(selected.folders(), tag.clone(), has));
                     }
                 }
             });
@@ -579,7 +570,7 @@ impl RunTable {
                 let tag = self.new_tag.replace(',', " ").split_whitespace().collect::<Vec<_>>().join(" ");
                 self.new_tag.clear();
                 if !tag.is_empty() {
-                    action = Some(TableAction::Tag(selected.folders(), tag, true));
+                    action = Some(RunsAction::Tag(selected.folders(), tag, true));
                 }
                 field.request_focus();
             }
@@ -587,15 +578,15 @@ impl RunTable {
         action
     }
 
-    fn export_menu(&self, ui: &mut Ui, selected: &SelectedRuns) -> Option<TableAction> {
+    fn export_menu(&self, ui: &mut Ui, selected: &SelectedRuns) -> Option<RunsAction> {
         let mut action = None;
         ui.menu_button(RichText::new("Export").small(), |ui| {
             if ui.button("All points as CSV…").clicked() {
-                action = Some(TableAction::ExportPoints(selected.folders()));
+                action = Some(RunsAction::ExportPoints(selected.folders()));
                 ui.close();
             }
             if ui.button("These rows as CSV…").clicked() {
-                action = Some(TableAction::ExportTable(self.lines.csv(&selected.0)));
+                action = Some(RunsAction::ExportTable(self.lines.csv(&selected.0)));
                 ui.close();
             }
         });

@@ -210,7 +210,7 @@ pub fn obtain(
 
 /// The outcome of [`obtain`], as far as can be determined without reading text or tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextOutlook {
+pub struct TextStatus {
     pub source: TextSource,
     /// The number of distinct tokens, unless that depends on the text.
     pub vocabulary: Option<usize>,
@@ -222,7 +222,7 @@ pub struct TextOutlook {
 /// # Errors
 ///
 /// Returns an error where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
-pub fn look(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextOutlook, TextError> {
+pub fn look(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextStatus, TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let of_text = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
     let (source, vocabulary) = match found {
@@ -230,7 +230,7 @@ pub fn look(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Re
         CorpusSource::Text(path, _) => (TextSource::Text(path), of_text),
         CorpusSource::Nothing => (TextSource::Synthetic, of_text),
     };
-    Ok(TextOutlook { source, vocabulary, warnings })
+    Ok(TextStatus { source, vocabulary, warnings })
 }
 
 /// The source of a corpus.

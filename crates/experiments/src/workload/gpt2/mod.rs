@@ -15,8 +15,8 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
 use super::form::{Field, Form, Section, Value};
 use super::runs::is_one;
 use super::{
-    Common, CommonMut, Course, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec, RunsPreset,
-    Sharing, WorkloadInfo, shown_field,
+    Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DeviceChoice, Needs, NotFinite, RunSpec,
+    RunsPreset, Sharing, WorkloadInfo, shown_field,
 };
 use crate::dataset::text::{TextNeeds, TextSource, TextSources, TokenizerKind};
 use crate::dataset::{DataChoice, text};
@@ -242,8 +242,8 @@ impl RunSpec for Gpt2Spec {
         Needs::of_model(&self.shape.tensors(), bytes, &self.optimizer, &course, activations, step_operations)
     }
 
-    fn outlook(&self) -> OutlookResult {
-        let text::TextOutlook { source, vocabulary, warnings } =
+    fn data_status(&self) -> DataStatusResult {
+        let text::TextStatus { source, vocabulary, warnings } =
             text::look(&self.data, self.wanted(), &TextSources::of_this_machine())?;
         vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
         let is_fallback = source == TextSource::Synthetic && self.data == DataChoice::Automatic;
@@ -254,7 +254,7 @@ impl RunSpec for Gpt2Spec {
         } else {
             source.to_string()
         };
-        Ok(Outlook { data, is_fallback, warnings })
+        Ok(DataStatus { data, is_fallback, warnings })
     }
 
     fn model(&self) -> String {
