@@ -17,10 +17,8 @@ pub mod lesson_picture;
 pub mod player;
 pub mod regret;
 pub mod result;
-pub mod run_import;
-pub mod run_table;
+pub mod runs;
 #[cfg_attr(not(feature = "app"), expect(dead_code, reason = "figures need a part of what the window needs"))]
 mod setting_marks;
 pub mod sweep_checkpoint;
 pub mod sweep_pool;
-pub mod tensorboard;

@@ -17,7 +17,7 @@ use super::beside::{SweepSource, beside, titles};
 use super::{FigureArgs, LandscapeView, trainings};
 use crate::cli::beside::with_beside;
 use crate::cli::progress::{ProgressLine, ProgressUnit};
-use crate::cli::runs::find::RunsLocation;
+use crate::cli::runs::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
 use crate::figure::{Compared, Figure, Map, Trajectories, as_changed_from};

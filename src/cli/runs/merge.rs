@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
 use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
 
-use super::find::RunsLocation;
+use super::RunsLocation;
 use crate::cli::{Failure, say};
 
 /// The run of a part, with its grid points so far.
@@ -34,8 +34,8 @@ struct PartRun {
 type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
 /// Writes a run of the whole scan with the grid points of its parts, into a folder if one is named.
-pub(super) fn run(place: &RunsLocation, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
-    let opened = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn run(location: &RunsLocation, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
+    let opened = names.iter().map(|name| PartRun::open(location.find(name)?)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<PartRun> = opened.into_iter().flatten().collect();
     let Some(first) = runs.first() else {
         return Err(anyhow!("none of the parts has begun; merge them when some grid points are trained").into());

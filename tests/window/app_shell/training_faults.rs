@@ -90,7 +90,7 @@ fn a_summary_with_a_nan_loss_equals_itself() {
     let (mut app, _) = open_tab(|runs| finished(runs, "Broken", 0, |_| f64::NAN));
     listed(&mut app, 1);
     let [run] = app.state().training().runs() else { panic!("one run is listed") };
-    assert!(run.loss.is_some_and(f64::is_nan));
+    assert!(run.loss().is_some_and(f64::is_nan));
     assert_eq!(*run, run.clone());
     let mut other = (**run).clone();
     other.evaluated[0].1 = 0.5;
