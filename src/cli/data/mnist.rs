@@ -7,9 +7,9 @@ use anyhow::anyhow;
 use valleyscope_experiments::dataset::download::{self, DownloadError};
 use valleyscope_experiments::dataset::mnist::{self, DataError, Mnist, MnistCheck, MnistFound, SYNTHETIC_SEED};
 
-use crate::cli::interrupt::Interrupt;
+use crate::cli::output::Interrupt;
 use crate::cli::output::print;
-use crate::cli::progress::{ProgressLine, ProgressUnit};
+use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
 
 #[derive(clap::Args)]

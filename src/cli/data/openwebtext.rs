@@ -7,8 +7,8 @@ use valleyscope_experiments::dataset::download::{self, Download, DownloadError, 
 use valleyscope_experiments::dataset::text::openwebtext::{ARCHIVE, VALIDATION_FRACTION, WebText, mirrors};
 
 use super::tokens;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::progress::{ProgressLine, ProgressUnit};
+use crate::cli::output::Interrupt;
+use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
 
 #[derive(clap::Args)]

@@ -7,7 +7,7 @@ use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{Preparation, VALIDATION_FRACTION, dropped_marks, find};
 
 use super::tokens::{self, failure};
-use crate::cli::interrupt::Interrupt;
+use crate::cli::output::Interrupt;
 use crate::cli::{Failure, one_of, say};
 
 #[derive(clap::Args)]

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use valleyscope_experiments::dataset::text::{self, Meta, Stage, TextError};
 
-use crate::cli::interrupt::Interrupt;
-use crate::cli::progress::{ProgressLine, ProgressUnit};
+use crate::cli::output::Interrupt;
+use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::{Failure, say};
 
 /// Does the work, which gets a callback for progress and one for cancelling, and prints the outcome.

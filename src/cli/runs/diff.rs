@@ -7,7 +7,7 @@ use valleyscope_experiments::difference::{SettingColumn, run_column};
 
 use super::find::RunsLocation;
 use crate::cli::Failure;
-use crate::cli::differences::print_differences;
+use crate::cli::output::print_differences;
 
 pub(super) fn run(place: &RunsLocation, runs: &[OsString]) -> Result<(), Failure> {
     let column = |name: &OsString| {

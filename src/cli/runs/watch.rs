@@ -14,7 +14,7 @@ use valleyscope_runs::{
 };
 
 use super::{left, newest, progress, rate, unit};
-use crate::cli::interrupt::Interrupt;
+use crate::cli::output::Interrupt;
 use crate::cli::output::print;
 use crate::cli::{Failure, say};
 use crate::tensorboard::LiveEvents;
