@@ -15,9 +15,9 @@ use valleyscope_experiments::dataset::text::{
 };
 use valleyscope_experiments::dataset::{mnist, text};
 
-use super::interrupt::Interrupt;
+use super::output::Interrupt;
 use super::output::print;
-use super::progress::{ProgressLine, ProgressUnit};
+use super::output::{ProgressLine, ProgressUnit};
 use super::{Failure, one_of, say};
 
 #[derive(Subcommand)]

@@ -14,7 +14,7 @@ use valleyscope_runs::{
     CheckpointChoice, Handshake, LaunchError, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder,
 };
 
-use super::interrupt::Interrupt;
+use super::output::Interrupt;
 use super::runs::watch::{Watch, outcome};
 use super::runs::{CheckpointName, RunsLocation};
 use super::{Failure, say};

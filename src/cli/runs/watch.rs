@@ -18,8 +18,7 @@ use valleyscope_runs::{
 };
 
 use super::{left, newest, progress, rate, unit};
-use crate::cli::interrupt::Interrupt;
-use crate::cli::output::{print, table};
+use crate::cli::output::{Interrupt, print, table};
 use crate::cli::{Failure, say};
 use crate::runs::tensorboard::LiveEvents;
 
