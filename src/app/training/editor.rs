@@ -41,7 +41,7 @@ pub struct TrainingMemory {
 
 /// A checkpoint of another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::app) struct ForkPoint {
+pub(crate) struct ForkPoint {
     /// The run's folder.
     pub run: PathBuf,
     pub step: u64,
@@ -80,7 +80,7 @@ impl TrainingFault {
 
 /// The state in which a preset of trainings was opened or saved.
 #[derive(Debug)]
-pub(in crate::app) struct SavedTraining {
+pub(crate) struct SavedTraining {
     pub clean: Preset,
     /// The source of the data that replaces the preset's, as chosen for another experiment.
     pub kept_data: Option<DataChoice>,
