@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use divan::Bencher;
 use valleyscope::animation::AnimationFormat;
-use valleyscope::app::animation::{AnimationJob, FrameSteps};
-use valleyscope::app::diagnostics::PlotChoices;
-use valleyscope::app::exports::Progress;
-use valleyscope::app::picture::{PictureOptions, PictureSubject};
-use valleyscope::app::store::SessionTexts;
+use valleyscope::app::landscape::animation_export::{AnimationJob, FrameSteps};
+use valleyscope::app::landscape::picture::{PictureOptions, PictureSubject};
+use valleyscope::app::landscape::plots::PlotChoices;
+use valleyscope::app::shell::jobs::Progress;
+use valleyscope::app::shell::session::SessionTexts;
 use valleyscope::app::{AppOptions, Graphics, PlaybackPace, Valleyscope};
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};

@@ -1,11 +1,387 @@
-//! Animated files, videos and folders of pictures, written frame by frame.
+//! Animated files, videos and folders of pictures, written frame by frame on a thread of their own.
 
-mod apng;
-mod difference;
-mod encoder;
-mod folder;
-mod gif;
-mod palette;
-mod video;
+mod images;
 
-pub use encoder::{AnimationFile, AnimationFormat, EncodeError, Encoder};
+use std::fs::File;
+use std::io;
+use std::io::{BufWriter, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use image::codecs::png::PngEncoder;
+use image::{ExtendedColorType, ImageEncoder as _, ImageError, RgbImage};
+use images::{ApngWriter, GifWriter};
+use tempfile::TempDir;
+use valleyscope_machine::Look;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+
+/// The format of an animation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnimationFormat {
+    /// One animated file, with 256 colours a frame.
+    #[default]
+    Gif,
+    /// One animated file in all colours.
+    Apng,
+    /// A video, which the program ffmpeg encodes.
+    Mp4,
+    WebM,
+    /// A folder with frame_00001.png, frame_00002.png, …
+    PngFolder,
+}
+
+impl AnimationFormat {
+    pub const ALL: [AnimationFormat; 5] = [
+        AnimationFormat::Gif,
+        AnimationFormat::Apng,
+        AnimationFormat::Mp4,
+        AnimationFormat::WebM,
+        AnimationFormat::PngFolder,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            AnimationFormat::Gif => "GIF",
+            AnimationFormat::Apng => "APNG",
+            AnimationFormat::Mp4 => "MP4",
+            AnimationFormat::WebM => "WebM",
+            AnimationFormat::PngFolder => "PNG folder",
+        }
+    }
+
+    /// Returns the ending of a file's name, which is empty for a folder.
+    pub fn extension(self) -> &'static str {
+        match self {
+            AnimationFormat::Gif => "gif",
+            AnimationFormat::Apng => "apng",
+            AnimationFormat::Mp4 => "mp4",
+            AnimationFormat::WebM => "webm",
+            AnimationFormat::PngFolder => "",
+        }
+    }
+
+    /// Returns whether the format needs the program ffmpeg.
+    pub fn needs_ffmpeg(self) -> bool {
+        matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM)
+    }
+
+    /// Returns whether this machine can write the format.
+    pub fn is_available(self) -> bool {
+        !self.needs_ffmpeg() || is_available()
+    }
+}
+
+/// The error of an animation that could not be saved.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    #[error("cannot write to {}: {source}. Choose another place, or make room there", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("cannot encode {}: {reason}", path.display())]
+    Encode { path: PathBuf, reason: String },
+    #[error("{} already exists. Choose another name", .0.display())]
+    Exists(PathBuf),
+    #[error(
+        "{0} needs the program ffmpeg, which is not on the PATH. Install it (on Debian and Ubuntu: sudo apt-get install \
+         ffmpeg), or save a GIF or an APNG"
+    )]
+    NoFfmpeg(&'static str),
+    #[error("ffmpeg did not write {}: {reason}", path.display())]
+    Ffmpeg { path: PathBuf, reason: String },
+    #[error("the thread that writes the animation ended without an answer")]
+    Vanished,
+}
+
+/// The format and the target of an animation.
+#[derive(Clone, Debug)]
+pub struct AnimationFile {
+    pub format: AnimationFormat,
+    /// The path of the file, or of the folder to make.
+    pub target: PathBuf,
+    /// Width and height of the frames, in pixels.
+    pub size: [u32; 2],
+    pub frames: u64,
+    pub frames_per_sec: u32,
+    /// Sets whether an existing file is replaced. A folder that is not empty is never changed.
+    pub overwrite: Overwrite,
+    /// The colours that a GIF keeps exactly, at most 128.
+    pub kept_colors: Vec<[u8; 3]>,
+}
+
+impl AnimationFile {
+    /// Returns the error of writing to the target.
+    fn failed(&self, source: io::Error) -> EncodeError {
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => EncodeError::Exists(self.target.clone()),
+            _ => EncodeError::Write { path: self.target.clone(), source },
+        }
+    }
+}
+
+/// A file that grows frame by frame. One that is dropped before it is finished leaves nothing behind.
+trait FrameWriter {
+    fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError>;
+
+    /// Completes the file, which appears at its target.
+    fn finish(self: Box<Self>) -> Result<(), EncodeError>;
+}
+
+fn writer(file: AnimationFile) -> Result<Box<dyn FrameWriter>, EncodeError> {
+    Ok(match file.format {
+        AnimationFormat::Gif => Box::new(GifWriter::begin(file)?),
+        AnimationFormat::Apng => Box::new(ApngWriter::begin(file)?),
+        AnimationFormat::Mp4 | AnimationFormat::WebM => Box::new(VideoWriter::begin(file)?),
+        AnimationFormat::PngFolder => Box::new(FolderWriter::begin(file)?),
+    })
+}
+
+enum Message {
+    Frame(RgbImage),
+    Finish,
+}
+
+/// A thread that writes frames of one size as they arrive. The target appears when the last frame is written; a dropped
+/// encoder leaves nothing behind.
+pub struct Encoder {
+    messages: Option<SyncSender<Message>>,
+    thread: Option<JoinHandle<Result<(), EncodeError>>>,
+    target: PathBuf,
+}
+
+/// The capacity of the thread's queue, in frames.
+const WAITING: usize = 3;
+
+impl Encoder {
+    /// Starts the thread.
+    pub fn start(file: AnimationFile) -> Encoder {
+        let (messages, inbox) = sync_channel(WAITING);
+        let target = file.target.clone();
+        let thread = std::thread::spawn(move || encode(file, &inbox));
+        Encoder { messages: Some(messages), thread: Some(thread), target }
+    }
+
+    /// Sends a frame, once there is room in the thread's queue.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error with which the thread has ended.
+    pub fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
+        self.send(Message::Frame(frame))
+    }
+
+    /// Waits until the file is complete, and returns its path.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why it could not be written.
+    pub fn finish(mut self) -> Result<PathBuf, EncodeError> {
+        self.send(Message::Finish)?;
+        self.join()?;
+        Ok(std::mem::take(&mut self.target))
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), EncodeError> {
+        let sent = self.messages.as_ref().is_some_and(|messages| messages.send(message).is_ok());
+        if sent { Ok(()) } else { self.join().and(Err(EncodeError::Vanished)) }
+    }
+
+    fn join(&mut self) -> Result<(), EncodeError> {
+        self.messages = None;
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.unwrap_or(Ok(Ok(()))).unwrap_or(Err(EncodeError::Vanished))
+    }
+}
+
+impl Drop for Encoder {
+    fn drop(&mut self) {
+        // Nothing waits for the outcome; the unfinished file is gone after this.
+        let _ = self.join();
+    }
+}
+
+/// Writes frames until the last one. The file is dropped when they end without [`Message::Finish`].
+fn encode(file: AnimationFile, inbox: &Receiver<Message>) -> Result<(), EncodeError> {
+    let mut writer = writer(file)?;
+    loop {
+        match inbox.recv() {
+            Ok(Message::Frame(frame)) => writer.write(frame)?,
+            Ok(Message::Finish) => return writer.finish(),
+            Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// Writes frame_00001.png, frame_00002.png, … into a folder, which appears when they are complete.
+struct FolderWriter {
+    file: AnimationFile,
+    folder: TempDir,
+    frames: u64,
+}
+
+impl FolderWriter {
+    fn begin(file: AnimationFile) -> Result<FolderWriter, EncodeError> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".animation-");
+        // The user's umask determines who may read it.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let parent = file.target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = builder.tempdir_in(parent).map_err(|source| file.failed(source))?;
+        Ok(FolderWriter { file, folder, frames: 0 })
+    }
+}
+
+impl FrameWriter for FolderWriter {
+    fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
+        self.frames += 1;
+        let name = format!("frame_{:05}.png", self.frames);
+        let written = || -> Result<(), ImageError> {
+            let mut writer = BufWriter::new(File::create(self.folder.path().join(&name))?);
+            let (width, height) = frame.dimensions();
+            PngEncoder::new(&mut writer).write_image(frame.as_raw(), width, height, ExtendedColorType::Rgb8)?;
+            writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+            Ok(())
+        };
+        written().map_err(|source| {
+            let path = self.file.target.join(&name);
+            match source {
+                ImageError::IoError(source) => EncodeError::Write { path, source },
+                source => EncodeError::Encode { path, reason: source.to_string() },
+            }
+        })
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), EncodeError> {
+        let FolderWriter { file, folder, .. } = *self;
+        // An empty folder, such as one just made in a file dialog, is replaced; anything else stays.
+        if file.target.exists() && std::fs::remove_dir(&file.target).is_err() {
+            return Err(EncodeError::Exists(file.target));
+        }
+        std::fs::rename(folder.path(), &file.target).map_err(|source| file.failed(source))?;
+        // It has been renamed, and is not to be removed.
+        let _ = folder.keep();
+        Ok(())
+    }
+}
+
+/// The most bytes of ffmpeg's messages that are kept.
+const MOST_MESSAGES: u64 = 64 << 10;
+
+/// Returns whether ffmpeg is on the PATH.
+fn is_available() -> bool {
+    Look::Program("ffmpeg").finds()
+}
+
+/// Pipes frames to ffmpeg.
+struct VideoWriter {
+    file: AnimationFile,
+    ffmpeg: Ffmpeg,
+    /// The file that ffmpeg writes.
+    output: AtomicFile,
+}
+
+/// The running program. It is ended when this is dropped.
+struct Ffmpeg {
+    child: Child,
+    messages: Option<JoinHandle<String>>,
+    /// The path of the file that it writes, and that of the target, which its messages are to name.
+    paths: [String; 2],
+}
+
+impl VideoWriter {
+    fn begin(file: AnimationFile) -> Result<VideoWriter, EncodeError> {
+        let output = AtomicFile::for_target(&file.target).map_err(|source| file.failed(source))?;
+        let ffmpeg = Ffmpeg::start(&file, output.path()).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => EncodeError::NoFfmpeg(file.format.name()),
+            _ => EncodeError::Ffmpeg { path: file.target.clone(), reason: source.to_string() },
+        })?;
+        Ok(VideoWriter { file, ffmpeg, output })
+    }
+}
+
+impl FrameWriter for VideoWriter {
+    fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
+        let written = self.ffmpeg.child.stdin.as_mut().map(|stdin| stdin.write_all(frame.as_raw()));
+        match written {
+            Some(Ok(())) => Ok(()),
+            // The program has ended, and its messages have the reason.
+            _ => Err(self.ffmpeg.end().map_or_else(|reason| failed(&self.file, reason), |()| unexplained(&self.file))),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), EncodeError> {
+        self.ffmpeg.end().map_err(|reason| failed(&self.file, reason))?;
+        let VideoWriter { file, output, .. } = *self;
+        match output.path().metadata() {
+            Ok(written) if written.len() == 0 => Err(failed(&file, "it wrote an empty file".to_owned())),
+            Ok(_) => output.commit(file.overwrite).map_err(|source| file.failed(source)),
+            Err(source) => Err(file.failed(source)),
+        }
+    }
+}
+
+fn failed(file: &AnimationFile, reason: String) -> EncodeError {
+    EncodeError::Ffmpeg { path: file.target.clone(), reason }
+}
+
+fn unexplained(file: &AnimationFile) -> EncodeError {
+    failed(file, "it ended before the last frame".to_owned())
+}
+
+impl Ffmpeg {
+    fn start(file: &AnimationFile, output: &std::path::Path) -> io::Result<Ffmpeg> {
+        let [width, height] = file.size;
+        let mut command = Command::new("ffmpeg");
+        command.args(["-hide_banner", "-loglevel", "error", "-nostdin", "-y"]);
+        command.args(["-f", "rawvideo", "-pix_fmt", "rgb24"]);
+        command.args(["-video_size", &format!("{width}x{height}")]);
+        command.args(["-framerate", &file.frames_per_sec.to_string(), "-i", "-"]);
+        // Players need an even number of pixels on each side, and colours at half the resolution by the standard of HD.
+        command.args(["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2,scale=out_color_matrix=bt709", "-pix_fmt", "yuv420p"]);
+        command.args(["-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709"]);
+        match file.format {
+            AnimationFormat::WebM => command.args(["-c:v", "libvpx-vp9", "-crf", "28", "-b:v", "0", "-f", "webm"]),
+            _ => command.args(["-c:v", "libx264", "-crf", "18", "-movflags", "+faststart", "-f", "mp4"]),
+        };
+        command.arg(output).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        // Read meanwhile, so that the program never waits for a reader.
+        let messages = child.stderr.take().map(|messages| std::thread::spawn(move || read(messages)));
+        let paths = [output, &file.target].map(|path| path.display().to_string());
+        Ok(Ffmpeg { child, messages, paths })
+    }
+
+    /// Waits until the program has written its file; returns its messages if it failed. Full disks can leave the exit
+    /// status 0, and then only the messages, which are all of errors, report them.
+    fn end(&mut self) -> Result<(), String> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait().map_err(|error| error.to_string())?;
+        let messages = self.messages.take().and_then(|messages| messages.join().ok()).unwrap_or_default();
+        match messages.lines().rfind(|line| !line.trim().is_empty()) {
+            Some(message) => {
+                let [written, target] = &self.paths;
+                Err(message.trim().replace(written.as_str(), target))
+            }
+            None if status.success() => Ok(()),
+            None => Err(status.to_string()),
+        }
+    }
+}
+
+impl Drop for Ffmpeg {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read(messages: ChildStderr) -> String {
+    let mut bytes = Vec::new();
+    let mut messages = messages;
+    // What cannot be read is left out of the error.
+    let _ = messages.by_ref().take(MOST_MESSAGES).read_to_end(&mut bytes);
+    let _ = io::copy(&mut messages, &mut io::sink());
+    String::from_utf8_lossy(&bytes).into_owned()
+}

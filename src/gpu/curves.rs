@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pipeline::{CURVE, POINT_BYTES, Primitive, Target, Uniforms};
-use super::uniform::{Curve, Frame, Places, rgb};
+use super::pipeline::{Curve, Frame, Places, rgb};
 
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];

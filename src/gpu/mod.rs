@@ -15,26 +15,21 @@ use valleyscope_engine::landscape::Landscape;
 use valleyscope_experiments::view::{Colormap, HeightField, Orbit, SpaceView, SymLog, Viewport};
 
 mod curves;
-mod heatmap;
-mod path;
-mod pipeline;
-mod points;
-mod positions;
-mod surface;
-mod trails;
-pub mod uniform;
+mod landscape;
+mod particles;
+pub mod pipeline;
 
 pub use curves::{CurveRenderer, CurveSet, CurveStyle, Placement};
 pub use pipeline::{BEHIND, SHADERS, program_shader};
 
-use heatmap::Heatmap;
-use path::Paths;
-use pipeline::{Ground, Target, Uniforms};
-use points::Points;
-use positions::PositionBuffer;
-use surface::SpaceRenderer;
-use trails::Trails;
-use uniform::{Frame, split};
+use landscape::Heatmap;
+use landscape::SpaceRenderer;
+use particles::Paths;
+use particles::Points;
+use particles::PositionBuffer;
+use particles::Trails;
+use pipeline::{Frame, split};
+use pipeline::{OverlayTarget, Target, Uniforms};
 
 /// The contents of one picture of the landscape, except for the particles' positions.
 #[derive(Clone, Debug)]
@@ -148,7 +143,7 @@ impl Renderer {
         let frame = Uniforms::new(device, "frame");
         Renderer {
             heatmap: Heatmap::new(device, target, &frame.layout),
-            overlays: Overlays::new(device, Ground { target, frame: &frame.layout, space: None }),
+            overlays: Overlays::new(device, OverlayTarget { target, frame: &frame.layout, space: None }),
             space: None,
             target,
             frame,
@@ -243,7 +238,7 @@ struct Overlays {
 }
 
 impl Overlays {
-    fn new(device: &wgpu::Device, ground: Ground<'_>) -> Overlays {
+    fn new(device: &wgpu::Device, ground: OverlayTarget<'_>) -> Overlays {
         Overlays {
             trails: Trails::new(device, ground),
             paths: Paths::new(device, ground),

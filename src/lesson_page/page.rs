@@ -2,20 +2,21 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use valleyscope_engine::optimizer::{Marker, markers};
+use valleyscope_engine::optimizer::{Marker, ShownSetting, markers};
+use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, marks_at};
+use valleyscope_experiments::view::formula::formulas_from_gradient;
 use valleyscope_experiments::view::range::{suiting, union};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Background, Pen, simulation_colors};
 
+use super::background::{LandscapePicture, css};
 use super::figures::PageFigure;
-use super::ground::{Ground, css};
-use super::pack::{Packed, range_of};
-use super::plan::{PanePlan, StepPlan};
-use super::recording::{EnsembleRecording, Recording};
-use super::words::SettingsInWords;
+use super::{EnsembleRecording, PanePlan, Recording, StepPlan};
 use crate::figure::{CREATOR, escaped, marker_corners};
 
 const TEMPLATE: &str = include_str!("../../assets/lesson/page.html");
@@ -37,8 +38,8 @@ struct Page<'a> {
     start: [f64; 2],
     trail_steps: u32,
     mean_path: bool,
-    optimizers: Vec<Look>,
-    grounds: &'a [Ground],
+    optimizers: Vec<OptimizerStyle>,
+    grounds: &'a [LandscapePicture],
     figures: &'a [PageFigure],
     runs: Vec<Run>,
     steps: Vec<Step<'a>>,
@@ -46,7 +47,7 @@ struct Page<'a> {
 
 /// The look of an optimizer.
 #[derive(PartialEq, Serialize)]
-struct Look {
+struct OptimizerStyle {
     color: String,
     /// The colours of its curves on a light and on a dark background.
     curve: [String; 2],
@@ -73,7 +74,7 @@ struct Run {
     start: Option<[f64; 2]>,
     /// The optimizers, where they are not the page's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    optimizers: Option<Vec<Look>>,
+    optimizers: Option<Vec<OptimizerStyle>>,
 }
 
 #[derive(Serialize)]
@@ -103,7 +104,7 @@ struct Step<'a> {
     /// The index of the figure.
     figure: Option<usize>,
     #[serde(flatten)]
-    words: SettingsInWords,
+    words: SettingsText,
     /// The title among the simulations side by side.
     #[serde(skip_serializing_if = "str::is_empty")]
     title: &'a str,
@@ -119,7 +120,7 @@ struct Pane<'a> {
     /// The step's plots, as indices of the run's metrics; none for one that the landscape lacks.
     show: &'a [Option<usize>],
     #[serde(flatten)]
-    words: SettingsInWords,
+    words: SettingsText,
 }
 
 /// Returns the page of a lesson whose runs are complete.
@@ -127,11 +128,11 @@ pub(super) fn html(
     preset: &LandscapePreset,
     steps: &[StepPlan],
     runs: &[Recording],
-    grounds: &[Ground],
+    grounds: &[LandscapePicture],
     figures: &[PageFigure],
 ) -> String {
     let view = preset.view.clone().unwrap_or_default();
-    let (start, looks) = (start_of(&preset.simulation), looks(&preset.simulation));
+    let (start, looks) = (start_of(&preset.simulation), optimizer_styles(&preset.simulation));
     let packed = |run: &Recording| packed(run, grounds, &start, &looks);
     let page = Page {
         title: &preset.title,
@@ -187,12 +188,12 @@ fn start_of(simulation: &SimulationSpec) -> [f64; 2] {
     [simulation.start.x.get(), simulation.start.y.get()]
 }
 
-fn looks(simulation: &SimulationSpec) -> Vec<Look> {
+fn optimizer_styles(simulation: &SimulationSpec) -> Vec<OptimizerStyle> {
     let marks = markers(simulation.optimizers.iter().map(|spec| spec.rule.rule.marker()));
     let all = simulation.optimizers.iter().zip(simulation_colors(&simulation.optimizers).into_iter().zip(marks));
     let (colors, marks): (Vec<[u8; 3]>, Vec<Marker>) =
         all.filter(|(spec, _)| spec.enabled).map(|(_, look)| look).unzip();
-    let look = |(pen, (color, mark)): (Pen, (&[u8; 3], &Marker))| Look {
+    let look = |(pen, (color, mark)): (Pen, (&[u8; 3], &Marker))| OptimizerStyle {
         color: css(*color),
         curve: [Background::Light, Background::Dark].map(|background| css(pen.color_on(background))),
         corners: marker_corners(mark.shape),
@@ -202,8 +203,13 @@ fn looks(simulation: &SimulationSpec) -> Vec<Look> {
 }
 
 /// Packs a run. `usual_start` and `usual_looks` are those of the page.
-fn packed(run: &Recording, grounds: &[Ground], usual_start: &[f64; 2], usual_looks: &[Look]) -> Run {
-    let index = Ground::index(grounds, run);
+fn packed(
+    run: &Recording,
+    grounds: &[LandscapePicture],
+    usual_start: &[f64; 2],
+    usual_looks: &[OptimizerStyle],
+) -> Run {
+    let index = LandscapePicture::index(grounds, run);
     let ground = &grounds[index];
     // Three times the view, whatever the run: a step then moves a particle by few codes, which take one byte.
     let place = [ground.x, ground.y].map(|[low, high]| [low - (high - low), high + (high - low)]);
@@ -240,7 +246,7 @@ fn packed(run: &Recording, grounds: &[Ground], usual_start: &[f64; 2], usual_loo
         metrics,
         data: packed.to_base64(),
         start: Some(start_of(&run.plan.spec)).filter(|start| start != usual_start),
-        optimizers: Some(looks(&run.plan.spec)).filter(|looks| looks != usual_looks),
+        optimizers: Some(optimizer_styles(&run.plan.spec)).filter(|looks| looks != usual_looks),
     }
 }
 
@@ -266,7 +272,7 @@ fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figu
         run: *run,
         title,
         show,
-        words: SettingsInWords::of(spec),
+        words: SettingsText::of(spec),
     };
     Step {
         section: step.section.as_deref(),
@@ -279,8 +285,108 @@ fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figu
         marks: marks_at(lesson, index).into_iter().map(|mark| (mark.step, mark.text.as_str())).collect(),
         formula: step.formula.and_then(|id| enabled().position(|optimizer| optimizer.id == id)),
         figure: step.figure.as_ref().and_then(|shown| figures.iter().position(|figure| figure.is_of(shown))),
-        words: SettingsInWords::of(&own.spec),
+        words: SettingsText::of(&own.spec),
         title: &own.title,
         beside: plan.panes[1..].iter().map(pane).collect(),
+    }
+}
+
+/// The settings of a simulation in words.
+#[derive(Serialize)]
+pub(super) struct SettingsText {
+    landscape: Vec<String>,
+    noise: String,
+    optimizers: Vec<OptimizerText>,
+}
+
+/// An enabled optimizer with its settings.
+#[derive(Serialize)]
+struct OptimizerText {
+    name: String,
+    settings: Vec<String>,
+    /// Formulas and their meanings.
+    formulas: Vec<(String, &'static str)>,
+}
+
+impl SettingsText {
+    pub(super) fn of(spec: &SimulationSpec) -> SettingsText {
+        let kind = spec.landscape.kind();
+        let formula = match kind.formula() {
+            Some(typed) => typed.text().to_owned(),
+            None => format!("L = {}", kind.info().formula),
+        };
+        let parameters = spec.landscape.parameters().map(|(of, value)| of.parameter.with(number_text(value)));
+        let enabled = spec.optimizers.iter().zip(spec.shown_names()).filter(|(optimizer, _)| optimizer.enabled);
+        let optimizers = enabled.map(|(optimizer, name)| {
+            let settings = optimizer.rule.shown_settings().into_iter().filter_map(ShownSetting::said);
+            OptimizerText {
+                name,
+                settings: settings.collect(),
+                formulas: formulas_from_gradient(&spec.noise.kind(), optimizer.rule.rule),
+            }
+        });
+        SettingsText {
+            landscape: [kind.name().to_owned(), formula].into_iter().chain(parameters).collect(),
+            noise: spec.noise.words(number_text),
+            optimizers: optimizers.collect(),
+        }
+    }
+}
+
+// Series of numbers in few bytes.
+//
+// A number becomes a code of 16 bits, its place in a range. Of a series the differences of successive codes are
+// stored, seven bits in a byte, the lowest first; the eighth bit is set where more follow. A difference d is stored as
+// 2d, or −2d − 1 where it is negative. Differences count modulo 2¹⁶, and the first one from 0.
+
+/// The code of the upper end of the range.
+const LAST: u16 = 65_534;
+/// The code of a number that is not finite or outside of the range.
+const GAP: u16 = 65_535;
+
+/// Series one after another.
+#[derive(Default)]
+pub(super) struct Packed {
+    bytes: Vec<u8>,
+}
+
+impl Packed {
+    /// Adds a series of numbers in a range.
+    pub(super) fn push(&mut self, values: impl Iterator<Item = f64>, range: [f64; 2]) {
+        let mut before = 0;
+        for value in values {
+            let code = code(value, range);
+            let difference = code.wrapping_sub(before).cast_signed();
+            let mut rest = ((difference << 1) ^ (difference >> 15)).cast_unsigned();
+            while rest >= 0x80 {
+                self.bytes.push((rest & 0x7f) as u8 | 0x80);
+                rest >>= 7;
+            }
+            self.bytes.push(rest as u8);
+            before = code;
+        }
+    }
+
+    pub(super) fn to_base64(&self) -> String {
+        STANDARD.encode(&self.bytes)
+    }
+}
+
+fn code(value: f64, [low, high]: [f64; 2]) -> u16 {
+    if !(low..=high).contains(&value) {
+        return GAP;
+    }
+    ((value - low) / (high - low) * f64::from(LAST)).round() as u16
+}
+
+/// Returns the range that holds the finite ones of some numbers, cut to what lies in `bounds`; it is never empty.
+pub(super) fn range_of(values: impl Iterator<Item = f64>, [least, most]: [f64; 2]) -> [f64; 2] {
+    let inside = values.filter(|value| (least..=most).contains(value));
+    let [low, high] =
+        inside.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| [low.min(value), high.max(value)]);
+    match high - low {
+        width if width > 0.0 => [low, high],
+        0.0 => [low, low + low.abs().max(1e-9)],
+        _ => [0.0, 1.0],
     }
 }

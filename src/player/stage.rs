@@ -1,16 +1,14 @@
-//! The sessions of a player, all on one clock.
+//! The sessions of a player, all on one clock, with the data for drawing them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use valleyscope_engine::optimizer::Schedule;
 use valleyscope_engine::simulation::{
-    Change, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
+    Change, Ensemble, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
 };
 
-use super::OptimizerHistory;
-use super::session::Session;
-use super::snapshot::{SessionKind, SessionView};
+use super::{EnsembleView, OptimizerHistory, SessionKind, SessionView};
 
 /// The most old futures and sessions without a change. The oldest gives way to another one: each keeps up to 64 MiB of
 /// keyframes, and its histories.
@@ -274,5 +272,306 @@ fn view(id: u64, kind: SessionKind, session: &mut Session, plot: &PlotRequest) -
         record: session.record(),
         step_trace: session.simulation().step_trace(),
         ensembles: session.views(plot),
+    }
+}
+
+/// A timeline with its trails, its mean paths and its record.
+#[derive(Clone)]
+pub(super) struct Session {
+    timeline: Timeline,
+    drawings: Vec<Drawing>,
+    trail_length: usize,
+    /// The record of the session, and whether it has changed since it was made.
+    record: Arc<Record>,
+    is_record_old: bool,
+}
+
+/// The data of an ensemble that are kept only for drawing.
+#[derive(Clone)]
+struct Drawing {
+    trail: Trail,
+    mean_path: MeanPath,
+}
+
+impl Session {
+    pub(super) fn new(timeline: Timeline, trail_length: usize) -> Session {
+        let record = Arc::new(timeline.record());
+        let mut session = Session { timeline, drawings: Vec::new(), trail_length, record, is_record_old: false };
+        let capacity = session.trail_capacity();
+        let drawing = |ensemble| {
+            let mut mean_path = MeanPath::new();
+            mean_path.extend_to(0, Ensemble::mean_position(ensemble));
+            Drawing { trail: Trail::new(ensemble, capacity), mean_path }
+        };
+        session.drawings = session.simulation().ensembles().iter().map(drawing).collect();
+        session
+    }
+
+    /// Returns this session without some of its changes, at a step before the first of them. Its trails hold one
+    /// position.
+    pub(super) fn without(&self, removed: &[Change]) -> Session {
+        let timeline = self.timeline.without(removed);
+        let simulation = timeline.simulation();
+        let drawing = |(drawing, ensemble): (&Drawing, &Ensemble)| {
+            let mut mean_path = drawing.mean_path.clone();
+            mean_path.cut_after(simulation.step());
+            Drawing { trail: Trail::new(ensemble, 1), mean_path }
+        };
+        let drawings = self.drawings.iter().zip(simulation.ensembles()).map(drawing).collect();
+        let record = Arc::clone(&self.record);
+        Session { timeline, drawings, trail_length: 0, record, is_record_old: true }
+    }
+
+    /// Takes over the changes of a record that repeats this session up to the last step reached; returns false for
+    /// another record.
+    pub(super) fn follow(&mut self, record: &Record) -> bool {
+        self.is_record_old = true;
+        self.timeline.follow(record)
+    }
+
+    pub(super) fn simulation(&self) -> &Simulation {
+        self.timeline.simulation()
+    }
+
+    pub(super) fn step(&self) -> u64 {
+        self.simulation().step()
+    }
+
+    pub(super) fn last_step(&self) -> u64 {
+        self.timeline.last_step()
+    }
+
+    pub(super) fn take_step(&mut self) {
+        // Changes of a replayed session become part of the record as they are made.
+        self.is_record_old |= self.simulation().is_replaying();
+        self.timeline.advance();
+        let simulation = self.timeline.simulation();
+        for (drawing, ensemble) in self.drawings.iter_mut().zip(simulation.ensembles()) {
+            drawing.trail.push(ensemble);
+            drawing.mean_path.extend_to(simulation.step(), ensemble.mean_position());
+        }
+    }
+
+    /// Shows a step that was reached, or the last one if `step` is later, with its trails.
+    pub(super) fn seek(&mut self, step: u64) {
+        let step = step.min(self.last_step());
+        if step == self.step() {
+            return;
+        }
+        let capacity = self.trail_capacity();
+        self.timeline.seek(step.saturating_sub(capacity.saturating_sub(1) as u64));
+        for (drawing, ensemble) in self.drawings.iter_mut().zip(self.timeline.simulation().ensembles()) {
+            drawing.trail = Trail::new(ensemble, capacity);
+        }
+        while self.step() < step {
+            self.take_step();
+        }
+    }
+
+    /// Changes a setting before the next step. At a step of the past, the later steps are removed first.
+    pub(super) fn apply(&mut self, setting: &Setting) -> Result<(), SettingError> {
+        self.timeline.apply(setting)?;
+        let last_step = self.last_step();
+        self.drawings.iter_mut().for_each(|drawing| drawing.mean_path.cut_after(last_step));
+        self.is_record_old = true;
+        Ok(())
+    }
+
+    pub(super) fn select(&mut self, selected: Option<ParticleId>) {
+        self.timeline.select(selected);
+    }
+
+    pub(super) fn set_trail_length(&mut self, length: usize) {
+        self.trail_length = length;
+        let capacity = self.trail_capacity();
+        self.drawings.iter_mut().for_each(|drawing| drawing.trail.set_capacity(capacity));
+    }
+
+    /// Takes the steps of the trails again, for a session whose trails were shorter.
+    pub(super) fn retake_trails(&mut self) {
+        let step = self.step();
+        self.seek(step.saturating_sub(1));
+        self.seek(step);
+    }
+
+    /// Returns the session's start and its changes up to the last step.
+    pub(super) fn record(&mut self) -> Arc<Record> {
+        if std::mem::take(&mut self.is_record_old) {
+            self.record = Arc::new(self.timeline.record());
+        }
+        Arc::clone(&self.record)
+    }
+
+    /// Returns the session's start and all its changes, also those of a replayed session that are yet to be repeated.
+    pub(super) fn whole_record(&self) -> Record {
+        self.timeline.whole_record()
+    }
+
+    pub(super) fn particles(&self) -> usize {
+        self.simulation().ensembles().iter().map(Ensemble::particles).sum()
+    }
+
+    /// Returns the ensembles' data for drawing, with the positions since the last call.
+    pub(super) fn views(&mut self, plot: &PlotRequest) -> Vec<EnsembleView> {
+        let simulation = self.timeline.simulation();
+        let ensembles = simulation.ensembles().iter().zip(simulation.present_samples()).zip(simulation.histories());
+        let views = ensembles.zip(&mut self.drawings).map(|(((ensemble, sample), history), drawing)| EnsembleView {
+            optimizer: ensemble.optimizer(),
+            rule: *ensemble.rule(),
+            particles: ensemble.particles(),
+            columns: Arc::new(drawing.trail.take()),
+            mean_path: Arc::new(drawing.mean_path.path_to(simulation.step(), ensemble.mean_position())),
+            bounds: bounds(ensemble),
+            sample,
+            plot: history.view(plot),
+        });
+        views.collect()
+    }
+
+    fn trail_capacity(&self) -> usize {
+        trail_columns(self.trail_length, self.particles())
+    }
+}
+
+fn bounds(ensemble: &Ensemble) -> Option<[f64; 4]> {
+    let finite = ensemble.positions().filter(|[x, y]| x.is_finite() && y.is_finite());
+    finite.fold(None, |bounds: Option<[f64; 4]>, [x, y]| {
+        let [min_x, min_y, max_x, max_y] = bounds.unwrap_or([x, y, x, y]);
+        Some([min_x.min(x), min_y.min(y), max_x.max(x), max_y.max(y)])
+    })
+}
+
+/// The number of positions kept for trails, of all ensembles together (64 MiB).
+const TRAIL_POSITIONS: usize = 8 << 20;
+
+/// Returns the number of columns to keep for trails of `trail_steps` steps of all `particles` particles of all
+/// ensembles: one more than the steps, and no more than fit in memory.
+pub fn trail_columns(trail_steps: usize, particles: usize) -> usize {
+    (trail_steps + 1).min(TRAIL_POSITIONS / particles.max(1))
+}
+
+/// The newest positions of an ensemble that were not sent yet.
+#[derive(Clone, Debug)]
+pub(super) struct Trail {
+    particles: usize,
+    /// The largest number of columns kept; a column holds one position per particle.
+    capacity: usize,
+    /// A ring of `capacity` columns.
+    columns: Vec<[f32; 2]>,
+    /// The index of the next column.
+    next: usize,
+    /// The number of columns that were not sent yet.
+    fresh: usize,
+}
+
+impl Trail {
+    /// Creates a trail that holds the present positions.
+    pub(super) fn new(ensemble: &Ensemble, capacity: usize) -> Self {
+        let mut trail = Trail {
+            particles: ensemble.particles(),
+            capacity: capacity.max(1),
+            columns: Vec::new(),
+            next: 0,
+            fresh: 0,
+        };
+        trail.push(ensemble);
+        trail
+    }
+
+    /// Adds the present positions as the newest column.
+    pub(super) fn push(&mut self, ensemble: &Ensemble) {
+        let start = self.next * self.particles;
+        let end = start + self.particles;
+        if end > self.columns.len() {
+            self.columns.resize(end, [0.0; 2]);
+        }
+        ensemble.write_positions(&mut self.columns[start..end]);
+        self.next = (self.next + 1) % self.capacity;
+        self.fresh = (self.fresh + 1).min(self.capacity);
+    }
+
+    /// Returns the columns since the last call, the oldest first; if there are none, the newest once more.
+    pub(super) fn take(&mut self) -> Vec<[f32; 2]> {
+        let count = self.fresh.max(1);
+        let taken = if self.next >= count {
+            self.range(self.next - count, self.next).to_vec()
+        } else {
+            let wrapped = count - self.next;
+            let older = self.range(self.capacity - wrapped, self.capacity);
+            [older, self.range(0, self.next)].concat()
+        };
+        self.fresh = 0;
+        taken
+    }
+
+    /// Sets the largest number of columns kept; of the unsent ones the newest stay.
+    pub(super) fn set_capacity(&mut self, capacity: usize) {
+        let fresh = self.fresh;
+        let mut columns = self.take();
+        let count = (columns.len() / self.particles).min(capacity.max(1));
+        columns.drain(..columns.len() - count * self.particles);
+        self.capacity = capacity.max(1);
+        self.columns = columns;
+        self.next = count % self.capacity;
+        self.fresh = fresh.min(count);
+    }
+
+    fn range(&self, first: usize, end: usize) -> &[[f32; 2]] {
+        &self.columns[first * self.particles..end * self.particles]
+    }
+}
+
+/// The mean positions of an ensemble from its start to the last step of the run, thinned to a bounded number of points.
+#[derive(Clone, Debug)]
+pub(super) struct MeanPath {
+    points: Vec<[f32; 2]>,
+    /// The number of steps from one point to the next.
+    stride: u64,
+    /// The number of steps so far, the start included.
+    steps: u64,
+}
+
+impl MeanPath {
+    const MAX_POINTS: usize = 4096;
+
+    pub(super) fn new() -> Self {
+        MeanPath { points: Vec::new(), stride: 1, steps: 0 }
+    }
+
+    /// Adds the mean position of a step, unless it was added before. Steps must be added in order.
+    pub(super) fn extend_to(&mut self, step: u64, [x, y]: [f64; 2]) {
+        if step < self.steps {
+            return;
+        }
+        if step.is_multiple_of(self.stride) {
+            if self.points.len() == Self::MAX_POINTS {
+                let mut index = 0;
+                self.points.retain(|_| {
+                    index += 1;
+                    index % 2 == 1
+                });
+                self.stride *= 2;
+            }
+            self.points.push([x as f32, y as f32]);
+        }
+        self.steps = step + 1;
+    }
+
+    /// Removes the steps after `last`.
+    pub(super) fn cut_after(&mut self, last: u64) {
+        self.points.truncate(self.points_to(last));
+        self.steps = self.steps.min(last + 1);
+    }
+
+    /// Returns the thinned path up to a step, which ends at the mean position of that step.
+    pub(super) fn path_to(&self, step: u64, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
+        let points = self.points_to(step).min(self.points.len());
+        let mut path = self.points[..points].to_vec();
+        path.push([x as f32, y as f32]);
+        path
+    }
+
+    fn points_to(&self, step: u64) -> usize {
+        usize::try_from(step / self.stride).unwrap_or(usize::MAX).saturating_add(1)
     }
 }

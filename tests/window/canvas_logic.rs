@@ -1,6 +1,6 @@
 //! The canvas' arithmetic: ticks, camera, colour scale and formulas.
 
-use valleyscope::app::landscape::{
+use valleyscope::app::landscape::canvas::{
     Bounds, Follower, FramedEnsembles, compressed_length, fitted, limited, panned, zoomed,
 };
 use valleyscope_engine::landscape::{Landscape, LandscapeKind, LandscapeSpec, NarrowValley};

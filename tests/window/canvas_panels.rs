@@ -6,7 +6,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers, PointerButton, Pos2, Rect, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
-use valleyscope::app::landscape::{Mark, Projection, SpaceProjection};
+use valleyscope::app::landscape::canvas::{Mark, Projection, SpaceProjection};
 use valleyscope::player::PlayerCommand;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, StartCoordinate};

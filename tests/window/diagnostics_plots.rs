@@ -4,7 +4,7 @@ use egui::{Modifiers, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use valleyscope::app::Action;
-use valleyscope::app::diagnostics::{Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
+use valleyscope::app::landscape::plots::{Band, DiagnosticCurve, DiagnosticMetric, columns_for, csv_of};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
-use valleyscope::app::store::{SessionTexts, Store};
+use valleyscope::app::shell::session::{SessionTexts, Store};
 
 const KEY: &str = "valleyscope.session";
 

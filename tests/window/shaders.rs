@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::path::Path as FilePath;
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-use valleyscope::gpu::uniform::{Curve, Disc, Frame, Ground, Path, Places, Space, Surface, Trail};
+use valleyscope::gpu::pipeline::{Curve, Disc, Frame, Ground, Path, Places, Space, Surface, Trail};
 use valleyscope::gpu::{SHADERS, program_shader};
 use valleyscope_engine::landscape::LandscapeKind;
 use valleyscope_engine::loss::LossProgram;

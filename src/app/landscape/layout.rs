@@ -1,138 +1,399 @@
-//! The layout of the canvas and of the parts around it.
+//! Draws the tab in the window and in a presentation, and carries out the requests of its panels.
 
-use egui::emath::GuiRounding as _;
-use egui::{FontId, Rect, TextStyle, Ui, Vec2, pos2, vec2};
+use std::path::PathBuf;
 
-use super::axes::LabelledSides;
-use super::color_bar;
-use crate::app::theme::text_width;
+use egui::{Align, CentralPanel, Context, Layout, Panel, ScrollArea, Ui, vec2};
+use valleyscope_engine::parameter::{Extent, Parameter};
+use valleyscope_engine::quantity::OutOfRange;
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep};
+use valleyscope_experiments::view::{Colormap, ViewSettings};
 
-/// The size of a canvas, in points, below which it has no axes and no colour bar.
-const LEAST_CANVAS: f32 = 110.0;
+use super::branches::run_marks;
+use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
+use super::controls::{Adjustable, Control, Highlight, SliderId, controls_set_by};
+use super::editor::Document;
+use super::lesson::LessonStage;
+use super::live::{Action, LandscapeAction, Live, Requests};
+use super::{LandscapeTab, lesson, transport};
+use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
+use crate::app::widgets::form::{check_box, radio_button};
+use crate::app::widgets::number;
+use crate::player::PlayerCommand;
 
-/// The areas of the canvas and of the parts around it, and the fonts of their labels.
-pub(super) struct CanvasLayout {
-    pub canvas: Rect,
-    /// The area of the colour bar; `None` where it is not wanted or has no room.
-    pub bar: Option<Rect>,
-    /// Whether there is room for the axes.
-    pub has_axes: bool,
-    pub font: FontId,
-    pub body: FontId,
-    /// True if space is scarce, so that legends are short and keys are omitted.
-    pub compact: bool,
-    /// Whether the legend is on the canvas.
-    pub has_legend: bool,
-    /// The sides with labels of the axes.
-    pub labelled: LabelledSides,
-    /// The area of the title; `None` for a single canvas.
-    pub title: Option<Rect>,
-}
+/// The width of a window, in points, below which it does not show the plots.
+pub(super) const ROOM_FOR_PLOTS: f32 = 760.0;
+/// The smallest heights of the formulas, and of the part below them, in points.
+const LEAST_FORMULAS: f32 = 140.0;
+const LEAST_PLOTS: f32 = 250.0;
+/// The least height of what a lesson's step shows above the plots, in points.
+const LEAST_STAGE: f32 = 120.0;
 
-/// Both sides, as of a single canvas.
-const BOTH: LabelledSides = LabelledSides { left: true, below: true };
-/// The gap between canvases side by side, in points.
-const GAP: f32 = 10.0;
-/// The width of a canvas, in points, below which two are one above the other.
-const NARROW: f32 = 190.0;
-
-impl CanvasLayout {
-    /// Lays out the canvas, with a colour bar or without one. In space it has its axes inside, and so reaches the edges.
-    pub(super) fn new(ui: &Ui, area: Rect, in_space: bool, has_bar: bool) -> CanvasLayout {
-        let font = TextStyle::Small.resolve(ui.style());
-        let width = |text: &str| text_width(ui, &font, text);
-        // Labels of fixed widths, so that the canvas does not move while the view does.
-        let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
-        let right = if has_bar { color_bar::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
-        let body = TextStyle::Body.resolve(ui.style());
-        let pixels_per_point = ui.ctx().pixels_per_point();
-        if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
-            let canvas = area.round_to_pixels(pixels_per_point);
-            return CanvasLayout {
-                canvas,
-                bar: None,
-                has_axes: false,
-                font,
-                body,
-                compact: true,
-                has_legend: true,
-                labelled: BOTH,
-                title: None,
-            };
+impl LandscapeTab {
+    pub(super) fn draw(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
+        let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
+        self.diagnostics.point_at(pointed_at);
+        self.prepare_lesson(ui.ctx());
+        if let Some((step, lesson)) = self.editor.lesson() {
+            let frame = egui::Frame::side_top_panel(ui.style()).inner_margin(egui::Margin::symmetric(12, 6));
+            Panel::top("lesson").frame(frame).show(ui, |ui| lesson::lesson_bar(ui, step, lesson, requests));
         }
-        // The labels of the ticks and the name of the axis.
-        let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
-        let below = if in_space { 8.0 } else { (2.0 * line + 8.0).max(2.0 * font.size + 14.0) };
-        let above = font.size + 8.0;
-        let canvas = Rect::from_min_max(
-            pos2(area.left() + left, area.top() + above),
-            pos2(area.right() - right, area.bottom() - below),
-        )
-        .round_to_pixels(pixels_per_point);
-        let bar_left = canvas.right() + 10.0;
-        let bar = Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom()));
-        let bar = has_bar.then_some(bar);
-        let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
-        CanvasLayout { canvas, bar, has_axes: true, font, body, compact, has_legend: true, labelled: BOTH, title: None }
+        self.animated.window(ui.ctx(), &self.editor.draft.document, &self.live);
+        if layout.is_presenting() {
+            return self.draw_presentation(ui, layout, requests);
+        }
+        let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+        live.chosen = live.chosen.min(document.count() - 1);
+        Panel::bottom("transport").show(ui, |ui| {
+            ui.add_space(2.0);
+            chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
+            // All simulations share the clock. They share the seed, too, so that their noise is the same.
+            let shared = (document.spec.steps, document.spec.seed);
+            transport::bar(ui, document, live, &mut self.pace, requests);
+            document.share_changed(shared);
+            ui.add_space(2.0);
+        });
+        self.show_lesson_editor(ui, layout, requests);
+        self.beside_landscape(ui, layout, requests);
+        self.draw_landscape(ui, false, requests);
     }
 
-    /// Lays out several canvases of the same size, with titles and one colour bar, which is that of the first: two in a
-    /// row, or one above the other where that is larger, and more of them in rows of two. Axes that all share are
-    /// labelled at the outer canvases alone.
-    pub(super) fn side_by_side(
-        ui: &Ui,
-        area: Rect,
-        count: usize,
-        in_space: bool,
-        has_bar: bool,
-        share_axes: bool,
-    ) -> Vec<CanvasLayout> {
-        let around = CanvasLayout::new(ui, area, in_space, has_bar);
-        let (inner, font, body) = (around.canvas, around.font, around.body);
-        let is_narrow = inner.width() < 2.0 * NARROW || inner.height() > 1.1 * inner.width();
-        let columns = if count == 2 && is_narrow { 1 } else { 2 };
-        let rows = count.div_ceil(columns);
-        let title = ui.fonts_mut(|fonts| fonts.row_height(&body)) + 6.0;
-        let has_axes = around.has_axes;
-        // What is left and below of each canvas, beside what is at the edges of the whole.
-        let between = match has_axes && !share_axes {
-            true => vec2(inner.left() - area.left(), area.bottom() - inner.bottom()),
-            false => Vec2::ZERO,
-        };
-        // The name of the vertical axis and that of the bar are in the row of the titles.
-        let top = if has_axes { inner.top() - font.size - 8.0 } else { inner.top() };
-        let room = vec2(inner.width(), inner.bottom() - top);
-        let gaps = vec2((columns - 1) as f32 * (GAP + between.x), (rows - 1) as f32 * (2.0 + between.y));
-        let size = vec2((room.x - gaps.x) / columns as f32, (room.y - gaps.y - rows as f32 * title) / rows as f32);
-        let pixels_per_point = ui.ctx().pixels_per_point();
-        let canvas = |index: usize| {
-            let (row, column) = ((index / columns) as f32, (index % columns) as f32);
-            let min = pos2(
-                inner.left() + column * (size.x + GAP + between.x),
-                top + title + row * (size.y + 2.0 + between.y + title),
-            );
-            Rect::from_min_size(min, size.max(Vec2::ZERO)).round_to_pixels(pixels_per_point)
-        };
-        let bar = around.bar.map(|bar| Rect::from_x_y_ranges(bar.x_range(), canvas(0).top()..=inner.bottom()));
-        let compact = size.x < 420.0 || size.y < 240.0 || around.compact;
-        let layout = |index: usize| {
-            let canvas = canvas(index);
-            let is_lowest = index + columns >= count;
-            CanvasLayout {
-                canvas,
-                bar,
-                has_axes,
-                font: font.clone(),
-                body: body.clone(),
-                compact,
-                has_legend: false,
-                labelled: LabelledSides {
-                    left: !share_axes || index.is_multiple_of(columns),
-                    below: !share_axes || is_lowest,
-                },
-                title: Some(Rect::from_min_max(canvas.left_top() - vec2(0.0, title), canvas.right_top())),
+    /// Prepares the figures and the marks of the lesson's step.
+    fn prepare_lesson(&mut self, ctx: &Context) {
+        let (draft, step) = (&self.editor.draft, self.editor.lesson_step());
+        self.stage.prepare(ctx, &draft.lesson.steps, step);
+        self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec.steps);
+    }
+
+    /// Returns the lesson's step if it shows anything beside the landscape.
+    pub(super) fn staged(&self) -> Option<LessonStep> {
+        let (step, lesson) = self.editor.lesson()?;
+        Some(&lesson[step]).filter(|step| LessonStage::is_needed(step)).cloned()
+    }
+
+    /// Draws the landscape into the rest of the window.
+    pub(super) fn draw_landscape(&mut self, ui: &mut Ui, is_presented: bool, requests: &mut Requests) {
+        CentralPanel::default().frame(egui::Frame::NONE.fill(ui.visuals().extreme_bg_color)).show(ui, |ui| {
+            self.area = Some(ui.available_rect_before_wrap());
+            let document = &mut self.editor.draft.document;
+            match is_presented {
+                true => self.landscape.presentation(ui, document, &mut self.live, requests),
+                false => self.landscape.ui(ui, document, &mut self.live, requests),
+            }
+        });
+    }
+
+    /// Shows the controls at the left and the plots at the right. However small the window, the landscape keeps the
+    /// largest part of it.
+    fn beside_landscape(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
+        let staged = self.staged();
+        let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+        let width = ui.available_width();
+        let most = (0.28 * width).clamp(220.0, 520.0);
+        let (name, edge, range) = ("controls", Edge::Left, 220.0..=most);
+        let left = SidePanel { name, edge, usual: 350.0, range, frame: None };
+        left.show_collapsible(ui, &mut layout.sizes, &mut layout.controls, |ui, _| {
+            self.controls.ui(ui, document, live, requests);
+        });
+        let most = (ui.available_width() - (0.42 * width).max(300.0)).max(200.0);
+        // In a window too narrow for both, the landscape has priority.
+        layout.room_for_plots = width >= ROOM_FOR_PLOTS;
+        let mut shown = layout.plots && layout.room_for_plots;
+        let (name, edge, range) = ("plots", Edge::Right, 200.0..=most);
+        let right = SidePanel { name, edge, usual: 0.28 * width, range, frame: None };
+        right.show_collapsible(ui, &mut layout.sizes, &mut shown, |ui, sizes| {
+            // In a low window, the parts may need more than the panel has.
+            ui.shrink_clip_rect(ui.max_rect().expand(4.0));
+            if let Some(step) = &staged {
+                let height = ui.available_height();
+                let (name, edge, range) = ("lesson stage", Edge::Top, LEAST_STAGE..=(0.7 * height).max(LEAST_STAGE));
+                let top = SidePanel { name, edge, usual: LessonStage::share(step) * height, range, frame: None };
+                top.show(ui, sizes, |ui, _| self.stage.ui(ui, step, &document.spec, false));
+            }
+            if live.selected.is_some() {
+                let height = ui.available_height();
+                let most = (height - LEAST_PLOTS).max(LEAST_FORMULAS);
+                let (name, edge, range) = ("formulas", Edge::Top, LEAST_FORMULAS..=most);
+                let top = SidePanel { name, edge, usual: 0.5 * height, range, frame: None };
+                top.show(ui, sizes, |ui, _| {
+                    ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                        chosen(document, live, |document, live| self.formula.ui(ui, document, live, requests));
+                    });
+                });
+            } else {
+                // Allows choosing a particle without a pointer.
+                Panel::top("particle").show(ui, |ui| {
+                    chosen(document, live, |document, live| self.formula.ui(ui, document, live, requests));
+                    ui.add_space(4.0);
+                });
+            }
+            self.diagnostics.ui(ui, document, live, requests);
+        });
+        if layout.room_for_plots {
+            layout.plots = shown;
+        }
+    }
+}
+
+/// Calls `show` with the simulation that the controls set in the place of the first one.
+pub(super) fn chosen<T>(
+    document: &mut Document,
+    live: &mut Live,
+    show: impl FnOnce(&mut Document, &mut Live) -> T,
+) -> T {
+    let place = live.chosen;
+    document.with_session(place, |document| live.with_session(place, |live| show(document, live)))
+}
+
+/// The share of the width that the plots take.
+const PLOTS: f32 = 0.38;
+/// The largest width of a slider with its name and number, in points.
+const WIDEST_SLIDER: f32 = 440.0;
+
+impl LandscapeTab {
+    /// Draws everything below the lesson's text.
+    pub(super) fn draw_presentation(&mut self, ui: &mut Ui, layout: &WindowLayout, requests: &mut Requests) {
+        Panel::bottom("presentation bar").show(ui, |ui| {
+            ui.add_space(2.0);
+            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+            live.chosen = live.chosen.min(document.count() - 1);
+            chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
+            self.bar(ui, requests);
+            ui.add_space(1.0);
+        });
+        let has_room = ui.available_width() >= ROOM_FOR_PLOTS;
+        let staged = self.staged();
+        let landscape = &self.editor.draft.document.spec.landscape;
+        let has_plots = self.diagnostics.is_presented(landscape, layout.plots);
+        if has_room && (has_plots || staged.is_some()) {
+            let width = PLOTS * ui.available_width();
+            let (document, live) = (&mut self.editor.draft.document, &mut self.live);
+            Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
+                match &staged {
+                    Some(step) if has_plots => {
+                        let height = LessonStage::presented_height(ui, step, &document.spec, ui.available_height());
+                        let panel = Panel::top("presented stage").resizable(false).exact_size(height);
+                        panel.show(ui, |ui| self.stage.ui(ui, step, &document.spec, true));
+                    }
+                    Some(step) => self.stage.ui(ui, step, &document.spec, true),
+                    None => {}
+                }
+                if has_plots {
+                    self.diagnostics.presentation(ui, document, live, requests);
+                }
+            });
+        }
+        self.draw_landscape(ui, true, requests);
+    }
+
+    /// Shows the state of the run and the sliders: those of the lesson's step and the pinned ones. A single slider is in
+    /// the row of the state.
+    fn bar(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        let of_lesson = self.editor.lesson_sliders();
+        let place = self.live.chosen;
+        let Some(spec) = self.editor.draft.document.specs_mut().nth(place) else { return };
+        let sliders = self.controls.pins.sliders(of_lesson, spec);
+        if let [slider] = sliders.as_slice() {
+            ui.horizontal(|ui| {
+                transport::state(ui, &self.live, requests);
+                let room = ui.available_width();
+                ui.add_space((room - WIDEST_SLIDER).max(2.0 * ui.spacing().item_spacing.x));
+                slider_of_width(ui, ui.available_width(), slider, spec);
+            });
+            return;
+        }
+        ui.horizontal(|ui| {
+            let count = sliders.len().max(1) as f32;
+            let gap = ui.spacing().item_spacing.x;
+            let width = ((ui.available_width() - 2.0 * gap * (count - 1.0)) / count).min(WIDEST_SLIDER);
+            for (index, slider) in sliders.iter().enumerate() {
+                if index > 0 {
+                    ui.add_space(gap);
+                }
+                slider_of_width(ui, width, slider, spec);
+            }
+        });
+        ui.horizontal(|ui| transport::state(ui, &self.live, requests));
+    }
+}
+
+fn slider_of_width(ui: &mut Ui, width: f32, slider: &SliderId, spec: &mut SimulationSpec) {
+    let size = vec2(width, ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(size, Layout::top_down(Align::Min), |ui| {
+        ui.set_width(width);
+        slider.show(ui, spec);
+    });
+}
+
+/// Shows the drawing settings of the landscape.
+pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
+    ui.menu_button("Colour map", |ui| {
+        for colormap in Colormap::ALL {
+            radio_button(ui, &mut view.colormap, colormap, colormap_name(colormap));
+        }
+    });
+    ui.separator();
+    check_box(ui, &mut view.space, "Surface in space, 3-D (3)");
+    check_box(ui, &mut view.contours, "Contour lines");
+    check_box(ui, &mut view.uv_frame, "Frame of u and v");
+    check_box(ui, &mut view.mean_path, "Mean path of each optimizer");
+    check_box(ui, &mut view.glyphs, "Arrows on the selected particle");
+    check_box(ui, &mut view.follow, "Follow the particles (F)");
+    let mut trail = TrailSteps(view.trail_steps);
+    Control(&TRAIL).show(ui, "", &mut trail, TrailSteps(ViewSettings::default().trail_steps));
+    view.trail_steps = trail.0;
+    color_scale(ui, &mut view.scale, FIRST_SCALE);
+}
+
+/// The number of trail steps as a slider's quantity.
+#[derive(Clone, Copy, PartialEq)]
+struct TrailSteps(u32);
+
+impl Adjustable for TrailSteps {
+    fn number(self) -> f64 {
+        f64::from(self.0)
+    }
+
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        let whole = self.nearest(value);
+        let expected = || format!("a whole number from 0 to {}", ViewSettings::MAX_TRAIL_STEPS);
+        let refused = || OutOfRange { name: "trail_steps", expected: expected(), found: number::text(value) };
+        (whole.number() == value).then_some(whole).ok_or_else(refused)
+    }
+
+    fn nearest(self, value: f64) -> Self {
+        TrailSteps(value.round().clamp(0.0, f64::from(ViewSettings::MAX_TRAIL_STEPS)) as u32)
+    }
+}
+
+const TRAIL: Parameter = Parameter::new("trail_steps", "Trail (steps)", Extent::linear(0.0, 500.0))
+    .unit(" steps")
+    .help("The number of past steps drawn behind each particle.")
+    .paper("no such setting");
+
+impl LandscapeTab {
+    /// Sends commands to the player.
+    pub(crate) fn command(&mut self, commands: Vec<PlayerCommand>) {
+        for command in commands {
+            self.player.send(command);
+        }
+    }
+
+    pub(crate) fn act(&mut self, ctx: &Context, action: LandscapeAction, requests: &mut Requests) {
+        match action {
+            LandscapeAction::Set(spec) => self.editor.draft.document.spec = *spec,
+            LandscapeAction::Play => self.player.send(PlayerCommand::Play),
+            LandscapeAction::TogglePlay => self.player.toggle_play(self.live.playback()),
+            LandscapeAction::Step(steps @ ..0) => self.player.send(PlayerCommand::Back(steps.unsigned_abs())),
+            LandscapeAction::Step(steps) => self.player.send(PlayerCommand::Advance(steps.unsigned_abs())),
+            LandscapeAction::Seek(step) => self.player.send(PlayerCommand::Seek(step)),
+            LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
+            LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
+            LandscapeAction::EditLesson => self.edit_lesson(),
+            LandscapeAction::SaveSession => self.recording = Some(self.player.record()),
+            LandscapeAction::OpenPictureExport => self.picture_export.open(),
+            LandscapeAction::OpenFigureExport => self.figure_export.open(),
+            LandscapeAction::OpenAnimationExport => self.open_animation_export(),
+        }
+    }
+
+    pub(super) fn open_landscape(&mut self, preset: LandscapePreset, file: Option<PathBuf>, requests: &mut Requests) {
+        let title = preset.title.clone();
+        // What is beside the preset fits it, as it was checked when the preset was read.
+        let records = preset.records().ok().filter(|records| records.iter().any(|record| !record.changes.is_empty()));
+        self.editor.open_preset(preset, file);
+        // Hidden and selected items belong to the previous document.
+        self.live.hidden.clear();
+        self.live.chosen = 0;
+        self.animated.clear();
+        self.landscape.reset_view();
+        self.diagnostics.reset_view();
+        let notice = match records {
+            Some(records) => {
+                self.player.replay(&mut self.editor.draft.document, records);
+                format!("Opened “{title}”. Its recorded changes are repeated.")
+            }
+            None => {
+                self.player.load(&self.editor.draft.document);
+                format!("Opened “{title}”. Undo goes back.")
             }
         };
-        (0..count).map(layout).collect()
+        // It plays, whatever the run before did. The text of a lesson's first step that does not play is about the start.
+        let plays = self.editor.lesson().is_none_or(|(index, lesson)| lesson[index].play);
+        self.player.send(if plays { PlayerCommand::Play } else { PlayerCommand::Pause });
+        requests.actions.push(Action::Notify(notice));
+    }
+
+    /// Shows a lesson step. Its settings take effect from the start of a run, so that one begins; a step that only sets
+    /// a later pause continues the previous run.
+    fn go_to_lesson_step(&mut self, ctx: &Context, index: usize, requests: &mut Requests) {
+        let (index_before, document) = (self.editor.lesson_step(), &self.editor.draft.document);
+        let (before, beside_before) = (document.spec.clone(), document.beside.clone());
+        if let Err(error) = self.editor.go_to_step(index) {
+            let text = format!(
+                "Step {} of the lesson can't be shown: {error}. Undo restores the settings that the lesson needs.",
+                index + 1
+            );
+            requests.actions.push(Action::Report { title: "The lesson does not fit".to_owned(), text });
+            return;
+        }
+        let Some(step) = self.editor.lesson().and_then(|(_, lesson)| lesson.get(index).cloned()) else { return };
+        let Document { spec, beside, .. } = self.editor.draft.document.clone();
+        let is_same = |now: &SimulationSpec, before: &SimulationSpec| {
+            SimulationSpec { steps: before.steps, ..now.clone() } == *before
+        };
+        let is_same_beside = beside.len() == beside_before.len()
+            && beside.iter().zip(&beside_before).all(|(now, before)| is_same(&now.spec, &before.spec));
+        let is_same_run = is_same_beside && is_same(&spec, &before);
+        let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
+        let controls = controls_set_by(&step.set, &before, &spec);
+        self.look_as_lesson();
+        let is_changed = spec != before || beside != beside_before || !step.set.is_empty();
+        if !goes_on && is_changed {
+            self.begin_document();
+        }
+        self.play_lesson_step();
+        Highlight::set(ctx, controls);
+    }
+
+    /// Shows the editor of the lesson, or hides it. A document without a lesson gets one.
+    fn edit_lesson(&mut self) {
+        if self.editor.lesson().is_none() {
+            self.editor.begin_lesson();
+            self.lesson_editor.is_open = true;
+        } else {
+            self.lesson_editor.is_open = !self.lesson_editor.is_open;
+        }
+    }
+
+    /// Takes the camera of the lesson's view, if it has one.
+    fn look_as_lesson(&mut self) {
+        let Some(view) = self.editor.draft.lesson.view_at(self.editor.lesson_step()) else { return };
+        if view.camera.is_some() || view.orbit.is_some() {
+            let camera = view.camera.unwrap_or_else(|| self.landscape.camera());
+            let orbit = view.orbit.unwrap_or_else(|| self.landscape.orbit());
+            self.landscape.restore_view(&self.editor.draft.document, camera, orbit);
+        }
+    }
+
+    /// Plays the run if the lesson step asks for it.
+    pub(super) fn play_lesson_step(&mut self) {
+        let plays = self.editor.lesson().is_some_and(|(index, lesson)| lesson[index].play);
+        if plays {
+            // A later pause has to be in force before the run plays on.
+            self.player.follow(&self.editor.draft.document, self.pace);
+            self.player.send(PlayerCommand::Play);
+        }
+    }
+
+    /// Returns whether the run has reached the step where it would pause.
+    fn is_finished_by(&self, steps: Option<u64>) -> bool {
+        let step = self.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+        steps.is_some_and(|steps| step >= steps)
+    }
+
+    /// Starts the document's run.
+    pub(super) fn begin_document(&mut self) {
+        self.player.load(&self.editor.draft.document);
     }
 }

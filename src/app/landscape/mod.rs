@@ -1,35 +1,538 @@
-//! The landscape with its particles, and the formulas of the selected one.
+//! The landscape tab: one simulation with its controls, its picture, its plots and its lesson.
 
-mod axes;
-mod color_bar;
-mod color_settings;
-mod formula_panel;
-mod framing;
-mod glyphs;
-mod interaction;
-mod labels;
+pub mod animation_export;
+pub(crate) mod branches;
+pub mod canvas;
+pub(crate) mod controls;
+pub(crate) mod editor;
+pub(crate) mod figure_export;
 mod layout;
-mod legend;
-pub(crate) mod marker;
-mod marks;
-mod means;
-mod motion;
-mod paint;
-mod panel;
-mod pre_step_readout;
-mod projection;
-mod readout;
-mod space_axes;
-mod summary;
-mod titles;
+pub(crate) mod lesson;
+mod lesson_editor;
+pub(crate) mod live;
+pub mod picture;
+pub(crate) mod picture_export;
+pub mod plots;
+pub(crate) mod timeline;
+pub(crate) mod transport;
 
-pub(super) use color_settings::{FIRST_SCALE, color_scale, colormap_name};
-pub use formula_panel::FormulaPanel;
-pub use glyphs::{Glyph, compressed_length, glyphs};
-pub use interaction::{Tool, nearest_particle};
-pub(super) use legend::ChosenColor;
-pub use marker::line_color;
-pub use motion::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
-pub use panel::LandscapePanel;
-pub use projection::{Mark, Projection, SpaceProjection};
-pub use readout::Readout;
+// The path of a module before it moved, which the phase diagram and the trainings use.
+pub(crate) use super::widgets::icons as marker;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use animation_export::AnimationExport;
+use canvas::{FormulaPanel, LandscapePanel};
+use controls::sliders::SettingAnimations;
+use controls::{ControlsPanel, Pins};
+use editor::{Document, LandscapeEditor};
+use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
+use figure_export::FigureExport;
+use lesson::LessonStage;
+use lesson_editor::LessonEditor;
+use live::{Action, LandscapeAction, Live, PlayerLink, Requests};
+use picture::PictureOptions;
+use picture_export::PictureExport;
+use plots::{DiagnosticsPanel, PlotChoices};
+use serde::{Deserialize, Serialize};
+use timeline::TimelineBar;
+use transport::PlaybackPace;
+use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec};
+use valleyscope_experiments::preset::{
+    Beside, LandscapePreset, LessonDraft, LessonStep, Preset, built_ins, is_made_title,
+};
+use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
+
+use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::shell::files::OpenedContent;
+use super::shell::jobs::{Exports, Wake};
+use super::shell::menu;
+use super::shell::menu::Keys;
+use super::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use crate::player::PlayerCommand;
+
+/// The time between two snapshots of a player whose landscape is not shown.
+const UNSEEN: Duration = Duration::from_millis(500);
+/// The longest time that a frame spends on taking snapshots.
+const SNAPSHOT_TIME: Duration = Duration::from_millis(4);
+
+/// The landscape tab.
+pub(crate) struct LandscapeTab {
+    editor: LandscapeEditor,
+    player: PlayerLink,
+    live: Live,
+    pace: PlaybackPace,
+    /// The waker for the player's updates, which only this tab shows.
+    wake: Wake,
+    landscape: LandscapePanel,
+    formula: FormulaPanel,
+    diagnostics: DiagnosticsPanel,
+    controls: ControlsPanel,
+    picture_export: PictureExport,
+    figure_export: FigureExport,
+    animation: AnimationExport,
+    /// The options of pictures and animations. `None` until the user changes one: then they follow the window's theme.
+    picture_options: Option<PictureOptions>,
+    exports: Exports,
+    timeline: TimelineBar,
+    stage: LessonStage,
+    lesson_editor: LessonEditor,
+    /// The settings that move by themselves.
+    animated: SettingAnimations,
+    /// The pending record of a session to be saved.
+    recording: Option<Receiver<Record>>,
+    /// The area in which the landscape was last drawn.
+    area: Option<Rect>,
+}
+
+impl RegisteredTab for LandscapeTab {
+    const INFO: TabInfo = TabInfo {
+        title: "Landscape",
+        in_words: "the landscape",
+        preset_kinds: &["Landscape"],
+        presets_heading: "Landscapes",
+        keys: &[
+            timeline::KEYS[0],
+            timeline::KEYS[1],
+            timeline::KEYS[2],
+            timeline::KEYS[3],
+            timeline::KEYS[4],
+            timeline::KEYS[5],
+            timeline::KEYS[6],
+            ("R", "Restart at step 0"),
+            ("F", "Follow the particles, or stop following"),
+            ("3", "Show the landscape as a surface in space, or from above"),
+            (
+                "Arrows on the landscape",
+                "Move the view; in space turn it, or move it with Ctrl; first Tab to the landscape",
+            ),
+            ("Page Down, Page Up, or a clicker", "Next or previous step of a lesson"),
+        ],
+        has_plots: true,
+        presented_size: vec2(900.0, 506.0),
+    };
+
+    fn begin(start: &mut Start<'_>) -> LandscapeTab {
+        let restored = start.restore_memory("The last session was not restored", LandscapeMemory::restore);
+        let (editor, pace, view) = match restored {
+            Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
+            None => (first_editor(), None, None),
+        };
+        let pace = start.options.pace.or(pace).unwrap_or_default();
+        let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
+        let player_wake = wake.clone();
+        let mut player = PlayerLink::start(&editor.draft.document, pace, move || player_wake.soon());
+        // A preset from the command line plays with its own view, whatever the last session's state.
+        let is_asked = start.options.preset.is_some();
+        if start.options.play && (is_asked || view.as_ref().is_none_or(|view| view.playing)) {
+            player.send(PlayerCommand::Play);
+        }
+        let mut tab = LandscapeTab {
+            editor,
+            player,
+            live: Live::default(),
+            pace,
+            wake,
+            landscape: LandscapePanel::new(start.cc.wgpu_render_state.as_ref()),
+            formula: FormulaPanel::default(),
+            diagnostics: DiagnosticsPanel::default(),
+            controls: ControlsPanel::default(),
+            picture_export: PictureExport::default(),
+            figure_export: FigureExport::default(),
+            animation: AnimationExport::default(),
+            picture_options: None,
+            exports: Exports::default(),
+            timeline: TimelineBar::default(),
+            stage: LessonStage::default(),
+            lesson_editor: LessonEditor::default(),
+            animated: SettingAnimations::default(),
+            recording: None,
+            area: None,
+        };
+        if let Some(view) = view {
+            tab.diagnostics.choose(view.plots.clone());
+            tab.controls.pins = view.pins.clone();
+            if !is_asked {
+                tab.restore_view(view);
+            }
+        }
+        tab
+    }
+}
+
+impl Tab for LandscapeTab {
+    fn editor(&self) -> &dyn AnyEditor {
+        &self.editor
+    }
+
+    fn unfinished_exports(&self) -> Vec<String> {
+        self.exports.unfinished().map(str::to_owned).chain(self.figure_export.unfinished()).collect()
+    }
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
+        &mut self.editor
+    }
+
+    fn status(&self) -> EditorStatus {
+        let saved = &self.editor.saved_state().preset;
+        match self.editor.is_dirty() {
+            true => {
+                let named = self.named();
+                self.editor.status(&named.title, &named.description)
+            }
+            false => self.editor.status(&saved.title, &saved.description),
+        }
+    }
+
+    fn to_save(&self) -> PresetDraft {
+        self.editor.document_draft(self.named())
+    }
+
+    /// Undoes or redoes. A restored lesson step starts its run as when it was first shown.
+    fn undo_or_redo(&mut self, step: HistoryStep) {
+        let lesson_step = self.editor.lesson_step();
+        self.undo_or_redo_in_time(step);
+        if self.editor.lesson_step() != lesson_step {
+            self.begin_document();
+            self.play_lesson_step();
+        }
+    }
+
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        requests: &mut Requests,
+    ) -> Result<(), OpenedContent> {
+        match content {
+            OpenedContent::Preset(preset) => match *preset {
+                Preset::Landscape(preset) => self.open_landscape(preset, file.map(Path::to_owned), requests),
+                other => return Err(OpenedContent::Preset(Box::new(other))),
+            },
+            other => return Err(other),
+        }
+        Ok(())
+    }
+
+    fn to_memory(&self) -> Memory {
+        let view = ViewState {
+            playing: self.live.is_playing(),
+            camera: Some(self.landscape.camera()),
+            orbit: self.landscape.orbit(),
+            selected: self.live.selected.map(|selected| (selected.optimizer, selected.particle)),
+            hidden: self.live.hidden.clone(),
+            chosen: self.live.chosen,
+            has_own_cameras: self.live.has_own_cameras,
+            plots: self.diagnostics.choices(),
+            pins: self.controls.pins.clone(),
+        };
+        Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
+    }
+
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
+        self.take_snapshots();
+        self.animated.begin_frame(&self.editor.draft.document);
+        if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
+            self.recording = None;
+            requests
+                .actions
+                .push(Action::AskToSave(Box::new(self.editor.session_draft(record, self.live.records_beside()))));
+        }
+        self.player.hold(!(frame.is_window_visible && frame.is_shown));
+    }
+
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
+        self.draw(ui, window.layout, requests);
+    }
+
+    fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
+        self.show_exports(ctx, requests);
+        if self.figure_export.is_open()
+            && let Some(subject) = self.figure_subject()
+        {
+            requests.actions.extend(self.figure_export.ui(ctx, &subject));
+        }
+    }
+
+    fn end_frame(&mut self, ctx: &Context, is_shown: bool, requests: &mut Requests) {
+        self.wake.show(is_shown);
+        self.animated.advance(ctx, &mut self.editor.draft.document, &self.live, self.player.is_held());
+        self.begin_future();
+        let begun_by = self.player.follow(&self.editor.draft.document, self.pace);
+        let under_way = self.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step > 0);
+        if let Some(reason) = begun_by.filter(|_| under_way) {
+            requests.actions.push(Action::Notify(format!("Restarted at step 0: {reason}.")));
+        }
+        let document = &self.editor.draft.document;
+        self.live.chosen = self.live.chosen.min(document.count() - 1);
+        let is_simulated = |selected: ParticleId| {
+            document.specs().any(|spec| {
+                selected.particle < spec.particles.get()
+                    && spec.optimizers.iter().any(|optimizer| optimizer.id == selected.optimizer && optimizer.enabled)
+            })
+        };
+        if self.live.selected.is_some_and(|selected| !is_simulated(selected)) {
+            self.live.selected = None;
+            self.player.send(PlayerCommand::Select(None));
+        }
+        self.record_for_undo(ctx);
+    }
+
+    fn area(&self) -> Option<Rect> {
+        self.area
+    }
+
+    fn ended_by_escape(&self) -> Option<PlayerCommand> {
+        let looped = self.live.snapshot.as_ref().and_then(|snapshot| snapshot.looped);
+        looped.map(|_| PlayerCommand::Loop(None))
+    }
+
+    fn handle_keys(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+        let mut ask = |is_asked: bool, action: LandscapeAction| {
+            requests.actions.extend(is_asked.then_some(Action::Landscape(action)));
+        };
+        ask(keys.pressed_once(Key::R), LandscapeAction::Restart);
+        let is_on_timeline = self.timeline.has_focus(keys.ctx());
+        if let Some(pace) = timeline::pressed_speed(keys, self.pace, is_on_timeline) {
+            self.pace = pace;
+            requests.actions.push(Action::Notify(format!("Speed: {}", pace.words())));
+        }
+        if !keys.is_control_focused() || is_on_timeline {
+            requests.actions.extend(timeline::pressed(keys).map(Action::Landscape));
+        }
+        if keys.pressed_once(Key::F) {
+            let follow = &mut self.editor.draft.document.view.follow;
+            *follow = !*follow;
+        }
+        if keys.pressed_once(Key::Num3) {
+            let space = &mut self.editor.draft.document.view.space;
+            *space = !*space;
+        }
+    }
+
+    /// Goes through the lesson. A field in which text is typed loses the focus, so that its value is taken first.
+    fn handle_clicker(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
+        let Some((step, count)) = self.editor.lesson().map(|(step, lesson)| (step, lesson.len())) else { return };
+        let next = step + 1 < count && keys.pressed(Modifiers::NONE, Key::PageDown);
+        let back = step > 0 && keys.pressed(Modifiers::NONE, Key::PageUp);
+        if !next && !back {
+            return;
+        }
+        let to = if next { step + 1 } else { step - 1 };
+        requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(to)));
+        let ctx = keys.ctx();
+        if let Some(field) = ctx.memory(|memory| memory.focused()).filter(|_| ctx.text_edit_focused()) {
+            ctx.memory_mut(|memory| memory.surrender_focus(field));
+        }
+    }
+
+    fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
+        ui.separator();
+        let text = if self.editor.lesson().is_some() { lesson::EDIT_LESSON } else { "Begin a lesson…" };
+        menu::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
+    }
+
+    fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
+        let mut item = |text, action| menu::item(ui, text, "", Action::Landscape(action), requests);
+        item("Export picture…", LandscapeAction::OpenPictureExport);
+        item("Export figure…", LandscapeAction::OpenFigureExport);
+        item("Export animation…", LandscapeAction::OpenAnimationExport);
+        ui.separator();
+    }
+
+    fn view_menu(&mut self, ui: &mut Ui, is_shown: bool) {
+        // They have no effect on other tabs.
+        ui.add_enabled_ui(is_shown, |ui| {
+            layout::show(ui, &mut self.editor.draft.document.view);
+            if ui.button("Animate settings…").clicked() {
+                self.animated.open();
+                ui.close();
+            }
+        });
+        ui.separator();
+    }
+}
+
+impl LandscapeTab {
+    /// Returns the document under the controls.
+    pub(super) fn document(&self) -> &Document {
+        &self.editor.draft.document
+    }
+
+    /// Returns the running simulation.
+    pub(super) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Returns the landscape as a preset. Its view is kept while it does not follow the particles, and the direction from
+    /// which it is seen in space.
+    fn preset(&self) -> LandscapePreset {
+        let mut preset = self.editor.preset();
+        if preset.view.as_ref() == Some(&self.editor.draft.document.view) {
+            preset.view = Some(self.view());
+        }
+        preset
+    }
+
+    /// Returns the landscape as a preset with its present title: after a change of its settings, title and description are
+    /// made from them, unless the user has given the title of the preset's own file.
+    fn named(&self) -> LandscapePreset {
+        let mut preset = self.preset();
+        let is_own = self.editor.file().is_some() && !is_made_title(&preset.title);
+        if is_own || !self.editor.is_dirty() {
+            return preset;
+        }
+        let mut before = self.editor.saved_state().preset.clone();
+        if preset.lesson_misfit().is_some() {
+            // It is saved without the lesson, with the settings of the present step, which are no change.
+            preset.simulation = self.editor.present_preset().simulation;
+            before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+        }
+        let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
+        titled.title().clone_into(&mut preset.title);
+        titled.description().clone_into(&mut preset.description);
+        preset
+    }
+
+    /// Returns the view with its camera while it does not follow the particles, and the direction from which it is seen
+    /// in space.
+    fn view(&self) -> ViewSettings {
+        let mut view = self.editor.draft.document.view.clone();
+        if !view.follow {
+            view.camera = Some(self.landscape.camera());
+        }
+        if view.space {
+            view.orbit = Some(self.landscape.orbit());
+        }
+        view
+    }
+
+    /// Restores the view of the last session.
+    fn restore_view(&mut self, view: ViewState) {
+        if let Some(camera) = view.camera {
+            self.landscape.restore_view(&self.editor.draft.document, camera, view.orbit);
+        }
+        self.live.hidden = view.hidden;
+        self.live.has_own_cameras = view.has_own_cameras;
+        self.live.chosen = view.chosen.min(self.editor.draft.document.count() - 1);
+        self.live.selected = view.selected.map(|(optimizer, particle)| ParticleId { optimizer, particle });
+        self.player.send(PlayerCommand::Select(self.live.selected));
+    }
+
+    fn take_snapshots(&mut self) {
+        let begin = Instant::now();
+        while let Some(snapshot) = self.player.next_snapshot() {
+            self.landscape.absorb(&snapshot);
+            self.player.show_settings(&mut self.editor.draft.document, &snapshot);
+            self.live.take(snapshot);
+            if begin.elapsed() > SNAPSHOT_TIME {
+                break;
+            }
+        }
+    }
+}
+
+/// Makes the editor of a first start.
+fn first_editor() -> LandscapeEditor {
+    let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
+    LandscapeEditor::opened(preset.clone(), &ViewSettings::default())
+}
+
+/// The document, its view, and the speed of the run.
+#[derive(Debug, Serialize, Deserialize)]
+struct LandscapeMemory {
+    /// The preset that was opened or saved last, and the present document, both as presets' text, so that reading
+    /// checks them like any preset.
+    origin: String,
+    current: String,
+    file: Option<PathBuf>,
+    /// The lesson, if it was edited. It need not be valid yet.
+    #[serde(default)]
+    lesson: Option<EditedLesson>,
+    lesson_step: usize,
+    pace: PlaybackPace,
+    view: ViewState,
+}
+
+/// A lesson with unsaved changes, and what its steps change.
+#[derive(Debug, Serialize, Deserialize)]
+struct EditedLesson {
+    simulation: SimulationSpec,
+    view: Option<ViewSettings>,
+    #[serde(default)]
+    beside: Vec<Beside>,
+    steps: Vec<LessonStep>,
+}
+
+/// The view of the landscape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct ViewState {
+    pub playing: bool,
+    pub camera: Option<Camera>,
+    /// The direction from which the surface in space is seen.
+    pub orbit: Orbit,
+    /// The selected particle: its optimizer's id, and its number from 0.
+    pub selected: Option<(u32, usize)>,
+    /// The ids of hidden optimizers.
+    pub hidden: BTreeSet<u32>,
+    /// The place of the simulation that the controls set.
+    #[serde(default)]
+    pub chosen: usize,
+    /// Whether landscapes side by side have cameras of their own.
+    #[serde(default)]
+    pub has_own_cameras: bool,
+    pub plots: PlotChoices,
+    /// The sliders that presentations show.
+    #[serde(default)]
+    pub pins: Pins,
+}
+
+/// The restored state of the tab.
+struct Restored {
+    pub editor: LandscapeEditor,
+    pub pace: PlaybackPace,
+    pub view: ViewState,
+}
+
+impl LandscapeMemory {
+    fn new(editor: &LandscapeEditor, pace: PlaybackPace, view: ViewState) -> LandscapeMemory {
+        let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
+        let saved = &editor.saved_state().preset;
+        let lesson = (editor.draft.lesson.steps != saved.lesson).then(|| {
+            let LessonDraft { simulation, view, beside, steps } = editor.draft.lesson.clone();
+            EditedLesson { simulation, view, beside, steps }
+        });
+        LandscapeMemory {
+            origin: text(saved.clone()),
+            // Without the lesson, which need not be valid.
+            current: text(editor.present_preset()),
+            file: editor.file().map(Path::to_owned),
+            lesson,
+            lesson_step: editor.lesson_step(),
+            pace,
+            view,
+        }
+    }
+
+    /// Restores the tab's state, or returns why it cannot be used.
+    fn restore(self) -> Result<Restored, String> {
+        let landscape = |preset| if let Preset::Landscape(preset) = preset { Some(preset) } else { None };
+        let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
+        let origin = preset(&self.origin, "the preset of the last session")?;
+        let current = preset(&self.current, "the last session")?;
+        let beside = current.beside_at(0, &current.simulation).map_err(|error| error.to_string())?;
+        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default(), beside };
+        let lesson = self.lesson.map(|EditedLesson { simulation, view, beside, steps }| LessonDraft {
+            simulation,
+            view,
+            beside,
+            steps,
+        });
+        let editor = LandscapeEditor::restored(origin, self.file, document, lesson, self.lesson_step);
+        let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
+        Ok(Restored { editor, pace, view: self.view })
+    }
+}

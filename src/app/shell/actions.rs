@@ -1,20 +1,20 @@
-//! Carries out the requests of the panels.
+//! The requests of the panels to the app, and how they are carried out.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
-use egui::{Context, ViewportCommand};
+use egui::{ColorImage, Context, Event, Popup, Rect, ViewportCommand};
+use valleyscope_experiments::preset::Preset;
 
 use super::Valleyscope;
-use crate::app::editor::{EditorStatus, HistoryStep};
-use crate::app::files::FileContent;
-use crate::app::live::{Action, Requests};
-use crate::app::opened::OpenedContent;
-use crate::app::presentation::Presentation;
-use crate::app::save_preset::SavePreset;
-use crate::app::tab::TabInfo;
-use crate::app::tabs::TabName;
-use crate::app::timeline;
+use super::editor::{EditorStatus, HistoryStep};
+use super::files::{FileContent, OpenedContent};
+use super::presets::SavePreset;
+use super::tabs::{TabInfo, TabName};
+use super::window::Presentation;
+use crate::app::landscape::live::{Action, Requests};
+use crate::app::landscape::timeline;
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {
@@ -124,4 +124,132 @@ impl Valleyscope {
             self.title = title;
         }
     }
+}
+
+/// The time within which the clipboard answers, in seconds.
+const PATIENCE_SECS: f64 = 1.0;
+const NO_PRESET: &str = "The clipboard holds no preset";
+
+impl Valleyscope {
+    /// Copies the preset of the shown tab.
+    pub(super) fn copy_preset(&mut self, ctx: &Context) {
+        let preset = self.tabs.shown().to_save().preset;
+        ctx.copy_text(preset.to_ron());
+        self.dialogs.messages.notify(format!("“{}” is on the clipboard, as text.", preset.title()));
+    }
+
+    /// Asks for the clipboard's text, which arrives with a later frame.
+    pub(super) fn ask_paste(&mut self, ctx: &Context) {
+        ctx.send_viewport_cmd(ViewportCommand::RequestPaste);
+        ctx.request_repaint();
+        self.paste_asked = Some(ctx.time());
+    }
+
+    /// Opens the preset whose text is pasted, unless a field, a dialog or a menu takes the text.
+    pub(super) fn take_paste(&mut self, ctx: &Context) {
+        let is_taken = ctx.text_edit_focused()
+            || ctx.memory(|memory| memory.top_modal_layer().is_some())
+            || Popup::is_any_open(ctx);
+        if is_taken && self.paste_asked.is_none() {
+            return;
+        }
+        let pasted = ctx.input_mut(|input| {
+            let index = input.events.iter().position(|event| matches!(event, Event::Paste(_)))?;
+            Some(input.events.remove(index))
+        });
+        match (pasted, self.paste_asked) {
+            (Some(Event::Paste(text)), _) => {
+                self.paste_asked = None;
+                self.paste(ctx, &text);
+            }
+            (_, Some(asked)) if ctx.time() - asked > PATIENCE_SECS => {
+                self.paste_asked = None;
+                self.dialogs.messages.report(NO_PRESET, "There is no text on it. Copy the text of a preset first.");
+            }
+            (_, Some(_)) => ctx.request_repaint(),
+            (_, None) => {}
+        }
+    }
+
+    fn paste(&mut self, ctx: &Context, text: &str) {
+        match Preset::parse(text, "the clipboard") {
+            Ok(preset) => self.open(ctx, OpenedContent::Preset(Box::new(preset)), None),
+            Err(error) => self.dialogs.messages.report(
+                NO_PRESET,
+                format!(
+                    "{error}\n\nThe text of a preset begins with its kind, such as “Landscape(version: 1, …”. Edit, Copy \
+                     preset puts that of the shown preset on the clipboard."
+                ),
+            ),
+        }
+    }
+}
+
+/// A picture of the window, and the name suggested for its file.
+pub(crate) struct Screenshot {
+    pub image: Arc<ColorImage>,
+    pub suggested_name: String,
+}
+
+/// Requested pictures of the window.
+pub(crate) struct Screenshots {
+    waiting: Option<WaitingScreenshot>,
+    taken: Receiver<Screenshot>,
+    give: Sender<Screenshot>,
+}
+
+struct WaitingScreenshot {
+    area: Rect,
+    suggested_name: String,
+    /// The number of frames until the menu that requested the picture has closed.
+    frames: u32,
+}
+
+impl Default for Screenshots {
+    fn default() -> Self {
+        let (give, taken) = channel();
+        Screenshots { waiting: None, taken, give }
+    }
+}
+
+impl Screenshots {
+    /// Requests a picture of `area`, in points.
+    pub(crate) fn ask(&mut self, area: Rect, suggested_name: String) {
+        self.waiting = Some(WaitingScreenshot { area, suggested_name, frames: 3 });
+    }
+
+    /// Requests the window's pixels when the menu has closed. Call once a frame.
+    pub(crate) fn request_when_due(&mut self, ctx: &Context) {
+        let Some(waiting) = &mut self.waiting else { return };
+        ctx.request_repaint();
+        waiting.frames = waiting.frames.saturating_sub(1);
+        if waiting.frames > 0 {
+            return;
+        }
+        if let Some(WaitingScreenshot { area, suggested_name, .. }) = self.waiting.take() {
+            let (give, wake) = (self.give.clone(), ctx.clone());
+            let (area, pixels_per_point) = (area.intersect(ctx.content_rect()), ctx.pixels_per_point());
+            ctx.request_screenshot(move |window| {
+                let image = Arc::new(cropped(&window, area, pixels_per_point));
+                // The window may be closed.
+                let _ = give.send(Screenshot { image, suggested_name });
+                wake.request_repaint();
+            });
+        }
+    }
+
+    /// Returns the next finished picture.
+    pub(crate) fn take(&mut self) -> Option<Screenshot> {
+        self.taken.try_recv().ok()
+    }
+}
+
+/// Returns the pixels of `area`, in points, clipped to the window, at least one.
+fn cropped(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
+    let [width, height] = window.size;
+    let pixel = |points: f32, most: usize| ((points * pixels_per_point).round().max(0.0) as usize).min(most);
+    let (left, right) = (pixel(area.left(), width.saturating_sub(1)), pixel(area.right(), width));
+    let (top, bottom) = (pixel(area.top(), height.saturating_sub(1)), pixel(area.bottom(), height));
+    let size = [right.max(left + 1).min(width) - left, bottom.max(top + 1).min(height) - top];
+    window.region_by_pixels([left, top], size)
 }

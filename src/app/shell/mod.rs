@@ -1,46 +1,42 @@
 //! The app as a whole, which connects the tabs, the dialogs and the files.
 
-mod actions;
-mod clipboard;
-mod closing;
-mod draw;
-mod events;
+pub(crate) mod actions;
+pub(crate) mod editor;
+pub(crate) mod files;
+pub mod jobs;
+pub(crate) mod launch;
+pub(crate) mod menu;
+pub(crate) mod messages;
+pub(crate) mod presets;
+pub mod session;
+pub(crate) mod tabs;
+pub(crate) mod window;
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use egui::{Context, Ui};
-
+use actions::Screenshots;
+use egui::{Context, Panel, Ui, ViewportCommand};
+use files::{FileContent, FileEvent, Files, OpenedContent};
+use launch::{AppOptions, ExitState, GraphicsFault, GraphicsFaults};
+use messages::{Help, Losses, Messages, QuitAnswer, Quitting};
+use presets::{ComparePresets, Destination, DifferencesWindow, PresetCatalog, SaveDecision, SavePreset};
+use session::{Saver, Session, SessionTexts, UNSAVED, WindowState};
+use tabs::{Start, TabFrame, TabName, TabWindow, Tabs};
 use valleyscope_experiments::preset::{Loaded, PresetSource};
 use valleyscope_runs::RunFolder;
+use valleyscope_runs::atomic_file::Overwrite;
+use window::{Presentation, WindowLayout};
 
-use super::compare_presets::ComparePresets;
-use super::differences::DifferencesWindow;
-use super::document::Document;
-use super::fallback_fonts::FallbackFonts;
-use super::files::Files;
-use super::graphics::GraphicsFaults;
-use super::help::Help;
-use super::keyboard;
-use super::live::{Live, Requests};
-use super::messages::Messages;
-use super::opened::OpenedContent;
-use super::options::{AppOptions, ExitState};
+use super::landscape::editor::Document;
+use super::landscape::live::{Live, Requests};
 use super::phase::PhasePanel;
-use super::plot::install_curves;
-use super::presentation::Presentation;
-use super::preset_catalog::PresetCatalog;
-use super::quit::Quitting;
-use super::save_preset::SavePreset;
-use super::screenshot::Screenshots;
-use super::session::{self, Session, WindowState};
-use super::store::{Saver, SessionTexts, UNSAVED};
-use super::tab::{Start, TabFrame};
-use super::tabs::{TabName, Tabs};
-use super::theme;
 use super::training::TrainingPanel;
-use super::window_layout::WindowLayout;
+use super::widgets::plot::install_curves;
+use super::widgets::theme;
+use super::widgets::theme::FallbackFonts;
 use crate::player::PlayerCommand;
 use crate::result::SweepResult;
 
@@ -279,7 +275,7 @@ impl eframe::App for Valleyscope {
         // Before the presentation, which Escape leaves too.
         self.dialogs.messages.dismiss_by_key(ui.ctx());
         self.take_paste(ui.ctx());
-        keyboard::handle(ui.ctx(), self.layout.presentation.as_mut(), &mut self.tabs, &mut requests);
+        menu::handle_shortcuts(ui.ctx(), self.layout.presentation.as_mut(), &mut self.tabs, &mut requests);
         if !self.is_black() {
             self.panels(ui, &mut requests);
         }
@@ -296,5 +292,197 @@ impl Drop for Valleyscope {
             let saved = saver.finish(self.session());
             self.exit_state.leave(|exit_report| exit_report.saved = saved);
         }
+    }
+}
+
+impl Valleyscope {
+    fn panels(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        if !self.layout.is_presenting() {
+            Panel::top("menu").show(ui, |ui| {
+                menu::bar(ui, &mut self.tabs, &mut self.catalog, &mut self.layout, requests);
+            });
+        }
+        let simulation = self.tabs.landscape.document().spec.clone();
+        let window = TabWindow { layout: &mut self.layout, catalog: &self.catalog, simulation: &simulation };
+        self.tabs.shown_mut().ui(ui, window, requests);
+    }
+
+    fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
+        self.dialogs.help.show(ctx);
+        let draft = || self.tabs.shown().to_save().preset;
+        self.dialogs.compare_presets.show(ctx, self.tabs.shown_name(), draft, &self.catalog, requests);
+        self.dialogs.differences.show(ctx);
+        self.dialogs.files.show(ctx);
+        self.show_save_preset(ctx);
+        self.show_drop_target(ctx);
+        self.dialogs.screenshots.request_when_due(ctx);
+        for &tab in TabName::ALL {
+            self.tabs.get_mut(tab).dialogs(ctx, requests);
+        }
+        let free = self.tabs.shown().area();
+        let is_landscape = self.tabs.is_shown(TabName::Landscape);
+        self.dialogs.messages.show(ctx, free, !is_landscape);
+        self.show_quit_question(ctx);
+        if let Some(presentation) = &mut self.layout.presentation {
+            presentation.draw(ctx);
+        }
+    }
+
+    fn show_save_preset(&mut self, ctx: &Context) {
+        let Some(dialog) = &mut self.dialogs.save_preset else { return };
+        match dialog.show(ctx) {
+            SaveDecision::None => return,
+            SaveDecision::Cancelled => {}
+            SaveDecision::Save(content, Destination::File(name)) => self.dialogs.files.ask_save(content, name),
+            SaveDecision::Save(content, Destination::Library(name)) => match self.catalog.folder() {
+                Some(folder) => self.dialogs.files.save(folder.join(name), content, Overwrite::No),
+                None => self.dialogs.files.ask_save(content, name),
+            },
+        }
+        self.dialogs.save_preset = None;
+    }
+
+    /// Accepts presets that are dropped on the window, and shows where to drop them.
+    fn show_drop_target(&mut self, ctx: &Context) {
+        for file in ctx.input(|input| input.raw.dropped_files.clone()) {
+            let path = file.path().to_owned();
+            let is_known =
+                |extension: &std::ffi::OsStr| ["ron", "npz"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+            if path.is_dir() || path.extension().is_some_and(is_known) {
+                self.dialogs.files.open(path);
+            } else {
+                let text = format!(
+                    "{} is not a preset, a result or the folder of a run: a file's name must end in .ron or .npz.",
+                    path.display()
+                );
+                self.dialogs.messages.report("The dropped file was not opened", text);
+            }
+        }
+        if ctx.input(|input| input.raw.hovered_files.is_empty()) {
+            return;
+        }
+        let screen = ctx.content_rect();
+        let layer = egui::LayerId::new(egui::Order::Tooltip, egui::Id::unique("drop target"));
+        let painter = ctx.layer_painter(layer);
+        let visuals = &ctx.global_style().visuals;
+        painter.rect_filled(screen, 0.0, visuals.extreme_bg_color.gamma_multiply(0.8));
+        let frame = egui::Stroke::new(3.0, visuals.hyperlink_color);
+        painter.rect_stroke(screen.shrink(12.0), 12.0, frame, egui::StrokeKind::Inside);
+        let font = egui::TextStyle::Heading.resolve(&ctx.global_style());
+        let text = "Drop a preset (.ron), a result (.npz) or a run's folder to open it";
+        painter.text(screen.center(), egui::Align2::CENTER_CENTER, text, font, visuals.strong_text_color());
+    }
+}
+
+impl Valleyscope {
+    fn take_graphics_faults(&mut self, ctx: &Context) {
+        for fault in self.faults.as_ref().map(GraphicsFaults::take).unwrap_or_default() {
+            match fault {
+                GraphicsFault::Error(error) => self.dialogs.messages.report(
+                    "Something could not be drawn",
+                    format!(
+                        "{error}\n\nThe simulation continues and nothing is lost. If the picture stays wrong, close \
+                         the window and reopen it, which restores the session. `valleyscope doctor` shows the \
+                         graphics drivers found."
+                    ),
+                ),
+                GraphicsFault::Lost(reason) => {
+                    self.exit_state.leave(|exit_report| exit_report.device_lost = Some(reason));
+                    self.device_lost = true;
+                    ctx.send_viewport_cmd(ViewportCommand::Close);
+                }
+            }
+        }
+    }
+
+    fn take_answers(&mut self, ctx: &Context) {
+        for event in self.dialogs.files.take_events() {
+            match event {
+                FileEvent::Opened { path, content } => {
+                    if !matches!(content, OpenedContent::Run(_)) {
+                        self.catalog.add_recent(&path);
+                    }
+                    self.open(ctx, content, Some(&path));
+                }
+                FileEvent::Saved { path, content } => self.saved(&path, content),
+                FileEvent::Gone(path) => self.catalog.remove_recent(&path),
+                FileEvent::RawFolder { folder, plan } => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
+                FileEvent::DataFolder(folder) => self.tabs.training.use_data_in(&folder),
+                FileEvent::RunsFolder(folder) => self.tabs.training.import_runs(folder),
+                FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
+            }
+        }
+        while let Some(picture) = self.dialogs.screenshots.take() {
+            self.dialogs.files.ask_save(FileContent::Picture(picture.image), picture.suggested_name);
+        }
+    }
+
+    fn saved(&mut self, path: &Path, content: FileContent) {
+        if let FileContent::Diagram(_, exported) = content {
+            self.tabs.phase.exported(exported);
+        } else if let FileContent::Preset(draft) = content {
+            self.tabs.get_mut(TabName::that_opens(&draft.preset)).saved(*draft, path);
+            self.catalog.add_recent(path);
+            self.catalog.refresh(&self.context);
+        }
+        self.dialogs.messages.notify(format!("Saved {}", path.display()));
+    }
+}
+
+impl Valleyscope {
+    /// Cancels a request to close the window if diagrams or exports would be lost. Presets and trainings need no
+    /// question: the session keeps unsaved settings, and trainings go on without the window. A window whose graphics
+    /// device is lost cannot show one.
+    fn confirm_close(&mut self, ctx: &Context) {
+        let is_requested = ctx.input(|input| input.viewport().close_requested());
+        if !is_requested || self.device_lost || self.quitting == Quitting::Decided {
+            return;
+        }
+        if !self.losses().is_empty() {
+            ctx.send_viewport_cmd(ViewportCommand::CancelClose);
+            if ctx.input(|input| input.viewport().minimized == Some(true)) {
+                ctx.send_viewport_cmd(ViewportCommand::Minimized(false));
+            }
+            self.quitting = Quitting::Asked;
+        }
+    }
+
+    /// Shows the question, and closes the window if the user agrees.
+    fn show_quit_question(&mut self, ctx: &Context) {
+        if self.quitting != Quitting::Asked {
+            return;
+        }
+        let losses = self.losses();
+        // The results were exported, or the exports finished, meanwhile.
+        let answer = if losses.is_empty() { Some(QuitAnswer::Stay) } else { messages::ask_quit(ctx, &losses) };
+        match answer {
+            None => {}
+            Some(QuitAnswer::Stay) => self.quitting = Quitting::No,
+            Some(QuitAnswer::Export) => {
+                self.quitting = Quitting::No;
+                if let Some(tab) = self.tab_with_unsaved_results() {
+                    self.tabs.get_mut(tab).export_first_unsaved(ctx, self.worth_asking);
+                }
+            }
+            Some(QuitAnswer::Quit) => {
+                self.quitting = Quitting::Decided;
+                ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+        }
+    }
+
+    /// Returns what closing the window would drop: the results of the first tab with some, and the exports of all.
+    fn losses(&self) -> Losses {
+        let tab = self.tab_with_unsaved_results();
+        Losses {
+            results: tab.map(|tab| self.tabs.get(tab).unsaved_results(self.worth_asking)).unwrap_or_default(),
+            exports: TabName::ALL.iter().flat_map(|tab| self.tabs.get(*tab).unfinished_exports()).collect(),
+        }
+    }
+
+    /// Returns the first tab with results that closing the window would drop.
+    fn tab_with_unsaved_results(&self) -> Option<TabName> {
+        let has_losses = |tab: &TabName| !self.tabs.get(*tab).unsaved_results(self.worth_asking).lines.is_empty();
+        TabName::ALL.iter().copied().find(has_losses)
     }
 }

@@ -42,7 +42,7 @@ pub struct TrainingMemory {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::app) struct ForkPoint {
+pub(crate) struct ForkPoint {
     /// The run's folder.
     pub run: PathBuf,
     pub step: u64,
@@ -78,7 +78,7 @@ impl TrainingFault {
 
 /// The state in which a preset of trainings was opened or saved.
 #[derive(Debug)]
-pub(in crate::app) struct SavedTraining {
+pub(crate) struct SavedTraining {
     pub clean: Preset,
     /// The source of the data that replaces the preset's, as chosen for another experiment.
     pub kept_data: Option<DataChoice>,

@@ -10,8 +10,8 @@ use egui::{ColorImage, ImageData, TextureOptions, TexturesDelta, ViewportCommand
 use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node, TestRenderer};
-pub use valleyscope::app::store::SessionTexts;
-use valleyscope::app::store::Store;
+pub use valleyscope::app::shell::session::SessionTexts;
+use valleyscope::app::shell::session::Store;
 use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
 use valleyscope_machine::WorkerFolder;

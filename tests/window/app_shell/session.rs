@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportId};
 use egui_kittest::kittest::Queryable;
-use valleyscope::app::store::Store;
+use valleyscope::app::shell::session::Store;
 
 use super::harness::{App, Begin, PLAIN, SessionTexts};
 

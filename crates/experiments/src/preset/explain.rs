@@ -10,8 +10,8 @@ use valleyscope_engine::optimizer::{HyperparameterName, TypedRule};
 use valleyscope_engine::typed_text::TypedError;
 
 use super::FormatVersion;
-use super::lexer::is_word;
 use super::outline::Outline;
+use super::outline::is_word;
 
 /// Explains an error of the RON reader in plain words, and finds its exact place.
 pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {

@@ -6,8 +6,8 @@ use valleyscope_engine::simulation::{Setting, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
 use super::lesson_draft::simulation_at;
-use super::validate::{check_setting, check_view};
-use super::{LandscapePreset, beside};
+use super::{LandscapePreset, simulations};
+use super::{check_setting, check_view};
 use crate::view::{DiagnosticMetric, ViewSettings};
 
 /// One step of a lesson.
@@ -195,7 +195,7 @@ pub(super) fn check_step(first: &SimulationSpec, lesson: &[LessonStep], number: 
         check_setting(simulation, setting, || format!("{path}.set[{index}]"))?;
     }
     check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
-    beside::check_step(&path, step, simulation)?;
+    simulations::check_step(&path, step, simulation)?;
     check_shown(&path, &step.show, &simulation.landscape)?;
     if let Some(view) = &step.view {
         check_view(view).map_err(|error| error.at(&path))?;

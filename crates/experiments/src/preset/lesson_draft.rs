@@ -3,8 +3,8 @@
 use valleyscope_engine::simulation::{Setting, SettingError, SimulationSpec};
 use valleyscope_engine::spec_error::SpecError;
 
-use super::beside::simulations_beside;
 use super::lesson::{self, LessonStep};
+use super::simulations::simulations_beside;
 use super::{Beside, LETTERS, LandscapePreset, TitledSimulation, first_step_of_run};
 use crate::view::ViewSettings;
 

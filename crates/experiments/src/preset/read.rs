@@ -1,22 +1,22 @@
-//! Parsing presets.
+//! Parsing presets: limits, the reader, and the errors that name the position in the text.
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use ron::error::Error as RonError;
 use ron::extensions::Extensions;
 use valleyscope_engine::landscape::LandscapeKind;
-use valleyscope_runs::plain_file::{self, Links};
+use valleyscope_engine::terminal_escape::{is_unseen, visible};
+use valleyscope_runs::plain_file;
+use valleyscope_runs::plain_file::Links;
 
-use super::error::PresetError;
 use super::explain::{explain, list, span_of};
-use super::fault::Fault;
-use super::lexer::{Lexer, Token};
-use super::outline::Outline;
-use super::{FormatVersion, Preset, limits, validate};
+use super::outline::{DEEPEST, Lexer, Outline, Token, Walk};
+use super::{FormatVersion, Preset, check_preset};
 
 /// Returns the RON options of presets: values of optional fields and of settings are written without wrappers, like
 /// `steps: 3000` and `Noise(1.5)`.
@@ -68,7 +68,7 @@ fn text_of_bytes(bytes: Vec<u8>, origin: &str) -> Result<String, PresetError> {
 pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let preset = parse_fields(text, origin)?;
     let text = without_mark(text);
-    validate::check(&preset).map_err(|broken| {
+    check_preset(&preset).map_err(|broken| {
         let span = Outline::of(text).value(&broken.path).unwrap_or(0..0);
         PresetError::Content(Box::new(Fault::new(origin, text, span, broken.to_string())))
     })?;
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
 pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetError> {
     let text = without_mark(text);
     let fault = |span, message| PresetError::Content(Box::new(Fault::new(origin, text, span, message)));
-    if let Some((span, message)) = limits::exceeded(text) {
+    if let Some((span, message)) = exceeded(text) {
         return Err(fault(span, message));
     }
     format().from_str(&with_readable_names(text)).map_err(|error| {
@@ -94,7 +94,7 @@ pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetErr
 /// Returns the first error of the RON reader in a text, and its place; none in a text that exceeds the limits of a
 /// preset.
 pub(super) fn complaint(text: &str) -> Option<(Range<usize>, RonError)> {
-    if limits::exceeded(text).is_some() {
+    if exceeded(text).is_some() {
         return None;
     }
     let error = format().from_str::<Preset>(&with_readable_names(text)).err()?;
@@ -161,3 +161,173 @@ fn wrong_version(text: &str, outline: Outline<'_>) -> Option<(Range<usize>, Stri
     };
     Some((span, message))
 }
+
+/// The largest number of bytes of a line.
+const LONGEST_LINE: usize = 1 << 20;
+/// The largest number of bytes of a name.
+const LONGEST_NAME: usize = 100;
+/// The largest number of digits of a number. The smallest number distinct from 0 has 350 with all its zeros.
+const LONGEST_NUMBER: usize = 1000;
+/// The largest number of bytes of a text in quotation marks.
+const LONGEST_TEXT: usize = 1 << 16;
+/// The largest number of elements of a list, except for the changes of a recorded session.
+const MOST_ELEMENTS: usize = 10_000;
+
+/// Returns the first text that exceeds a limit, with its message.
+pub(super) fn exceeded(text: &str) -> Option<(Range<usize>, String)> {
+    long_line(text).or_else(|| {
+        let mut walk = Walk::new(text);
+        while let Some(step) = walk.next() {
+            let length = step.span.len();
+            let message = match step.token {
+                Token::Word if length > LONGEST_NAME => too_long("a name", length, LONGEST_NAME),
+                Token::Number if length > LONGEST_NUMBER => too_long("a number", length, LONGEST_NUMBER),
+                Token::Text if length > LONGEST_TEXT => too_long("a text", length, LONGEST_TEXT),
+                Token::Open(_) if walk.depth() > DEEPEST => {
+                    format!("brackets are nested deeper than in any preset, which is {DEEPEST} at most")
+                }
+                Token::Comma if walk.elements().is_some_and(|elements| elements > MOST_ELEMENTS) => {
+                    let path = walk.path(step.span.start).unwrap_or_default();
+                    if path == "changes" || (path.starts_with("beside[") && path.ends_with(".changes")) {
+                        continue;
+                    }
+                    format!("`{path}` has more than {MOST_ELEMENTS} elements, which is the most of a list")
+                }
+                _ => continue,
+            };
+            return Some((step.span, message));
+        }
+        None
+    })
+}
+
+fn long_line(text: &str) -> Option<(Range<usize>, String)> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if line.len() > LONGEST_LINE {
+            return Some((start..start, too_long("a line", line.len(), LONGEST_LINE)));
+        }
+        start += line.len();
+    }
+    None
+}
+
+fn too_long(what: &str, found: usize, most: usize) -> String {
+    format!("expected {what} of at most {most} bytes, found {found}")
+}
+
+/// The reason why a preset could not be read, found or saved.
+#[derive(Debug, thiserror::Error)]
+pub enum PresetError {
+    #[error("cannot read the preset {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{} is a folder; a preset is a file, usually with the extension .ron", path.display())]
+    Folder { path: PathBuf },
+    #[error("{} is longer than {} MiB, the limit for presets", path.display(), Preset::LONGEST >> 20)]
+    TooLarge { path: PathBuf },
+    #[error("{origin} is not a text file in UTF-8: {what}")]
+    NotText { origin: String, what: String },
+    /// A fault in the text.
+    #[error(transparent)]
+    Content(Box<Fault>),
+    /// A single field that cannot be set.
+    #[error(
+        "{assignment}: {reason}; `valleyscope presets show NAME` prints a preset whose comments explain the fields"
+    )]
+    CannotSet { assignment: String, reason: String },
+    /// A fault in a preset that is about to be written.
+    #[error("the preset cannot be saved: {0}")]
+    Invalid(String),
+    #[error("there is no preset named `{name}`{}; `valleyscope presets list` shows all", did_you_mean(closest))]
+    NotFound { name: String, closest: Vec<String> },
+    #[error("`{name}` cannot be the name of a preset: {reason}")]
+    BadName { name: String, reason: &'static str },
+    #[error("{} exists already; choose another name, or agree to replace it", path.display())]
+    Exists { path: PathBuf },
+    #[error(
+        "cannot write {}: {source}; save the preset in another folder, or make this one writable",
+        path.display()
+    )]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read the folder of your presets, {}: {source}", folder.display())]
+    ReadFolder { folder: PathBuf, source: io::Error },
+}
+
+fn did_you_mean(closest: &[String]) -> String {
+    match closest {
+        [] => String::new(),
+        [one] => format!(" (did you mean `{one}`?)"),
+        [several @ .., last] => format!(" (did you mean `{}` or `{last}`?)", several.join("`, `")),
+    }
+}
+
+/// A fault and its place. Displayed as by a compiler: place, message, and the line with a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file, or the name of a built-in preset.
+    pub origin: String,
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    pub message: String,
+    excerpt: Excerpt,
+}
+
+/// The part of the line that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Excerpt {
+    text: String,
+    mark_start: usize,
+    mark_len: usize,
+}
+
+/// The largest number of characters of a line that are shown on each side of the mark's start.
+const REACH: usize = 60;
+
+impl Fault {
+    /// Returns a fault at the bytes `span` of `text`.
+    pub(super) fn new(origin: &str, text: &str, span: Range<usize>, message: String) -> Fault {
+        let line_start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[span.start..].find('\n').map_or(text.len(), |newline| span.start + newline);
+        let line = text[line_start..line_end].trim_end_matches('\r');
+        let column = text[line_start..span.start].chars().count();
+        let mark_end = span.end.min(line_start + line.len());
+        let mark_len = text.get(span.start..mark_end).map_or(0, |marked| marked.chars().count());
+        let shown_from = column.saturating_sub(REACH);
+        let excerpt = Excerpt {
+            text: line.chars().skip(shown_from).take(2 * REACH).map(printable).collect(),
+            mark_start: column - shown_from,
+            mark_len: mark_len.clamp(1, REACH),
+        };
+        Fault {
+            origin: origin.to_owned(),
+            line: 1 + text[..line_start].matches('\n').count(),
+            column: column + 1,
+            message: visible(&message).into_owned(),
+            excerpt,
+        }
+    }
+}
+
+/// Returns the character, or a replacement for an invisible one, which would move the mark or control the terminal.
+fn printable(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if is_unseen(c) => '□',
+        c => c,
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Fault { origin, line, column, message, excerpt } = self;
+        let gutter = line.to_string().len();
+        writeln!(f, "{origin}:{line}:{column}: {message}")?;
+        writeln!(f, "{:gutter$} |", "")?;
+        writeln!(f, "{line} | {}", excerpt.text)?;
+        write!(f, "{:gutter$} | {:2$}{3}", "", "", excerpt.mark_start, "^".repeat(excerpt.mark_len))
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -8,7 +8,7 @@ use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 
 use super::explain::{is_noise, shortened};
 use super::outline::Outline;
-use super::{Preset, PresetError, read, validate};
+use super::{Preset, PresetError, check_preset, read};
 
 impl Preset {
     /// Returns the preset with the field at `path` set to `value`.
@@ -45,13 +45,13 @@ impl Preset {
     /// Returns those of the settings that cause the fault of `preset`, which has them all: without one of them the
     /// preset has no fault, or another. Returns all if that identifies none.
     fn at_fault<'s>(&self, settings: &[(&'s str, &'s str)], preset: &Preset) -> Vec<(&'s str, &'s str)> {
-        let fault = validate::check(preset).err();
+        let fault = check_preset(preset).err();
         let is_at_fault = |left_out: &usize| {
             let others = settings.iter().enumerate().filter(|(index, _)| index != left_out);
             let without = others
                 .map(|(_, setting)| setting)
                 .try_fold(self.clone(), |preset, (path, value)| preset.put(path, value));
-            without.is_ok_and(|without| validate::check(&without).err() != fault)
+            without.is_ok_and(|without| check_preset(&without).err() != fault)
         };
         let at_fault: Vec<_> = (0..settings.len()).filter(is_at_fault).map(|index| settings[index]).collect();
         if at_fault.is_empty() { settings.to_vec() } else { at_fault }

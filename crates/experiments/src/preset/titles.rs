@@ -1,0 +1,311 @@
+//! Titles, descriptions and names made of the settings in which presets differ.
+
+use valleyscope_engine::optimizer::{RatedRule, ShownSetting, changed_words, with_settings};
+use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, states_other_settings};
+use valleyscope_engine::terminal_escape::shortened;
+
+use super::outline::Outline;
+use super::{LandscapePreset, Preset, built_ins};
+use crate::difference::ListedSetting;
+use crate::workload::{CommonMut, ScanOptimizer};
+
+impl Preset {
+    /// Returns the preset with a title and a description made from its settings, where these differ from those of
+    /// `before`, the preset that it was derived from. Words that differ from that preset's are the user's own and stay.
+    /// A run's name that describes other settings is removed.
+    ///
+    /// A phase diagram is returned as it is; the program has `figure::as_changed` for those.
+    pub fn as_changed_from(mut self, before: &Preset) -> Preset {
+        if let (Some(own), Some(old)) = (self.workload_mut(), before.workload()) {
+            own.forget_names_of(old);
+        }
+        if self.changes_from(before).is_none_or(|(_, changes)| changes.is_empty()) {
+            return self;
+        }
+        let origin = before.origin();
+        let Some((head, changes)) = self.changes_from(&origin).filter(|(_, changes)| !changes.is_empty()) else {
+            return self;
+        };
+        let made = [with_changes(&head, &changes), description(origin.title(), &changes)];
+        for ((word, old), made) in self.words_mut().into_iter().zip(before.words()).zip(made) {
+            if word == old {
+                *word = made;
+            }
+        }
+        self
+    }
+
+    /// Returns the beginning of a title, and the settings that differ from another preset's; none for a phase diagram.
+    fn changes_from(&self, before: &Preset) -> Option<(String, Vec<String>)> {
+        match (self, before) {
+            (Preset::Landscape(this), Preset::Landscape(before)) => {
+                Some((changed_head(&before.title), changes_of_landscape(this, before)))
+            }
+            _ => Some((format!("{} · ", self.workload()?.info().name), changes_of_trainings(self, before))),
+        }
+    }
+
+    /// Returns the built-in preset from whose settings the title is made, as in `Fig. 1c, changed: σ = 0.5`; without one,
+    /// the preset.
+    pub fn origin(&self) -> Preset {
+        let built_in = || {
+            let (title, _) = split_changed(self.title())?;
+            let found = built_ins().iter().map(|built_in| &built_in.preset);
+            found.into_iter().find(|preset| preset.kind() == self.kind() && preset.title() == title).cloned()
+        };
+        built_in().unwrap_or_else(|| self.clone())
+    }
+
+    /// Removes the names of optimizers that state other settings since these were changed from those of `before`.
+    pub(super) fn forget_false_names(&mut self, before: &Preset) {
+        match (self, before) {
+            (Preset::Landscape(this), Preset::Landscape(before)) => {
+                let both = this.simulation.optimizers.iter_mut().zip(&before.simulation.optimizers);
+                for (own, _) in both.filter(|(own, old)| own.name == old.name && own.rule != old.rule) {
+                    let RatedRule { rule, learning_rate, .. } = own.rule;
+                    own.name.take_if(|name| states_other_settings(name, &rule, Some(learning_rate)));
+                }
+            }
+            (Preset::Sweep(this), Preset::Sweep(before)) => {
+                let both = this.sweep.optimizers.iter_mut().zip(&before.sweep.optimizers);
+                for (own, _) in both.filter(|(own, old)| own.name == old.name && own.rule != old.rule) {
+                    own.name.take_if(|name| states_other_settings(name, &own.rule, None));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the trainings of the preset, each with a title and a description of its changes against the training of
+    /// the same index in `before`.
+    pub fn trainings_as_changed_from(&self, before: &[Preset]) -> Vec<Preset> {
+        let named = |(index, training): (usize, Preset)| match before.get(index) {
+            Some(before) => training.as_changed_from(before),
+            None => training,
+        };
+        self.trainings().into_iter().enumerate().map(named).collect()
+    }
+
+    /// Returns the values without fields of their own, with their paths in the file.
+    pub(crate) fn leaves(&self) -> Vec<(String, String)> {
+        let text = self.to_ron();
+        let leaves = Outline::of(&text).leaves().into_iter();
+        leaves.map(|(path, value)| (path, value.to_owned())).collect()
+    }
+
+    /// Returns the text of the field at a path, if the file has it.
+    pub(crate) fn field_text(&self, path: &str) -> Option<String> {
+        let text = self.to_ron();
+        Some(text[Outline::of(&text).exact(path)?].to_owned())
+    }
+}
+
+/// The words between the title of a preset and its changes, and those after a title that ends as a sentence does.
+const CHANGED: &str = ", changed: ";
+const AFTER_A_SENTENCE: &str = " Changed: ";
+
+/// Returns whether a title describes settings, so that it does not suit other ones: that of a built-in preset, or one that
+/// was made from changes.
+pub fn is_made_title(title: &str) -> bool {
+    let mut presets = built_ins().iter().map(|built_in| &built_in.preset);
+    presets.any(|preset| {
+        let of_workload = || Some(format!("{} · ", preset.workload()?.info().name));
+        title == preset.title() || of_workload().is_some_and(|head| title.starts_with(&head))
+    }) || split_changed(title).is_some()
+}
+
+/// Returns the beginning of the title of a changed preset.
+pub fn changed_head(title: &str) -> String {
+    format!("{title}{}", if ends_sentence(title) { AFTER_A_SENTENCE } else { CHANGED })
+}
+
+fn ends_sentence(title: &str) -> bool {
+    title.ends_with(['?', '!', '.', '…'])
+}
+
+/// Splits the title of a changed preset into the title of the preset and the changes; `None` without changes.
+pub fn split_changed(title: &str) -> Option<(&str, &str)> {
+    let after_sentence = title.split_once(AFTER_A_SENTENCE).filter(|(head, _)| ends_sentence(head));
+    [title.split_once(CHANGED), after_sentence].into_iter().flatten().min_by_key(|(head, _)| head.len())
+}
+
+/// Returns a title: its beginning, followed by as many changes as fit.
+pub fn with_changes(head: &str, changes: &[String]) -> String {
+    let with = |shown: usize| {
+        let more = changes.len() - shown;
+        let mut all = changes[..shown].to_vec();
+        all.extend((more > 0).then(|| format!("{more} more")));
+        format!("{head}{}", all.join(", "))
+    };
+    let fits = |title: &String| title.chars().count() <= Preset::LONGEST_TITLE;
+    let title = (1..=changes.len()).rev().map(with).find(fits);
+    title.unwrap_or_else(|| shortened(&with(1), Preset::LONGEST_TITLE).into_owned())
+}
+
+/// Returns the description of a preset with changes.
+pub fn description(title: &str, changes: &[String]) -> String {
+    let changes = changes.join("; ");
+    shortened(&format!("“{title}”, changed: {changes}."), Preset::LONGEST_DESCRIPTION).into_owned()
+}
+
+/// Returns the settings of a landscape that differ from another's.
+pub(super) fn changes_of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
+    let [own, old] = [this, before].map(|preset| &preset.simulation);
+    let mut changes = changed_words(&own.shared_settings(), &old.shared_settings());
+    changes_of_optimizers(own, old, &mut changes);
+    if this.beside != before.beside {
+        changes.push(if this.beside.is_empty() { "nothing beside it" } else { "side by side" }.to_owned());
+    }
+    changes
+}
+
+fn changes_of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes: &mut Vec<String>) {
+    let ids = |spec: &SimulationSpec| -> Vec<(u32, bool)> {
+        spec.optimizers.iter().map(|optimizer| (optimizer.id, optimizer.enabled)).collect()
+    };
+    if ids(this) != ids(before) {
+        let simulated = this.optimizers.iter().filter(|optimizer| optimizer.enabled);
+        return changes.push(simulated.map(OptimizerSpec::label).collect::<Vec<_>>().join(", "));
+    }
+    for (this, before) in this.optimizers.iter().zip(&before.optimizers) {
+        let words = changed_words(&this.rule.shown_settings(), &before.rule.shown_settings());
+        match (this.rule.name(), before.rule.name()) {
+            (own, old) if own != old => changes.push(with_settings(&format!("{old} → {own}"), &words)),
+            _ if !words.is_empty() => changes.push(format!("{}: {}", this.label(), words.join(", "))),
+            _ if this.rule != before.rule => changes.push(format!("{}: another rule", this.label())),
+            _ => {}
+        }
+    }
+}
+
+impl Preset {
+    /// Returns the settings of a preset of one training, or of a scan without its optimizers.
+    pub fn shown_settings(&self) -> Vec<ShownSetting> {
+        let Some(training) = self.training() else { return other_settings(self) };
+        let mut settings = training.rule.shown_in_training();
+        settings.push(ShownSetting::learning_rate(training.learning_rate.get()));
+        settings.push(ShownSetting::new("batch", format!("batch {}", training.batch_size)));
+        settings.extend(other_settings(self));
+        settings
+    }
+
+    /// Returns the settings of a training that do not affect what it learns, such as the interval of checkpoints.
+    pub fn bookkeeping_settings(&self) -> Vec<ShownSetting> {
+        let is_bookkeeping = |path: &str| BOOKKEEPING.contains(&path.split('.').next().unwrap_or_default());
+        let listed = self.listed_settings().into_iter().filter(|setting| is_bookkeeping(&setting.path));
+        let shown = listed.map(|ListedSetting { path, label, value, .. }| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new(path, format!("{} {value}", label.to_lowercase()))
+        });
+        shown.collect()
+    }
+
+    /// Returns all settings of a preset of one training or one scan, with their paths as for `--set`. The elements of a
+    /// list are one setting.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let Some(workload) = self.workload() else { return Vec::new() };
+        let start = workload.places().first().map_or_else(String::new, |place| format!("{place}."));
+        let mut values: Vec<(String, String)> = Vec::new();
+        for (path, value) in self.leaves() {
+            let Some(path) = path.strip_prefix(&start) else { continue };
+            let key = path.split('[').next().unwrap_or(path);
+            match values.last_mut().filter(|(last, _)| last == key && path.contains('[')) {
+                Some((_, list)) => list.push_str(&format!(", {value}")),
+                None => values.push((key.to_owned(), value)),
+            }
+        }
+        values
+    }
+
+    /// Returns the text of a preset of runs without the fields that may differ between replicates; none for a scan, and
+    /// for other kinds.
+    pub fn replicate_key(&self) -> Option<String> {
+        let mut alike = self.clone();
+        let runs = alike.workload_mut()?.runs_mut();
+        if runs.is_empty() {
+            return None;
+        }
+        for CommonMut { name, seed, data } in runs {
+            (*name, *seed, *data) = Default::default();
+        }
+        alike.words_mut().into_iter().for_each(String::clear);
+        Some(alike.to_ron())
+    }
+}
+
+/// The fields that do not affect what a training learns.
+const BOOKKEEPING: [&str; 10] = [
+    "device",
+    "processes",
+    "shard_optimizer",
+    "log_every",
+    "eval_every",
+    "eval_batches",
+    "checkpoint_every",
+    "keep_every",
+    "not_finite",
+    "sample",
+];
+
+/// Returns the settings besides optimizer, learning rate and batch size.
+fn other_settings(preset: &Preset) -> Vec<ShownSetting> {
+    let Some(workload) = preset.workload() else { return Vec::new() };
+    let short = |part: &str| part.parse::<f64>().map_or_else(|_| part.to_owned(), number_text);
+    let short = |value: &str| value.split(", ").map(short).collect::<Vec<_>>().join(", ");
+    let values = preset.settings();
+    let mut shown: Vec<ShownSetting> =
+        values.iter().filter_map(|(key, value)| workload.shown_field(key, &short(value))).collect();
+    for (path, words) in workload.optional_fields() {
+        if !values.iter().any(|(key, _)| key == path) {
+            shown.push(ShownSetting::silent_if(true, *path, *words));
+        }
+    }
+    shown
+}
+
+/// Returns the settings of a preset of trainings that differ from another's, in words. The first names the rule, where
+/// one training is described.
+pub(super) fn changes_of_trainings(this: &Preset, before: &Preset) -> Vec<String> {
+    let [own, old] = [this, before].map(Preset::trainings);
+    match (&own[..], &old[..]) {
+        ([own], [old]) => changes_of_training(own, old),
+        _ if own.len() != old.len() => vec![format!("{} runs", own.len())],
+        _ => {
+            let each = own.iter().zip(&old).map(|(own, old)| changes_of_training(own, old)).enumerate();
+            let changed = each.filter(|(_, changes)| !changes.is_empty());
+            changed.map(|(run, changes)| format!("run {}: {}", run + 1, changes.join(", "))).collect()
+        }
+    }
+}
+
+fn changes_of_training(this: &Preset, before: &Preset) -> Vec<String> {
+    let (Some(own), Some(old)) = (this.workload(), before.workload()) else { return Vec::new() };
+    let [settings, of_before] = [this, before].map(Preset::shown_settings);
+    let mut words = changed_words(&settings, &of_before);
+    let has = |meaning: &str| settings.iter().any(|setting| setting.meaning == meaning);
+    let of_fields = other_settings(before).into_iter();
+    words.extend(of_fields.filter(|old| !has(&old.meaning)).map(|old| format!("no {}", old.meaning.replace('_', " "))));
+    let (Some(own), Some(old)) = (own.training(), old.training()) else {
+        words.splice(0..0, changes_of_scan(own.scanned(), old.scanned()));
+        return words;
+    };
+    let rule = match (own.rule.name(), old.rule.name()) {
+        (name, before) if name != before => format!("{before} → {name}"),
+        (name, _) if own.rule.kind() != old.rule.kind() => format!("another text of {name}"),
+        (_, _) if words.is_empty() => return words,
+        (name, _) => name.to_owned(),
+    };
+    words.insert(0, rule);
+    words
+}
+
+fn changes_of_scan(these: &[ScanOptimizer], others: &[ScanOptimizer]) -> Vec<String> {
+    let rules = |of: &[ScanOptimizer]| of.iter().map(|it| it.rule.name()).collect::<Vec<_>>();
+    if rules(these) != rules(others) {
+        return vec![these.iter().map(ScanOptimizer::label).collect::<Vec<_>>().join(", ")];
+    }
+    let settings = |it: &ScanOptimizer| it.rule.shown_in_training();
+    let changed = these.iter().zip(others).filter(|(own, old)| own.rule != old.rule);
+    changed.map(|(own, old)| with_settings(own.rule.name(), &changed_words(&settings(own), &settings(old)))).collect()
+}

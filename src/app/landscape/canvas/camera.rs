@@ -1,0 +1,558 @@
+//! The part of the plane in view: initially the document's, then moved by hand, fitted once, or following the particles.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use egui::{Rect, Response, Ui};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_experiments::view::{Camera, Orbit, SymLog, Viewport};
+
+use super::interaction::{CameraMove, start_xy};
+use super::paint::Projection;
+use super::{CanvasLayout, LandscapePanel, Pane, paint};
+use crate::app::{Document, Live, Requests};
+use crate::player::EnsembleView;
+
+/// The largest number of an ensemble's particles that are used to find its box.
+const MOST_FITTED: usize = 2000;
+/// The narrowest view that fitting chooses, in start spreads.
+const FIT_SPREADS: f64 = 40.0;
+
+/// The camera and its automatic movements.
+#[derive(Debug, Default)]
+pub(crate) struct Framing {
+    camera: Option<Camera>,
+    orbit: Option<Orbit>,
+    /// The document's first look in the last frame; a different one means another document or landscape.
+    first: Option<InitialView>,
+    follower: Follower,
+    fit_requested: bool,
+    /// The run and step for which the follower last aimed.
+    aimed_at: Option<(u64, u64)>,
+    /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
+    bounds: Option<Bounds>,
+    gathered: Option<BoundsInputs>,
+    /// The shown optimizers that have run away, and are not followed, with the places of their simulations.
+    left_out: Vec<(usize, u32)>,
+}
+
+/// The place and the direction from which a document is first looked at.
+#[derive(Debug)]
+struct InitialView {
+    camera: Camera,
+    orbit: Option<Orbit>,
+    /// The built-in landscape; `None` for a typed one, which may be a copy of a built-in one as text.
+    landscape: Option<&'static str>,
+}
+
+impl InitialView {
+    fn of(document: &Document) -> InitialView {
+        let kind = document.spec.landscape.kind();
+        let landscape = kind.formula().is_none().then(|| kind.key());
+        InitialView { camera: initial_camera(document), orbit: document.view.orbit, landscape }
+    }
+
+    /// Returns whether another document or another landscape is looked at.
+    fn differs(&self, before: &InitialView) -> bool {
+        let are_built_in = self.landscape.is_some() && before.landscape.is_some();
+        (self.camera, self.orbit) != (before.camera, before.orbit)
+            || (are_built_in && self.landscape != before.landscape)
+    }
+}
+
+/// The inputs of a box around ensembles.
+#[derive(Debug, PartialEq)]
+struct BoundsInputs {
+    run_and_step: Option<(u64, u64)>,
+    places: Range<usize>,
+    hidden: BTreeSet<u32>,
+    start: [f64; 2],
+}
+
+impl Framing {
+    /// Returns the camera.
+    pub(crate) fn camera(&self) -> Camera {
+        self.camera.unwrap_or(Camera::HOME)
+    }
+
+    /// Returns the direction from which the surface in space is seen.
+    pub(crate) fn orbit(&self) -> Orbit {
+        self.orbit.unwrap_or(Orbit::HOME)
+    }
+
+    pub(crate) fn look_from(&mut self, orbit: Orbit) {
+        self.orbit = Some(orbit.limited());
+    }
+
+    /// Returns the shown optimizers of the simulation at this place that have run away, and are not followed.
+    pub(crate) fn left_out(&self, place: usize) -> Vec<u32> {
+        self.left_out.iter().filter(|(of, _)| *of == place).map(|(_, id)| *id).collect()
+    }
+
+    /// Makes the next document start with its own initial camera.
+    pub(crate) fn reset_view(&mut self) {
+        (self.camera, self.orbit) = (None, None);
+    }
+
+    pub(crate) fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
+        self.first = Some(InitialView::of(document));
+        self.look_at(limited(camera));
+        self.look_from(orbit);
+    }
+
+    pub(crate) fn look_at(&mut self, camera: Camera) {
+        self.camera = Some(camera);
+    }
+
+    /// Fits the shown particles and the start into the view in the next frame.
+    pub(crate) fn request_fit(&mut self) {
+        self.fit_requested = true;
+    }
+
+    /// Sets the document's initial camera, if it is another document.
+    pub(crate) fn begin(&mut self, document: &Document) {
+        let first = InitialView::of(document);
+        let is_other = self.first.as_ref().is_none_or(|before| first.differs(before));
+        if self.camera.is_none() || is_other {
+            self.camera = Some(first.camera);
+            self.look_from(first.orbit.unwrap_or(Orbit::HOME));
+            self.follower.stop();
+        }
+        self.first = Some(first);
+    }
+
+    /// Moves the camera to fit or to follow the particles of the simulations at these places. `aspect` is the width of
+    /// the canvas over its height.
+    pub(crate) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, places: Range<usize>, aspect: f64) {
+        self.gather(document, live, places);
+        let bounds = self.bounds;
+        if std::mem::take(&mut self.fit_requested) {
+            self.camera = Some(self.fit(document, live, aspect));
+            self.follower.stop();
+        }
+        if document.view.follow {
+            self.follow(ui, document, live, bounds, aspect);
+        } else {
+            self.follower.stop();
+        }
+    }
+
+    /// Returns the camera that fits the shown particles and the start. Before the first step, when all particles are in
+    /// one place, it shows the landscape's home view and the start.
+    fn fit(&self, document: &Document, live: &Live, aspect: f64) -> Camera {
+        let start = Bounds::of_point(start_xy(document));
+        if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) {
+            let home = Camera::home(&document.spec.landscape);
+            let view = Bounds::of_view(home, aspect);
+            let with_start = view.union(start);
+            return if with_start == view { home } else { fitted(&with_start, aspect, 0.0) };
+        }
+        let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
+        // If all have run away, the view shows the start.
+        fitted(&self.bounds.unwrap_or(start), aspect, least)
+    }
+
+    /// Determines the ensembles that belong in the view.
+    fn gather(&mut self, document: &Document, live: &Live, places: Range<usize>) {
+        let start = start_xy(document);
+        let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
+        let hidden = live.hidden.clone();
+        let gathered = Some(BoundsInputs { run_and_step, places: places.clone(), hidden, start });
+        if self.gathered == gathered {
+            return;
+        }
+        self.gathered = gathered;
+        let visible = || places.clone().flat_map(|place| live.visible_in(place).map(move |view| (place, view)));
+        let boxes: Vec<Option<Bounds>> = visible().map(|(_, view)| bounds_of(view, start)).collect();
+        let framed = FramedEnsembles::select(start, &boxes);
+        let outside = visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
+        self.left_out = outside.map(|((place, view), _)| (place, view.optimizer)).collect();
+        self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { framed.bounds };
+    }
+
+    fn follow(&mut self, ui: &Ui, document: &Document, live: &Live, bounds: Option<Bounds>, aspect: f64) {
+        let Some(snapshot) = &live.snapshot else { return };
+        let camera = self.camera();
+        let shown = Some((snapshot.run, snapshot.step));
+        let is_new = self.aimed_at != shown;
+        if is_new {
+            let run_before = self.aimed_at.map(|(run, _)| run);
+            self.aimed_at = shown;
+            match bounds {
+                // Without a target the camera stays.
+                None => self.follower.stop(),
+                Some(bounds) if run_before.is_some_and(|run| run != snapshot.run) => {
+                    self.follower.aim_at_restart(initial_camera(document), &bounds, aspect);
+                }
+                Some(bounds) => self.follower.aim(camera, &bounds, aspect),
+            }
+            if run_before != Some(snapshot.run) && live.frame_secs.is_some() {
+                self.camera = Some(self.follower.advance(camera, f32::INFINITY));
+                return;
+            }
+        }
+        if !self.follower.is_moving() {
+            return;
+        }
+        match live.frame_secs {
+            Some(secs) if is_new => self.camera = Some(self.follower.advance(camera, secs)),
+            Some(_) => {}
+            None => {
+                let secs = ui.input(|input| input.stable_dt).min(0.1);
+                self.camera = Some(self.follower.advance(camera, secs));
+                ui.ctx().request_repaint();
+            }
+        }
+    }
+}
+
+fn initial_camera(document: &Document) -> Camera {
+    limited(document.view.camera.unwrap_or_else(|| Camera::home(&document.spec.landscape)))
+}
+
+/// Returns the box around most of an ensemble's particles, without those that have run away.
+fn bounds_of(view: &EnsembleView, start: [f64; 2]) -> Option<Bounds> {
+    let newest = view.columns.len().saturating_sub(view.particles);
+    let stride = view.particles.div_ceil(MOST_FITTED).max(1);
+    let here = |point: &[f32; 2]| (0..2).all(|axis| (f64::from(point[axis]) - start[axis]).abs() < RUN_AWAY_DISTANCE);
+    Bounds::robust(view.columns[newest..].iter().step_by(stride).copied().filter(here))
+}
+
+/// The allowed widths of the view in units of the plane.
+const WIDTHS: std::ops::RangeInclusive<f64> = 1e-9..=1e9;
+/// The largest distance of the view from the origin.
+const MOST_DISTANCE: f64 = 1e9;
+/// The narrowest view that following chooses, so that particles near the start are not magnified to the whole view.
+const FOLLOW_WIDTH: f64 = 1.5;
+/// The time in which a following camera covers most of its way, in seconds.
+const FOLLOW_SECS: f64 = 0.25;
+
+/// A box in the plane, its sides along x and y.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    pub min: [f64; 2],
+    pub max: [f64; 2],
+}
+
+impl Bounds {
+    pub fn of_point(point: [f64; 2]) -> Self {
+        Bounds { min: point, max: point }
+    }
+
+    /// Returns the part of the plane that a camera shows with this aspect, width over height.
+    pub fn of_view(camera: Camera, aspect: f64) -> Self {
+        let half = [0.5 * camera.width, 0.5 * camera.width / aspect];
+        let [x, y] = camera.center;
+        Bounds { min: [x - half[0], y - half[1]], max: [x + half[0], y + half[1]] }
+    }
+
+    pub fn union(self, other: Bounds) -> Self {
+        Bounds {
+            min: [self.min[0].min(other.min[0]), self.min[1].min(other.min[1])],
+            max: [self.max[0].max(other.max[0]), self.max[1].max(other.max[1])],
+        }
+    }
+
+    /// Returns the largest distance of the box from a point, along x or y.
+    fn reach_from(&self, point: [f64; 2]) -> f64 {
+        let along = |axis: usize| (self.max[axis] - point[axis]).max(point[axis] - self.min[axis]);
+        along(0).max(along(1))
+    }
+
+    /// Returns the box around most of the points: points that are not finite are left out, and each side ends where
+    /// outliers begin (1.5 times the distance between the 5th and the 95th percentile beyond them), so that one
+    /// particle thrown far off does not hide all others.
+    pub fn robust(points: impl Iterator<Item = [f32; 2]>) -> Option<Self> {
+        let (mut x, mut y): (Vec<f32>, Vec<f32>) =
+            points.filter(|[x, y]| x.is_finite() && y.is_finite()).map(|[x, y]| (x, y)).unzip();
+        let ([left, right], [bottom, top]) = (robust_range(&mut x)?, robust_range(&mut y)?);
+        Some(Bounds { min: [left, bottom], max: [right, top] })
+    }
+}
+
+/// The distance from the start beyond which a position counts as run away, like one that is not finite.
+pub(crate) const RUN_AWAY_DISTANCE: f64 = 1e4;
+/// The distance from the start within which an ensemble is never left out.
+const ALWAYS_INCLUDED: f64 = 10.0;
+/// The ratio of distances from which an ensemble is left out, compared with all that are nearer.
+const EXCLUDED_RATIO: f64 = 30.0;
+
+/// The ensembles that a view includes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FramedEnsembles {
+    /// The box around the start and these ensembles; `None` where all have run away.
+    pub bounds: Option<Bounds>,
+    /// True for each included ensemble.
+    pub inside: Vec<bool>,
+}
+
+impl FramedEnsembles {
+    /// Selects the ensembles to include, by their boxes. Those that run away while others do not are left out, so that
+    /// one optimizer on its way to infinity does not move the view along. An ensemble without a box has run away.
+    pub fn select(start: [f64; 2], ensembles: &[Option<Bounds>]) -> FramedEnsembles {
+        let mut by_reach: Vec<(usize, f64, Bounds)> = ensembles
+            .iter()
+            .enumerate()
+            .filter_map(|(index, bounds)| bounds.map(|bounds| (index, bounds.reach_from(start), bounds)))
+            .collect();
+        by_reach.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut framed = FramedEnsembles { bounds: None, inside: vec![false; ensembles.len()] };
+        let mut farthest = 0.0;
+        for (index, reach, bounds) in by_reach {
+            if framed.bounds.is_some() && reach > ALWAYS_INCLUDED.max(EXCLUDED_RATIO * farthest) {
+                break;
+            }
+            farthest = reach;
+            framed.inside[index] = true;
+            framed.bounds = Some(framed.bounds.unwrap_or(Bounds::of_point(start)).union(bounds));
+        }
+        framed
+    }
+}
+
+/// The number of points below which none is an outlier.
+const ENOUGH_FOR_OUTLIERS: usize = 8;
+
+fn robust_range(values: &mut [f32]) -> Option<[f64; 2]> {
+    let (min, max) = values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(min, max), &v| (min.min(v), max.max(v)));
+    if values.is_empty() {
+        return None;
+    }
+    let (min, max) = (f64::from(min), f64::from(max));
+    if values.len() < ENOUGH_FOR_OUTLIERS {
+        return Some([min, max]);
+    }
+    let rank = values.len() / 20;
+    let from_end = values.len() - 1 - rank;
+    let low = f64::from(*values.select_nth_unstable_by(rank, f32::total_cmp).1);
+    let high = f64::from(*values.select_nth_unstable_by(from_end, f32::total_cmp).1);
+    let reach = 1.5 * (high - low);
+    Some([min.max(low - reach), max.min(high + reach)])
+}
+
+/// Returns the nearest camera within the limits.
+pub fn limited(camera: Camera) -> Camera {
+    let center = camera.center.map(|c| if c.is_nan() { 0.0 } else { c.clamp(-MOST_DISTANCE, MOST_DISTANCE) });
+    // In narrower views, neighbouring pixels would be the same number.
+    let finest = 1e-12 * center[0].abs().max(center[1].abs());
+    let width = if camera.width.is_nan() { Camera::HOME.width } else { camera.width };
+    Camera { center, width: width.clamp(WIDTHS.start().max(finest), *WIDTHS.end()) }
+}
+
+/// Returns the camera after the picture was dragged by `delta_px`.
+pub fn panned(viewport: &Viewport, delta_px: [f32; 2]) -> Camera {
+    let scale = viewport.units_per_px();
+    let [x, y] = viewport.camera.center;
+    let center = [x - f64::from(delta_px[0]) * scale, y + f64::from(delta_px[1]) * scale];
+    limited(Camera { center, ..viewport.camera })
+}
+
+/// Returns the camera closer by `factor`, such that the point under `at_px` stays there.
+pub fn zoomed(viewport: &Viewport, at_px: [f32; 2], factor: f64) -> Camera {
+    zoomed_about(viewport.camera, viewport.xy_from_px(at_px), factor)
+}
+
+/// Returns the camera closer by `factor`, such that a point of the plane keeps its place in the view.
+pub(crate) fn zoomed_about(camera: Camera, fixed: [f64; 2], factor: f64) -> Camera {
+    let width = limited(Camera { width: camera.width / factor, ..camera }).width;
+    let ratio = width / camera.width;
+    let center = [0, 1].map(|axis| fixed[axis] + (camera.center[axis] - fixed[axis]) * ratio);
+    limited(Camera { center, width })
+}
+
+/// Returns the camera that shows `bounds` with room around it, at least `least_width` wide. `aspect` is the width of
+/// the canvas over its height.
+pub fn fitted(bounds: &Bounds, aspect: f64, least_width: f64) -> Camera {
+    const ROOM: f64 = 1.25;
+    let center = [0, 1].map(|axis| 0.5 * (bounds.min[axis] + bounds.max[axis]));
+    let (width, height) = (bounds.max[0] - bounds.min[0], bounds.max[1] - bounds.min[1]);
+    limited(Camera { center, width: (ROOM * width.max(height * aspect)).max(least_width) })
+}
+
+/// A camera movement that keeps the particles in view and starts only when necessary.
+#[derive(Debug, Default)]
+pub struct Follower {
+    target: Option<Camera>,
+}
+
+impl Follower {
+    /// Cancels the current movement.
+    pub fn stop(&mut self) {
+        self.target = None;
+    }
+
+    /// Returns whether the camera is moving to a target.
+    pub fn is_moving(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Starts a movement when `bounds` leaves the view or has become small in it.
+    pub fn aim(&mut self, camera: Camera, bounds: &Bounds, aspect: f64) {
+        let seen_from = self.target.unwrap_or(camera);
+        let fit = fitted(bounds, aspect, FOLLOW_WIDTH);
+        let lost = seen_from.width > 3.0 * fit.width;
+        if lost || !contains(&seen_from, aspect, bounds) {
+            // Some way ahead of the particles, so that the next movement does not start at once.
+            self.target = Some(limited(Camera { width: 1.2 * fit.width, ..fit }));
+        }
+    }
+
+    /// Starts a movement to the view of a restarted run: `first`, if that shows `bounds`.
+    pub fn aim_at_restart(&mut self, first: Camera, bounds: &Bounds, aspect: f64) {
+        self.target = Some(first);
+        self.aim(first, bounds, aspect);
+    }
+
+    /// Returns the camera `secs` later on its way.
+    pub fn advance(&mut self, camera: Camera, secs: f32) -> Camera {
+        let Some(target) = self.target else { return camera };
+        let part = 1.0 - (-f64::from(secs) / FOLLOW_SECS).exp();
+        let width = camera.width * (target.width / camera.width).powf(part);
+        let center = [0, 1].map(|axis| camera.center[axis] + (target.center[axis] - camera.center[axis]) * part);
+        let moved = Camera { center, width };
+        let off = (0..2).map(|axis| (target.center[axis] - moved.center[axis]).abs()).fold(0.0, f64::max);
+        if off < 1e-3 * target.width && (moved.width / target.width - 1.0).abs() < 1e-3 {
+            self.target = None;
+            return target;
+        }
+        moved
+    }
+}
+
+/// Returns whether the middle nine tenths of the view contain the box.
+fn contains(camera: &Camera, aspect: f64, bounds: &Bounds) -> bool {
+    let half = [0.45 * camera.width, 0.45 * camera.width / aspect];
+    (0..2).all(|axis| {
+        bounds.min[axis] >= camera.center[axis] - half[axis] && bounds.max[axis] <= camera.center[axis] + half[axis]
+    })
+}
+
+impl LandscapePanel {
+    /// Returns the index of the pane whose camera is that of the canvas at this place.
+    pub(crate) fn framed_by(place: usize, live: &Live) -> usize {
+        if live.has_own_cameras { place } else { 0 }
+    }
+
+    /// Handles the input on the canvases, and moves their cameras.
+    pub(crate) fn move_cameras(
+        &mut self,
+        ui: &Ui,
+        canvases: &[(CanvasLayout, Response)],
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) {
+        self.keep_panes(document.count());
+        if live.has_own_cameras && !self.had_own_cameras {
+            let (camera, orbit) = (self.camera(), self.orbit());
+            for (place, pane) in self.panes.iter_mut().enumerate() {
+                document.with_session(place, |document| pane.framing.restore_view(document, camera, orbit));
+            }
+        }
+        self.had_own_cameras = live.has_own_cameras;
+        self.begin_framing(canvases.len(), document);
+        let scale = self.scale(canvases, document, live);
+        for (place, (_, response)) in canvases.iter().enumerate() {
+            let is_used = response.clicked() || response.drag_started() || response.gained_focus();
+            if is_used && canvases.len() > 1 {
+                live.chosen = place;
+            }
+            let framed = Self::framed_by(place, live);
+            let camera_move = document.with_session(place, |document| {
+                live.with_session(place, |live| {
+                    let projection = self.projection((place, framed), response.rect, scale, document);
+                    let interaction = &mut self.panes[place].interaction;
+                    interaction.tool = self.tool;
+                    let camera_move = interaction.handle(ui, response, &projection, document, live, requests);
+                    self.tool = interaction.tool;
+                    camera_move
+                })
+            });
+            let framing = &mut self.panes[framed].framing;
+            match camera_move {
+                CameraMove::Stay => {}
+                CameraMove::Fit => framing.request_fit(),
+                CameraMove::From(orbit) => framing.look_from(orbit),
+                CameraMove::To(camera) => {
+                    framing.look_at(camera);
+                    document.view.follow = false;
+                }
+            }
+        }
+        self.update_framing(ui, canvases, document, live);
+    }
+
+    /// Begins the framing of the documents of `count` canvases that are new.
+    pub(crate) fn begin_framing(&mut self, count: usize, document: &mut Document) {
+        self.keep_panes(count);
+        for place in 0..count {
+            let framing = &mut self.panes[place].framing;
+            document.with_session(place, |document| framing.begin(document));
+        }
+    }
+
+    /// Moves the cameras to what they are to show.
+    pub(crate) fn update_framing(
+        &mut self,
+        ui: &Ui,
+        canvases: &[(CanvasLayout, Response)],
+        document: &Document,
+        live: &Live,
+    ) {
+        for (place, (_, response)) in canvases.iter().enumerate() {
+            // In space, the part in view is a square.
+            let aspect = if document.view.space { 1.0 } else { f64::from(response.rect.aspect_ratio()) };
+            let places = if live.has_own_cameras { place..place + 1 } else { 0..canvases.len() };
+            if Self::framed_by(place, live) == place {
+                self.panes[place].framing.update(ui, document, live, places, aspect);
+            }
+        }
+    }
+
+    /// Removes the panes of simulations that are gone, and makes those that are missing.
+    pub(crate) fn keep_panes(&mut self, count: usize) {
+        if self.panes.len() > count
+            && let Some(render_state) = &self.render_state
+        {
+            paint::remove_from(render_state, count);
+        }
+        self.panes.resize_with(count, Pane::default);
+    }
+
+    /// Returns the viewport of a pane's camera on a canvas, in points.
+    pub(crate) fn viewport(&self, framed: usize, canvas: Rect) -> Viewport {
+        Viewport { camera: self.panes[framed].framing.camera(), size_px: canvas.size().into() }
+    }
+
+    /// Returns the colour scale of the parts in view, which all canvases share.
+    pub(crate) fn scale(&mut self, canvases: &[(CanvasLayout, Response)], document: &Document, live: &Live) -> SymLog {
+        if let Some(scale) = document.view.scale {
+            return scale;
+        }
+        let landscapes: Vec<Landscape> = document.specs().map(|spec| spec.landscape.landscape()).collect();
+        let view = |(place, landscape): (usize, _)| {
+            let canvas = canvases.get(place).map_or(Rect::ZERO, |(layout, _)| layout.canvas);
+            let viewport = self.viewport(Self::framed_by(place, live), canvas);
+            let size_px = if document.view.space { [canvas.width(); 2] } else { viewport.size_px };
+            (landscape, Viewport { size_px, ..viewport })
+        };
+        let views: Vec<(&Landscape, Viewport)> = landscapes.iter().enumerate().map(view).collect();
+        self.auto_scale.update(&views)
+    }
+
+    /// Returns the mapping of the plane to the canvas at a place, whose camera is that of the pane `framed`.
+    pub(crate) fn projection(
+        &mut self,
+        (place, framed): (usize, usize),
+        canvas: Rect,
+        scale: SymLog,
+        document: &Document,
+    ) -> Projection {
+        let (viewport, orbit) = (self.viewport(framed, canvas), self.panes[framed].framing.orbit());
+        if !document.view.space {
+            return Projection::Plane(viewport);
+        }
+        let landscape = document.spec.landscape.landscape();
+        Projection::Space(self.panes[place].surface.projection(&landscape, &scale, viewport, orbit))
+    }
+}

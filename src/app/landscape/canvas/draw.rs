@@ -1,0 +1,478 @@
+//! Draws the canvases with everything on them.
+
+use std::sync::Arc;
+
+use eframe::egui_wgpu;
+use egui::text::{LayoutJob, TextWrapping};
+use egui::{
+    Align2, Button, Color32, Painter, Pos2, Rect, Response, RichText, Stroke, TextStyle, Ui, UiBuilder, Vec2,
+    WidgetInfo, pos2, vec2,
+};
+use valleyscope_experiments::view::{Dash, SymLog, Viewport};
+
+use super::interaction::{Readout, start_xy};
+use super::legend::Legend;
+use super::paint::{LandscapeCallback, Projection};
+use super::{CanvasLayout, LandscapePanel, axes, interaction, paint, particle, summary};
+use crate::app::landscape::branches::BRANCH_OPACITY;
+use crate::app::widgets::icons::{color_of, draw_marker, marker_of, rgb_of};
+use crate::app::widgets::plot::dash_sample;
+use crate::app::{Document, Live};
+use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
+use crate::player::trail_columns;
+
+/// The width of mean paths, and of those of branches, in points.
+const PATH_WIDTH: f32 = 2.0;
+const BRANCH_PATH_WIDTH: f32 = 1.2;
+/// The factor of the radius of a branch's particles.
+const BRANCH_RADIUS: f32 = 0.8;
+
+/// The view of a simulation on its canvas.
+#[derive(Clone, Copy)]
+struct PaneView<'a> {
+    place: usize,
+    /// The pane whose camera it has.
+    framed: usize,
+    scale: SymLog,
+    /// The optimizers that have run away.
+    left_out: &'a [u32],
+    /// The name for screen readers.
+    name: &'a str,
+}
+
+impl LandscapePanel {
+    /// Draws all canvases with their titles and their colour bar.
+    pub(crate) fn draw_all(
+        &mut self,
+        ui: &mut Ui,
+        canvases: &[(CanvasLayout, Response)],
+        document: &mut Document,
+        live: &mut Live,
+    ) {
+        self.keep_panes(document.count());
+        let scale = self.scale(canvases, document, live);
+        let titles = document.titles();
+        for (place, (layout, response)) in canvases.iter().enumerate() {
+            let framed = Self::framed_by(place, live);
+            let left_out = self.panes[framed].framing.left_out(place);
+            let title = layout.title.map(|area| (area, titles[place].as_str()));
+            if let Some((area, title)) = title {
+                draw_title(ui, area, title, place, response.sense.senses_click(), live);
+            }
+            let name = title.map_or_else(|| "Landscape".to_owned(), |(_, title)| format!("Landscape {title}"));
+            document.with_session(place, |document| {
+                live.with_session(place, |live| {
+                    let pane = PaneView { place, framed, scale, left_out: &left_out, name: &name };
+                    self.draw(ui, response, layout, pane, document, live);
+                });
+            });
+        }
+        if let Some((layout, _)) = canvases.first()
+            && let Some(bar) = layout.bar
+        {
+            let bar_ticks = axes::color_bar_ticks(&scale, bar.height());
+            axes::show_color_bar(ui, bar, scale, &mut document.view, &layout.font, &bar_ticks);
+        }
+    }
+
+    /// Draws the landscape with its overlays.
+    fn draw(
+        &mut self,
+        ui: &mut Ui,
+        response: &Response,
+        layout: &CanvasLayout,
+        pane: PaneView<'_>,
+        document: &mut Document,
+        live: &mut Live,
+    ) {
+        let PaneView { place, framed, scale, left_out, name } = pane;
+        let canvas = layout.canvas;
+        let viewport = self.viewport(framed, canvas);
+        let landscape = document.spec.landscape.landscape();
+        let projection = self.projection((place, framed), canvas, scale, document);
+        let space_axes = match &projection {
+            Projection::Plane(_) => None,
+            Projection::Space(space) => Some(axes::space_axes_of(space.view, &scale)),
+        };
+        let font = &layout.font;
+        let painter = ui.painter().with_clip_rect(canvas);
+        if let Some(axes) = &space_axes {
+            axes::draw_walls(&painter, canvas, axes, ui.visuals());
+        }
+        let means = ensemble_means(live, &projection, canvas);
+        if self.render_state.is_some() {
+            paint::lock(&self.panes[place].uploads).set_capacity(columns(document, live));
+            let scene = self.scene(ui, (viewport, scale), (&projection, &means), document, live);
+            self.paint(ui, canvas, place, scene);
+        } else {
+            draw_no_gpu_note(ui, canvas);
+        }
+        let legend = Legend::lay_out(ui, layout, document, live);
+        match &space_axes {
+            Some(_) if document.view.uv_frame => {
+                axes::draw_uv_in_space(&painter, canvas, &projection, &landscape, &layout.body);
+            }
+            None if document.view.uv_frame => {
+                axes::draw_uv_axes(&painter, canvas, &viewport, &landscape, &layout.body, legend.area);
+            }
+            _ => {}
+        }
+        if let Some(axes) = &space_axes {
+            axes::draw_space_axes(&painter, canvas, axes, font, ui.visuals());
+        }
+        draw_start(&painter, canvas, &projection, document);
+        draw_branch_means(ui, canvas, &projection, document, live);
+        draw_means(ui, canvas, document, &means);
+        let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+        let key_area = draw_glyphs(&painter, response, layout, &projection, document, live, &particles);
+        draw_run_away_note(ui, layout, document, left_out);
+        if layout.has_axes && space_axes.is_none() {
+            axes::draw_axes(ui.painter(), canvas, &viewport, layout.labelled, font, ui.visuals());
+        }
+        if let Some(chosen) = legend.show(ui, canvas, live) {
+            chosen.apply(document);
+        }
+        if let Some(pointer) = response.hover_pos()
+            && !response.dragged()
+            && let Some(xy) = projection.xy((pointer - canvas.min).into())
+        {
+            let taken = [legend.area, key_area];
+            let readout = Readout::at(&landscape, xy);
+            interaction::draw_readout(&painter, canvas, pointer, &readout, font, (&taken, &particles));
+        }
+        if response.has_focus() {
+            let stroke = ui.visuals().selection.stroke;
+            ui.painter().rect_stroke(canvas, 0.0, stroke, egui::StrokeKind::Inside);
+        }
+        response.widget_info(|| WidgetInfo {
+            label: Some(name.to_owned()),
+            current_text_value: Some(summary(document, live, &projection, left_out)),
+            ..WidgetInfo::new(egui::Role::Canvas)
+        });
+    }
+
+    /// Returns the scene of a canvas.
+    fn scene(
+        &self,
+        ui: &Ui,
+        (viewport, scale): (Viewport, SymLog),
+        (projection, means): (&Projection, &[EnsembleMean]),
+        document: &Document,
+        live: &Live,
+    ) -> Scene {
+        let view = &document.view;
+        let columns = columns(document, live);
+        let pixels_per_point = ui.ctx().pixels_per_point();
+        let ensembles = live.visible().filter_map(|ensemble| {
+            let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
+            let selected = live.selected.filter(|particle| particle.optimizer == spec.id);
+            let nested = means.iter().find(|mean| mean.id == spec.id).map_or(1.0, |mean| mean.scale);
+            Some(EnsembleStyle {
+                key: EnsembleKey { session: paint::FIRST_SESSION, optimizer: spec.id },
+                color: rgb_of(&document.spec.optimizers, spec.id),
+                opacity: 1.0,
+                trail_steps: u32::try_from(columns - 1).unwrap_or(view.trail_steps),
+                trail_width: nested * view.trail_width,
+                point_radius: nested * view.point_radius,
+                path_width: if view.mean_path { PATH_WIDTH } else { 0.0 },
+                selected: selected.and_then(|particle| u32::try_from(particle.particle).ok()),
+            })
+        });
+        let ensembles = branch_ensembles(document, live).chain(ensembles).collect();
+        let size_px = viewport.size_px.map(|points| (points * pixels_per_point).round());
+        Scene {
+            viewport: Viewport { size_px, ..viewport },
+            landscape: document.spec.landscape.landscape(),
+            scale,
+            colormap: view.colormap,
+            contours: if view.contours { SymLog::CONTOURS } else { 0 },
+            pixels_per_point,
+            ensembles,
+            space: match projection {
+                Projection::Plane(_) => None,
+                Projection::Space(space) => {
+                    Some(SpaceScene { orbit: space.view.orbit, heights: Arc::clone(&space.heights) })
+                }
+            },
+        }
+    }
+
+    /// Draws a scene on the canvas of the pane at this place.
+    fn paint(&self, ui: &Ui, canvas: Rect, place: usize, scene: Scene) {
+        let callback = LandscapeCallback { pane: place, scene, uploads: Arc::clone(&self.panes[place].uploads) };
+        ui.painter().add(egui_wgpu::Callback::new_paint_callback(canvas, callback));
+    }
+}
+
+/// Returns the number of columns of the trails of a simulation.
+fn columns(document: &Document, live: &Live) -> usize {
+    let particles = live.snapshot.iter().flat_map(|snapshot| &snapshot.ensembles).map(|view| view.particles).sum();
+    trail_columns(document.view.trail_steps as usize, particles)
+}
+
+/// Returns the styles of the ensembles of branches, which are drawn below all others.
+fn branch_ensembles<'a>(document: &'a Document, live: &'a Live) -> impl Iterator<Item = EnsembleStyle> + 'a {
+    let view = &document.view;
+    live.pale().flat_map(move |(branch, session)| {
+        live.visible_of(session).filter_map(move |ensemble| {
+            let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
+            Some(EnsembleStyle {
+                key: EnsembleKey { session: branch.id, optimizer: spec.id },
+                color: rgb_of(&document.spec.optimizers, spec.id),
+                opacity: BRANCH_OPACITY,
+                trail_steps: 0,
+                trail_width: 0.0,
+                point_radius: BRANCH_RADIUS * view.point_radius,
+                path_width: if view.mean_path { BRANCH_PATH_WIDTH } else { 0.0 },
+                selected: None,
+            })
+        })
+    })
+}
+
+/// Draws the arrows on the selected particle, if they are shown, and returns the area of their key.
+fn draw_glyphs(
+    painter: &Painter,
+    response: &Response,
+    layout: &CanvasLayout,
+    projection: &Projection,
+    document: &Document,
+    live: &Live,
+    particles: &[Pos2],
+) -> Rect {
+    let Some(step) = live.step_trace().filter(|_| document.view.glyphs) else { return Rect::NOTHING };
+    // A picture cannot be clicked or zoomed.
+    let key = match layout.compact {
+        true => particle::GlyphKey::None,
+        false if response.sense.senses_click() => particle::GlyphKey::WithHints,
+        false => particle::GlyphKey::Plain,
+    };
+    particle::draw_arrows(painter, layout.canvas, projection, step, &layout.font, key, particles)
+}
+
+/// The radius of the marker of a mean, in points.
+const MEAN_RADIUS: f32 = 4.5;
+/// The factor of the radius for branches.
+const BRANCH_MEAN_RADIUS: f32 = 0.8;
+/// The distance between means, in points, from which ensembles do not hide each other.
+const APART: f32 = 8.0;
+/// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same place.
+const GROWTH: f32 = 1.6;
+const SHRINKAGE: f32 = 0.75;
+/// The limits of the factor for many ensembles at the same place.
+const SCALES: std::ops::RangeInclusive<f32> = 0.6..=2.2;
+
+/// The mean of a shown ensemble.
+pub(crate) struct EnsembleMean {
+    pub id: u32,
+    pub at: Pos2,
+    opacity: f32,
+    /// The factor of the sizes of the ensemble's marks, trails and particles.
+    pub scale: f32,
+}
+
+/// Returns the means of the shown ensembles that have a place on the canvas or beside it.
+pub(crate) fn ensemble_means(live: &Live, projection: &Projection, canvas: Rect) -> Vec<EnsembleMean> {
+    let mut means: Vec<EnsembleMean> = live
+        .visible()
+        .filter_map(|view| {
+            let &[x, y] = view.mean_path.last()?;
+            let mark = projection.mark([f64::from(x), f64::from(y)])?;
+            let at = mark.on(canvas);
+            at.is_finite().then(|| EnsembleMean { id: view.optimizer, at, opacity: mark.opacity(), scale: 1.0 })
+        })
+        .collect();
+    let places: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+    for (mean, scale) in means.iter_mut().zip(scales(&places)) {
+        mean.scale = scale;
+    }
+    means
+}
+
+/// Returns the scales of marks in the order in which they are drawn: those below others grow and those above shrink, the
+/// more the nearer they are.
+fn scales(places: &[Pos2]) -> Vec<f32> {
+    let near = |a: Pos2, b: Pos2| (1.0 - a.distance(b) / APART).max(0.0);
+    let scale = |(index, &place): (usize, &Pos2)| {
+        let count = |others: &[Pos2]| others.iter().map(|&other| near(place, other)).sum::<f32>();
+        let factor = SHRINKAGE.powf(count(&places[..index])) * GROWTH.powf(count(&places[index + 1..]));
+        factor.clamp(*SCALES.start(), *SCALES.end())
+    };
+    places.iter().enumerate().map(scale).collect()
+}
+
+/// Draws the markers of the means.
+pub(crate) fn draw_means(ui: &Ui, canvas: Rect, document: &Document, means: &[EnsembleMean]) {
+    let painter = ui.painter().with_clip_rect(canvas);
+    for mean in means.iter().filter(|mean| canvas.expand2(Vec2::splat(10.0)).contains(mean.at)) {
+        let optimizers = &document.spec.optimizers;
+        if !optimizers.iter().any(|spec| spec.id == mean.id) {
+            continue;
+        }
+        let marker = marker_of(optimizers, mean.id);
+        let colors = [color_of(optimizers, mean.id), Color32::BLACK];
+        let [fill, outline] = colors.map(|color| color.gamma_multiply(mean.opacity));
+        painter.add(draw_marker(marker, mean.at, mean.scale * MEAN_RADIUS, fill, outline));
+    }
+}
+
+/// Draws the markers of the means of branches, paler and smaller.
+pub(crate) fn draw_branch_means(ui: &Ui, canvas: Rect, projection: &Projection, document: &Document, live: &Live) {
+    let painter = ui.painter().with_clip_rect(canvas);
+    for view in live.pale().flat_map(|(_, session)| live.visible_of(session)) {
+        let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer) else { continue };
+        let last = view.mean_path.last().map(|place| place.map(f64::from));
+        let Some(mark) = last.and_then(|xy| projection.mark(xy)).filter(|mark| mark.on(canvas).is_finite()) else {
+            continue;
+        };
+        let marker = marker_of(&document.spec.optimizers, spec.id);
+        let opacity = (1.5 * BRANCH_OPACITY).min(1.0) * mark.opacity();
+        let colors = [color_of(&document.spec.optimizers, spec.id), Color32::BLACK];
+        let [fill, outline] = colors.map(|color| color.gamma_multiply(opacity));
+        painter.add(draw_marker(marker, mark.on(canvas), BRANCH_MEAN_RADIUS * MEAN_RADIUS, fill, outline));
+    }
+}
+
+/// The corners of a circle that lies on the surface in space.
+const START_CIRCLE: usize = 64;
+
+/// Draws the start: a cross, and a circle of one spread about it where that is visible.
+pub(crate) fn draw_start(painter: &Painter, canvas: Rect, projection: &Projection, document: &Document) {
+    let start = start_xy(document);
+    let Some(mark) = projection.mark(start) else { return };
+    let at = mark.on(canvas);
+    if !canvas.expand(20.0).contains(at) {
+        return;
+    }
+    for (color, width) in [(Color32::from_black_alpha(180), 3.5), (Color32::WHITE, 1.5)] {
+        for arm in [vec2(1.0, 0.0), vec2(0.0, 1.0)] {
+            for side in [-1.0, 1.0] {
+                let ends = [at + arm * side * 3.0, at + arm * side * 9.0];
+                painter.line_segment(ends, Stroke::new(width, color.gamma_multiply(mark.opacity())));
+            }
+        }
+    }
+    let spread = document.spec.start.spread.get();
+    let radius = (spread / projection.units_per_px()) as f32;
+    if radius > 4.0 && radius < 4.0 * canvas.width() {
+        let color = Color32::from_white_alpha(190);
+        if matches!(projection, Projection::Plane(_)) {
+            painter.circle_stroke(at, radius, Stroke::new(1.0, color));
+            return;
+        }
+        let around = (0..=START_CIRCLE).map(|corner| {
+            let (sin, cos) = (std::f64::consts::TAU * corner as f64 / START_CIRCLE as f64).sin_cos();
+            [start[0] + spread * cos, start[1] + spread * sin]
+        });
+        for piece in projection.line(canvas, around) {
+            painter.line(piece.points, Stroke::new(1.0, color.gamma_multiply(piece.opacity)));
+        }
+    }
+}
+
+/// Names the ensembles that have run away out of view: above the canvas, where the note covers nothing, or at the lower
+/// end of a canvas that has no room around it.
+pub(crate) fn draw_run_away_note(ui: &Ui, layout: &CanvasLayout, document: &Document, left_out: &[u32]) {
+    let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let text = format!("Run away: {}", names.join(", "));
+    let (painter, canvas) = (ui.painter(), layout.canvas);
+    let is_above = layout.has_axes;
+    let color = if is_above { ui.visuals().warn_fg_color } else { Color32::from_rgb(255, 170, 120) };
+    let mut job = LayoutJob::simple_singleline(text, layout.font.clone(), color);
+    job.wrap =
+        TextWrapping::truncate_at_width(if is_above { ABOVE_SHARE * canvas.width() } else { canvas.width() - 24.0 });
+    let galley = painter.layout_job(job);
+    let area = run_away_area(canvas, galley.size(), is_above);
+    if !is_above {
+        painter.rect_filled(area.expand(4.0), 4.0, Color32::from_black_alpha(165));
+    }
+    painter.galley(area.min, galley, color);
+}
+
+/// The share of the canvas's width that a note above it may take. The rest is left to the notes of the axes.
+const ABOVE_SHARE: f32 = 0.7;
+
+/// Returns the area of the note about ensembles that have run away.
+fn run_away_area(canvas: Rect, size: Vec2, is_above: bool) -> Rect {
+    let min = match is_above {
+        true => pos2(canvas.right() - 24.0 - size.x, canvas.top() - 3.0 - size.y),
+        false => pos2(canvas.left() + 12.0, canvas.bottom() - size.y - 10.0),
+    };
+    Rect::from_min_size(min, size)
+}
+
+/// Explains why there is no picture.
+pub(crate) fn draw_no_gpu_note(ui: &Ui, canvas: Rect) {
+    let visuals = ui.visuals();
+    ui.painter().rect_filled(canvas, 0.0, visuals.extreme_bg_color);
+    let text = "The landscape cannot be drawn: no graphics adapter was found. Everything else works.";
+    let font = TextStyle::Body.resolve(ui.style());
+    let color = visuals.weak_text_color();
+    let galley = ui.painter().layout(text.to_owned(), font, color, (canvas.width() - 24.0).max(80.0));
+    let at = pos2(canvas.left() + 12.0, canvas.center().y + 0.2 * canvas.height());
+    ui.painter().with_clip_rect(canvas).galley(at, galley, color);
+}
+
+/// The length of the sample of a line, and the distance of the title from it, in points.
+const TITLE_SAMPLE: f32 = 22.0;
+const TITLE_GAP: f32 = 6.0;
+
+/// Draws the title of the landscape at this place, after a line dashed as its curves in the plots. Where the title can be
+/// clicked, a click chooses the landscape's settings for the controls.
+pub(crate) fn draw_title(ui: &mut Ui, area: Rect, title: &str, place: usize, can_be_clicked: bool, live: &mut Live) {
+    let (sample, area) = area.split_left_right_at_x((area.left() + TITLE_SAMPLE).min(area.right()));
+    let area = area.with_min_x((area.left() + TITLE_GAP).min(area.right()));
+    let stroke = Stroke::new(1.6, ui.visuals().text_color());
+    dash_sample(ui.painter(), [sample.left_center(), sample.right_center()], Dash::SIDE_BY_SIDE[place], stroke);
+    if !can_be_clicked {
+        let font = egui::TextStyle::Body.resolve(ui.style());
+        let painter = ui.painter().with_clip_rect(area);
+        painter.text(area.left_center(), Align2::LEFT_CENTER, title, font, ui.visuals().strong_text_color());
+        return;
+    }
+    ui.scope_builder(UiBuilder::new().id_salt(("title", place)).max_rect(area), |ui| {
+        ui.set_clip_rect(area.intersect(ui.clip_rect()));
+        ui.spacing_mut().button_padding.y = 0.0;
+        let button = Button::selectable(live.chosen == place, RichText::new(title).strong()).truncate();
+        if ui.add(button).on_hover_text(format!("{title}\nClick to show its settings in the controls.")).clicked() {
+            live.chosen = place;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::pos2;
+
+    use super::scales;
+
+    #[test]
+    fn marks_at_one_place_are_nested_and_others_keep_their_size() {
+        let here = pos2(100.0, 50.0);
+        assert_eq!(scales(&[here, pos2(140.0, 50.0)]), [1.0, 1.0]);
+        let nested = scales(&[here, pos2(300.0, 50.0), here]);
+        assert!(nested[0] > 2.0 * nested[2] && nested[1] == 1.0, "{nested:?}");
+        let near = scales(&[here, pos2(104.0, 50.0)]);
+        assert!(near[0] < nested[0] && near[0] > 1.0, "{near:?}");
+        let many = scales(&[here; 16]);
+        assert!(many.iter().all(|scale| (0.6..=2.2).contains(scale)), "{many:?}");
+    }
+}
+
+#[cfg(test)]
+mod marks_tests {
+    use egui::{Rect, pos2, vec2};
+
+    use super::run_away_area;
+
+    #[test]
+    fn the_note_about_ensembles_out_of_view_covers_nothing_of_a_canvas_with_room_around_it() {
+        let canvas = Rect::from_min_size(pos2(60.0, 20.0), vec2(140.0, 110.0));
+        let area = run_away_area(canvas, vec2(98.0, 12.0), true);
+        assert!(!area.intersects(canvas) && area.left() > canvas.left() && area.right() < canvas.right(), "{area:?}");
+        assert!(canvas.contains_rect(run_away_area(canvas, vec2(98.0, 12.0), false)));
+    }
+}

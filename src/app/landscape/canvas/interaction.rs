@@ -1,0 +1,387 @@
+//! Pointer and keyboard actions on the canvas, and the values under the pointer.
+
+use egui::{
+    Align2, Color32, EventFilter, FontId, Key, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Ui, Vec2, pos2,
+    vec2,
+};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::quantity::StartCoordinate;
+use valleyscope_engine::simulation::ParticleId;
+use valleyscope_experiments::view::ticks::significant;
+use valleyscope_experiments::view::{Camera, Orbit, Viewport};
+
+use super::camera::{limited, panned, zoomed, zoomed_about};
+use super::legend::{SHADE, WEAK_TEXT};
+use super::paint::Projection;
+use crate::app::{Document, Live, Requests};
+
+/// The effect of dragging and clicking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tool {
+    /// Dragging moves the view, clicking selects a particle.
+    #[default]
+    MoveView,
+    /// A click or drag places the start, once.
+    PlaceStart,
+}
+
+/// The largest distance of a click from the particle that it selects, in points.
+const SELECT_RADIUS: f32 = 10.0;
+/// The largest distance at which the start marker is grabbed, in points.
+const START_RADIUS: f32 = 10.0;
+/// The share of the view by which an arrow key moves.
+const KEY_PAN: f32 = 0.1;
+/// The factor by which + and − zoom.
+const KEY_ZOOM: f64 = 1.25;
+/// The angle by which a drag over a point of the screen, or an arrow key, turns the surface, in degrees.
+const DRAG_TURN: f64 = 0.4;
+const KEY_TURN: f64 = 5.0;
+
+/// The drag in progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Drag {
+    #[default]
+    View,
+    Start,
+}
+
+/// The state of pointer actions on a canvas.
+#[derive(Debug, Default)]
+pub(crate) struct Interaction {
+    /// The tool, which all canvases share.
+    pub tool: Tool,
+    drag: Drag,
+}
+
+/// The camera movement requested by a frame's input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum CameraMove {
+    Stay,
+    To(Camera),
+    /// Looks at the surface in space from another direction.
+    From(Orbit),
+    Fit,
+}
+
+impl Interaction {
+    /// Handles this frame's input: selects, places the start, and returns the requested camera movement.
+    pub(crate) fn handle(
+        &mut self,
+        ui: &Ui,
+        response: &Response,
+        projection: &Projection,
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) -> CameraMove {
+        let canvas = response.rect;
+        let shift = ui.input(|input| input.modifiers.shift);
+        let start_px = to_screen(canvas, projection, start_xy(document));
+        self.show_cursor(ui, response, start_px, shift);
+        let mut camera_move = self.drag(ui, response, projection, document, start_px, shift);
+        if response.double_clicked() && self.tool == Tool::MoveView && !shift {
+            camera_move = CameraMove::Fit;
+        } else if response.clicked()
+            && let Some(at) = response.interact_pointer_pos()
+        {
+            if shift || self.tool == Tool::PlaceStart {
+                place_start(document, to_plane(canvas, projection, at));
+            } else {
+                let particle = nearest_particle(live, projection, (at - canvas.min).into(), SELECT_RADIUS);
+                live.select(particle, requests);
+            }
+        }
+        let placed = response.clicked() || response.drag_stopped_by(PointerButton::Primary);
+        if self.tool == Tool::PlaceStart && (placed || is_cancelled(ui)) {
+            self.tool = Tool::MoveView;
+        }
+        if let Some(camera) = zoom(ui, response, projection) {
+            camera_move = CameraMove::To(camera);
+        }
+        if response.has_focus() {
+            match keys(ui, response, projection) {
+                CameraMove::Stay => {}
+                key_move => camera_move = key_move,
+            }
+        }
+        camera_move
+    }
+
+    /// Sets the pointer's cursor to the effect of a drag or a click there.
+    fn show_cursor(&self, ui: &Ui, response: &Response, start_px: Option<Pos2>, shift: bool) {
+        let Some(pointer) = response.hover_pos() else { return };
+        let cursor = match self.tool {
+            _ if is_on_start_marker(start_px, pointer) => egui::CursorIcon::Move,
+            _ if shift => egui::CursorIcon::Crosshair,
+            Tool::PlaceStart => egui::CursorIcon::Crosshair,
+            Tool::MoveView if response.dragged() => egui::CursorIcon::Grabbing,
+            Tool::MoveView => egui::CursorIcon::Default,
+        };
+        ui.ctx().set_cursor_icon(cursor);
+    }
+
+    /// Moves the view or the start along with the pointer.
+    fn drag(
+        &mut self,
+        ui: &Ui,
+        response: &Response,
+        projection: &Projection,
+        document: &mut Document,
+        start_px: Option<Pos2>,
+        shift: bool,
+    ) -> CameraMove {
+        if response.drag_started_by(PointerButton::Primary) {
+            let origin = ui.input(|input| input.pointer.press_origin());
+            let grabs = origin.is_some_and(|origin| is_on_start_marker(start_px, origin));
+            let places = shift || self.tool == Tool::PlaceStart || grabs;
+            self.drag = if places { Drag::Start } else { Drag::View };
+        }
+        let by_first = response.dragged_by(PointerButton::Primary);
+        if by_first
+            && self.drag == Drag::Start
+            && let Some(at) = response.interact_pointer_pos()
+        {
+            place_start(document, to_plane(response.rect, projection, at));
+        }
+        let by_others = response.dragged_by(PointerButton::Secondary) || response.dragged_by(PointerButton::Middle);
+        let moves_view = by_others || (by_first && self.drag == Drag::View);
+        let delta = response.drag_delta();
+        if !moves_view || delta == Vec2::ZERO {
+            return CameraMove::Stay;
+        }
+        match projection {
+            Projection::Plane(viewport) => CameraMove::To(panned(viewport, delta.into())),
+            Projection::Space(space) if by_others || ui.input(|input| input.modifiers.command) => {
+                CameraMove::To(limited(space.view.panned(delta.into())))
+            }
+            Projection::Space(space) => {
+                let turn = [-delta.x, delta.y].map(|moved| DRAG_TURN * f64::from(moved));
+                CameraMove::From(space.view.orbit.turned(turn))
+            }
+        }
+    }
+}
+
+/// Returns whether a position is near enough to the start's marker to grab it.
+fn is_on_start_marker(start_px: Option<Pos2>, at: Pos2) -> bool {
+    start_px.is_some_and(|start_px| at.distance(start_px) <= START_RADIUS)
+}
+
+/// Returns whether Escape was pressed while nothing else is open that it would close.
+fn is_cancelled(ui: &Ui) -> bool {
+    let has_dialog = ui.ctx().memory(|memory| memory.top_modal_layer().is_some());
+    let taken = has_dialog || ui.ctx().text_edit_focused() || egui::Popup::is_any_open(ui.ctx());
+    !taken && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
+}
+
+fn to_screen(canvas: Rect, projection: &Projection, xy: [f64; 2]) -> Option<Pos2> {
+    projection.px(xy).map(|px| canvas.min + Vec2::from(px))
+}
+
+fn to_plane(canvas: Rect, projection: &Projection, at: Pos2) -> Option<[f64; 2]> {
+    projection.xy((at - canvas.min).into())
+}
+
+pub(crate) fn start_xy(document: &Document) -> [f64; 2] {
+    [document.spec.start.x.get(), document.spec.start.y.get()]
+}
+
+/// Places the start at a point, if there is one under the pointer.
+fn place_start(document: &mut Document, xy: Option<[f64; 2]>) {
+    let Some([x, y]) = xy else { return };
+    document.spec.start.x = StartCoordinate::clamped(x);
+    document.spec.start.y = StartCoordinate::clamped(y);
+}
+
+/// Returns the camera zoomed by the wheel or a pinch, at the pointer.
+fn zoom(ui: &Ui, response: &Response, projection: &Projection) -> Option<Camera> {
+    if !response.contains_pointer() {
+        return None;
+    }
+    let pointer = ui.input(|input| input.pointer.hover_pos())?;
+    let (wheel, pinch) = ui.input_mut(|input| {
+        let wheel = input.smooth_scroll_delta.y;
+        input.smooth_scroll_delta = Vec2::ZERO;
+        (wheel, input.zoom_delta())
+    });
+    let factor = f64::from(wheel / 240.0).exp() * f64::from(pinch);
+    let at = (pointer - response.rect.min).into();
+    (factor != 1.0).then(|| match projection {
+        Projection::Plane(viewport) => zoomed(viewport, at, factor),
+        Projection::Space(space) => {
+            let fixed = projection.xy(at).unwrap_or(space.view.camera.center);
+            zoomed_about(space.view.camera, fixed, factor)
+        }
+    })
+}
+
+/// Returns the camera movement of the keys: arrows move the view, + and − zoom about its middle, Home fits the
+/// particles. In space, arrows turn the surface, and move it with Ctrl.
+fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
+    let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
+    ui.memory_mut(|memory| memory.set_focus_lock_filter(response.id, filter));
+    let arrows = |modifiers| {
+        let pressed = |key| ui.input_mut(|input| input.count_and_consume_key(modifiers, key)) as f32;
+        [pressed(Key::ArrowLeft) - pressed(Key::ArrowRight), pressed(Key::ArrowUp) - pressed(Key::ArrowDown)]
+    };
+    let pressed = |key| ui.input_mut(|input| input.count_and_consume_key(Modifiers::NONE, key)) as f32;
+    let closer = KEY_ZOOM.powf(f64::from(pressed(Key::Plus) + pressed(Key::Equals) - pressed(Key::Minus)));
+    if pressed(Key::Home) > 0.0 {
+        return CameraMove::Fit;
+    }
+    let share = |[across, up]: [f32; 2], [width, height]: [f32; 2]| [KEY_PAN * width * across, KEY_PAN * height * up];
+    match projection {
+        Projection::Plane(viewport) => {
+            let delta = share(arrows(Modifiers::NONE), viewport.size_px);
+            if delta == [0.0, 0.0] && closer == 1.0 {
+                return CameraMove::Stay;
+            }
+            let moved = Viewport { camera: panned(viewport, delta), ..*viewport };
+            let middle = viewport.size_px.map(|size| 0.5 * size);
+            CameraMove::To(limited(zoomed(&moved, middle, closer)))
+        }
+        Projection::Space(space) => {
+            let delta = share(arrows(Modifiers::COMMAND), space.view.size_px);
+            let turn = arrows(Modifiers::NONE);
+            if turn != [0.0, 0.0] {
+                return CameraMove::From(space.view.orbit.turned(turn.map(|count| KEY_TURN * f64::from(count))));
+            }
+            if delta == [0.0, 0.0] && closer == 1.0 {
+                return CameraMove::Stay;
+            }
+            let moved = space.view.panned(delta);
+            CameraMove::To(zoomed_about(moved, moved.center, closer))
+        }
+    }
+}
+
+/// Returns the shown particle nearest to a point of the canvas, if within `radius` points. In space, one in front of the
+/// surface is preferred to one behind it.
+pub fn nearest_particle(live: &Live, projection: &Projection, at: [f32; 2], radius: f32) -> Option<ParticleId> {
+    let mut near: Vec<(f32, ParticleId, [f64; 2])> = Vec::new();
+    for view in live.visible() {
+        let newest = view.columns.len().saturating_sub(view.particles);
+        for (particle, position) in view.columns[newest..].iter().enumerate() {
+            let xy = position.map(f64::from);
+            let Some([px, py]) = projection.px(xy) else { continue };
+            let distance = (px - at[0]).hypot(py - at[1]);
+            // A diverged particle's distance is not finite, and then the comparison fails.
+            if distance <= radius {
+                near.push((distance, ParticleId { optimizer: view.optimizer, particle }, xy));
+            }
+        }
+    }
+    near.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let in_front = near.iter().find(|(.., xy)| projection.mark(*xy).is_some_and(|mark| !mark.is_hidden));
+    in_front.or(near.first()).map(|(_, particle, _)| *particle)
+}
+
+/// The landscape's values at one point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Readout {
+    pub xy: [f64; 2],
+    pub uv: [f64; 2],
+    pub loss: f64,
+    pub gradient: [f64; 2],
+    /// The sum of the curvatures along x and y, which on the floor of the paper's valley is a u².
+    pub curvature: f64,
+}
+
+impl Readout {
+    pub fn at(landscape: &Landscape, xy: [f64; 2]) -> Self {
+        let uv = landscape.uv_from_xy(xy);
+        let ([along_x, along_y], loss) = (landscape.hessian_diagonal(xy), landscape.loss(xy));
+        Readout {
+            xy,
+            uv: [uv.u, uv.v],
+            loss,
+            gradient: landscape.gradient(xy),
+            // Its formula may have a value where the loss has none.
+            curvature: if loss.is_nan() { loss } else { along_x + along_y },
+        }
+    }
+
+    /// Returns names and values in two columns of four.
+    pub fn cells(&self) -> [[(&'static str, String); 4]; 2] {
+        let text = |value: f64| significant(value, 5);
+        [
+            [("x", text(self.xy[0])), ("y", text(self.xy[1])), ("u", text(self.uv[0])), ("v", text(self.uv[1]))],
+            [
+                ("L", text(self.loss)),
+                ("∂L/∂x", text(self.gradient[0])),
+                ("∂L/∂y", text(self.gradient[1])),
+                ("ΔL", text(self.curvature)),
+            ],
+        ]
+    }
+}
+
+const READOUT_PADDING: f32 = 7.0;
+/// The distance from particles, in points.
+const READOUT_CLEARANCE: f32 = 12.0;
+
+/// Draws the values into a corner of the canvas: the first, from the lower left on, that is free of `taken` and of
+/// `particles` and not near the pointer.
+pub(crate) fn draw_readout(
+    painter: &Painter,
+    canvas: Rect,
+    pointer: Pos2,
+    readout: &Readout,
+    font: &FontId,
+    (taken, particles): (&[Rect], &[Pos2]),
+) {
+    let (name_color, value_color) = (WEAK_TEXT, Color32::from_gray(245));
+    let line = (font.size * 1.35).round();
+    // As wide as the widest number, so that the box keeps its size while the pointer moves.
+    let widest = painter.layout_no_wrap("−8.8888×10⁻⁸⁸".to_owned(), font.clone(), value_color).size().x;
+    let names = ["y", "∂L/∂x"].map(|name| painter.layout_no_wrap(name.to_owned(), font.clone(), name_color).size().x);
+    let column = |index: usize| names[index] + 7.0 + widest;
+    let size = vec2(column(0) + column(1) + 12.0 + 2.0 * READOUT_PADDING, 4.0 * line + 2.0 * READOUT_PADDING - 4.0);
+    let inside = canvas.shrink(8.0);
+    if size.x > inside.width() || size.y > 0.6 * inside.height() {
+        return;
+    }
+    let corners = [Align2::LEFT_BOTTOM, Align2::LEFT_TOP, Align2::RIGHT_BOTTOM, Align2::RIGHT_TOP];
+    let corners = corners.map(|corner| corner.align_size_within_rect(size, inside));
+    // Where two boxes do not fit side by side: above or below the existing ones.
+    let beside = taken.iter().filter(|other| other.is_positive()).flat_map(|other| {
+        let top = if other.center().y < canvas.center().y { other.bottom() + 8.0 } else { other.top() - 8.0 - size.y };
+        [inside.left(), inside.right() - size.x].map(|left| Rect::from_min_size(pos2(left, top), size))
+    });
+    let mut places = corners.into_iter().chain(beside);
+    let away = |place: &Rect| !place.expand(20.0).contains(pointer);
+    let clear = |place: &Rect| {
+        let covers = |at: &Pos2| place.expand(READOUT_CLEARANCE).contains(*at);
+        !taken.iter().any(|other| other.intersects(*place)) && !particles.iter().any(covers)
+    };
+    let Some(area) = places.clone().find(|place| away(place) && clear(place)).or_else(|| places.find(away)) else {
+        return;
+    };
+    painter.rect_filled(area, 5.0, SHADE);
+    let mut left = area.left() + READOUT_PADDING;
+    for (index, cells) in readout.cells().iter().enumerate() {
+        for (row, (name, value)) in cells.iter().enumerate() {
+            let y = area.top() + READOUT_PADDING - 2.0 + row as f32 * line;
+            painter.text(pos2(left, y), Align2::LEFT_TOP, name, font.clone(), name_color);
+            let right = left + column(index);
+            painter.text(pos2(right, y), Align2::RIGHT_TOP, value, font.clone(), value_color);
+        }
+        left += column(index) + 12.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
+
+    use super::*;
+
+    #[test]
+    fn no_curvature_is_shown_where_the_loss_is_nan() {
+        let formula = LandscapeFormula::new("half", "L = 0*ln(x) + y^2").expect("it has no mistake");
+        let landscape = LandscapeSpec::new(LandscapeKind::Formula(formula)).landscape();
+        assert_eq!(Readout::at(&landscape, [0.5, 1.0]).curvature, 2.0);
+        let outside = Readout::at(&landscape, [-0.5, 1.0]);
+        assert!(outside.loss.is_nan() && outside.curvature.is_nan());
+    }
+}

@@ -1,0 +1,381 @@
+//! The legend of the ensembles: names, values, and visibility.
+
+use egui::{Align2, Color32, FontId, Painter, Rect, Response, Sense, Stroke, TextStyle, Ui, WidgetInfo, pos2, vec2};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::view::ticks::significant;
+
+use super::CanvasLayout;
+use crate::app::landscape::branches::{BRANCH_OPACITY, Branch};
+use crate::app::landscape::controls::{COLOR_HINT, color_menu};
+use crate::app::widgets::icons::{color_of, draw_marker, marker_of};
+use crate::app::widgets::theme::text_width;
+use crate::app::{Document, Live};
+use crate::player::{EnsembleView, SessionView};
+
+const PADDING: f32 = 7.0;
+/// The parts of the padding outside and inside of a row.
+const ROW_MARGIN: f32 = 2.0;
+const ROW_PADDING: f32 = PADDING - ROW_MARGIN;
+const MARKER: f32 = 18.0;
+const GAP: f32 = 14.0;
+const HEADING: &str = "mean L";
+/// The text between the values of simulations side by side.
+const SEPARATOR: &str = " | ";
+const WIDEST_VALUE: &str = "−0.0000";
+/// The share of the canvas' width for names with settings, and for names without any.
+const NAME_SHARES: [f32; 2] = [0.4, 0.55];
+const TEXT: Color32 = Color32::from_gray(240);
+/// The ground of texts on the canvas, and the colour of less important ones: 4.5 to 1 also where the canvas is yellow.
+pub(crate) const SHADE: Color32 = Color32::from_black_alpha(190);
+pub(crate) const WEAK_TEXT: Color32 = Color32::from_gray(205);
+const WARNING: Color32 = Color32::from_rgb(255, 170, 120);
+
+struct Row {
+    id: u32,
+    name: String,
+    /// The name as it is drawn, without the settings that have no room.
+    drawn_name: String,
+    /// The mean loss as it is shown, or a mark with the number of diverged particles.
+    value: String,
+    loss: String,
+    diverged: String,
+    marker: Marker,
+    color: Color32,
+    /// Whether the colour was chosen for the optimizer.
+    is_color_chosen: bool,
+    shown: bool,
+}
+
+/// The choice of a colour for the optimizer of a row; `None` restores its usual one.
+#[derive(Clone, Debug)]
+pub(crate) struct ChosenColor {
+    pub id: u32,
+    /// The optimizer's name among those of its simulation.
+    pub name: String,
+    pub color: Option<[u8; 3]>,
+}
+
+impl ChosenColor {
+    /// Sets the colour in all simulations with the optimizer.
+    pub(crate) fn apply(&self, document: &mut Document) {
+        for place in 0..document.count() {
+            document.with_session(place, |document| {
+                let names = document.spec.shown_names();
+                for (optimizer, name) in document.spec.optimizers.iter_mut().zip(names) {
+                    if (optimizer.id, &name) == (self.id, &self.name) {
+                        optimizer.color = self.color;
+                    }
+                }
+            });
+        }
+    }
+}
+
+impl Row {
+    /// Returns the value, or, where there is no column of values, only an essential one.
+    fn shown_value(&self, in_column: bool) -> &str {
+        if in_column || !self.diverged.is_empty() { &self.value } else { "" }
+    }
+}
+
+/// Returns the rows of the simulation `simulation` at a place.
+fn rows(simulation: &SimulationSpec, place: usize, live: &Live) -> Vec<Row> {
+    let Some(snapshot) = live.snapshot_of(place) else { return Vec::new() };
+    let names = simulation.shown_names();
+    let row = |view: &EnsembleView| {
+        let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
+        let diverged = match view.sample.diverged {
+            0 => String::new(),
+            all if all as usize == view.particles => "all diverged".to_owned(),
+            some => format!("{some} diverged"),
+        };
+        Some(Row {
+            id: view.optimizer,
+            name: names[index].clone(),
+            drawn_name: names[index].clone(),
+            // A mean over particles of which some are not finite adds nothing to the mark.
+            value: match view.sample.diverged {
+                0 => significant(view.sample.loss.mean, 4),
+                all if all as usize == view.particles => "✗ all".to_owned(),
+                some => format!("✗ {some}"),
+            },
+            loss: significant(view.sample.loss.mean, 4),
+            diverged,
+            marker: marker_of(&simulation.optimizers, view.optimizer),
+            color: color_of(&simulation.optimizers, view.optimizer),
+            is_color_chosen: simulation.optimizers[index].color.is_some(),
+            shown: !live.hidden.contains(&view.optimizer),
+        })
+    };
+    snapshot.ensembles.iter().filter_map(row).collect()
+}
+
+/// The entry of a branch, whose particles are pale.
+struct Note {
+    /// The id of the branch.
+    id: u64,
+    label: String,
+    /// The label as it is drawn.
+    drawn: String,
+    /// The mean loss of each shown optimizer.
+    losses: String,
+}
+
+fn notes(document: &Document, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
+    let note = |(branch, session): (&Branch, &SessionView)| {
+        let label = branch.label(&live.marks, &document.spec);
+        let drawn = elided(&branch.short_label(&live.marks, &document.spec), &width_of, [most; 2]);
+        Note { id: branch.id, drawn, losses: mean_losses(document, live, session), label }
+    };
+    live.pale().map(note).collect()
+}
+
+/// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".
+pub(crate) fn mean_losses(document: &Document, live: &Live, session: &SessionView) -> String {
+    let loss = |view: &EnsembleView| {
+        let name = document.spec.name_of(view.optimizer)?;
+        Some(format!("{name} {}", significant(view.sample.loss.mean, 4)))
+    };
+    live.visible_of(session).filter_map(loss).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the rows of all simulations side by side: an optimizer of several simulations once, with its values in all
+/// of them.
+fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
+    const NOTHING: &str = "–";
+    let count = document.count();
+    let mut merged: Vec<(Row, Vec<String>, Vec<String>)> = Vec::new();
+    for (place, simulation) in document.specs().enumerate() {
+        for row in rows(simulation, place, live) {
+            let known = merged.iter().position(|(known, ..)| (known.id, &known.name) == (row.id, &row.name));
+            let index = known.unwrap_or(merged.len());
+            let [value, loss] = [row.value.clone(), row.loss.clone()];
+            if known.is_none() {
+                let nothing = || vec![NOTHING.to_owned(); count];
+                merged.push((row, nothing(), nothing()));
+            } else if merged[index].0.diverged.is_empty() {
+                merged[index].0.diverged = row.diverged;
+            }
+            merged[index].1[place] = value;
+            merged[index].2[place] = loss;
+        }
+    }
+    let joined = |(row, values, losses): (Row, Vec<String>, Vec<String>)| Row {
+        value: values.join(SEPARATOR),
+        loss: losses.join(SEPARATOR),
+        ..row
+    };
+    merged.into_iter().map(joined).collect()
+}
+
+/// Omits settings at the end of a name that is wider than `wished`, as in "Adam, η 0.01, …". The words before the first
+/// setting stay, unless they are wider than `most`.
+fn elided(name: &str, width_of: impl Fn(&str) -> f32, [wished, most]: [f32; 2]) -> String {
+    let shorter = name.rmatch_indices(", ").map(|(at, _)| format!("{}, …", &name[..at]));
+    let shortest = || name.split_once(", ").map_or_else(|| name.to_owned(), |(own, _)| format!("{own}, …"));
+    let fitting = std::iter::once(name.to_owned()).chain(shorter).find(|text| width_of(text) <= wished);
+    let fitting = fitting.unwrap_or_else(shortest);
+    if width_of(&fitting) <= most {
+        return fitting;
+    }
+    let mut cut = fitting.char_indices().rev().map(|(at, _)| format!("{}…", &fitting[..at]));
+    cut.find(|text| width_of(text) <= most).unwrap_or_default()
+}
+
+/// The legend in the canvas' upper right corner.
+pub(crate) struct Legend {
+    /// The area of the legend; empty without entries.
+    pub area: Rect,
+    rows: Vec<Row>,
+    notes: Vec<Note>,
+    font: FontId,
+    /// The height of a row, in points.
+    line: f32,
+    /// True if there is a column of values; without one, rows show only essential values.
+    shows_values: bool,
+}
+
+impl Legend {
+    pub(crate) fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
+        let CanvasLayout { canvas, compact, .. } = *layout;
+        let font = layout.font.clone();
+        let mut rows = if layout.has_legend { rows(&document.spec, 0, live) } else { Vec::new() };
+        let width_of = |text: &str| text_width(ui, &font, text);
+        for row in &mut rows {
+            row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
+        }
+        let notes = match layout.has_legend {
+            true => notes(document, live, width_of, NAME_SHARES[1] * canvas.width()),
+            false => Vec::new(),
+        };
+        let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);
+        let names = widest(&|row| &row.drawn_name);
+        let line = (font.size * if rows.len() > 4 { 1.25 } else { 1.45 }).round();
+        let values = widest(&|row| &row.value).max(width_of(HEADING));
+        let roomy = MARKER + names + GAP + values + 2.0 * PADDING < 0.65 * canvas.width()
+            && 0.5 * canvas.height() > line * (rows.len() + 1) as f32;
+        let shows_values = !compact || roomy;
+        let values = if shows_values { values } else { widest(&|row| row.shown_value(false)) };
+        let width = names + if values > 0.0 { GAP + values } else { 0.0 };
+        let width = MARKER + notes.iter().map(|note| width_of(&note.drawn)).fold(width, f32::max);
+        let lines = rows.len() + notes.len() + usize::from(shows_values);
+        let size = vec2(width + 2.0 * PADDING, line * lines as f32 + 2.0 * PADDING - 4.0);
+        let area = match rows.is_empty() {
+            true => Rect::NOTHING,
+            false => Rect::from_min_size(pos2(canvas.right() - size.x - 8.0, canvas.top() + 8.0), size),
+        };
+        Legend { area, rows, notes, font, line, shows_values }
+    }
+
+    /// Draws the legend. A click on a row hides or shows its ensemble, and a right click chooses its colour.
+    pub(crate) fn show(&self, ui: &mut Ui, canvas: Rect, live: &mut Live) -> Option<ChosenColor> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let painter = ui.painter().with_clip_rect(canvas);
+        painter.rect_filled(self.area, 5.0, SHADE);
+        let inner = self.area.shrink2(vec2(ROW_MARGIN, PADDING - 2.0));
+        let mut top = inner.top();
+        if self.shows_values {
+            let right = pos2(inner.right() - ROW_PADDING, top);
+            painter.text(right, Align2::RIGHT_TOP, HEADING, self.font.clone(), WEAK_TEXT);
+            top += self.line;
+        }
+        let colors = [TEXT, WARNING, Color32::WHITE];
+        let mut chosen = None;
+        for row in &self.rows {
+            let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
+            let response = ui.interact(area, ui.scope_id().with(("legend", row.id)), Sense::click());
+            let value = row.shown_value(self.shows_values);
+            chosen = row.show(&painter, response, value, &self.font, colors, live).or(chosen);
+            top += self.line;
+        }
+        for note in &self.notes {
+            let area = Rect::from_x_y_ranges(inner.x_range(), top..=top + self.line);
+            let response = ui.interact(area, ui.scope_id().with(("branch in legend", note.id)), Sense::hover());
+            note.show(&painter, response, &self.font);
+            top += self.line;
+        }
+        chosen
+    }
+}
+
+impl Note {
+    /// Draws the entry into the area of `response`.
+    fn show(&self, painter: &Painter, response: Response, font: &FontId) {
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, format!("Pale: {}", self.label)));
+        let (left, middle) = (response.rect.left() + ROW_PADDING, response.rect.center().y);
+        painter.circle_filled(pos2(left + 6.0, middle), 3.5, TEXT.gamma_multiply(BRANCH_OPACITY));
+        painter.text(pos2(left + MARKER, middle), Align2::LEFT_CENTER, &self.drawn, font.clone(), WEAK_TEXT);
+        response.on_hover_text(format!("{}\nMean loss: {}", self.label, self.losses));
+    }
+}
+
+impl Row {
+    /// Draws the row into the area of `response`, with colours of text, warnings and the focus. A click hides or shows
+    /// its ensemble; a right click chooses its colour.
+    fn show(
+        &self,
+        painter: &Painter,
+        response: Response,
+        value: &str,
+        font: &FontId,
+        [text, warning, focus]: [Color32; 3],
+        live: &mut Live,
+    ) -> Option<ChosenColor> {
+        let area = response.rect;
+        response.widget_info(|| {
+            let mut info = WidgetInfo::selected(egui::Role::CheckBox, true, self.shown, format!("Show {}", self.name));
+            info.current_text_value = Some(format!("mean loss {} {}", self.loss, self.diverged));
+            info
+        });
+        if response.hovered() || response.has_focus() {
+            painter.rect_filled(area, 3.0, focus.gamma_multiply(0.11));
+        }
+        if response.has_focus() {
+            painter.rect_stroke(area, 3.0, Stroke::new(1.0, focus), egui::StrokeKind::Inside);
+        }
+        let opacity = if self.shown { 1.0 } else { 0.4 };
+        let text = text.gamma_multiply(opacity);
+        let (left, right, middle) = (area.left() + ROW_PADDING, area.right() - ROW_PADDING, area.center().y);
+        let fill = if self.shown { self.color } else { Color32::TRANSPARENT };
+        let outline = if self.shown { Color32::BLACK } else { text };
+        painter.add(draw_marker(self.marker, pos2(left + 6.0, middle), 4.5, fill, outline));
+        let name_at = pos2(left + MARKER, middle);
+        let name = painter.text(name_at, Align2::LEFT_CENTER, &self.drawn_name, font.clone(), text);
+        if !self.shown {
+            painter.hline(name.x_range(), middle, Stroke::new(1.0, text));
+        }
+        let color = if self.diverged.is_empty() { text } else { warning.gamma_multiply(opacity) };
+        painter.text(pos2(right, middle), Align2::RIGHT_CENTER, value, font.clone(), color);
+        let hint = if self.shown { "Click to hide" } else { "Click to show" };
+        let hint = format!("{hint} {}. {COLOR_HINT} {}", self.name, self.diverged);
+        let response = response.on_hover_text(hint.trim_end());
+        if response.clicked() {
+            let _ = live.hidden.remove(&self.id) || live.hidden.insert(self.id);
+        }
+        let rgb = [self.color.r(), self.color.g(), self.color.b()];
+        let color = color_menu(&response, &self.name, rgb, self.is_color_chosen)?;
+        Some(ChosenColor { id: self.id, name: self.name.clone(), color })
+    }
+}
+
+/// The ensembles of a legend in rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// All, of which a click hides or shows one.
+    All,
+    Shown,
+}
+
+/// Shows the legend in rows above the canvas, for presentations, pictures, and landscapes side by side.
+pub(crate) fn show_rows(ui: &mut Ui, document: &Document, live: &mut Live, which: Rows) -> Option<ChosenColor> {
+    let font = TextStyle::Body.resolve(ui.style());
+    let visuals = ui.visuals();
+    let colors = [visuals.text_color(), visuals.warn_fg_color, visuals.strong_text_color()];
+    let line = (1.45 * font.size).round();
+    let side = if which == Rows::All { 8 } else { 0 };
+    let mut chosen = None;
+    egui::Frame::NONE.inner_margin(egui::Margin { left: side, right: side, top: 4, bottom: 0 }).show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing = vec2(8.0, 0.0);
+            ui.weak(HEADING);
+            let most = ui.max_rect().width();
+            // The widest usual value, so that entries stay where they are while the run goes on.
+            let reserved = text_width(ui, &font, &vec![WIDEST_VALUE; document.count()].join(SEPARATOR));
+            let rows = rows_side_by_side(document, live).into_iter();
+            for mut row in rows.filter(|row| row.shown || which == Rows::All) {
+                let width_of = |text: &str| text_width(ui, &font, text);
+                let value = width_of(&row.value).max(reserved);
+                let around = MARKER + GAP + 2.0 * ROW_PADDING;
+                let room = (most - value - around).max(0.0);
+                row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| (share * most).min(room)));
+                // With no room for both, the value covers the end of the name.
+                let size = vec2((around + width_of(&row.drawn_name) + value).min(most), line);
+                let (_, response) = ui.allocate_exact_size(size, Sense::click());
+                chosen = row.show(ui.painter(), response, &row.value, &font, colors, live).or(chosen.take());
+            }
+        });
+    });
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::elided;
+
+    #[test]
+    fn a_long_name_loses_the_settings_at_its_end_and_keeps_the_rule() {
+        let of = |name: &str, widths| elided(name, |text| text.chars().count() as f32, widths);
+        let name = "Adam (2), η 0.005, warm-up 100, ω 0.1";
+        assert_eq!(of(name, [37.0, 50.0]), name);
+        assert_eq!(of(name, [36.0, 50.0]), "Adam (2), η 0.005, warm-up 100, …");
+        assert_eq!(of(name, [20.0, 50.0]), "Adam (2), η 0.005, …");
+        assert_eq!(of(name, [5.0, 50.0]), "Adam (2), …");
+        assert_eq!(of(name, [5.0, 7.0]), "Adam (…");
+        assert_eq!(of("The best of mine", [10.0, 16.0]), "The best of mine");
+        assert_eq!(of("The best of mine", [10.0, 12.0]), "The best of…");
+        assert_eq!(of(name, [0.0, 0.0]), "");
+    }
+}

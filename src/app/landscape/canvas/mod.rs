@@ -1,0 +1,479 @@
+//! The landscape with its particles: its canvases, their layout and their tools.
+
+pub(crate) mod axes;
+pub(crate) mod camera;
+pub(crate) mod draw;
+pub(crate) mod interaction;
+pub(crate) mod legend;
+pub(crate) mod paint;
+pub(crate) mod particle;
+
+use axes::LabelledSides;
+use camera::Framing;
+use eframe::egui_wgpu::RenderState;
+use egui::emath::GuiRounding as _;
+use egui::{FontId, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
+use interaction::Interaction;
+use legend::mean_losses;
+use paint::{SessionData, SharedUploads, SurfaceCache};
+use valleyscope_experiments::view::ticks::{grouped, significant};
+use valleyscope_experiments::view::{AutoScale, Camera, Orbit};
+
+use super::picture::View;
+use crate::app::shell::launch::Graphics;
+use crate::app::widgets::theme::text_width;
+use crate::app::{Action, Document, LandscapeAction, Live, Requests};
+use crate::player::{Playback, SessionView, Snapshot};
+
+pub use crate::app::widgets::icons::line_color;
+pub(crate) use axes::{FIRST_SCALE, color_scale, colormap_name};
+pub use camera::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
+pub use interaction::{Readout, Tool, nearest_particle};
+pub(crate) use legend::ChosenColor;
+pub use paint::{Mark, Projection, SpaceProjection};
+pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
+
+/// The width of a panel, in points, below which its tools are in a menu.
+const NARROW_TOOLS: f32 = 280.0;
+/// The size of the canvas before it was shown, in points.
+const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
+
+/// The landscape: heatmap, particles, axes, colour bar, legend and tools.
+pub struct LandscapePanel {
+    /// The GPU, if there is one to draw the landscape and the particles.
+    render_state: Option<RenderState>,
+    /// The canvases of the simulations side by side, at least one.
+    panes: Vec<Pane>,
+    /// Whether the canvases had cameras of their own in the last frame.
+    had_own_cameras: bool,
+    auto_scale: AutoScale,
+    tool: Tool,
+    /// The size of the first canvas when it was last shown.
+    last_size: Vec2,
+    /// The width over the height of the view that the next picture shows whole.
+    contained: Option<f64>,
+}
+
+/// The canvas of a simulation. The framing of the first one is that of all that share a camera.
+#[derive(Default)]
+struct Pane {
+    uploads: SharedUploads,
+    framing: Framing,
+    surface: SurfaceCache,
+    interaction: Interaction,
+}
+
+impl LandscapePanel {
+    /// Makes the panel. Without a render state it lacks only the picture of the landscape and its particles.
+    pub fn new(render_state: Option<&RenderState>) -> Self {
+        if let Some(render_state) = render_state {
+            paint::install(render_state);
+        }
+        LandscapePanel {
+            render_state: render_state.cloned(),
+            panes: vec![Pane::default()],
+            had_own_cameras: false,
+            auto_scale: AutoScale::default(),
+            tool: Tool::default(),
+            last_size: FIRST_SIZE,
+            contained: None,
+        }
+    }
+
+    /// Makes the next document start with its own view.
+    pub fn reset_view(&mut self) {
+        self.panes.iter_mut().for_each(|pane| pane.framing.reset_view());
+    }
+
+    /// Restores the camera of an earlier session for `document`, and the direction from which the surface was seen.
+    pub fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
+        self.panes[0].framing.restore_view(document, camera, orbit);
+    }
+
+    /// Adds the new data of a snapshot. Call once for each, even while the window is hidden.
+    pub fn absorb(&mut self, snapshot: &Snapshot) {
+        if self.render_state.is_none() {
+            return;
+        }
+        let is_beside = |other: &&SessionView| other.kind.is_beside();
+        let beside = snapshot.others.iter().filter(is_beside).map(|other| (other.step, &other.ensembles));
+        let all = std::iter::once((snapshot.step, &snapshot.ensembles)).chain(beside);
+        for (place, (step, ensembles)) in all.enumerate() {
+            let branches = snapshot.others.iter().filter(|other| other.kind.is_branch_of(place));
+            let shown = std::iter::once(SessionData::own(step, ensembles)).chain(branches.map(SessionData::branch));
+            paint::lock(&self.pane(place).uploads).absorb(snapshot.track, shown);
+        }
+    }
+
+    /// Returns the pane at this place, which is made if it is missing.
+    fn pane(&mut self, place: usize) -> &mut Pane {
+        if self.panes.len() <= place {
+            self.panes.resize_with(place + 1, Pane::default);
+        }
+        &mut self.panes[place]
+    }
+
+    /// Returns the camera of the first canvas.
+    pub fn camera(&self) -> Camera {
+        self.panes[0].framing.camera()
+    }
+
+    /// Returns the direction from which the surface in space is seen on the first canvas.
+    pub fn orbit(&self) -> Orbit {
+        self.panes[0].framing.orbit()
+    }
+
+    /// Shows the landscape below its tools, with the legend on it, or several side by side below one legend.
+    pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        self.tools(ui, document, live, requests);
+        if document.count() > 1 {
+            Self::legend_row(ui, document, live);
+        }
+        self.canvases(ui, true, document, live, requests);
+    }
+
+    /// Shows the landscape below its legend, which so covers no particle.
+    pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        Self::legend_row(ui, document, live);
+        self.canvases(ui, false, document, live, requests);
+    }
+
+    /// Shows the legend above the canvases.
+    fn legend_row(ui: &mut Ui, document: &mut Document, live: &mut Live) {
+        if let Some(chosen) = legend::show_rows(ui, document, live, legend::Rows::All) {
+            chosen.apply(document);
+        }
+    }
+
+    fn canvases(
+        &mut self,
+        ui: &mut Ui,
+        has_legend: bool,
+        document: &mut Document,
+        live: &mut Live,
+        requests: &mut Requests,
+    ) {
+        let area = ui.available_rect_before_wrap();
+        ui.allocate_rect(area, Sense::hover());
+        let look = CanvasParts { has_legend, has_bar: true, sense: Sense::click_and_drag() };
+        let canvases = canvases(ui, area, look, document, live);
+        self.last_size = canvases[0].0.canvas.size();
+        if canvases.iter().any(is_small) {
+            return;
+        }
+        self.move_cameras(ui, &canvases, document, live, requests);
+        self.draw_all(ui, &canvases, document, live);
+    }
+
+    /// Returns the part of the landscape in view on the first canvas.
+    pub fn seen(&self) -> View {
+        let aspect = f64::from(self.last_size.x / self.last_size.y.max(1.0));
+        View { camera: self.camera(), orbit: self.orbit(), aspect }
+    }
+
+    /// Returns the graphics driver for pictures of the landscape.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message if there is none.
+    pub fn graphics(&self) -> Result<Graphics, String> {
+        let no_gpu = || "no graphics adapter was found that could draw it".to_owned();
+        self.render_state.as_ref().map(Graphics::of).ok_or_else(no_gpu)
+    }
+
+    /// Keeps the positions of so many steps for the trails of each of `count` simulations, also before the landscape is
+    /// first drawn.
+    pub fn keep_trails(&mut self, count: usize, columns: usize) {
+        for place in 0..count {
+            paint::lock(&self.pane(place).uploads).set_capacity(columns);
+        }
+    }
+
+    /// Widens the view once, at the next picture, where that is wider than `aspect` times its height, so that it shows the
+    /// same height.
+    pub fn contain(&mut self, aspect: f64) {
+        self.contained = Some(aspect);
+    }
+
+    /// Draws the landscape into all of the available space, without tools and legend.
+    pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, has_bar: bool) {
+        let area = ui.available_rect_before_wrap();
+        let look = CanvasParts { has_legend: false, has_bar, sense: Sense::hover() };
+        let canvases = canvases(ui, area, look, document, live);
+        if canvases.iter().any(is_small) {
+            return;
+        }
+        self.begin_framing(canvases.len(), document);
+        let aspect = f64::from(canvases[0].0.canvas.aspect_ratio());
+        if let Some(seen) = self.contained.take().filter(|_| !document.view.space) {
+            let camera = self.camera();
+            self.panes[0].framing.look_at(Camera { width: camera.width * (aspect / seen).max(1.0), ..camera });
+        }
+        self.update_framing(ui, &canvases, document, live);
+        self.draw_all(ui, &canvases, document, live);
+    }
+
+    /// Shows the legend of the shown ensembles in rows.
+    pub fn picture_legend(&self, ui: &mut Ui, document: &Document, live: &mut Live) {
+        legend::show_rows(ui, document, live, legend::Rows::Shown);
+    }
+
+    /// Shows the tools above the canvas: in a row, or in a menu where a row does not fit.
+    fn tools(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        let margin = egui::Margin { left: 6, right: 6, top: 4, bottom: 0 };
+        let narrow = ui.available_width() < NARROW_TOOLS;
+        egui::Frame::NONE.inner_margin(margin).show(ui, |ui| {
+            if narrow {
+                ui.menu_button("Tools", |ui| self.tool_buttons(ui, document, live, requests));
+            } else {
+                ui.horizontal_wrapped(|ui| self.tool_buttons(ui, document, live, requests));
+            }
+        });
+    }
+
+    fn tool_buttons(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        let tool = &mut self.tool;
+        let drags = match document.view.space {
+            false => "Drag to move the view",
+            true => "Drag to turn the surface, drag with Ctrl or another button to move it",
+        };
+        ui.selectable_value(tool, Tool::MoveView, "Move view").on_hover_text(format!(
+            "{drags}, click to select a particle, double-click to fit the particles.\n\
+             Shift+click, or drag its marker, to place the start.",
+        ));
+        ui.selectable_value(tool, Tool::PlaceStart, "Place start").on_hover_text(
+            "Click or drag once to place the start of the particles. The right button moves the view; Esc cancels.",
+        );
+        ui.separator();
+        if ui.button("Fit").on_hover_text("Fit the shown particles and the start into the view.").clicked() {
+            self.panes.iter_mut().for_each(|pane| pane.framing.request_fit());
+        }
+        ui.toggle_value(&mut document.view.follow, "Follow")
+            .on_hover_text("Keep the particles in view. Moving or zooming the view turns it off.");
+        ui.toggle_value(&mut document.view.glyphs, "Arrows")
+            .on_hover_text("Arrows on the selected particle: gradient, momentum, step and more.");
+        ui.toggle_value(&mut document.view.space, "3-D")
+            .on_hover_text("Show the landscape as a surface in space, or from above. Key: 3.");
+        if document.count() > 1 {
+            let mut is_linked = !live.has_own_cameras;
+            ui.toggle_value(&mut is_linked, "Link views")
+                .on_hover_text("Move the views of all landscapes together. Off: each has a view of its own.");
+            live.has_own_cameras = !is_linked;
+        }
+        ui.separator();
+        ui.menu_button("Export", |ui| {
+            if ui.button("Picture (PNG)…").clicked() {
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenPictureExport));
+            }
+            if ui.button("Figure for a paper…").clicked() {
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenFigureExport));
+            }
+            if ui.button("Animation…").clicked() {
+                requests.actions.push(Action::Landscape(LandscapeAction::OpenAnimationExport));
+            }
+        });
+    }
+}
+
+/// The parts around the landscape that canvases have.
+#[derive(Clone, Copy)]
+struct CanvasParts {
+    has_legend: bool,
+    has_bar: bool,
+    sense: Sense,
+}
+
+/// Lays out the canvases of all simulations, and makes them interactive.
+fn canvases(ui: &Ui, area: Rect, look: CanvasParts, document: &Document, live: &Live) -> Vec<(CanvasLayout, Response)> {
+    let CanvasParts { has_legend, has_bar, sense } = look;
+    let in_space = document.view.space;
+    let layouts = match document.count() {
+        1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
+        count => CanvasLayout::side_by_side(ui, area, count, in_space, has_bar, !live.has_own_cameras),
+    };
+    let canvas = |(place, layout): (usize, CanvasLayout)| {
+        let id = ui.scope_id().with("landscape");
+        let id = if place == 0 { id } else { id.with(place) };
+        let response = ui.interact(layout.canvas, id, sense);
+        (layout, response)
+    };
+    layouts.into_iter().enumerate().map(canvas).collect()
+}
+
+fn is_small((layout, _): &(CanvasLayout, Response)) -> bool {
+    layout.canvas.width() < 16.0 || layout.canvas.height() < 16.0
+}
+
+/// The size of a canvas, in points, below which it has no axes and no colour bar.
+const LEAST_CANVAS: f32 = 110.0;
+
+/// The areas of the canvas and of the parts around it, and the fonts of their labels.
+pub(crate) struct CanvasLayout {
+    pub canvas: Rect,
+    /// The area of the colour bar; `None` where it is not wanted or has no room.
+    pub bar: Option<Rect>,
+    /// Whether there is room for the axes.
+    pub has_axes: bool,
+    pub font: FontId,
+    pub body: FontId,
+    /// True if space is scarce, so that legends are short and keys are omitted.
+    pub compact: bool,
+    /// Whether the legend is on the canvas.
+    pub has_legend: bool,
+    /// The sides with labels of the axes.
+    pub labelled: LabelledSides,
+    /// The area of the title; `None` for a single canvas.
+    pub title: Option<Rect>,
+}
+
+/// Both sides, as of a single canvas.
+const BOTH: LabelledSides = LabelledSides { left: true, below: true };
+/// The gap between canvases side by side, in points.
+const GAP: f32 = 10.0;
+/// The width of a canvas, in points, below which two are one above the other.
+const NARROW_CANVAS: f32 = 190.0;
+
+impl CanvasLayout {
+    /// Lays out the canvas, with a colour bar or without one. In space it has its axes inside, and so reaches the edges.
+    pub(crate) fn new(ui: &Ui, area: Rect, in_space: bool, has_bar: bool) -> CanvasLayout {
+        let font = TextStyle::Small.resolve(ui.style());
+        let width = |text: &str| text_width(ui, &font, text);
+        // Labels of fixed widths, so that the canvas does not move while the view does.
+        let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
+        let right = if has_bar { axes::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
+        let body = TextStyle::Body.resolve(ui.style());
+        let pixels_per_point = ui.ctx().pixels_per_point();
+        if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
+            let canvas = area.round_to_pixels(pixels_per_point);
+            return CanvasLayout {
+                canvas,
+                bar: None,
+                has_axes: false,
+                font,
+                body,
+                compact: true,
+                has_legend: true,
+                labelled: BOTH,
+                title: None,
+            };
+        }
+        // The labels of the ticks and the name of the axis.
+        let line = ui.fonts_mut(|fonts| fonts.row_height(&font));
+        let below = if in_space { 8.0 } else { (2.0 * line + 8.0).max(2.0 * font.size + 14.0) };
+        let above = font.size + 8.0;
+        let canvas = Rect::from_min_max(
+            pos2(area.left() + left, area.top() + above),
+            pos2(area.right() - right, area.bottom() - below),
+        )
+        .round_to_pixels(pixels_per_point);
+        let bar_left = canvas.right() + 10.0;
+        let bar = Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + axes::STRIP, canvas.bottom()));
+        let bar = has_bar.then_some(bar);
+        let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
+        CanvasLayout { canvas, bar, has_axes: true, font, body, compact, has_legend: true, labelled: BOTH, title: None }
+    }
+
+    /// Lays out several canvases of the same size, with titles and one colour bar, which is that of the first: two in a
+    /// row, or one above the other where that is larger, and more of them in rows of two. Axes that all share are
+    /// labelled at the outer canvases alone.
+    pub(crate) fn side_by_side(
+        ui: &Ui,
+        area: Rect,
+        count: usize,
+        in_space: bool,
+        has_bar: bool,
+        share_axes: bool,
+    ) -> Vec<CanvasLayout> {
+        let around = CanvasLayout::new(ui, area, in_space, has_bar);
+        let (inner, font, body) = (around.canvas, around.font, around.body);
+        let is_narrow = inner.width() < 2.0 * NARROW_CANVAS || inner.height() > 1.1 * inner.width();
+        let columns = if count == 2 && is_narrow { 1 } else { 2 };
+        let rows = count.div_ceil(columns);
+        let title = ui.fonts_mut(|fonts| fonts.row_height(&body)) + 6.0;
+        let has_axes = around.has_axes;
+        // What is left and below of each canvas, beside what is at the edges of the whole.
+        let between = match has_axes && !share_axes {
+            true => vec2(inner.left() - area.left(), area.bottom() - inner.bottom()),
+            false => Vec2::ZERO,
+        };
+        // The name of the vertical axis and that of the bar are in the row of the titles.
+        let top = if has_axes { inner.top() - font.size - 8.0 } else { inner.top() };
+        let room = vec2(inner.width(), inner.bottom() - top);
+        let gaps = vec2((columns - 1) as f32 * (GAP + between.x), (rows - 1) as f32 * (2.0 + between.y));
+        let size = vec2((room.x - gaps.x) / columns as f32, (room.y - gaps.y - rows as f32 * title) / rows as f32);
+        let pixels_per_point = ui.ctx().pixels_per_point();
+        let canvas = |index: usize| {
+            let (row, column) = ((index / columns) as f32, (index % columns) as f32);
+            let min = pos2(
+                inner.left() + column * (size.x + GAP + between.x),
+                top + title + row * (size.y + 2.0 + between.y + title),
+            );
+            Rect::from_min_size(min, size.max(Vec2::ZERO)).round_to_pixels(pixels_per_point)
+        };
+        let bar = around.bar.map(|bar| Rect::from_x_y_ranges(bar.x_range(), canvas(0).top()..=inner.bottom()));
+        let compact = size.x < 420.0 || size.y < 240.0 || around.compact;
+        let layout = |index: usize| {
+            let canvas = canvas(index);
+            let is_lowest = index + columns >= count;
+            CanvasLayout {
+                canvas,
+                bar,
+                has_axes,
+                font: font.clone(),
+                body: body.clone(),
+                compact,
+                has_legend: false,
+                labelled: LabelledSides {
+                    left: !share_axes || index.is_multiple_of(columns),
+                    below: !share_axes || is_lowest,
+                },
+                title: Some(Rect::from_min_max(canvas.left_top() - vec2(0.0, title), canvas.right_top())),
+            }
+        };
+        (0..count).map(layout).collect()
+    }
+}
+
+/// Describes the canvas for screen readers. `left_out` are the optimizers that have run away.
+pub(crate) fn summary(document: &Document, live: &Live, projection: &Projection, left_out: &[u32]) -> String {
+    let corners = match projection {
+        Projection::Plane(viewport) => {
+            let [width, height] = viewport.size_px;
+            [[0.0, height], [width, 0.0]].map(|corner| viewport.xy_from_px(corner))
+        }
+        Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_place([side; 2])),
+    };
+    let [[left, bottom], [right, top]] = corners.map(|corner| corner.map(|value| significant(value, 3)));
+    let mut text = format!("In view: x from {left} to {right}, y from {bottom} to {top}.");
+    if let Projection::Space(space) = projection {
+        let [azimuth, elevation] = [space.view.orbit.azimuth, space.view.orbit.elevation].map(f64::round);
+        text += &format!(" A surface in space, seen from {elevation}° above, azimuth {azimuth}°.");
+    }
+    let Some(snapshot) = &live.snapshot else { return text + " Nothing is simulated yet." };
+    let playback = match snapshot.playback {
+        Playback::Playing => "playing",
+        Playback::Paused => "paused",
+        Playback::Finished => "finished",
+    };
+    text += &format!(" Step {}, {playback}.", grouped(snapshot.step));
+    for view in live.visible() {
+        let name = document.spec.name_of(view.optimizer).unwrap_or_else(|| "An optimizer".to_owned());
+        let loss = significant(view.sample.loss.mean, 4);
+        text += &format!(" {name}: {} particles, mean loss {loss}", view.particles);
+        if view.sample.diverged > 0 {
+            text += &format!(", {} diverged", view.sample.diverged);
+        }
+        if left_out.contains(&view.optimizer) {
+            text += ", run away and not followed";
+        }
+        text += ".";
+    }
+    for (branch, session) in live.pale() {
+        let label = branch.label(&live.marks, &document.spec);
+        text += &format!(" Pale: {label}, mean loss {}.", mean_losses(document, live, session));
+    }
+    if let Some(particle) = live.selected {
+        text += &format!(" Particle {} is selected.", particle.particle + 1);
+    }
+    text
+}

@@ -1,0 +1,405 @@
+//! The mapping of the plane to the canvas, flat or onto the surface in space, and the scenes for the GPU.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
+use egui::{Pos2, Rect, Vec2};
+use valleyscope_engine::landscape::Landscape;
+use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
+
+use crate::gpu::{EnsembleKey, Positions, Renderer, Scene};
+use crate::player::{EnsembleView, SessionView};
+
+/// The mapping of points of the plane to the canvas, in points from its top left.
+#[derive(Clone, Debug)]
+pub enum Projection {
+    Plane(Viewport),
+    Space(SpaceProjection),
+}
+
+/// The surface as it is seen.
+#[derive(Clone, Debug)]
+pub struct SpaceProjection {
+    pub view: SpaceView,
+    pub heights: Arc<HeightField>,
+}
+
+/// The position of a point on the canvas.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mark {
+    pub px: [f32; 2],
+    /// True if the surface is in front of the point.
+    pub is_hidden: bool,
+}
+
+/// The opacity of marks behind the surface.
+pub(crate) const BEHIND: f32 = 0.3;
+
+impl Mark {
+    /// Returns the factor of the opacity with which the mark is drawn.
+    pub(crate) fn opacity(self) -> f32 {
+        if self.is_hidden { BEHIND } else { 1.0 }
+    }
+
+    pub(crate) fn on(self, canvas: Rect) -> Pos2 {
+        canvas.min + Vec2::from(self.px)
+    }
+}
+
+impl Projection {
+    /// Returns the position of a point; `None` in space where there is no surface.
+    pub fn mark(&self, xy: [f64; 2]) -> Option<Mark> {
+        match self {
+            Projection::Plane(viewport) => Some(Mark { px: viewport.px_from_xy(xy), is_hidden: false }),
+            Projection::Space(SpaceProjection { view, heights }) => {
+                let point = heights.point(view.place_from_xy(xy))?;
+                Some(Mark { px: view.project(point).px, is_hidden: heights.hides(view, point) })
+            }
+        }
+    }
+
+    /// Returns the position of a point, whether or not it is hidden.
+    pub fn px(&self, xy: [f64; 2]) -> Option<[f32; 2]> {
+        match self {
+            Projection::Plane(viewport) => Some(viewport.px_from_xy(xy)),
+            Projection::Space(SpaceProjection { view, heights }) => {
+                heights.point(view.place_from_xy(xy)).map(|point| view.project(point).px)
+            }
+        }
+    }
+
+    /// Returns the point of the plane under a pixel; `None` in space beside the surface.
+    pub fn xy(&self, px: [f32; 2]) -> Option<[f64; 2]> {
+        match self {
+            Projection::Plane(viewport) => Some(viewport.xy_from_px(px)),
+            Projection::Space(SpaceProjection { view, heights }) => {
+                heights.hit(&view.ray(px)).map(|place| view.xy_from_place(place))
+            }
+        }
+    }
+
+    /// Returns the units of the plane per pixel; in space, in the middle of the box.
+    pub fn units_per_px(&self) -> f64 {
+        match self {
+            Projection::Plane(viewport) => viewport.units_per_px(),
+            Projection::Space(SpaceProjection { view, .. }) => 0.5 * view.camera.width / view.px_per_unit(),
+        }
+    }
+
+    /// Returns the pieces of a line through points of the plane that are drawn: on the plane a single one, in space the
+    /// connected parts of the surface in front, and those behind.
+    pub(crate) fn line(&self, canvas: Rect, points: impl IntoIterator<Item = [f64; 2]>) -> Vec<LinePiece> {
+        let mut pieces: Vec<LinePiece> = Vec::new();
+        let mut is_joined = false;
+        for xy in points {
+            let Some(mark) = self.mark(xy) else {
+                is_joined = false;
+                continue;
+            };
+            let at = mark.on(canvas);
+            match pieces.last_mut().filter(|_| is_joined) {
+                Some(last) => {
+                    last.points.push(at);
+                    if last.opacity != mark.opacity() {
+                        pieces.push(LinePiece { points: vec![at], opacity: mark.opacity() });
+                    }
+                }
+                None => pieces.push(LinePiece { points: vec![at], opacity: mark.opacity() }),
+            }
+            is_joined = true;
+        }
+        pieces
+    }
+
+    /// Returns the number of straight pieces in which a line from one point to another follows the ground.
+    pub(crate) fn pieces(&self, from: [f64; 2], to: [f64; 2]) -> usize {
+        match self {
+            Projection::Plane(_) => 1,
+            Projection::Space(SpaceProjection { view, .. }) => {
+                let length = (to[0] - from[0]).hypot(to[1] - from[1]) / view.camera.width;
+                ((64.0 * length).ceil()).clamp(1.0, 96.0) as usize
+            }
+        }
+    }
+}
+
+/// A connected part of a line, with one opacity.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LinePiece {
+    pub points: Vec<Pos2>,
+    pub opacity: f32,
+}
+
+/// The sampled surface of the last frame, which is kept while nothing that it depends on changes.
+#[derive(Debug, Default)]
+pub(crate) struct SurfaceCache {
+    sampled: Option<(Landscape, Camera, SymLog, Arc<HeightField>)>,
+}
+
+impl SurfaceCache {
+    /// Returns the surface as it is seen on a canvas of this size.
+    pub(crate) fn projection(
+        &mut self,
+        landscape: &Landscape,
+        scale: &SymLog,
+        Viewport { camera, size_px }: Viewport,
+        orbit: Orbit,
+    ) -> SpaceProjection {
+        let is_same = |(of, at, by, _): &&(Landscape, Camera, SymLog, Arc<HeightField>)| {
+            (of, at, by) == (landscape, &camera, scale)
+        };
+        let heights = match self.sampled.as_ref().filter(is_same) {
+            Some((.., heights)) => Arc::clone(heights),
+            None => {
+                let heights = Arc::new(HeightField::of(landscape, camera, scale));
+                self.sampled = Some((landscape.clone(), camera, *scale, Arc::clone(&heights)));
+                heights
+            }
+        };
+        SpaceProjection { view: SpaceView { camera, orbit, size_px }, heights }
+    }
+}
+
+/// The data that wait for their upload to the GPU. They are kept until the landscape is next painted, however long the
+/// window is hidden.
+#[derive(Debug, Default)]
+pub(crate) struct Uploads {
+    ensembles: BTreeMap<EnsembleKey, Upload>,
+    /// The largest number of useful columns of each ensemble that has trails.
+    capacity: usize,
+}
+
+/// The number of a pane's own session in the names of ensembles.
+pub(crate) const FIRST_SESSION: u64 = 0;
+
+/// The new data of a session that a pane shows.
+pub(crate) struct SessionData<'a> {
+    /// The number of the session in the names of ensembles.
+    session: u64,
+    step: u64,
+    has_trails: bool,
+    ensembles: &'a [EnsembleView],
+}
+
+impl<'a> SessionData<'a> {
+    /// Returns the data of the pane's own session.
+    pub(crate) fn own(step: u64, ensembles: &'a [EnsembleView]) -> SessionData<'a> {
+        SessionData { session: FIRST_SESSION, step, has_trails: true, ensembles }
+    }
+
+    /// Returns the data of a branch.
+    pub(crate) fn branch(view: &'a SessionView) -> SessionData<'a> {
+        SessionData { session: view.id, step: view.step, has_trails: false, ensembles: &view.ensembles }
+    }
+}
+
+#[derive(Debug)]
+struct Upload {
+    /// The snapshot's track, on which the columns follow each other.
+    track: u64,
+    particles: usize,
+    /// Whether its particles have trails.
+    has_trails: bool,
+    /// The columns of each snapshot, and the step of its last one.
+    chunks: VecDeque<(u64, Arc<Vec<[f32; 2]>>)>,
+    /// The number of positions in all chunks.
+    waiting: usize,
+    mean_path: Arc<Vec<[f32; 2]>>,
+}
+
+impl Uploads {
+    /// Adds the new data of sessions on a track, and removes ensembles that they do not have.
+    pub(crate) fn absorb<'a>(&mut self, track: u64, sessions: impl IntoIterator<Item = SessionData<'a>>) {
+        let mut before = std::mem::take(&mut self.ensembles);
+        for SessionData { session, step, has_trails, ensembles } in sessions {
+            for view in ensembles {
+                let key = EnsembleKey { session, optimizer: view.optimizer };
+                let known = before.remove(&key).filter(|it| (it.track, it.particles) == (track, view.particles));
+                let mut upload = known.unwrap_or_else(|| Upload::empty(track, has_trails, view));
+                upload.absorb(step, view, upload.columns(self.capacity));
+                self.ensembles.insert(key, upload);
+            }
+        }
+    }
+
+    pub(crate) fn set_capacity(&mut self, columns: usize) {
+        self.capacity = columns;
+    }
+
+    fn hand_over(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, renderer: &mut Renderer) {
+        let keys: Vec<EnsembleKey> = self.ensembles.keys().copied().collect();
+        renderer.retain(&keys);
+        for (&ensemble, upload) in &mut self.ensembles {
+            if upload.chunks.is_empty() {
+                continue;
+            }
+            let (run, particles, capacity) = (upload.track, upload.particles, upload.columns(self.capacity));
+            for (step, columns) in upload.chunks.drain(..) {
+                let positions = Positions { run, ensemble, particles, capacity, step, columns: &columns };
+                renderer.push_positions(device, queue, positions);
+            }
+            upload.waiting = 0;
+            renderer.set_mean_path(ensemble, &upload.mean_path);
+        }
+    }
+}
+
+impl Upload {
+    fn empty(track: u64, has_trails: bool, view: &EnsembleView) -> Self {
+        Upload {
+            track,
+            particles: view.particles,
+            has_trails,
+            chunks: VecDeque::new(),
+            waiting: 0,
+            mean_path: Arc::clone(&view.mean_path),
+        }
+    }
+
+    /// Returns the number of useful columns; `capacity` is that of an ensemble with trails.
+    fn columns(&self, capacity: usize) -> usize {
+        if self.has_trails { capacity } else { capacity.min(1) }
+    }
+
+    /// Adds the data of an ensemble at this step, and drops the oldest ones beyond `columns`.
+    fn absorb(&mut self, step: u64, view: &EnsembleView, columns: usize) {
+        self.mean_path = Arc::clone(&view.mean_path);
+        self.waiting += view.columns.len();
+        self.chunks.push_back((step, Arc::clone(&view.columns)));
+        let most = columns.max(1) * view.particles;
+        while let Some((_, oldest)) = self.chunks.front()
+            && self.waiting - oldest.len() >= most
+        {
+            self.waiting -= oldest.len();
+            self.chunks.pop_front();
+        }
+    }
+}
+
+/// The waiting positions, shared between the panel and the paint callbacks.
+pub(crate) type SharedUploads = Arc<Mutex<Uploads>>;
+
+/// Locks the positions, also after a panic of another thread, which leaves them whole.
+pub(crate) fn lock(uploads: &SharedUploads) -> std::sync::MutexGuard<'_, Uploads> {
+    uploads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The renderers of the window's device, one for each pane: the first is made at the start, others when a pane is first
+/// drawn.
+struct Renderers {
+    format: wgpu::TextureFormat,
+    panes: HashMap<usize, Renderer>,
+}
+
+impl Renderers {
+    fn of_pane(&mut self, device: &wgpu::Device, pane: usize) -> &mut Renderer {
+        self.panes.entry(pane).or_insert_with(|| Renderer::new(device, self.format, 1))
+    }
+}
+
+/// Creates the renderers for the window's device, once.
+pub(crate) fn install(render_state: &RenderState) {
+    let mut renderers = Renderers { format: render_state.target_format, panes: HashMap::new() };
+    renderers.of_pane(&render_state.device, 0);
+    render_state.renderer.write().callback_resources.insert(renderers);
+}
+
+/// Removes the renderers of the panes from this one on, with their buffers.
+pub(crate) fn remove_from(render_state: &RenderState, pane: usize) {
+    if let Some(renderers) = render_state.renderer.write().callback_resources.get_mut::<Renderers>() {
+        renderers.panes.retain(|other, _| *other < pane);
+    }
+}
+
+/// The paint callback of one frame's landscape.
+pub(crate) struct LandscapeCallback {
+    /// The number of the pane.
+    pub pane: usize,
+    pub scene: Scene,
+    pub uploads: SharedUploads,
+}
+
+impl CallbackTrait for LandscapeCallback {
+    fn prepare(
+        &self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        _screen: &ScreenDescriptor,
+        _encoder: &mut wgpu::CommandEncoder,
+        resources: &mut CallbackResources,
+    ) -> Vec<wgpu::CommandBuffer> {
+        if let Some(renderers) = resources.get_mut::<Renderers>() {
+            let renderer = renderers.of_pane(device, self.pane);
+            lock(&self.uploads).hand_over(device, queue, renderer);
+            return renderer.prepare(device, queue, &self.scene).into_iter().collect();
+        }
+        Vec::new()
+    }
+
+    fn paint(
+        &self,
+        _info: egui::PaintCallbackInfo,
+        pass: &mut wgpu::RenderPass<'static>,
+        resources: &CallbackResources,
+    ) {
+        if let Some(renderer) = resources.get::<Renderers>().and_then(|renderers| renderers.panes.get(&self.pane)) {
+            renderer.paint(pass);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::player::{Player, Snapshot};
+    use valleyscope_engine::landscape::LandscapeSpec;
+    use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+    use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults};
+
+    fn snapshot() -> Snapshot {
+        let rule = RuleSpec::on_plane(RuleKind::Signum).rated(defaults::learning_rate());
+        let spec = SimulationSpec {
+            landscape: LandscapeSpec::default(),
+            noise: valleyscope_engine::noise::NoiseKind::Multiplicative.into(),
+            seed: 1,
+            steps: None,
+            particles: valleyscope_engine::quantity::ParticleCount::new(10).expect("within the range"),
+            start: Default::default(),
+            temperature: None,
+            optimizers: vec![OptimizerSpec { id: 4, name: None, color: None, enabled: true, rule }],
+        };
+        let player = Player::spawn(spec, || {});
+        player.wait_snapshot(std::time::Duration::from_secs(60)).expect("a first snapshot")
+    }
+
+    fn absorb(uploads: &mut Uploads, Snapshot { track, step, ensembles, .. }: &Snapshot) {
+        uploads.absorb(*track, [SessionData::own(*step, ensembles)]);
+    }
+
+    #[test]
+    fn a_hidden_window_keeps_the_newest_columns_and_no_more() {
+        let mut uploads = Uploads::default();
+        uploads.set_capacity(20);
+        let mut snapshot = snapshot();
+        for step in 0..1000 {
+            snapshot.step = step;
+            snapshot.ensembles[0].columns = Arc::new(vec![[step as f32, 0.0]; 10]);
+            absorb(&mut uploads, &snapshot);
+        }
+        let key = EnsembleKey { session: FIRST_SESSION, optimizer: 4 };
+        let upload = &uploads.ensembles[&key];
+        assert_eq!(upload.waiting, 20 * 10);
+        let steps: Vec<u64> = upload.chunks.iter().map(|(step, _)| *step).collect();
+        assert_eq!(steps, (980..1000).collect::<Vec<_>>());
+
+        snapshot.track += 1;
+        snapshot.step = 0;
+        absorb(&mut uploads, &snapshot);
+        assert_eq!(uploads.ensembles[&key].waiting, 10, "a new run or a seek discards the columns of the old one");
+
+        snapshot.ensembles.clear();
+        absorb(&mut uploads, &snapshot);
+        assert!(uploads.ensembles.is_empty(), "an ensemble that is gone is forgotten");
+    }
+}

@@ -1,0 +1,515 @@
+//! The controls panel: landscape, noise and start, and a card for each optimizer.
+
+pub(crate) mod optimizers;
+pub(crate) mod sliders;
+
+use egui::{Align, Button, Context, Id, Rect, RichText, ScrollArea, Stroke, StrokeKind, TextStyle, Ui};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPlace};
+use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
+use valleyscope_engine::parameter;
+use valleyscope_engine::parameter::BoundedParameter;
+use valleyscope_engine::quantity::Temperature;
+use valleyscope_engine::simulation::{Setting, SimulationSpec, StartSpec, defaults};
+use valleyscope_experiments::preset::{Beside, LETTERS, LandscapePreset, Preset, TitledSimulation, built_ins};
+use valleyscope_experiments::view::Camera;
+
+use super::editor::Document;
+use super::live::{Action, Live, Requests};
+use crate::app::widgets::form::{check_box, scrolled_list};
+use crate::app::widgets::number::{BoundedValue, SliderStyle};
+use crate::app::widgets::text_editor::{TextEditor, TextTab};
+use crate::app::widgets::theme::text_width;
+use crate::app::widgets::{form, text_editor, theme};
+
+pub(crate) use crate::app::widgets::icons::{COLOR_HINT, color_button, color_menu, color_picker, color_swatch};
+pub(crate) use crate::app::widgets::number::{Adjustable, Control, Motion};
+pub(crate) use optimizers::schedule;
+pub(crate) use sliders::{Pins, SliderId};
+
+/// The time for which a reopened panel keeps its scroll position, in seconds. A window that leaves full screen gets its
+/// size in several frames, and a larger one may not scroll as far.
+const HELD_SECS: f64 = 0.5;
+
+/// The controls panel and its scroll position.
+#[derive(Default)]
+pub(crate) struct ControlsPanel {
+    pub pins: Pins,
+    offset: f32,
+    /// The frame, by egui's count, in which it was last drawn.
+    last_frame: u64,
+    held_until: Option<f64>,
+}
+
+impl ControlsPanel {
+    pub(crate) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        simulation_switch(ui, document, &mut live.chosen);
+        let place = live.chosen;
+        document.with_session(place, |document| {
+            live.with_session(place, |live| self.settings(ui, document, live, requests));
+        });
+    }
+
+    /// Shows the settings of a simulation.
+    fn settings(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
+        let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
+        if self.last_frame + 1 < frame && self.last_frame > 0 {
+            self.held_until = Some(now + HELD_SECS);
+        }
+        self.last_frame = frame;
+        let touched = ui.input(|input| input.pointer.any_pressed() || input.smooth_scroll_delta.y != 0.0);
+        self.held_until = self.held_until.filter(|until| now < *until && !touched);
+        let mut area = ScrollArea::vertical().auto_shrink(false);
+        if self.held_until.is_some() {
+            area = area.vertical_scroll_offset(self.offset);
+        }
+        let shown = area.show(ui, |ui| {
+            ui.add_space(2.0);
+            landscape_card(ui, document, &mut self.pins, requests);
+            start_card(ui, document, &mut self.pins);
+            optimizers::cards(ui, &mut document.spec, &mut self.pins, live, requests);
+            ui.add_space(8.0);
+        });
+        if self.held_until.is_none() {
+            self.offset = shown.state.unclamped_offset().y;
+        }
+    }
+}
+
+/// The width of the list of presets, in points.
+const PRESET_LIST_WIDTH: f32 = 300.0;
+
+/// Shows a button for each simulation, of which the chosen one has its settings in the controls, and the menu that adds
+/// another one.
+pub(crate) fn simulation_switch(ui: &mut Ui, document: &mut Document, chosen: &mut usize) {
+    ui.horizontal_wrapped(|ui| {
+        if document.count() > 1 {
+            for (place, title) in document.titles().iter().enumerate() {
+                let button = Button::selectable(*chosen == place, LETTERS[place]);
+                let hint = format!("{title}\nThe controls show and set these settings.");
+                if ui.add(button).on_hover_text(hint).accessible_name(format!("Settings of {title}")).clicked() {
+                    *chosen = place;
+                }
+            }
+            ui.separator();
+        }
+        ui.add_enabled_ui(document.beside.len() < Beside::MOST, |ui| {
+            let menu = ui.menu_button("+ Side by side", |ui| {
+                if let Some(added) = added_simulation(ui, document, *chosen) {
+                    document.beside.push(added);
+                    *chosen = document.beside.len();
+                    ui.close();
+                }
+            });
+            menu.response.on_hover_text("Run another simulation beside this one, on the same clock.");
+        });
+        let Some(index) = chosen.checked_sub(1) else { return };
+        let letter = LETTERS[*chosen];
+        let remove = ui.button("Remove").on_hover_text(format!("Remove {letter}. Undo brings it back."));
+        if remove.accessible_name(format!("Remove {letter}")).clicked() {
+            document.beside.remove(index);
+            *chosen = index;
+        }
+    });
+}
+
+/// Shows what can be added; returns the chosen simulation.
+fn added_simulation(ui: &mut Ui, document: &Document, chosen: usize) -> Option<TitledSimulation> {
+    ui.set_width(PRESET_LIST_WIDTH);
+    let spec = document.specs().nth(chosen)?;
+    let same = format!("The settings of {} again, to change some", LETTERS[chosen]);
+    let mut added = ui.button(same).clicked().then(|| TitledSimulation { title: None, spec: spec.clone() });
+    ui.separator();
+    ui.weak("Another preset");
+    scrolled_list(ui, |ui| {
+        let presets = built_ins().iter().filter_map(|built_in| match &built_in.preset {
+            Preset::Landscape(preset) => Some(preset),
+            _ => None,
+        });
+        for LandscapePreset { title, simulation, .. } in presets {
+            if ui.add(Button::new(title).truncate()).clicked() {
+                let spec = on_the_clock_of(&document.spec, simulation);
+                added = Some(TitledSimulation { title: Some(title.clone()), spec });
+            }
+        }
+    });
+    added
+}
+
+/// Returns a simulation with the seed of another one, and with the step at which that pauses.
+fn on_the_clock_of(first: &SimulationSpec, simulation: &SimulationSpec) -> SimulationSpec {
+    SimulationSpec { seed: first.seed, steps: first.steps, ..simulation.clone() }
+}
+
+/// The label of the choice of the noise.
+pub(crate) const NOISE: &str = "Noise";
+/// The tab of the landscape's editor.
+const TAB: TextTab = TextTab::Simulation;
+/// The initial Θ when it is first set by hand.
+const FIRST_TEMPERATURE: f64 = 0.01;
+
+/// Shows a card with a heading that folds it.
+pub(crate) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
+    let style = ui.style().clone();
+    theme::card(&style).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        egui::CollapsingHeader::new(egui::RichText::new(title).strong())
+            .default_open(true)
+            .show_unindented(ui, contents);
+    });
+}
+
+/// Shows the landscape, its parameters and the noise on its gradient.
+pub(crate) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins, requests: &mut Requests) {
+    card(ui, "Landscape", |ui| {
+        let Document { spec, view, .. } = document;
+        let before = spec.landscape;
+        match landscape_choice(ui, TAB, &mut spec.landscape, requests) {
+            // The view of a document belongs to its landscape.
+            Some(LandscapeChange::Chosen) => {
+                view.camera = None;
+                move_start(&mut spec.start, &before, &spec.landscape);
+            }
+            Some(LandscapeChange::Copied) => view.camera = view.camera.or(Some(Camera::home(&before))),
+            None => {}
+        }
+        for (of, value) in spec.landscape.parameters() {
+            let look = SliderStyle::Pinnable(pins, SliderId::Landscape(of.key().into()));
+            landscape_parameter(ui, &mut spec.landscape, of, value, look);
+        }
+        noise_choice(ui, TAB, &mut spec.noise);
+        for (index, (of, value)) in spec.noise.parameters().enumerate() {
+            let look = SliderStyle::Pinnable(pins, SliderId::Noise(of.parameter.key.into()));
+            noise_parameter(ui, &mut spec.noise, index, of, value, look);
+        }
+    });
+    landscape_editor(ui.ctx(), TAB, &mut document.spec.landscape);
+}
+
+/// Shows the control of a landscape's parameter with this value.
+pub(crate) fn landscape_parameter(
+    ui: &mut Ui,
+    landscape: &mut LandscapeSpec,
+    of: &'static BoundedParameter,
+    value: f64,
+    look: SliderStyle<'_>,
+) {
+    if let Some(value) = bounded_parameter(ui, of, value, look) {
+        landscape.set(of.key(), value).expect("the control keeps to the range");
+    }
+}
+
+/// Shows the control of the noise's parameter with this index and value.
+pub(crate) fn noise_parameter(
+    ui: &mut Ui,
+    noise: &mut NoiseSpec,
+    index: usize,
+    of: &'static BoundedParameter,
+    value: f64,
+    look: SliderStyle<'_>,
+) {
+    if let Some(value) = bounded_parameter(ui, of, value, look) {
+        noise.set(index, value).expect("the control keeps to the range");
+    }
+}
+
+/// Shows the control of a parameter with this value; returns a new value within the range.
+fn bounded_parameter(ui: &mut Ui, of: &'static BoundedParameter, value: f64, look: SliderStyle<'_>) -> Option<f64> {
+    let mut own = BoundedValue { of, value };
+    Control(&of.parameter).show_as(ui, "", &mut own, BoundedValue { of, value: of.default }, look);
+    (own.value != value).then_some(own.value)
+}
+
+/// Moves the start to that of another landscape, unless the user has moved it.
+fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSpec) {
+    if (StartPlace { x: start.x, y: start.y }) == before.start() {
+        StartPlace { x: start.x, y: start.y } = after.start();
+    }
+}
+
+/// Shows the choice of the noise. Another one keeps the parameters that both have.
+pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
+    ui.horizontal(|ui| {
+        form::list_field(ui, NOISE, ("noise", tab.key()), noise.info().name, 0.0, |ui| {
+            for &kind in NoiseKind::ALL {
+                let NoiseInfo { name, formula, about, source, .. } = kind.info();
+                let help = format!("{about}\n\nThe noisy gradient: {formula}\n\nSource: {source}.");
+                let is_chosen = kind == noise.kind();
+                if ui.selectable_label(is_chosen, *name).on_hover_text(help).clicked() && !is_chosen {
+                    *noise = NoiseSpec::new(kind).in_place_of(noise);
+                }
+            }
+        });
+    });
+}
+
+/// Shows the number of particles, their start, and the temperature of the plots.
+pub(crate) fn start_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins) {
+    card(ui, "Particles and start", |ui| {
+        let spec = &mut document.spec;
+        particles(ui, spec, SliderStyle::Pinnable(pins, SliderId::Particles));
+        start_x(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartX));
+        start_y(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartY));
+        start_spread(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartSpread));
+        temperature_choice(ui, &mut spec.temperature);
+        temperature(ui, spec, SliderStyle::Pinnable(pins, SliderId::Temperature));
+    });
+}
+
+pub(crate) fn particles(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
+    Control(&parameter::PARTICLES).show_as(ui, "", &mut spec.particles, defaults::particles(), look);
+}
+
+pub(crate) fn start_x(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
+    Control(&parameter::START_X).show_as(ui, "", &mut spec.start.x, spec.landscape.start().x, look);
+}
+
+pub(crate) fn start_y(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
+    Control(&parameter::START_Y).show_as(ui, "", &mut spec.start.y, spec.landscape.start().y, look);
+}
+
+pub(crate) fn start_spread(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
+    Control(&parameter::START_SPREAD).show_as(ui, "", &mut spec.start.spread, StartSpec::default().spread, look);
+}
+
+fn temperature_choice(ui: &mut Ui, temperature: &mut Option<Temperature>) {
+    let mut follows = temperature.is_none();
+    let toggle = check_box(ui, &mut follows, "Temperature Θ = learning rate η").on_hover_text(
+        "The free energy F = E − ΘS weighs the entropy with Θ. Each optimizer's learning rate is a natural choice.",
+    );
+    if toggle.changed() {
+        *temperature = (!follows).then(|| Temperature::clamped(FIRST_TEMPERATURE));
+    }
+}
+
+/// Shows the temperature of the plots, if it has a value of its own.
+pub(crate) fn temperature(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
+    if let Some(temperature) = &mut spec.temperature {
+        Control(&parameter::TEMPERATURE).show_as(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE), look);
+    }
+}
+
+/// The label of the choice of the landscape.
+pub(crate) const LANDSCAPE: &str = "Landscape L";
+/// The label of the button that opens the landscape as text.
+const LANDSCAPE_TEXT: &str = "Text";
+
+/// The replacement of a landscape by [`landscape_choice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LandscapeChange {
+    /// Another landscape was chosen.
+    Chosen,
+    /// The landscape was copied as text, with the same losses.
+    Copied,
+}
+
+/// Shows the choice of a tab's landscape and the button that opens it as text. Another landscape keeps the parameters
+/// that both have.
+pub(crate) fn landscape_choice(
+    ui: &mut Ui,
+    tab: TextTab,
+    landscape: &mut LandscapeSpec,
+    requests: &mut Requests,
+) -> Option<LandscapeChange> {
+    let before = *landscape;
+    let mut change = None;
+    ui.horizontal(|ui| {
+        let small = TextStyle::Small.resolve(ui.style());
+        let spacing = ui.spacing();
+        let button = spacing.item_spacing.x + 2.0 * spacing.button_padding.x + text_width(ui, &small, LANDSCAPE_TEXT);
+        form::list_field(ui, LANDSCAPE, ("landscape", tab.key()), before.kind().name(), button, |ui| {
+            let known = LandscapeFormula::latest();
+            let chosen = text_editor::choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind());
+            if let Some(kind) = chosen {
+                *landscape = LandscapeSpec::new(kind).in_place_of(&before);
+                if kind.formula().is_some_and(|own| !known.contains(&own)) {
+                    landscape_text_editor(tab, "").open(ui.ctx());
+                }
+                change = Some(LandscapeChange::Chosen);
+            }
+        });
+        if text_button(ui, tab, landscape) {
+            match landscape.kind().formula() {
+                Some(_) => landscape_text_editor(tab, "").open(ui.ctx()),
+                None => match text_editor::landscape_as_text(landscape) {
+                    Ok(copy) => {
+                        *landscape = copy;
+                        landscape_text_editor(tab, "").open(ui.ctx());
+                        change = Some(LandscapeChange::Copied);
+                    }
+                    Err(reason) => requests.actions.push(Action::Notify(reason)),
+                },
+            }
+        }
+    });
+    change
+}
+
+/// Shows the window with the text of a tab's landscape, if it is open.
+pub(crate) fn landscape_editor(ctx: &Context, tab: TextTab, landscape: &mut LandscapeSpec) {
+    landscape_text_editor(tab, landscape.kind().name()).show(ctx, landscape);
+}
+
+fn landscape_text_editor(tab: TextTab, owner: &str) -> TextEditor<'_, LandscapeKind> {
+    TextEditor::new(tab, 0, owner)
+}
+
+/// Shows the button; its tooltip has the formulas of the gradient.
+fn text_button(ui: &mut Ui, tab: TextTab, landscape: &LandscapeSpec) -> bool {
+    let kind = landscape.kind();
+    let has_mistake = landscape_text_editor(tab, "").has_mistake(ui.ctx(), landscape);
+    let help = match (kind.formula(), has_mistake) {
+        (Some(_), true) => "The name or the text has a mistake; the last valid landscape is in use",
+        (Some(_), false) => "Edit the landscape's text",
+        (None, _) => "Edit a copy of the landscape as text",
+    };
+    let label = RichText::new(LANDSCAPE_TEXT).small();
+    let label = if has_mistake { label.color(ui.visuals().error_fg_color) } else { label };
+    let button = ui.add(Button::new(label)).on_hover_ui(|ui| {
+        ui.label(help);
+        ui.add_space(4.0);
+        text_editor::gradient(ui, kind);
+    });
+    button.accessible_name("Landscape: text").clicked()
+}
+
+/// A control that a setting sets.
+struct SetControl {
+    name: String,
+    /// The control's slider; `None` for a choice.
+    slider: Option<SliderId>,
+    /// Whether the value changes.
+    is_changed: bool,
+}
+
+/// Returns the names of the controls that `settings` set to different values in two simulations; if nothing differs, of
+/// all that they set.
+pub(crate) fn controls_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<String> {
+    set_by(settings, before, after).map(|control| control.name).collect()
+}
+
+/// Returns the sliders among those controls. Those of a number that is set for most optimizers are first.
+pub(crate) fn sliders_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<SliderId> {
+    let sliders: Vec<SliderId> = set_by(settings, before, after).filter_map(|control| control.slider).collect();
+    let count = |slider: &SliderId| match slider {
+        SliderId::Hyperparameter(_, key) => {
+            let is_same = |other: &&SliderId| matches!(other, SliderId::Hyperparameter(_, of) if of == key);
+            sliders.iter().filter(is_same).count()
+        }
+        _ => 1,
+    };
+    let mut sorted = sliders.clone();
+    sorted.sort_by_key(|slider| std::cmp::Reverse(count(slider)));
+    sorted
+}
+
+fn set_by(
+    settings: &[Setting],
+    before: &SimulationSpec,
+    after: &SimulationSpec,
+) -> impl Iterator<Item = SetControl> + use<> {
+    let set: Vec<SetControl> = settings.iter().flat_map(|setting| controls_of(setting, before, after)).collect();
+    let any_changed = set.iter().any(|control| control.is_changed);
+    set.into_iter().filter(move |control| control.is_changed || !any_changed)
+}
+
+fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<SetControl> {
+    let (old, new) = (&before.landscape, &after.landscape);
+    let control = |name: &str, slider, is_changed| SetControl { name: name.to_owned(), slider, is_changed };
+    match setting {
+        Setting::Noise(_) => {
+            let (old, new) = (&before.noise, &after.noise);
+            let kind = control(NOISE, None, old.kind() != new.kind());
+            let parameters = new.parameters().map(|(of, value)| {
+                let of = &of.parameter;
+                let is_changed = old.get(of.key).is_some_and(|old| old != value);
+                control(of.label, Some(SliderId::Noise(of.key.into())), is_changed)
+            });
+            std::iter::once(kind).chain(parameters).collect()
+        }
+        Setting::Temperature(_) => {
+            let is_changed = before.temperature != after.temperature;
+            vec![control(parameter::TEMPERATURE.label, Some(SliderId::Temperature), is_changed)]
+        }
+        Setting::Landscape(_) => {
+            let kind = control(LANDSCAPE, None, old.kind() != new.kind());
+            let parameters = new.parameters().map(|(of, value)| {
+                let is_changed = old.get(of.key()).is_some_and(|old| old != value);
+                control(of.parameter.label, Some(SliderId::Landscape(of.key().into())), is_changed)
+            });
+            std::iter::once(kind).chain(parameters).collect()
+        }
+        Setting::Steps(_) => Vec::new(),
+        Setting::Rule { optimizer, .. } => {
+            let rule_in =
+                |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == *optimizer).map(|o| o.rule);
+            let index = after.optimizers.iter().position(|other| other.id == *optimizer);
+            let (Some(index), Some(old), Some(new)) = (index, rule_in(before), rule_in(after)) else {
+                return Vec::new();
+            };
+            let owner = &after.distinct_names()[index];
+            let named = |label: &str, slider, is_changed| control(&format!("{owner}: {label}"), slider, is_changed);
+            let rate = SliderId::LearningRate(*optimizer);
+            let rate = named(parameter::LEARNING_RATE.label, Some(rate), old.learning_rate != new.learning_rate);
+            let schedule = named(optimizers::SCHEDULE_LABEL, None, old.schedule != new.schedule);
+            let others = old.rule.hyperparameters().zip(new.rule.hyperparameters()).map(|((of, old), (_, new))| {
+                let slider = of.is_axis().then(|| SliderId::Hyperparameter(*optimizer, of.key.into()));
+                named(of.label, slider, old != new)
+            });
+            [rate, schedule].into_iter().chain(others).collect()
+        }
+    }
+}
+
+/// The time for which a control is marked, in seconds.
+const HIGHLIGHT_SECS: f64 = 3.0;
+
+/// The names of the marked controls.
+#[derive(Clone, Default)]
+pub(crate) struct Highlight {
+    names: Vec<String>,
+    /// True until the first of them has been scrolled into view.
+    scroll: bool,
+    /// The time at which the marks disappear, by egui's clock.
+    until_secs: f64,
+}
+
+impl Highlight {
+    /// Marks the controls of these names.
+    pub(crate) fn set(ctx: &Context, names: Vec<String>) {
+        let highlight = Highlight { names, scroll: true, until_secs: ctx.time() + HIGHLIGHT_SECS };
+        ctx.data_mut(|data| data.insert_temp(highlight_id(), highlight));
+    }
+
+    /// Draws the mark of the control `name`, at `rect`, if it is highlighted.
+    pub(crate) fn mark(ui: &Ui, rect: Rect, name: &str) {
+        let Some(highlight) = Self::current(ui.ctx()) else { return };
+        if !highlight.names.iter().any(|marked| marked == name) {
+            return;
+        }
+        if highlight.scroll && highlight.names[0] == name {
+            ui.scroll_to_rect(rect, Some(Align::Center));
+            ui.ctx().data_mut(|data| data.get_temp_mut_or_default::<Highlight>(highlight_id()).scroll = false);
+        }
+        let left = ((highlight.until_secs - ui.ctx().time()) / HIGHLIGHT_SECS).clamp(0.0, 1.0) as f32;
+        let color = ui.visuals().warn_fg_color.gamma_multiply((2.0 * left).min(1.0));
+        ui.painter().rect_stroke(rect.expand(2.0), 3.0, Stroke::new(2.0, color), StrokeKind::Outside);
+        ui.ctx().request_repaint();
+    }
+
+    /// Returns whether a control of this optimizer has just been highlighted, so that its card must be unfolded.
+    pub(crate) fn includes_control_of(ctx: &Context, owner: &str) -> bool {
+        Self::current(ctx).is_some_and(|highlight| {
+            let of_owner = |name: &String| name.strip_prefix(owner).is_some_and(|rest| rest.starts_with(": "));
+            highlight.scroll && highlight.names.iter().any(of_owner)
+        })
+    }
+
+    fn current(ctx: &Context) -> Option<Highlight> {
+        let highlight: Highlight = ctx.data(|data| data.get_temp(highlight_id()))?;
+        (ctx.time() < highlight.until_secs).then_some(highlight)
+    }
+}
+
+fn highlight_id() -> Id {
+    Id::unique("highlight")
+}

@@ -1,0 +1,356 @@
+//! The dialog that exports the landscape, or the plots of its run, as a figure for a paper, as `valleyscope figure` draws
+//! them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{Button, Context, DragValue, Grid, IntoAtoms, PopupCloseBehavior, ProgressBar, RadioButton, Response, Ui};
+use valleyscope_engine::simulation::Record;
+use valleyscope_experiments::preset::LandscapePreset;
+use valleyscope_experiments::view::ViewSettings;
+use valleyscope_experiments::view::ticks::grouped;
+
+use super::animation_export::Subject;
+use super::live::{Action, Requests};
+use super::picture::{PictureOptions, PictureSubject};
+use super::plots::PlotChoices;
+use super::{LandscapeTab, animation_export, picture_export};
+use crate::app::shell::messages;
+use crate::app::widgets::form::{Outlined, check_box, radio_button};
+use crate::app::widgets::theme::frame_fields;
+use crate::figure::{Figure, FigureError, Format, Options, PAGE_MM, RunPlots, Trajectories};
+
+/// The dialog of the export, and the last chosen layout.
+pub(crate) struct FigureExport {
+    open: bool,
+    shows_plots: bool,
+    paper: FigureLayout,
+    format: Format,
+    coming: Option<PendingFigure>,
+}
+
+/// The contents of a figure.
+pub(crate) struct FigureSubject {
+    /// The landscape with its present settings.
+    pub preset: LandscapePreset,
+    /// The session so far, with its changes, and its last step.
+    pub session: LandscapePreset,
+    pub last_step: u64,
+    /// The plots on the screen.
+    pub plots: RunPlots,
+}
+
+/// A figure in progress. Its thread ends early when this is dropped.
+struct PendingFigure {
+    file: Receiver<Result<Vec<u8>, String>>,
+    steps: u64,
+    done: Arc<AtomicU64>,
+}
+
+impl Default for FigureExport {
+    fn default() -> Self {
+        let options = Options { width_mm: PAGE_MM, ..Options::default() };
+        FigureExport {
+            open: false,
+            shows_plots: false,
+            paper: FigureLayout { options, ..FigureLayout::default() },
+            format: Format::Pdf,
+            coming: None,
+        }
+    }
+}
+
+impl FigureExport {
+    pub(crate) fn open(&mut self) {
+        self.open = true;
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Shows the dialog; returns the action that saves the file or reports the failure.
+    pub(crate) fn ui(&mut self, ctx: &Context, subject: &FigureSubject) -> Option<Action> {
+        let (mut save, mut cancel) = (false, false);
+        let is_closed = messages::show_modal(ctx, "figure export", "Export a figure", |ui| {
+            ui.add_enabled_ui(self.coming.is_none(), |ui| {
+                self.choose_content(ui, subject);
+                ui.add_space(6.0);
+                self.choose(ui);
+            });
+            ui.add_space(6.0);
+            if let Some(coming) = &self.coming {
+                let part = coming.done.load(Ordering::Relaxed) as f32 / coming.steps.max(1) as f32;
+                ui.add(ProgressBar::new(part)).accessible_name("Progress of the figure");
+                ui.add_space(6.0);
+            }
+            ui.horizontal(|ui| {
+                save = ui.add_enabled(self.coming.is_none(), Button::new("Save…")).clicked();
+                cancel = ui.button("Cancel").clicked();
+            });
+        });
+        if cancel || is_closed {
+            self.close();
+            return None;
+        }
+        if save {
+            match begin(ctx, subject, self.shows_plots, self.paper, self.format) {
+                Ok(coming) => self.coming = Some(coming),
+                Err(reason) => return Some(self.answer(Err(reason))),
+            }
+        }
+        let made = match self.coming.as_ref()?.file.try_recv() {
+            Ok(made) => made,
+            Err(TryRecvError::Empty) => {
+                ctx.request_repaint_after(std::time::Duration::from_millis(50));
+                return None;
+            }
+            Err(TryRecvError::Disconnected) => Err("The thread that draws the figure failed.".to_owned()),
+        };
+        Some(self.answer(made))
+    }
+
+    fn choose_content(&mut self, ui: &mut Ui, subject: &FigureSubject) {
+        let is_empty = subject.plots.metrics.is_empty() || subject.last_step == 0;
+        self.shows_plots &= !is_empty;
+        ui.horizontal(|ui| {
+            radio_button(ui, &mut self.shows_plots, false, "Landscape");
+            let plots = ui.add_enabled(!is_empty, Outlined(RadioButton::new(self.shows_plots, "Plots")));
+            if plots.on_disabled_hover_text("Take a step, and choose plots beside the landscape first.").clicked() {
+                self.shows_plots = true;
+            }
+        });
+        if self.shows_plots {
+            ui.weak(format!(
+                "The plots that are shown beside the landscape, over the session up to step {}, with marks where a setting \
+                 was changed.",
+                grouped(subject.last_step)
+            ));
+        } else {
+            ui.weak(
+                "The landscape with the trajectories of its optimizers, computed from the start with the present settings, \
+                 and their losses.",
+            );
+        }
+    }
+
+    fn choose(&mut self, ui: &mut Ui) {
+        self.paper.ui(ui);
+        ui.horizontal(|ui| {
+            for format in Format::ALL {
+                radio_button(ui, &mut self.format, format, format.extension().to_uppercase());
+            }
+        });
+    }
+
+    /// Returns the name of the figure in progress, if there is one.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        self.coming.is_some().then(|| self.suggested_name())
+    }
+
+    fn suggested_name(&self) -> String {
+        let name = if self.shows_plots { "plots" } else { "landscape" };
+        format!("{name}.{}", self.format.extension())
+    }
+
+    fn close(&mut self) {
+        self.open = false;
+        self.coming = None;
+    }
+
+    fn answer(&mut self, made: Result<Vec<u8>, String>) -> Action {
+        self.close();
+        match made {
+            Ok(bytes) => Action::SaveBytes { bytes, suggested_name: self.suggested_name() },
+            Err(text) => Action::Report { title: "The figure was not exported".to_owned(), text },
+        }
+    }
+}
+
+/// Starts a thread that makes the file of a figure.
+fn begin(
+    ctx: &Context,
+    subject: &FigureSubject,
+    shows_plots: bool,
+    paper: FigureLayout,
+    format: Format,
+) -> Result<PendingFigure, String> {
+    let preset = if shows_plots { &subject.session } else { &subject.preset };
+    let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
+    if shows_plots {
+        trajectories = trajectories.until(subject.last_step);
+    }
+    let plots = shows_plots.then(|| subject.plots.clone());
+    let (sender, file) = channel();
+    let done = Arc::new(AtomicU64::new(0));
+    let coming = PendingFigure { file, steps: trajectories.steps(), done: Arc::clone(&done) };
+    let ctx = ctx.clone();
+    std::thread::spawn(move || {
+        while !trajectories.is_complete() {
+            // The dialog holds the other reference while it waits.
+            if Arc::strong_count(&done) == 1 {
+                return;
+            }
+            trajectories.advance();
+            done.store(trajectories.step(), Ordering::Relaxed);
+        }
+        let figure = match &plots {
+            Some(plots) => Figure::run_plots(&trajectories, plots),
+            None => Figure::landscape(&trajectories),
+        };
+        let made = paper.file(&figure, format).map_err(|error| error.to_string());
+        // The dialog may be closed.
+        let _ = sender.send(made);
+        ctx.request_repaint();
+    });
+    Ok(coming)
+}
+
+/// The layout of a figure's file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FigureLayout {
+    pub options: Options,
+    /// The resolution of a PNG in dots per inch.
+    pub dpi: f64,
+}
+
+impl Default for FigureLayout {
+    fn default() -> Self {
+        FigureLayout { options: Options::default(), dpi: 300.0 }
+    }
+}
+
+impl FigureLayout {
+    /// Encodes a figure as a file.
+    pub(crate) fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
+        figure.render(&self.options)?.to_file(format, self.dpi)
+    }
+
+    /// Shows the controls of the layout.
+    pub(crate) fn ui(&mut self, ui: &mut Ui) {
+        Grid::new("figure").num_columns(2).show(ui, |ui| {
+            frame_fields(ui);
+            let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
+                ui.label(label);
+                ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
+                ui.end_row();
+            };
+            row("Figure width", "Width of figures", &mut self.options.width_mm, 30.0..=500.0, " mm");
+            row("Figure font size", "Size of their type", &mut self.options.font_size, 4.0..=40.0, " pt");
+            row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
+        });
+        check_box(ui, &mut self.options.title, "Title above");
+    }
+
+    /// Shows a menu that exports plots, with the layout above the files; returns the chosen file. A line separates the
+    /// table from the figures.
+    pub(crate) fn export_menu<F: Copy + PartialEq>(
+        &mut self,
+        ui: &mut Ui,
+        files: &[(F, &str)],
+        table: F,
+    ) -> (Response, Option<F>) {
+        let mut asked = None;
+        let (menu, _) = stays_open("Export").ui(ui, |ui| {
+            self.ui(ui);
+            ui.separator();
+            for (file, label) in files {
+                if *file == table {
+                    ui.separator();
+                }
+                if ui.button(*label).clicked() {
+                    asked = Some(*file);
+                    ui.close();
+                }
+            }
+        });
+        (menu, asked)
+    }
+}
+
+/// Makes a menu that stays open while its controls are used.
+pub(crate) fn stays_open(name: impl IntoAtoms<'static>) -> MenuButton<'static> {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    MenuButton::new(name).config(config)
+}
+
+impl LandscapeTab {
+    pub(super) fn open_animation_export(&mut self) {
+        let Some(snapshot) = &self.live.snapshot else { return };
+        self.animation.open(&self.live.records(), snapshot.last_step, self.pace);
+    }
+
+    /// Shows the dialogs of pictures and animations, and the progress of those in the background.
+    pub(super) fn show_exports(&mut self, ctx: &Context, requests: &mut Requests) {
+        let in_space = self.editor.draft.document.view.space;
+        let mut options = self.picture_options.take().unwrap_or_else(|| PictureOptions::new(ctx.theme()));
+        let is_picture = self.picture_export.ui(ctx, &mut options, in_space);
+        let animation = self.animation.ui(ctx, &mut options, in_space);
+        if is_picture || animation.is_some() {
+            match (self.landscape.graphics(), &self.live.snapshot) {
+                (Ok(graphics), Some(snapshot)) if is_picture => {
+                    let view = ViewSettings { follow: false, ..self.editor.draft.document.view.clone() };
+                    let subject = PictureSubject { view, ..self.picture_subject(self.live.records()) };
+                    picture_export::start_picture(
+                        ctx,
+                        &mut self.exports,
+                        graphics,
+                        subject,
+                        options.clone(),
+                        snapshot.step,
+                    );
+                }
+                (Ok(graphics), Some(_)) => {
+                    let specs = self.editor.draft.document.specs().cloned();
+                    let present: Vec<Record> = specs.map(|spec| Record { spec, changes: Vec::new() }).collect();
+                    let view = self.picture_subject(present.clone());
+                    let subject = Subject { sessions: &self.live.records(), present: &present, view: &view };
+                    if let Some(settings) = animation {
+                        animation_export::start(ctx, &mut self.exports, graphics, settings, &subject, &options);
+                    }
+                }
+                (Err(reason), _) => requests.actions.push(Action::Report {
+                    title: "The landscape was not exported".to_owned(),
+                    text: format!("It cannot be drawn: {reason}."),
+                }),
+                (Ok(_), None) => {}
+            }
+        }
+        // Before the first export, they follow the window's theme.
+        let is_chosen = options != PictureOptions::new(ctx.theme());
+        self.picture_options = is_chosen.then_some(options);
+        requests.actions.extend(self.exports.ui(ctx));
+    }
+
+    /// Returns what a figure shows.
+    pub(super) fn figure_subject(&self) -> Option<FigureSubject> {
+        let snapshot = self.live.snapshot.as_ref()?;
+        let LandscapePreset { title, description, .. } = self.named();
+        let present = self.editor.present_preset();
+        let preset = LandscapePreset { title, description, view: Some(self.view()), ..present };
+        let session = self.editor.session_preset(snapshot.record.as_ref().clone(), self.live.records_beside());
+        let (title, description) = (preset.title.clone(), preset.description.clone());
+        let session = LandscapePreset { title, description, view: preset.view.clone(), ..session };
+        let PlotChoices { log, log_steps, band, whole_range, .. } = self.diagnostics.choices();
+        let metrics = self.diagnostics.displayed(&preset.simulation.landscape);
+        let plots = RunPlots { metrics, log, log_steps, band, whole_range };
+        Some(FigureSubject { preset, session, last_step: snapshot.last_step, plots })
+    }
+
+    /// Returns sessions as they are looked at now.
+    fn picture_subject(&self, records: Vec<Record>) -> PictureSubject {
+        PictureSubject {
+            title: self.named().title,
+            records,
+            titles: self.editor.draft.document.beside.iter().map(|beside| beside.title.clone()).collect(),
+            view: self.editor.draft.document.view.clone(),
+            seen: Some(self.landscape.seen()),
+            selected: self.live.selected,
+            hidden: self.live.hidden.clone(),
+            plots: self.diagnostics.displayed(&self.editor.draft.document.spec.landscape),
+            choices: self.diagnostics.choices(),
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! The running simulations as the panels see them, and the connection to their thread.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_engine::simulation::{ParticleId, Record, Setting, SimulationSpec, StepTrace};
+use valleyscope_experiments::difference::DifferenceTable;
+use valleyscope_experiments::preset::Preset;
+
+use super::branches::{Branch, Branches, RunMark};
+use super::editor::Document;
+use super::transport::PlaybackPace;
+use crate::app::phase::ExportedDiagram;
+use crate::app::shell::editor::PresetDraft;
+use crate::player::marks::SettingMarks;
+use crate::player::{EnsembleView, Playback, Player, PlayerCommand, SessionView, Snapshot};
+use crate::result::RawPlan;
+
+/// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
+#[derive(Default)]
+pub struct Live {
+    /// The newest snapshot of the first simulation. Its `columns` are those since the previous one.
+    pub snapshot: Option<Snapshot>,
+    /// The marks of the session's changes.
+    pub(crate) marks: SettingMarks,
+    /// The marks of the run that the lesson's step shows.
+    pub(crate) run_marks: Vec<RunMark>,
+    /// The old futures of all sessions, and the sessions without some of their changes.
+    pub(crate) branches: Branches,
+    /// The simulations beside the first one.
+    pub(crate) beside: Vec<LiveBeside>,
+    /// The place of the simulation that the controls set: the first is 0.
+    pub chosen: usize,
+    /// Whether landscapes side by side have cameras of their own.
+    pub has_own_cameras: bool,
+    /// The selected particle, in all simulations that have it.
+    pub selected: Option<ParticleId>,
+    /// The ids of optimizers that are simulated but hidden. Legends toggle them.
+    pub hidden: BTreeSet<u32>,
+    /// The duration of a frame while an animation is recorded. The camera then moves by it for each snapshot, not by
+    /// the clock.
+    pub frame_secs: Option<f32>,
+}
+
+/// The newest state of a simulation beside the first one.
+#[derive(Default)]
+pub(crate) struct LiveBeside {
+    snapshot: Option<Snapshot>,
+    marks: SettingMarks,
+}
+
+impl Live {
+    /// Takes the newest snapshot, and from it those of the simulations beside the first one.
+    pub fn take(&mut self, mut snapshot: Snapshot) {
+        self.branches.update(&snapshot);
+        let mut others = std::mem::take(&mut snapshot.others);
+        let is_beside = |view: &mut SessionView| view.kind.is_beside();
+        let beside: Vec<SessionView> = others.extract_if(.., is_beside).collect();
+        let mut branches_of =
+            |place: usize| others.extract_if(.., |view| view.kind.is_branch_of(place)).collect::<Vec<SessionView>>();
+        self.beside.resize_with(beside.len(), LiveBeside::default);
+        for (index, (live, view)) in self.beside.iter_mut().zip(beside).enumerate() {
+            live.marks.update(&view.record);
+            live.snapshot = Some(Snapshot { others: branches_of(1 + index), ..snapshot.of(view) });
+        }
+        snapshot.others = branches_of(0);
+        self.marks.update(&snapshot.record);
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Returns the newest snapshot of the simulation at this place.
+    pub fn snapshot_of(&self, place: usize) -> Option<&Snapshot> {
+        match place.checked_sub(1) {
+            None => self.snapshot.as_ref(),
+            Some(index) => self.beside.get(index)?.snapshot.as_ref(),
+        }
+    }
+
+    /// Returns whether several simulations are shown.
+    pub(crate) fn is_side_by_side(&self) -> bool {
+        !self.beside.is_empty()
+    }
+
+    /// Returns the marks of the changes of the simulation at this place.
+    pub(crate) fn marks_of(&self, place: usize) -> &SettingMarks {
+        let beside = place.checked_sub(1).and_then(|index| self.beside.get(index));
+        beside.map_or(&self.marks, |beside| &beside.marks)
+    }
+
+    /// Returns the sessions of the simulations beside the first one, up to their last steps.
+    pub(crate) fn records_beside(&self) -> Vec<Record> {
+        let snapshots = self.beside.iter().filter_map(|beside| beside.snapshot.as_ref());
+        snapshots.map(|snapshot| Record::clone(&snapshot.record)).collect()
+    }
+
+    /// Returns all sessions side by side, up to their last steps.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        let first = self.snapshot.as_ref().map(|snapshot| Record::clone(&snapshot.record));
+        first.into_iter().chain(self.records_beside()).collect()
+    }
+
+    /// Calls `show` while the simulation at this place is in the place of the first one.
+    pub(crate) fn with_session<T>(&mut self, place: usize, show: impl FnOnce(&mut Live) -> T) -> T {
+        self.exchange(place);
+        let shown = show(self);
+        self.exchange(place);
+        shown
+    }
+
+    fn exchange(&mut self, place: usize) {
+        if let Some(other) = place.checked_sub(1).and_then(|index| self.beside.get_mut(index)) {
+            std::mem::swap(&mut self.snapshot, &mut other.snapshot);
+            std::mem::swap(&mut self.marks, &mut other.marks);
+        }
+    }
+
+    /// Returns the shown ensembles of the first simulation, in the specification's order.
+    pub fn visible(&self) -> impl Iterator<Item = &EnsembleView> {
+        self.visible_in(0)
+    }
+
+    /// Returns the shown ensembles of the simulation at this place, in the specification's order.
+    pub fn visible_in(&self, place: usize) -> impl Iterator<Item = &EnsembleView> {
+        let ensembles = self.snapshot_of(place).into_iter().flat_map(|snapshot| &snapshot.ensembles);
+        ensembles.filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+    }
+
+    /// Returns the shown branches of the first session, which are drawn pale.
+    pub(crate) fn pale(&self) -> impl Iterator<Item = (&Branch, &SessionView)> {
+        self.pale_in(0)
+    }
+
+    /// Returns the shown branches of the session at this place.
+    pub(crate) fn pale_in(&self, place: usize) -> impl Iterator<Item = (&Branch, &SessionView)> {
+        let others = self.snapshot_of(place).into_iter().flat_map(|snapshot| &snapshot.others);
+        others.filter_map(|view| Some((self.branches.shown(view.id)?, view)))
+    }
+
+    /// Returns the ensembles of a pale session whose optimizers are not hidden.
+    pub(crate) fn visible_of<'a>(&'a self, view: &'a SessionView) -> impl Iterator<Item = &'a EnsembleView> {
+        view.ensembles.iter().filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+    }
+
+    /// Selects a particle, at once here and in the player for its next snapshots.
+    pub fn select(&mut self, particle: Option<ParticleId>, requests: &mut Requests) {
+        if self.selected != particle {
+            self.selected = particle;
+            requests.commands.push(PlayerCommand::Select(particle));
+        }
+    }
+
+    /// Returns the selected particle's last step, once the player has recorded it.
+    pub fn step_trace(&self) -> Option<&StepTrace> {
+        let step = self.snapshot.as_ref()?.step_trace.as_deref()?;
+        (Some(step.id) == self.selected).then_some(step)
+    }
+
+    pub fn playback(&self) -> Playback {
+        self.snapshot.as_ref().map_or(Playback::Paused, |snapshot| snapshot.playback)
+    }
+
+    pub fn is_playing(&self) -> bool {
+        self.playback() == Playback::Playing
+    }
+}
+
+/// The requests of the panels to the app, collected over a frame and carried out at its end.
+#[derive(Default)]
+pub struct Requests {
+    pub commands: Vec<PlayerCommand>,
+    pub actions: Vec<Action>,
+}
+
+/// A request that only the app as a whole can carry out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Shows a short message for some seconds.
+    Notify(String),
+    /// Shows a failure until it is dismissed.
+    Report {
+        title: String,
+        text: String,
+    },
+    /// Saves a picture of this part of the window, in points, as PNG; asks for the path.
+    SavePicture {
+        area: egui::Rect,
+        suggested_name: String,
+    },
+    /// Saves text; asks for the path.
+    SaveText {
+        text: String,
+        suggested_name: String,
+    },
+    /// Saves a file's content; asks for the path.
+    SaveBytes {
+        bytes: Vec<u8>,
+        suggested_name: String,
+    },
+    /// Saves a picture as PNG; asks for the path.
+    SaveImage {
+        image: Arc<egui::ColorImage>,
+        suggested_name: String,
+    },
+    /// Copies a picture to the clipboard.
+    CopyImage(Arc<egui::ColorImage>),
+    /// Saves a figure or the results of a phase diagram; asks for the path.
+    SaveDiagram {
+        bytes: Vec<u8>,
+        suggested_name: String,
+        exported: ExportedDiagram,
+    },
+    /// Asks for a folder and writes raw arrays into it.
+    SaveRaw(RawPlan),
+    /// Asks for the folder of a training's data; the dialog starts in this one.
+    ChooseDataFolder(Option<PathBuf>),
+    /// Asks for a folder of runs from elsewhere, to be imported.
+    ChooseRunsFolder,
+    /// Requests an action of the landscape tab.
+    Landscape(LandscapeAction),
+    Undo,
+    Redo,
+    /// Copies the preset of the shown tab to the clipboard, as text.
+    CopyPreset,
+    /// Opens the preset whose text is on the clipboard.
+    PastePreset,
+    /// Asks for a file and opens it.
+    OpenPreset,
+    /// Opens this preset in the tab of its kind.
+    Open(Box<Preset>),
+    OpenFile(PathBuf),
+    /// Saves to the preset's own file; without one, asks for the path.
+    Save,
+    SaveAs,
+    /// Asks for a title and a path, and saves this preset there.
+    AskToSave(Box<PresetDraft>),
+    TogglePresentation,
+    ShowKeys,
+    /// Shows the description of an optimizer.
+    ShowOptimizer(RuleKind),
+    ShowAbout,
+    /// Shows the settings in which runs, presets or diagrams differ.
+    ShowDifferences(Box<DifferenceTable>),
+    /// Asks for the presets to compare.
+    ComparePresets,
+    Quit,
+}
+
+/// A request to the landscape tab.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LandscapeAction {
+    /// Replaces the settings under the controls by these.
+    Set(Box<SimulationSpec>),
+    Play,
+    TogglePlay,
+    /// Pauses and moves by so many steps, back where the number is negative.
+    Step(i64),
+    /// Pauses and shows this step, or the last one if it is later.
+    Seek(u64),
+    Restart,
+    /// Applies the lesson step of this index, from 0.
+    GoToStep(usize),
+    /// Shows the editor of the lesson, or hides it. A preset without a lesson gets one.
+    EditLesson,
+    /// Saves the start of the session and every change since, so that it can be repeated exactly.
+    SaveSession,
+    OpenPictureExport,
+    OpenFigureExport,
+    OpenAnimationExport,
+}
+
+/// The player, and the state that was last sent to it.
+pub(crate) struct PlayerLink {
+    player: Player,
+    /// The simulations in the order of their places.
+    specs: Vec<SimulationSpec>,
+    pace: PlaybackPace,
+    trail_steps: u32,
+    /// True while the player holds at its step.
+    is_held: bool,
+    /// The number of commands sent that set or replaced settings.
+    settings: u64,
+}
+
+impl PlayerLink {
+    /// Starts a paused simulation. Its thread calls `wake` for each new snapshot.
+    pub(crate) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> PlayerLink {
+        let player = Player::spawn(document.spec.clone(), wake);
+        player.send(PlayerCommand::Speed(pace.speed()));
+        player.send(PlayerCommand::TrailLength(document.view.trail_steps as usize));
+        let (specs, trail_steps) = (vec![document.spec.clone()], document.view.trail_steps);
+        let mut link = PlayerLink { player, specs, pace, trail_steps, is_held: false, settings: 0 };
+        if document.count() > 1 {
+            link.load(document);
+        }
+        link
+    }
+
+    /// Sends the player the changes since the last call: settings act in its next step, other changes restart the run.
+    /// Returns the reason for a restart.
+    pub(crate) fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
+        let mut begun_by = None;
+        if !self.specs.iter().eq(document.specs()) {
+            let has_same_places = self.specs.len() == document.count();
+            let settings: Option<Vec<Vec<Setting>>> =
+                self.specs.iter().zip(document.specs()).map(|(from, to)| from.settings_to(to)).collect();
+            match settings.filter(|_| has_same_places) {
+                Some(settings) => {
+                    for (place, settings) in settings.into_iter().enumerate() {
+                        settings.into_iter().for_each(|setting| self.send(PlayerCommand::Set(place, setting)));
+                    }
+                    self.specs = document.specs().cloned().collect();
+                }
+                None => {
+                    let changed = self.specs.iter().zip(document.specs()).find(|(from, to)| from != to);
+                    begun_by = Some(match changed.filter(|_| has_same_places) {
+                        Some((from, to)) => restart_reason(from, to),
+                        None if self.specs.len() < document.count() => "a simulation was added beside it",
+                        None => "a simulation beside it was removed",
+                    });
+                    self.load(document);
+                }
+            }
+        }
+        if self.pace != pace {
+            self.pace = pace;
+            self.send(PlayerCommand::Speed(pace.speed()));
+        }
+        if self.trail_steps != document.view.trail_steps {
+            self.trail_steps = document.view.trail_steps;
+            self.send(PlayerCommand::TrailLength(self.trail_steps as usize));
+        }
+        begun_by
+    }
+
+    /// Replays recorded sessions side by side; their changes appear in `document` as they happen.
+    pub(crate) fn replay(&mut self, document: &mut Document, records: Vec<Record>) {
+        for (spec, record) in document.specs_mut().zip(&records) {
+            spec.clone_from(&record.spec);
+        }
+        self.specs = document.specs().cloned().collect();
+        self.send(PlayerCommand::Load(records));
+    }
+
+    /// Starts `document` at step 0, even if it is unchanged.
+    pub(crate) fn load(&mut self, document: &Document) {
+        self.specs = document.specs().cloned().collect();
+        self.send(PlayerCommand::Load(self.specs.iter().map(unchanged).collect()));
+    }
+
+    /// Returns whether a snapshot was made after all settings that were sent.
+    pub(crate) fn is_current(&self, snapshot: &Snapshot) -> bool {
+        snapshot.settings >= self.settings
+    }
+
+    /// Returns the settings that the player has at the shown step, or will have.
+    pub(crate) fn specs(&self) -> &[SimulationSpec] {
+        &self.specs
+    }
+
+    /// Shows the step of an earlier change, after which `in_force` are the settings.
+    pub(crate) fn seek_change(&mut self, step: u64, in_force: Vec<SimulationSpec>) {
+        self.specs = in_force;
+        self.send(PlayerCommand::Seek(step));
+    }
+
+    /// Returns whether a playing run is held at its step.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Holds a playing run at its step, or releases it.
+    pub(crate) fn hold(&mut self, is_held: bool) {
+        if self.is_held != is_held {
+            self.is_held = is_held;
+            self.send(PlayerCommand::Hold(is_held));
+        }
+    }
+
+    pub(crate) fn send(&mut self, command: PlayerCommand) {
+        self.settings += u64::from(command.sets_settings());
+        self.player.send(command);
+    }
+
+    pub(crate) fn toggle_play(&mut self, playback: Playback) {
+        match playback {
+            Playback::Playing => self.send(PlayerCommand::Pause),
+            Playback::Paused => self.send(PlayerCommand::Play),
+            Playback::Finished => {
+                self.send(PlayerCommand::Restart);
+                self.send(PlayerCommand::Play);
+            }
+        }
+    }
+
+    /// Requests the record of the session so far; the receiver gets it.
+    pub(crate) fn record(&mut self) -> Receiver<Record> {
+        let (sender, receiver) = channel();
+        self.send(PlayerCommand::Record(sender));
+        receiver
+    }
+
+    /// Returns the next snapshot, if any.
+    pub(crate) fn next_snapshot(&self) -> Option<Snapshot> {
+        self.player.try_snapshot()
+    }
+
+    /// Applies the settings in force at the shown step to the document, where they differ from those sent last: recorded
+    /// changes were repeated, or another step was sought.
+    pub(crate) fn show_settings(&mut self, document: &mut Document, snapshot: &Snapshot) {
+        if !self.is_current(snapshot) {
+            return;
+        }
+        let beside = snapshot.others.iter().filter(|other| other.kind.is_beside());
+        let in_force = std::iter::once(&snapshot.spec).chain(beside.map(|other| &other.spec));
+        for ((sent, shown), in_force) in self.specs.iter_mut().zip(document.specs_mut()).zip(in_force) {
+            for setting in sent.settings_to(in_force).unwrap_or_default() {
+                if sent.apply(&setting).is_err() || shown.apply(&setting).is_err() {
+                    log::warn!("a recorded change does not fit the document: {setting:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Returns the session of a simulation without changes.
+fn unchanged(spec: &SimulationSpec) -> Record {
+    Record { spec: spec.clone(), changes: Vec::new() }
+}
+
+/// Returns a description of the change that requires a restart.
+fn restart_reason(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
+    let ids = |spec: &SimulationSpec| -> Vec<u32> { spec.optimizers.iter().map(|optimizer| optimizer.id).collect() };
+    if from.seed != to.seed {
+        "the seed has changed"
+    } else if from.particles != to.particles {
+        "the number of particles has changed"
+    } else if from.start != to.start {
+        "the start has changed"
+    } else if to.optimizers.len() > from.optimizers.len() {
+        "an optimizer was added"
+    } else if to.optimizers.len() < from.optimizers.len() {
+        "an optimizer was removed"
+    } else if ids(from) == ids(to) {
+        "an optimizer was switched on or off"
+    } else {
+        "the optimizers have changed"
+    }
+}

@@ -1,0 +1,409 @@
+//! The chart of a metric.
+
+use std::ops::Range;
+
+use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
+use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, Text, VLine};
+use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::view::range::{CurvePlaces, suited, whole};
+use valleyscope_experiments::view::ticks::{grouped, significant};
+use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
+
+use super::data::{CurvePoint, DiagnosticCurve, middle};
+use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
+use crate::app::widgets::plot::{
+    LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashed, dashes, line, point, readout,
+};
+use crate::app::widgets::theme::text_width;
+
+/// The width of curves, and of those of branches, in points.
+const CURVE_WIDTH: f32 = 1.6;
+const BRANCH_WIDTH: f32 = 1.1;
+
+/// The distance from a mark within which the pointer is on it, in points.
+const POINTED: f32 = 5.0;
+
+/// The curve of an ensemble in a chart.
+pub(super) struct ChartSeries<'a> {
+    pub name: String,
+    pub color: Color32,
+    /// The dash pattern of its simulation among those side by side.
+    pub dash: Dash,
+    pub buckets: &'a [Bucket],
+    pub curve: &'a DiagnosticCurve,
+}
+
+/// The curves of a branch in a chart.
+pub(super) struct BranchSeries<'a> {
+    pub label: &'a str,
+    pub series: Vec<ChartSeries<'a>>,
+}
+
+/// A chart: its metric, curves and axes, with ranges in places on the axes.
+pub(super) struct Chart<'a> {
+    pub metric: DiagnosticMetric,
+    /// The metric's description on the landscape.
+    pub info: &'a DiagnosticInfo,
+    pub series: Vec<ChartSeries<'a>>,
+    pub pale: Vec<BranchSeries<'a>>,
+    pub scales: [AxisScale; 2],
+    pub x: [f64; 2],
+    /// The vertical range; `None` fits the curves in view.
+    pub y: Option<[f64; 2]>,
+    /// Whether the fitted range holds all values.
+    pub whole_range: bool,
+    /// The pointer's place on the axis of steps, in this chart or another.
+    pub hover: Option<f64>,
+    /// The place of the shown step; `None` for the last one.
+    pub cursor: Option<f64>,
+    pub marks: &'a [ChartMark],
+}
+
+/// The mark of changed settings on the axis of steps, or of a step that a lesson names.
+pub(super) struct ChartMark {
+    pub place: f64,
+    /// The words that a lesson gives the step. The chart writes them beside the mark's line.
+    pub label: Option<String>,
+    pub marked: MarkedChanges,
+}
+
+/// Returns the mark at the pointer of a plot.
+pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: &'a [ChartMark]) -> Option<&'a ChartMark> {
+    let x_of = |place: f64| shown.transform.position_from_point(&PlotPoint::new(place, 0.0)).x;
+    let pointer = x_of(shown.pointer?[0]);
+    let distance = |mark: &ChartMark| (x_of(mark.place) - pointer).abs();
+    let nearest = marks.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    (distance(nearest) <= POINTED).then_some(nearest)
+}
+
+impl Chart<'_> {
+    /// Returns the smallest range of places that shows the curves between the ends of the x axis. It ignores curves
+    /// that end in divergence where others go on, and what [`suited`] leaves out: they would flatten the others.
+    fn y_in_view(&self) -> [f64; 2] {
+        let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
+        let all = || self.series.iter().chain(self.pale.iter().flat_map(|pale| &pale.series));
+        let any_goes_on = all().any(|series| goes_on(&series));
+        let counting = all().filter(|series| self.whole_range || !any_goes_on || goes_on(series));
+        let [from, to] = self.x;
+        let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
+        let places = counting.map(|series| {
+            let points = || series.curve.points().filter(visible);
+            let has_end = series.buckets.last().is_some_and(|last| {
+                let value = self.metric.value(last).mean;
+                self.scales[1].place(value).is_finite()
+            });
+            CurvePlaces {
+                line: points().map(|point| point.envelope).collect(),
+                around: points().filter_map(|point| point.band).collect(),
+                end: points().last().filter(|_| has_end).map(|point| point.y),
+            }
+        });
+        let places: Vec<CurvePlaces> = places.collect();
+        let range = if self.whole_range { whole(&places) } else { suited(&places, self.scales[1]) };
+        if self.scales[1] == AxisScale::Linear { self.metric.range(range) } else { range }
+    }
+
+    /// Draws the chart into all of the available space.
+    pub(super) fn show(&self, ui: &mut Ui) -> ShownPlot {
+        let y = self.y.unwrap_or_else(|| self.y_in_view());
+        let [x_scale, y_scale] = self.scales;
+        let frame = PlotFrame {
+            axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
+            size: ui.available_size(),
+            is_moved: [true, self.y.is_some()],
+            pointer: self.hover,
+        };
+        // A line's width, in places.
+        let near = f64::from(CURVE_WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
+        let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
+        let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
+        let small = TextStyle::Small.resolve(ui.style());
+        let labelled = self.marks.iter().filter_map(|mark| Some((mark.place, mark.label.as_deref()?)));
+        let labels: Vec<(f64, &str, f32)> =
+            labelled.map(|(place, label)| (place, label, text_width(ui, &small, label))).collect();
+        let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
+            for ChartMark { place, label, marked } in self.marks {
+                let color = if label.is_some() { named } else { mark.gamma_multiply(0.8) };
+                let line = VLine::new("change", *place).color(color).width(1.0);
+                plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
+                if marked.is_muted() {
+                    // Struck out.
+                    let high = y[1] - 0.06 * (y[1] - y[0]);
+                    point(plot, [*place, high], MarkerShape::Cross, 5.0, cursor, y);
+                }
+            }
+            self.draw_pale(plot, y, opacity);
+            self.draw(plot, y, near);
+            self.labels(plot, &labels, y, cursor);
+            if let Some(place) = self.cursor {
+                plot.vline(VLine::new("shown step", place).color(cursor).width(1.5).allow_hover(false));
+            }
+        });
+        if self.y.is_none() {
+            shown.mark_leaving(ui, y[1], self.series.iter().filter_map(|series| self.leaving(series, y)));
+        }
+        if !self.series.iter().any(|series| series.curve.defined) {
+            let has_steps = self.series.iter().flat_map(|series| series.buckets).any(|bucket| bucket.first_step > 0);
+            let text = match self.metric {
+                _ if self.series.is_empty() => "No optimizer is shown",
+                DiagnosticMetric::FreeEnergy => "Needs 3 particles or more,\nnot all on a line",
+                DiagnosticMetric::EffectiveStep if !has_steps => "No step\nwas taken yet",
+                _ => "No finite values",
+            };
+            shown.note(ui, text);
+        }
+        if let Some([pointer, _]) = shown.pointer {
+            self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks));
+        }
+        shown.describe(&format!("Plot of {}", self.info.title), || self.summary());
+        shown
+    }
+
+    /// Writes the words of marks with their places and widths beside their lines, on the side with more room, at the top or at the bottom of the plot:
+    /// where the curves are further away. Neighbours are in different lines. Words without enough room are left out, as
+    /// the timeline has them, too.
+    fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(f64, &str, f32)], y: [f64; 2], color: Color32) {
+        let middle = 0.5 * (self.x[0] + self.x[1]);
+        let is_low = self.is_low_near(labels.iter().map(|(place, ..)| *place), y);
+        for (index, &(place, label, width)) in labels.iter().enumerate() {
+            let is_right = place > middle;
+            let ends = [place, if is_right { self.x[0] } else { self.x[1] }];
+            let [from, to] = ends.map(|end| plot.screen_from_plot(PlotPoint::new(end, y[0])).x);
+            if width > (to - from).abs() {
+                continue;
+            }
+            let lines = "\n".repeat(index % 3);
+            let words = if is_right { format!("{label} ") } else { format!(" {label}") };
+            let (words, height) = match is_low {
+                true => (format!("{lines}{words}"), y[1]),
+                false => (format!("{words}{lines}"), y[0]),
+            };
+            let anchor = match [is_right, is_low] {
+                [true, true] => Align2::RIGHT_TOP,
+                [false, true] => Align2::LEFT_TOP,
+                [true, false] => Align2::RIGHT_BOTTOM,
+                [false, false] => Align2::LEFT_BOTTOM,
+            };
+            let text = RichText::new(words).text_style(TextStyle::Small);
+            let text = Text::new("mark", PlotPoint::new(place, height), text).anchor(anchor).color(color);
+            plot.text(text.allow_hover(false));
+        }
+    }
+
+    /// Returns whether the curves are in the lower half of the plot near these places.
+    fn is_low_near(&self, places: impl Iterator<Item = f64>, [low, high]: [f64; 2]) -> bool {
+        let heights = places.flat_map(|at| self.series.iter().filter_map(move |series| nearest(series.curve, at)));
+        let heights: Vec<f64> = heights.map(|[_, height]| height.clamp(low, high)).collect();
+        heights.iter().sum::<f64>() <= 0.5 * (low + high) * heights.len() as f64
+    }
+
+    /// Draws the curves; one within `near` of another is dashed there.
+    fn draw(&self, plot: &mut PlotUi<'_>, y: [f64; 2], near: f64) {
+        // Bands of several simulations would cover each other.
+        for series in self.series.iter().filter(|series| series.dash == Dash::Solid) {
+            for run in &series.curve.runs {
+                let ends = |of: fn(&CurvePoint) -> Option<[f64; 2]>| {
+                    run.iter().filter_map(move |point| of(point).map(|[low, high]| [point.x, low, high]))
+                };
+                band(plot, ends(|point| point.band), series.color.gamma_multiply(0.18), y);
+                band(plot, ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35), y);
+            }
+        }
+        for (index, ChartSeries { name, color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
+            // Curves of the same simulation: those of others differ by their dashes.
+            let below = self.series[..index].iter().filter(|other| other.dash == *own_dash);
+            let below: Vec<&DiagnosticCurve> = below.map(|series| series.curve).collect();
+            for run in &curve.runs {
+                if let [only] = run.as_slice() {
+                    point(plot, [only.x, only.y], MarkerShape::Circle, 2.5, *color, y);
+                }
+                if *own_dash != Dash::Solid {
+                    let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                    dashed(plot, name, &places, CURVE_WIDTH, *own_dash, *color, y);
+                    continue;
+                }
+                for Part { points, dash } in parts(run, &below, near) {
+                    let places: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
+                    match dash {
+                        None => line(plot, name, &places, CURVE_WIDTH, *color, y),
+                        Some(dash) => dashes(plot, name, &places, [CURVE_WIDTH, dash], *color, y),
+                    }
+                }
+            }
+            if let (Some(_), Some(last)) = (curve.diverged, curve.points().last()) {
+                point(plot, [last.x, last.y], MarkerShape::Cross, 5.0, *color, y);
+            }
+            for place in [self.hover, self.cursor].into_iter().flatten() {
+                if let Some(at) = nearest(curve, place) {
+                    point(plot, at, MarkerShape::Circle, 3.0, *color, y);
+                }
+            }
+        }
+    }
+
+    /// Draws the curves of the branches.
+    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
+        for ChartSeries { name, color, curve, .. } in self.pale.iter().flat_map(|pale| &pale.series) {
+            let color = color.gamma_multiply(opacity);
+            for run in &curve.runs {
+                let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                line(plot, name, &places, BRANCH_WIDTH, color, y);
+            }
+            if let Some(at) = self.hover.or(self.cursor).and_then(|place| nearest(curve, place)) {
+                point(plot, at, MarkerShape::Circle, 2.0, color, y);
+            }
+        }
+    }
+
+    /// Returns the point where a curve leaves the view, if it does.
+    fn leaving(&self, series: &ChartSeries<'_>, [bottom, top]: [f64; 2]) -> Option<LeavingCurve> {
+        let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
+        let first = in_view.find(|point| !(bottom..=top).contains(&point.y))?;
+        let seen = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
+        let step = |place: f64| format!("step {}", grouped(self.scales[0].value(place).max(0.0).round() as u64));
+        let beyond = beyond(seen.map(|point| [point.x, point.y]), [bottom, top], self.scales[1], step);
+        let (name, color) = (series.name.clone(), series.color);
+        Some(LeavingCurve { name, color, first: [first.x, first.y], beyond })
+    }
+
+    /// Shows all optimizers' values at the pointer's step, and the changes of a mark at the pointer.
+    fn tooltip(&self, response: &egui::Response, hover: f64, mark: Option<&ChartMark>) {
+        let step = self.scales[0].value(hover).max(0.0);
+        let title = format!("{}, step {}", self.info.title, grouped(step.round() as u64));
+        let is_averaged = self.series.iter().any(|series| series.buckets.iter().any(|bucket| bucket.steps > 1));
+        let averaged = is_averaged.then(|| "Averaged over the steps that share a pixel.".to_owned());
+        let changes = mark.map(|mark| mark.marked.hint());
+        let notes: Vec<String> = changes.into_iter().chain(averaged).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("\n"));
+        readout(response, &title, note.as_deref(), |ui| {
+            ui.label("");
+            for heading in ["mean", "deviation", "min … max"] {
+                ui.weak(heading);
+            }
+            ui.end_row();
+            self.series.iter().for_each(|series| self.tooltip_row(ui, series, series.color, step));
+            for BranchSeries { label, series } in &self.pale {
+                // As many rows as optimizers; the branch has no values before the step at which it begins.
+                let reaches =
+                    |series: &ChartSeries<'_>| series.buckets.first().is_some_and(|it| it.first_step as f64 <= step);
+                if series.iter().any(reaches) {
+                    ui.weak(*label);
+                    ui.end_row();
+                    let opacity = branch_curve_opacity(ui.visuals());
+                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(opacity);
+                    series.iter().for_each(|series| self.tooltip_row(ui, series, pale(series), step));
+                }
+            }
+        });
+    }
+
+    /// Shows an optimizer's values at a step.
+    fn tooltip_row(&self, ui: &mut Ui, series: &ChartSeries<'_>, color: Color32, step: f64) {
+        let Some(bucket) = nearest_bucket(series.buckets, step) else { return };
+        let value = self.metric.value(bucket);
+        ui.horizontal(|ui| {
+            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), egui::Sense::hover());
+            ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(3.0, color));
+            ui.label(&series.name);
+        });
+        let text = |value: f64| if value.is_nan() { "—".to_owned() } else { significant(value, 4) };
+        ui.label(text(value.mean));
+        ui.label(text(value.std));
+        let ends = format!("{} … {}", text(value.min), text(value.max));
+        ui.label(if value.min.is_nan() { "—".to_owned() } else { ends });
+        if bucket.diverged > 0 {
+            ui.label(format!("✗ {}", bucket.diverged));
+        }
+        ui.end_row();
+    }
+
+    fn summary(&self) -> String {
+        let last = |series: &ChartSeries<'_>| {
+            let value = series.buckets.last().map(|bucket| self.metric.value(bucket).mean);
+            let text = match value {
+                Some(value) if value.is_finite() => significant(value, 4),
+                _ => "—".to_owned(),
+            };
+            format!("{} {text}", series.name)
+        };
+        let list = |series: &[ChartSeries<'_>]| series.iter().map(last).collect::<Vec<_>>().join(", ");
+        let pale = self.pale.iter().map(|pale| format!("{}: {}", pale.label, list(&pale.series)));
+        std::iter::once(list(&self.series)).chain(pale).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Returns the bucket that holds a step, or the nearest one.
+pub(super) fn nearest_bucket(buckets: &[Bucket], step: f64) -> Option<&Bucket> {
+    let after = buckets.partition_point(|bucket| middle(bucket) < step);
+    let candidates = [after.checked_sub(1), Some(after)].into_iter().flatten().filter_map(|index| buckets.get(index));
+    candidates.min_by(|a, b| (middle(a) - step).abs().total_cmp(&(middle(b) - step).abs()))
+}
+
+/// Returns the point of a curve nearest to a place on the axis of steps.
+fn nearest(curve: &DiagnosticCurve, at: f64) -> Option<[f64; 2]> {
+    let nearest = curve.points().min_by(|a, b| (a.x - at).abs().total_cmp(&(b.x - at).abs()));
+    nearest.map(|point| [point.x, point.y])
+}
+
+/// The dashes of a curve on one other curve, and the least length of those on several, in points.
+const DASH: f32 = 10.0;
+const LEAST_DASH: f32 = 3.0;
+
+/// A part of a curve's run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    /// The indices of its points. Neighbouring parts share a point.
+    pub points: Range<usize>,
+    /// The length of its dashes; `None` for a whole line.
+    pub dash: Option<f32>,
+}
+
+/// Divides a run of points into the parts that lie within `near` of curves drawn before it, and the others.
+pub(super) fn parts(run: &[CurvePoint], below: &[&DiagnosticCurve], near: f64) -> Vec<Part> {
+    let mut counts = vec![0_usize; run.len()];
+    for curve in below {
+        let mut others = curve.points().peekable();
+        for (count, point) in counts.iter_mut().zip(run) {
+            while others.next_if(|other| other.x < point.x).is_some() {}
+            let meets = others.peek().is_some_and(|other| other.x == point.x && (other.y - point.y).abs() <= near);
+            *count += usize::from(meets);
+        }
+    }
+    // A line between two points lies on another one if both its ends do.
+    let on = |index: usize| counts[index].min(counts[index + 1]);
+    let mut parts: Vec<Part> = Vec::new();
+    for index in 0..run.len().saturating_sub(1) {
+        let dash = match on(index) {
+            0 => None,
+            others => Some((DASH / others as f32).max(LEAST_DASH)),
+        };
+        match parts.last_mut() {
+            Some(part) if part.dash == dash => part.points.end = index + 2,
+            _ => parts.push(Part { points: index..index + 2, dash }),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, parts};
+    use crate::app::landscape::plots::data::{CurvePoint, DiagnosticCurve};
+
+    fn run(values: &[f64]) -> Vec<CurvePoint> {
+        let point = |(step, &y): (usize, &f64)| CurvePoint { x: step as f64, y, envelope: [y; 2], band: None };
+        values.iter().enumerate().map(point).collect()
+    }
+
+    #[test]
+    fn a_curve_is_dashed_where_it_lies_on_another() {
+        let below = DiagnosticCurve { runs: vec![run(&[0.0, 1.0, 2.0, 3.0, 4.0])], ..DiagnosticCurve::default() };
+        let above = run(&[0.0, 1.001, 2.0, 9.0, 8.0]);
+        let found = parts(&above, &[&below], 0.01);
+        let [on, off] = [Some(10.0), None];
+        assert_eq!(found, [Part { points: 0..3, dash: on }, Part { points: 2..5, dash: off }]);
+        let third = parts(&above, &[&below, &below], 0.01);
+        assert_eq!(third[0].dash, Some(5.0), "a third curve has shorter dashes than the second");
+        assert_eq!(parts(&above, &[], 0.01), [Part { points: 0..5, dash: None }]);
+    }
+}

@@ -1,0 +1,335 @@
+//! The data of the plots: histories, curves, and their export as a table.
+
+use std::sync::mpsc::{Receiver, channel};
+
+use egui::{Color32, Context, Theme};
+use valleyscope_engine::simulation::{Bucket, SimulationSpec};
+use valleyscope_experiments::preset::LETTERS;
+use valleyscope_experiments::view::{AxisScale, Band, DiagnosticMetric};
+
+use crate::app::landscape::branches::Branch;
+use crate::app::widgets::icons::{color_of, line_color};
+use crate::app::{Action, Document, Live, Requests};
+use crate::export::{CsvCell, CsvWriter};
+use crate::player::{EnsembleView, OptimizerHistory, PlayerCommand, SessionView, Snapshot};
+
+/// The data of the plots: the newest snapshot's, or an older one's while frozen.
+#[derive(Default)]
+pub(super) struct DiagnosticsHistory {
+    /// Identifies the data: run, number of set settings, last step, and for each curve its ends and its number of
+    /// buckets.
+    pub fingerprint: Vec<u64>,
+    /// The last step of the run and its shown branches.
+    pub last_step: u64,
+    pub ensembles: Vec<EnsembleHistory>,
+    pub pale: Vec<BranchHistory>,
+}
+
+/// The data of a branch, from the step on at which it differs from the session.
+pub(super) struct BranchHistory {
+    /// The id of the branch.
+    pub id: u64,
+    /// The place of the session to which it belongs.
+    place: usize,
+    /// The branch's name.
+    pub label: String,
+    pub ensembles: Vec<EnsembleHistory>,
+}
+
+pub(super) struct EnsembleHistory {
+    /// The place of its simulation among those side by side.
+    pub place: usize,
+    pub optimizer: u32,
+    /// The optimizer's name where all are shown together.
+    pub name: String,
+    pub particles: usize,
+    pub buckets: Vec<Bucket>,
+}
+
+impl DiagnosticsHistory {
+    /// Takes the data of the simulations side by side and of the shown branches if they differ.
+    /// [`DiagnosticsHistory::name`] sets the names.
+    pub(super) fn update(&mut self, snapshots: &[&Snapshot], live: &Live) {
+        let Some(snapshot) = snapshots.first() else { return };
+        let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
+        let own = ensembles_of(snapshots).map(|(place, view)| (place as u64, view));
+        let branches = || {
+            let places = 0..snapshots.len();
+            places.flat_map(|place| live.pale_in(place).map(move |(branch, session)| (place, branch, session)))
+        };
+        let pale = branches().flat_map(|(_, branch, session)| session.ensembles.iter().map(|view| (branch.id, view)));
+        for (session, view) in own.chain(pale) {
+            fingerprint.extend([session, u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
+            fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
+            fingerprint.extend(view.plot.last().into_iter().flat_map(|bucket| [bucket.first_step, bucket.steps]));
+        }
+        if fingerprint == self.fingerprint {
+            return;
+        }
+        self.fingerprint = fingerprint;
+        let shown = branches().map(|(_, branch, _)| branch.last_step);
+        self.last_step = shown.fold(snapshot.last_step, u64::max);
+        self.ensembles = ensembles_of(snapshots).map(|(place, view)| EnsembleHistory::of(view, place, 0)).collect();
+        let pale = |(place, branch, session): (usize, &Branch, &SessionView)| BranchHistory {
+            id: branch.id,
+            place,
+            label: String::new(),
+            ensembles: session.ensembles.iter().map(|view| EnsembleHistory::of(view, place, branch.since)).collect(),
+        };
+        self.pale = branches().map(pale).collect();
+    }
+
+    /// Names the ensembles and the branches. Call once a frame, as a name depends on all optimizers.
+    pub(super) fn name(&mut self, document: &Document, live: &Live) {
+        for pale in &mut self.pale {
+            if let (Some(branch), Some(spec)) = (live.branches.shown(pale.id), document.specs().nth(pale.place)) {
+                pale.label = branch.label(live.marks_of(pale.place), spec);
+            }
+        }
+        for (place, spec) in document.specs().enumerate() {
+            let names = spec.shown_names();
+            let pale = self.pale.iter_mut().flat_map(|pale| &mut pale.ensembles);
+            for ensemble in self.ensembles.iter_mut().chain(pale).filter(|ensemble| ensemble.place == place) {
+                let index = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
+                ensemble.name = index.map_or_else(|| "(removed)".to_owned(), |index| names[index].clone());
+            }
+        }
+    }
+
+    /// Returns whether curves of several simulations are drawn.
+    pub(super) fn is_side_by_side(&self) -> bool {
+        self.ensembles.iter().any(|ensemble| ensemble.place > 0)
+    }
+
+    /// Returns the means of the ensembles that stay finite, or of all if none does. They determine the default axis.
+    pub(super) fn sensible_means(&self, metric: DiagnosticMetric) -> Vec<f64> {
+        let stays = |ensemble: &&EnsembleHistory| ensemble.buckets.last().is_none_or(|bucket| bucket.diverged == 0);
+        let any_stays = self.ensembles.iter().any(|ensemble| stays(&ensemble));
+        let counting = self.ensembles.iter().filter(|ensemble| !any_stays || stays(ensemble));
+        counting.flat_map(|ensemble| &ensemble.buckets).map(|bucket| metric.value(bucket).mean).collect()
+    }
+}
+
+/// Returns the ensembles of all snapshots, with the places of their simulations.
+fn ensembles_of<'a>(snapshots: &'a [&Snapshot]) -> impl Iterator<Item = (usize, &'a EnsembleView)> {
+    snapshots.iter().enumerate().flat_map(|(place, snapshot)| snapshot.ensembles.iter().map(move |view| (place, view)))
+}
+
+impl EnsembleHistory {
+    /// Takes the data of an ensemble of the simulation at a place, from a step on.
+    fn of(view: &EnsembleView, place: usize, since: u64) -> EnsembleHistory {
+        let before = view.plot.partition_point(|bucket| bucket.first_step + bucket.steps <= since);
+        EnsembleHistory {
+            place,
+            optimizer: view.optimizer,
+            name: String::new(),
+            particles: view.particles,
+            buckets: view.plot[before..].to_vec(),
+        }
+    }
+
+    /// Returns the colour of its lines.
+    pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
+        let optimizers = self.spec(document).map_or(&[][..], |spec| &spec.optimizers);
+        line_color(color_of(optimizers, self.optimizer), theme)
+    }
+
+    /// Returns its simulation; `None` if that was removed.
+    pub(super) fn spec<'d>(&self, document: &'d Document) -> Option<&'d SimulationSpec> {
+        document.specs().nth(self.place)
+    }
+
+    /// Returns its name among those of simulations side by side.
+    pub(super) fn name_beside(&self) -> String {
+        format!("{} ({})", self.name, LETTERS[self.place])
+    }
+}
+
+/// A point of a curve, in places on the axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CurvePoint {
+    pub x: f64,
+    pub y: f64,
+    /// The lowest and the highest mean over the bucket's steps.
+    pub envelope: [f64; 2],
+    /// The spread over particles.
+    pub band: Option<[f64; 2]>,
+}
+
+/// A curve as unbroken runs of points. Gaps are steps at which the metric is not finite or has no place on the axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DiagnosticCurve {
+    pub runs: Vec<Vec<CurvePoint>>,
+    /// The first step at which a particle was no longer finite, and the largest number of such particles.
+    pub diverged: Option<(u64, u32)>,
+    /// True if the metric has a finite value.
+    pub defined: bool,
+}
+
+impl DiagnosticCurve {
+    /// Makes the curve of a metric through `buckets`.
+    pub fn new(
+        buckets: &[Bucket],
+        metric: DiagnosticMetric,
+        band: Band,
+        [x_scale, y_scale]: [AxisScale; 2],
+    ) -> DiagnosticCurve {
+        let mut curve = DiagnosticCurve::default();
+        let mut run: Vec<CurvePoint> = Vec::new();
+        let floor = lowest_positive(buckets, metric);
+        for bucket in buckets {
+            if bucket.diverged > 0 {
+                let (first, most) = curve.diverged.unwrap_or((bucket.first_step, 0));
+                curve.diverged = Some((first, most.max(bucket.diverged)));
+            }
+            let value = metric.value(bucket);
+            curve.defined |= value.mean.is_finite();
+            let (x, y) = (x_scale.place(middle(bucket)), y_scale.place(value.mean));
+            if !(x.is_finite() && y.is_finite()) {
+                if !run.is_empty() {
+                    curve.runs.push(std::mem::take(&mut run));
+                }
+                continue;
+            }
+            // A band's end without a place on a logarithmic axis goes to the lowest mean.
+            let place = |end: f64| match y_scale.place(end) {
+                place if place.is_finite() => place,
+                _ => y_scale.place(floor),
+            };
+            let envelope = [place(value.mean_low).min(y), place(value.mean_high).max(y)];
+            let band = band.of(&value).map(|ends| ends.map(place));
+            run.push(CurvePoint { x, y, envelope, band });
+        }
+        if !run.is_empty() {
+            curve.runs.push(run);
+        }
+        curve
+    }
+
+    pub fn points(&self) -> impl Iterator<Item = &CurvePoint> {
+        self.runs.iter().flatten()
+    }
+}
+
+/// Returns the step in the middle of a bucket.
+pub(super) fn middle(bucket: &Bucket) -> f64 {
+    bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
+}
+
+fn lowest_positive(buckets: &[Bucket], metric: DiagnosticMetric) -> f64 {
+    let means = buckets.iter().map(|bucket| metric.value(bucket).mean_low).filter(|mean| *mean > 0.0);
+    means.fold(f64::INFINITY, f64::min)
+}
+
+/// An ensemble to write: its name and its buckets.
+pub(super) type Ensemble<'a> = (&'a str, &'a [Bucket]);
+
+const HEADER: [&str; 11] = [
+    "first_step",
+    "last_step",
+    "optimizer",
+    "metric",
+    "mean",
+    "mean_low",
+    "mean_high",
+    "std",
+    "min",
+    "max",
+    "diverged",
+];
+
+/// Formats a table in long form, with a row for each bucket of each optimizer and metric. A bucket covers the steps
+/// from `first_step` to `last_step`; numbers read back exactly, with `NaN`, `inf` and `-inf` for values that are not
+/// finite.
+pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[DiagnosticMetric]) -> String {
+    const IN_MEMORY: &str = "writing to memory cannot fail";
+    let mut csv = CsvWriter::new(Vec::new(), &HEADER).expect(IN_MEMORY);
+    for metric in metrics {
+        for (name, buckets) in ensembles {
+            for bucket in *buckets {
+                let value = metric.value(bucket);
+                csv.row(&[
+                    CsvCell::Whole(bucket.first_step),
+                    CsvCell::Whole(bucket.first_step + bucket.steps.saturating_sub(1)),
+                    CsvCell::Text(name),
+                    CsvCell::Text(metric.key()),
+                    CsvCell::Number(value.mean),
+                    CsvCell::Number(value.mean_low),
+                    CsvCell::Number(value.mean_high),
+                    CsvCell::Number(value.std),
+                    CsvCell::Number(value.min),
+                    CsvCell::Number(value.max),
+                    CsvCell::Whole(u64::from(bucket.diverged)),
+                ])
+                .expect(IN_MEMORY);
+            }
+        }
+    }
+    String::from_utf8(csv.into_inner()).expect("names and numbers are text")
+}
+
+/// The contents of the table.
+pub(super) struct TableContents {
+    /// The shown optimizers: the places of their simulations, their ids and their names.
+    pub optimizers: Vec<(usize, u32, String)>,
+    pub metrics: Vec<DiagnosticMetric>,
+    /// The first and the last step, both included.
+    pub steps: [u64; 2],
+}
+
+/// A table in progress. The player hands over its history when it gets to the request, and a thread formats the text,
+/// which may be large.
+pub(super) struct Table {
+    text: Receiver<String>,
+}
+
+impl Table {
+    /// Begins a table of `frozen`, or else of the player's whole history.
+    pub(super) fn begin(
+        ctx: &Context,
+        contents: TableContents,
+        frozen: Option<Vec<OptimizerHistory>>,
+        requests: &mut Requests,
+    ) -> Table {
+        let (answer, histories) = channel();
+        match frozen {
+            // The receiver lives until the thread has it.
+            Some(frozen) => answer.send(frozen).unwrap_or_default(),
+            None => requests.commands.push(PlayerCommand::History(answer)),
+        }
+        let (text_to, text) = channel();
+        let ctx = ctx.clone();
+        std::thread::spawn(move || {
+            if let Ok(histories) = histories.recv() {
+                // The window may be closed.
+                let _ = text_to.send(contents.table(&histories));
+                ctx.request_repaint();
+            }
+        });
+        Table { text }
+    }
+
+    /// Asks for a path once the text is ready; returns true until then.
+    pub(super) fn is_under_way(&self, requests: &mut Requests) -> bool {
+        let Ok(text) = self.text.try_recv() else { return true };
+        requests.actions.push(Action::SaveText { text, suggested_name: "diagnostics.csv".to_owned() });
+        false
+    }
+}
+
+impl TableContents {
+    fn table(&self, histories: &[OptimizerHistory]) -> String {
+        let [from, to] = self.steps;
+        let asked_for = |bucket: &Bucket| bucket.first_step <= to && bucket.first_step + bucket.steps > from;
+        let of = |(place, id, name)| -> Option<(&str, &[Bucket])> {
+            let OptimizerHistory { buckets, .. } =
+                histories.iter().find(|history| (&history.place, &history.optimizer) == (place, id))?;
+            let first = buckets.iter().position(asked_for)?;
+            let last = buckets.iter().rposition(asked_for)?;
+            Some((name, &buckets[first..=last]))
+        };
+        let ensembles: Vec<_> =
+            self.optimizers.iter().filter_map(|(place, id, name)| of((place, id, name.as_str()))).collect();
+        csv_of(&ensembles, &self.metrics)
+    }
+}

@@ -1,0 +1,525 @@
+//! The plots of how the ensembles fare.
+
+mod chart;
+mod data;
+mod toolbar;
+
+use std::collections::BTreeSet;
+
+use chart::{BranchSeries, Chart, ChartMark, ChartSeries, pointed_at};
+use data::{DiagnosticsHistory, EnsembleHistory, Table};
+use egui::{Color32, Rect, Sense, TextStyle, Ui, Vec2, vec2};
+use toolbar::{legend, temperature_control};
+use valleyscope_engine::landscape::LandscapeSpec;
+use valleyscope_engine::simulation::PlotRequest;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{AxisScale, Dash};
+
+use super::branches;
+use super::branches::MarkedChanges;
+use super::live::LandscapeAction;
+use crate::app::widgets::plot::{ShownPlot, Zoom};
+use crate::app::{Action, Document, Live, Requests};
+use crate::player::marks::SettingMark;
+use crate::player::{PlayerCommand, Snapshot};
+
+pub use data::{CurvePoint, DiagnosticCurve, csv_of};
+pub use toolbar::PlotChoices;
+pub use valleyscope_experiments::view::{Band, DiagnosticMetric};
+
+/// The range of the number of buckets of a curve, whatever the plot's width.
+const BUCKETS: std::ops::RangeInclusive<usize> = 100..=500;
+/// The smallest size of a plot beside all tools; with less room, these are in a menu.
+const SMALLEST: Vec2 = vec2(150.0, 92.0);
+/// The smallest height of a plot in points; with less room, the panel scrolls.
+const LEAST_HEIGHT: f32 = 76.0;
+/// The height of the title of a plot, in points.
+const TITLE: f32 = 18.0;
+/// The distance below which marks of changed settings share a line, in points.
+const NEAR_MARKS: f32 = 3.0;
+/// The gap between plots, in points.
+const GAP: f32 = 6.0;
+
+/// The panel of plots of the metrics, with a curve for each optimizer.
+pub struct DiagnosticsPanel {
+    /// The metrics that the user has chosen.
+    shown: BTreeSet<DiagnosticMetric>,
+    /// The metrics that the lesson step points at. They come first, and are shown whether chosen or not.
+    pointed_at: Vec<DiagnosticMetric>,
+    /// The metrics that the user has hidden since `pointed_at` changed.
+    hidden_at_step: BTreeSet<DiagnosticMetric>,
+    log_steps: bool,
+    /// The metrics on a logarithmic axis.
+    log: BTreeSet<DiagnosticMetric>,
+    band: Band,
+    whole_range: bool,
+    frozen: bool,
+    /// Whether the plots are those of a picture, which has no controls.
+    is_picture: bool,
+    zoom: Zoom<DiagnosticMetric>,
+    hover: Option<f64>,
+    history: DiagnosticsHistory,
+    /// The marks of changed settings in this frame.
+    marks: Vec<ChartMark>,
+    curves: Curves,
+    detail: DetailRequest,
+    /// The export in progress.
+    table: Option<Table>,
+    /// The area in which the plots were last drawn, with the legend.
+    last_area: Option<Rect>,
+}
+
+impl Default for DiagnosticsPanel {
+    fn default() -> Self {
+        let PlotChoices { shown, log, log_steps, band, whole_range } = PlotChoices::default();
+        DiagnosticsPanel {
+            shown,
+            pointed_at: Vec::new(),
+            hidden_at_step: BTreeSet::new(),
+            log_steps,
+            log,
+            band,
+            whole_range,
+            frozen: false,
+            is_picture: false,
+            zoom: Zoom::default(),
+            hover: None,
+            history: DiagnosticsHistory::default(),
+            marks: Vec::new(),
+            curves: Curves::default(),
+            detail: DetailRequest::default(),
+            table: None,
+            last_area: None,
+        }
+    }
+}
+
+/// The drawn curves, remade only when something changes.
+#[derive(Default)]
+struct Curves {
+    key: Option<CurvesKey>,
+    metrics: Vec<MetricCurves>,
+}
+
+/// The curves of a metric on its axis.
+struct MetricCurves {
+    scale: AxisScale,
+    /// The curve of each ensemble of the session.
+    session: Vec<DiagnosticCurve>,
+    /// The curve of each ensemble of each shown branch.
+    pale: Vec<Vec<DiagnosticCurve>>,
+}
+
+#[derive(Clone, PartialEq)]
+struct CurvesKey {
+    fingerprint: Vec<u64>,
+    metrics: Vec<DiagnosticMetric>,
+    log: BTreeSet<DiagnosticMetric>,
+    log_steps: bool,
+    band: Band,
+}
+
+impl DiagnosticsPanel {
+    /// Resets the view for the next document: shows all its curves, none of them frozen.
+    pub fn reset_view(&mut self) {
+        self.frozen = false;
+        self.zoom.reset();
+    }
+
+    /// Shows the metrics that a lesson step points at before any others, beside the user's choice. Call in each frame;
+    /// a metric that the user hides stays hidden until the lesson points at other metrics.
+    pub fn point_at(&mut self, metrics: &[DiagnosticMetric]) {
+        if self.pointed_at != metrics {
+            self.pointed_at = metrics.to_vec();
+            self.hidden_at_step.clear();
+        }
+    }
+
+    /// Returns the displayed metrics of a landscape in order. A chosen metric that it lacks stays chosen, for landscapes
+    /// that have it.
+    pub fn displayed(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
+        let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
+        let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));
+        of_lesson.chain(others).copied().filter(|metric| metric.info(landscape).is_some()).collect()
+    }
+
+    /// Shows or hides a metric, as the user's choice.
+    fn display(&mut self, metric: DiagnosticMetric, is_shown: bool) {
+        if is_shown {
+            self.shown.insert(metric);
+            self.hidden_at_step.remove(&metric);
+        } else {
+            self.shown.remove(&metric);
+            self.hidden_at_step.insert(metric);
+        }
+    }
+
+    /// Returns the user's choice of plots and their options.
+    pub fn choices(&self) -> PlotChoices {
+        PlotChoices {
+            shown: self.shown.clone(),
+            log: self.log.clone(),
+            log_steps: self.log_steps,
+            band: self.band,
+            whole_range: self.whole_range,
+        }
+    }
+
+    pub fn choose(&mut self, choices: PlotChoices) {
+        PlotChoices {
+            shown: self.shown,
+            log: self.log,
+            log_steps: self.log_steps,
+            band: self.band,
+            whole_range: self.whole_range,
+        } = choices;
+    }
+
+    pub fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        self.toolbar(ui, document, live, requests);
+        self.table = self.table.take().filter(|table| table.is_under_way(requests));
+        self.last_area = Some(ui.available_rect_before_wrap());
+        let displayed = self.displayed(&document.spec.landscape);
+        self.prepare(&displayed, document, live);
+        legend(ui, &self.history, document, live);
+        self.plots(ui, &displayed, document, live, requests);
+    }
+
+    /// Returns the metrics of a presentation: those that the lesson points at, or else the displayed ones.
+    fn presented(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
+        let pointed_at = self.pointed_at.iter().copied().filter(|metric| metric.info(landscape).is_some());
+        let pointed_at: Vec<_> = pointed_at.collect();
+        if pointed_at.is_empty() { self.displayed(landscape) } else { pointed_at }
+    }
+
+    /// Returns whether a presentation has plots: those that the lesson points at, or else those of a window that
+    /// `shows_plots`.
+    pub fn is_presented(&self, landscape: &LandscapeSpec, shows_plots: bool) -> bool {
+        (shows_plots || !self.pointed_at.is_empty()) && !self.presented(landscape).is_empty()
+    }
+
+    /// Shows the plots of a presentation without tools and legend; the landscape has one.
+    pub fn presentation(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
+        if self.frozen {
+            ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
+        }
+        let presented = self.presented(&document.spec.landscape);
+        self.prepare(&presented, document, live);
+        self.plots(ui, &presented, document, live, requests);
+    }
+
+    /// Makes the plots of pictures of a run of so many steps.
+    pub fn of_picture(metrics: Vec<DiagnosticMetric>, choices: PlotChoices, last_step: u64) -> DiagnosticsPanel {
+        let mut panel = DiagnosticsPanel { pointed_at: metrics, is_picture: true, ..DiagnosticsPanel::default() };
+        panel.choose(choices);
+        panel.history.last_step = last_step;
+        panel.zoom.x = Some(panel.whole_run());
+        panel
+    }
+
+    /// Shows the plots of a picture.
+    pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
+        let presented = self.presented(&document.spec.landscape);
+        self.prepare(&presented, document, live);
+        self.marks = self.chart_marks(document, live, ui.available_width());
+        // Nothing in a picture can be clicked.
+        self.grid(ui, &presented, document, live, &mut Requests::default());
+    }
+
+    /// Updates the curves of these metrics.
+    fn prepare(&mut self, metrics: &[DiagnosticMetric], document: &Document, live: &Live) {
+        if !self.frozen {
+            let snapshots: Vec<&Snapshot> = (0..document.count()).map_while(|place| live.snapshot_of(place)).collect();
+            self.history.update(&snapshots, live);
+        }
+        self.history.name(document, live);
+        self.update_curves(metrics);
+    }
+
+    fn plots(
+        &mut self,
+        ui: &mut Ui,
+        metrics: &[DiagnosticMetric],
+        document: &mut Document,
+        live: &Live,
+        requests: &mut Requests,
+    ) {
+        let width = ui.available_width();
+        self.marks = if self.frozen { Vec::new() } else { self.chart_marks(document, live, width) };
+        self.grid(ui, metrics, document, live, requests);
+        let columns = columns_for(metrics.len().max(1), ui.min_rect().size());
+        self.request_detail(ui, live, requests, width / columns as f32);
+    }
+
+    fn x_scale(&self) -> AxisScale {
+        if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
+    }
+
+    fn update_curves(&mut self, metrics: &[DiagnosticMetric]) {
+        let history = &self.history;
+        let key = CurvesKey {
+            fingerprint: history.fingerprint.clone(),
+            metrics: metrics.to_vec(),
+            log: self.log.clone(),
+            log_steps: self.log_steps,
+            band: self.band,
+        };
+        if self.curves.key.as_ref() == Some(&key) {
+            return;
+        }
+        let x_scale = self.x_scale();
+        let curves_of = |&metric: &DiagnosticMetric| {
+            let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
+                (false, _) => AxisScale::Linear,
+                (true, true) => AxisScale::Log,
+                (true, false) => AxisScale::symlog_for(history.sensible_means(metric).into_iter()),
+            };
+            let curves = |ensembles: &[EnsembleHistory], band| {
+                let curve = |it: &EnsembleHistory| DiagnosticCurve::new(&it.buckets, metric, band, [x_scale, y_scale]);
+                ensembles.iter().map(curve).collect()
+            };
+            MetricCurves {
+                scale: y_scale,
+                session: curves(&history.ensembles, self.band),
+                pale: history.pale.iter().map(|pale| curves(&pale.ensembles, Band::Hidden)).collect(),
+            }
+        };
+        self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), key: Some(key) };
+    }
+
+    /// Returns the marks of changed settings on the axis of steps.
+    fn chart_marks(&self, document: &Document, live: &Live, width: f32) -> Vec<ChartMark> {
+        let scale = self.x_scale();
+        let [from, to] = self.zoom.x.unwrap_or_else(|| self.whole_run());
+        let near = (to - from) * f64::from(NEAR_MARKS / width.max(1.0));
+        let spec = document.specs().nth(live.chosen).unwrap_or(&document.spec);
+        // The place of step 0 on a logarithmic axis is infinitely far away.
+        let groups = live.marks_of(live.chosen).groups(|step| scale.place(step as f64).max(-1.0), near);
+        let mark = |group: &[SettingMark]| {
+            let step = group.first().map_or(0, |mark| mark.step);
+            let place = scale.place(step as f64);
+            ChartMark { place, label: None, marked: MarkedChanges::of(group, spec, live) }
+        };
+        let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
+            let place = scale.place(mark.step as f64);
+            ChartMark { place, label: Some(mark.text.clone()), marked: MarkedChanges::none(mark.step, mark.words()) }
+        });
+        // A step to come is not on the axis yet.
+        let named = named.filter(|mark| (from..=to).contains(&mark.place));
+        groups.map(mark).filter(|mark| mark.place.is_finite()).chain(named).collect()
+    }
+
+    fn grid(
+        &mut self,
+        ui: &mut Ui,
+        metrics: &[DiagnosticMetric],
+        document: &mut Document,
+        live: &Live,
+        requests: &mut Requests,
+    ) {
+        if metrics.is_empty() {
+            let is_lacking = !self.shown.is_empty() || !self.pointed_at.is_empty();
+            ui.weak(match is_lacking {
+                true => format!(
+                    "{} has none of the chosen plots. Choose others above.",
+                    document.spec.landscape.info().name
+                ),
+                false => "Choose plots above.".to_owned(),
+            });
+            return;
+        }
+        let area = ui.available_rect_before_wrap();
+        let columns = columns_for(metrics.len(), area.size());
+        let rows = metrics.len().div_ceil(columns);
+        let cell = vec2(
+            (area.width() - GAP * (columns - 1) as f32) / columns as f32,
+            ((area.height() - GAP * (rows - 1) as f32) / rows as f32).max(LEAST_HEIGHT),
+        );
+        let x = self.zoom.x.unwrap_or_else(|| self.whole_run());
+        self.hover = self.hover.filter(|_| ui.ui_contains_pointer());
+        let mut hover = None;
+        egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            let (whole, _) = ui.allocate_exact_size(
+                vec2(area.width(), cell.y * rows as f32 + GAP * (rows - 1) as f32),
+                Sense::hover(),
+            );
+            for (index, &metric) in metrics.iter().enumerate() {
+                let (row, column) = (index / columns, index % columns);
+                let offset = vec2(column as f32 * (cell.x + GAP), row as f32 * (cell.y + GAP));
+                let rect = Rect::from_min_size(whole.min + offset, cell);
+                let shown = ui
+                    .scope_builder(egui::UiBuilder::new().id_salt(metric.key()).max_rect(rect), |ui| {
+                        self.cell(ui, index, metric, x, document, live)
+                    })
+                    .inner;
+                let Some(shown) = shown else { continue };
+                hover = hover.or(shown.pointer.map(|[x, _]| x));
+                let pointed = pointed_at(&shown, &self.marks).map(|mark| &mark.marked);
+                if let Some(marked) = pointed.filter(|_| shown.response.clicked()) {
+                    requests.actions.push(Action::Landscape(LandscapeAction::Seek(marked.step)));
+                }
+                branches::mark_menu(&shown.response, pointed, requests);
+                let least = if self.log_steps { 1e-3 } else { 4.0 };
+                self.zoom.apply(metric, shown.gesture, self.whole_run(), least);
+            }
+        });
+        if self.hover != hover {
+            self.hover = hover;
+            ui.ctx().request_repaint();
+        }
+    }
+
+    /// Shows a title, a switch for the axis, and the plot.
+    fn cell(
+        &mut self,
+        ui: &mut Ui,
+        index: usize,
+        metric: DiagnosticMetric,
+        x: [f64; 2],
+        document: &mut Document,
+        live: &Live,
+    ) -> Option<ShownPlot> {
+        let info = metric.info(&document.spec.landscape)?;
+        ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
+        ui.spacing_mut().interact_size.y = TITLE;
+        ui.horizontal(|ui| {
+            ui.set_max_height(TITLE);
+            ui.label(egui::RichText::new(&*info.title).strong().text_style(TextStyle::Small))
+                .on_hover_text(info.explanation);
+            if self.is_picture {
+                return;
+            }
+            if metric == DiagnosticMetric::FreeEnergy {
+                document.with_session(live.chosen, |document| temperature_control(ui, document));
+            }
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                let mut log = self.log.contains(&metric);
+                let text = egui::RichText::new("log").text_style(TextStyle::Small);
+                let hint =
+                    if metric.is_positive() { "Logarithmic axis" } else { "Logarithmic axis on both sides of 0" };
+                let response = ui.toggle_value(&mut log, text).on_hover_text(hint);
+                let response = response.accessible_name(format!("Logarithmic axis of {}", info.name));
+                if response.changed() {
+                    let _ = self.log.remove(&metric) || self.log.insert(metric);
+                    self.zoom.y.remove(&metric);
+                }
+            });
+        });
+        let MetricCurves { scale: y_scale, session, pale } = self.curves.metrics.get(index)?;
+        let theme = ui.ctx().theme();
+        let is_side_by_side = self.history.is_side_by_side();
+        let look = |ensemble: &EnsembleHistory| {
+            let is_shown = !live.hidden.contains(&ensemble.optimizer);
+            let name = if is_side_by_side { ensemble.name_beside() } else { ensemble.name.clone() };
+            is_shown.then(|| (name, ensemble.color(document, theme)))
+        };
+        let pale = self.history.pale.iter().zip(pale);
+        let pale =
+            pale.map(|(of, curves)| BranchSeries { label: &of.label, series: series(&of.ensembles, curves, look) });
+        let looks_back = live.snapshot.as_ref().filter(|it| !self.frozen && it.step < it.last_step);
+        let cursor = looks_back.map(|snapshot| self.x_scale().place(snapshot.step as f64));
+        let cursor = cursor.filter(|place| place.is_finite());
+        let chart = Chart {
+            metric,
+            info: &info,
+            series: series(&self.history.ensembles, session, look),
+            pale: pale.collect(),
+            scales: [self.x_scale(), *y_scale],
+            x,
+            y: self.zoom.y.get(&metric).copied(),
+            whole_range: self.whole_range,
+            hover: self.hover,
+            cursor,
+            marks: &self.marks,
+        };
+        Some(chart.show(ui))
+    }
+
+    /// Returns the first and the last step, as places on the axis.
+    fn whole_run(&self) -> [f64; 2] {
+        let last = self.history.last_step as f64;
+        if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
+    }
+
+    /// Requests as much detail from the player as plots of this width can show, once the axis rests.
+    fn request_detail(&mut self, ui: &Ui, live: &Live, requests: &mut Requests, width: f32) {
+        let Some(snapshot) = &live.snapshot else { return };
+        if self.frozen {
+            return;
+        }
+        // A bucket for every second point is as fine as a curve looks. In steps of 50, so that dragging the panel's
+        // edge does not send a request for every pixel.
+        let buckets = (0.5 * width / 50.0).ceil() as usize * 50;
+        let mut wanted = PlotRequest {
+            first_step: 0,
+            last_step: None,
+            buckets: buckets.clamp(*BUCKETS.start(), *BUCKETS.end()),
+            log_steps: self.log_steps,
+        };
+        if let Some([from, to]) = self.zoom.x {
+            let scale = self.x_scale();
+            let room = 0.02 * (to - from);
+            wanted.first_step = scale.value(from - room).floor().max(0.0) as u64;
+            wanted.last_step = Some(scale.value(to + room).ceil().max(1.0) as u64);
+        }
+        self.detail.request(ui, snapshot.run, wanted, requests);
+    }
+}
+
+/// Returns the shown curves of ensembles. `color_of` returns the colour of an ensemble unless it is hidden.
+fn series<'a>(
+    ensembles: &'a [EnsembleHistory],
+    curves: &'a [DiagnosticCurve],
+    look: impl Fn(&EnsembleHistory) -> Option<(String, Color32)>,
+) -> Vec<ChartSeries<'a>> {
+    let shown = ensembles.iter().zip(curves).filter_map(|(ensemble, curve)| {
+        let (name, color) = look(ensemble)?;
+        let dash = Dash::SIDE_BY_SIDE[ensemble.place];
+        Some(ChartSeries { name, color, dash, buckets: &ensemble.buckets, curve })
+    });
+    shown.collect()
+}
+
+/// Returns the number of columns in which so many plots are easiest to read: the widest and highest, for plots a bit
+/// wider than high.
+pub fn columns_for(plots: usize, size: Vec2) -> usize {
+    let score = |columns: usize| {
+        let rows = plots.div_ceil(columns);
+        (size.x / columns as f32 / 1.7).min(size.y / rows as f32)
+    };
+    let fits = |columns: &usize| *columns == 1 || size.x / *columns as f32 >= SMALLEST.x;
+    (1..=plots.max(1)).filter(fits).max_by(|a, b| score(*a).total_cmp(&score(*b)).then(b.cmp(a))).unwrap_or(1)
+}
+
+/// The time for which the axis of steps must rest before more detail is requested, in seconds.
+const SETTLED_SECS: f64 = 0.12;
+
+/// The last request for detail that was sent, and the one that waits for the axis to rest.
+#[derive(Default)]
+struct DetailRequest {
+    sent: Option<(u64, PlotRequest)>,
+    waiting: Option<(PlotRequest, f64)>,
+}
+
+impl DetailRequest {
+    /// Sends the wanted detail of this run, once it has stayed the same for a moment.
+    fn request(&mut self, ui: &Ui, run: u64, wanted: PlotRequest, requests: &mut Requests) {
+        let now = ui.input(|input| input.time);
+        if self.sent == Some((run, wanted)) {
+            self.waiting = None;
+            return;
+        }
+        let first = self.sent.is_none_or(|(sent, _)| sent != run);
+        match self.waiting {
+            Some((waiting, since)) if waiting == wanted && now - since >= SETTLED_SECS => {}
+            _ if first => {}
+            Some((waiting, _)) if waiting == wanted => return ui.ctx().request_repaint(),
+            _ => {
+                self.waiting = Some((wanted, now));
+                return ui.ctx().request_repaint();
+            }
+        }
+        requests.commands.push(PlayerCommand::Plot(wanted));
+        *self = DetailRequest { sent: Some((run, wanted)), waiting: None };
+    }
+}

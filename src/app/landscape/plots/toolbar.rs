@@ -1,0 +1,290 @@
+//! The tools and the legend of the plots.
+
+use std::collections::BTreeSet;
+
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::{
+    DragValue, PopupCloseBehavior, Rect, Response, RichText, Sense, Stroke, TextStyle, TextWrapMode, Ui, WidgetInfo,
+    WidgetText, pos2, vec2,
+};
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::quantity::Temperature;
+use valleyscope_experiments::preset::LETTERS;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{Band, Dash, DiagnosticMetric};
+
+use super::data::{DiagnosticsHistory, EnsembleHistory, Table, TableContents};
+use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
+use crate::app::landscape::branches::branch_color;
+use crate::app::landscape::canvas::ChosenColor;
+use crate::app::landscape::controls::{COLOR_HINT, color_menu};
+use crate::app::widgets::icons::{draw_marker, marker_of, rgb_of};
+use crate::app::widgets::plot::dash_sample;
+use crate::app::{Action, Document, Live, Requests};
+use crate::player::OptimizerHistory;
+
+/// The height of a panel, in points, below which its tools are in a menu.
+const LOW: f32 = 340.0;
+/// The height of the tools and the legend in a narrow panel, in points.
+const TOOLS: f32 = 140.0;
+/// The number of plots that have room below the tools; with less room the tools are in a menu, and further plots are
+/// scrolled.
+const USUAL_PLOTS: usize = 4;
+const MENU_WIDTH: f32 = 240.0;
+
+impl DiagnosticsPanel {
+    /// Shows the choice of plots and their options: in rows of buttons, or in a menu where these would take the room of
+    /// the plots.
+    pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        let size = ui.available_size();
+        let plots = self.displayed(&document.spec.landscape).len().min(USUAL_PLOTS);
+        let rows = plots.div_ceil(columns_for(plots, size));
+        if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
+            let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+            MenuButton::new("Plots").config(stay_open).ui(ui, |ui| {
+                ui.set_max_width(MENU_WIDTH);
+                self.tools(ui, document, live, requests);
+            });
+        } else {
+            self.tools(ui, document, live, requests);
+        }
+    }
+
+    fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        ui.horizontal_wrapped(|ui| {
+            let landscape = &document.spec.landscape;
+            let displayed = self.displayed(landscape);
+            for metric in DiagnosticMetric::ALL {
+                let Some(info) = metric.info(landscape) else { continue };
+                let mut shown = displayed.contains(&metric);
+                if ui.toggle_value(&mut shown, info.name).on_hover_text(info.explanation).changed() {
+                    self.display(metric, shown);
+                }
+            }
+            ui.separator();
+            if ui.toggle_value(&mut self.log_steps, "Log steps").on_hover_text("Steps on a logarithmic axis").changed()
+            {
+                self.zoom.x = None;
+            }
+            egui::ComboBox::from_id_salt("diagnostics band")
+                .selected_text(self.band.name())
+                .show_ui(ui, |ui| {
+                    for band in Band::ALL {
+                        ui.selectable_value(&mut self.band, band, band.name());
+                    }
+                })
+                .response
+                .accessible_name("Spread over the particles")
+                .on_hover_text("The meaning of the band around each curve");
+            ui.toggle_value(&mut self.whole_range, "Whole range")
+                .on_hover_text("Extend the vertical axes to the values of diverged optimizers");
+            let text = if self.frozen {
+                format!("Frozen at step {}", grouped(self.history.last_step))
+            } else {
+                "Freeze".to_owned()
+            };
+            ui.toggle_value(&mut self.frozen, text)
+                .on_hover_text("Keep the plots as they are while the simulation continues.")
+                .accessible_name("Freeze the plots");
+            let reset = ui.add_enabled(self.zoom.is_zoomed(), egui::Button::new("Reset zoom"));
+            if reset.on_hover_text("Show everything").clicked() {
+                self.zoom.reset();
+            }
+            ui.menu_button("Export", |ui| {
+                if ui.button("Table (CSV)…").clicked() {
+                    self.begin_table(ui, document, live, requests);
+                }
+                if ui.button("Picture (PNG)…").clicked() {
+                    let suggested_name = "diagnostics.png".to_owned();
+                    if let Some(area) = self.last_area {
+                        requests.actions.push(Action::SavePicture { area, suggested_name });
+                    }
+                }
+            });
+        });
+    }
+
+    /// Begins the export of the shown metrics and optimizers over the steps in view.
+    fn begin_table(&mut self, ui: &Ui, document: &Document, live: &Live, requests: &mut Requests) {
+        let scale = self.x_scale();
+        let [from, to] = self.zoom.x.map_or([0.0, f64::INFINITY], |x| x.map(|end| scale.value(end).max(0.0)));
+        // Frozen plots stay as they are on the screen; the player's history has gone on, or belongs to another run.
+        let last = if self.frozen { self.history.last_step as f64 } else { f64::INFINITY };
+        let shown = || self.history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
+        // A name in a table does not depend on the other optimizers' settings.
+        let is_side_by_side = self.history.is_side_by_side();
+        let named = |ensemble: &EnsembleHistory| {
+            let name = ensemble.spec(document).and_then(|spec| spec.name_of(ensemble.optimizer));
+            let name = name.unwrap_or_else(|| ensemble.name.clone());
+            let name = if is_side_by_side { format!("{name} ({})", LETTERS[ensemble.place]) } else { name };
+            (ensemble.place, ensemble.optimizer, name)
+        };
+        let contents = TableContents {
+            optimizers: shown().map(named).collect(),
+            metrics: self.displayed(&document.spec.landscape),
+            steps: [from.ceil() as u64, to.min(last).floor() as u64],
+        };
+        let history = |of: &EnsembleHistory| OptimizerHistory {
+            place: of.place,
+            optimizer: of.optimizer,
+            buckets: of.buckets.clone(),
+        };
+        let frozen = || shown().map(history).collect();
+        self.table = Some(Table::begin(ui.ctx(), contents, self.frozen.then(frozen), requests));
+    }
+}
+
+/// The shown plots and their options.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlotChoices {
+    pub shown: BTreeSet<DiagnosticMetric>,
+    /// The metrics on a logarithmic axis.
+    pub log: BTreeSet<DiagnosticMetric>,
+    pub log_steps: bool,
+    pub band: Band,
+    /// Whether the vertical axes hold all values, those of diverged optimizers too.
+    #[serde(default)]
+    pub whole_range: bool,
+}
+
+impl Default for PlotChoices {
+    fn default() -> Self {
+        PlotChoices {
+            shown: [
+                DiagnosticMetric::Loss,
+                DiagnosticMetric::Depth,
+                DiagnosticMetric::AbsV,
+                DiagnosticMetric::EffectiveStep,
+            ]
+            .into(),
+            log: [DiagnosticMetric::AbsV].into(),
+            log_steps: false,
+            band: Band::default(),
+            whole_range: false,
+        }
+    }
+}
+
+/// Shows the choice of the free energy's Θ: each optimizer's learning rate, or a number.
+pub(super) fn temperature_control(ui: &mut Ui, document: &mut Document) {
+    let mut own = document.spec.temperature.is_none();
+    let text = egui::RichText::new("Θ = η").text_style(TextStyle::Small);
+    let response = ui
+        .toggle_value(&mut own, text)
+        .on_hover_text(
+            "On: the temperature Θ is each optimizer's learning rate. Off: the number beside it.\n\
+             A change counts from the next step on.",
+        )
+        .accessible_name("Temperature is the learning rate");
+    if response.changed() {
+        let first = document.spec.optimizers.iter().find(|spec| spec.enabled);
+        let rate = first.map_or(0.01, |spec| spec.rule.learning_rate.get());
+        document.spec.temperature = (!own).then(|| Temperature::clamped(rate));
+    }
+    if let Some(temperature) = &mut document.spec.temperature {
+        let mut value = temperature.get();
+        let speed = (0.01 * value).max(1e-5);
+        let drag = DragValue::new(&mut value).prefix("Θ ").speed(speed).range(Temperature::MIN..=Temperature::MAX);
+        if ui.add(drag.max_decimals(6)).accessible_name("Temperature Θ").changed() {
+            *temperature = Temperature::clamped(value);
+        }
+    }
+}
+
+/// The width of a line sample with its marker, in points.
+const LEGEND_SAMPLE: f32 = 20.0;
+const LEGEND_GAP: f32 = 5.0;
+
+/// Shows an entry for each shown ensemble, whose colour a right click chooses; a line breaks only between entries.
+pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut Document, live: &Live) {
+    let mut chosen = None;
+    let row_height = std::mem::take(&mut ui.spacing_mut().interact_size.y);
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = vec2(12.0, 2.0);
+        let shown = || history.ensembles.iter().filter(|ensemble| !live.hidden.contains(&ensemble.optimizer));
+        for (index, ensemble) in shown().enumerate() {
+            let is_same =
+                |other: &EnsembleHistory| (other.optimizer, &other.name) == (ensemble.optimizer, &ensemble.name);
+            if !shown().take(index).any(is_same) {
+                chosen = entry(ui, ensemble, document).or(chosen.take());
+            }
+            if let Some(text) = divergence(ensemble) {
+                let of = if history.is_side_by_side() { format!("{} ", ensemble.name_beside()) } else { String::new() };
+                let color = ui.visuals().error_fg_color;
+                ui.label(RichText::new(of + &text).small().color(color));
+            }
+        }
+        if history.is_side_by_side() {
+            for (title, dash) in document.titles().iter().zip(Dash::SIDE_BY_SIDE) {
+                key(ui, title, |ui, line| {
+                    let ends = [line.left_center(), line.right_center()];
+                    dash_sample(ui.painter(), ends, dash, Stroke::new(1.6, ui.visuals().text_color()));
+                });
+            }
+        }
+        for pale in &history.pale {
+            branch_entry(ui, &pale.label);
+        }
+    });
+    ui.spacing_mut().interact_size.y = row_height;
+    if let Some(chosen) = chosen {
+        chosen.apply(document);
+    }
+}
+
+/// Shows the entry of a branch.
+fn branch_entry(ui: &mut Ui, label: &str) {
+    let most = (ui.max_rect().width() - LEGEND_SAMPLE - LEGEND_GAP).max(20.0);
+    let text = WidgetText::from(RichText::new(label).small().weak());
+    let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
+    let size = vec2(LEGEND_SAMPLE + LEGEND_GAP + galley.size().x, galley.size().y.max(12.0));
+    let (area, response) = ui.allocate_exact_size(size, Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, label));
+    let line = area.left()..=area.left() + LEGEND_SAMPLE;
+    ui.painter().hline(line, area.center().y, Stroke::new(1.2, branch_color(ui)));
+    let at = pos2(area.left() + LEGEND_SAMPLE + LEGEND_GAP, area.center().y - 0.5 * galley.size().y);
+    ui.painter().galley(at, galley, ui.visuals().weak_text_color());
+    response.on_hover_text(format!("{label}: the pale curves, in the colours of the optimizers."));
+}
+
+fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) -> Option<ChosenColor> {
+    let optimizers = ensemble.spec(document).map_or(&[][..], |spec| &spec.optimizers);
+    let response = key(ui, &ensemble.name, |ui, line| {
+        let color = ensemble.color(document, ui.ctx().theme());
+        ui.painter().hline(line.x_range(), line.center().y, Stroke::new(2.0, color));
+        let marker = marker_of(optimizers, ensemble.optimizer);
+        ui.painter().add(draw_marker(marker, line.center(), 4.0, color, ui.visuals().text_color()));
+    });
+    let (id, name) = (ensemble.optimizer, ensemble.name.clone());
+    let is_chosen = optimizers.iter().any(|spec| spec.id == id && spec.color.is_some());
+    let color = color_menu(&response.on_hover_text(COLOR_HINT), &name, rgb_of(optimizers, id), is_chosen)?;
+    Some(ChosenColor { id, name, color })
+}
+
+/// Shows a name after the sample of a line, which `draw` draws into an area.
+fn key(ui: &mut Ui, name: &str, draw: impl FnOnce(&Ui, Rect)) -> Response {
+    let most = (ui.max_rect().width() - LEGEND_SAMPLE - LEGEND_GAP).max(20.0);
+    let text = WidgetText::from(RichText::new(name).small());
+    let galley = text.into_galley(ui, Some(TextWrapMode::Truncate), most, TextStyle::Small);
+    let size = vec2(LEGEND_SAMPLE + LEGEND_GAP + galley.size().x, galley.size().y.max(12.0));
+    let (area, response) = ui.allocate_exact_size(size, Sense::CLICK);
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, name));
+    let middle = area.center().y;
+    let line = Rect::from_min_max(pos2(area.left(), middle), pos2(area.left() + LEGEND_SAMPLE, middle));
+    draw(ui, line);
+    let at = pos2(line.right() + LEGEND_GAP, middle - 0.5 * galley.size().y);
+    ui.painter().galley(at, galley, ui.visuals().text_color());
+    response
+}
+
+/// Describes how many particles diverged, and since when.
+fn divergence(ensemble: &EnsembleHistory) -> Option<String> {
+    let first = ensemble.buckets.iter().find(|bucket| bucket.diverged > 0)?;
+    let most = ensemble.buckets.iter().map(|bucket| bucket.diverged).max()?;
+    let from = match first.steps {
+        1 => format!("from step {}", grouped(first.first_step)),
+        // The bucket is the finest known resolution.
+        steps => format!("from step {}–{}", grouped(first.first_step), grouped(first.first_step + steps - 1)),
+    };
+    Some(format!("✗ {most} of {} diverged, {from}", ensemble.particles))
+}

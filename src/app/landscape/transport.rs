@@ -1,0 +1,261 @@
+//! The transport bar: play, step, restart, speed, seed and number of steps.
+
+use egui::{Button, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
+use serde::{Deserialize, Serialize};
+use valleyscope_experiments::view::ticks::grouped;
+
+use super::editor::Document;
+use super::live::{Action, LandscapeAction, Live, Requests};
+use crate::app::widgets::form::check_box;
+use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::number::TypedField;
+use crate::app::widgets::theme::text_width;
+use crate::app::widgets::{form, number};
+use crate::player::{Playback, Snapshot, Speed};
+
+/// Returns the initial end of a run at `step`: the next of 1000, 2000, 5000, 10,000, ….
+fn next_stop(step: u64) -> u64 {
+    let mut stops = (3..19).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10_u64.pow(exponent)));
+    stops.find(|&stop| stop > step).unwrap_or(u64::MAX)
+}
+
+/// Shows the transport bar.
+pub(crate) fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut PlaybackPace, requests: &mut Requests) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = vec2(6.0, 6.0);
+        buttons(ui, live, requests);
+        divider(ui);
+        progress(ui, live);
+        divider(ui);
+        speed(ui, pace);
+        divider(ui);
+        steps(ui, &mut document.spec.steps, live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step));
+        divider(ui);
+        seed(ui, &mut document.spec.seed);
+    });
+}
+
+/// Draws a vertical line as high as the controls. A separator would cross all rows of the bar.
+fn divider(ui: &mut Ui) {
+    let (area, _) = ui.allocate_exact_size(vec2(5.0, ui.spacing().interact_size.y), Sense::hover());
+    let stroke = ui.visuals().widgets.noninteractive.bg_stroke;
+    ui.painter().vline(area.center().x, area.y_range(), stroke);
+}
+
+fn buttons(ui: &mut Ui, live: &Live, requests: &mut Requests) {
+    let side = 30.0;
+    play_button(ui, live, side, requests);
+    if icon_button(ui, Icon::StepBack, side, "Step back", "Show the step before (←)").clicked() {
+        requests.actions.push(Action::Landscape(LandscapeAction::Step(-1)));
+    }
+    if icon_button(ui, Icon::Step, side, "Single step", "Take a single step (→)").clicked() {
+        requests.actions.push(Action::Landscape(LandscapeAction::Step(1)));
+    }
+    if icon_button(ui, Icon::Restart, side, "Restart", "Restart at step 0 (R)").clicked() {
+        requests.actions.push(Action::Landscape(LandscapeAction::Restart));
+    }
+}
+
+fn play_button(ui: &mut Ui, live: &Live, side: f32, requests: &mut Requests) {
+    let (icon, name) = if live.is_playing() { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
+    if icon_button(ui, icon, side, name, &format!("{name} (space)")).clicked() {
+        requests.actions.push(Action::Landscape(LandscapeAction::TogglePlay));
+    }
+}
+
+fn progress(ui: &mut Ui, live: &Live) {
+    let Some(snapshot) = &live.snapshot else {
+        ui.weak("Step 0");
+        return;
+    };
+    // At least four digits, so that the bar does not move while the number grows.
+    let widest = 10_u64.pow(snapshot.step.max(1000).ilog10());
+    let step = RichText::new(format!("Step {}", grouped(snapshot.step))).strong();
+    reserved(ui, step, &format!("Step {}", grouped(widest)));
+    let rate = match snapshot.playback {
+        Playback::Playing => format!("{} steps/s", number::rate(snapshot.steps_per_sec)),
+        _ if snapshot.step < snapshot.last_step => format!("of {}", grouped(snapshot.last_step)),
+        resting => in_words(resting).to_owned(),
+    };
+    let particle_steps = number::rate(snapshot.particle_steps_per_sec);
+    let response = reserved(ui, RichText::new(rate).weak(), "888 steps/s");
+    response.on_hover_text(format!("{particle_steps} particle steps a second, over all optimizers"));
+}
+
+/// Shows whether the run plays, its step and the noise in a row, for presentations. The titles of simulations side by
+/// side name the noise where it differs.
+pub(crate) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
+    let Some(snapshot) = &live.snapshot else { return };
+    play_button(ui, live, ui.spacing().interact_size.y, requests);
+    let step = if live.is_side_by_side() { step(snapshot) } else { step_and_noise(snapshot) };
+    ui.label(format!("{step} · {}", in_words(snapshot.playback)));
+}
+
+/// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".
+pub(crate) fn step_and_noise(snapshot: &Snapshot) -> String {
+    format!("{} · {}", step(snapshot), snapshot.spec.noise.words(number::text))
+}
+
+/// Formats the step of a snapshot, as in "Step 1,200".
+pub(crate) fn step(snapshot: &Snapshot) -> String {
+    format!("Step {}", grouped(snapshot.step))
+}
+
+fn in_words(playback: Playback) -> &'static str {
+    match playback {
+        Playback::Playing => "playing",
+        Playback::Paused => "paused",
+        Playback::Finished => "finished",
+    }
+}
+
+/// Shows a label as wide as `widest`.
+fn reserved(ui: &mut Ui, text: RichText, widest: &str) -> Response {
+    let font = TextStyle::Body.resolve(ui.style());
+    let width = text_width(ui, &font, widest);
+    form::cell(ui, width, |ui| ui.label(text))
+}
+
+fn speed(ui: &mut Ui, pace: &mut PlaybackPace) {
+    ui.label("Speed");
+    ui.add_enabled_ui(!pace.unlimited, |ui| {
+        ui.spacing_mut().slider_width = 70.0;
+        let slider = Slider::new(&mut pace.steps_per_sec, PlaybackPace::SLOWEST..=PlaybackPace::FASTEST)
+            .logarithmic(true)
+            .clamping(SliderClamping::Edits)
+            .show_value(false);
+        ui.add(slider).on_hover_text("Steps a second while playing").accessible_name("Speed");
+    });
+    let field = TypedField { name: "Speed, steps a second", width: 48.0 };
+    let typed = field.show(ui, &number::text(pace.steps_per_sec), |text| {
+        let value = number::read(text)?;
+        let range = PlaybackPace::SLOWEST..=PlaybackPace::FASTEST;
+        let refused = || format!("Speed must be a number from {} to {}, found {value}", range.start(), range.end());
+        range.contains(&value).then_some(value).ok_or_else(refused)
+    });
+    if let Some(steps_per_sec) = typed.entered {
+        *pace = PlaybackPace { steps_per_sec, unlimited: false };
+    }
+    let max = Button::selectable(pace.unlimited, "Max");
+    if ui.add(max).on_hover_text("As fast as it goes").accessible_name("As fast as it goes").clicked() {
+        pace.unlimited = !pace.unlimited;
+    }
+}
+
+/// Shows the control for the number of steps of a run at `step`.
+fn steps(ui: &mut Ui, steps: &mut Option<u64>, step: u64) {
+    let mut stops = steps.is_some();
+    let toggle = check_box(ui, &mut stops, "Stop at step").on_hover_text("Pause after this many steps");
+    if toggle.changed() {
+        *steps = stops.then(|| next_stop(step));
+    }
+    if let Some(steps) = steps {
+        let field = TypedField { name: "Number of steps", width: 56.0 };
+        let typed = field.show(ui, &steps.to_string(), number::read_whole);
+        if let Some(entered) = typed.entered {
+            *steps = entered;
+        }
+    }
+}
+
+fn seed(ui: &mut Ui, seed: &mut u64) {
+    let help = "The same seed gives the same run. A change restarts the run.";
+    ui.label("Seed").on_hover_text(help);
+    let field = TypedField { name: "Seed", width: 64.0 };
+    let typed = field.show(ui, &seed.to_string(), number::read_whole);
+    typed.response.on_hover_text(help);
+    if let Some(entered) = typed.entered {
+        *seed = entered;
+    }
+    if icon_button(ui, Icon::Dice, 24.0, "New seed", "Another seed").clicked() {
+        // Short enough to read out to a colleague.
+        *seed = u64::from(rand::random::<u32>() % 1_000_000);
+    }
+}
+
+/// The speed of the simulation; kept with the session.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlaybackPace {
+    pub steps_per_sec: f64,
+    /// Plays at full speed if true, regardless of `steps_per_sec`.
+    pub unlimited: bool,
+}
+
+impl PlaybackPace {
+    pub const SLOWEST: f64 = 1.0;
+    pub const FASTEST: f64 = 10_000.0;
+
+    /// The speeds of the digits 1 to 9 in steps a second; `None` is as fast as it goes.
+    pub const OF_DIGITS: [Option<f64>; 9] =
+        [Some(1.0), Some(2.0), Some(5.0), Some(10.0), Some(30.0), Some(60.0), Some(200.0), Some(1000.0), None];
+
+    /// Returns the speed of a digit, by its index in [`PlaybackPace::OF_DIGITS`].
+    pub fn of_digit(self, index: usize) -> PlaybackPace {
+        match Self::OF_DIGITS[index] {
+            Some(steps_per_sec) => PlaybackPace { steps_per_sec, unlimited: false },
+            None => PlaybackPace { unlimited: true, ..self },
+        }
+    }
+
+    /// Returns the next faster speed of a digit, or the next slower one.
+    pub fn next(self, faster: bool) -> PlaybackPace {
+        let rate = |speed: Option<f64>| speed.unwrap_or(f64::INFINITY);
+        let own = rate((!self.unlimited).then_some(self.steps_per_sec));
+        let found = match faster {
+            true => Self::OF_DIGITS.iter().position(|speed| rate(*speed) > own),
+            false => Self::OF_DIGITS.iter().rposition(|speed| rate(*speed) < own),
+        };
+        found.map_or(self, |index| self.of_digit(index))
+    }
+
+    /// Formats the speed, as in "60 steps a second".
+    pub fn words(self) -> String {
+        match (self.unlimited, self.steps_per_sec) {
+            (true, _) => "as fast as it goes".to_owned(),
+            (false, 1.0) => "1 step a second".to_owned(),
+            (false, rate) => format!("{} steps a second", crate::app::widgets::number::text(rate)),
+        }
+    }
+
+    pub fn speed(self) -> Speed {
+        if self.unlimited {
+            Speed::Unlimited
+        } else {
+            Speed::StepsPerSecond(self.steps_per_sec.clamp(Self::SLOWEST, Self::FASTEST))
+        }
+    }
+}
+
+impl Default for PlaybackPace {
+    fn default() -> Self {
+        PlaybackPace { steps_per_sec: 60.0, unlimited: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_stop;
+
+    #[test]
+    fn a_new_stop_is_at_the_next_round_number() {
+        let stops = [0, 999, 1000, 1001, 4999, 12_345, 9 * 10_u64.pow(18)].map(next_stop);
+        assert_eq!(stops, [1000, 1000, 2000, 2000, 5000, 20_000, u64::MAX]);
+    }
+}
+
+#[cfg(test)]
+mod playback_tests {
+    use super::PlaybackPace;
+
+    #[test]
+    fn the_next_speed_is_that_of_the_next_digit() {
+        let own = PlaybackPace { steps_per_sec: 45.0, unlimited: false };
+        assert_eq!(own.next(true).words(), "60 steps a second");
+        assert_eq!(own.next(false).words(), "30 steps a second");
+        let slowest = own.of_digit(0);
+        assert_eq!((slowest.words(), slowest.next(false)), ("1 step a second".to_owned(), slowest));
+        let fastest = own.of_digit(8);
+        assert_eq!((fastest.words(), fastest.next(true)), ("as fast as it goes".to_owned(), fastest));
+        assert_eq!(fastest.next(false).words(), "1000 steps a second");
+    }
+}

@@ -1,0 +1,452 @@
+//! Opens and saves files without blocking the window: dialogs and disks are waited for on separate threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use egui::{ColorImage, Context, Key, TextEdit};
+use valleyscope_experiments::preset::{Preset, PresetError};
+use valleyscope_machine::{Look, has_portal};
+use valleyscope_runs::RunFolder;
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
+
+use super::editor::PresetDraft;
+use super::messages;
+use super::messages::Question;
+use crate::app::phase::ExportedDiagram;
+use crate::result::{RawPlan, SweepResult};
+
+/// The outcome of a request.
+#[derive(Debug)]
+pub(crate) enum FileEvent {
+    Opened {
+        path: PathBuf,
+        content: OpenedContent,
+    },
+    Saved {
+        path: PathBuf,
+        content: FileContent,
+    },
+    /// A folder was chosen for raw arrays.
+    RawFolder {
+        folder: PathBuf,
+        plan: RawPlan,
+    },
+    /// A folder was chosen for the data of trainings.
+    DataFolder(PathBuf),
+    /// A folder of runs from elsewhere was chosen.
+    RunsFolder(PathBuf),
+    /// An operation failed, for this reason.
+    Failed {
+        title: String,
+        reason: String,
+    },
+    /// The file to open no longer exists.
+    Gone(PathBuf),
+}
+
+/// The purpose of a chosen path.
+enum Purpose {
+    Open,
+    Save {
+        content: FileContent,
+        suggested_name: String,
+    },
+    /// A folder for raw arrays.
+    Raw(RawPlan),
+    /// The folder of a training's data, with the dialog's initial folder.
+    Data(Option<PathBuf>),
+    /// A folder of runs from elsewhere.
+    Runs,
+}
+
+impl Purpose {
+    /// Returns the title of the dialog, and the name of the path field.
+    fn titles(&self) -> [&'static str; 2] {
+        match self {
+            Purpose::Open => ["Open a preset or a result", "Path of the file"],
+            Purpose::Save { .. } => ["Save", "Path of the file"],
+            Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder"],
+            Purpose::Data(_) => ["The folder with the data to learn from", "Path of the folder"],
+            Purpose::Runs => ["A folder with runs of other programs or machines", "Path of the folder"],
+        }
+    }
+
+    /// Returns the button's text.
+    fn action(&self) -> &'static str {
+        match self {
+            Purpose::Open => "Open",
+            Purpose::Save { .. } => "Save",
+            Purpose::Raw(_) => "Export",
+            Purpose::Data(_) => "Use",
+            Purpose::Runs => "Import",
+        }
+    }
+}
+
+enum Answer {
+    Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
+    RawFolder { folder: PathBuf, plan: RawPlan },
+    DataFolder(PathBuf),
+    RunsFolder(PathBuf),
+    Read { path: PathBuf, is_there: bool, found: Result<OpenedContent, String> },
+    Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
+}
+
+/// A dialog in which a path is typed because the system has no file dialog.
+struct PathEntry {
+    purpose: Purpose,
+    path: String,
+}
+
+/// File operations in progress, and their dialogs.
+pub(crate) struct Files {
+    /// Uses the system's file dialogs if true; else paths are typed.
+    native_dialogs: bool,
+    /// The initial folder of dialogs about presets.
+    folder: Option<PathBuf>,
+    /// The folder of the last export.
+    exported_to: Option<PathBuf>,
+    context: Context,
+    answers: Receiver<Answer>,
+    answer_to: Sender<Answer>,
+    entry: Option<PathEntry>,
+    /// An existing file, and the content that would replace it.
+    replace: Option<(PathBuf, FileContent)>,
+}
+
+/// The shortest time in which a user can close a dialog; one that ends sooner was never shown.
+const NEVER_SHOWN: Duration = Duration::from_millis(400);
+
+impl Files {
+    pub(crate) fn new(context: Context, native_dialogs: bool, folder: Option<PathBuf>) -> Files {
+        let (answer_to, answers) = channel();
+        Files { native_dialogs, folder, exported_to: None, context, answers, answer_to, entry: None, replace: None }
+    }
+
+    /// Asks for a file and opens it.
+    pub(crate) fn ask_open(&mut self) {
+        self.ask(Purpose::Open);
+    }
+
+    /// Asks for a path and saves there.
+    pub(crate) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
+        self.ask(Purpose::Save { content, suggested_name });
+    }
+
+    /// Asks for a folder for raw arrays.
+    pub(crate) fn ask_raw_folder(&mut self, plan: RawPlan) {
+        self.ask(Purpose::Raw(plan));
+    }
+
+    /// Asks for the folder of a training's data; the dialog starts at `begin`.
+    pub(crate) fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
+        self.ask(Purpose::Data(begin));
+    }
+
+    /// Asks for a folder of runs from elsewhere.
+    pub(crate) fn ask_runs_folder(&mut self) {
+        self.ask(Purpose::Runs);
+    }
+
+    /// Reads a preset, a sweep's result or a run.
+    pub(crate) fn open(&self, path: PathBuf) {
+        self.in_background(move || {
+            let found = OpenedContent::read(&path);
+            let is_there = path.exists();
+            Answer::Read { path: path.canonicalize().unwrap_or(path), is_there, found }
+        });
+    }
+
+    /// Writes a file; asks before it replaces one, unless `overwrite` allows it.
+    pub(crate) fn save(&self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
+        self.in_background(move || {
+            let result = write(&path, &content, overwrite);
+            Answer::Written { path: path.canonicalize().unwrap_or(path), content, result }
+        });
+    }
+
+    /// Returns the outcomes of requests since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<FileEvent> {
+        let mut events = Vec::new();
+        while let Ok(answer) = self.answers.try_recv() {
+            match answer {
+                Answer::Chosen { purpose, path: Some(path), .. } => self.chosen(purpose, path, Overwrite::Yes),
+                Answer::Chosen { purpose, path: None, waited } if waited < NEVER_SHOWN => self.type_path(purpose),
+                Answer::Chosen { .. } => {}
+                Answer::RawFolder { folder, plan } => {
+                    self.exported_to = Some(folder.clone());
+                    events.push(FileEvent::RawFolder { folder, plan });
+                }
+                Answer::DataFolder(folder) => events.push(FileEvent::DataFolder(folder)),
+                Answer::RunsFolder(folder) => events.push(FileEvent::RunsFolder(folder)),
+                Answer::Read { path, found: Ok(content), .. } => events.push(FileEvent::Opened { path, content }),
+                Answer::Read { path, is_there, found: Err(error) } => {
+                    let title = format!("{} was not opened", file_name(&path));
+                    events.push(FileEvent::Failed { title, reason: error });
+                    if !is_there {
+                        events.push(FileEvent::Gone(path));
+                    }
+                }
+                Answer::Written { path, content, result: Ok(()) } => {
+                    if content.preset().is_none() {
+                        self.exported_to = path.parent().map(Path::to_owned);
+                    }
+                    events.push(FileEvent::Saved { path, content });
+                }
+                Answer::Written { path, content, result: Err(Refused::Exists) } => {
+                    self.replace = Some((path, content));
+                }
+                Answer::Written { path, result: Err(Refused::Failed(reason)), .. } => {
+                    let title = format!("{} was not saved", file_name(&path));
+                    events.push(FileEvent::Failed { title, reason });
+                }
+            }
+        }
+        events
+    }
+
+    /// Shows the dialogs about files.
+    pub(crate) fn show(&mut self, ctx: &Context) {
+        self.show_entry(ctx);
+        self.show_replace(ctx);
+    }
+
+    fn ask(&mut self, purpose: Purpose) {
+        if !self.native_dialogs || !has_native_dialogs() {
+            return self.type_path(purpose);
+        }
+        let mut dialog = rfd::FileDialog::new();
+        if let Some(folder) = self.folder_for(&purpose) {
+            dialog = dialog.set_directory(folder);
+        }
+        self.in_background(move || {
+            let asked = Instant::now();
+            let dialog = dialog.set_title(purpose.titles()[0]);
+            let path = match &purpose {
+                Purpose::Open => dialog.add_filter("Presets and results", &["ron", "npz"]).pick_file(),
+                Purpose::Save { content, suggested_name } => {
+                    let extension = content.extension(suggested_name);
+                    dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
+                }
+                Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs => dialog.pick_folder(),
+            };
+            Answer::Chosen { purpose, path, waited: asked.elapsed() }
+        });
+    }
+
+    /// Returns the initial folder of a dialog: that of the presets, or for an export that of the last one, at first the
+    /// user's pictures or documents.
+    fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
+        let is_picture = match purpose {
+            Purpose::Open | Purpose::Save { content: FileContent::Preset(_), .. } => {
+                return self.folder.clone().filter(|folder| folder.is_dir());
+            }
+            Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),
+            Purpose::Save { content: FileContent::Picture(_), .. } => true,
+            Purpose::Save { .. } | Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs => false,
+        };
+        let user = directories::UserDirs::new();
+        let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
+        let home = user.as_ref().map(directories::UserDirs::home_dir);
+        let folders = [self.exported_to.as_deref(), usual, home];
+        folders.into_iter().flatten().find(|folder| folder.is_dir()).map(Path::to_owned)
+    }
+
+    /// Handles a chosen path. `overwrite` is allowed if the dialog has already asked about replacing exactly this path.
+    fn chosen(&self, purpose: Purpose, path: PathBuf, overwrite: Overwrite) {
+        match purpose {
+            Purpose::Open => self.open(path),
+            Purpose::Save { content, suggested_name } if path.extension().is_none() => {
+                let path = path.with_extension(content.extension(&suggested_name));
+                self.save(path, content, Overwrite::No);
+            }
+            Purpose::Save { content, .. } => self.save(path, content, overwrite),
+            Purpose::Raw(plan) => {
+                // The app holds both ends.
+                let _ = self.answer_to.send(Answer::RawFolder { folder: path, plan });
+                self.context.request_repaint();
+            }
+            Purpose::Data(_) => {
+                let _ = self.answer_to.send(Answer::DataFolder(path));
+                self.context.request_repaint();
+            }
+            Purpose::Runs => {
+                let _ = self.answer_to.send(Answer::RunsFolder(path));
+                self.context.request_repaint();
+            }
+        }
+    }
+
+    fn type_path(&mut self, purpose: Purpose) {
+        let name = match &purpose {
+            Purpose::Open | Purpose::Data(_) | Purpose::Runs => "",
+            Purpose::Raw(_) => "raw",
+            Purpose::Save { suggested_name, .. } => suggested_name,
+        };
+        let folder = self.folder_for(&purpose).or_else(|| std::env::current_dir().ok());
+        let path = folder.unwrap_or_default().join(name);
+        self.entry = Some(PathEntry { purpose, path: path.display().to_string() });
+    }
+
+    fn show_entry(&mut self, ctx: &Context) {
+        let Some(entry) = &mut self.entry else { return };
+        let ([title, what], action) = (entry.purpose.titles(), entry.purpose.action());
+        let (mut go, mut cancel) = (false, false);
+        let is_closed = messages::show_modal(ctx, "path entry", title, |ui| {
+            ui.label(format!("{what}:"));
+            let field = TextEdit::singleline(&mut entry.path).desired_width(f32::INFINITY).cursor_at_end(true);
+            let field = ui.add(field).accessible_name(what);
+            go = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+            if ui.memory(|memory| memory.focused().is_none()) && !go {
+                field.request_focus();
+            }
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                go |= ui.button(action).clicked();
+                cancel = ui.button("Cancel").clicked();
+            });
+        });
+        if cancel || is_closed {
+            self.entry = None;
+        } else if go && let Some(PathEntry { purpose, path }) = self.entry.take() {
+            self.chosen(purpose, PathBuf::from(path.trim()), Overwrite::No);
+        }
+    }
+
+    fn show_replace(&mut self, ctx: &Context) {
+        let Some((path, _)) = &self.replace else { return };
+        let question = Question {
+            id: "replace file",
+            heading: &format!("Replace {}?", file_name(path)),
+            text: &format!("{} exists already. Replacing it can't be undone.", path.display()),
+            yes: "Replace",
+            no: "Keep the old file",
+        };
+        match (question.ask(ctx), self.replace.take()) {
+            (Some(true), Some((path, content))) => self.save(path, content, Overwrite::Yes),
+            (None, unanswered) => self.replace = unanswered,
+            _ => {}
+        }
+    }
+
+    fn in_background(&self, work: impl FnOnce() -> Answer + Send + 'static) {
+        let (answer_to, context) = (self.answer_to.clone(), self.context.clone());
+        std::thread::spawn(move || {
+            // The window may be closed.
+            let _ = answer_to.send(work());
+            context.request_repaint();
+        });
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The content to save.
+#[derive(Clone, Debug)]
+pub(crate) enum FileContent {
+    Preset(Box<PresetDraft>),
+    Text(String),
+    Bytes(Arc<Vec<u8>>),
+    /// A figure or a file with results of a phase diagram.
+    Diagram(Arc<Vec<u8>>, ExportedDiagram),
+    Picture(Arc<ColorImage>),
+}
+
+impl FileContent {
+    pub(crate) fn extension(&self, suggested_name: &str) -> String {
+        let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
+        let fallback = match self {
+            FileContent::Preset(_) => "ron",
+            FileContent::Text(_) => "txt",
+            FileContent::Bytes(_) | FileContent::Diagram(..) => "bin",
+            FileContent::Picture(_) => "png",
+        };
+        of_name.unwrap_or(fallback).to_owned()
+    }
+
+    /// Returns the preset, if the content is one.
+    pub(crate) fn preset(&self) -> Option<&Preset> {
+        match self {
+            FileContent::Preset(draft) => Some(&draft.preset),
+            FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Diagram(..) | FileContent::Picture(_) => None,
+        }
+    }
+}
+
+/// The reason why a file was not written.
+enum Refused {
+    Exists,
+    Failed(String),
+}
+
+/// Writes a file; replaces an existing one only if `overwrite` allows it.
+fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
+    let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
+    let refused = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Refused::Exists,
+        _ => failed(error),
+    };
+    if let Some(preset) = content.preset() {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        return preset.write(path, overwrite).map_err(|error| match error {
+            PresetError::Exists { .. } => Refused::Exists,
+            other => Refused::Failed(other.to_string()),
+        });
+    }
+    match content {
+        FileContent::Preset(_) => Ok(()),
+        FileContent::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
+        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => {
+            write_file(path, overwrite, bytes).map_err(refused)
+        }
+        FileContent::Picture(picture) => {
+            let png = png(picture).map_err(Refused::Failed)?;
+            write_file(path, overwrite, &png).map_err(refused)
+        }
+    }
+}
+
+fn png(picture: &ColorImage) -> Result<Vec<u8>, String> {
+    use image::ImageEncoder;
+    let [width, height] = picture.size.map(|side| side as u32);
+    let rgba: Vec<u8> = picture.pixels.iter().flat_map(egui::Color32::to_array).collect();
+    let mut bytes = Vec::new();
+    image::codecs::png::PngEncoder::new(&mut bytes)
+        .write_image(&rgba, width, height, image::ExtendedColorType::Rgba8)
+        .map_err(|error| format!("the picture of {width} × {height} pixels cannot be written as PNG: {error}"))?;
+    Ok(bytes)
+}
+
+/// The content of an opened file or folder, which one of the tabs shows.
+#[derive(Debug)]
+pub(crate) enum OpenedContent {
+    Preset(Box<Preset>),
+    Result(Box<SweepResult>),
+    Run(RunFolder),
+}
+
+impl OpenedContent {
+    /// Reads the preset, the sweep's result or the run at `path`.
+    pub(crate) fn read(path: &Path) -> Result<OpenedContent, String> {
+        if RunFolder::is_at(path) {
+            return RunFolder::open(path).map(OpenedContent::Run).map_err(|error| error.to_string());
+        }
+        if SweepResult::is_at(path) {
+            let result = SweepResult::open(path).map_err(|error| error.to_string())?;
+            return Ok(OpenedContent::Result(Box::new(result)));
+        }
+        Ok(OpenedContent::Preset(Box::new(Preset::read(path).map_err(|error| error.to_string())?)))
+    }
+}
+
+/// Returns whether the system has file dialogs. On Linux and similar systems the desktop's portal or the program zenity
+/// provides them; without either, requesting a dialog fails silently. Other systems always have them.
+pub(crate) fn has_native_dialogs() -> bool {
+    !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Look::Program("zenity").finds()
+}

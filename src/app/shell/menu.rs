@@ -1,0 +1,446 @@
+//! The menu bar and the keyboard shortcuts.
+
+use std::path::Path;
+
+use egui::containers::menu::{MenuBar, MenuButton, MenuConfig};
+use egui::text::LayoutJob;
+use egui::{
+    Align, Button, Context, Event, FontSelection, Key, KeyboardShortcut, Layout as UiLayout, Modifiers,
+    PopupCloseBehavior, RichText, ScrollArea, TextFormat, TextStyle, ThemePreference, Ui, WidgetText,
+};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::preset::built_ins;
+
+use super::editor::{EditorStatus, change_mark};
+use super::presets::{OwnPreset, PresetCatalog};
+use super::tabs::{Tab, TabName, Tabs};
+use super::window::{Presentation, WindowLayout};
+use crate::app::landscape::live::{Action, LandscapeAction, Requests};
+use crate::app::widgets::form::{Outlined, check_box};
+
+/// The widest line of a preset's description in a menu, in points.
+const DESCRIPTION_WIDTH: f32 = 400.0;
+
+/// Shows the menu bar.
+pub(crate) fn bar(
+    ui: &mut Ui,
+    tabs: &mut Tabs,
+    catalog: &mut PresetCatalog,
+    layout: &mut WindowLayout,
+    requests: &mut Requests,
+) {
+    let editor = tabs.shown().status();
+    MenuBar::new().ui(ui, |ui| {
+        ui.menu_button("File", |ui| file(ui, catalog, tabs.shown(), requests));
+        ui.menu_button("Edit", |ui| {
+            edit(ui, &editor, requests);
+            tabs.shown().edit_menu(ui, requests);
+        });
+        let (response, _) = MenuButton::new("Presets").ui(ui, |ui| presets(ui, tabs.shown_name(), catalog, requests));
+        if response.clicked() {
+            catalog.refresh(ui.ctx());
+        }
+        let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+        MenuButton::new("View").config(stay_open).ui(ui, |ui| view(ui, tabs, layout, requests));
+        ui.menu_button("Help", |ui| {
+            item(ui, "Keys", "?", Action::ShowKeys, requests);
+            item(ui, "Optimizers", "", Action::ShowOptimizer(RuleKind::ALL[0]), requests);
+            item(ui, "About Valleyscope", "", Action::ShowAbout, requests);
+        });
+        ui.separator();
+        for &tab in TabName::ALL {
+            let label = ui.selectable_label(tabs.is_shown(tab), tab.info().title).on_hover_text(tab.keys());
+            if label.clicked() {
+                tabs.show(tab);
+            }
+        }
+        ui.with_layout(UiLayout::right_to_left(Align::Center), |ui| show_title(ui, &editor));
+    });
+}
+
+fn show_title(ui: &mut Ui, editor: &EditorStatus) {
+    let EditorStatus { title, description, is_dirty, .. } = editor;
+    // From right to left: a long title is shortened so that the mark of changes stays visible.
+    let mark = change_mark(title, *is_dirty).trim_start();
+    if !mark.is_empty() {
+        ui.weak(mark);
+    }
+    let label = ui.add(egui::Label::new(RichText::new(title).weak()).truncate());
+    if !description.is_empty() {
+        label.on_hover_text(description);
+    }
+}
+
+fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: &dyn Tab, requests: &mut Requests) {
+    item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
+    ui.add_enabled_ui(!catalog.recent().is_empty(), |ui| {
+        ui.menu_button("Recent files", |ui| {
+            for path in catalog.recent() {
+                if ui.button(short(path)).on_hover_text(path.display().to_string()).clicked() {
+                    choose(ui, Action::OpenFile(path.clone()), requests);
+                }
+            }
+        });
+    });
+    ui.separator();
+    item(ui, "Save", "Ctrl S", Action::Save, requests);
+    item(ui, "Save as…", "Ctrl Shift S", Action::SaveAs, requests);
+    item(ui, "Save session for replay…", "", Action::Landscape(LandscapeAction::SaveSession), requests);
+    ui.separator();
+    tab.export_menu(ui, requests);
+    item(ui, "Quit", "Ctrl Q", Action::Quit, requests);
+}
+
+fn short(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+fn edit(ui: &mut Ui, editor: &EditorStatus, requests: &mut Requests) {
+    ui.add_enabled_ui(editor.can_undo, |ui| item(ui, "Undo", "Ctrl Z", Action::Undo, requests)).response.on_hover_text(
+        "Undo settings, lesson steps and opened presets. Camera moves are not undone; Fit shows the particles.",
+    );
+    ui.add_enabled_ui(editor.can_redo, |ui| item(ui, "Redo", "Ctrl Shift Z", Action::Redo, requests));
+    ui.separator();
+    item(ui, "Copy preset", "", Action::CopyPreset, requests);
+    item(ui, "Paste preset", "Ctrl V", Action::PastePreset, requests);
+}
+
+fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Requests) {
+    let height = ui.ctx().content_rect().height() - 120.0;
+    // A menu that has not been shown yet has room for few lines only.
+    ui.set_max_height(height + 60.0);
+    item(ui, "Differences…", "", Action::ComparePresets, requests);
+    ui.separator();
+    // Above the scrolled part, so that they are visible however many built-in ones there are.
+    match catalog.own() {
+        Ok(own) if own.is_empty() => {}
+        Ok(own) => {
+            ui.menu_button(own_presets_heading(own), |ui| {
+                ui.set_max_height(height);
+                ScrollArea::vertical().max_height(height).show(ui, |ui| own_presets(ui, own, requests));
+            });
+            ui.separator();
+        }
+        Err(reason) => {
+            ui.label(RichText::new(reason).small().color(ui.visuals().error_fg_color));
+            ui.separator();
+        }
+    }
+    ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, tab, requests));
+}
+
+/// Returns the heading of the user's own presets, with the number of presets and of invalid files.
+fn own_presets_heading(own: &[OwnPreset]) -> String {
+    let broken = own.iter().filter(|preset| preset.about.is_err()).count();
+    let count = own.len() - broken;
+    if broken == 0 { format!("Your own ({count})") } else { format!("Your own ({count}, and {broken} unreadable)") }
+}
+
+fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
+    for preset in own {
+        let about = match &preset.about {
+            Ok(description) => description,
+            Err(_) => "This file can't be read as a preset; open it to see why.",
+        };
+        if preset_button(ui, &preset.title, about).clicked() {
+            choose(ui, Action::OpenFile(preset.path.clone()), requests);
+        }
+    }
+}
+
+fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
+    // The presets of the shown tab come first.
+    let mut tabs = TabName::ALL.to_vec();
+    tabs.sort_by_key(|tab| *tab != shown);
+    for (index, tab) in tabs.into_iter().enumerate() {
+        if index > 0 {
+            ui.separator();
+        }
+        ui.label(RichText::new(tab.info().presets_heading).small().weak());
+        for built_in in built_ins().iter().filter(|built_in| TabName::that_opens(&built_in.preset) == tab) {
+            if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
+                choose(ui, Action::Open(Box::new(built_in.preset.clone())), requests);
+            }
+        }
+    }
+}
+
+/// Shows a menu entry with a sentence below its title.
+fn preset_button(ui: &mut Ui, title: &str, about: &str) -> egui::Response {
+    let format = |style: TextStyle, color| TextFormat {
+        font_id: FontSelection::from(style).resolve(ui.style()),
+        color,
+        ..TextFormat::default()
+    };
+    let mut job = LayoutJob::default();
+    job.wrap.max_width = DESCRIPTION_WIDTH;
+    job.append(title, 0.0, format(TextStyle::Button, ui.visuals().strong_text_color()));
+    if !about.is_empty() {
+        job.append("\n", 0.0, TextFormat::default());
+        job.append(about, 0.0, format(TextStyle::Small, ui.visuals().weak_text_color()));
+    }
+    ui.add(Button::new(WidgetText::from(job)).wrap()).accessible_name(title)
+}
+
+fn view(ui: &mut Ui, tabs: &mut Tabs, layout: &mut WindowLayout, requests: &mut Requests) {
+    ui.set_width(300.0);
+    ui.horizontal(theme);
+    for &tab in TabName::ALL {
+        let is_shown = tabs.is_shown(tab);
+        tabs.get_mut(tab).view_menu(ui, is_shown);
+    }
+    check_box(ui, &mut layout.controls, "Controls");
+    let has_plots = tabs.shown_name().info().has_plots;
+    let mut plots = layout.plots && layout.room_for_plots;
+    let toggle = ui.add_enabled(has_plots && layout.room_for_plots, Outlined(egui::Checkbox::new(&mut plots, "Plots")));
+    let why_not = match has_plots {
+        true => "The window is too narrow for the plots. Make it wider.",
+        false => "Plots are shown beside the landscape.",
+    };
+    let toggle = toggle.on_disabled_hover_text(why_not);
+    if toggle.changed() {
+        layout.plots = plots;
+    }
+    item(ui, "Presentation", "F11", Action::TogglePresentation, requests);
+    ui.separator();
+    zoom(ui);
+}
+
+fn theme(ui: &mut Ui) {
+    ui.label("Theme");
+    let mut preference = ui.ctx().options(|options| options.theme_preference);
+    let before = preference;
+    for (choice, name) in
+        [(ThemePreference::Light, "Light"), (ThemePreference::Dark, "Dark"), (ThemePreference::System, "System")]
+    {
+        ui.selectable_value(&mut preference, choice, name);
+    }
+    if preference != before {
+        ui.ctx().set_theme(preference);
+    }
+}
+
+fn zoom(ui: &mut Ui) {
+    ui.horizontal(|ui| {
+        let ctx: Context = ui.ctx().clone();
+        ui.label(format!("Interface {:.0} %", 100.0 * ctx.zoom_factor()));
+        if ui.button("−").on_hover_text("Ctrl −").accessible_name("Smaller interface").clicked() {
+            egui::gui_zoom::zoom_out(&ctx);
+        }
+        if ui.button("+").on_hover_text("Ctrl +").accessible_name("Larger interface").clicked() {
+            egui::gui_zoom::zoom_in(&ctx);
+        }
+        let reset = ui.add_enabled(ctx.zoom_factor() != 1.0, Button::new("Reset")).on_hover_text("Ctrl 0");
+        if reset.accessible_name("Normal interface").clicked() {
+            ctx.set_zoom_factor(1.0);
+        }
+    });
+}
+
+/// Shows a menu entry. `keys` is its shortcut; empty without one.
+pub(crate) fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests: &mut Requests) {
+    let button = if keys.is_empty() { Button::new(text) } else { Button::new(text).shortcut_text(keys) };
+    if ui.add(button).accessible_name(text).clicked() {
+        choose(ui, action, requests);
+    }
+}
+
+/// Requests an action and closes the menu, even when a key or a screen reader pressed the entry.
+pub(crate) fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
+    requests.actions.push(action);
+    ui.close();
+}
+
+const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
+const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
+const REDO_ALTERNATIVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
+const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O);
+const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
+const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
+const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
+
+/// The keys of the digits, which show the tabs with Ctrl.
+pub(crate) const DIGIT_KEYS: [Key; 9] =
+    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
+
+/// The shortcuts of the whole window: keys, and their effects.
+const SHORTCUTS: [(&str, &str); 13] = [
+    ("Ctrl O", "Open a preset or a result"),
+    ("Ctrl S", "Save the preset"),
+    ("Ctrl Shift S", "Save the preset as another file"),
+    ("Ctrl V", "Open the preset whose text is on the clipboard"),
+    ("Ctrl Z", "Undo"),
+    ("Ctrl Shift Z, Ctrl Y", "Redo"),
+    ("F11, F5", "Presentation: a lesson or the landscape for a projector"),
+    ("B or . in a presentation", "Blacken the screen and hold the run; any key gives both back"),
+    ("P in a presentation", "Show a ring around the pointer, or hide it"),
+    ("Esc", "End a loop over steps; leave the presentation, a message or a field"),
+    ("Ctrl +, Ctrl −, Ctrl 0", "Larger, smaller, normal interface"),
+    ("Tab, Shift Tab", "Next or previous control"),
+    ("← and → on a slider", "Change its value"),
+];
+const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "Show these keys")];
+
+/// Returns all shortcuts for the help window: keys, and their effects. Those of the first tab are at the top.
+pub fn shortcuts() -> Vec<(String, String)> {
+    let of_tabs: Vec<_> = TabName::ALL.iter().map(|tab| tab.info().keys).collect();
+    let texts = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
+        keys.iter().map(|(keys, effect)| ((*keys).to_owned(), (*effect).to_owned())).collect()
+    };
+    let mut all = texts(of_tabs[0]);
+    all.push(tab_shortcuts());
+    all.extend(texts(&SHORTCUTS));
+    all.extend(of_tabs[1..].iter().flat_map(|keys| texts(keys)));
+    all.extend(texts(&LAST_SHORTCUTS));
+    all
+}
+
+/// Returns the keys that show tabs, as in "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real
+/// workloads".
+fn tab_shortcuts() -> (String, String) {
+    let keys: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
+    let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().in_words).collect();
+    let [others @ .., last] = &names[..] else { unreachable!("there are tabs") };
+    (keys.join(", "), format!("Show {}, or {last}", others.join(", ")))
+}
+
+/// Shows the tab whose keys were pressed, and turns other keys into requests, except those that a focused control or an
+/// open dialog handles.
+pub(crate) fn handle_shortcuts(
+    ctx: &Context,
+    mut presentation: Option<&mut Presentation>,
+    tabs: &mut Tabs,
+    requests: &mut Requests,
+) {
+    if ctx.memory(|memory| memory.top_modal_layer().is_some()) || egui::Popup::is_any_open(ctx) {
+        return;
+    }
+    let typing = ctx.text_edit_focused();
+    let keys = Keys::new(ctx);
+    let mut ask = |asked: bool, action: Action| {
+        if asked {
+            requests.actions.push(action);
+        }
+    };
+    // Longer shortcuts first, as shorter ones would match them too.
+    ask(keys.shortcut(&SAVE_AS), Action::SaveAs);
+    ask(keys.shortcut(&SAVE), Action::Save);
+    ask(keys.shortcut(&OPEN), Action::OpenPreset);
+    ask(keys.shortcut(&QUIT), Action::Quit);
+    for (&tab, digit) in TabName::ALL.iter().zip(DIGIT_KEYS) {
+        if keys.shortcut(&KeyboardShortcut::new(Modifiers::COMMAND, digit)) {
+            tabs.show(tab);
+        }
+    }
+    ask(keys.pressed_once(Key::F11), Action::TogglePresentation);
+    // A clicker starts a presentation with F5, and ends it with Escape.
+    ask(presentation.is_none() && keys.pressed_once(Key::F5), Action::TogglePresentation);
+    ask(keys.pressed(Modifiers::NONE, Key::F1), Action::ShowKeys);
+    tabs.shown_mut().handle_clicker(&keys, requests);
+    if typing {
+        return;
+    }
+    let mut ask = |asked: bool, action: Action| requests.actions.extend(asked.then_some(action));
+    ask(keys.shortcut(&REDO) || keys.shortcut(&REDO_ALTERNATIVE), Action::Redo);
+    ask(keys.shortcut(&UNDO), Action::Undo);
+    let question =
+        keys.pressed(Modifiers::NONE, Key::Questionmark) || keys.pressed(Modifiers::SHIFT, Key::Questionmark);
+    ask(question, Action::ShowKeys);
+    if let Some(command) = tabs.shown().ended_by_escape().filter(|_| keys.pressed(Modifiers::NONE, Key::Escape)) {
+        requests.commands.push(command);
+    }
+    if !keys.is_control_focused() {
+        let escape = presentation.is_some() && keys.pressed(Modifiers::NONE, Key::Escape);
+        ask(escape, Action::TogglePresentation);
+    }
+    if let Some(presentation) = &mut presentation {
+        // With Shift, some keyboards have > on the key of the full stop.
+        if [Key::B, Key::Period].into_iter().any(|key| !keys.has_shift(key) && keys.pressed_once(key)) {
+            presentation.blacken(ctx);
+        }
+        if keys.pressed_once(Key::P) {
+            presentation.toggle_ring();
+        }
+    }
+    tabs.shown_mut().handle_keys(&keys, requests);
+}
+
+/// The keys of a frame that no dialog or open menu handles.
+pub(crate) struct Keys<'a> {
+    ctx: &'a Context,
+    is_control_focused: bool,
+}
+
+impl Keys<'_> {
+    pub(crate) fn new(ctx: &Context) -> Keys<'_> {
+        Keys { ctx, is_control_focused: ctx.egui_wants_keyboard_input() }
+    }
+
+    pub(crate) fn ctx(&self) -> &Context {
+        self.ctx
+    }
+
+    /// Returns whether a control has the focus, which then receives the keys.
+    pub(crate) fn is_control_focused(&self) -> bool {
+        self.is_control_focused
+    }
+
+    /// Returns whether a key was pressed or is held, and consumes it.
+    pub(crate) fn pressed(&self, modifiers: Modifiers, key: Key) -> bool {
+        self.ctx.input_mut(|input| input.consume_key(modifiers, key))
+    }
+
+    /// Returns how often a key was pressed, also by being held, and consumes it.
+    pub(crate) fn presses(&self, modifiers: Modifiers, key: Key) -> usize {
+        self.ctx.input_mut(|input| input.count_and_consume_key(modifiers, key))
+    }
+
+    /// Returns whether a key was pressed, not held, and consumes it.
+    pub(crate) fn pressed_once(&self, key: Key) -> bool {
+        let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
+        self.pressed(Modifiers::NONE, key) && first
+    }
+
+    /// Returns whether Shift was held as a key was pressed. In a slow frame, both may be released by now.
+    pub(crate) fn has_shift(&self, wanted: Key) -> bool {
+        let is_it =
+            |event: &Event| matches!(event, Event::Key { key, modifiers, .. } if *key == wanted && modifiers.shift);
+        self.ctx.input(|input| input.events.iter().any(is_it))
+    }
+
+    /// Returns whether a character was typed, on whatever key the keyboard has it, and consumes it.
+    pub(crate) fn typed(&self, character: &str) -> bool {
+        let is_typed = |event: &Event| matches!(event, Event::Text(text) if text == character);
+        self.ctx.input_mut(|input| {
+            let before = input.events.len();
+            input.events.retain(|event| !is_typed(event));
+            input.events.len() < before
+        })
+    }
+
+    /// Returns whether a shortcut was pressed or is held, and consumes it.
+    pub(crate) fn shortcut(&self, shortcut: &KeyboardShortcut) -> bool {
+        self.ctx.input_mut(|input| input.consume_shortcut(shortcut))
+    }
+}
+
+/// Returns whether a key was pressed rather than held.
+fn is_first_press(event: &Event, wanted: Key) -> bool {
+    matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortcuts;
+
+    #[test]
+    fn the_help_lists_the_keys_of_each_tab_once() {
+        let all = shortcuts();
+        let listed = |keys: &str| all.iter().filter(|(listed, _)| listed == keys).count();
+        for keys in ["Space", "Page Down, Page Up, or a clicker", "Enter on the phase diagram", "Ctrl S", "?, F1"] {
+            assert_eq!(listed(keys), 1, "{keys}");
+        }
+        let (_, effect) = all.iter().find(|(keys, _)| keys == "Ctrl 1, Ctrl 2, Ctrl 3").expect("they show the tabs");
+        assert_eq!(effect, "Show the landscape, the phase diagram, or real workloads");
+    }
+}

@@ -1,0 +1,420 @@
+//! Modal questions, notices that disappear, reports that stay, and the windows of help.
+
+use std::time::Duration;
+
+use egui::text::LayoutJob;
+use egui::{
+    Align, Align2, Context, Frame, Grid, Id, Key, Label, Layout, Margin, Modal, Modifiers, Order, Rect, RichText,
+    ScrollArea, TextFormat, TextStyle, Ui, Vec2, Window, vec2,
+};
+use valleyscope_engine::optimizer::{RuleKind, TypedRule};
+use valleyscope_experiments::view::formula::{Formula, RuleSummary, Variant, defaults, values};
+
+use super::menu::shortcuts;
+use super::tabs::UnsavedResults;
+use crate::app::widgets::icons::{Icon, icon_button};
+
+/// The time for which a notice is shown.
+const NOTICE_SECS: f64 = 5.0;
+/// The offset of notices from the landscape's corner, past its tools and the labels of its axis, in points.
+const FROM_CORNER: Vec2 = vec2(70.0, 64.0);
+/// The width of a landscape below which notices do not fit beside its legend, in points.
+const NARROW: f32 = 520.0;
+/// The largest number of notices at a time; older ones are removed.
+const MOST_NOTICES: usize = 4;
+
+struct Notice {
+    text: String,
+    /// The time at which it disappears, by egui's clock; set when it is first shown.
+    until_secs: Option<f64>,
+}
+
+struct Report {
+    /// Distinguishes windows of equal text.
+    number: u64,
+    title: String,
+    text: String,
+}
+
+/// The notices and reports on the screen.
+#[derive(Default)]
+pub(crate) struct Messages {
+    notices: Vec<Notice>,
+    reports: Vec<Report>,
+    reports_so_far: u64,
+}
+
+impl Messages {
+    /// Shows a short notice for some seconds.
+    pub(crate) fn notify(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.notices.retain(|notice| notice.text != text);
+        self.notices.push(Notice { text, until_secs: None });
+        let surplus = self.notices.len().saturating_sub(MOST_NOTICES);
+        self.notices.drain(..surplus);
+    }
+
+    /// Shows a failure until it is dismissed. Equal text is shown once at a time.
+    pub(crate) fn report(&mut self, title: impl Into<String>, text: impl Into<String>) {
+        let (title, text) = (title.into(), text.into());
+        if self.reports.iter().any(|report| report.title == title && report.text == text) {
+            return;
+        }
+        self.reports_so_far += 1;
+        self.reports.push(Report { number: self.reports_so_far, title, text });
+    }
+
+    /// Dismisses the newest report on Escape, unless a field or a popup needs the key.
+    pub(crate) fn dismiss_by_key(&mut self, ctx: &Context) {
+        let is_needed = ctx.text_edit_focused()
+            || ctx.memory(|memory| memory.top_modal_layer().is_some())
+            || egui::Popup::is_any_open(ctx);
+        if !self.reports.is_empty()
+            && !is_needed
+            && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
+        {
+            self.reports.pop();
+        }
+    }
+
+    /// Shows the reports, and the notices at the left of `free`, the tab's picture: at the bottom if `is_below`, else
+    /// beside the landscape's legend, where nothing else is written.
+    pub(crate) fn show(&mut self, ctx: &Context, free: Option<Rect>, is_below: bool) {
+        self.show_notices(ctx, free.unwrap_or_else(|| ctx.content_rect()), is_below);
+        let screen = ctx.content_rect();
+        self.reports.retain(|report| show_report(ctx, screen, report));
+    }
+
+    fn show_notices(&mut self, ctx: &Context, free: Rect, is_below: bool) {
+        let now = ctx.time();
+        for notice in &mut self.notices {
+            let until = *notice.until_secs.get_or_insert(now + NOTICE_SECS);
+            ctx.request_repaint_after(Duration::from_secs_f64((until - now).clamp(0.0, NOTICE_SECS)));
+        }
+        self.notices.retain(|notice| notice.until_secs.is_none_or(|until| now < until));
+        if self.notices.is_empty() {
+            return;
+        }
+        // In a narrow landscape there is no space beside the legend, and no key below.
+        let (pivot, corner) = match is_below || free.width() < NARROW {
+            true => (Align2::LEFT_BOTTOM, free.left_bottom() + vec2(FROM_CORNER.x, -FROM_CORNER.y)),
+            false => (Align2::LEFT_TOP, free.left_top() + FROM_CORNER),
+        };
+        let width = (0.55 * free.width() - FROM_CORNER.x).clamp(160.0, 520.0);
+        egui::Area::new(Id::unique("notices"))
+            .order(Order::Tooltip)
+            .pivot(pivot)
+            .fixed_pos(corner)
+            .constrain_to(ctx.content_rect())
+            .accessible_name("Notices")
+            .show(ctx, |ui| self.notices.retain(|notice| show_notice(ui, notice, width)));
+    }
+}
+
+/// Shows a notice; returns false when it was dismissed.
+fn show_notice(ui: &mut Ui, notice: &Notice, width: f32) -> bool {
+    let mut keep = true;
+    egui::Frame::popup(ui.style()).show(ui, |ui| {
+        ui.set_max_width(width);
+        ui.horizontal(|ui| {
+            ui.add(Label::new(&notice.text).wrap());
+            let name = format!("Dismiss “{}”", notice.text);
+            keep = !icon_button(ui, Icon::Close, 18.0, &name, "Dismiss").clicked();
+        });
+    });
+    keep
+}
+
+/// Shows a report; returns false when it was dismissed.
+fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
+    let mut open = true;
+    let mut dismissed = false;
+    let shift = 22.0 * (report.number % 6) as f32;
+    let size = vec2(560.0, 260.0).min(screen.size() - vec2(60.0, 80.0));
+    Window::new(&report.title)
+        .id(Id::unique(("report", report.number)))
+        .open(&mut open)
+        .collapsible(false)
+        .order(Order::Foreground)
+        .default_pos(screen.center() - 0.5 * size + vec2(shift, shift))
+        .default_size(size)
+        .show(ctx, |ui| {
+            egui::Panel::bottom("report_buttons").frame(egui::Frame::NONE).show_separator_line(false).show(ui, |ui| {
+                ui.horizontal(|ui| {
+                    if ui.button("Copy").clicked() {
+                        ui.ctx().copy_text(report.text.clone());
+                    }
+                    dismissed = ui.button("Dismiss").clicked();
+                });
+            });
+            ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+                for line in report.text.lines() {
+                    if is_excerpt(line) {
+                        let line = evenly_spaced(ui, line);
+                        ui.add(Label::new(line).extend());
+                    } else {
+                        ui.add(Label::new(line).wrap());
+                    }
+                }
+            });
+        });
+    open && !dismissed
+}
+
+/// Returns whether a line of a report quotes a file or marks a position in it: a number or blanks, and a bar.
+fn is_excerpt(line: &str) -> bool {
+    let before_bar = line.split_once('|').map(|(before, _)| before);
+    before_bar.is_some_and(|before| before.chars().all(|c| c.is_ascii_digit() || c == ' '))
+}
+
+/// Lays out text with all characters in cells of equal width, so that marks align with the text above. The bundled
+/// typeface is proportional.
+fn evenly_spaced(ui: &Ui, text: &str) -> LayoutJob {
+    let font = TextStyle::Monospace.resolve(ui.style());
+    let color = ui.visuals().strong_text_color();
+    let cell = 0.68 * font.size;
+    let mut job = LayoutJob::default();
+    let mut before: Option<f32> = None;
+    for c in text.chars() {
+        let width = ui.fonts_mut(|fonts| fonts.glyph_width(&font, c));
+        let format = TextFormat {
+            font_id: font.clone(),
+            color,
+            extra_letter_spacing: before.map_or(0.0, |before| cell - 0.5 * (before + width)),
+            ..TextFormat::default()
+        };
+        let leading_space = if before.is_none() { 0.5 * (cell - width) } else { 0.0 };
+        job.append(c.encode_utf8(&mut [0; 4]), leading_space, format);
+        before = Some(width);
+    }
+    job
+}
+
+/// The width of a dialog where the window has room for it, in points.
+const MODAL_WIDTH: f32 = 440.0;
+
+/// Shows a modal dialog with this heading; returns whether it is to be closed without an answer, as by Escape. `id`
+/// distinguishes the dialogs of a window.
+pub(crate) fn show_modal(ctx: &Context, id: &'static str, heading: &str, content: impl FnOnce(&mut Ui)) -> bool {
+    let frame = Frame::popup(&ctx.global_style()).inner_margin(Margin::same(16));
+    let modal = Modal::new(Id::unique(id)).frame(frame).show(ctx, |ui| {
+        ui.set_width(MODAL_WIDTH.min(ctx.content_rect().width() - 60.0));
+        ui.label(RichText::new(heading).heading().strong());
+        content(ui);
+    });
+    modal.should_close()
+}
+
+/// A modal question, and the texts of its answers.
+pub(crate) struct Question<'a> {
+    /// The id that distinguishes the questions of a window.
+    pub id: &'static str,
+    pub heading: &'a str,
+    pub text: &'a str,
+    pub yes: &'a str,
+    pub no: &'a str,
+}
+
+impl Question<'_> {
+    /// Shows the question; returns the answer, once there is one. Escape answers no.
+    pub(crate) fn ask(&self, ctx: &Context) -> Option<bool> {
+        let (mut yes, mut no) = (false, false);
+        let is_closed = show_modal(ctx, self.id, self.heading, |ui| {
+            ui.label(self.text);
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                yes = ui.button(self.yes).clicked();
+                no = ui.button(self.no).clicked();
+            });
+        });
+        let no = no || is_closed;
+        (yes || no).then_some(yes)
+    }
+}
+
+/// The state of closing the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Quitting {
+    #[default]
+    No,
+    /// The question is shown.
+    Asked,
+    /// The window closes, whatever is lost.
+    Decided,
+}
+
+/// The answer to the question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QuitAnswer {
+    /// Stays and saves the first result as a file.
+    Export,
+    Quit,
+    Stay,
+}
+
+/// The results and exports that are lost when the window closes.
+pub(crate) struct Losses {
+    pub results: UnsavedResults,
+    /// The names of exports in progress.
+    pub exports: Vec<String>,
+}
+
+impl Losses {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.results.lines.is_empty() && self.exports.is_empty()
+    }
+}
+
+/// Asks whether to drop results that were not exported, and to stop exports; returns the answer, once there is one.
+/// Escape stays.
+pub(crate) fn ask_quit(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
+    let mut answer = None;
+    let Losses { results: UnsavedResults { name: [one, several], lines }, exports } = losses;
+    let heading = match (lines.len(), exports.len()) {
+        (0, 1) => "Quit and stop an export?".to_owned(),
+        (0, count) => format!("Quit and stop {count} exports?"),
+        (1, _) => format!("Quit and drop {one}?"),
+        (count, _) => format!("Quit and drop {count} {several}?"),
+    };
+    let is_closed = show_modal(ctx, "quit", &heading, |ui| {
+        let of_results = ["It was computed and not exported:", "They were computed and not exported:"];
+        let of_exports = [
+            "This export is not finished, and nothing of it will be kept:",
+            "These exports are not \
+            finished, and nothing of them will be kept:",
+        ];
+        for (texts, lines) in [(of_results, lines), (of_exports, exports)] {
+            if !lines.is_empty() {
+                ui.label(texts[usize::from(lines.len() > 1)]);
+            }
+            for line in lines {
+                ui.add(Label::new(line).truncate());
+            }
+        }
+        ui.add_space(6.0);
+        ui.horizontal(|ui| {
+            let export = match lines.len() {
+                0 => None,
+                1 => Some("Export…"),
+                _ => Some("Export the first…"),
+            };
+            let help = "The whole result as NPZ, which opens here again";
+            if export.is_some_and(|export| ui.button(export).on_hover_text(help).clicked()) {
+                answer = Some(QuitAnswer::Export);
+            }
+            for (label, of) in [("Quit", QuitAnswer::Quit), ("Cancel", QuitAnswer::Stay)] {
+                if ui.button(label).clicked() {
+                    answer = Some(of);
+                }
+            }
+        });
+    });
+    answer.or(is_closed.then_some(QuitAnswer::Stay))
+}
+
+/// The open help windows.
+#[derive(Default)]
+pub(crate) struct Help {
+    pub keys: bool,
+    /// The optimizer that is shown.
+    pub optimizer: Option<RuleKind>,
+    pub about: bool,
+}
+
+impl Help {
+    pub(crate) fn show(&mut self, ctx: &Context) {
+        let screen = ctx.content_rect();
+        let centred = |title: &'static str, size: egui::Vec2| {
+            let size = size.min(screen.size() - vec2(40.0, 90.0));
+            Window::new(title).collapsible(false).default_size(size).default_pos(screen.center() - 0.5 * size)
+        };
+        centred("Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
+            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+                Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {
+                    for (keys, what) in shortcuts() {
+                        ui.label(RichText::new(keys).strong());
+                        ui.label(what);
+                        ui.end_row();
+                    }
+                });
+            });
+        });
+        if let Some(mut shown) = self.optimizer {
+            let mut is_open = true;
+            centred("Optimizers", vec2(820.0, 620.0)).open(&mut is_open).show(ctx, |ui| optimizers(ui, &mut shown));
+            self.optimizer = is_open.then_some(shown);
+        }
+        centred("About Valleyscope", vec2(440.0, 230.0)).open(&mut self.about).show(ctx, |ui| {
+            ui.label(RichText::new(format!("Valleyscope {}", env!("CARGO_PKG_VERSION"))).heading().strong());
+            ui.label("See why one optimizer beats another in a narrowing valley.");
+            ui.add_space(6.0);
+            ui.label(
+                "The landscape, the optimizers and the experiments are those of: Yizhou Liu, Ziming Liu and Jeff Gore, \
+                 FOCUS: First Order Concentrated Updating Scheme.",
+            );
+            ui.add_space(6.0);
+            ui.label("Licence: MIT or Apache 2.0. The typeface is derived from Inter, SIL Open Font License.");
+        });
+        if (self.keys || self.optimizer.is_some() || self.about)
+            && !ctx.text_edit_focused()
+            && ctx.input_mut(|input| input.consume_key(egui::Modifiers::NONE, egui::Key::Escape))
+        {
+            *self = Help::default();
+        }
+    }
+}
+
+/// Shows the list of optimizers, and beside it the chosen one's description.
+fn optimizers(ui: &mut Ui, shown: &mut RuleKind) {
+    let height = ui.available_height();
+    ui.with_layout(Layout::left_to_right(Align::Min), |ui| {
+        ui.vertical(|ui| {
+            ui.set_width(110.0);
+            ui.set_min_height(height);
+            let typed = TypedRule::latest().into_iter().map(RuleKind::Typed);
+            for kind in RuleKind::ALL.iter().copied().chain(typed) {
+                ui.selectable_value(shown, kind, kind.info().name);
+            }
+        });
+        ui.separator();
+        ScrollArea::vertical().id_salt(*shown).auto_shrink(false).show(ui, |ui| {
+            ui.vertical(|ui| optimizer(ui, *shown));
+        });
+    });
+}
+
+fn optimizer(ui: &mut Ui, kind: RuleKind) {
+    let summary = RuleSummary::new(kind);
+    let info = summary.info();
+    ui.label(RichText::new(info.name).heading().strong());
+    ui.label(format!("Source: {}", info.source));
+    ui.add_space(8.0);
+    ui.weak("A step, with the parameter θ, its gradient g, the learning rate η and the number of the step t from 1");
+    lines(ui, &summary.formulas);
+    for Variant { of, choice, formulas } in &summary.variants {
+        ui.add_space(8.0);
+        ui.weak(format!("{}: {}", of.label, choice.label)).on_hover_text(choice.help);
+        lines(ui, formulas);
+    }
+    ui.add_space(8.0);
+    ui.weak("Hyperparameters besides the learning rate, with their defaults");
+    for of in info.hyperparameters {
+        let [on_plane, in_training] = defaults(of);
+        ui.add_space(4.0);
+        ui.horizontal_wrapped(|ui| {
+            ui.strong(of.label);
+            ui.label(format!("on the plane {on_plane}, in training {in_training}"));
+            ui.weak(format!("{}, {}", of.key, values(of)));
+        });
+        ui.label(of.help);
+    }
+}
+
+fn lines(ui: &mut Ui, formulas: &[Formula]) {
+    for formula in formulas {
+        ui.horizontal_wrapped(|ui| {
+            ui.strong(&formula.rule);
+            ui.weak(RichText::new(formula.meaning).small());
+        });
+    }
+}

@@ -1,0 +1,471 @@
+//! Choosing, comparing and saving presets.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+
+use egui::{Button, Color32, Context, Grid, Id, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, Window, vec2};
+use valleyscope_engine::spec_error::SpecError;
+use valleyscope_engine::terminal_escape::shortened;
+use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
+use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
+
+use super::editor::PresetDraft;
+use super::files::FileContent;
+use super::jobs::PendingExports;
+use super::messages;
+use super::tabs::TabName;
+use crate::app::landscape::live::{Action, Requests};
+use crate::app::widgets::form::check_box;
+
+/// One of the user's own presets.
+#[derive(Debug)]
+pub(crate) struct OwnPreset {
+    pub title: String,
+    /// The preset's description, or the reason why it is invalid.
+    pub about: Result<String, String>,
+    pub path: PathBuf,
+    /// The preset's kind, if it can be read.
+    pub kind: Option<&'static str>,
+}
+
+/// The user's own presets, and recent files.
+pub(crate) struct PresetCatalog {
+    library: Library,
+    own: Result<Vec<OwnPreset>, String>,
+    /// The recent files, the newest first.
+    recent: Vec<PathBuf>,
+    reading: Option<Receiver<Result<Vec<OwnPreset>, String>>>,
+}
+
+const MOST_RECENT_FILES: usize = 10;
+
+impl PresetCatalog {
+    pub(crate) fn new(library: Library) -> PresetCatalog {
+        PresetCatalog { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
+    }
+
+    /// Returns the folder of the user's own presets.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.library.folder()
+    }
+
+    /// Reads the user's own presets again, in the background.
+    pub(crate) fn refresh(&mut self, ctx: &Context) {
+        let (library, ctx) = (self.library.clone(), ctx.clone());
+        let (sender, receiver) = channel();
+        self.reading = Some(receiver);
+        std::thread::spawn(move || {
+            // A newer reading may have replaced the receiver.
+            let _ = sender.send(read_presets(&library).map_err(|error| error.to_string()));
+            ctx.request_repaint();
+        });
+    }
+
+    pub(crate) fn poll(&mut self) {
+        if let Some(own) = self.reading.as_ref().and_then(|reading| reading.try_recv().ok()) {
+            self.own = own;
+            self.reading = None;
+        }
+    }
+
+    /// Returns the user's own presets, or why they can't be listed.
+    pub(crate) fn own(&self) -> &Result<Vec<OwnPreset>, String> {
+        &self.own
+    }
+
+    pub(crate) fn recent(&self) -> &[PathBuf] {
+        &self.recent
+    }
+
+    /// Restores the list of recent files.
+    pub(crate) fn restore_recent(&mut self, mut recent: Vec<PathBuf>) {
+        recent.truncate(MOST_RECENT_FILES);
+        self.recent = recent;
+    }
+
+    /// Moves a file to the top of the recent files.
+    pub(crate) fn add_recent(&mut self, path: &Path) {
+        self.recent.retain(|recent| recent != path);
+        self.recent.insert(0, path.to_owned());
+        self.recent.truncate(MOST_RECENT_FILES);
+    }
+
+    /// Removes a missing file from the recent files.
+    pub(crate) fn remove_recent(&mut self, path: &Path) {
+        self.recent.retain(|recent| recent != path);
+    }
+}
+
+fn read_presets(library: &Library) -> Result<Vec<OwnPreset>, PresetError> {
+    let presets = library.user_presets()?.into_iter().map(|user| match user.preset {
+        Ok(preset) => {
+            let (title, about) = (preset.title().to_owned(), Ok(preset.description().to_owned()));
+            OwnPreset { title, about, path: user.path, kind: Some(preset.kind()) }
+        }
+        Err(error) => OwnPreset { title: user.name, about: Err(error.to_string()), path: user.path, kind: None },
+    });
+    Ok(presets.collect())
+}
+
+/// The dialog's state while it is open.
+pub(crate) struct SavePreset {
+    draft: PresetDraft,
+    /// The reason why the lesson is left out, if it is.
+    misfit: Option<SpecError>,
+    /// True once the title has had the focus, so that typing works at once.
+    focused: bool,
+}
+
+/// The destination of the preset.
+pub(crate) enum Destination {
+    /// The user's own presets, under this file name.
+    Library(String),
+    /// A file to ask for, with this suggested name.
+    File(String),
+}
+
+/// The user's decision in a frame.
+pub(crate) enum SaveDecision {
+    None,
+    Cancelled,
+    Save(FileContent, Destination),
+}
+
+impl SavePreset {
+    /// Opens the dialog. A lesson with an error is left out, as its preset could not be opened.
+    pub(crate) fn new(mut draft: PresetDraft) -> SavePreset {
+        let mut misfit = None;
+        if let Preset::Landscape(preset) = &mut draft.preset {
+            misfit = preset.lesson_misfit();
+            if misfit.is_some() {
+                preset.lesson.clear();
+            }
+        }
+        SavePreset { draft, misfit, focused: false }
+    }
+
+    /// Returns whether saving omits something that the user must confirm.
+    pub(crate) fn warns(&self) -> bool {
+        self.misfit.is_some() || self.draft.drops_changes || self.draft.drops_settings
+    }
+
+    pub(crate) fn content(&self) -> FileContent {
+        FileContent::Preset(Box::new(self.draft.clone()))
+    }
+
+    pub(crate) fn show(&mut self, ctx: &Context) -> SaveDecision {
+        let mut decision = SaveDecision::None;
+        let changes = match &self.draft.preset {
+            Preset::Landscape(preset) => preset.changes.len(),
+            _ => 0,
+        };
+        let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };
+        let is_closed = messages::show_modal(ctx, "save preset", heading, |ui| {
+            self.warnings(ui, changes);
+            self.text_fields(ui);
+            ui.add_space(6.0);
+            decision = self.buttons(ui);
+        });
+        if is_closed && matches!(decision, SaveDecision::None) { SaveDecision::Cancelled } else { decision }
+    }
+
+    /// Shows the number of recorded changes, and the parts that the preset leaves out.
+    fn warnings(&self, ui: &mut Ui, changes: usize) {
+        if changes > 0 {
+            let changes = match changes {
+                1 => "one change".to_owned(),
+                several => format!("{several} changes"),
+            };
+            ui.label(format!("With {changes} of settings, replayed at the same steps when opened."));
+        }
+        if let Some(misfit) = &self.misfit {
+            ui.colored_label(
+                ui.visuals().warn_fg_color,
+                format!(
+                    "Without the lesson, which could not be opened again: {misfit}. To keep the lesson, cancel and \
+                     mend it, or undo the change."
+                ),
+            );
+        }
+        if self.draft.drops_settings && self.misfit.is_none() {
+            let text = "Without what was changed since the lesson's step was shown: the lesson sets it. To keep it, cancel, \
+                        and let the step take it over in the editor of the lesson.";
+            ui.colored_label(ui.visuals().warn_fg_color, text);
+        }
+        if self.draft.drops_changes {
+            let text = "Without the recorded changes: this saves the settings as they are now. “Save session for \
+                        replay” in the File menu keeps the changes.";
+            ui.colored_label(ui.visuals().warn_fg_color, text);
+        }
+    }
+
+    /// Shows the fields of the title and the description.
+    fn text_fields(&mut self, ui: &mut Ui) {
+        let [title, description] = self.draft.preset.words_mut();
+        let label = ui.label("Title");
+        let title =
+            ui.add(TextEdit::singleline(title).desired_width(f32::INFINITY).char_limit(100)).labelled_by(label.id);
+        if !std::mem::replace(&mut self.focused, true) {
+            title.request_focus();
+        }
+        let label = ui.label("A sentence about what there is to see");
+        ui.add(TextEdit::multiline(description).desired_width(f32::INFINITY).desired_rows(2).char_limit(1000))
+            .labelled_by(label.id);
+    }
+
+    fn buttons(&self, ui: &mut Ui) -> SaveDecision {
+        let mut decision = SaveDecision::None;
+        let title = self.draft.preset.title();
+        let name = file_stem(title);
+        let has_title = !title.trim().is_empty();
+        let fault = Library::check_name(&name).err().filter(|_| has_title);
+        if let Some(fault) = &fault {
+            ui.label(format!("{fault}. Choose another title, or save as a file."));
+        }
+        ui.horizontal(|ui| {
+            ui.add_enabled_ui(has_title, |ui| {
+                let save = |destination| SaveDecision::Save(self.content(), destination);
+                if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
+                    decision = save(Destination::Library(format!("{name}.ron")));
+                }
+                if ui.button("Save as a file…").clicked() {
+                    decision = save(Destination::File(format!("{name}.ron")));
+                }
+            });
+            if ui.button("Cancel").clicked() {
+                decision = SaveDecision::Cancelled;
+            }
+        });
+        decision
+    }
+}
+
+/// Makes a file name from a title: letters and digits, joined by dashes.
+pub(crate) fn file_stem(title: &str) -> String {
+    let lowered = title.to_lowercase();
+    let words: Vec<&str> = lowered.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let mut stem = words.join("-");
+    // Systems limit names in bytes, not in characters.
+    stem.truncate(stem.floor_char_boundary(80));
+    if stem.is_empty() { "preset".to_owned() } else { stem }
+}
+
+/// A preset that can be compared.
+#[derive(Clone, PartialEq)]
+enum Choice {
+    /// The settings under the controls.
+    Draft,
+    BuiltIn(&'static str),
+    Own(PathBuf),
+}
+
+/// The window, with its choice.
+#[derive(Default)]
+pub(crate) struct ComparePresets {
+    is_open: bool,
+    chosen: Vec<Choice>,
+    /// The comparisons in progress, which read files.
+    pending: PendingExports,
+}
+
+impl ComparePresets {
+    /// Opens the window, with the settings under the controls chosen.
+    pub(crate) fn open(&mut self) {
+        self.is_open = true;
+        self.chosen = vec![Choice::Draft];
+    }
+
+    /// Shows the window. `draft` returns the preset under the controls, and `tab` is the shown tab.
+    pub(crate) fn show(
+        &mut self,
+        ctx: &Context,
+        tab: TabName,
+        draft: impl FnOnce() -> Preset,
+        catalog: &PresetCatalog,
+        requests: &mut Requests,
+    ) {
+        self.pending.poll(requests);
+        let (mut is_open, mut is_asked) = (self.is_open, false);
+        let screen = ctx.content_rect();
+        let size = vec2(460.0, 480.0).min(screen.size() - vec2(40.0, 90.0));
+        Window::new("Compare presets")
+            .id(Id::unique("compare presets"))
+            .collapsible(false)
+            .open(&mut is_open)
+            .default_size(size)
+            .default_pos(screen.center() - 0.5 * size)
+            .show(ctx, |ui| is_asked = self.contents(ui, tab, catalog));
+        self.is_open = is_open && !is_asked;
+        if is_asked {
+            let (chosen, draft) = (std::mem::take(&mut self.chosen), draft());
+            self.pending.begin(ctx, move || match preset_columns(&chosen, draft) {
+                Ok(columns) => Action::ShowDifferences(Box::new(DifferenceTable::of(&columns))),
+                Err(text) => Action::Report { title: "The presets were not compared".to_owned(), text },
+            });
+        }
+    }
+
+    /// Shows the presets; returns whether the user has pressed the button that compares them.
+    fn contents(&mut self, ui: &mut Ui, shown: TabName, catalog: &PresetCatalog) -> bool {
+        let bar = egui::Panel::bottom("compare").frame(egui::Frame::NONE).show_separator_line(false).show(ui, |ui| {
+            ui.add_space(4.0);
+            let can = self.chosen.len() > 1;
+            let button = ui.add_enabled(can, Button::new("Show differences"));
+            button.on_disabled_hover_text("Choose two presets or more.").clicked()
+        });
+        ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            self.entry(ui, Choice::Draft, "The settings under the controls");
+            let own = catalog.own().as_deref().unwrap_or_default();
+            for preset in own.iter().filter(|preset| preset.kind.is_some()) {
+                self.entry(ui, Choice::Own(preset.path.clone()), &format!("{} (your own)", preset.title));
+            }
+            let mut tabs = TabName::ALL.to_vec();
+            // The presets of the shown tab come first.
+            tabs.sort_by_key(|tab| *tab != shown);
+            for tab in tabs {
+                ui.label(RichText::new(tab.info().presets_heading).small().weak());
+                for built_in in built_ins().iter().filter(|built_in| TabName::that_opens(&built_in.preset) == tab) {
+                    let text = format!("{} ({})", built_in.preset.title(), built_in.name);
+                    self.entry(ui, Choice::BuiltIn(built_in.name), &text);
+                }
+            }
+        });
+        bar.inner
+    }
+
+    fn entry(&mut self, ui: &mut Ui, choice: Choice, text: &str) {
+        let mut is_chosen = self.chosen.contains(&choice);
+        if check_box(ui, &mut is_chosen, text).changed() {
+            match is_chosen {
+                true => self.chosen.push(choice),
+                false => self.chosen.retain(|other| *other != choice),
+            }
+        }
+    }
+}
+
+/// Returns the settings of the chosen presets.
+fn preset_columns(chosen: &[Choice], draft: Preset) -> Result<Vec<SettingColumn>, String> {
+    let column = |name: &str, preset: &Preset| SettingColumn::new(name, preset.listed_settings());
+    let of_choice = |choice: &Choice| match choice {
+        Choice::Draft => Ok(column(draft.title(), &draft)),
+        Choice::BuiltIn(name) => {
+            let found = built_ins().iter().find(|built_in| built_in.name == *name).expect("it was offered");
+            Ok(column(name, &found.preset))
+        }
+        Choice::Own(path) => {
+            let preset = Preset::read(path).map_err(|error| error.to_string())?;
+            Ok(column(&path.file_stem().unwrap_or(OsStr::new("")).to_string_lossy(), &preset))
+        }
+    };
+    chosen.iter().map(of_choice).collect()
+}
+
+/// The largest number of characters of a value and of a name in the table.
+const LONGEST: usize = 48;
+
+/// The space between columns, in points.
+const SPACING: f32 = 18.0;
+
+/// The window, with its table while it is open.
+#[derive(Default)]
+pub(crate) struct DifferencesWindow {
+    table: Option<DifferenceTable>,
+}
+
+impl DifferencesWindow {
+    /// Opens the window with this table, in place of the one that it shows.
+    pub(crate) fn open(&mut self, table: DifferenceTable) {
+        self.table = Some(table);
+    }
+
+    pub(crate) fn show(&mut self, ctx: &Context) {
+        let Some(table) = &self.table else { return };
+        let screen = ctx.content_rect();
+        let width = table_width(ctx, table);
+        let size = vec2(width, 420.0).min(screen.size() - vec2(40.0, 90.0));
+        let mut is_open = true;
+        Window::new("Differences")
+            // A window of its own for each number of columns, as windows keep their sizes.
+            .id(Id::unique(("differences", table.names.len())))
+            .collapsible(false)
+            .open(&mut is_open)
+            .default_size(size)
+            .default_pos(screen.center() - 0.5 * size)
+            .show(ctx, |ui| show_table(ui, table));
+        let is_escaped = !ctx.text_edit_focused()
+            && !egui::Popup::is_any_open(ctx)
+            && ctx.input_mut(|input| input.consume_key(egui::Modifiers::NONE, egui::Key::Escape));
+        if !is_open || is_escaped {
+            self.table = None;
+        }
+    }
+}
+
+/// Returns the width in which the whole table fits, in points.
+fn table_width(ctx: &Context, table: &DifferenceTable) -> f32 {
+    let font = TextStyle::Body.resolve(&ctx.global_style());
+    let width = |text: &str| {
+        ctx.fonts_mut(|fonts| fonts.layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x)
+    };
+    let widest = |texts: &mut dyn Iterator<Item = String>| texts.map(|text| width(&text)).fold(0.0, f32::max);
+    let rows = || table.results.iter().chain(&table.rows);
+    let labels = widest(&mut rows().map(|row| row.label.clone()));
+    let column = |index: usize| {
+        let head = [&table.names[index], &table.places[index]].map(|text| shortened(text, LONGEST).into_owned());
+        widest(&mut head.into_iter().chain(rows().map(|row| row.shown(LONGEST).swap_remove(index))))
+    };
+    let columns: f32 = (0..table.names.len()).map(|index| column(index) + SPACING).sum();
+    labels + columns + 2.0 * SPACING
+}
+
+fn show_table(ui: &mut Ui, table: &DifferenceTable) {
+    egui::Panel::bottom("equal settings").frame(egui::Frame::NONE).show_separator_line(false).show(ui, |ui| {
+        ui.add_space(4.0);
+        ui.horizontal(|ui| {
+            let copy = ui.button("Copy").on_hover_text("Copy the table as text, for a spreadsheet");
+            if copy.accessible_name("Copy the differences").clicked() {
+                ui.ctx().copy_text(table.to_text());
+            }
+            ui.weak(format!("{}.", table.equal_in_words()));
+        });
+    });
+    if table.rows.is_empty() && table.results.is_empty() {
+        ui.label("No setting differs.");
+        return;
+    }
+    ScrollArea::both().auto_shrink(false).show(ui, |ui| {
+        Grid::new(("differences", table.names.len())).striped(true).spacing(vec2(SPACING, 5.0)).show(ui, |ui| {
+            ui.label("");
+            for name in &table.names {
+                let shown = shortened(name, LONGEST);
+                ui.add(Label::new(RichText::new(shown).strong()).extend()).on_hover_text(name);
+            }
+            ui.end_row();
+            if table.places.iter().any(|place| !place.is_empty()) {
+                ui.label("");
+                for place in &table.places {
+                    ui.add(Label::new(RichText::new(place).small().weak()).extend());
+                }
+                ui.end_row();
+            }
+            table.results.iter().chain(&table.rows).for_each(|row| show_row(ui, row));
+        });
+        if table.rows.is_empty() {
+            ui.label("No setting differs.");
+        }
+    });
+}
+
+fn show_row(ui: &mut Ui, row: &DifferenceRow) {
+    let label = ui.add(Label::new(&row.label).extend());
+    label.on_hover_text(format!("{}\n{}", row.label, row.path));
+    for (shown, whole) in row.shown(LONGEST).into_iter().zip(&row.values) {
+        match whole {
+            Some(whole) => drop(ui.add(Label::new(shown).extend()).on_hover_text(whole)),
+            None => drop(ui.weak(shown).on_hover_text("It has no such setting.")),
+        }
+    }
+    ui.end_row();
+}

@@ -1,0 +1,366 @@
+//! The tabs of the window: their interface and their registry.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use egui::{Context, Rect, Ui, Vec2};
+use ron::value::RawValue;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::preset::Preset;
+
+use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
+use super::files::OpenedContent;
+use super::launch::AppOptions;
+use super::menu::Keys;
+use super::messages::Messages;
+use super::presets::PresetCatalog;
+use super::window::WindowLayout;
+use crate::app::landscape::LandscapeTab;
+use crate::app::landscape::live::Requests;
+use crate::app::phase::PhasePanel;
+use crate::app::training::TrainingPanel;
+use crate::player::PlayerCommand;
+
+/// The description of a tab for menus, keys and the help.
+pub(crate) struct TabInfo {
+    /// The tab's name in the menu bar.
+    pub title: &'static str,
+    /// The tab's name in the sentence "Show …" of the help.
+    pub in_words: &'static str,
+    /// The kinds of the presets that it opens.
+    pub preset_kinds: &'static [&'static str],
+    /// The heading of those presets in the menu.
+    pub presets_heading: &'static str,
+    /// The keys that act in it, and their effects.
+    pub keys: &'static [(&'static str, &'static str)],
+    /// True if plots are beside it, which the View menu shows and hides.
+    pub has_plots: bool,
+    /// The size, in points, in which presentations lay it out. A smaller one has larger type.
+    pub presented_size: Vec2,
+}
+
+/// A tab of the window: a draft under controls, with its computations and drawings.
+///
+/// The menu bar, saving and opening, undo, the window's title, keys, the session and the question at the end use only
+/// this interface. A method that a single other part of the program needs belongs to the tab's own type.
+pub(crate) trait Tab {
+    /// Returns the editor of the draft under the controls.
+    fn editor(&self) -> &dyn AnyEditor;
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor;
+
+    /// Returns the editor's state for the window's title and menus.
+    fn status(&self) -> EditorStatus;
+
+    /// Returns the preset to save. Outside of the user's own file it has a title made from the changes.
+    fn to_save(&self) -> PresetDraft;
+
+    /// Records that a preset was written to a file.
+    fn saved(&mut self, written: PresetDraft, file: &Path) {
+        self.editor_mut().saved(written, file);
+    }
+
+    fn undo_or_redo(&mut self, step: HistoryStep) {
+        self.editor_mut().undo_or_redo(step);
+    }
+
+    /// Opens a preset, a result or a run that this tab shows, or returns what another tab shows. `file` is the user's
+    /// own file of a preset. Undo restores the previous preset.
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        requests: &mut Requests,
+    ) -> Result<(), OpenedContent>;
+
+    /// Returns the state to restore in the next session.
+    fn to_memory(&self) -> Memory;
+
+    /// Takes updates from threads. Called in each frame, even while another tab is shown or the window is hidden.
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests);
+
+    /// Draws the tab while it is shown.
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
+
+    /// Shows dialogs above the panels, whatever tab is shown.
+    fn dialogs(&mut self, _ctx: &Context, _requests: &mut Requests) {}
+
+    /// Updates computations from the draft at the end of a frame, after its requests were carried out.
+    fn end_frame(&mut self, _ctx: &Context, _is_shown: bool, _requests: &mut Requests) {}
+
+    /// Returns the area in which its picture was last drawn.
+    fn area(&self) -> Option<Rect>;
+
+    /// Returns the command that Escape gives before it leaves a presentation.
+    fn ended_by_escape(&self) -> Option<PlayerCommand> {
+        None
+    }
+
+    /// Turns keys into requests while the tab is shown and no text is typed.
+    fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
+
+    /// Shows its exports in the File menu, with a line below them, while the tab is shown.
+    fn export_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
+
+    /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
+    fn edit_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
+
+    /// Turns the keys of a clicker into requests while the tab is shown, also while text is typed.
+    fn handle_clicker(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
+
+    /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
+    fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
+
+    /// Returns the results that closing the window would drop, and that took at least this long to compute.
+    fn unsaved_results(&self, _worth_asking: Duration) -> UnsavedResults {
+        UnsavedResults::default()
+    }
+
+    /// Exports the first of those results.
+    fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
+
+    /// Returns the names of exports in progress, which closing the window would stop.
+    fn unfinished_exports(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A tab that the registry can create.
+pub(crate) trait RegisteredTab: Tab + Sized {
+    const INFO: TabInfo;
+
+    /// Restores the tab from the last session, or makes that of a first start.
+    fn begin(start: &mut Start<'_>) -> Self;
+}
+
+/// The frame in which a tab does its background work.
+#[derive(Clone, Copy)]
+pub(crate) struct TabFrame {
+    /// True while the tab is shown.
+    pub is_shown: bool,
+    /// True while the window is visible.
+    pub is_window_visible: bool,
+}
+
+/// The surroundings of a tab that is drawn.
+pub(crate) struct TabWindow<'a> {
+    pub layout: &'a mut WindowLayout,
+    pub catalog: &'a PresetCatalog,
+    /// The simulation under the landscape's controls.
+    pub simulation: &'a SimulationSpec,
+}
+
+/// Results that are in no file.
+#[derive(Default)]
+pub(crate) struct UnsavedResults {
+    /// The name of one result and of several: "a phase diagram", "phase diagrams".
+    pub name: [&'static str; 2],
+    /// A description of each result, one line each.
+    pub lines: Vec<String>,
+}
+
+/// The conditions of a tab's start.
+pub(crate) struct Start<'a> {
+    pub cc: &'a eframe::CreationContext<'a>,
+    pub options: &'a AppOptions,
+    pub messages: &'a mut Messages,
+    /// The state in the last session of the tab being created.
+    pub memory: Option<Memory>,
+    /// True if a tab could not use its state.
+    pub has_refused: bool,
+}
+
+impl Start<'_> {
+    /// Restores the tab by `restore` from its state in the last session, if there is one. Reports an unusable state
+    /// under this title.
+    pub(crate) fn restore_memory<M: DeserializeOwned, T>(
+        &mut self,
+        title: &str,
+        restore: impl FnOnce(M) -> Result<T, String>,
+    ) -> Option<T> {
+        let memory = self.memory.take()?;
+        match memory.read().and_then(restore) {
+            Ok(restored) => Some(restored),
+            Err(reason) => {
+                self.has_refused = true;
+                let text = format!(
+                    "{reason}\n\nIt was set aside, and the tab starts with a built-in preset.\n\n{}",
+                    memory.0.get_ron()
+                );
+                self.messages.report(title, text);
+                None
+            }
+        }
+    }
+}
+
+/// The state of a tab in a session's file, as text that only the tab reads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Memory(Box<RawValue>);
+
+impl Memory {
+    pub(crate) fn new(state: &impl Serialize) -> Memory {
+        Memory(RawValue::from_rust(state).expect("a session holds no value that RON cannot express"))
+    }
+
+    fn read<M: DeserializeOwned>(&self) -> Result<M, String> {
+        self.0.into_rust().map_err(|error| format!("the stored text is damaged: {error}"))
+    }
+}
+
+/// Parses a stored preset of the expected kind. `what` names it in the error.
+pub(crate) fn stored_preset<P>(
+    text: &str,
+    what: &str,
+    kind: &str,
+    of_kind: impl FnOnce(Preset) -> Option<P>,
+) -> Result<P, String> {
+    let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
+    of_kind(preset).ok_or_else(|| format!("{what} is no {kind}"))
+}
+
+macro_rules! tabs {
+    ($($name:ident($field:ident): $tab:ty,)+) => {
+        /// The name of a tab, as it is stored in the session's file.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub(crate) enum TabName {
+            $($name,)+
+        }
+
+        impl TabName {
+            /// All tabs, in the order of the menu bar.
+            pub(crate) const ALL: &[TabName] = &[$(TabName::$name),+];
+
+            pub(crate) fn info(self) -> &'static TabInfo {
+                match self {
+                    $(TabName::$name => const { &<$tab as RegisteredTab>::INFO },)+
+                }
+            }
+        }
+
+        /// The tabs of the window, one of which is shown.
+        pub(crate) struct Tabs {
+            shown: TabName,
+            $(pub $field: $tab,)+
+        }
+
+        impl Tabs {
+            /// Restores the tabs from the last session, or makes those of a first start.
+            pub(crate) fn begin(
+                start: &mut Start<'_>,
+                shown: TabName,
+                mut memories: BTreeMap<TabName, Memory>,
+            ) -> Tabs {
+                Tabs {
+                    shown,
+                    $($field: {
+                        start.memory = memories.remove(&TabName::$name);
+                        RegisteredTab::begin(start)
+                    },)+
+                }
+            }
+
+            pub(crate) fn get(&self, name: TabName) -> &dyn Tab {
+                match name {
+                    $(TabName::$name => &self.$field,)+
+                }
+            }
+
+            pub(crate) fn get_mut(&mut self, name: TabName) -> &mut dyn Tab {
+                match name {
+                    $(TabName::$name => &mut self.$field,)+
+                }
+            }
+        }
+    };
+}
+
+// A line for each tab: its name in files, the field that holds it, and its type. A first start shows the first one.
+tabs! {
+    Landscape(landscape): LandscapeTab,
+    Phase(phase): PhasePanel,
+    Training(training): TrainingPanel,
+}
+
+impl TabName {
+    /// Returns its shortcut, formatted.
+    pub(crate) fn keys(self) -> String {
+        format!("Ctrl {}", self as usize + 1)
+    }
+
+    /// Returns the tab that opens presets of this kind.
+    pub(crate) fn that_opens(preset: &Preset) -> TabName {
+        let opens = |name: &&TabName| name.info().preset_kinds.contains(&preset.kind());
+        *TabName::ALL.iter().find(opens).expect("each kind of preset has a tab")
+    }
+}
+
+impl Default for TabName {
+    fn default() -> Self {
+        TabName::ALL[0]
+    }
+}
+
+impl Tabs {
+    pub(crate) fn shown(&self) -> &dyn Tab {
+        self.get(self.shown)
+    }
+
+    pub(crate) fn shown_mut(&mut self) -> &mut dyn Tab {
+        self.get_mut(self.shown)
+    }
+
+    pub(crate) fn shown_name(&self) -> TabName {
+        self.shown
+    }
+
+    pub(crate) fn is_shown(&self, name: TabName) -> bool {
+        self.shown == name
+    }
+
+    /// Shows a tab from now on.
+    pub(crate) fn show(&mut self, name: TabName) {
+        self.shown = name;
+    }
+
+    /// Opens a preset, a result or a run in the tab for it, and shows this tab.
+    pub(crate) fn open(&mut self, mut content: OpenedContent, file: Option<&Path>, requests: &mut Requests) {
+        for &name in TabName::ALL {
+            match self.get_mut(name).open(content, file, requests) {
+                Ok(()) => return self.show(name),
+                Err(other) => content = other,
+            }
+        }
+        log::warn!("no tab shows {content:?}");
+    }
+
+    /// Returns the tabs' states, to restore in the next session.
+    pub(crate) fn to_memories(&self) -> BTreeMap<TabName, Memory> {
+        TabName::ALL.iter().map(|&name| (name, self.get(name).to_memory())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TabName;
+    use valleyscope_experiments::preset::built_ins;
+
+    #[test]
+    fn each_preset_opens_in_exactly_one_tab() {
+        for built_in in built_ins() {
+            let kind = built_in.preset.kind();
+            let opens = TabName::ALL.iter().filter(|tab| tab.info().preset_kinds.contains(&kind));
+            assert_eq!(opens.count(), 1, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_tab_is_stored_by_its_name() {
+        let stored: Vec<String> = TabName::ALL.iter().map(|tab| ron::ser::to_string(tab).expect("it is RON")).collect();
+        assert_eq!(stored, ["Landscape", "Phase", "Training"]);
+    }
+}

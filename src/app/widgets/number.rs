@@ -1,0 +1,525 @@
+//! Numbers and other typed values in controls: formatting, parsing, text fields, and the slider of a quantity.
+
+use std::sync::Arc;
+
+use egui::{
+    Align2, Button, Context, FontId, Id, Key, Label, Margin, Rangef, Rect, RectAlign, Response, RichText, Sense,
+    Slider, SliderClamping, TextEdit, TextStyle, Tooltip, Ui, vec2,
+};
+use valleyscope_engine::optimizer::Hyperparameter;
+use valleyscope_engine::parameter::{BoundedParameter, Extent, Parameter};
+use valleyscope_engine::quantity::{
+    LearningRate, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature,
+};
+use valleyscope_engine::spacing::Spacing;
+
+use super::form;
+use super::icons::{Icon, icon_button};
+use super::theme::text_width;
+use crate::app::landscape::controls::Highlight;
+use crate::app::landscape::controls::sliders::{Pins, SliderId};
+
+pub(crate) use valleyscope_engine::quantity::{number_text as text, rounded};
+
+/// The control of a parameter.
+pub(crate) struct Control<'p>(pub &'p Parameter);
+
+/// The look of a control.
+pub(crate) enum SliderStyle<'a> {
+    Plain,
+    /// The control has a button that pins it for presentations.
+    Pinnable(&'a mut Pins, SliderId),
+    /// The control is outside of its owner's card and has the owner's name before its own.
+    Named(SliderId),
+}
+
+impl SliderStyle<'_> {
+    fn slider(&self) -> Option<&SliderId> {
+        match self {
+            SliderStyle::Plain => None,
+            SliderStyle::Pinnable(_, slider) | SliderStyle::Named(slider) => Some(slider),
+        }
+    }
+}
+
+/// The largest share of a row's width that the name of a control takes with that of its owner.
+const NAME_SHARE: f32 = 0.5;
+
+/// A quantity that a slider or a typed number can set.
+pub(crate) trait Adjustable: Copy + PartialEq {
+    fn number(self) -> f64;
+    /// Returns the quantity with this value, or the error that the value is out of range.
+    fn checked(self, value: f64) -> Result<Self, OutOfRange>;
+    /// Returns the quantity with the nearest valid value.
+    fn nearest(self, value: f64) -> Self;
+}
+
+macro_rules! adjustable {
+    ($($quantity:ty),*) => { $(
+        impl Adjustable for $quantity {
+            fn number(self) -> f64 {
+                self.get()
+            }
+            fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+                Self::new(value)
+            }
+            fn nearest(self, value: f64) -> Self {
+                Self::clamped(value)
+            }
+        }
+    )* };
+}
+
+adjustable!(LearningRate, StartCoordinate, StartSpread, Temperature);
+
+/// The value of a rule's numeric hyperparameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HyperparameterValue {
+    pub of: &'static Hyperparameter,
+    pub value: f64,
+}
+
+impl PartialEq for HyperparameterValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Adjustable for HyperparameterValue {
+    fn number(self) -> f64 {
+        self.value
+    }
+
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        Ok(HyperparameterValue { value: self.of.checked(value)?, ..self })
+    }
+
+    fn nearest(self, value: f64) -> Self {
+        let value = self.of.range().map_or(value, |range| value.clamp(range.min, range.max));
+        HyperparameterValue { value, ..self }
+    }
+}
+
+/// The value of a parameter of the landscape or of the noise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoundedValue {
+    pub of: &'static BoundedParameter,
+    pub value: f64,
+}
+
+impl PartialEq for BoundedValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Adjustable for BoundedValue {
+    fn number(self) -> f64 {
+        self.value
+    }
+
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        Ok(BoundedValue { value: self.of.checked(value)?, ..self })
+    }
+
+    fn nearest(self, value: f64) -> Self {
+        BoundedValue { value: self.of.nearest(value), ..self }
+    }
+}
+
+impl Adjustable for ParticleCount {
+    fn number(self) -> f64 {
+        self.get() as f64
+    }
+
+    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
+        if value.fract() == 0.0 && value >= 0.0 {
+            return Self::new(value as u64);
+        }
+        let expected = format!("a whole number from {} to {}", Self::MIN, Self::MAX);
+        Err(OutOfRange { name: Self::NAME, expected, found: text(value) })
+    }
+
+    fn nearest(self, value: f64) -> Self {
+        let whole = value.round().max(f64::from(Self::MIN)).min(f64::from(Self::MAX));
+        Self::new(whole as u64).unwrap_or_else(|_| unreachable!("{whole} was brought into the range"))
+    }
+}
+
+const FIELD_WIDTH: f32 = 72.0;
+/// The side of the button that pins a slider, in points.
+const PIN_SIDE: f32 = 20.0;
+
+impl Control<'_> {
+    /// Shows the control. `owner` is the quantity's owner, for screen readers; empty for the simulation as a whole.
+    pub(crate) fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
+        self.show_as(ui, owner, value, default, SliderStyle::Plain);
+    }
+
+    /// Shows the control in one of its looks.
+    pub(crate) fn show_as<Q: Adjustable>(
+        &self,
+        ui: &mut Ui,
+        owner: &str,
+        value: &mut Q,
+        default: Q,
+        look: SliderStyle<'_>,
+    ) {
+        let name = form::owned(owner, self.0.label);
+        let label = if matches!(look, SliderStyle::Named(_)) { &name } else { self.0.label };
+        let animated = look.slider().cloned().filter(SliderId::is_live);
+        let motion = animated.as_ref().and_then(|slider| Motion::of(ui.ctx(), slider));
+        let help = SliderHelp { text: self.help(animated.is_some(), motion.as_ref()), beside: ui.max_rect().x_range() };
+        let shown = ui.scope(|ui| {
+            if ui.available_width() < form::ONE_LINE_WIDTH {
+                label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value, default);
+                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default, look));
+            } else {
+                ui.horizontal(|ui| {
+                    let (label, width) = match look {
+                        SliderStyle::Named(_) => {
+                            let font = TextStyle::Body.resolve(ui.style());
+                            let width = text_width(ui, &font, label).min(NAME_SHARE * ui.available_width());
+                            (Label::new(label).truncate(), width)
+                        }
+                        _ => (Label::new(label).wrap(), form::NAME_WIDTH),
+                    };
+                    label_cell(ui, label, width, &help, value, default);
+                    self.inputs(ui, &name, &help, value, default, look);
+                });
+            }
+        });
+        Highlight::mark(ui, shown.response.rect, &name);
+        if let Some(slider) = animated {
+            shown.response.container_context_menu(|ui| {
+                if ui.button("Animate…").on_hover_text("Move the slider while the run plays").clicked() {
+                    Motion::request(ui.ctx(), slider);
+                }
+            });
+        }
+    }
+
+    /// Returns the explanation of the parameter and of its motion.
+    fn help(&self, is_live: bool, motion: Option<&Motion>) -> String {
+        let text = self.0.explanation();
+        match motion {
+            Some(Motion(words)) => format!("{text}\n\n{words} Drag the slider to stop it."),
+            None if is_live => format!("{text}\n\nRight click: animate it."),
+            None => text,
+        }
+    }
+
+    /// Explains why a number was refused, with the control's label, as in "Rotation φ must be a number from −360 to
+    /// 360°, found 999".
+    fn refusal(&self, refused: &OutOfRange) -> String {
+        let Parameter { label, unit, .. } = self.0;
+        let words = label.split_once(" (").map_or(*label, |(words, _)| words);
+        let number = |text: &str| text.replace('-', "−");
+        format!("{words} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
+    }
+
+    fn inputs<Q: Adjustable>(
+        &self,
+        ui: &mut Ui,
+        name: &str,
+        help: &SliderHelp,
+        value: &mut Q,
+        default: Q,
+        look: SliderStyle<'_>,
+    ) {
+        let gap = ui.spacing().item_spacing.x;
+        let reset_width = ui.spacing().interact_size.y;
+        let pin_width = if matches!(look, SliderStyle::Pinnable(..)) { PIN_SIDE + gap } else { 0.0 };
+        let left = ui.available_width() - FIELD_WIDTH - reset_width - pin_width - 3.0 * gap;
+        ui.spacing_mut().slider_width = left.max(40.0);
+        let is_moving = look.slider().is_some_and(|slider| Motion::of(ui.ctx(), slider).is_some());
+        let slider = ui.scope(|ui| {
+            if is_moving {
+                let color = ui.visuals().hyperlink_color;
+                let widgets = &mut ui.visuals_mut().widgets;
+                for look in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
+                    look.bg_fill = color;
+                    look.fg_stroke.color = color;
+                }
+            }
+            self.slider(ui, value).accessible_name(name)
+        });
+        let slider = slider.inner;
+        help.explain(&slider);
+        let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
+        let shown = text(value.number());
+        let typed = field.show(ui, &shown, |text| value.checked(read(text)?).map_err(|refused| self.refusal(&refused)));
+        help.explain(&typed.response);
+        if let Some(entered) = typed.entered {
+            *value = entered;
+        }
+        if reset_button(ui, name, *value != default, &text(default.number())) {
+            *value = default;
+        }
+        if let SliderStyle::Pinnable(pins, slider) = look {
+            pin_button(ui, name, pins, slider);
+        }
+    }
+
+    fn slider<Q: Adjustable>(&self, ui: &mut Ui, value: &mut Q) -> Response {
+        let Extent { low, high, spacing } = self.0.slider;
+        if spacing == Spacing::LogComplement {
+            return complement_slider(ui, [low, high], value);
+        }
+        let is_logarithmic = spacing == Spacing::Log;
+        let digits = if is_logarithmic { 3 } else { 4 };
+        let slider = Slider::from_get_set(low..=high, |set| {
+            if let Some(set) = set {
+                *value = value.nearest(rounded(set, digits));
+            }
+            value.number()
+        });
+        ui.add(slider.logarithmic(is_logarithmic).clamping(SliderClamping::Edits).show_value(false))
+    }
+}
+
+/// Shows the name of a control; a double click restores the default.
+fn label_cell<Q: Adjustable>(ui: &mut Ui, label: Label, width: f32, help: &SliderHelp, value: &mut Q, default: Q) {
+    form::cell(ui, width, |ui| {
+        let response = ui.add(label.sense(Sense::CLICK));
+        help.explain(&response);
+        if response.double_clicked() {
+            *value = default;
+        }
+    });
+}
+
+/// Shows the button that pins a slider for presentations.
+fn pin_button(ui: &mut Ui, name: &str, pins: &mut Pins, slider: SliderId) {
+    let (icon, hint) = match pins.has(&slider) {
+        true => (Icon::Pinned, "Shown in presentations. Click to take it away."),
+        false => (Icon::Pin, "Show it in presentations. At most three are shown; one more replaces the first."),
+    };
+    if icon_button(ui, icon, PIN_SIDE, &format!("Pin {name}"), hint).clicked() {
+        pins.toggle(slider);
+    }
+}
+
+/// Shows a slider that is logarithmic in the complement: 0, 0.9, 0.99 and 0.999 are equally far apart.
+fn complement_slider<Q: Adjustable>(ui: &mut Ui, [low, high]: [f64; 2], value: &mut Q) -> Response {
+    let set_rounded = |value: &mut Q, set: f64| *value = value.nearest(form::rounded(set, Spacing::LogComplement));
+    let slider = Slider::from_get_set(1.0 - low..=1.0 - high, |set| {
+        if let Some(complement) = set {
+            set_rounded(value, 1.0 - complement);
+        }
+        1.0 - value.number()
+    });
+    let response = ui.add(slider.logarithmic(true).clamping(SliderClamping::Edits).show_value(false));
+    if let Some(requested) = form::requested(ui, &response) {
+        set_rounded(value, requested);
+    }
+    ui.ctx().accesskit_node_builder(response.id, |node| {
+        node.set_numeric_value(value.number());
+        node.set_min_numeric_value(low);
+        node.set_max_numeric_value(high);
+    });
+    response
+}
+
+/// The help of a control, shown beside it so that the next control stays visible.
+struct SliderHelp {
+    text: String,
+    /// The vertical range of the control.
+    beside: Rangef,
+}
+
+impl SliderHelp {
+    /// Shows the help while the pointer is on a part of the control.
+    fn explain(&self, part: &Response) {
+        let mut tooltip = Tooltip::for_enabled(part);
+        let control = Rect::from_x_y_ranges(self.beside, part.rect.y_range());
+        tooltip.popup = tooltip.popup.anchor(control).align(RectAlign::RIGHT_START);
+        tooltip.show(|ui| ui.label(&self.text));
+    }
+}
+
+/// Shows the small button at the end of a control; returns true when it was pressed.
+pub(crate) fn reset_button(ui: &mut Ui, name: &str, changed: bool, default: &str) -> bool {
+    let side = ui.spacing().interact_size.y;
+    let button = Button::new(RichText::new("↺").small()).frame(false).min_size(vec2(side, side));
+    ui.add_enabled(changed, button)
+        .on_hover_text(format!("Back to {default}"))
+        .accessible_name(format!("Reset {name}"))
+        .clicked()
+}
+
+/// The motion of a slider in words, as in "Moves from 1 to 2 in 10 s."
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Motion(pub String);
+
+impl Motion {
+    /// Sets the motions of all sliders, for the controls of this frame.
+    pub(crate) fn set_all(ctx: &Context, all: Vec<(SliderId, Motion)>) {
+        ctx.data_mut(|data| data.insert_temp(Id::unique("motions of sliders"), Arc::new(all)));
+    }
+
+    /// Returns the motion of a slider, if it moves.
+    pub(crate) fn of(ctx: &Context, slider: &SliderId) -> Option<Motion> {
+        let all: Arc<Vec<(SliderId, Motion)>> = ctx.data(|data| data.get_temp(Id::unique("motions of sliders")))?;
+        all.iter().find(|(other, _)| other == slider).map(|(_, motion)| motion.clone())
+    }
+
+    /// Requests to animate a slider.
+    pub(crate) fn request(ctx: &Context, slider: SliderId) {
+        ctx.data_mut(|data| data.insert_temp(Id::unique("slider to animate"), Some(slider)));
+    }
+
+    /// Takes the slider that was requested last.
+    pub(crate) fn take_request(ctx: &Context) -> Option<SliderId> {
+        ctx.data_mut(|data| data.remove_temp::<Option<SliderId>>(Id::unique("slider to animate"))).flatten()
+    }
+}
+
+/// The state of a field between frames.
+#[derive(Clone, Default)]
+struct Typing {
+    editing: bool,
+    text: String,
+    /// The reason for refusing the last entry, and the value displayed then.
+    refusal: Option<(String, String)>,
+}
+
+/// The margin between a field's frame and its text.
+const FIELD_MARGIN: Margin = Margin::symmetric(4, 3);
+
+/// The width that a widened field leaves for a button after it, in points.
+const BEHIND: f32 = 36.0;
+/// The smallest legible text size, in points.
+const SMALLEST_FIELD: f32 = 7.0;
+
+/// A field for a value of any type.
+pub(crate) struct TypedField<'a> {
+    /// The accessible name; unique among the fields of a window.
+    pub name: &'a str,
+    /// The usual width in points; the field grows where a number needs more and there is room.
+    pub width: f32,
+}
+
+/// The outcome of one frame of a field.
+pub(crate) struct Typed<T> {
+    pub response: Response,
+    /// The value that was entered and accepted in this frame.
+    pub entered: Option<T>,
+    /// The reason why the text cannot be accepted as it is now, while it is being typed.
+    pub fault: Option<String>,
+}
+
+impl TypedField<'_> {
+    /// Shows the field with `shown` as its text. `read` parses an entry, or returns the reason for its refusal, which
+    /// is shown until the next click.
+    pub(crate) fn show<T>(self, ui: &mut Ui, shown: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Typed<T> {
+        let id = ui.make_persistent_id(("typed", self.name));
+        let mut typing: Typing = ui.data_mut(|data| data.get_temp(id)).unwrap_or_default();
+        let mut text = if typing.editing { typing.text.clone() } else { shown.to_owned() };
+        let (font, width) = self.font_and_width(ui, shown);
+        let edit = TextEdit::singleline(&mut text).id(id).desired_width(width).margin(FIELD_MARGIN);
+        let edit = edit.font(font).align(Align2::RIGHT_CENTER).clip_text(true);
+        let response = ui.add(edit).accessible_name(self.name);
+        let (mut entered, mut fault) = (None, None);
+        if response.gained_focus() {
+            typing = Typing { editing: true, text, refusal: None };
+            select_all(ui, id, shown);
+        } else if response.lost_focus() {
+            let given_up = ui.input(|input| input.key_pressed(Key::Escape));
+            if typing.editing && !given_up && text != shown {
+                match read(&text) {
+                    Ok(value) => entered = Some(value),
+                    Err(reason) => typing.refusal = Some((reason, shown.to_owned())),
+                }
+            }
+            typing.editing = false;
+        } else if response.has_focus() {
+            typing.editing = true;
+            fault = Some(&text).filter(|text| *text != shown).and_then(|text| read(text).err());
+            typing.text = text;
+        } else {
+            typing.editing = false;
+            let looked_elsewhere = ui.input(|input| input.pointer.any_pressed() || input.key_pressed(Key::Escape));
+            typing.refusal = typing.refusal.filter(|(_, value)| value == shown && !looked_elsewhere);
+        }
+        if let Some((reason, _)) = &typing.refusal {
+            show_refusal(ui, &response, reason);
+        }
+        ui.data_mut(|data| data.insert_temp(id, typing));
+        Typed { response, entered, fault }
+    }
+
+    /// Chooses font and width such that no digit is cut off: smaller text first, then a wider field, then still smaller
+    /// text.
+    fn font_and_width(&self, ui: &Ui, shown: &str) -> (FontId, f32) {
+        let text = |font: &FontId| text_width(ui, font, shown).ceil() + 1.0;
+        let margin = FIELD_MARGIN.sum().x;
+        let body = TextStyle::Body.resolve(ui.style());
+        if text(&body) + margin <= self.width {
+            return (body, self.width);
+        }
+        let mut font = TextStyle::Small.resolve(ui.style());
+        let row = if ui.layout().main_wrap() { ui.max_rect().width() } else { ui.available_width() - BEHIND };
+        let wanted = text(&font);
+        let width = (wanted + margin).min(row).max(self.width);
+        font.size = (font.size * ((width - margin) / wanted).min(1.0)).max(SMALLEST_FIELD);
+        (font, width)
+    }
+}
+
+fn select_all(ui: &Ui, id: Id, text: &str) {
+    let mut state = TextEdit::load_state(ui.ctx(), id).unwrap_or_default();
+    state.cursor.set_char_range(Some(egui::text::CCursorRange::select_all_str(text)));
+    state.store(ui.ctx(), id);
+}
+
+/// Shows why an entry was refused in an overlay below the field, so that nothing moves.
+pub(crate) fn show_refusal(ui: &Ui, field: &Response, reason: &str) {
+    if !ui.is_rect_visible(field.rect) {
+        return;
+    }
+    Tooltip::always_open(ui.ctx().clone(), field.layer_id, field.id, field.rect).gap(2.0).show(|ui| {
+        let color = ui.visuals().error_fg_color;
+        ui.add(Label::new(RichText::new(reason).color(color)).wrap());
+    });
+}
+
+/// Formats a rate with a unit prefix: `950`, `12.3 k`, `31.0 M`.
+pub(crate) fn rate(value: f64) -> String {
+    match value {
+        v if !v.is_finite() || v < 0.0 => "—".to_owned(),
+        v if v < 10.0 => format!("{v:.1}"),
+        v if v < 10_000.0 => format!("{v:.0}"),
+        v if v < 1e6 => format!("{:.1} k", v / 1e3),
+        v if v < 1e9 => format!("{:.1} M", v / 1e6),
+        v => format!("{:.1} G", v / 1e9),
+    }
+}
+
+/// Parses a typed number, with a decimal comma, a typographic minus or spaces.
+pub(crate) fn read(typed: &str) -> Result<f64, String> {
+    let plain: String = typed
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '_')
+        .map(|c| match c {
+            '−' => '-',
+            ',' => '.',
+            other => other,
+        })
+        .collect();
+    match plain.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!("expected a number such as 0.01 or 1e-3, found “{}”", typed.trim())),
+    }
+}
+
+/// Parses a number typed into a drag field; returns `None` for other text, so that the old value stays.
+pub(crate) fn parse(typed: &str) -> Option<f64> {
+    read(typed).ok()
+}
+
+/// Parses a whole number.
+pub(crate) fn read_whole(typed: &str) -> Result<u64, String> {
+    let plain: String = typed.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
+    plain.parse::<u64>().map_err(|_| format!("expected a whole number, 0 or more, found “{}”", typed.trim()))
+}

@@ -1,0 +1,371 @@
+//! The window in which a rule's or a landscape's text is edited, and the menus that open it.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use egui::text::{LayoutJob, TextFormat};
+use egui::{
+    Align, CollapsingHeader, Context, Galley, Id, Label, Layout, RichText, ScrollArea, Stroke, TextBuffer, TextEdit,
+    TextStyle, Ui, Window, vec2,
+};
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::language::{TokenKind, tokens};
+use valleyscope_engine::typed_text::TypedError;
+
+use super::form;
+
+pub(crate) use super::typed_kinds::{RuleChoice, gradient, landscape_as_text, rule_as_text};
+
+/// The parts of the language that rules and landscapes share, with their meanings.
+const LANGUAGE: &[(&str, &str)] = &[
+    ("pi", "3.14159…"),
+    ("+ − * / ^  < <= > >= == !=", "a comparison is 1 or 0"),
+    ("sign abs sqrt exp ln tanh sin cos", "of one number"),
+    ("min(a, b)  max(a, b)  clamp(x, low, high)", "NaN where a number is NaN"),
+    ("where(c, a, b)", "a where c is not 0, else b"),
+    ("# …", "a comment"),
+];
+
+/// The tab whose settings a text is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum TextTab {
+    Simulation,
+    Sweep,
+    Training,
+    Scan,
+}
+
+impl TextTab {
+    /// Returns the tab's part of the identity of widgets.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            TextTab::Simulation => "landscape",
+            TextTab::Sweep => "sweep",
+            TextTab::Training => "training",
+            TextTab::Scan => "scan",
+        }
+    }
+
+    /// Returns when a changed text takes effect.
+    fn effect(self) -> &'static str {
+        match self {
+            TextTab::Simulation => "in the next step",
+            TextTab::Sweep | TextTab::Training | TextTab::Scan => "at the next start",
+        }
+    }
+}
+
+/// The text being typed; kept when the program ends, as a preset holds no text with a mistake.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Draft {
+    is_open: bool,
+    name: String,
+    text: String,
+    /// The name and the text at the last valid state.
+    of: (String, String),
+    #[serde(skip)]
+    mistake: Option<Mistake>,
+    /// Whether the name and the text were read since the program started.
+    #[serde(skip)]
+    is_read: bool,
+}
+
+impl Draft {
+    /// Returns whether the name or the text was refused. A name is read once it is entered, a text as it is typed.
+    fn is_refused(&self) -> bool {
+        let Draft { name, text, of, mistake, is_read, .. } = self;
+        mistake.is_some() || (!is_read && (name, text) != (&of.0, &of.1))
+    }
+}
+
+/// The editor of the text of an optimizer's rule or of a landscape, in a tab.
+pub(crate) struct TextEditor<'a, K> {
+    tab: TextTab,
+    /// The id of the edited optimizer; 0 for a landscape.
+    optimizer: u32,
+    /// The owner of the text in names of fields.
+    owner: &'a str,
+    kind: PhantomData<K>,
+}
+
+impl<'a, K: TypedKind> TextEditor<'a, K> {
+    pub(crate) fn new(tab: TextTab, optimizer: u32, owner: &'a str) -> TextEditor<'a, K> {
+        TextEditor { tab, optimizer, owner, kind: PhantomData }
+    }
+
+    fn id(&self) -> Id {
+        Id::unique((K::WORDS.noun, "text", (self.tab.key(), self.optimizer)))
+    }
+
+    /// Opens the window, or raises it.
+    pub(crate) fn open(&self, ctx: &Context) {
+        ctx.data_mut(|data| data.get_persisted_mut_or_default::<Draft>(self.id()).is_open = true);
+    }
+
+    /// Returns whether the typed name or text has a mistake, so that `spec` differs from it.
+    pub(crate) fn has_mistake(&self, ctx: &Context, spec: &K::Spec) -> bool {
+        let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
+        in_force(K::of(spec)).zip(draft).is_some_and(|(in_force, draft)| in_force == draft.of && draft.is_refused())
+    }
+
+    /// Shows the window if it is open, and applies the typed text as soon as it has no mistake.
+    pub(crate) fn show(&self, ctx: &Context, spec: &mut K::Spec) {
+        let kind = K::of(spec);
+        let Some(in_force) = in_force(kind) else { return };
+        let known = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
+        let Some(mut draft) = known.filter(|draft| draft.is_open) else { return };
+        if draft.of != in_force {
+            let (name, text) = in_force.clone();
+            draft = Draft { is_open: true, name, text, of: in_force, mistake: None, is_read: true };
+        }
+        // A mistake is not kept with its name and text.
+        let is_unread = !std::mem::replace(&mut draft.is_read, true);
+        let screen = ctx.content_rect();
+        let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
+        let title = format!("{}: {}", self.owner, K::WORDS.noun);
+        let mut is_open = true;
+        let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
+        // In this corner it leaves most of the landscape visible.
+        let window = window.default_size(size).default_pos(screen.max - size - vec2(16.0, 110.0));
+        let is_changed = window.show(ctx, |ui| self.fields(ui, kind, &mut draft)).and_then(|shown| shown.inner);
+        draft.is_open = is_open;
+        if is_unread || is_changed == Some(true) {
+            match K::read(&draft.name, &draft.text) {
+                Ok(kind) => {
+                    kind.make_latest();
+                    *spec = kind.in_spec(spec);
+                    draft.of = (draft.name.clone(), draft.text.clone());
+                    draft.mistake = None;
+                }
+                Err(mistake) => draft.mistake = Some(mistake),
+            }
+        }
+        ctx.data_mut(|data| data.insert_persisted(self.id(), draft));
+    }
+
+    /// Shows the fields; returns whether the name was entered or the text changed.
+    fn fields(&self, ui: &mut Ui, kind: K, draft: &mut Draft) -> bool {
+        let (owner, noun) = (self.owner, K::WORDS.noun);
+        let is_named = ui
+            .horizontal(|ui| {
+                ui.label("Name");
+                let field = TextEdit::singleline(&mut draft.name).char_limit(K::LONGEST_NAME);
+                let field = ui.add(field.desired_width(260.0)).accessible_name(format!("{owner}: name of the {noun}"));
+                field.lost_focus()
+            })
+            .inner;
+        self.outcome(ui, draft.mistake.as_ref());
+        let range = draft.mistake.as_ref().and_then(|mistake| mistake.range.clone());
+        let mark = range.map(|range| marked_range(&draft.text, range));
+        let edited = ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
+            // In the frame of a change, the mark still belongs to the previous text.
+            let marked = draft.text.clone();
+            let mut layouter = |ui: &Ui, text: &dyn TextBuffer, width: f32| {
+                let mark = mark.as_ref().filter(|_| text.as_str() == marked);
+                layout(ui, text.as_str(), mark, width)
+            };
+            let field = TextEdit::multiline(&mut draft.text).code_editor().layouter(&mut layouter);
+            let field = ui.add(field.desired_width(f32::INFINITY).desired_rows(12));
+            ui.add_space(6.0);
+            kind.derived(ui);
+            CollapsingHeader::new("The language").show(ui, language::<K>);
+            field.accessible_name(format!("{owner}: text of the {noun}")).changed()
+        });
+        edited.inner || is_named
+    }
+
+    /// Shows whether the text is in force, or the mistake.
+    fn outcome(&self, ui: &mut Ui, mistake: Option<&Mistake>) {
+        let noun = K::WORDS.noun;
+        let text = match mistake {
+            None => {
+                let when = self.tab.effect();
+                RichText::new(format!("The {noun} is valid. Changes take effect {when}.")).weak()
+            }
+            Some(Mistake { message, .. }) => {
+                let text = format!("{message}. The last valid {noun} is in use.");
+                RichText::new(text).color(ui.visuals().error_fg_color)
+            }
+        };
+        // Room for two lines, so that the text does not move.
+        let height = 2.0 * ui.text_style_height(&TextStyle::Body);
+        let room = vec2(ui.available_width(), height);
+        ui.allocate_ui_with_layout(room, Layout::top_down(Align::Min), |ui| {
+            ui.set_min_height(height);
+            ui.add(Label::new(text).wrap())
+        });
+    }
+}
+
+/// Returns the name and the text of a typed kind.
+fn in_force<K: TypedKind>(kind: K) -> Option<(String, String)> {
+    Some((kind.title().to_owned(), kind.text()?.to_owned()))
+}
+
+fn language<K: TypedKind>(ui: &mut Ui) {
+    for (words, meaning) in K::WORDS.language.iter().chain(LANGUAGE) {
+        ui.horizontal_wrapped(|ui| {
+            ui.monospace(*words);
+            ui.weak(*meaning);
+        });
+    }
+}
+
+/// Update rules or landscapes: the built-in ones and the typed ones.
+pub(crate) trait TypedKind: Copy + PartialEq + 'static {
+    /// A rule or a landscape with the values of its parameters.
+    type Spec;
+
+    const WORDS: Words;
+    /// The built-in ones, in the order of menus.
+    const BUILT_IN: &'static [Self];
+    /// The most characters of a name.
+    const LONGEST_NAME: usize;
+
+    /// Reads a typed one.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first mistake in the text, or why the name is refused.
+    fn read(name: &str, text: &str) -> Result<Self, Mistake>;
+
+    /// Lists the typed ones, the last of each name.
+    fn latest() -> Vec<Self>;
+
+    /// Makes a typed one the last of its name.
+    fn make_latest(self);
+
+    fn of(spec: &Self::Spec) -> Self;
+
+    /// Returns `spec` with this typed kind; parameters keep their values.
+    fn in_spec(self, spec: &Self::Spec) -> Self::Spec;
+
+    /// Returns the name that is shown.
+    fn title(self) -> &'static str;
+
+    /// Returns the text of a typed one.
+    fn text(self) -> Option<&'static str>;
+
+    /// Returns the description of a built-in one in a menu.
+    fn help(self) -> Option<String>;
+
+    /// Shows what is derived from the text, below it.
+    fn derived(self, ui: &mut Ui);
+}
+
+/// The words of menus and of the editor.
+pub(crate) struct Words {
+    /// The noun in sentences, such as `rule`.
+    pub noun: &'static str,
+    /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
+    pub own: &'static str,
+    pub own_help: &'static str,
+    pub first_name: &'static str,
+    pub first_text: &'static str,
+    /// The parts of the language that rules and landscapes do not share, with their meanings.
+    pub language: &'static [(&'static str, &'static str)],
+}
+
+/// The reason why a name and a text are refused.
+#[derive(Clone)]
+pub(crate) struct Mistake {
+    pub message: String,
+    /// The range of the mistake in bytes, if it is in the text.
+    pub range: Option<Range<usize>>,
+}
+
+impl From<TypedError> for Mistake {
+    fn from(error: TypedError) -> Mistake {
+        match error {
+            TypedError::Text { mistake, .. } => {
+                Mistake { message: format!("In {mistake}"), range: Some(mistake.range) }
+            }
+            other => Mistake { message: other.to_string(), range: None },
+        }
+    }
+}
+
+/// Shows the entries of a menu: built in, typed before, or new; returns the chosen one.
+pub(crate) fn choices<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
+    form::scrolled_list(ui, |ui| entries(ui, chosen))
+}
+
+fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
+    let mut choice = None;
+    // Entries are known by their names, so that a click hits the same one though another was added meanwhile.
+    let label = |ui: &mut Ui, is_chosen, name: &str| ui.push_id(name, |ui| ui.selectable_label(is_chosen, name)).inner;
+    let mut offer = |ui: &mut Ui, kind: K| {
+        let mut entry = label(ui, chosen == Some(kind), kind.title());
+        if let Some(help) = kind.help() {
+            entry = entry.on_hover_text(help);
+        }
+        if entry.clicked() {
+            choice = Some(kind);
+        }
+    };
+    K::BUILT_IN.iter().for_each(|kind| offer(ui, *kind));
+    ui.separator();
+    K::latest().into_iter().for_each(|kind| offer(ui, kind));
+    let Words { own, own_help, first_name, first_text, .. } = K::WORDS;
+    if label(ui, false, own).on_hover_text(own_help).clicked() {
+        choice = read_as(first_name, first_text).ok();
+    }
+    choice
+}
+
+/// Reads a text under a unique name that begins with `name`.
+pub(crate) fn read_as<K: TypedKind>(name: &str, text: &str) -> Result<K, Mistake> {
+    let known = K::latest();
+    let is_free = |name: &String| known.iter().all(|kind| kind.title() != name);
+    let mut names = [name.to_owned()].into_iter().chain((2..).map(|number| format!("{name} {number}")));
+    K::read(&names.find(is_free).expect("one of infinitely many names is free"), text)
+}
+
+/// Returns a range of at least one character around a position in a text.
+pub(crate) fn marked_range(text: &str, range: Range<usize>) -> Range<usize> {
+    if !range.is_empty() {
+        return range;
+    }
+    match text[range.end..].chars().next() {
+        Some(next) if next != '\n' => range.start..range.end + next.len_utf8(),
+        _ => range.start - text[..range.start].chars().next_back().map_or(0, char::len_utf8)..range.end,
+    }
+}
+
+/// Lays out the text with coloured words and a line under the mistake.
+pub(crate) fn layout(ui: &Ui, text: &str, mark: Option<&Range<usize>>, width: f32) -> Arc<Galley> {
+    let visuals = ui.visuals();
+    let font = TextStyle::Monospace.resolve(ui.style());
+    let color = |kind: Option<TokenKind>| match kind {
+        Some(TokenKind::Keyword) => visuals.strong_text_color(),
+        Some(TokenKind::Number) => visuals.hyperlink_color,
+        Some(TokenKind::Comment) => visuals.weak_text_color(),
+        Some(TokenKind::Unknown) => visuals.error_fg_color,
+        Some(TokenKind::Name | TokenKind::Sign | TokenKind::LineEnd) | None => visuals.text_color(),
+    };
+    let mut job = LayoutJob::default();
+    let mut append = |range: Range<usize>, kind: Option<TokenKind>| {
+        // Sections split where the mark begins or ends inside.
+        let ends = mark.map_or([range.end; 2], |mark| [mark.start, mark.end]);
+        let mut start = range.start;
+        for end in ends.into_iter().chain([range.end]) {
+            let end = end.clamp(start, range.end);
+            let is_marked = mark.is_some_and(|mark| mark.start <= start && end <= mark.end);
+            let underline = if is_marked { Stroke::new(2.0, visuals.error_fg_color) } else { Stroke::NONE };
+            let format = TextFormat { font_id: font.clone(), color: color(kind), underline, ..TextFormat::default() };
+            job.append(&text[start..end], 0.0, format);
+            start = end;
+        }
+    };
+    let mut at = 0;
+    for token in tokens(text) {
+        append(at..token.range.start, None);
+        at = token.range.end;
+        append(token.range, Some(token.kind));
+    }
+    append(at..text.len(), None);
+    job.wrap.max_width = width;
+    ui.fonts_mut(|fonts| fonts.layout_job(job))
+}

@@ -1,0 +1,290 @@
+//! Update rules and landscapes as text.
+
+use std::fmt::Write;
+
+use egui::{Button, CollapsingHeader, ComboBox, Id, Label, RichText, Ui};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
+use valleyscope_engine::optimizer::program::text_of;
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::parameter::BoundedParameter;
+
+use super::text_editor::{Mistake, TextTab, TypedKind, Words, choices, read_as};
+use super::theme;
+
+const RULE_WORDS: Words = Words {
+    noun: "rule",
+    own: "A rule of your own…",
+    own_help: "Type an update rule to simulate, to sweep and to train with.",
+    first_name: "My rule",
+    first_text: "\
+# FOCUS: Signum, attracted to the average of the parameters
+state m, avg
+param beta1 = 0.9 in 0..1, beta2 = 0.9 in 0..1, gamma = 0.2 in -1..1
+m   = beta1*m + (1 - beta1)*g
+avg = avg + (1 - beta2)/(1 - beta2^t)*(theta - avg)
+theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
+",
+    language: &[
+        ("state m, s", "values kept between steps, 0 before the first"),
+        ("param beta = 0.9 in 0..1", "a hyperparameter with its default and range"),
+        ("m = …,  theta = …,  u = …", "a state, the parameters, or a new name"),
+        ("theta  g  t  eta  omega", "parameters, gradient, number of the step from 1, learning rate, weight decay"),
+        ("norm mean sum dot", "over the whole parameter: x and y on the plane, a tensor in training"),
+        ("beta^t", "of a hyperparameter from 0 to 1: its product over the steps"),
+    ],
+};
+
+impl TypedKind for RuleKind {
+    type Spec = RuleSpec;
+
+    const WORDS: Words = RULE_WORDS;
+    const BUILT_IN: &'static [RuleKind] = RuleKind::ALL;
+    const LONGEST_NAME: usize = TypedRule::LONGEST_NAME;
+
+    fn read(name: &str, text: &str) -> Result<RuleKind, Mistake> {
+        Ok(RuleKind::Typed(TypedRule::new(name, text)?))
+    }
+
+    fn latest() -> Vec<RuleKind> {
+        TypedRule::latest().into_iter().map(RuleKind::Typed).collect()
+    }
+
+    fn make_latest(self) {
+        if let Some(rule) = self.typed() {
+            rule.make_latest();
+        }
+    }
+
+    fn of(spec: &RuleSpec) -> RuleKind {
+        spec.kind()
+    }
+
+    fn in_spec(self, spec: &RuleSpec) -> RuleSpec {
+        self.typed().map_or(*spec, |rule| spec.with_text(rule))
+    }
+
+    fn title(self) -> &'static str {
+        self.info().name
+    }
+
+    fn text(self) -> Option<&'static str> {
+        self.typed().map(TypedRule::text)
+    }
+
+    fn help(self) -> Option<String> {
+        None
+    }
+
+    fn derived(self, _ui: &mut Ui) {}
+}
+
+/// The choice of the rule of an optimizer.
+pub(crate) struct RuleChoice<'a> {
+    pub tab: TextTab,
+    /// The optimizer's id.
+    pub optimizer: u32,
+    /// The accessible name.
+    pub name: &'a str,
+    /// Returns a rule with its own values.
+    pub usual: fn(RuleKind) -> RuleSpec,
+}
+
+/// A rule that took the place of another.
+#[derive(Clone, Copy)]
+struct Replacement {
+    before: RuleSpec,
+    after: RuleSpec,
+    /// The rule in the last frame.
+    seen: RuleSpec,
+}
+
+impl Replacement {
+    /// Returns whether the rule may be the one of the last frame with another value of a hyperparameter. Otherwise undo
+    /// or another preset has changed it.
+    fn is_of(&self, rule: &RuleSpec) -> bool {
+        let values = rule.hyperparameters().zip(self.seen.hyperparameters());
+        rule.kind() == self.seen.kind() && values.filter(|((_, one), (_, other))| one != other).count() <= 1
+    }
+}
+
+impl RuleChoice<'_> {
+    /// Shows a menu that replaces the rule and keeps the settings that both have. Returns whether it was replaced.
+    pub(crate) fn menu(&self, ui: &mut Ui, rule: &mut RuleSpec) -> bool {
+        let before = *rule;
+        let combo = ComboBox::from_id_salt(("rule", self.name)).selected_text(rule.name()).height(f32::INFINITY);
+        let shown = combo.show_ui(ui, |ui| {
+            if let Some(kind) = choices(ui, Some(before.kind())).filter(|kind| *kind != before.kind()) {
+                *rule = (self.usual)(kind).in_place_of(&before);
+                ui.data_mut(|data| data.insert_temp(self.id(), Replacement { before, after: *rule, seen: *rule }));
+            }
+        });
+        shown.response.accessible_name(self.name);
+        rule.kind() != before.kind()
+    }
+
+    /// Shows what the last replacement set anew and kept, until it is dismissed or another rule is chosen, with a button
+    /// that sets the values of the rule's own that it kept from the one before.
+    pub(crate) fn note(&self, ui: &mut Ui, rule: &mut RuleSpec) {
+        let known = ui.data_mut(|data| {
+            let known = data.get_temp::<Replacement>(self.id());
+            data.remove::<Replacement>(self.id());
+            known
+        });
+        let Some(Replacement { before, after, .. }) = known.filter(|replacement| replacement.is_of(rule)) else {
+            return;
+        };
+        let mut is_dismissed = false;
+        let own = (self.usual)(rule.kind());
+        let others = rule.own_values(&before, &own);
+        theme::card(ui.style()).show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            ui.add(Label::new(RichText::new(after.replacement(&before, true)).small()).wrap());
+            ui.horizontal_wrapped(|ui| {
+                if !others.is_empty() {
+                    let text = format!("Use {}'s own values", rule.name());
+                    let button = Button::new(RichText::new(&text).small());
+                    let hint = format!("Set {}. Kept values stay otherwise.", others.join(", "));
+                    if ui.add(button).on_hover_text(hint).accessible_name(self.owned(&text)).clicked() {
+                        *rule = own;
+                    }
+                }
+                let dismiss = ui.add(Button::new(RichText::new("Dismiss").small()));
+                is_dismissed = dismiss.accessible_name(self.owned("dismiss the note about the rule")).clicked();
+            });
+        });
+        if !is_dismissed {
+            ui.data_mut(|data| data.insert_temp(self.id(), Replacement { before, after, seen: *rule }));
+        }
+    }
+
+    /// Returns the accessible name of a button beside the choice.
+    fn owned(&self, text: &str) -> String {
+        format!("{}: {text}", self.name)
+    }
+
+    fn id(&self) -> Id {
+        Id::unique(("rule replaced", self.tab.key(), self.optimizer))
+    }
+}
+
+/// Converts the rule to a typed one.
+///
+/// # Errors
+///
+/// Returns why the rule cannot be written as text.
+pub(crate) fn rule_as_text(rule: &RuleSpec) -> Result<RuleSpec, String> {
+    let no_words = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
+    let text = text_of(rule).map_err(no_words)?;
+    let kind: RuleKind =
+        read_as(&format!("{} as text", rule.name()), &text).map_err(|_| "Its text has too many numbers.".to_owned())?;
+    Ok(kind.in_spec(rule))
+}
+
+const LANDSCAPE_WORDS: Words = Words {
+    noun: "landscape",
+    own: "A formula of your own…",
+    own_help: "Type a loss L(x, y) to simulate on and to sweep.",
+    first_name: "My landscape",
+    first_text: "\
+# A valley that bends and narrows along x
+param a = 10 in 0.1..1000, bend = 0.4 in 0..2
+off = y - bend*sin(2*x)
+L = a/2*(0.1 + x^2)*off^2 - 0.1*x
+",
+    language: &[
+        ("x  y", "the coordinates of the point"),
+        ("u  v", "the coordinates turned by φ: u = x cos φ + y sin φ, v = −x sin φ + y cos φ"),
+        ("phi", "the rotation φ in radians"),
+        ("param b = 100 in 1..1000", "a parameter with its default and range"),
+        ("off = …", "a new name"),
+        ("L = …", "the loss; its gradient and curvature are derived"),
+    ],
+};
+
+impl TypedKind for LandscapeKind {
+    type Spec = LandscapeSpec;
+
+    const WORDS: Words = LANDSCAPE_WORDS;
+    const BUILT_IN: &'static [LandscapeKind] = LandscapeKind::ALL;
+    const LONGEST_NAME: usize = LandscapeFormula::LONGEST_NAME;
+
+    fn read(name: &str, text: &str) -> Result<LandscapeKind, Mistake> {
+        Ok(LandscapeKind::Formula(LandscapeFormula::new(name, text)?))
+    }
+
+    fn latest() -> Vec<LandscapeKind> {
+        LandscapeFormula::latest().into_iter().map(LandscapeKind::Formula).collect()
+    }
+
+    fn make_latest(self) {
+        if let Some(formula) = self.formula() {
+            formula.make_latest();
+        }
+    }
+
+    fn of(spec: &LandscapeSpec) -> LandscapeKind {
+        spec.kind()
+    }
+
+    fn in_spec(self, spec: &LandscapeSpec) -> LandscapeSpec {
+        self.formula().map_or(*spec, |formula| spec.with_text(formula))
+    }
+
+    fn title(self) -> &'static str {
+        self.name()
+    }
+
+    fn text(self) -> Option<&'static str> {
+        self.formula().map(LandscapeFormula::text)
+    }
+
+    fn help(self) -> Option<String> {
+        let LandscapeInfo { formula, about, source, .. } = self.info();
+        self.formula().is_none().then(|| format!("{about}\n\nL = {formula}\n\nSource: {source}."))
+    }
+
+    fn derived(self, ui: &mut Ui) {
+        CollapsingHeader::new("Gradient").show(ui, |ui| gradient(ui, self));
+    }
+}
+
+/// Shows the derivatives of the loss: by u and v of a built-in landscape, by x and y of a typed one.
+pub(crate) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
+    let own_name: fn(&BoundedParameter) -> &'static str = match kind.formula() {
+        Some(_) => BoundedParameter::key,
+        None => |parameter| parameter.parameter.symbol,
+    };
+    let (_rotation, parameters) = kind.info().parameters.split_last().expect("a landscape can be rotated");
+    let names: Vec<&str> = parameters.iter().map(own_name).collect();
+    for line in kind.program().gradient_text(&names).lines() {
+        let line = line.strip_prefix("L_").map_or_else(|| line.to_owned(), |rest| format!("∂L/∂{rest}"));
+        ui.add(Label::new(RichText::new(line).monospace()).wrap());
+    }
+}
+
+/// Makes a typed copy of a landscape: its parameters' values are the defaults of the text, and the rotation is kept.
+///
+/// # Errors
+///
+/// Returns why the landscape cannot be written as text.
+pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
+    let mut parameters: Vec<(&BoundedParameter, f64)> = landscape.parameters().collect();
+    let _rotation = parameters.pop();
+    let mut text = String::new();
+    for (of, value) in &parameters {
+        let extents = [of.parameter.slider, of.parameter.axis];
+        let low = extents.iter().fold(*value, |low, extent| low.min(extent.low));
+        let high = extents.iter().fold(*value, |high, extent| high.max(extent.high));
+        writeln!(text, "param {} = {value} in {low}..{high}", of.key()).expect("a string takes all text");
+    }
+    let names: Vec<&str> = parameters.iter().map(|(of, _)| of.key()).collect();
+    text += &landscape.kind().program().loss_text(&names);
+    let name = landscape.kind().name();
+    let refused = |reason: String| format!("{name} cannot be written as text: {reason}.");
+    let kind: LandscapeKind = read_as(&format!("{name} as text"), &text).map_err(|mistake| refused(mistake.message))?;
+    let mut copy = LandscapeSpec::new(kind);
+    for (of, value) in landscape.parameters() {
+        copy.set(of.key(), value).map_err(|error| refused(error.to_string()))?;
+    }
+    Ok(copy)
+}

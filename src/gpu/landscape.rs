@@ -1,0 +1,533 @@
+//! The landscape: every pixel's loss as a colour with contour lines, flat or as a lit surface in space.
+
+use std::sync::Arc;
+
+use valleyscope_engine::landscape::{Landscape, Uv};
+use valleyscope_engine::loss::LossProgram;
+use valleyscope_experiments::view::{Colormap, HeightField, SpaceView, SymLog, ViewAxes};
+
+use super::pipeline::{
+    BLIT, DEPTH, Frame, Ground, HEATMAP, OverlayTarget, Primitive, SURFACE, Space, Surface, Target, Uniforms,
+    program_shader, split,
+};
+use super::{Overlays, Scene, SpaceScene};
+
+const FLAT_CONTOUR_WIDTH: f32 = 1.0;
+/// The most pipelines that are kept for landscapes that run as programs.
+const MOST_PROGRAMS: usize = 16;
+/// The number of colours in the look-up table, between which the shader interpolates.
+const COLORMAP_TEXELS: u32 = 1024;
+
+pub(super) struct Heatmap {
+    target: Target,
+    layout: wgpu::BindGroupLayout,
+    /// The pipeline of the paper's valley.
+    valley: wgpu::RenderPipeline,
+    /// The pipelines of other landscapes, the latest last.
+    programs: Vec<(&'static LossProgram, wgpu::RenderPipeline)>,
+    is_valley: bool,
+    bind_group: wgpu::BindGroup,
+    ground: wgpu::Buffer,
+    colors: wgpu::Texture,
+    uploaded: Option<Colormap>,
+}
+
+impl Heatmap {
+    pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
+        let label = Some("heatmap");
+        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label,
+            entries: &[
+                wgpu::BindGroupLayoutEntry {
+                    binding: 0,
+                    visibility: wgpu::ShaderStages::FRAGMENT,
+                    ty: wgpu::BindingType::Buffer {
+                        ty: wgpu::BufferBindingType::Uniform,
+                        has_dynamic_offset: false,
+                        min_binding_size: wgpu::BufferSize::new(size_of::<Ground>() as u64),
+                    },
+                    count: None,
+                },
+                wgpu::BindGroupLayoutEntry {
+                    binding: 1,
+                    visibility: wgpu::ShaderStages::FRAGMENT,
+                    ty: wgpu::BindingType::Texture {
+                        sample_type: wgpu::TextureSampleType::Float { filterable: false },
+                        view_dimension: wgpu::TextureViewDimension::D2,
+                        multisampled: false,
+                    },
+                    count: None,
+                },
+            ],
+        });
+        let ground = device.create_buffer(&wgpu::BufferDescriptor {
+            label,
+            size: size_of::<Ground>() as u64,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let colors = device.create_texture(&wgpu::TextureDescriptor {
+            label,
+            size: wgpu::Extent3d { width: COLORMAP_TEXELS, height: 1, depth_or_array_layers: 1 },
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: wgpu::TextureFormat::Rgba8Unorm,
+            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+            view_formats: &[],
+        });
+        let view = colors.create_view(&wgpu::TextureViewDescriptor::default());
+        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label,
+            layout: &layout,
+            entries: &[
+                wgpu::BindGroupEntry { binding: 0, resource: ground.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&view) },
+            ],
+        });
+        let valley = pipeline(device, target, [frame, &layout], HEATMAP);
+        let programs = Vec::new();
+        Heatmap { target, layout, valley, programs, is_valley: true, bind_group, ground, colors, uploaded: None }
+    }
+
+    pub(super) fn prepare(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        scene: &Scene,
+        frame: &wgpu::BindGroupLayout,
+    ) {
+        self.is_valley = match &scene.landscape {
+            Landscape::Valley(_) => true,
+            Landscape::Program(program) => {
+                self.select(device, program.loss().program(), frame);
+                false
+            }
+        };
+        queue.write_buffer(&self.ground, 0, bytemuck::bytes_of(&ground(scene)));
+    }
+
+    /// Returns the colours from the lowest to the highest loss, as a texture of one row.
+    pub(super) fn colors(&self) -> wgpu::TextureView {
+        self.colors.create_view(&wgpu::TextureViewDescriptor::default())
+    }
+
+    pub(super) fn prepare_colors(&mut self, queue: &wgpu::Queue, scene: &Scene) {
+        if self.uploaded != Some(scene.colormap) {
+            self.upload_colors(queue, scene.colormap);
+            self.uploaded = Some(scene.colormap);
+        }
+    }
+
+    /// Puts the pipeline of a program last, compiled unless it is among the latest ones.
+    fn select(&mut self, device: &wgpu::Device, program: &'static LossProgram, frame: &wgpu::BindGroupLayout) {
+        let known = self.programs.iter().position(|(known, _)| std::ptr::eq(*known, program));
+        let entry = match known {
+            Some(index) => self.programs.remove(index),
+            None => {
+                let shader = program_shader(program);
+                (program, pipeline(device, self.target, [frame, &self.layout], ("program", &shader)))
+            }
+        };
+        if self.programs.len() == MOST_PROGRAMS {
+            self.programs.remove(0);
+        }
+        self.programs.push(entry);
+    }
+
+    fn upload_colors(&self, queue: &wgpu::Queue, colormap: Colormap) {
+        let texels: Vec<u8> = (0..COLORMAP_TEXELS)
+            .flat_map(|index| {
+                let [r, g, b] = colormap.rgb(f64::from(index) / f64::from(COLORMAP_TEXELS - 1));
+                [r, g, b, 255]
+            })
+            .collect();
+        let layout =
+            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * COLORMAP_TEXELS), rows_per_image: None };
+        queue.write_texture(self.colors.as_image_copy(), &texels, layout, self.colors.size());
+    }
+
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+        let program = self.programs.last().filter(|_| !self.is_valley).map(|(_, pipeline)| pipeline);
+        pass.set_pipeline(program.unwrap_or(&self.valley));
+        pass.set_bind_group(1, &self.bind_group, &[]);
+        pass.draw(0..3, 0..1);
+    }
+}
+
+fn pipeline(
+    device: &wgpu::Device,
+    target: Target,
+    bind_groups: [&wgpu::BindGroupLayout; 2],
+    shader: (&str, &str),
+) -> wgpu::RenderPipeline {
+    let primitive = Primitive {
+        shader,
+        vertex_entry: "heatmap_vertex",
+        fragment_entry: "heatmap_fragment",
+        bind_groups: &bind_groups,
+        points: 0,
+        opaque: true,
+    };
+    target.pipeline(device, &primitive)
+}
+
+/// Returns the shader's uniform values, computed in double precision: the shader computes only what differs between
+/// pixels.
+fn ground(scene: &Scene) -> Ground {
+    let Scene { viewport, landscape, scale, .. } = scene;
+    let units_per_px = viewport.units_per_px();
+    let loss = landscape.loss(viewport.camera.center);
+    let [lowest_contour, highest_contour] = scale.contour_range(scene.contours);
+    let (level, gap) = nearest_contour(scale, scene.contours, loss);
+    let coordinates = Coordinates::of(landscape, viewport.camera.center);
+    let [(first_hi, first_lo), (second_hi, second_lo)] = coordinates.center.map(split);
+    let per_px = |directions: [f64; 2]| directions.map(|direction| (direction * units_per_px) as f32);
+    Ground {
+        center_hi: [first_hi, second_hi],
+        center_lo: [first_lo, second_lo],
+        first_per_px: per_px(coordinates.first),
+        second_per_px: per_px(coordinates.second),
+        numbers: coordinates.numbers,
+        units_per_px: units_per_px as f32,
+        center_loss: loss as f32,
+        inv_linear: (1.0 / scale.linear) as f32,
+        inv_length: (1.0 / scale.length()) as f32,
+        zero: scale.zero() as f32,
+        contours: scene.contours as f32,
+        lowest_contour: lowest_contour as f32,
+        highest_contour: highest_contour as f32,
+        center_level: level as f32,
+        center_gap: gap as f32,
+        contour_width_px: FLAT_CONTOUR_WIDTH * scene.pixels_per_point,
+        padding: 0.0,
+    }
+}
+
+/// The coordinates in which a shader evaluates a landscape: u and v of the paper's valley, else x and y.
+struct Coordinates {
+    /// The camera's centre.
+    center: [f64; 2],
+    /// The changes of the first coordinate to the right and upwards.
+    first: [f64; 2],
+    second: [f64; 2],
+    /// The numbers that the shader reads.
+    numbers: [[f32; 4]; 4],
+}
+
+impl Coordinates {
+    fn of(landscape: &Landscape, center: [f64; 2]) -> Coordinates {
+        let mut numbers = [0.0; 16];
+        let coordinates = |center, first, second, numbers: [f32; 16]| Coordinates {
+            center,
+            first,
+            second,
+            numbers: [0, 4, 8, 12].map(|start| [0, 1, 2, 3].map(|index| numbers[start + index])),
+        };
+        match landscape {
+            Landscape::Valley(valley) => {
+                let Uv { u, v } = valley.uv_from_xy(center);
+                let (right, up) = (valley.uv_from_xy([1.0, 0.0]), valley.uv_from_xy([0.0, 1.0]));
+                numbers[..3].copy_from_slice(&[valley.sharpness as f32, valley.slope as f32, (u * v) as f32]);
+                coordinates([u, v], [right.u, up.u], [right.v, up.v], numbers)
+            }
+            Landscape::Program(program) => {
+                let values = program.loss().wgsl_uniforms();
+                numbers[..values.len()].copy_from_slice(&values);
+                coordinates(center, [1.0, 0.0], [0.0, 1.0], numbers)
+            }
+        }
+    }
+}
+
+/// Returns the number of the contour nearest to a loss on the colour bar, counted from the one at 0, and how far the loss
+/// is above it.
+fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (i32, f64) {
+    let [lowest, highest] = scale.contour_range(contours);
+    let levels = (scale.position(loss) - scale.zero()) * f64::from(contours);
+    let level = (levels.round() as i32).clamp(lowest, highest);
+    (level, loss - scale.contour_value(contours.max(1), level))
+}
+
+// The landscape as a lit surface in space.
+//
+// The heights are sampled on the CPU in double precision and are a texture, which the mesh, the trails, the paths and
+// the particles all read, so that they lie on one surface. The picture is drawn into textures of its own, as egui's
+// pass has no depth, and then copied onto the canvas.
+
+const SURFACE_CONTOUR_WIDTH: f32 = 1.0;
+/// The samples of a pixel: the surface's edges are those of triangles.
+const SAMPLES: u32 = 4;
+/// A height in the texture where there is no surface; more than `MISSING` of the shader.
+const NO_SURFACE: f32 = 2e30;
+const SIDE: u32 = HeightField::SIDE as u32;
+
+pub(super) struct SpaceRenderer {
+    pub overlays: Overlays,
+    surface_pipeline: wgpu::RenderPipeline,
+    blit_pipeline: wgpu::RenderPipeline,
+    /// The heights, and how they are seen.
+    space: wgpu::Buffer,
+    heights: wgpu::Texture,
+    space_bind_group: wgpu::BindGroup,
+    uploaded: Option<Arc<HeightField>>,
+    surface: wgpu::Buffer,
+    surface_bind_group: wgpu::BindGroup,
+    blit_layout: wgpu::BindGroupLayout,
+    format: wgpu::TextureFormat,
+    picture: Option<SurfaceTextures>,
+}
+
+/// The textures of one size into which the surface is drawn.
+struct SurfaceTextures {
+    size: [u32; 2],
+    /// The colours and the depths, several samples a pixel.
+    samples: wgpu::TextureView,
+    depth: wgpu::TextureView,
+    pixels: wgpu::TextureView,
+    blit: wgpu::BindGroup,
+}
+
+impl SpaceRenderer {
+    pub(super) fn new(
+        device: &wgpu::Device,
+        target: Target,
+        frame: &wgpu::BindGroupLayout,
+        colors: &wgpu::TextureView,
+    ) -> SpaceRenderer {
+        let vertex_and_fragment = wgpu::ShaderStages::VERTEX_FRAGMENT;
+        let texture = |binding, visibility| layout_entry(binding, visibility, TEXTURE_FORMAT);
+        let space_layout = layout(
+            device,
+            "space",
+            &[layout_entry(0, vertex_and_fragment, uniform::<Space>()), texture(1, vertex_and_fragment)],
+        );
+        let surface_layout = layout(
+            device,
+            "surface",
+            &[layout_entry(0, vertex_and_fragment, uniform::<Surface>()), texture(1, wgpu::ShaderStages::FRAGMENT)],
+        );
+        let blit_layout = layout(device, "blit", &[texture(0, vertex_and_fragment)]);
+        let heights = device.create_texture(&wgpu::TextureDescriptor {
+            label: Some("heights"),
+            size: wgpu::Extent3d { width: SIDE, height: SIDE, depth_or_array_layers: 1 },
+            mip_level_count: 1,
+            sample_count: 1,
+            dimension: wgpu::TextureDimension::D2,
+            format: wgpu::TextureFormat::R32Float,
+            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
+            view_formats: &[],
+        });
+        let [space, surface] = [size_of::<Space>(), size_of::<Surface>()].map(|size| {
+            device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("space"),
+                size: size as u64,
+                usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        });
+        let heights_view = heights.create_view(&wgpu::TextureViewDescriptor::default());
+        let in_space = Target { samples: SAMPLES, depth: Some(wgpu::CompareFunction::Less), ..target };
+        let surface_primitive = Primitive {
+            shader: SURFACE,
+            vertex_entry: "surface_vertex",
+            fragment_entry: "surface_fragment",
+            bind_groups: &[frame, &surface_layout, &space_layout],
+            points: 0,
+            opaque: true,
+        };
+        let blit_primitive = Primitive {
+            shader: BLIT,
+            vertex_entry: "blit_vertex",
+            fragment_entry: "blit_fragment",
+            bind_groups: &[frame, &blit_layout],
+            points: 0,
+            opaque: false,
+        };
+        SpaceRenderer {
+            overlays: Overlays::new(device, OverlayTarget { target: in_space, frame, space: Some(&space_layout) }),
+            surface_pipeline: in_space.pipeline(device, &surface_primitive),
+            blit_pipeline: target.pipeline(device, &blit_primitive),
+            space_bind_group: bind_group(device, &space_layout, &space, &heights_view),
+            surface_bind_group: bind_group(device, &surface_layout, &surface, colors),
+            space,
+            heights,
+            uploaded: None,
+            surface,
+            blit_layout,
+            format: target.format,
+            picture: None,
+        }
+    }
+
+    /// Uploads what the surface needs.
+    pub(super) fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, in_space: &SpaceScene) {
+        let view = in_space.view(scene);
+        queue.write_buffer(&self.space, 0, bytemuck::bytes_of(&space(&view)));
+        queue.write_buffer(&self.surface, 0, bytemuck::bytes_of(&surface(scene, &view)));
+        if !self.uploaded.as_ref().is_some_and(|uploaded| Arc::ptr_eq(uploaded, &in_space.heights)) {
+            self.upload_heights(queue, &in_space.heights);
+            self.uploaded = Some(Arc::clone(&in_space.heights));
+        }
+        let size = scene.viewport.size_px.map(|size| size as u32);
+        if self.picture.as_ref().is_none_or(|picture| picture.size != size) {
+            self.picture = Some(SurfaceTextures::new(device, self.format, &self.blit_layout, size));
+        }
+    }
+
+    fn upload_heights(&self, queue: &wgpu::Queue, field: &HeightField) {
+        let texels: Vec<f32> =
+            field.heights().iter().map(|height| if height.is_finite() { *height } else { NO_SURFACE }).collect();
+        let layout = wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * SIDE), rows_per_image: None };
+        queue.write_texture(self.heights.as_image_copy(), bytemuck::cast_slice(&texels), layout, self.heights.size());
+    }
+
+    /// Returns the commands that draw the surface, and over it the overlays: first their parts behind it, faintly.
+    pub(super) fn draw(&self, device: &wgpu::Device, frame: &Uniforms<Frame>) -> wgpu::CommandBuffer {
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("surface") });
+        if let Some(picture) = &self.picture {
+            let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+                label: Some("surface"),
+                color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                    view: &picture.samples,
+                    depth_slice: None,
+                    resolve_target: Some(&picture.pixels),
+                    ops: wgpu::Operations {
+                        load: wgpu::LoadOp::Clear(wgpu::Color::TRANSPARENT),
+                        store: wgpu::StoreOp::Discard,
+                    },
+                })],
+                depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
+                    view: &picture.depth,
+                    depth_ops: Some(wgpu::Operations { load: wgpu::LoadOp::Clear(1.0), store: wgpu::StoreOp::Discard }),
+                    stencil_ops: None,
+                }),
+                ..Default::default()
+            });
+            frame.bind(&mut pass, 0, 0);
+            pass.set_bind_group(2, &self.space_bind_group, &[]);
+            pass.set_pipeline(&self.surface_pipeline);
+            pass.set_bind_group(1, &self.surface_bind_group, &[]);
+            // A strip for each row of cells, and one for each wall.
+            pass.draw(0..2 * SIDE, 0..SIDE - 1 + 4);
+            for part in 0..2 {
+                self.overlays.paint(&mut pass, part);
+            }
+        }
+        encoder.finish()
+    }
+
+    /// Copies the picture onto the canvas.
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
+        if let Some(picture) = &self.picture {
+            pass.set_pipeline(&self.blit_pipeline);
+            pass.set_bind_group(1, &picture.blit, &[]);
+            pass.draw(0..3, 0..1);
+        }
+    }
+}
+
+impl SurfaceTextures {
+    fn new(
+        device: &wgpu::Device,
+        format: wgpu::TextureFormat,
+        blit_layout: &wgpu::BindGroupLayout,
+        [width, height]: [u32; 2],
+    ) -> SurfaceTextures {
+        let view = |format, sample_count, usage| {
+            let texture = device.create_texture(&wgpu::TextureDescriptor {
+                label: Some("surface"),
+                size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+                mip_level_count: 1,
+                sample_count,
+                dimension: wgpu::TextureDimension::D2,
+                format,
+                usage: wgpu::TextureUsages::RENDER_ATTACHMENT | usage,
+                view_formats: &[],
+            });
+            texture.create_view(&wgpu::TextureViewDescriptor::default())
+        };
+        let none = wgpu::TextureUsages::empty();
+        let pixels = view(format, 1, wgpu::TextureUsages::TEXTURE_BINDING);
+        let blit = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("blit"),
+            layout: blit_layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&pixels) }],
+        });
+        SurfaceTextures {
+            size: [width, height],
+            samples: view(format, SAMPLES, none),
+            depth: view(DEPTH, SAMPLES, none),
+            pixels,
+            blit,
+        }
+    }
+}
+
+const TEXTURE_FORMAT: wgpu::BindingType = wgpu::BindingType::Texture {
+    sample_type: wgpu::TextureSampleType::Float { filterable: false },
+    view_dimension: wgpu::TextureViewDimension::D2,
+    multisampled: false,
+};
+
+fn uniform<T>() -> wgpu::BindingType {
+    wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Uniform,
+        has_dynamic_offset: false,
+        min_binding_size: wgpu::BufferSize::new(size_of::<T>() as u64),
+    }
+}
+
+fn layout_entry(binding: u32, visibility: wgpu::ShaderStages, ty: wgpu::BindingType) -> wgpu::BindGroupLayoutEntry {
+    wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None }
+}
+
+fn layout(device: &wgpu::Device, label: &str, entries: &[wgpu::BindGroupLayoutEntry]) -> wgpu::BindGroupLayout {
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
+}
+
+/// Binds a uniform buffer and a texture.
+fn bind_group(
+    device: &wgpu::Device,
+    layout: &wgpu::BindGroupLayout,
+    buffer: &wgpu::Buffer,
+    texture: &wgpu::TextureView,
+) -> wgpu::BindGroup {
+    device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: Some("space"),
+        layout,
+        entries: &[
+            wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() },
+            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(texture) },
+        ],
+    })
+}
+
+fn space(view: &SpaceView) -> Space {
+    let ViewAxes { right, up, back } = view.axes();
+    let [_, middle] = view.middle_px();
+    let single = |axis: [f64; 3]| axis.map(|part| part as f32);
+    Space {
+        right: single(right),
+        distance: SpaceView::DISTANCE as f32,
+        up: single(up),
+        focal_px: (view.px_per_unit() * SpaceView::DISTANCE) as f32,
+        back: single(back),
+        lift_px: (0.5 * f64::from(view.size_px[1]) - middle) as f32,
+    }
+}
+
+fn surface(scene: &Scene, view: &SpaceView) -> Surface {
+    let [lowest_contour, highest_contour] = scene.scale.contour_range(scene.contours);
+    Surface {
+        light: view.light().map(|part| part as f32),
+        contours: scene.contours as f32,
+        zero: scene.scale.zero() as f32,
+        lowest_contour: lowest_contour as f32,
+        highest_contour: highest_contour as f32,
+        contour_width_px: SURFACE_CONTOUR_WIDTH * scene.pixels_per_point,
+        ambient: SpaceView::AMBIENT as f32,
+        diffuse: SpaceView::DIFFUSE as f32,
+        padding: [0.0; 2],
+    }
+}
