@@ -23,8 +23,8 @@ use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
 pub(crate) use column::lower_first;
-pub use column::{Column, Columns, FieldError, MetricAliases, TableLayout, proposals};
-pub use facts::{RunFacts, RunSettings, RunSource};
+pub use column::{Column, Columns, FieldError, TableLayout};
+pub use facts::{MetricAliases, RunFacts, RunSettings, RunSource, proposals};
 pub use filter::{Filter, FilterError, listed_fields};
 pub use value::{Aggregate, Format, Statistic, Value, csv_cell};
 

@@ -260,6 +260,9 @@ fn json_has_all_settings_with_the_same_keys_whichever_other_runs_there_are() {
         assert_eq!(alone[0][key], value, "{key}");
     }
     assert_eq!(alone[0]["optimizer.gamma"], 0.2);
+    // Settings that the config leaves out are there, too.
+    assert_eq!((&alone[0]["processes"], &alone[0]["shard_optimizer"]), (&1.into(), &"false".into()));
+    assert_eq!(alone[0].get("keep_every"), Some(&serde_json::Value::Null));
     assert_eq!(alone[0]["note"], serde_json::Value::Null);
     evaluated(&sandbox.runs(), "second", &[("optimizer", "Adam")], 0.5, Some((MetricId::VAL_LOSS, 1.0)));
     let both = list(&["--sort", "run"]);

@@ -9,11 +9,9 @@ use valleyscope_experiments::view::range::{Ceiling, across};
 use valleyscope_experiments::view::{AxisScale, range};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
-use super::curves;
-use super::curves::{CurveCache, CurveCanvas, Fit, Lines, y_in_view};
+use super::curves::{self, ChartCurve, CurveCache, CurveCanvas, Fit, PlotExport, y_in_view};
 use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
 use super::names::{NamedCurves, color};
-use super::plots::PlotExport;
 use super::plotter::union;
 use super::track::{Horizontal, Track, TrackView};
 use crate::app::boxes::{Outlined, check_box};
@@ -390,14 +388,6 @@ pub(super) struct Chart<'a> {
     pub level: Option<f64>,
     /// The pointer's position on the horizontal axis, in this plot or another.
     pub hover: Option<f64>,
-}
-
-pub(super) struct ChartCurve<'a> {
-    pub group: &'a NamedCurves<'a>,
-    pub track: &'a Arc<Track>,
-    pub lines: Arc<Lines>,
-    /// Less than 1 while the legend's entry of another curve is pointed at.
-    pub opacity: f32,
 }
 
 impl Chart<'_> {

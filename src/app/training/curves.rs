@@ -8,12 +8,12 @@ use egui_plot::{MarkerShape, PlotUi};
 use rayon::prelude::*;
 use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, suited, whole};
 use valleyscope_experiments::view::{AxisScale, Pen};
-use valleyscope_runs::{MarkKind, MetricId, RunMark};
+use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
 
-use super::charts::ChartCurve;
-use super::names::{color, dash};
+use super::names::{NamedCurves, color, dash};
 use super::track::{Pieces, Track, TrackView};
 use crate::app::plot::{band, near_line, point};
+use crate::figure::{CurveAxis, CurveLines, CurvePlot};
 use crate::gpu::{CurveSet, CurveStyle};
 
 /// The lines of a track, in positions.
@@ -295,6 +295,38 @@ impl CurveCache {
         let set = Arc::new(canvas.curves(curves.iter().map(|(lines, pen, opacity)| (&**lines, *pen, *opacity))));
         self.sets.insert(metric, CachedSet { curves, canvas, set: Arc::clone(&set) });
         set
+    }
+}
+
+pub(super) struct ChartCurve<'a> {
+    pub group: &'a NamedCurves<'a>,
+    pub track: &'a Arc<Track>,
+    pub lines: Arc<Lines>,
+    /// Less than 1 while the legend's entry of another curve is pointed at.
+    pub opacity: f32,
+}
+
+pub(super) struct PlotExport {
+    pub info: MetricInfo,
+    pub view: TrackView,
+    /// The zoomed vertical range, in positions.
+    pub y: Option<[f64; 2]>,
+    /// The choice of the range where it is not zoomed.
+    pub fit: Fit,
+    /// The tracks, each with the index of its name.
+    pub tracks: Vec<(usize, Arc<Track>)>,
+}
+
+impl PlotExport {
+    /// Makes the plot of a figure with the indices of the drawn names.
+    pub(super) fn plot(&self, drawn: &[usize]) -> CurvePlot {
+        let lines: Vec<(usize, Lines)> =
+            self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.view))).collect();
+        let range = self.y.unwrap_or_else(|| y_in_view(self.view.x, lines.iter().map(|(_, lines)| lines), self.fit));
+        let vertical = CurveAxis::vertical(&self.info, self.view.scales[1], range);
+        let position = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
+        let curve = |(index, Lines { raw, line, band, .. })| CurveLines { index: position(index), raw, line, band };
+        CurvePlot { vertical, curves: lines.into_iter().map(curve).collect() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::run::{RunConfig, with_changed_settings};
+use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::view::Pen;
 use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{
@@ -359,13 +359,6 @@ fn event_lines<'e>(records: impl Iterator<Item = &'e EventRecord>) -> String {
     }
     text.push_str(&fold(&mut checkpoints));
     text
-}
-
-/// Returns a training with the settings that were in force after a step, if these are its settings.
-pub(super) fn training_after(begun: &Preset, changes: &[(u64, SettingChange)], step: u64) -> Option<Preset> {
-    let until = changes.iter().filter(|(at, _)| *at <= step);
-    let settings = until.map(|(_, change)| (change.name.clone(), change.now)).collect();
-    with_changed_settings(begun, &settings).ok()
 }
 
 /// Describes the lost events of a run with these checkpoints.

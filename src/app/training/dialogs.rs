@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use egui::{Button, Context, Key, Label, RichText, ScrollArea, Stroke, StrokeKind, TextEdit, Ui};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::with_changed_settings;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::{LiveSetting, Workload, changes};
 use valleyscope_runs::{Notes, NotesEdit, RunCommand, RunFolder, SettingChange, TextRequest, TextSample};
 
-use super::detail::training_after;
 use super::summary::Summary;
 use crate::app::boxes::radio_button;
 use crate::app::form::{cell, small_button, visible_scroll_bar};
@@ -471,4 +471,11 @@ pub(super) fn joined(samples: &[TextSample]) -> String {
 
 fn heading(sample: &TextSample) -> String {
     format!("step {}, {}", grouped(sample.step), sample.time.strftime("%Y-%m-%d %H:%M:%S UTC"))
+}
+
+/// Returns a training with the settings that were in force after a step, if these are its settings.
+pub(super) fn training_after(begun: &Preset, changes: &[(u64, SettingChange)], step: u64) -> Option<Preset> {
+    let until = changes.iter().filter(|(at, _)| *at <= step);
+    let settings = until.map(|(_, change)| (change.name.clone(), change.now)).collect();
+    with_changed_settings(begun, &settings).ok()
 }

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use egui::{Color32, Theme};
-use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing, differing_by_key};
+use valleyscope_engine::optimizer::{ShownSetting, differing, differing_by_key};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Dash, Pen};
 use valleyscope_experiments::workload::STEPS;
@@ -256,12 +257,6 @@ fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     chosen
 }
 
-/// Describes the hyperparameters of a rule that differ from its defaults.
-pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
-    let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
-    settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
-}
-
 /// A group of runs with its name and its pen.
 pub(super) struct NamedCurves<'a> {
     pub name: Name,
@@ -270,9 +265,6 @@ pub(super) struct NamedCurves<'a> {
     pub is_color_chosen: bool,
     pub drawn: &'a RunCurves,
 }
-
-/// The colour of runs whose optimizer is unknown, and of scans, which have several.
-pub(super) const NEUTRAL: [u8; 3] = [150; 3];
 
 /// The pens of the runs among those of the same colour. A run keeps its own, unless another shown run has the same.
 #[derive(Default)]
@@ -374,6 +366,13 @@ pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
         Dash::LongDashed => Some([11.0, 3.0]),
         Dash::SparselyDashed => Some([3.5, 6.0]),
     }
+}
+
+/// The names of the drawn curves, with what they depend on.
+pub(super) struct KnownNames {
+    pub generation: u64,
+    pub runs: Vec<Vec<RunFolder>>,
+    pub names: Arc<[Name]>,
 }
 
 #[cfg(test)]

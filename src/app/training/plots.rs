@@ -13,12 +13,12 @@ use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MetricInfo, RunFolder, RunReader};
 
 use super::charts::ChartAction;
-use super::curves::{Fit, Lines, y_in_view};
-use super::names::{CurveFacts, NEUTRAL, Name, NamedCurves, ScanColors, curve_facts, distinct};
+use super::curves::PlotExport;
+use super::names::{CurveFacts, KnownNames, Name, NamedCurves, ScanColors, curve_facts, distinct};
 use super::panel::TrainingPanel;
 use super::plotter::RunCurves;
-use super::summary::Summary;
-use super::track::{Horizontal, Track, TrackView};
+use super::summary::{NEUTRAL, Summary};
+use super::track::Horizontal;
 use super::watcher::WatcherCommand;
 use crate::app::controls::color_swatch;
 use crate::app::figure_layout::FigureLayout;
@@ -26,15 +26,8 @@ use crate::app::landscape::marker::{line_color, shape_in_plot};
 use crate::app::live::Action;
 use crate::app::plot::{PlotAxis, PlotFrame, ShownPlot, error_bar, readout};
 use crate::export::{CsvCell, CsvWriter, write_csv};
-use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure, Format};
+use crate::figure::{CurveAxis, Curves, Figure, Format};
 use crate::result::scan::{NEGLIGIBLE, ScanResult};
-
-/// The names of the drawn curves, with what they depend on.
-pub(super) struct KnownNames {
-    generation: u64,
-    runs: Vec<Vec<RunFolder>>,
-    names: Arc<[Name]>,
-}
 
 impl TrainingPanel {
     fn curve_names(&mut self) -> Arc<[Name]> {
@@ -159,17 +152,6 @@ pub(super) struct CurvesExport {
     pub plots: Vec<PlotExport>,
 }
 
-pub(super) struct PlotExport {
-    pub info: MetricInfo,
-    pub view: TrackView,
-    /// The zoomed vertical range, in positions.
-    pub y: Option<[f64; 2]>,
-    /// The choice of the range where it is not zoomed.
-    pub fit: Fit,
-    /// The tracks, each with the index of its name.
-    pub tracks: Vec<(usize, Arc<Track>)>,
-}
-
 impl CurvesExport {
     /// Makes the plots' figure. Its file holds the configs of the runs.
     pub(super) fn figure(self) -> Figure {
@@ -193,18 +175,6 @@ impl CurvesExport {
             plots: self.plots.iter().map(|plot| plot.plot(&drawn)).collect(),
             marks: Vec::new(),
         })
-    }
-}
-
-impl PlotExport {
-    fn plot(&self, drawn: &[usize]) -> CurvePlot {
-        let lines: Vec<(usize, Lines)> =
-            self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.view))).collect();
-        let range = self.y.unwrap_or_else(|| y_in_view(self.view.x, lines.iter().map(|(_, lines)| lines), self.fit));
-        let vertical = CurveAxis::vertical(&self.info, self.view.scales[1], range);
-        let place = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
-        let curve = |(index, Lines { raw, line, band, .. })| CurveLines { index: place(index), raw, line, band };
-        CurvePlot { vertical, curves: lines.into_iter().map(curve).collect() }
     }
 }
 

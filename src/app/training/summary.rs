@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{
     Better, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
-use super::names::{NEUTRAL, non_default_hyperparameters};
 use crate::runs::{MetricAliases, RunFacts, RunSettings, RunSource};
 
 /// The summary of a run: its [facts](RunFacts), with what lists name, color and offer of it.
@@ -323,3 +322,12 @@ impl Watched {
 fn escaped(concern: Concern) -> Concern {
     Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
 }
+
+/// Describes the hyperparameters of a rule that differ from its defaults.
+pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
+    let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
+    settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
+}
+
+/// The colour of runs whose optimizer is unknown, and of scans, which have several.
+pub(super) const NEUTRAL: [u8; 3] = [150; 3];

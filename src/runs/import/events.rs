@@ -1,7 +1,6 @@
 //! Runs made from scalars of other programs.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::io::Write;
 use std::path::Path;
 

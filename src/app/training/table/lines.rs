@@ -11,7 +11,7 @@ use valleyscope_experiments::view::ticks::with_edge;
 use valleyscope_runs::{Better, RunFolder};
 
 use super::TableChoices;
-use crate::app::training::list::FilterField;
+use crate::app::training::list::{FilterField, ListInput};
 use crate::app::training::summary::Summary;
 use crate::export::CsvWriter;
 use crate::runs::{
@@ -76,28 +76,24 @@ pub(super) struct Lines {
     found: usize,
 }
 
-/// The runs of which lines are made.
-pub(super) struct ListedInput<'i> {
-    pub runs: &'i [Arc<Summary>],
-    pub columns: &'i Arc<Columns>,
-    /// A number that changes with the runs.
-    pub generation: u64,
-    pub filter: &'i FilterField,
-    /// The open groups.
-    pub open: &'i BTreeSet<String>,
-}
-
 impl Lines {
-    pub(super) fn update(&mut self, input: &ListedInput<'_>, choices: &TableChoices) {
-        let generations = [input.generation, input.filter.generation()];
+    /// Makes the lines again if the runs, the filter, the open groups or the choices have changed.
+    pub(super) fn update(
+        &mut self,
+        input: &ListInput<'_>,
+        filter: &FilterField,
+        open: &BTreeSet<String>,
+        choices: &TableChoices,
+    ) {
+        let generations = [input.generation, filter.generation()];
         let choices = TableChoices { widths: Default::default(), filter: String::new(), ..choices.clone() };
-        let key = Key { generations, choices, open: input.open.clone() };
+        let key = Key { generations, choices, open: open.clone() };
         if self.key.as_ref() == Some(&key) {
             return;
         }
         let baseline = key.choices.baseline.as_ref();
         let baseline = baseline.and_then(|path| input.runs.iter().find(|run| run.run.path() == path).cloned());
-        let found: Vec<usize> = (0..input.runs.len()).filter(|index| input.filter.finds(&input.runs[*index])).collect();
+        let found: Vec<usize> = (0..input.runs.len()).filter(|index| filter.finds(&input.runs[*index])).collect();
         self.all_columns = match found.len() == input.runs.len() {
             true => Arc::clone(input.columns),
             false => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use egui::{EventFilter, Id, Key, Modifiers, Response, RichText, Role, Sense, TextStyle, Ui, WidgetInfo};
 use egui_table::{Column as Width, HeaderRow, Table, TableState};
-use lines::{Lines, ListedInput, Selection};
+use lines::{Lines, Selection};
 use serde::{Deserialize, Serialize};
 use valleyscope_runs::RunFolder;
 use view::{LINE, MARKS, SelectedRuns, TableEvent, TableView};
@@ -48,16 +48,12 @@ pub(super) struct RunTable {
 
 impl RunTable {
     pub(super) fn ui(&mut self, ui: &mut Ui, filter: &mut FilterField, input: &ListInput<'_>) -> Option<RunsAction> {
-        let ListInput { runs, columns, generation, .. } = *input;
-        let update = |table: &mut RunTable, filter: &FilterField| {
-            let input = ListedInput { runs, columns, generation, filter, open: &table.open };
-            table.lines.update(&input, &table.choices);
-        };
-        update(self, filter);
+        let ListInput { runs, generation, .. } = *input;
+        self.lines.update(input, filter, &self.open, &self.choices);
         let mut action = self.top_bar(ui, filter, input);
         filter.mistake(ui);
         // The bar may have changed the filter, the columns or the groups.
-        update(self, filter);
+        self.lines.update(input, filter, &self.open, &self.choices);
         if self.generation != generation {
             self.generation = generation;
             let is_there: HashSet<&Path> = runs.iter().map(|run| run.run.path()).collect();

@@ -14,7 +14,7 @@ use valleyscope_runs::atomic_file::write_plain_file;
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
-use super::prepare::STATE_FILE;
+use super::output::STATE_FILE;
 use super::{Meta, REMAKE_ADVICE, Split, TextError, TextSource, Tokenizer};
 
 /// Tokens for training and for validation.

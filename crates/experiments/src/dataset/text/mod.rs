@@ -20,8 +20,8 @@ use valleyscope_engine::quantity::ValidationFraction;
 use super::{DataChoice, FOLDER_VARIABLE, SparseLines, cache_folder, named_folder};
 
 pub use corpus::{Corpus, Offsets, Sequences};
-pub use output::{Meta, SourceFile};
-pub use prepare::{Preparation, PreparationProgress, Stage, VALIDATION_FRACTION};
+pub use output::{Meta, PreparationProgress, SourceFile, Stage};
+pub use prepare::{Preparation, VALIDATION_FRACTION};
 pub use sources::{TextFile, dropped_marks, find};
 pub use synthetic::synthetic_text;
 pub use tokenizer::{END_OF_TEXT, Tokenizer, TokenizerKind};

@@ -22,9 +22,8 @@ use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_engine::random::{Key, Stream};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::output::{Begun, TokenFiles};
+use super::output::{Begun, TokenFiles, TokenPlan};
 use super::prepare::BLOCKS_PER_THREAD;
-use super::prepare::TokenPlan;
 use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, tokenizer};
 use crate::dataset::download::DownloadFile;
 

@@ -4,19 +4,18 @@
 //! validation part. The tokens depend only on these and the settings. Their hash identifies the job in
 //! `unfinished.json` and the folder in the cache, so that changed text is never joined to the tokens of other text.
 
-use std::ops;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use valleyscope_engine::quantity::ValidationFraction;
-use valleyscope_runs::atomic_file::write_plain_file;
-use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::plain_file::{self, Links};
 
-use super::output::{Begun, TokenFile, TokenFiles, read_json};
-use super::sources::{Blocks, CharacterSet, LONGEST, Scanned, TextBlock, byte_of_character, scan};
-use super::tokenizer::Alphabet;
+use super::output::{Begun, PreparationProgress, ResumeState, Stage, TokenFiles, TokenPlan};
+use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
+use super::tokenizer::{self, Alphabet};
 use super::{END_OF_TEXT, Meta, SourceFile, Split, TextError, TextFile, Tokenizer, TokenizerKind};
 
 /// Tokens to be made of text.
@@ -219,115 +218,125 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
     Ok(ranges)
 }
 
-/// The file with the state of the work, in a folder whose tokens are not finished.
-pub(super) const STATE_FILE: &str = "unfinished.json";
+// The text of a job in blocks that can be tokenized independently.
+//
+// Blocks are cut before the last white space in front of a word. GPT-2's pattern makes no token across that place,
+// whatever is before or after it, so the tokens of the blocks are those of the whole text. The encoder gets even
+// shorter segments, cut the same way: its pattern fails on long stretches of white space.
 
-/// The inputs of the tokens.
-pub(super) struct TokenPlan {
-    pub tokenizer: Tokenizer,
-    /// The fraction for validation.
-    pub fraction: ValidationFraction,
-    pub sources: Vec<SourceFile>,
-    /// The parts of the work in their order, each as bytes of a source.
-    pub parts: Vec<ops::Range<u64>>,
+/// A text whose tokens do not depend on the text before or after it.
+pub(super) struct TextBlock {
+    /// The number of its file.
+    pub file: usize,
+    pub split: Split,
+    pub text: String,
+    /// Whether it begins a document other than the first.
+    pub begins_document: bool,
 }
 
-impl TokenPlan {
-    /// Returns a hash of everything that the tokens depend on: SHA-256 in hexadecimal.
-    pub(super) fn sum(&self) -> String {
-        let kind = self.tokenizer.kind().name();
-        let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
-        format!("{:x}", Sha256::digest(all))
-    }
+/// The largest number of bytes of a block. A stretch of text of this length without a word after white space is cut at
+/// an arbitrary place; so the blocks depend only on the text.
+pub(super) const LONGEST: usize = 1 << 18;
 
-    /// Returns the state at the beginning of the work.
-    pub(super) fn beginning(&self) -> ResumeState {
-        let at = self.parts.first().map_or(0, |part| part.start);
-        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
-    }
-
-    /// Returns whether a state is possible for this work.
-    pub(super) fn fits(&self, state: &ResumeState) -> bool {
-        let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
-        state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
-    }
-
-    pub(super) fn progress(&self, state: &ResumeState) -> PreparationProgress {
-        let length = |parts: &[ops::Range<u64>]| parts.iter().map(|part| part.end - part.start).sum::<u64>();
-        let parts = &self.parts;
-        let done = parts.get(state.part).map_or(0, |part| state.at - part.start);
-        PreparationProgress {
-            stage: Stage::Tokenizing,
-            done: length(&parts[..state.part]) + done,
-            total: length(parts),
-            tokens: state.tokens.iter().sum(),
-        }
-    }
-
-    pub(super) fn meta(&self, [train, val]: [TokenFile; 2]) -> Meta {
-        Meta {
-            tokenizer: self.tokenizer.kind().name().to_owned(),
-            vocabulary_size: self.tokenizer.vocabulary_size(),
-            vocabulary: match &self.tokenizer {
-                Tokenizer::Gpt2 => None,
-                Tokenizer::Characters(alphabet) => Some(alphabet.characters().iter().collect()),
-            },
-            train,
-            val,
-            val_fraction: self.fraction.get(),
-            sources: self.sources.clone(),
-        }
-    }
-}
-
-/// The place that the work has reached, and the tokens so far: the contents of `unfinished.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ResumeState {
-    /// The sum of the plan.
-    job: String,
-    /// The next part, and its first byte without tokens.
-    pub part: usize,
+/// Reads the blocks of a job from a given place on.
+pub(super) struct Blocks<'a> {
+    job: &'a PreparationJob<'a>,
+    /// The range of the next block, and the block's beginning.
+    pub range: usize,
     pub at: u64,
-    /// The number of tokens in the files, in the order of [`Split::ALL`](super::Split::ALL).
-    pub tokens: [u64; 2],
-    /// The CRC-32 of each file up to there.
-    pub sums: [u32; 2],
+    /// The file of that range.
+    reading: Option<HashedFile>,
+    buffer: Vec<u8>,
 }
 
-impl ResumeState {
-    /// Reads the state from a folder; `None` where nothing is unfinished there.
-    pub(super) fn read(folder: &Path) -> Result<Option<ResumeState>, TextError> {
-        let (expected, remedy) = ("how far the tokens are, as JSON", "begin anew with --force");
-        read_json(folder.join(STATE_FILE), Links::Refused, 1 << 16, expected, remedy)
+/// A file that is read from its beginning on, with the hash of all bytes so far.
+struct HashedFile {
+    file: File,
+    hash: Sha256,
+}
+
+impl HashedFile {
+    /// Opens a file, and reads the bytes before a place.
+    fn open(path: &Path, at: u64) -> io::Result<HashedFile> {
+        let (mut file, mut hash) = (plain_file::open(path, Links::Followed)?, Sha256::new());
+        match io::copy(&mut (&mut file).take(at), &mut hash)? {
+            count if count < at => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(HashedFile { file, hash }),
+        }
+    }
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
+        Blocks { job, range: state.part, at: state.at, reading: None, buffer: Vec::new() }
     }
 
-    pub(super) fn write(&self, folder: &Path) -> Result<(), TextError> {
-        let path = folder.join(STATE_FILE);
-        let text = serde_json::to_string(self).expect("it is plain");
-        write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))
+    /// Returns the next block; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
+    pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
+        let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
+        let path = &self.job.files[range.file].path;
+        let left = range.end - self.at;
+        self.fill(path, left)?;
+        let is_last = left == self.buffer.len() as u64;
+        let length = length(&self.buffer, is_last).ok_or_else(|| TextError::Changed(path.clone()))?;
+        let rest = self.buffer.split_off(length);
+        let text = String::from_utf8(std::mem::replace(&mut self.buffer, rest)).expect("it was looked at");
+        let begins_document = range.follows && self.at == range.start;
+        self.at += length as u64;
+        if is_last && self.at == range.end {
+            self.range += 1;
+            let next = self.job.ranges.get(self.range);
+            self.at = next.map_or(0, |next| next.start);
+            if next.is_none_or(|next| next.file != range.file) {
+                self.end_file(range.file)?;
+            }
+        }
+        Ok(Some(TextBlock { file: range.file, split: range.split, text, begins_document }))
+    }
+
+    /// Checks that all bytes of a file were those that the job has read.
+    fn end_file(&mut self, file: usize) -> Result<(), TextError> {
+        let Some(HashedFile { hash, .. }) = self.reading.take() else { return Ok(()) };
+        if format!("{:x}", hash.finalize()) == self.job.plan.sources[file].sha256 {
+            return Ok(());
+        }
+        Err(TextError::Changed(self.job.files[file].path.clone()))
+    }
+
+    /// Fills the buffer from the file.
+    fn fill(&mut self, path: &Path, left: u64) -> Result<(), TextError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::UnexpectedEof => TextError::Changed(path.to_owned()),
+            _ => TextError::File { path: path.to_owned(), source },
+        };
+        let reading = match &mut self.reading {
+            Some(reading) => reading,
+            none => none.insert(HashedFile::open(path, self.at).map_err(failed)?),
+        };
+        let wanted = left.min(LONGEST as u64) as usize;
+        let before = self.buffer.len();
+        (&mut reading.file).take((wanted - before) as u64).read_to_end(&mut self.buffer).map_err(failed)?;
+        reading.hash.update(&self.buffer[before..]);
+        if self.buffer.len() < wanted {
+            return Err(TextError::Changed(path.to_owned()));
+        }
+        Ok(())
     }
 }
 
-/// The progress of the work, in bytes read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PreparationProgress {
-    pub stage: Stage,
-    pub done: u64,
-    pub total: u64,
-    /// Tokens made so far.
-    pub tokens: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Everything is read once, for its sum, its characters and to check that it is UTF-8.
-    Reading,
-    /// The unfinished tokens in the folder have changed since they were written, and are made again.
-    Restarting,
-    Tokenizing,
-}
-
-impl Stage {
-    /// The message where unfinished tokens cannot be resumed.
-    pub const RESTARTING: &str = "the unfinished tokens are not those that were written there, and all are made anew";
+/// Returns the number of bytes that form a block; `None` where they are not text.
+fn length(bytes: &[u8], is_last: bool) -> Option<usize> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_last => Some(text.len()),
+        Ok(text) => Some(tokenizer::last_cut(text).unwrap_or(text.len())),
+        Err(error) if error.error_len().is_none() && !is_last => {
+            let text = std::str::from_utf8(&bytes[..error.valid_up_to()]).expect("it was looked at");
+            Some(tokenizer::last_cut(text).unwrap_or(text.len()))
+        }
+        Err(_) => None,
+    }
 }
