@@ -50,8 +50,8 @@ impl Labels {
         let mut labels = Labels { landscape: None, rules: Vec::new(), fields: HashMap::new() };
         match preset {
             Preset::Landscape(preset) => {
-                labels.landscape = Some(preset.simulation.landscape);
-                labels.rules = preset.simulation.optimizers.iter().map(|optimizer| optimizer.rule.rule).collect();
+                labels.landscape = Some(preset.spec().landscape);
+                labels.rules = preset.spec().optimizers.iter().map(|optimizer| optimizer.rule.rule).collect();
             }
             Preset::Sweep(preset) => {
                 labels.landscape = Some(preset.sweep.landscape);

@@ -53,6 +53,8 @@ impl ListedSetting {
     }
 }
 
+/// The beginnings of paths that names of settings leave out.
+const STARTS: [&str; 4] = ["simulations[0].spec.", "simulations[0].", "sweep.", "scan."];
 /// The lists whose elements own settings.
 const LISTS: [&str; 2] = ["optimizers", "runs"];
 /// The fields that are a single setting each, as they have thousands of values.
@@ -64,15 +66,14 @@ const WORDS: [&str; 3] = ["version", "title", "description"];
 
 impl Preset {
     /// Lists all settings of the preset: its kind, and every value of its file, in the file's order. The names of
-    /// fields that presets of different kinds share are equal: `simulation.noise` and `sweep.noise` are `noise`.
+    /// fields that presets of different kinds share are equal: `simulations[0].spec.noise` and `sweep.noise` are `noise`.
     /// The value of a setting that an axis of a sweep varies is the name of the axis.
     pub fn listed_settings(&self) -> Vec<ListedSetting> {
         let labels = Labels::of(self);
         let mut settings = vec![ListedSetting::new("kind", "Kind", self.kind())];
         for (path, value) in self.leaves() {
+            let path = STARTS.iter().find_map(|start| path.strip_prefix(start)).unwrap_or(&path);
             let field = path.split(['.', '[']).next().unwrap_or_default();
-            let path =
-                ["simulation.", "sweep.", "scan."].iter().find_map(|start| path.strip_prefix(start)).unwrap_or(&path);
             if WORDS.contains(&field) || WHOLE.contains(&field) || value == NONE {
                 continue;
             }
@@ -82,7 +83,10 @@ impl Preset {
             add(&mut settings, &labels, owner, path, value);
         }
         self.add_left_out(&mut settings, &labels);
-        let wholes = WHOLE.into_iter().filter_map(|field| Some((field, self.field_text(field)?)));
+        let wholes = WHOLE.into_iter().filter_map(|field| {
+            let of_first = || self.field_text(&format!("simulations[0].{field}"));
+            Some((field, self.field_text(field).or_else(of_first)?))
+        });
         settings.extend(wholes.map(|(field, text)| ListedSetting::new(field, labels.label(None, field), plain(&text))));
         settings
     }
@@ -125,7 +129,7 @@ impl Preset {
     /// Returns the names of the elements of a list.
     fn names_of(&self, list: &str) -> Vec<String> {
         match self {
-            Preset::Landscape(preset) => preset.simulation.distinct_names(),
+            Preset::Landscape(preset) => preset.spec().distinct_names(),
             Preset::Sweep(preset) => preset.sweep.optimizers.iter().map(|it| it.label().to_owned()).collect(),
             _ => self.workload().map_or_else(Vec::new, |workload| match list {
                 "runs" => workload.labels(),
