@@ -16,11 +16,9 @@ pub mod lesson_page;
 pub mod player;
 pub mod regret;
 pub mod result;
-pub mod run_import;
-pub mod run_table;
+pub mod runs;
 pub mod sweep_checkpoint;
 pub mod sweep_pool;
-pub mod tensorboard;
 
 // The path of a module before it moved, which figures use.
 use player::marks as setting_marks;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use valleyscope_experiments::view::DiagnosticMetric;
 
-use super::plots::metric;
+use super::landscape_args::metric;
 use super::whole;
 
 #[derive(clap::Args)]
@@ -83,9 +83,6 @@ mod with_app {
     use valleyscope_experiments::preset::LandscapePreset;
     use valleyscope_runs::atomic_file::Overwrite;
 
-    use super::super::interrupt::Interrupt;
-    use super::super::plots::check_known;
-    use super::super::progress::{ProgressLine, ProgressUnit};
     use super::super::{Failure, landscape_preset, say};
     use super::AnimateArgs;
     use crate::animation::AnimationFormat;
@@ -94,6 +91,9 @@ mod with_app {
     use crate::app::diagnostics::PlotChoices;
     use crate::app::exports::Progress;
     use crate::app::picture::{PictureContent, PictureOptions, PictureSubject};
+    use crate::cli::landscape_args::check_known;
+    use crate::cli::output::Interrupt;
+    use crate::cli::output::{ProgressLine, ProgressUnit};
 
     /// The largest number of frames of an animation without `--every`.
     const USUAL_FRAMES: u64 = 200;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::interrupt::Interrupt;
-use super::progress::{ProgressLine, ProgressUnit};
+use super::output::Interrupt;
+use super::output::{ProgressLine, ProgressUnit};
 use super::{Failure, say};
 use crate::lesson_page::LessonPage;
 

@@ -4,43 +4,40 @@
 //! usage or bad input, 130 interrupted.
 
 mod animate;
-mod app;
-mod beside;
 mod data;
-mod differences;
 pub mod doctor;
 mod figure;
-mod interrupt;
-mod landscapes;
+mod landscape_args;
 mod lesson;
-mod optimizers;
 mod output;
-mod plots;
 mod presets;
-mod progress;
+mod reference;
 mod regret;
 mod runs;
 mod simulate;
 mod sweep;
 mod train;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
+use output::say;
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::terminal_escape::visible_lines;
-use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError};
+use valleyscope_experiments::preset::{LandscapePreset, Library, Loaded, Preset, PresetError};
+use valleyscope_runs::RunFolder;
 
-use self::output::say;
-use crate::figure::{Svg, blank_warning};
+use super::figure::{Svg, blank_warning};
+use super::result::SweepResult;
 
 /// See why one optimizer beats another in a narrowing valley.
 ///
@@ -51,22 +48,22 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    app: app::AppArgs,
+    app: AppArgs,
 }
 
 #[derive(Subcommand)]
 enum Command {
     /// Open the app, as without a command
-    App(app::AppArgs),
+    App(AppArgs),
     /// List, print, compare or check presets
     #[command(subcommand)]
     Presets(presets::PresetsCommand),
     /// List the optimizers, or show the formulas and hyperparameters of one
     #[command(subcommand)]
-    Optimizers(optimizers::OptimizersCommand),
+    Optimizers(reference::OptimizersCommand),
     /// List the landscapes, or show the loss, the gradient and the parameters of one
     #[command(subcommand)]
-    Landscapes(landscapes::LandscapesCommand),
+    Landscapes(reference::LandscapesCommand),
     /// Run a preset without a window and record it
     ///
     /// The changes of a recorded session are repeated at their steps; a lesson's steps are ignored. CSV holds a row for
@@ -160,10 +157,10 @@ pub fn run() -> ExitCode {
     outlive_limits();
     let cli = Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal));
     let outcome = match cli.command.unwrap_or(Command::App(cli.app)) {
-        Command::App(args) => app::run(&args),
+        Command::App(args) => open_window(&args),
         Command::Presets(command) => presets::run(&command),
-        Command::Optimizers(command) => optimizers::run(&command),
-        Command::Landscapes(command) => landscapes::run(&command),
+        Command::Optimizers(command) => reference::optimizers(&command),
+        Command::Landscapes(command) => reference::landscapes(&command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Figure(args) => figure::run(&args),
@@ -352,4 +349,44 @@ fn rules(preset: &Preset) -> Vec<(RuleSpec, Option<LearningRate>)> {
             trainings.iter().flat_map(of_one).collect()
         }
     }
+}
+
+#[derive(clap::Args)]
+struct AppArgs {
+    /// Open with this preset: a name or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    preset: Option<OsString>,
+    /// Open this preset file, this result of a sweep (its folder or its phase.npz), or this folder of a run
+    #[arg(long, value_name = "FILE|DIR|RUN", conflicts_with = "preset")]
+    open: Option<PathBuf>,
+}
+
+fn open_window(args: &AppArgs) -> Result<(), Failure> {
+    let library = Library::open();
+    let (mut preset, mut result, mut run) = (None, None, None);
+    match (&args.preset, &args.open) {
+        (Some(name), _) => preset = Some(library.load(name).map_err(Failure::bad_input)?),
+        (None, Some(folder)) if RunFolder::is_at(folder) => {
+            run = Some(RunFolder::open(folder).map_err(Failure::bad_input)?)
+        }
+        (None, Some(path)) if SweepResult::is_at(path) => {
+            result = Some(SweepResult::open(path).map_err(Failure::bad_input)?);
+        }
+        (None, Some(file)) => preset = Some(Library::load_file(file).map_err(Failure::bad_input)?),
+        (None, None) => {}
+    }
+    open(preset, result, run)
+}
+
+#[cfg(feature = "app")]
+fn open(preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) -> Result<(), Failure> {
+    Ok(super::app::run(super::app::Opened { preset, result, run })?)
+}
+
+#[cfg(not(feature = "app"))]
+fn open(_: Option<Loaded>, _: Option<SweepResult>, _: Option<RunFolder>) -> Result<(), Failure> {
+    Err(Failure::BadInput(anyhow::anyhow!(
+        "this valleyscope was built without the app's window; what works without one are its \
+         commands, such as `valleyscope simulate` and `valleyscope sweep` (see `valleyscope --help`)"
+    )))
 }

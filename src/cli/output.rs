@@ -1,10 +1,19 @@
-//! Output of commands on stderr and stdout. Text from files is escaped so that it cannot act on a terminal.
+//! Output of commands on stderr and stdout, progress of long work, and Ctrl-C. Text from files is escaped so that it
+//! cannot act on a terminal.
 
 use std::borrow::Cow;
 use std::fmt::Arguments;
-use std::io::{self, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use valleyscope_engine::terminal_escape::{shortened, visible, visible_lines};
+use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
 
 use super::Failure;
 
@@ -58,4 +67,149 @@ pub(super) fn table<R: AsRef<[String]>>(rows: &[R], indent: &str) -> String {
         format!("{indent}{}\n", cells.trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+/// The largest number of characters of a value.
+const LONGEST: usize = 60;
+
+/// Prints the results and the settings that differ, a line each, and the number of those that are equal.
+pub(super) fn print_differences(columns: &[SettingColumn]) -> Result<(), Failure> {
+    let differences = DifferenceTable::of(columns);
+    let name = |name: &String| cell(name, LONGEST);
+    let head = ["SETTING".to_owned(), "KEY".to_owned()].into_iter().chain(differences.names.iter().map(name)).collect();
+    let row = |row: &DifferenceRow| -> Vec<String> {
+        let own = [&row.label, &row.path].map(|text| cell(text, LONGEST));
+        own.into_iter().chain(row.shown(LONGEST).iter().map(|value| visible(value).into_owned())).collect()
+    };
+    let all = || differences.results.iter().chain(&differences.rows);
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(all().map(row)).collect();
+    let rows = if all().next().is_none() { String::new() } else { table(&rows, "") + "\n" };
+    print(&format!("{rows}{}\n", differences.equal_in_words()))
+}
+
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// The unit of progress.
+#[derive(Clone, Copy)]
+pub(super) struct ProgressUnit {
+    name: &'static str,
+    /// The number of steps in one unit.
+    size: f64,
+}
+
+impl ProgressUnit {
+    #[cfg(feature = "app")]
+    pub(super) const FRAMES: ProgressUnit = ProgressUnit { name: "frames", size: 1.0 };
+    pub(super) const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
+    pub(super) const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
+    /// The unit for steps that are bytes.
+    pub(super) const MEGABYTES: ProgressUnit = ProgressUnit { name: "MB", size: 1e6 };
+
+    fn of(self, count: f64) -> f64 {
+        count / self.size
+    }
+}
+
+/// The progress of a command.
+pub(super) struct ProgressLine {
+    unit: ProgressUnit,
+    total: u64,
+    /// The text after the rest.
+    note: String,
+    bar: Option<ProgressBar>,
+    started: Instant,
+    last_line: Instant,
+}
+
+impl ProgressLine {
+    /// Creates the progress of `total` steps, shown in the unit.
+    ///
+    /// No bar is drawn where results go to the same terminal.
+    pub(super) fn new(total: u64, unit: ProgressUnit, results_on_stdout: bool) -> Self {
+        let shares_terminal = results_on_stdout && std::io::stdout().is_terminal();
+        let bar = (std::io::stderr().is_terminal() && !shares_terminal).then(|| {
+            let template =
+                format!("{{bar:30}} {{done}} of {{all}} {}, {{rate}} a second, {{eta}} left{{msg}}", unit.name);
+            let style = ProgressStyle::with_template(&template).expect("the template is well-formed");
+            let shown = |of: fn(&ProgressState) -> f64| {
+                move |state: &ProgressState, text: &mut dyn fmt::Write| {
+                    // Writing into a string does not fail.
+                    let _ = write!(text, "{:.0}", unit.of(of(state)));
+                }
+            };
+            let style = style
+                .with_key("done", shown(|state| state.pos() as f64))
+                .with_key("all", shown(|state| state.len().unwrap_or(0) as f64))
+                .with_key("rate", shown(ProgressState::per_sec));
+            ProgressBar::new(total).with_style(style)
+        });
+        let now = Instant::now();
+        ProgressLine { unit, total, note: String::new(), bar, started: now, last_line: now }
+    }
+
+    /// Sets the number of all steps.
+    pub(super) fn set_total(&mut self, total: u64) {
+        self.total = total;
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+        }
+    }
+
+    /// Sets the number of finished steps.
+    pub(super) fn update(&mut self, done: u64) {
+        match &self.bar {
+            Some(bar) => bar.set_position(done),
+            None if self.last_line.elapsed() >= BETWEEN_LINES => {
+                self.last_line = Instant::now();
+                let (unit, total) = (self.unit, self.total);
+                let name = unit.name;
+                let rate = done as f64 / self.started.elapsed().as_secs_f64();
+                let left =
+                    Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate).unwrap_or(Duration::MAX);
+                let [done, total, rate] = [done as f64, total as f64, rate].map(|count| unit.of(count));
+                let left = HumanDuration(left);
+                super::say(format_args!(
+                    "{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}",
+                    self.note
+                ));
+            }
+            None => {}
+        }
+    }
+
+    /// Sets the text after the rest.
+    pub(super) fn note(&mut self, note: String) {
+        match &self.bar {
+            Some(bar) => bar.set_message(note),
+            None => self.note = note,
+        }
+    }
+
+    /// Removes the bar.
+    pub(super) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Becomes true when the user wants the command to end.
+pub(super) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Installs the handlers: from now on a first signal only raises the flag, and a second one ends the program at
+    /// once.
+    pub(super) fn listen() -> io::Result<Interrupt> {
+        let raised = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // This handler is registered first, so that the first signal finds the flag lowered.
+            flag::register_conditional_shutdown(signal, 130, Arc::clone(&raised))?;
+            flag::register(signal, Arc::clone(&raised))?;
+        }
+        Ok(Interrupt(raised))
+    }
+
+    pub(super) fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }

@@ -9,7 +9,7 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::difference::SettingColumn;
 use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
 
-use super::differences::print_differences;
+use super::output::print_differences;
 use super::output::{cell, print, print_content};
 use super::{Failure, say};
 

@@ -8,9 +8,9 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::regret::{self, Losses, RegretCurve, Theorem};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::interrupt::Interrupt;
+use super::output::Interrupt;
 use super::output::print;
-use super::progress::{ProgressLine, ProgressUnit};
+use super::output::{ProgressLine, ProgressUnit};
 use super::{Failure, say, whole};
 use crate::figure::{Format, Options};
 

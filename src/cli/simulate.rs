@@ -10,9 +10,9 @@ use valleyscope_engine::simulation::{Record, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LETTERS, LandscapePreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::interrupt::Interrupt;
+use super::output::Interrupt;
 use super::output::on_stdout;
-use super::progress::{ProgressLine, ProgressUnit};
+use super::output::{ProgressLine, ProgressUnit};
 use super::{Failure, one_of, say, whole};
 use crate::export::{TrajectoryArrays, TrajectoryTable};
 

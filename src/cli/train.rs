@@ -14,9 +14,9 @@ use valleyscope_runs::{
     CheckpointChoice, Handshake, LaunchError, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder,
 };
 
-use super::interrupt::Interrupt;
-use super::runs::find::{CheckpointName, RunsLocation};
+use super::output::Interrupt;
 use super::runs::watch::{Watch, outcome};
+use super::runs::{CheckpointName, RunsLocation};
 use super::{Failure, say};
 
 #[derive(clap::Args)]
@@ -184,7 +184,6 @@ pub(super) fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure
     })
 }
 
-/// Returns the run to fork.
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
     let run = RunsLocation::for_new_run(args.runs.as_deref())?.find(&point.run)?;
     let step = match point.choice {
@@ -347,7 +346,7 @@ fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failu
         )));
     }
     for workload in trainings.iter().filter_map(Preset::workload) {
-        workload.outlook().map_err(|error| Failure::BadInput(anyhow!(error)))?;
+        workload.data_status().map_err(|error| Failure::BadInput(anyhow!(error)))?;
     }
     Ok(trainings)
 }
@@ -370,7 +369,7 @@ fn train(
     launched.wait_until_at_work(START_TIMEOUT).map_err(anyhow::Error::from)?;
     let mut stopping = false;
     loop {
-        if let Some(ended) = watch.look()? {
+        if let Some(ended) = watch.poll()? {
             if matches!(ended, Status::Stopped | Status::Crashed { .. }) {
                 let name = run.path().display();
                 say(format_args!("go on with `valleyscope train --resume {name}`"));

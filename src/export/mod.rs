@@ -1,15 +1,351 @@
-//! Formats of results: CSV, NPY and NPZ, and the writing of whole files.
+//! Formats of results: CSV tables and NPY and NPZ arrays, and what is written in them of runs and simulations.
 //!
 //! Nothing that is written depends on the time or on the machine: equal results are equal bytes.
 
-mod csv;
-mod npy;
 mod npz;
-mod run_table;
-mod trajectory;
 
-pub use csv::{CsvCell, CsvWriter, without_apostrophe};
-pub use npy::{Element, read_npy, write_npy};
-pub use npz::{ArchiveError, NpzReader, NpzWriter};
-pub use run_table::write_csv;
-pub use trajectory::{TrajectoryArrays, TrajectoryTable};
+use std::borrow::Cow;
+use std::io;
+use std::io::{Seek, Write};
+
+use jiff::Timestamp;
+use valleyscope_engine::simulation::{Ensemble, Sample, Simulation, SimulationSpec, Spread};
+use valleyscope_engine::sweep::Precision;
+use valleyscope_experiments::preset::{LandscapePreset, Preset};
+use valleyscope_runs::{MetricCurve, MetricId, MetricInfo, RunHistory};
+
+pub use npz::{ArchiveError, Element, NpzReader, NpzWriter, read_npy, write_npy};
+
+/// One value of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CsvCell<'t> {
+    Text(&'t str),
+    Whole(u64),
+    /// A number, written with the fewest digits that give the same bits back; `NaN`, `inf` and `-inf` where it is not
+    /// finite.
+    Number(f64),
+}
+
+/// Writes a table row by row.
+pub struct CsvWriter<W: Write> {
+    writer: W,
+    columns: usize,
+}
+
+impl<W: Write> CsvWriter<W> {
+    /// Returns a table with these column names, which are written at once.
+    pub fn new(mut writer: W, header: &[&str]) -> io::Result<Self> {
+        write_row(&mut writer, header.iter().map(|name| CsvCell::Text(name)))?;
+        Ok(CsvWriter { writer, columns: header.len() })
+    }
+
+    /// Writes a row with one cell for each column.
+    pub fn row(&mut self, cells: &[CsvCell<'_>]) -> io::Result<()> {
+        assert_eq!(cells.len(), self.columns, "a row has as many cells as the header has names");
+        write_row(&mut self.writer, cells.iter().copied())
+    }
+
+    /// Returns the underlying writer, to which all rows have been written.
+    pub fn into_inner(self) -> W {
+        self.writer
+    }
+}
+
+fn write_row<'t>(writer: &mut impl Write, cells: impl Iterator<Item = CsvCell<'t>>) -> io::Result<()> {
+    for (column, cell) in cells.enumerate() {
+        if column > 0 {
+            writer.write_all(b",")?;
+        }
+        match cell {
+            CsvCell::Text(text) => write_text(writer, text)?,
+            CsvCell::Whole(number) => write!(writer, "{number}")?,
+            CsvCell::Number(number) => write_number(writer, number)?,
+        }
+    }
+    writer.write_all(b"\n")
+}
+
+fn write_text(writer: &mut impl Write, text: &str) -> io::Result<()> {
+    let needs_apostrophe = may_be_formula(text) && text.parse::<f64>().is_err();
+    let text = if needs_apostrophe { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) };
+    if text.contains(['"', ',', '\n', '\r']) {
+        write!(writer, "\"{}\"", text.replace('"', "\"\""))
+    } else {
+        writer.write_all(text.as_bytes())
+    }
+}
+
+/// Returns whether a spreadsheet takes a text, without the apostrophes before it, for a formula. With one apostrophe more,
+/// it does not, and [`without_apostrophe`] returns the text.
+fn may_be_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
+}
+
+/// Returns the text of a cell without the apostrophe that [`CsvWriter`] wrote before it.
+pub fn without_apostrophe(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|text| may_be_formula(text)).unwrap_or(cell)
+}
+
+fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {
+    // Both forms have the same digits; an exponent shortens very large and very small numbers.
+    if number == 0.0 || !number.is_finite() || (1e-5..1e16).contains(&number.abs()) {
+        write!(writer, "{number}")
+    } else {
+        write!(writer, "{number:e}")
+    }
+}
+
+/// Writes the points of a run as CSV and returns the number of rows.
+///
+/// There is a row for each point of training and each evaluation, in the order of the steps: `step`, `time`
+/// (RFC 3339), `wall_s` (seconds of training) and the metrics that were measured, by their names in the events. A
+/// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
+/// [`ScanResult`](super::result::scan::ScanResult).
+pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
+    let mut curves: Vec<(MetricId, PendingCurve<'_>)> = history
+        .metrics()
+        .iter()
+        .filter_map(MetricInfo::metric)
+        .map(|metric| (metric, PendingCurve { curve: history.curve(metric), next: 0 }))
+        .filter(|(_, ahead)| !ahead.curve.is_empty())
+        .collect();
+    let names = curves.iter().map(|(metric, _)| metric.name());
+    let header: Vec<&str> = ["step", "time", "wall_s"].into_iter().chain(names).collect();
+    let mut table = CsvWriter::new(writer, &header)?;
+    let mut rows = 0;
+    // Points with the same position are of the same event.
+    while let Some(position) = curves.iter().filter_map(|(_, ahead)| ahead.position()).min_by(CurvePosition::order) {
+        let time = rfc_3339(position.time_s);
+        let mut row = vec![CsvCell::Whole(position.step), CsvCell::Text(&time), CsvCell::Number(position.wall_s)];
+        for (_, ahead) in &mut curves {
+            let here = ahead.position().is_some_and(|other| other.order(&position).is_eq());
+            row.push(if here { CsvCell::Number(ahead.take()) } else { CsvCell::Text("") });
+        }
+        table.row(&row)?;
+        rows += 1;
+    }
+    table.into_inner().flush()?;
+    Ok(rows)
+}
+
+/// A curve and its points that remain to be written.
+struct PendingCurve<'h> {
+    curve: MetricCurve<'h>,
+    next: usize,
+}
+
+#[derive(Clone, Copy)]
+struct CurvePosition {
+    step: u64,
+    time_s: f64,
+    wall_s: f64,
+}
+
+impl CurvePosition {
+    fn order(&self, other: &CurvePosition) -> std::cmp::Ordering {
+        self.step.cmp(&other.step).then(self.time_s.total_cmp(&other.time_s))
+    }
+}
+
+impl PendingCurve<'_> {
+    fn position(&self) -> Option<CurvePosition> {
+        let MetricCurve { step, wall_s, time_s, .. } = self.curve;
+        let next = self.next;
+        Some(CurvePosition { step: *step.get(next)?, time_s: time_s[next], wall_s: wall_s[next] })
+    }
+
+    fn take(&mut self) -> f64 {
+        self.next += 1;
+        self.curve.value[self.next - 1]
+    }
+}
+
+fn rfc_3339(time_s: f64) -> String {
+    let time = Timestamp::from_microsecond((time_s * 1e6).round() as i64);
+    time.map_or_else(|_| String::new(), |time| time.to_string())
+}
+
+// The trajectory of a simulation, as a table or as arrays.
+//
+// Both hold the same rows, one for each recorded step. The table is written while the simulation runs; the arrays are
+// collected and written at the end.
+
+type Quantity = fn(&Sample) -> &Spread;
+type Statistic = fn(&Spread) -> f64;
+
+/// The recorded quantities of a sample, with their names.
+const QUANTITIES: [(&str, Quantity); 4] = [
+    ("loss", |sample| &sample.loss),
+    ("u", |sample| &sample.u),
+    ("abs_v", |sample| &sample.abs_v),
+    ("effective_step", |sample| &sample.effective_step),
+];
+const STATISTICS: [(&str, Statistic); 4] = [
+    ("mean", |spread| spread.mean),
+    ("std", |spread| spread.std),
+    ("min", |spread| spread.min),
+    ("max", |spread| spread.max),
+];
+const CURVES: usize = QUANTITIES.len() * STATISTICS.len();
+
+/// Returns the names of the curves, such as `loss_mean`, in the order of [`curves`].
+fn curve_names() -> impl Iterator<Item = String> {
+    QUANTITIES
+        .iter()
+        .flat_map(|(quantity, _)| STATISTICS.iter().map(move |(statistic, _)| format!("{quantity}_{statistic}")))
+}
+
+fn curves(sample: &Sample) -> impl Iterator<Item = f64> {
+    QUANTITIES.iter().flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
+}
+
+/// Returns the labels of the enabled optimizers, made unique by their ids where some are equal.
+fn optimizer_names(spec: &SimulationSpec) -> Vec<String> {
+    let enabled = || spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
+    enabled()
+        .map(|optimizer| {
+            let label = optimizer.label();
+            match enabled().filter(|other| other.label() == label).count() {
+                1 => label.to_owned(),
+                _ => format!("{label} #{}", optimizer.id),
+            }
+        })
+        .collect()
+}
+
+/// Writes a row for each step and optimizer: `step`, `optimizer`, the 16 columns from `loss_mean` to
+/// `effective_step_max`, `entropy` and `diverged`.
+pub struct TrajectoryTable<W: Write> {
+    csv: CsvWriter<W>,
+    optimizers: Vec<String>,
+}
+
+impl<W: Write> TrajectoryTable<W> {
+    pub fn new(writer: W, spec: &SimulationSpec) -> io::Result<Self> {
+        let names: Vec<String> = curve_names().collect();
+        let mut header = vec!["step", "optimizer"];
+        header.extend(names.iter().map(String::as_str));
+        header.extend(["entropy", "diverged"]);
+        Ok(TrajectoryTable { csv: CsvWriter::new(writer, &header)?, optimizers: optimizer_names(spec) })
+    }
+
+    /// Writes the simulation's current step.
+    pub fn record(&mut self, simulation: &Simulation) -> io::Result<()> {
+        let mut cells = Vec::with_capacity(CURVES + 4);
+        for (ensemble, name) in simulation.ensembles().iter().zip(&self.optimizers) {
+            let sample = ensemble.sample();
+            cells.clear();
+            cells.extend([CsvCell::Whole(simulation.step()), CsvCell::Text(name)]);
+            cells.extend(curves(sample).map(CsvCell::Number));
+            cells.extend([CsvCell::Number(sample.entropy), CsvCell::Whole(u64::from(sample.diverged))]);
+            self.csv.row(&cells)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the underlying writer, to which all rows have been written.
+    pub fn into_inner(self) -> W {
+        self.csv.into_inner()
+    }
+}
+
+/// The largest number of particles of an optimizer whose positions are recorded.
+const POSITIONS: usize = 100;
+
+/// Collects arrays for an NPZ archive. With O optimizers and T recorded steps:
+///
+/// | array | type | shape |
+/// | --- | --- | --- |
+/// | `optimizers` | text | (O) |
+/// | `step` | int64 | (T) |
+/// | `{loss,u,abs_v,effective_step}_{mean,std,min,max}` | float64 | (O, T) |
+/// | `entropy` | float64 | (O, T) |
+/// | `diverged`, particles that are not finite | int32 | (O, T) |
+/// | `positions` of the first particles, at most 100 | float64 | (O, T, particles, 2) |
+/// | `spec`, the preset that repeats it (RON), and `program`: version, precision, seed | text | () |
+pub struct TrajectoryArrays {
+    preset: LandscapePreset,
+    optimizers: Vec<String>,
+    particles: usize,
+    steps: Vec<i64>,
+    columns: Vec<Columns>,
+}
+
+/// The recorded values of one optimizer.
+struct Columns {
+    curves: [Vec<f64>; CURVES],
+    entropy: Vec<f64>,
+    diverged: Vec<i32>,
+    positions: Vec<f64>,
+}
+
+impl TrajectoryArrays {
+    /// Allocates arrays for exactly this many recorded steps.
+    pub fn new(preset: LandscapePreset, steps: usize) -> Self {
+        let spec = preset.spec();
+        let optimizers = optimizer_names(spec);
+        let particles = spec.particles.get().min(POSITIONS);
+        TrajectoryArrays {
+            columns: optimizers.iter().map(|_| Columns::with_capacity(steps, particles)).collect(),
+            optimizers,
+            particles,
+            steps: Vec::with_capacity(steps),
+            preset,
+        }
+    }
+
+    /// Returns the memory that one recorded step of this simulation takes.
+    pub fn bytes_a_step(spec: &SimulationSpec) -> u64 {
+        let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();
+        let floats = CURVES + 1 + 2 * spec.particles.get().min(POSITIONS);
+        (size_of::<i64>() + optimizers * (floats * size_of::<f64>() + size_of::<i32>())) as u64
+    }
+
+    /// Records the simulation's current step.
+    pub fn record(&mut self, simulation: &Simulation) {
+        self.steps.push(i64::try_from(simulation.step()).expect("no simulation gets that far"));
+        for (columns, ensemble) in self.columns.iter_mut().zip(simulation.ensembles()) {
+            columns.push(ensemble, self.particles);
+        }
+    }
+
+    pub fn write(&self, mut writer: impl Write + Seek) -> io::Result<()> {
+        let mut npz = NpzWriter::new(&mut writer);
+        let shape = [self.optimizers.len(), self.steps.len()];
+        let of_each = || self.columns.iter();
+        npz.texts("optimizers", &self.optimizers)?;
+        npz.array("step", &[self.steps.len()], self.steps.iter().copied())?;
+        for (index, name) in curve_names().enumerate() {
+            npz.array(&name, &shape, of_each().flat_map(|columns| columns.curves[index].iter().copied()))?;
+        }
+        npz.array("entropy", &shape, of_each().flat_map(|columns| columns.entropy.iter().copied()))?;
+        npz.array("diverged", &shape, of_each().flat_map(|columns| columns.diverged.iter().copied()))?;
+        let shape = [shape[0], shape[1], self.particles, 2];
+        npz.array("positions", &shape, of_each().flat_map(|columns| columns.positions.iter().copied()))?;
+        let (version, seed) = (env!("CARGO_PKG_VERSION"), self.preset.spec().seed);
+        npz.text("spec", &Preset::Landscape(self.preset.clone()).to_ron())?;
+        npz.text("program", &format!("valleyscope {version}, {}, seed {seed}", Precision::Double.name()))?;
+        npz.finish()
+    }
+}
+
+impl Columns {
+    fn with_capacity(steps: usize, particles: usize) -> Self {
+        Columns {
+            curves: std::array::from_fn(|_| Vec::with_capacity(steps)),
+            entropy: Vec::with_capacity(steps),
+            diverged: Vec::with_capacity(steps),
+            positions: Vec::with_capacity(2 * particles * steps),
+        }
+    }
+
+    fn push(&mut self, ensemble: &Ensemble, particles: usize) {
+        let sample = ensemble.sample();
+        for (curve, value) in self.curves.iter_mut().zip(curves(sample)) {
+            curve.push(value);
+        }
+        self.entropy.push(sample.entropy);
+        self.diverged.push(i32::try_from(sample.diverged).expect("at most as many as there are particles"));
+        self.positions.extend(ensemble.positions().take(particles).flatten());
+    }
+}

@@ -1,14 +1,22 @@
-//! Curves of trainings in plots over one horizontal axis: those chosen in the window, or the runs of a preset.
+//! Curves in plots over one horizontal axis: of trainings, and of the metrics of a landscape's run.
 
-use valleyscope_experiments::view::range::CurvePlaces;
-use valleyscope_experiments::view::{AxisScale, Background, Dash, Pen};
-use valleyscope_runs::{MetricInfo, Unit};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::axis::{Axis, Parts, Side};
-use super::canvas::{Area, Canvas, Stroke};
-use super::style::{CURVE_WIDTH, GAP, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, TICK, WIDE};
-use super::svg::CREATOR;
-use super::{Content, Figure, FigureMetadata, Swatch};
+use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, across, suited, union, whole};
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
+use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory, Unit};
+
+use super::canvas::{
+    Area, Axis, CURVE_WIDTH, Canvas, GAP, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, Parts, Side, Stroke,
+    TICK, WIDE,
+};
+use super::files::CREATOR;
+use super::trajectories::{RunCurve, Trajectories};
+use super::{Content, Figure, FigureMetadata, Swatch, map};
+use crate::setting_marks::{SettingMarks, text};
 
 /// Height over width of the area of a plot.
 const ASPECT: f64 = 0.62;
@@ -262,4 +270,286 @@ impl CurveLines {
             }
         }
     }
+}
+
+/// A run that is drawn.
+#[derive(Clone, Debug)]
+pub struct TrainedRun {
+    pub label: String,
+    pub pen: Pen,
+    /// The text of its config.
+    pub config: String,
+    pub history: RunHistory,
+}
+
+/// The quantity of the horizontal axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeAxis {
+    Steps,
+    /// The time of training.
+    Time,
+}
+
+impl Figure {
+    /// Returns the metric that a training is judged by: the first of its evaluations of which a lower value is better.
+    pub fn judged_by(history: &RunHistory) -> Option<MetricInfo> {
+        history.evaluated().into_iter().find(|info| info.better == Better::Lower)
+    }
+
+    /// Returns a figure of a metric of several runs, a curve for each.
+    pub fn trainings(title: &str, over: TimeAxis, metric: &MetricInfo, runs: &[TrainedRun]) -> Figure {
+        let curve = |run: &'_ TrainedRun| metric.metric().map(|metric| over.points(&run.history.curve(metric)));
+        let points: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| curve(run).unwrap_or_default()).collect();
+        let last = points.iter().flatten().map(|[x, _]| *x).fold(0.0, f64::max);
+        let (label, unit) = over.axis(last);
+        let scale = super::metric_scale(metric, metric.scale == MetricScale::Log);
+        let lines = points.iter().map(|points| pieces(points, unit, scale)).enumerate();
+        let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
+        let times = lines.iter().flat_map(|(_, line)| line.iter().flatten()).map(|[x, _]| [*x; 2]);
+        let horizontal = across(times.reduce(union));
+        let places: Vec<CurvePlaces> = lines.iter().map(|(_, line)| CurvePlaces::of_line(line)).collect();
+        let range = vertical_range(places, ceiling(metric, runs, scale), scale);
+        let vertical = super::CurveAxis::vertical(metric, scale, range);
+        let drawn = |(index, line)| super::CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
+        let mut figure = Figure::curves(super::Curves {
+            title: title.to_owned(),
+            specs: runs.iter().map(|run| run.config.clone()).collect(),
+            names: runs.iter().map(|run| (run.label.clone(), run.pen)).collect(),
+            horizontal: super::CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range: horizontal },
+            plots: vec![super::CurvePlot { vertical, curves: lines.into_iter().map(drawn).collect() }],
+            marks: Vec::new(),
+        });
+        figure.legend.extend(notes(runs));
+        figure
+    }
+}
+
+impl TimeAxis {
+    /// Returns the points of a curve; those without a place on the axis are left out.
+    fn points(self, curve: &MetricCurve<'_>) -> Vec<[f64; 2]> {
+        let x = |index: usize| match self {
+            TimeAxis::Steps => curve.step[index] as f64,
+            TimeAxis::Time => curve.wall_s[index],
+        };
+        (0..curve.len()).map(|index| [x(index), curve.value[index]]).filter(|[x, _]| x.is_finite()).collect()
+    }
+
+    /// Returns the axis' label, and the unit that its numbers count, for values up to `last`.
+    fn axis(self, last: f64) -> (&'static str, f64) {
+        const MINUTE: f64 = 60.0;
+        const HOUR: f64 = 3600.0;
+        match self {
+            TimeAxis::Steps => ("steps", 1.0),
+            TimeAxis::Time if last < 5.0 * MINUTE => ("training time (s)", 1.0),
+            TimeAxis::Time if last < 5.0 * HOUR => ("training time (min)", MINUTE),
+            TimeAxis::Time => ("training time (h)", HOUR),
+        }
+    }
+}
+
+/// Returns the places above which a loss is that of a diverged training, where a run is known from its beginning.
+fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option<Ceiling> {
+    let whole = || runs.iter().filter(|run| run.history.forked().is_none());
+    let initial = |metric| whole().filter_map(move |run| run.history.curve(metric).value.first().copied());
+    // The first training loss precedes the first evaluation, and usually a divergence.
+    let of_training = Ceiling::of_losses(initial(MetricId::LOSS), scale);
+    of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
+}
+
+/// Returns the range of the curves with these places, in which those that have diverged do not flatten the others.
+fn vertical_range(curves: Vec<CurvePlaces>, ceiling: Option<Ceiling>, scale: AxisScale) -> Extent {
+    let below = |curve: &CurvePlaces| {
+        let heights = curve.line.iter().map(|[_, high]| *high);
+        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(heights));
+        CurvePlaces { line: curve.line.iter().filter(|[_, high]| *high <= top).copied().collect(), ..curve.clone() }
+    };
+    let below: Vec<CurvePlaces> = curves.iter().map(below).collect();
+    suited(if below.iter().all(|curve| curve.line.is_empty()) { &curves } else { &below }, scale)
+}
+
+/// Returns the points in places, split at values without a place. Where a curve ends with such a value, its last piece
+/// is empty; without any place there is no piece.
+fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>> {
+    let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
+    let mut is_open = false;
+    for [x, value] in points {
+        let y = scale.place(*value);
+        if !y.is_finite() {
+            is_open = false;
+            continue;
+        }
+        if !is_open {
+            pieces.push(Vec::new());
+            is_open = true;
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.push([x / unit, y]);
+        }
+    }
+    if !is_open && !pieces.is_empty() {
+        pieces.push(Vec::new());
+    }
+    pieces
+}
+
+/// Returns notes on the training data of the runs, where these are synthetic.
+fn notes(runs: &[TrainedRun]) -> Vec<map::Swatch> {
+    let started = runs.iter().filter_map(|run| run.history.started());
+    let mut notes: Vec<map::Swatch> = Vec::new();
+    for started in started.filter(|started| started.synthetic) {
+        let note = map::Swatch { color: None, text: started.data.clone() };
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// The part of the axis of steps within which changed settings share a mark.
+const NEAR: f64 = 0.02;
+
+/// The plots of a run and their options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunPlots {
+    /// The plots, in their order.
+    pub metrics: Vec<DiagnosticMetric>,
+    /// The metrics on a logarithmic axis.
+    pub log: BTreeSet<DiagnosticMetric>,
+    pub log_steps: bool,
+    pub band: Band,
+    /// Whether the vertical axes hold all values, those of diverged optimizers too.
+    pub whole_range: bool,
+}
+
+impl RunPlots {
+    fn horizontal(&self) -> AxisScale {
+        if self.log_steps { AxisScale::Log } else { AxisScale::Linear }
+    }
+}
+
+impl Figure {
+    /// Returns a figure of the plots of a run, as far as it has been run. Marks show where a setting was changed, with
+    /// the changes below. A metric that the landscape of the preset's own run lacks has no plot.
+    pub fn run_plots(trajectories: &Trajectories, plots: &RunPlots) -> Figure {
+        let runs = trajectories.curves(plots.log_steps);
+        let scale = plots.horizontal();
+        let last = trajectories.step().max(1) as f64;
+        let range = if plots.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last] };
+        let names = runs.iter().enumerate().map(|(index, run)| {
+            let is_alike = |other: &&RunCurve| (other.run, other.color) == (run.run, run.color);
+            let pen = Pen::new(run.color, runs[..index].iter().filter(is_alike).count());
+            (run.name.clone(), if run.run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[run.run]) })
+        });
+        let marks = marks(trajectories, scale, range);
+        let lines = |(index, (_, text)): (usize, &(f64, String))| format!("{}: {text}", index + 1);
+        let notes: Vec<String> = marks.iter().enumerate().map(lines).collect();
+        let mark =
+            |(index, (place, _)): (usize, &(f64, String))| CurveMark { place: *place, label: (index + 1).to_string() };
+        let landscape = &trajectories.spec().landscape;
+        let infos = plots.metrics.iter().filter_map(|metric| Some((*metric, metric.info(landscape)?)));
+        let mut figure = Figure::curves(Curves {
+            title: trajectories.title().to_owned(),
+            specs: vec![trajectories.text()],
+            names: names.collect(),
+            horizontal: CurveAxis { label: "steps".to_owned(), scale, range },
+            plots: infos.map(|(metric, info)| plot(&runs, metric, info, plots)).collect(),
+            marks: marks.iter().enumerate().map(mark).collect(),
+        });
+        figure.about.programs = vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)];
+        figure.legend.extend(note_of_band(trajectories, plots.band).map(|text| map::Swatch { color: None, text }));
+        figure.legend.extend(notes.into_iter().map(|text| map::Swatch { color: None, text }));
+        figure
+    }
+}
+
+fn note_of_band(trajectories: &Trajectories, band: Band) -> Option<String> {
+    let particles = trajectories.spec().particles.get();
+    let spread = match band {
+        Band::Deviation => ", ± 1 standard deviation",
+        Band::Extremes => ", from the smallest to the largest",
+        Band::Hidden => "",
+    };
+    (particles > 1).then(|| format!("means of {particles} particles{spread}"))
+}
+
+/// Returns the places of changed settings on the axis of steps, with their steps and changes.
+fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) -> Vec<(f64, String)> {
+    let mut marks = SettingMarks::default();
+    marks.update(&Arc::new(trajectories.record()));
+    // The place of step 0 on a logarithmic axis is infinitely far away.
+    let place = |step: u64| scale.place(step as f64).max(from - 1.0);
+    let groups = marks.groups(place, NEAR * (to - from));
+    let shown = groups.filter_map(|group| {
+        let [first, last] = [group.first()?.step, group.last()?.step];
+        let steps = match first == last {
+            true => format!("step {}", grouped(first)),
+            false => format!("steps {} to {}", grouped(first), grouped(last)),
+        };
+        let changes = text(group, |id| trajectories.spec().name_of(id)).replace('\n', ", ");
+        Some((place(first), format!("{steps}, {changes}")))
+    });
+    shown.filter(|(place, _)| (from..=to).contains(place)).collect()
+}
+
+fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots: &RunPlots) -> CurvePlot {
+    let stays = |run: &&RunCurve| run.history.last().is_none_or(|bucket| bucket.diverged == 0);
+    let any_stays = runs.iter().any(|run| stays(&run));
+    let counts = |run: &&RunCurve| !any_stays || stays(run);
+    let scale = match (plots.log.contains(&metric), metric.is_positive()) {
+        (false, _) => AxisScale::Linear,
+        (true, true) => AxisScale::Log,
+        (true, false) => {
+            let means = runs.iter().filter(counts).flat_map(|run| &run.history).map(|bucket| metric.value(bucket).mean);
+            AxisScale::symlog_for(means)
+        }
+    };
+    let curves: Vec<CurveLines> = runs
+        .iter()
+        .enumerate()
+        .map(|(index, run)| lines(index, &run.history, metric, plots.band, [plots.horizontal(), scale]))
+        .collect();
+    // A curve that runs away while others do not would flatten them.
+    let counting = curves.iter().filter(|curve| plots.whole_range || counts(&&runs[curve.index]));
+    let places: Vec<CurvePlaces> = counting.map(CurveLines::places).collect();
+    let range = if plots.whole_range { whole(&places) } else { suited(&places, scale) };
+    let range = if scale == AxisScale::Linear { metric.range(range) } else { range };
+    let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
+    CurvePlot { vertical, curves }
+}
+
+/// Returns the curve of a metric in places, split where it has none.
+fn lines(
+    index: usize,
+    history: &[Bucket],
+    metric: DiagnosticMetric,
+    band: Band,
+    [horizontal, vertical]: [AxisScale; 2],
+) -> CurveLines {
+    let means = history.iter().map(|bucket| metric.value(bucket).mean_low).filter(|mean| *mean > 0.0);
+    let floor = vertical.place(means.fold(f64::INFINITY, f64::min));
+    let (mut line, mut ends, mut is_open) = (Vec::<Vec<[f64; 2]>>::new(), Vec::new(), false);
+    for bucket in history {
+        let value = metric.value(bucket);
+        let middle = bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64;
+        let [x, y] = [horizontal.place(middle), vertical.place(value.mean)];
+        if !(x.is_finite() && y.is_finite()) {
+            is_open &= !x.is_finite();
+            continue;
+        }
+        if !is_open {
+            line.push(Vec::new());
+            is_open = true;
+        }
+        if let Some(piece) = line.last_mut() {
+            piece.push([x, y]);
+        }
+        // An end of the band without a place on a logarithmic axis goes to the lowest mean.
+        let place = |end: f64| Some(vertical.place(end)).filter(|place| place.is_finite()).unwrap_or(floor);
+        ends.extend(band.of(&value).map(|[low, high]| [x, place(low), place(high)]));
+    }
+    if !is_open && !line.is_empty() {
+        // An empty last piece marks where the curve ends early.
+        line.push(Vec::new());
+    }
+    CurveLines { index, raw: Vec::new(), line, band: ends }
 }

@@ -6,74 +6,54 @@
 //! out at a width it is an [`Svg`], from which the PNG and the PDF are made. Text is set in the bundled font, and
 //! characters that it lacks in fonts of the system. Every file has title, program version, seed and spec as metadata, and no time: equal results give equal bytes.
 
-mod axis;
 mod canvas;
-mod check;
-mod color_bar;
-mod compared;
-mod contour;
 mod curves;
-mod difference;
-mod font;
-mod labels;
+mod files;
 mod landscape;
 mod landscape_plot;
-mod layout;
 mod map;
-mod pdf;
-mod plot;
-mod png;
-mod region_merge;
+mod map_rows;
+mod plots;
 mod regions;
-mod rows;
-mod run_plots;
-mod scale;
-mod scan;
-mod short_titles;
-mod side_by_side;
-mod style;
-mod surface_plot;
-mod surface_raster;
-mod svg;
-mod system_fonts;
-mod trainings;
+mod surface;
+mod titles;
 mod trajectories;
-mod xml;
 
-pub use check::{PICTURE_DPI, PICTURES, check_pictures};
-pub use compared::Compared;
-pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, metric_scale};
-pub use difference::{as_changed, as_changed_from, difference, is_made_title, over_axes};
-pub use labels::{axis_label, axis_meanings};
-pub use map::{Map, MapColors, MapImage, SharedOptimizer, Swatch, shared_optimizers};
-pub use regions::{Letters, RegionLetter, Regions, ink};
-pub use run_plots::RunPlots;
-pub use scale::{Mark, Scale};
-pub use short_titles::{TitledSweep, in_short, settings_among, short_titles};
-pub use svg::{Format, Svg};
-pub use system_fonts::blank_warning;
-pub use trainings::{TimeAxis, TrainedRun};
-pub use trajectories::{Trajectories, TrajectoriesError};
+use std::io::Cursor;
+use std::path::Path;
 
+use canvas::{Area, Canvas, KEY, LINE, MARGIN};
+use files::POINTS_PER_MM;
+use image::codecs::png::PngDecoder;
+use image::{DynamicImage, ImageDecoder, Limits};
+use landscape::LandscapeFigure;
+use map_rows::Row;
+use plots::Plots;
 use valleyscope_engine::landscape::LandscapeParameterName;
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::parameter::DIMENSION;
 use valleyscope_engine::sweep::{Metric, Quantity};
 use valleyscope_experiments::view::ticks::short;
+use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::{Findings, plain_file};
+
+use super::result::SweepResult;
 
 pub(crate) use canvas::marker_corners;
-pub(crate) use contour::Grid;
-pub(crate) use landscape_plot::{ASPECT, Paths, against, around, pixel_rgb};
-pub(crate) use png::encoded;
-pub(crate) use svg::CREATOR;
+pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, RunPlots, TimeAxis, TrainedRun, metric_scale};
+pub(crate) use files::{CREATOR, encoded, escaped};
+pub use files::{Format, Svg, blank_warning};
 #[cfg(feature = "app")]
-pub(crate) use system_fonts::{SystemFonts, is_ignorable};
-pub(crate) use xml::escaped;
-
-use self::landscape::LandscapeFigure;
-use self::plot::Plots;
-use self::rows::Row;
-use crate::result::SweepResult;
+pub(crate) use files::{SystemFonts, is_ignorable};
+pub(crate) use landscape_plot::{ASPECT, Grid, Paths, against, around, pixel_rgb};
+pub use map::{Map, MapColors, MapImage, Mark, Scale, SharedOptimizer, Swatch, shared_optimizers};
+pub use map_rows::Compared;
+pub use regions::{Letters, RegionLetter, Regions, ink};
+pub use titles::{
+    TitledSweep, as_changed, as_changed_from, axis_label, axis_meanings, difference, in_short, is_made_title,
+    over_axes, settings_among, short_titles,
+};
+pub use trajectories::{Trajectories, TrajectoriesError};
 
 /// The layout options of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,7 +88,7 @@ pub enum FigureError {
     TooNarrow { width_mm: f64, font_size: f64 },
     #[error(
         "a picture of {width} × {height} pixels is larger than can be drawn, which is {} million pixels; choose fewer dots \
-         per inch or a smaller width", png::MAX_PIXELS / 1e6
+         per inch or a smaller width", files::MAX_PIXELS / 1e6
     )]
     TooLarge { width: f64, height: f64 },
     #[error("the figure cannot be drawn: {0}")]
@@ -245,5 +225,169 @@ impl FigureMetadata {
             programs: results.iter().map(|result| result.program()).collect(),
             specs: results.iter().map(|result| result.preset().to_ron()).collect(),
         }
+    }
+}
+
+impl Figure {
+    /// Lays the figure out.
+    pub fn render(&self, options: &Options) -> Result<Svg, FigureError> {
+        let range = |name, value: f64, low: f64, high: f64| match (low..=high).contains(&value) {
+            true => Ok(()),
+            false => Err(FigureError::OutOfRange { name, expected: format!("from {low} to {high}"), found: value }),
+        };
+        range("width_mm", options.width_mm, 20.0, 2000.0)?;
+        range("font_size", options.font_size, 3.0, 72.0)?;
+        let em = options.font_size;
+        let width = options.width_mm * POINTS_PER_MM;
+        let inner = width - 2.0 * MARGIN * em;
+        let mut canvas = Canvas::new(em);
+        let mut y = MARGIN * em;
+        if options.title {
+            for line in wrapped(&self.about.title, inner, em) {
+                canvas.text_within([width / 2.0, y + 0.5 * LINE * em], inner, &line);
+                y += LINE * em;
+            }
+            y += 0.4 * em;
+        }
+        let end = match &self.content {
+            Content::Maps(rows) => map_rows::draw(rows, &mut canvas, y, inner, em)?,
+            Content::Plots(plots) => plots.draw(&mut canvas, y, inner, em),
+            Content::Curves(curves) => curves.draw(&mut canvas, y, inner, em),
+            Content::Landscape(figure) => figure.draw(&mut canvas, y, inner, em)?,
+        };
+        y = end.ok_or(FigureError::TooNarrow { width_mm: options.width_mm, font_size: em })?;
+        y = self.draw_legend(&mut canvas, y, inner, em);
+        let height = y + MARGIN * em;
+        let Canvas { body, uses_system_fonts, blank, .. } = canvas;
+        let about = self.about.clone();
+        Ok(Svg { about, width_mm: options.width_mm, size: [width, height], body, uses_system_fonts, blank })
+    }
+
+    /// Draws swatches with their names in centred lines. Returns the lower end.
+    fn draw_legend(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> f64 {
+        let (side, gap, end) = (0.9 * em, 1.1 * em, MARGIN * em + inner);
+        let key = match &self.content {
+            Content::Maps(_) => side,
+            Content::Plots(_) | Content::Curves(_) | Content::Landscape(_) => KEY * em,
+        };
+        let entries = self.legend.iter().enumerate().map(|entry| {
+            let before = if entry.1.color.is_some() { key + 0.4 * em } else { 0.0 };
+            (entry, before, (before + files::width(&entry.1.text, em)).min(inner))
+        });
+        let mut lines: Vec<(f64, Vec<_>)> = Vec::new();
+        for entry in entries {
+            match lines.last_mut() {
+                Some((taken, line)) if *taken + gap + entry.2 <= inner => {
+                    *taken += gap + entry.2;
+                    line.push(entry);
+                }
+                _ => lines.push((entry.2, vec![entry])),
+            }
+        }
+        y += if lines.is_empty() { 0.0 } else { 0.5 * em };
+        for (taken, line) in lines {
+            let mut x = MARGIN * em + (inner - taken).max(0.0) / 2.0;
+            let middle = y + 0.5 * LINE * em;
+            for ((index, swatch), before, width) in line {
+                match (swatch.color, &self.content) {
+                    (Some(color), Content::Maps(_)) => {
+                        canvas.swatch(Area { x, y: middle - side / 2.0, width: side, height: side }, color);
+                    }
+                    (Some(color), Content::Plots(plots)) => {
+                        plots::draw_key(canvas, [x, middle], plots.marker(index), color, em);
+                    }
+                    (Some(_), Content::Curves(curves)) => {
+                        curves::draw_key(canvas, [x, middle], key, curves.names[index].1);
+                    }
+                    (Some(_), Content::Landscape(figure)) => figure.draw_key(canvas, [x, middle], key, index, em),
+                    (None, _) => {}
+                }
+                canvas.text_from([x + before, middle], end - x - before, &swatch.text);
+                x += width + gap;
+            }
+            y += LINE * em;
+        }
+        y
+    }
+}
+
+/// Returns a text in lines no wider than `width`, if its words are not wider.
+fn wrapped(text: &str, width: f64, em: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if files::width(&format!("{line} {word}"), em) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The names of the pictures in the folder of a sweep.
+pub const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
+/// Dots per inch of the PNG.
+pub const PICTURE_DPI: f64 = 300.0;
+/// An upper limit of the bytes of a picture.
+const MOST: u64 = 256 << 20;
+
+/// Checks the pictures in the folder of a sweep. Those that this version would draw differently are checked as files of
+/// their formats.
+pub fn check_pictures(folder: &Path, findings: &mut Findings) {
+    let there: Vec<&str> = PICTURES.into_iter().filter(|name| folder.join(name).symlink_metadata().is_ok()).collect();
+    if there.is_empty() {
+        return;
+    }
+    let result =
+        plain_file::check(&folder.join(SweepResult::ARRAYS)).ok().and_then(|()| SweepResult::open(folder).ok());
+    let drawing = result.filter(|result| result.diagram.is_complete()).and_then(|result| {
+        let figure = Figure::as_in_the_paper(&result, false);
+        figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() }).ok()
+    });
+    for name in there {
+        let path = folder.join(name);
+        let found = match plain_file::read(&path, Links::Refused, MOST) {
+            Ok(found) => found,
+            Err(error) => {
+                findings.damaged(name, error.to_string());
+                continue;
+            }
+        };
+        let format = Format::of(&path).expect("pictures have the names of formats");
+        let expected = drawing.as_ref().and_then(|drawing| drawing.to_file(format, PICTURE_DPI).ok());
+        if expected.is_some_and(|expected| expected == found) {
+            findings.intact(name, format!("shows {}", SweepResult::ARRAYS));
+            continue;
+        }
+        let is_intact = if name.ends_with(".png") { is_png(&found) } else { is_svg(&found) };
+        match is_intact {
+            Ok(()) => findings.note(name, format!("is not what this version draws of {}", SweepResult::ARRAYS)),
+            Err(wrong) => findings.damaged(name, format!("{wrong}; `valleyscope figure` draws it again")),
+        }
+    }
+}
+
+/// Reads all of a picture, with its checksums.
+fn is_png(bytes: &[u8]) -> Result<(), String> {
+    const LARGEST: u64 = 1 << 30;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(LARGEST);
+    let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| error.to_string())?;
+    if decoder.total_bytes() > LARGEST {
+        return Err("it is larger than any picture of a sweep".to_owned());
+    }
+    DynamicImage::from_decoder(decoder).map(drop).map_err(|error| error.to_string())?;
+    if bytes.ends_with(b"IEND\xaeB`\x82") { Ok(()) } else { Err("it does not end as a PNG file does".to_owned()) }
+}
+
+/// Checks that the bytes begin and end as an SVG.
+fn is_svg(bytes: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text: {error}"))?;
+    let begins = text.contains("<svg");
+    match begins && text.trim_end().ends_with("</svg>") {
+        true => Ok(()),
+        false => Err("expected an SVG from <svg to </svg>, found another beginning or end".to_owned()),
     }
 }

@@ -230,7 +230,6 @@ struct Reduced {
     cos: f64,
 }
 
-/// Reduces an angle.
 #[inline(always)]
 fn in_quarter(angle: f64) -> Reduced {
     // π/2 in parts of 33 bits, whose products with a whole number below 2²⁰ are exact.
@@ -316,7 +315,6 @@ pub(crate) fn power_of_any(base: f64, exponent: f64) -> f64 {
     base.powf(exponent)
 }
 
-/// Computes a power by squaring.
 fn whole_power(base: f64, exponent: i32) -> f64 {
     let (mut result, mut square, mut left) = (1.0, base, exponent.unsigned_abs());
     while left > 0 {

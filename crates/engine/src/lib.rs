@@ -6,19 +6,21 @@
 //!
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams
-//! quantity, parameter, spacing   ranges of values, texts and extents of controls, spacing along axes and sliders
-//! language                       typed rules and losses, from text to instructions
+//! quantity, parameter            ranges of values, texts and extents of controls, spacing along axes and sliders
+//! expression                     graphs of rules and losses: recorded, compiled and printed
+//! language                       typed rules and losses, from text to an expression graph
 //! loss                           losses as programs, with their derivatives
 //! landscape, noise, optimizer    losses with their gradients, noise of these, rules of a step
 //! simulation                     particles on a landscape, step by step
 //! sweep                          phase diagrams: many runs a pixel
-//! regret                         FOCUS on convex losses, beside the bound of the paper's theorem
+//! regret                         FOCUS on convex losses, and the bound of the paper's theorem
 //! ```
 
 // Only items that other crates need are public, so that the compiler reports unused ones.
 #![warn(unreachable_pub)]
 
 pub mod elementary;
+mod expression;
 pub mod identifier;
 pub mod instructions;
 pub mod landscape;
@@ -28,14 +30,16 @@ pub mod loss;
 pub mod noise;
 pub mod optimizer;
 pub mod parameter;
-mod parameter_name;
 pub mod quantity;
 pub mod random;
 pub mod regret;
 pub mod simulation;
-pub mod spacing;
 pub mod spec_error;
 pub mod sweep;
 pub mod terminal_escape;
-mod typed_fields;
 pub mod typed_text;
+
+/// The spacing of values, defined with the parameters.
+pub mod spacing {
+    pub use crate::parameter::Spacing;
+}

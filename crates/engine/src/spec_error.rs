@@ -26,7 +26,6 @@ pub enum MessagePart<'e> {
     Words(&'e str),
 }
 
-/// Returns the error of a rule that is broken at a path.
 pub fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
     Err(SpecError::new(path, complaint))
 }
@@ -36,9 +35,9 @@ impl SpecError {
         SpecError { path: path.into(), complaint: complaint.into() }
     }
 
-    /// Prepends the path of the spec, `place`, to the error's path.
-    pub fn at(self, place: &str) -> SpecError {
-        SpecError { path: format!("{place}.{}", self.path), ..self }
+    /// Prepends the path of the spec to the error's path.
+    pub fn at(self, spec: &str) -> SpecError {
+        SpecError { path: format!("{spec}.{}", self.path), ..self }
     }
 
     /// Returns the pieces of the message: the path, and the complaint.

@@ -7,7 +7,12 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::Deserialize;
+use serde::de::{Error, IgnoredAny, MapAccess};
+
+use crate::identifier::lasting;
 use crate::language::ProgramError;
+use crate::quantity::OutOfRange;
 use crate::terminal_escape::{escaped_name, is_visible_name};
 
 /// The compiled content of a typed text.
@@ -28,7 +33,6 @@ pub trait Compiled: Sized + Sync + 'static {
 
     fn text(&self) -> &str;
 
-    /// Returns whether something built in has this name.
     fn is_built_in(name: &str) -> bool;
 
     /// Returns the list of the texts interned so far.
@@ -124,7 +128,6 @@ impl<T: Compiled> Interned<T> {
         latest
     }
 
-    /// Lists all in the order in which they were interned.
     pub(crate) fn all() -> Vec<&'static Interned<T>> {
         known::<T>().clone()
     }
@@ -145,5 +148,71 @@ impl<T> Eq for Interned<T> {}
 impl<T> Hash for Interned<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::ptr::from_ref(self).hash(state);
+    }
+}
+
+/// The field with the name of a typed rule or landscape.
+pub(crate) const NAME: &str = "name";
+/// The field with the text of a typed rule or landscape.
+pub(crate) const TEXT: &str = "text";
+
+/// The fields of a typed rule or landscape, as far as they were read. The names of its parameters are known only once
+/// its text is read.
+#[derive(Default)]
+pub(crate) struct TypedFields {
+    pub name: Option<String>,
+    text: Option<String>,
+    values: Vec<(String, Given)>,
+}
+
+/// A value that should be a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given {
+    Number(f64),
+    Other(IgnoredAny),
+}
+
+impl TypedFields {
+    pub(crate) fn read<'de, A: MapAccess<'de>>(&mut self, key: String, map: &mut A) -> Result<(), A::Error> {
+        let field = match key.as_str() {
+            NAME => Some((NAME, &mut self.name)),
+            TEXT => Some((TEXT, &mut self.text)),
+            _ => None,
+        };
+        match field {
+            Some((key, Some(_))) => return Err(Error::duplicate_field(key)),
+            Some((_, field)) => *field = Some(map.next_value()?),
+            None => self.values.push((key, map.next_value()?)),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn text<E: Error>(&self) -> Result<&str, E> {
+        self.text.as_deref().ok_or_else(|| E::missing_field(TEXT))
+    }
+
+    /// Sets the parameters that were given. `keys` are those of all parameters, and `others` the further fields of the
+    /// typed rule or landscape.
+    pub(crate) fn set_parameters<E: Error>(
+        &self,
+        others: &[&'static str],
+        keys: &[&'static str],
+        mut set: impl FnMut(usize, f64) -> Result<(), OutOfRange>,
+    ) -> Result<(), E> {
+        for (index_of_value, (key, value)) in self.values.iter().enumerate() {
+            let Some(index) = keys.iter().position(|known| known == key) else {
+                let fields = [NAME, TEXT].iter().chain(others).chain(keys).copied().collect();
+                return Err(E::unknown_field(key, lasting(fields)));
+            };
+            if self.values[..index_of_value].iter().any(|(before, _)| before == key) {
+                return Err(E::duplicate_field(keys[index]));
+            }
+            match value {
+                Given::Number(value) => set(index, *value).map_err(E::custom)?,
+                Given::Other(IgnoredAny) => return Err(E::custom(format!("the parameter `{key}` must be a number"))),
+            }
+        }
+        Ok(())
     }
 }

@@ -1,24 +1,193 @@
-//! The controls of a sweep: axes, fixed quantities, replicates, and the optimizers with their learning rates.
+//! The controls of a sweep: run, pause and discard, axes, fixed quantities and replicates.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
-use egui::{Label, RichText, Ui};
+use egui::{Button, ComboBox, Label, ProgressBar, RichText, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::noise::NoiseParameterName;
-use valleyscope_engine::parameter::{self, Parameter};
-use valleyscope_engine::quantity::{Budget, Certainty, Dimension, Range, Replicates, StartCoordinate, StepCount};
+use valleyscope_engine::optimizer::HyperparameterName;
+use valleyscope_engine::parameter;
+use valleyscope_engine::parameter::{Extent, Parameter};
+use valleyscope_engine::quantity::{
+    Budget, Certainty, Dimension, PointCount, Range, Replicates, StartCoordinate, StepCount,
+};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
-use valleyscope_engine::sweep::{Adaptive, Average, Metric, Quantity, Sampling, SweepSpec};
+use valleyscope_engine::sweep::{
+    Adaptive, Average, Axis, Metric, Quantity, Sampling, Spacing, SweepOptimizer, SweepSpec,
+};
+use valleyscope_experiments::preset::SweepPreset;
 
-use super::axis_controls::{axis, axis_of};
+use super::PhasePanel;
 use super::optimizer_controls::optimizers;
 use crate::app::boxes::check_box;
 use crate::app::controls::{LandscapeChange, landscape_choice, landscape_editor, noise_choice};
-use crate::app::form;
+use crate::app::editor::change_mark;
 use crate::app::live::Requests;
-use crate::app::number;
 use crate::app::text_editor::TextTab;
 use crate::app::typed::TypedField;
+use crate::app::{form, number};
+use crate::figure::{axis_label, axis_meanings};
+use crate::sweep_pool::Progress;
+
+/// The height of the progress bar, in points.
+const BAR: f32 = 6.0;
+
+/// The relation of the settings under the controls to the computed ones.
+struct SettingsStatus {
+    /// True if the settings differ from the newest diagram's.
+    is_other: bool,
+    /// True if the settings wait for Run.
+    waits: bool,
+    is_complete: bool,
+    is_begun: bool,
+}
+
+impl PhasePanel {
+    /// Shows the buttons, and the progress below them.
+    pub(super) fn run_bar(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
+        ui.add_space(4.0);
+        let SweepPreset { title, description, .. } = self.named();
+        let changed = change_mark(&title, self.is_dirty());
+        let title = ui.add(Label::new(RichText::new(format!("{title}{changed}")).strong()).truncate());
+        if !description.is_empty() {
+            title.on_hover_text(description);
+        }
+        let SettingsStatus { is_other, waits, .. } = self.settings_status(fault);
+        ui.horizontal_wrapped(|ui| self.run_buttons(ui, fault));
+        let height = BAR + 2.0 * (ui.text_style_height(&TextStyle::Small) + ui.spacing().item_spacing.y);
+        ui.scope(|ui| {
+            // The parts below do not move when the message changes.
+            ui.set_min_height(height);
+            match fault {
+                Some(_) => {
+                    let text = "A setting below can't be used. The diagram stays as it is.";
+                    ui.add(Label::new(RichText::new(text).small().color(ui.visuals().error_fg_color)).wrap());
+                    if self.diagrams.is_running() {
+                        self.progress(ui);
+                    }
+                }
+                None if is_other && (waits || !self.diagrams.is_running()) => {
+                    progress_lines(ui, 0.0, ["Changed".to_owned(), self.to_compute()]);
+                }
+                None => self.progress(ui),
+            }
+        });
+    }
+
+    fn settings_status(&self, fault: Option<&SpecError>) -> SettingsStatus {
+        let diagram = &self.diagrams.newest().diagram;
+        let is_other = **diagram.spec() != self.editor.draft.sweep;
+        SettingsStatus {
+            is_other,
+            // Followed changes are computed automatically, and invalid settings wait for a correction.
+            waits: is_other && !self.follow_changes && fault.is_none(),
+            is_complete: diagram.is_complete() && !is_other,
+            is_begun: diagram.known_near([0, 0]).is_some() && !diagram.is_complete(),
+        }
+    }
+
+    fn run_buttons(&mut self, ui: &mut Ui, fault: Option<&SpecError>) {
+        let SettingsStatus { is_other, waits, is_complete, is_begun } = self.settings_status(fault);
+        if self.diagrams.is_running() && !waits {
+            if ui.button("Pause").on_hover_text("Pause; computed pixels stay").clicked() {
+                self.diagrams.stop();
+            }
+        } else {
+            let label = if is_begun && !is_other { "Continue" } else { "Run" };
+            let button = ui.add_enabled(fault.is_none() && !is_complete, Button::new(label));
+            if button.on_disabled_hover_text(why_not(fault)).accessible_name("Run the sweep").clicked() {
+                self.run(false);
+            }
+        }
+        let cancel = ui.add_enabled(is_begun || self.diagrams.is_running(), Button::new("Cancel"));
+        let help = "Stop and start over. A diagram that took long to compute stays among the kept ones.";
+        if cancel.on_hover_text(help).clicked() {
+            self.diagrams.discard();
+        }
+        let hint = "A smaller version, done in seconds: at most 24 × 25 pixels and 10 replicates. Undo brings the \
+                    whole back.";
+        let quick = self.editor.draft.sweep.quick();
+        let can_be_smaller = fault.is_none() && quick != self.editor.draft.sweep;
+        let smaller = ui.add_enabled(can_be_smaller, Button::new("Quick")).on_hover_text(hint);
+        let why_not = if fault.is_some() { "A setting can't be used" } else { "The diagram is already this small" };
+        if smaller.on_disabled_hover_text(why_not).accessible_name("Quick version").clicked() {
+            self.editor.draft.sweep = quick;
+            self.run(false);
+        }
+        let help = "Start a new diagram at each change of a setting";
+        check_box(ui, &mut self.follow_changes, "Live").on_hover_text(help);
+    }
+
+    /// Shows the progress of the newest diagram.
+    fn progress(&self, ui: &mut Ui) {
+        let diagram = &self.diagrams.newest().diagram;
+        let (complete, all) = (diagram.complete(), diagram.cell_count());
+        let (state, detail) = match self.diagrams.progress() {
+            _ if self.diagrams.is_recalling() => ("", "reading the kept diagram".to_owned()),
+            Some(progress) if self.diagrams.is_running() => ("", rate_and_time_left(&progress)),
+            Some(progress) if diagram.is_complete() => (", complete", steps_and_time(&progress)),
+            _ if diagram.is_complete() => (", complete", String::new()),
+            Some(_) => (", stopped", String::new()),
+            None => ("", self.to_compute()),
+        };
+        let pixels = if all == 1 { "pixel" } else { "pixels" };
+        progress_lines(ui, complete as f32 / all as f32, [format!("{complete} of {all} {pixels}{state}"), detail]);
+    }
+
+    fn to_compute(&self) -> String {
+        format!("{} steps to compute", formatted_count(self.editor.draft.sweep.total_steps()))
+    }
+}
+
+/// Shows a bar and two lines, even if empty.
+fn progress_lines(ui: &mut Ui, part: f32, lines: [String; 2]) {
+    ui.add(ProgressBar::new(part).desired_height(BAR));
+    for line in lines {
+        // An empty line keeps its height.
+        let line = if line.is_empty() { " " } else { &line };
+        ui.add(Label::new(RichText::new(line).small().weak()).truncate());
+    }
+}
+
+fn why_not(fault: Option<&SpecError>) -> &'static str {
+    if fault.is_some() { "A setting can't be used" } else { "The diagram is complete" }
+}
+
+/// Formats the rate of a sweep, and the remaining time.
+fn rate_and_time_left(progress: &Progress) -> String {
+    if progress.steps == 0 {
+        return "starting".to_owned();
+    }
+    let left = progress.left().map(|left| format!(", {} left", time(left))).unwrap_or_default();
+    format!("{} steps/s{left}", formatted_count(progress.rate()))
+}
+
+/// Formats the steps and the time of a complete sweep.
+fn steps_and_time(progress: &Progress) -> String {
+    let (steps, rate) = (formatted_count(progress.steps as f64), formatted_count(progress.rate()));
+    format!("{steps} steps in {} ({rate} steps/s)", time(progress.elapsed))
+}
+
+/// Formats a large number in words.
+fn formatted_count(number: f64) -> String {
+    match number {
+        n if n >= 1e9 => format!("{:.1} billion", n / 1e9),
+        n if n >= 1e7 => format!("{:.0} million", n / 1e6),
+        n if n >= 1e6 => format!("{:.1} million", n / 1e6),
+        n => format!("{n:.0}"),
+    }
+}
+
+/// Formats a duration in words, rounded up.
+pub(super) fn time(span: Duration) -> String {
+    let secs = span.as_secs() + 1;
+    match secs {
+        0..100 => format!("{secs} s"),
+        100..6000 => format!("{} min", secs.div_ceil(60)),
+        _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
+    }
+}
 
 /// Shows the controls of a sweep, and a fault beside its field.
 pub(super) fn show(ui: &mut Ui, spec: &mut SweepSpec, fault: Option<&SpecError>, requests: &mut Requests) {
@@ -243,4 +412,122 @@ fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
         "The same noise for all optimizers, learning rates and tuned values of a pixel: removes most of the chance from the \
          comparison, and is faster with uniform sampling.",
     );
+}
+
+/// Shows the controls of an axis: the quantity that varies, its ends, and the number of its values.
+pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
+    let spread = (axis.to - axis.from).abs();
+    ui.horizontal(|ui| {
+        ui.label(RichText::new(name).weak());
+        let combo = ComboBox::from_id_salt(name).selected_text(axis_label(spec, axis)).truncate().height(500.0);
+        let combo = combo.width(ui.available_width() - 8.0);
+        let shown = combo.show_ui(ui, |ui| {
+            let against = if *axis == spec.rows { &spec.columns } else { &spec.rows };
+            for of in choices(spec) {
+                if of != axis.of && of.overlaps(&against.of) {
+                    continue;
+                }
+                let other = Axis { of: of.clone(), ..axis.clone() };
+                if ui.selectable_label(axis.of == of, axis_label(spec, &other)).clicked() {
+                    *axis = axis_of(&spec.landscape, of, axis.count);
+                }
+            }
+        });
+        let response = shown.response.accessible_name(format!("{name}: what varies"));
+        if let Some(meanings) = axis_meanings(spec, axis) {
+            response.on_hover_text(meanings);
+        }
+    });
+    if let Some(unswept_note) = unswept_note(spec, axis) {
+        ui.add(Label::new(RichText::new(unswept_note).small().weak()).wrap());
+    }
+    ui.horizontal(|ui| {
+        for (end, value) in [("from", &mut axis.from), ("to", &mut axis.to)] {
+            ui.label(end);
+            let name = format!("{name} {end}");
+            let field = match axis.spacing {
+                Spacing::Linear => ui.add(form::drag(value).speed((0.005 * spread).max(1e-6))),
+                Spacing::Log => {
+                    let speed = (0.01 * value.abs()).max(1e-6);
+                    ui.add(form::drag(value).speed(speed))
+                }
+                Spacing::LogComplement => form::spaced_drag(ui, value, axis.spacing),
+            };
+            field.accessible_name(name);
+        }
+    });
+    ui.horizontal(|ui| {
+        count(ui, &mut axis.count, &format!("{name}: how many"));
+        let usual = axis.of.parameter(&spec.landscape).axis.spacing;
+        log_switch(ui, &mut axis.spacing, usual, &format!("{name}: logarithmic"));
+    });
+}
+
+/// Shows the switch between linear and logarithmic spacing; `usual` is that of the quantity.
+pub(super) fn log_switch(ui: &mut Ui, spacing: &mut Spacing, usual: Spacing, name: &str) {
+    let mut log = *spacing != Spacing::Linear;
+    let logarithmic = match usual {
+        Spacing::LogComplement => Spacing::LogComplement,
+        Spacing::Linear | Spacing::Log => Spacing::Log,
+    };
+    let help = match logarithmic {
+        Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
+        _ => "Logarithmic: equal ratios rather than equal differences.",
+    };
+    if check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(name).changed() {
+        *spacing = if log { logarithmic } else { Spacing::Linear };
+    }
+}
+
+/// Returns an axis of a quantity over its initial extent; that of a parameter of the landscape is the landscape's own.
+pub(super) fn axis_of(landscape: &LandscapeSpec, of: Quantity, count: PointCount) -> Axis {
+    let Extent { low, high, spacing } = of.parameter(landscape).axis;
+    Axis { of, from: low, to: high, spacing, count }
+}
+
+/// Shows the control of the number of values.
+pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
+    let mut number = count.get();
+    ui.label("in");
+    let drag = form::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
+    if ui.add(drag).on_hover_text("How many").accessible_name(name).changed() {
+        *count = PointCount::clamped(number as u64);
+    }
+}
+
+/// Names the optimizers that have the hyperparameter of an axis, but keep their own value.
+pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
+    let Quantity::Of(hyperparameter, ids) = &axis.of else { return None };
+    let others = optimizers_with(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
+    let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
+    match &labels[..] {
+        [] => None,
+        [one] => Some(format!("{one} keeps its own.")),
+        [first @ .., last] => Some(format!("{} and {last} keep their own.", first.join(", "))),
+    }
+}
+
+/// Returns the optimizers that have a hyperparameter.
+fn optimizers_with(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
+    spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
+}
+
+/// Returns the quantities that an axis can vary.
+fn choices(spec: &SweepSpec) -> Vec<Quantity> {
+    let parameters = LandscapeParameterName::of(&spec.landscape).map(Quantity::Landscape);
+    let of_noise = NoiseParameterName::of(&spec.noise).map(Quantity::NoiseParameter);
+    let mut choices: Vec<Quantity> = parameters.chain([Quantity::Noise]).chain(of_noise).collect();
+    choices.push(Quantity::Steps);
+    if spec.landscape.kind() == LandscapeKind::Valley {
+        choices.push(Quantity::Dimension);
+    }
+    for hyperparameter in HyperparameterName::all() {
+        let ids: Vec<u32> = optimizers_with(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
+        if ids.len() > 1 {
+            choices.push(Quantity::Of(hyperparameter, ids.clone()));
+        }
+        // Also for one optimizer alone, so that adam.beta2 and focus.beta2 can be the two axes.
+        choices.extend(ids.into_iter().map(|id| Quantity::Of(hyperparameter, vec![id])));
+    }
+    choices
 }

@@ -1,20 +1,18 @@
-//! The running sweep, its diagram, and the kept diagrams.
+//! The running sweep, its diagram, and the diagrams of the library that are shown.
 
-mod recall;
-
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Diagram, Metric, PixelOrder, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
-use self::recall::Recall;
-use super::kept::{Library, LibraryEvent};
-use super::titled_diagram::{ExportedDiagram, TitledDiagram};
+use super::library::{Library, LibraryEvent};
+use crate::figure::as_changed;
 use crate::result::{RawExport, RawPlan, SweepResult};
 use crate::sweep_pool::{Pool, Progress, Sweep};
 
@@ -372,4 +370,199 @@ impl Drop for DiagramStore {
 /// Returns whether a diagram that was waited for so long has a picture worth showing.
 fn has_picture(diagram: &Diagram, waited: Duration) -> bool {
     diagram.has_first_picture() || (waited > FIRST_PICTURE_WAIT && diagram.has_coarse_picture())
+}
+
+/// A kept diagram in place of the newest one, whose results are being read.
+struct Recall {
+    pub number: u64,
+    /// Computes the missing pixels afterwards if true.
+    pub then_runs: bool,
+}
+
+impl DiagramStore {
+    /// Takes the results of a diagram that were read.
+    fn loaded(&mut self, number: u64, mut diagram: Diagram, precision: Precision) {
+        let Some(kept) = self.library.get(number) else { return self.not_loaded(number) };
+        diagram.recolor(Arc::clone(&kept.spec));
+        let loaded = TitledDiagram {
+            diagram,
+            precision,
+            worked: kept.record.worked,
+            ..TitledDiagram::empty(number, Arc::clone(&kept.record.preset), (*kept.spec).clone())
+        };
+        match self.recall.take_if(|recall| recall.number == number) {
+            Some(recall) => {
+                let newest = self.pending.as_mut().unwrap_or(&mut self.present);
+                *newest = loaded;
+                self.version += 1;
+                self.show_newest();
+                if recall.then_runs && !self.present.diagram.is_complete() {
+                    self.start();
+                }
+            }
+            None => self.library.put_back(loaded),
+        }
+    }
+
+    /// Computes a diagram anew whose results cannot be read. Their files stay, so it gets another number.
+    fn not_loaded(&mut self, number: u64) {
+        let Some(recall) = self.recall.take_if(|recall| recall.number == number) else { return };
+        let number = self.next_number();
+        self.pending.as_mut().unwrap_or(&mut self.present).number = number;
+        if recall.then_runs {
+            self.start();
+        }
+    }
+
+    /// Shows the kept diagram of a sweep, if there is one. Its missing pixels are not computed.
+    pub(super) fn recall_alike(&mut self, sweep: &SweepSpec) {
+        if let Some(number) = self.library.find(sweep) {
+            self.show_kept(number);
+        }
+    }
+
+    /// Returns a kept diagram. Where its results are not in memory, it is empty until they were read; where they cannot be
+    /// read, it is another diagram of its settings.
+    fn recalled(&mut self, number: u64) -> Option<TitledDiagram> {
+        if let Some(titled) = self.library.take(number) {
+            return Some(titled);
+        }
+        let kept = self.library.get(number)?;
+        let empty = TitledDiagram::empty(number, Arc::clone(&kept.record.preset), (*kept.spec).clone());
+        if !kept.is_loading() {
+            return Some(TitledDiagram { number: self.next_number(), ..empty });
+        }
+        let empty = TitledDiagram { worked: kept.record.worked, ..empty };
+        self.recall = Some(Recall { number, then_runs: false });
+        Some(empty)
+    }
+
+    /// Shows a kept diagram in place of the present one, once its results are in memory.
+    pub(super) fn show_kept(&mut self, number: u64) {
+        if self.newest().number == number {
+            return;
+        }
+        self.stop();
+        if let Some(unseen) = self.pending.take() {
+            self.keep(unseen);
+        }
+        if self.present.number != number {
+            self.pending = self.recalled(number);
+        }
+        if self.recall.is_none() {
+            self.show_newest();
+        }
+    }
+
+    /// Removes a kept diagram; the present one stays on the screen until another takes its place. One that is being
+    /// computed is stopped, as its pixels are kept no more, until it is computed again.
+    pub(super) fn remove_kept(&mut self, number: u64) {
+        if self.newest().number == number {
+            self.stop();
+        }
+        self.library.remove(number);
+        let was_being_read = self.recall.take_if(|recall| recall.number == number).is_some();
+        let fresh = self.next_number();
+        for titled in self.pending.iter_mut().chain([&mut self.present]).filter(|titled| titled.number == number) {
+            titled.number = fresh;
+            titled.is_removed = true;
+        }
+        if was_being_read {
+            self.show_newest();
+        }
+    }
+
+    /// Returns the numbers of the diagrams that are shown or computed.
+    pub(super) fn in_use(&self) -> HashSet<u64> {
+        self.pending.iter().chain([&self.present]).map(|titled| titled.number).collect()
+    }
+}
+
+/// A diagram, and the preset that it comes from.
+#[derive(Clone)]
+pub struct TitledDiagram {
+    /// Identifies the diagram in its store.
+    pub number: u64,
+    /// The preset as opened or saved; the diagram's own sweep may have been changed since.
+    pub preset: Arc<SweepPreset>,
+    pub diagram: Diagram,
+    pub precision: Precision,
+    /// The progress of its last sweep when it was stopped or ended.
+    pub progress: Option<Progress>,
+    /// The total computing time of all its sweeps.
+    pub worked: Duration,
+    /// True for an intermediate diagram of a drag.
+    pub is_passing: bool,
+    /// True if the user removed it from the kept diagrams, and for as long as it is shown.
+    pub is_removed: bool,
+    /// The number of complete pixels in the last file with its results, if one was written.
+    pub exported: Option<usize>,
+}
+
+/// An exported diagram: its number in the store, and its number of complete pixels at the export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExportedDiagram {
+    pub number: u64,
+    pub complete: usize,
+}
+
+impl TitledDiagram {
+    /// Makes a diagram without results.
+    pub fn empty(number: u64, preset: Arc<SweepPreset>, sweep: SweepSpec) -> TitledDiagram {
+        let diagram = Diagram::new(Arc::new(sweep));
+        TitledDiagram {
+            number,
+            preset,
+            diagram,
+            precision: Precision::Single,
+            progress: None,
+            worked: Duration::ZERO,
+            is_passing: false,
+            is_removed: false,
+            exported: None,
+        }
+    }
+
+    /// Makes a diagram of a result that was computed elsewhere.
+    pub fn of_result(number: u64, preset: Arc<SweepPreset>, result: SweepResult) -> TitledDiagram {
+        let SweepResult { diagram, precision, .. } = result;
+        let sweep = (**diagram.spec()).clone();
+        TitledDiagram { diagram, precision, ..TitledDiagram::empty(number, preset, sweep) }
+    }
+
+    pub fn spec(&self) -> &Arc<SweepSpec> {
+        self.diagram.spec()
+    }
+
+    /// Returns whether it has results that are in no file.
+    pub fn is_unsaved(&self) -> bool {
+        let is_begun = self.diagram.known_near([0, 0]).is_some();
+        is_begun && self.exported.is_none_or(|complete| complete < self.diagram.complete())
+    }
+
+    /// Returns the present state of the diagram, for the record of an export.
+    pub fn to_export(&self) -> ExportedDiagram {
+        ExportedDiagram { number: self.number, complete: self.diagram.complete() }
+    }
+
+    /// Returns a title that includes the changes of the preset.
+    pub fn title(&self) -> String {
+        self.named(self.preset.sweep.metric).title
+    }
+
+    /// Returns the diagram with a title and a description that include the changes of the preset.
+    pub fn result(&self) -> SweepResult {
+        self.result_by(self.preset.sweep.metric)
+    }
+
+    /// Returns the result for a picture that compares by this metric.
+    pub fn result_by(&self, metric: Metric) -> SweepResult {
+        let SweepPreset { title, description, .. } = self.named(metric);
+        SweepResult { title, description, diagram: self.diagram.clone(), precision: self.precision }
+    }
+
+    /// Returns the preset of the diagram by this metric, with a title and a description that include the changes.
+    pub(super) fn named(&self, metric: Metric) -> SweepPreset {
+        as_changed((*self.preset).clone(), SweepSpec { metric, ..(**self.spec()).clone() })
+    }
 }

@@ -1,4 +1,6 @@
-//! The maps in the middle: the present diagram's, and those beside it.
+//! The maps in the middle: the present diagram's, and those that are compared with it.
+
+use std::collections::BTreeMap;
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
@@ -7,15 +9,15 @@ use egui::{
 };
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
+use valleyscope_experiments::difference::{DifferenceTable, ListedSetting, SettingColumn};
+use valleyscope_experiments::preset::Preset;
 
-use super::comparison::Comparison;
-use super::diagram_store::DiagramStore;
-use super::map_view::{self, MapView, Margins};
-use super::panel::PhasePanel;
-use super::picture::{Shown, Together};
-use super::pixel_landscape;
+use super::diagram_store::{DiagramStore, TitledDiagram};
+use super::library::Library;
+use super::map_picture::{MapPicture, Shown, Together};
+use super::map_view::{MapView, Margins};
 use super::pixels::PanelPixel;
-use super::titled_diagram::TitledDiagram;
+use super::{PhasePanel, map_view, pixels};
 use crate::app::live::Requests;
 use crate::figure::{TitledSweep, as_changed, difference, in_short, short_titles};
 
@@ -157,7 +159,7 @@ impl PhasePanel {
         let marks = self.marks(Some(number), pointed);
         let picture = self.comparison.pictures.entry(number).or_default();
         picture.update(ui.ctx(), &together, index, self.look);
-        let marker = pixel_landscape::position_of(simulation, beside.spec());
+        let marker = pixels::position_of(simulation, beside.spec());
         let place = 1 + self.comparison.beside().iter().position(|other| *other == number).unwrap_or_default();
         let name = if place == 1 { "Diagram beside".to_owned() } else { format!("Diagram beside, {place}") };
         let picture = &self.comparison.pictures[&number];
@@ -180,7 +182,7 @@ impl PhasePanel {
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, margins, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), margins);
-        let marker = pixel_landscape::position_of(simulation, diagram.spec());
+        let marker = pixels::position_of(simulation, diagram.spec());
         let response = map_view::show(ui, &view, marker, self.marks(None, pointed));
         self.take_response(response, None, simulation, requests);
         if let Some(note) = stale {
@@ -303,4 +305,134 @@ fn show_note(ui: &mut Ui, frame: Rect, note: String) {
         let frame = Frame::popup(ui.style()).inner_margin(Margin::symmetric(8, 4));
         frame.show(ui, |ui| ui.add(Label::new(text).selectable(false).truncate()));
     });
+}
+
+/// The largest number of diagrams beside the present one.
+const MOST_BESIDE: usize = 5;
+
+/// The kept diagrams beside the present one, in the order of choosing, and the present one's place among them.
+#[derive(Default)]
+pub(super) struct Comparison {
+    beside: Vec<u64>,
+    place: usize,
+    /// The number of the present diagram when [`Comparison::follow`] was last called.
+    present: u64,
+    pub pictures: BTreeMap<u64, MapPicture>,
+}
+
+impl Comparison {
+    pub(super) fn is_empty(&self) -> bool {
+        self.beside.is_empty()
+    }
+
+    pub(super) fn can_grow(&self) -> bool {
+        self.beside.len() < MOST_BESIDE
+    }
+
+    pub(super) fn contains(&self, number: u64) -> bool {
+        self.beside.contains(&number)
+    }
+
+    /// Returns the numbers beside the present one.
+    pub(super) fn beside(&self) -> &[u64] {
+        &self.beside
+    }
+
+    /// Returns the place of the present diagram among all.
+    pub(super) fn place(&self) -> usize {
+        self.place.min(self.beside.len())
+    }
+
+    /// Returns the numbers of all diagrams, with that of the present one at its place.
+    pub(super) fn all(&self, present: u64) -> Vec<u64> {
+        let mut all = self.beside.clone();
+        all.insert(self.place(), present);
+        all
+    }
+
+    pub(super) fn add(&mut self, number: u64) {
+        if !self.contains(number) {
+            self.beside.push(number);
+        }
+    }
+
+    pub(super) fn remove(&mut self, number: u64) {
+        if let Some(index) = self.beside.iter().position(|beside| *beside == number) {
+            self.beside.remove(index);
+            self.place -= usize::from(index < self.place);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.beside, self.place) = (Vec::new(), 0);
+    }
+
+    /// Adapts to another present diagram, and forgets diagrams that are gone. Where one beside has become the present
+    /// one, the one before stays at its own place.
+    pub(super) fn follow(&mut self, present: u64, library: &Library) {
+        self.show(present);
+        let gone: Vec<u64> = self.beside.iter().copied().filter(|number| library.get(*number).is_none()).collect();
+        gone.into_iter().for_each(|number| self.remove(number));
+        self.pictures.retain(|number, _| self.beside.contains(number));
+    }
+
+    fn show(&mut self, present: u64) {
+        let before = std::mem::replace(&mut self.present, present);
+        if self.contains(present) {
+            let mut all = self.all(before);
+            self.place = all.iter().position(|number| *number == present).unwrap_or_default();
+            all.remove(self.place);
+            self.beside = all;
+        }
+    }
+
+    /// Returns the places of the diagrams in the library's order of creation, and the present one's place among all.
+    pub(super) fn to_memory(&self, library: &Library) -> (Vec<u64>, usize) {
+        let order = |number: &u64| library.get(*number).map(|kept| kept.record.order);
+        (self.beside.iter().filter_map(order).collect(), self.place())
+    }
+
+    /// Returns the comparison of a former session.
+    pub(super) fn of_memory(orders: &[u64], place: usize, library: &Library) -> Comparison {
+        let numbers = library.numbers();
+        let number = |order: &u64| {
+            let has_order = |number: &&u64| library.get(**number).is_some_and(|kept| kept.record.order == *order);
+            numbers.iter().find(has_order).copied()
+        };
+        let mut comparison = Comparison { place, ..Comparison::default() };
+        orders.iter().filter_map(number).take(MOST_BESIDE).for_each(|number| comparison.add(number));
+        comparison
+    }
+}
+
+/// Returns the table of the settings in which diagrams with these titles differ.
+pub(super) fn differences(diagrams: &[(&TitledDiagram, String)]) -> DifferenceTable {
+    let column = |(titled, title): &(&TitledDiagram, String)| {
+        let preset = titled.named(titled.preset.sweep.metric);
+        let mut settings = Preset::Sweep(preset).listed_settings();
+        settings.push(ListedSetting::new("precision", "Precision", titled.precision.name()));
+        SettingColumn::new(title.clone(), settings)
+    };
+    DifferenceTable::of(&diagrams.iter().map(column).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Comparison;
+    use crate::app::phase::library::Library;
+
+    #[test]
+    fn showing_one_of_those_beside_keeps_the_order_of_all() {
+        let library = Library::open(None, egui::Context::default());
+        let mut comparison = Comparison { present: 1, ..Comparison::default() };
+        comparison.add(2);
+        comparison.add(3);
+        assert_eq!(comparison.all(1), [1, 2, 3]);
+        comparison.show(3);
+        assert_eq!((comparison.all(3), comparison.beside()), (vec![1, 2, 3], &[1, 2][..]));
+        comparison.remove(1);
+        assert_eq!((comparison.all(3), comparison.place()), (vec![2, 3], 1));
+        comparison.follow(3, &library);
+        assert_eq!(comparison.all(3), [3], "those that are gone are forgotten");
+    }
 }

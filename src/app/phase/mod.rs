@@ -1,33 +1,494 @@
 //! The phase diagram tab: choose axes and optimizers, watch the diagram become finer, and go from a pixel to its
 //! landscape and back.
 
-mod axes;
-mod axis_controls;
-mod card_words;
-mod comparison;
 mod controls;
+mod diagram_folder;
 mod diagram_store;
-mod differences;
 mod export;
-mod kept;
-mod map_options;
+mod library;
+mod map_picture;
 mod map_view;
 mod maps;
 mod optimizer_controls;
-mod panel;
-mod picture;
-mod pixel_landscape;
 mod pixels;
-mod raw;
 mod readout;
-mod run_bar;
-mod score_curve;
 mod score_table;
-mod strip;
-mod tab;
-mod titled_diagram;
-mod tune_controls;
+mod thumbnails;
 
-pub(super) use panel::PhasePanel;
-pub(super) use pixel_landscape::position_of;
-pub(super) use titled_diagram::ExportedDiagram;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use controls::time;
+use diagram_store::{DiagramStore, TitledDiagram};
+use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
+use export::{ExportKind, MapFigure, NamedDiagram, RawExports};
+use map_picture::{MapLook, MapPicture};
+use maps::Comparison;
+use pixels::{PanelPixel, pixel_of};
+use readout::Over;
+use serde::{Deserialize, Serialize};
+use thumbnails::StripState;
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_engine::sweep::{Metric, SweepSpec};
+use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
+use valleyscope_runs::atomic_file::Overwrite;
+
+use super::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
+use super::live::{Action, Requests};
+use super::opened::OpenedContent;
+use super::pending_exports::PendingExports;
+use super::side_panel::{Edge, SidePanel};
+use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset};
+use super::window_layout::WindowLayout;
+use crate::figure::{Map, as_changed, is_made_title};
+use crate::result::{RawPlan, SweepResult};
+
+pub(super) use diagram_store::ExportedDiagram;
+pub(super) use pixels::position_of;
+
+/// The state of the phase diagram tab.
+pub struct PhasePanel {
+    diagrams: DiagramStore,
+    editor: Editor<SweepPreset>,
+    /// Starts a new diagram at each change under the controls if true.
+    follow_changes: bool,
+    look: MapLook,
+    picture: MapPicture,
+    /// The kept diagrams that are shown beside the present one.
+    comparison: Comparison,
+    strip: StripState,
+    /// The computing time from which dropping a diagram needs a question.
+    worth_asking: Duration,
+    /// The pixel under the pointer.
+    hovered: Option<PanelPixel>,
+    chosen: Option<PanelPixel>,
+    /// The setting over which the readout plots scores.
+    over: Over,
+    /// The sweep of the displayed diagram, to which the choices above apply.
+    looked_at: Arc<SweepSpec>,
+    exports: PendingExports,
+    raw: RawExports,
+    layout: MapFigure,
+    /// The area in which the maps were last drawn.
+    area: Option<Rect>,
+}
+
+impl Draft for SweepPreset {
+    type Saved = Arc<SweepPreset>;
+
+    /// Returns whether the draft differs by more than the displayed metric, which needs no new computation and no
+    /// warning.
+    fn differs_from(&self, saved: &Arc<SweepPreset>) -> bool {
+        SweepSpec { metric: saved.sweep.metric, ..self.sweep.clone() } != saved.sweep
+    }
+
+    fn saved_as(written: PresetDraft, _file: &Path, _before: &Arc<SweepPreset>) -> Option<Arc<SweepPreset>> {
+        if let Preset::Sweep(preset) = written.preset { Some(Arc::new(preset)) } else { None }
+    }
+
+    fn take_description(&mut self, preset: &Preset) {
+        preset.title().clone_into(&mut self.title);
+        preset.description().clone_into(&mut self.description);
+    }
+}
+
+impl PhasePanel {
+    /// Makes the panel of a preset, with the diagrams that are kept in a folder.
+    pub fn new(context: Context, preset: SweepPreset, kept: Option<PathBuf>, worth_asking: Duration) -> Self {
+        let clean = Arc::new(preset.clone());
+        let diagrams = DiagramStore::new(context, Arc::clone(&clean), kept, worth_asking);
+        PhasePanel {
+            looked_at: Arc::clone(diagrams.present.spec()),
+            diagrams,
+            follow_changes: true,
+            look: MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, letters: false },
+            editor: Editor::new(preset, clean, None),
+            picture: MapPicture::default(),
+            comparison: Comparison::default(),
+            strip: StripState::default(),
+            worth_asking,
+            hovered: None,
+            chosen: None,
+            over: None,
+            exports: PendingExports::default(),
+            raw: RawExports::default(),
+            layout: MapFigure::default(),
+            area: None,
+        }
+    }
+
+    /// Opens a preset and starts its diagram. Undo restores the previous one.
+    fn open_sweep(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
+        self.put(preset, file);
+        // A preset has been checked when it was read.
+        let clean = self.clean();
+        match self.diagrams.run(&self.editor.draft.sweep, &clean, false) {
+            Ok(()) => self.diagrams.relabel(&clean),
+            Err(error) => log::warn!("a preset that does not hold: {error}"),
+        }
+        // The previous diagram is unrelated.
+        self.diagrams.show_newest();
+    }
+
+    fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
+        self.look = MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, ..self.look };
+        self.chosen = None;
+        self.editor.open(preset.clone(), Arc::new(preset), file);
+    }
+
+    /// Returns the preset as it was last opened or saved.
+    fn clean(&self) -> Arc<SweepPreset> {
+        Arc::clone(self.editor.saved_state())
+    }
+
+    /// Shows a result that was computed before.
+    pub fn open_result(&mut self, result: SweepResult) {
+        if let Preset::Sweep(preset) = result.preset() {
+            self.put(preset, None);
+        }
+        self.diagrams.open(result, self.clean());
+    }
+
+    /// Starts an export of a diagram, with the present look. Figures also show the diagrams beside the present one.
+    fn export(&mut self, ctx: &Context, titled: TitledDiagram, kind: ExportKind) {
+        let (look, layout) = (self.look, self.layout);
+        let named = |titled: TitledDiagram| {
+            let name = self.diagrams.library.get(titled.number).and_then(|kept| kept.record.name.clone());
+            NamedDiagram { titled, name }
+        };
+        let beside: Vec<(NamedDiagram, String)> = match titled.number == self.diagrams.present.number {
+            true => self.compared().into_iter().map(|(diagram, title)| (named(diagram.clone()), title)).collect(),
+            false => Vec::new(),
+        };
+        let diagram = named(titled);
+        self.exports.begin(ctx, move || export::export(&diagram, &beside, look, kind, layout));
+    }
+
+    /// Shows a kept diagram in place of the present one.
+    fn show_kept(&mut self, number: u64) {
+        let Some(kept) = self.diagrams.library.get(number) else { return };
+        let (sweep, of) = ((*kept.spec).clone(), Arc::clone(&kept.record.preset));
+        self.diagrams.show_kept(number);
+        let preset = SweepPreset { sweep, ..(*of).clone() };
+        if of == *self.editor.saved_state() {
+            self.editor.draft = preset;
+        } else {
+            // The file is that of another preset.
+            self.editor.replace(preset, of, None);
+        }
+        self.look.map = Map::Winner { certainty: true };
+        self.look_at_present();
+        self.chosen = None;
+    }
+
+    /// Returns the preset under the controls.
+    pub fn preset(&self) -> &SweepPreset {
+        &self.editor.draft
+    }
+
+    /// Returns the preset under the controls, with the displayed metric.
+    pub fn draft(&self) -> SweepPreset {
+        let mut preset = self.preset().clone();
+        preset.sweep.metric = self.look.metric;
+        preset
+    }
+
+    /// Returns the preset with its present title: after a change of its settings, title and description are made from
+    /// them.
+    fn named(&self) -> SweepPreset {
+        let preset = self.preset().clone();
+        if self.is_dirty() { as_changed((*self.clean()).clone(), preset.sweep) } else { preset }
+    }
+
+    /// Returns whether there are unsaved changes.
+    pub fn is_dirty(&self) -> bool {
+        self.editor.is_dirty()
+    }
+
+    /// Returns the shown diagram.
+    pub fn present(&self) -> &TitledDiagram {
+        &self.diagrams.present
+    }
+
+    /// Returns the sweep of the visible picture.
+    pub fn seen(&self) -> Option<&SweepSpec> {
+        self.picture.spec().map(|spec| &**spec)
+    }
+
+    /// Returns the side of the smallest blocks that the visible picture shows completely, in pixels of the diagram.
+    pub fn seen_blocks(&self) -> Option<usize> {
+        self.picture.blocks()
+    }
+
+    /// Returns whether a sweep is running.
+    pub fn is_running(&self) -> bool {
+        self.diagrams.is_running()
+    }
+
+    /// Records that a file with the results of a diagram was written.
+    pub fn exported(&mut self, exported: ExportedDiagram) {
+        self.diagrams.exported(exported);
+    }
+
+    /// Computes the runs of a diagram again and writes them into a folder.
+    pub fn export_raw(&mut self, plan: RawPlan, folder: PathBuf, overwrite: Overwrite) {
+        self.raw.begin(&self.diagrams, plan, folder, overwrite);
+    }
+
+    /// Draws the panel. `simulation` is that of the landscape, whose settings are marked on the maps.
+    fn draw(&mut self, ui: &mut Ui, window: &mut WindowLayout, simulation: &SimulationSpec, requests: &mut Requests) {
+        let width = ui.available_width();
+        if !window.is_presenting() {
+            let most = (0.3 * width).clamp(230.0, 440.0);
+            let left =
+                SidePanel { name: "sweep controls", edge: Edge::Left, usual: 310.0, range: 220.0..=most, frame: None };
+            left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, _| {
+                let fault = self.editor.draft.sweep.check().err();
+                self.run_bar(ui, fault.as_ref());
+                ui.separator();
+                ScrollArea::vertical()
+                    .auto_shrink(false)
+                    .show(ui, |ui| controls::show(ui, &mut self.editor.draft.sweep, fault.as_ref(), requests));
+            });
+        }
+        self.follow(ui);
+        let range = 220.0..=(0.3 * width).clamp(230.0, 520.0);
+        let right = SidePanel { name: "sweep readout", edge: Edge::Right, usual: 360.0, range, frame: None };
+        right.show(ui, &mut window.sizes, |ui, _| {
+            self.map_options(ui, requests);
+            ui.separator();
+            ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
+        });
+        if !window.is_presenting() {
+            self.strip(ui, &mut window.sizes);
+        }
+        CentralPanel::default().show(ui, |ui| {
+            self.area = Some(ui.available_rect_before_wrap());
+            self.maps(ui, simulation, requests);
+        });
+        self.editor.record_for_undo(ui.ctx(), |_| ());
+    }
+
+    /// Starts the diagram of the settings under the controls, if they have changed.
+    fn follow(&mut self, ui: &Ui) {
+        self.look_at_present();
+        // An arrow key that is held changes a number again and again.
+        let is_held = |input: &InputState| input.key_down(Key::ArrowUp) || input.key_down(Key::ArrowDown);
+        let dragging = ui.input(|input| input.pointer.any_down() || is_held(input));
+        if self.diagrams.newest().spec().is_alike_but_for_colors(&self.editor.draft.sweep) {
+            self.diagrams.recolor(&self.editor.draft.sweep);
+            self.diagrams.sync(dragging);
+        } else if self.follow_changes {
+            self.run(dragging);
+        } else if !dragging {
+            self.diagrams.recall_alike(&self.editor.draft.sweep);
+        }
+    }
+
+    /// Computes the settings under the controls; a fault is shown beside its field.
+    fn run(&mut self, passing: bool) {
+        if self.diagrams.run(&self.editor.draft.sweep, &self.clean(), passing).is_ok() {
+            self.look_at_present();
+        }
+    }
+
+    /// Adapts the map's options to the present diagram, which may be another one.
+    fn look_at_present(&mut self) {
+        let diagram = &self.diagrams.present.diagram;
+        if Arc::ptr_eq(diagram.spec(), &self.looked_at) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.looked_at, Arc::clone(diagram.spec()));
+        self.look = MapLook { map: self.look.map.within(diagram), ..self.look };
+        self.hovered = None;
+        self.chosen = self.chosen.and_then(|chosen| {
+            let PanelPixel { pixel: [row, column], beside: None } = chosen else { return Some(chosen) };
+            let (rows, columns) = (before.rows.values(), before.columns.values());
+            let pixel = pixel_of(diagram.spec(), &before, [*rows.get(row)?, *columns.get(column)?])?;
+            Some(PanelPixel { pixel, beside: None })
+        });
+    }
+
+    /// Returns the metric by which the map compares optimizers.
+    fn metric(&self) -> Metric {
+        self.look.metric
+    }
+}
+
+/// The settings under the controls, to restore in the next session.
+#[derive(Debug, Serialize, Deserialize)]
+struct SweepMemory {
+    /// The present preset's text.
+    preset: String,
+    /// The preset as last opened or saved.
+    clean: String,
+    file: Option<PathBuf>,
+    /// True if the diagram was being computed, which then goes on.
+    #[serde(default)]
+    running: bool,
+    /// The places in the order of creation of the kept diagrams that are shown together, and which of them is shown in
+    /// place of the present one.
+    #[serde(default)]
+    beside: Vec<u64>,
+    #[serde(default)]
+    place: usize,
+}
+
+impl RegisteredTab for PhasePanel {
+    const INFO: TabInfo = TabInfo {
+        title: "Phase diagram",
+        in_words: "the phase diagram",
+        preset_kinds: &["Sweep"],
+        presets_heading: "Phase diagrams",
+        keys: &[
+            ("Arrows on the phase diagram", "Choose a pixel; first Tab to the diagram"),
+            ("Enter on the phase diagram", "Show the chosen pixel as a landscape"),
+        ],
+        has_plots: false,
+        presented_size: vec2(1120.0, 630.0),
+    };
+
+    fn begin(start: &mut Start<'_>) -> PhasePanel {
+        let (context, kept) = (start.cc.egui_ctx.clone(), start.options.diagrams.clone());
+        let mut panel = PhasePanel::new(context, first_sweep(), kept, start.options.worth_asking);
+        if let Some(text) = panel.refused() {
+            start.messages.report("Some kept diagrams can't be used", text);
+        }
+        start.restore_memory("The last phase diagram's preset was not restored", |memory| panel.restore_memory(memory));
+        panel
+    }
+}
+
+impl Tab for PhasePanel {
+    fn editor(&self) -> &dyn AnyEditor {
+        &self.editor
+    }
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
+        &mut self.editor
+    }
+
+    fn status(&self) -> EditorStatus {
+        let SweepPreset { title, description, .. } = self.named();
+        self.editor.status(&title, &description)
+    }
+
+    fn to_save(&self) -> PresetDraft {
+        let draft = self.draft();
+        // A title that the user has given stays.
+        let is_own = self.editor.file().is_some() && !is_made_title(&self.clean());
+        let preset = if is_own { draft } else { as_changed((*self.clean()).clone(), draft.sweep) };
+        self.editor.preset_draft(Preset::Sweep(preset))
+    }
+
+    fn saved(&mut self, written: PresetDraft, file: &Path) {
+        if let Some(saved) = Editor::saved(&mut self.editor, written, file) {
+            self.diagrams.relabel_sweep(saved);
+        }
+    }
+
+    fn undo_or_redo(&mut self, step: HistoryStep) {
+        let before = self.editor.saved_state_number();
+        self.editor.undo_or_redo(step);
+        if self.editor.saved_state_number() != before {
+            // The metric is saved with the preset.
+            self.look.metric = self.preset().sweep.metric;
+            self.diagrams.relabel_sweep(&self.clean());
+        }
+    }
+
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        _requests: &mut Requests,
+    ) -> Result<(), OpenedContent> {
+        match content {
+            OpenedContent::Result(result) => self.open_result(*result),
+            OpenedContent::Preset(preset) => match *preset {
+                Preset::Sweep(preset) => self.open_sweep(preset, file.map(Path::to_owned)),
+                other => return Err(OpenedContent::Preset(Box::new(other))),
+            },
+            other @ OpenedContent::Run(_) => return Err(other),
+        }
+        Ok(())
+    }
+
+    fn to_memory(&self) -> Memory {
+        let mut preset = self.draft();
+        // Settings that cannot be run could not be read again.
+        if preset.sweep.check().is_err() {
+            preset.sweep = (**self.diagrams.present.spec()).clone();
+        }
+        let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
+        let (clean, file) = (text((*self.clean()).clone()), self.editor.file().map(Path::to_owned));
+        let (beside, place) = self.comparison.to_memory(&self.diagrams.library);
+        Memory::new(&SweepMemory { preset: text(preset), clean, file, running: self.is_running(), beside, place })
+    }
+
+    fn logic(&mut self, _frame: TabFrame, requests: &mut Requests) {
+        for (title, text) in self.diagrams.poll() {
+            requests.actions.push(Action::Report { title: title.to_owned(), text });
+        }
+        self.look_at_present();
+        self.exports.poll(requests);
+        self.raw.poll(self.diagrams.is_running(), requests);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
+        self.draw(ui, window.layout, window.simulation, requests);
+    }
+
+    fn dialogs(&mut self, ctx: &Context, _requests: &mut Requests) {
+        self.ask_about_kept(ctx);
+    }
+
+    fn area(&self) -> Option<Rect> {
+        self.area
+    }
+
+    fn unsaved_results(&self, worth_asking: Duration) -> UnsavedResults {
+        let words = |(titled, worked): (&TitledDiagram, Duration)| {
+            let [rows, columns] = titled.spec().shape();
+            format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
+        };
+        let lines = self.diagrams.unsaved(worth_asking).into_iter().map(words).collect();
+        UnsavedResults { name: ["a phase diagram", "phase diagrams"], lines }
+    }
+
+    fn export_first_unsaved(&mut self, ctx: &Context, worth_asking: Duration) {
+        let Some((titled, _)) = self.diagrams.unsaved(worth_asking).first().copied() else { return };
+        self.export(ctx, titled.clone(), ExportKind::Npz);
+    }
+}
+
+impl PhasePanel {
+    /// Restores the settings of the last session, and their diagram if it was kept. Missing pixels are computed if they
+    /// were being computed.
+    fn restore_memory(&mut self, memory: SweepMemory) -> Result<(), String> {
+        let sweep = |preset| if let Preset::Sweep(preset) = preset { Some(preset) } else { None };
+        let stored = |text: &str, what: &str| stored_preset(text, what, "sweep", sweep);
+        let preset = stored(&memory.preset, "the sweep of the last session")?;
+        let clean = Arc::new(stored(&memory.clean, "the preset of the last session's sweep")?);
+        self.put(preset, None);
+        self.diagrams.reset(self.editor.draft.sweep.clone(), Arc::clone(&clean));
+        self.editor = Editor::new(self.preset().clone(), Arc::clone(&clean), memory.file);
+        let sweep = self.preset().sweep.clone();
+        self.diagrams.recall_alike(&sweep);
+        self.comparison = Comparison::of_memory(&memory.beside, memory.place, &self.diagrams.library);
+        if memory.running {
+            self.diagrams.run(&sweep, &clean, false).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the sweep of a first start.
+fn first_sweep() -> SweepPreset {
+    let mut sweeps = built_ins().iter().filter_map(|built_in| match &built_in.preset {
+        Preset::Sweep(preset) => Some(preset.clone()),
+        _ => None,
+    });
+    sweeps.next().expect("some built-in presets are sweeps")
+}

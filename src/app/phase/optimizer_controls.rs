@@ -1,21 +1,22 @@
-//! The controls of the optimizers of a sweep.
+//! The controls of the optimizers of a sweep, with their learning rates and tuned settings.
 
 use egui::text::LayoutJob;
 use egui::{CollapsingHeader, Color32, Rect, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2};
 use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec, Schedule};
-use valleyscope_engine::parameter::LEARNING_RATE;
-use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::parameter::{Extent, LEARNING_RATE};
+use valleyscope_engine::quantity::{LearningRate, PointCount};
 use valleyscope_engine::simulation::{distinct_name, states_other_settings};
 use valleyscope_engine::spacing::Spacing;
-use valleyscope_engine::sweep::{Axis, LearningRates, Quantity, SweepOptimizer, SweepSpec, TunedSetting};
+use valleyscope_engine::sweep;
+use valleyscope_engine::sweep::{Axis, LearningRates, Quantity, SweepOptimizer, SweepSpec, Tuned, TunedSetting};
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
-use super::axis_controls::{count, unswept_note};
-use super::tune_controls;
+use super::controls::{count, log_switch, unswept_note};
+use crate::app::boxes::check_box;
 use crate::app::controls::{color_swatch, schedule};
-use crate::app::form;
 use crate::app::icons::{Icon, icon_button};
-use crate::app::text_editor::{self, RuleChoice, TextEditor, TextTab};
+use crate::app::text_editor::{RuleChoice, TextEditor, TextTab};
+use crate::app::{form, text_editor};
 
 /// The side of the button that removes an optimizer, in points.
 const REMOVE: f32 = 16.0;
@@ -56,7 +57,7 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
             }
             rates(ui, &label, &mut optimizer.learning_rates);
             schedule(ui, &label, &mut optimizer.schedule, Some(steps));
-            tune_controls::beside_rule(ui, &label, optimizer);
+            beside_rule(ui, &label, optimizer);
         });
         if remove_button(ui, card.header_response.rect, optimizer.label(), can_remove) {
             removed = Some(index);
@@ -189,7 +190,7 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: [&Axis; 
                     if let Some(setting) = setting
                         && optimizer.tuned(setting).is_some()
                     {
-                        tune_controls::switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
+                        switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
                         return;
                     }
                     let field = match of.spacing {
@@ -203,11 +204,11 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: [&Axis; 
                     };
                     field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
                     if let Some(setting) = setting {
-                        tune_controls::switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
+                        switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
                     }
                 });
                 if let Some(setting) = setting {
-                    tune_controls::grid(ui, owner, optimizer, setting);
+                    grid(ui, owner, optimizer, setting);
                 }
             }
         }
@@ -236,5 +237,76 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
     ui.horizontal_wrapped(|ui| {
         count(ui, &mut rates.count, &form::owned(owner, "how many learning rates"));
         ui.label("learning rates, with equal ratios");
+    });
+}
+
+/// The number of values of a setting that has just been chosen for tuning.
+const FIRST_COUNT: u64 = 5;
+const HELP: &str =
+    "Try several values instead of one. At each pixel the best counts, together with the best learning rate.";
+
+/// Shows the switch between a fixed and a tuned setting; turned on, with a grid over the setting's usual extent.
+pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: TunedSetting, is_axis: bool) {
+    let place = optimizer.tuned(of);
+    let mut is_tuned = place.is_some();
+    let parameter = of.parameter();
+    // A setting that has become an axis can still be turned off.
+    let switch = ui.add_enabled_ui(!is_axis || is_tuned, |ui| check_box(ui, &mut is_tuned, "tune")).inner;
+    let switch = switch.accessible_name(form::owned(owner, &format!("tune {}", parameter.label)));
+    let switch = switch.on_hover_text(HELP).on_disabled_hover_text("It varies along an axis.");
+    if !switch.changed() {
+        return;
+    }
+    match place {
+        Some(place) => {
+            optimizer.tune.remove(place);
+        }
+        None => {
+            let Extent { low, high, spacing } = parameter.axis;
+            optimizer.tune.push(Tuned { of, from: low, to: high, count: PointCount::clamped(FIRST_COUNT), spacing });
+        }
+    }
+}
+
+/// Shows the switch of the schedule's end, and of settings that were tuned and that the optimizer no longer has.
+pub(super) fn beside_rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
+    let end = TunedSetting::SCHEDULE_END;
+    let lacks = |of: &TunedSetting| !of.is_of(&optimizer.rule, &optimizer.schedule);
+    let mut shown: Vec<TunedSetting> = optimizer.tune.iter().map(|tuned| tuned.of).filter(lacks).collect();
+    shown.extend((!lacks(&end)).then_some(end));
+    for of in shown {
+        let parameter = of.parameter();
+        let help = if of == end { "The share of η that is left at the end of the cosine." } else { parameter.help };
+        let name = if of == end { "End e" } else { parameter.label };
+        form::line(ui, name, help, |ui| {
+            switch(ui, owner, optimizer, of, false);
+            if of == end && optimizer.tuned(of).is_some() {
+                ui.weak("in place of the share above");
+            }
+        });
+        grid(ui, owner, optimizer, of);
+    }
+}
+
+/// Shows the grid of a setting, if it is tuned.
+pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: TunedSetting) {
+    let Some(place) = optimizer.tuned(of) else { return };
+    let tuned = &mut optimizer.tune[place];
+    let parameter = of.parameter();
+    let name = |what: &str| form::owned(owner, &format!("{} {what}", parameter.label));
+    ui.horizontal_wrapped(|ui| {
+        ui.add_space(form::NAME_WIDTH.min(16.0));
+        ui.label(parameter.symbol);
+        let speed = (0.005 * (tuned.to - tuned.from).abs()).max(1e-6);
+        for (end, value) in [("from", &mut tuned.from), ("to", &mut tuned.to)] {
+            ui.label(end);
+            let field = match tuned.spacing {
+                sweep::Spacing::Linear => ui.add(form::drag(value).speed(speed)),
+                spacing => form::spaced_drag(ui, value, spacing),
+            };
+            field.accessible_name(name(end));
+        }
+        count(ui, &mut tuned.count, &name("how many values"));
+        log_switch(ui, &mut tuned.spacing, parameter.axis.spacing, &name("logarithmic"));
     });
 }

@@ -3,37 +3,34 @@
 use std::sync::Arc;
 
 use egui::{Button, ComboBox, Label, RichText, ScrollArea, Slider, Ui, vec2};
-use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::range::{self, Ceiling, across};
-use valleyscope_runs::{Better, MetricId, MetricInfo, Unit};
+use egui_plot::{HLine, LineStyle, Plot, PlotUi};
+use serde::{Deserialize, Serialize};
+use valleyscope_experiments::view::range::{Ceiling, across};
+use valleyscope_experiments::view::{AxisScale, range};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
-use super::chart::{Chart, ChartCurve};
-use super::choices::{Choices, USUAL};
-use super::curve_cache::CurveCache;
-use super::legend::{LegendResponse, legend};
-use super::lines::Fit;
-use super::named_curves::NamedCurves;
-use super::plot_export::PlotExport;
+use super::curves;
+use super::curves::{CurveCache, CurveCanvas, Fit, Lines, y_in_view};
+use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
+use super::names::{NamedCurves, color};
+use super::plots::PlotExport;
 use super::plotter::union;
-use super::time_to_loss::TimeToLoss;
-use super::track::{Horizontal, Track, TrackLook};
+use super::track::{Horizontal, Track, TrackView};
 use crate::app::boxes::{Outlined, check_box};
 use crate::app::figure_layout::{FigureLayout, stays_open};
 use crate::app::number as text;
-use crate::app::plot::Zoom;
+use crate::app::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond};
 use crate::app::typed::TypedField;
-use crate::figure::Format;
-use crate::run_table::{MetricAliases, proposals};
+use crate::figure::{Format, metric_scale};
+use crate::runs::{MetricAliases, proposals};
 
 /// The smallest width of plots beside each other, in points.
 const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
 /// The opacity of the other curves while an entry of the legend is pointed at.
 const DIM: f32 = 0.15;
-/// The height from which menus are scrolled, in points.
 const MENU_HEIGHT: f32 = 420.0;
 
-/// The state of the plots.
 #[derive(Default)]
 pub(super) struct Charts {
     pub choices: Choices,
@@ -49,7 +46,6 @@ pub(super) struct Charts {
     pub renamed: Option<(String, Option<String>)>,
 }
 
-/// An action of the toolbar or the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChartAction {
     Differences,
@@ -60,12 +56,10 @@ pub(super) enum ChartAction {
 }
 
 impl Charts {
-    /// Resets all plots to their whole ranges.
     pub(super) fn reset_view(&mut self) {
         self.zoom.reset();
     }
 
-    /// Shows the plots, with a note above their legend.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
@@ -90,7 +84,6 @@ impl Charts {
         offered(groups).into_iter().filter(|info| self.choices.shows(info)).collect()
     }
 
-    /// Returns the contents of the plots, to be exported as a figure.
     pub(super) fn plots(&self, groups: &[NamedCurves<'_>]) -> Vec<PlotExport> {
         /// The number of columns for a printed figure: more than a printer shows in a column of a journal.
         const COLUMNS: usize = 1500;
@@ -103,7 +96,7 @@ impl Charts {
             let tracks =
                 tracks.filter_map(|(index, group)| Some((index, Arc::clone(group.drawn.tracks.get(&metric?)?))));
             PlotExport {
-                look: TrackLook { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
+                view: TrackView { horizontal: self.choices.horizontal, scales, x, columns: COLUMNS },
                 y: metric.and_then(|metric| self.zoom.y.get(&metric).copied()),
                 fit: self.fit(groups, &info),
                 tracks: tracks.collect(),
@@ -173,7 +166,6 @@ impl Charts {
         asked
     }
 
-    /// Shows the choice of the axes that are logarithmic.
     fn log_axes(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>]) {
         stays_open("Log axes").ui(ui, |ui| {
             let can = self.choices.horizontal != Horizontal::Clock;
@@ -227,7 +219,6 @@ impl Charts {
         }
     }
 
-    /// Returns the range of places that holds all curves.
     fn everything(&self, groups: &[NamedCurves<'_>], shown: &[MetricInfo]) -> [f64; 2] {
         let tracks =
             groups.iter().flat_map(|group| shown.iter().filter_map(|info| group.drawn.tracks.get(&info.metric()?)));
@@ -248,11 +239,11 @@ impl Charts {
         let scales = [self.choices.x_scale(), self.choices.scale(info)];
         let horizontal = self.choices.horizontal;
         let columns = (ui.available_width() - 60.0).max(50.0) as usize;
-        let look = TrackLook { horizontal, scales, x, columns };
+        let view = TrackView { horizontal, scales, x, columns };
         let y = self.zoom.y.get(&metric).copied();
         let level = self.time_to_loss.level(metric);
         let fit = self.fit(groups, info);
-        let chart = Chart { info, look, y, fit, curves: self.curves(groups, metric, look), level, hover };
+        let chart = Chart { info, view, y, fit, curves: self.curves(groups, metric, view), level, hover };
         self.title(ui, groups, info);
         let shown = chart.show(ui, &mut self.cache, metric);
         if chart.curves.is_empty() {
@@ -318,7 +309,6 @@ impl Charts {
         menu.response.on_hover_text(help).accessible_name(format!("Show {} together with…", info.title));
     }
 
-    /// Makes a metric's axis logarithmic, or linear again.
     fn rescale(&mut self, info: &MetricInfo) {
         Choices::toggle(&mut self.choices.rescaled, info);
         info.metric().and_then(|metric| self.zoom.y.remove(&metric));
@@ -344,13 +334,12 @@ impl Charts {
         Fit::Sensible(ceiling, scale)
     }
 
-    /// Returns the curves of a metric, in drawing order.
-    fn curves<'a>(&mut self, groups: &'a [NamedCurves<'_>], metric: MetricId, look: TrackLook) -> Vec<ChartCurve<'a>> {
-        // Only runs on text have places over tokens.
-        let has_place = |track: &Track| track.len() == 0 || track.reach(look.horizontal, look.scales[0]).is_some();
+    fn curves<'a>(&mut self, groups: &'a [NamedCurves<'_>], metric: MetricId, view: TrackView) -> Vec<ChartCurve<'a>> {
+        // Only runs on text have positions over tokens.
+        let has_place = |track: &Track| track.len() == 0 || track.reach(view.horizontal, view.scales[0]).is_some();
         let tracks = groups.iter().filter_map(|group| Some((group, group.drawn.tracks.get(&metric)?)));
         let (drawn, tracks): (Vec<_>, Vec<_>) = tracks.filter(|(_, track)| has_place(track)).unzip();
-        let lines = self.cache.lines(metric, &tracks, look);
+        let lines = self.cache.lines(metric, &tracks, view);
         let curves = drawn.into_iter().zip(tracks).zip(lines);
         let pointed = self.pointed.and_then(|index| groups.get(index));
         let is_dim = |group: &NamedCurves<'_>| pointed.is_some_and(|pointed| !std::ptr::eq(pointed, group));
@@ -369,14 +358,12 @@ impl Charts {
     }
 }
 
-/// Parses a weight for smoothing.
 fn smoothing(typed: &str) -> Result<f64, String> {
     let (value, most) = (text::read(typed)?, Choices::MOST_SMOOTHING);
     let refused = || format!("Smoothing must be a number from 0 to {most}, found {value}");
     (0.0..=most).contains(&value).then_some(value).ok_or_else(refused)
 }
 
-/// The export formats of the plots.
 const FILES: [(ChartAction, &str); 4] = [
     (ChartAction::Figure(Format::Png), "Figure as PNG…"),
     (ChartAction::Figure(Format::Svg), "Figure as SVG…"),
@@ -389,3 +376,158 @@ fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
     let offered = union(groups.iter().map(|group| &group.drawn.metrics[..]));
     if offered.is_empty() { USUAL.map(MetricId::info).to_vec() } else { offered }
 }
+
+/// A plot to draw, with ranges in positions on the axes.
+pub(super) struct Chart<'a> {
+    pub info: &'a MetricInfo,
+    pub view: TrackView,
+    /// The vertical range; `None` fits the curves in view.
+    pub y: Option<[f64; 2]>,
+    /// The choice of the vertical range where `y` is `None`.
+    pub fit: Fit,
+    pub curves: Vec<ChartCurve<'a>>,
+    /// A value that is marked by a line.
+    pub level: Option<f64>,
+    /// The pointer's position on the horizontal axis, in this plot or another.
+    pub hover: Option<f64>,
+}
+
+pub(super) struct ChartCurve<'a> {
+    pub group: &'a NamedCurves<'a>,
+    pub track: &'a Arc<Track>,
+    pub lines: Arc<Lines>,
+    /// Less than 1 while the legend's entry of another curve is pointed at.
+    pub opacity: f32,
+}
+
+impl Chart<'_> {
+    pub(super) fn show(&self, ui: &mut Ui, cache: &mut CurveCache, metric: MetricId) -> ShownPlot {
+        let TrackView { scales, x, .. } = self.view;
+        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
+        // Without a curve, numbers would look like a measurement's.
+        let marks = self.curves.is_empty().then(Vec::new);
+        let axis = |scale, range| PlotAxis { scale, range, marks: marks.clone() };
+        let frame = PlotFrame {
+            axes: [axis(scales[0], x), axis(scales[1], y)],
+            size: ui.available_size(),
+            is_moved: [true, self.y.is_some()],
+            pointer: self.hover,
+        };
+        let size = PlotFrame::area(frame.size).into();
+        let canvas = CurveCanvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
+        let drawn = |curve: &ChartCurve<'_>| (Arc::clone(&curve.lines), curve.group.pen, curve.opacity);
+        let drawn = self.curves.iter().map(drawn).collect();
+        let item = CurveItem::new(&self.info.name, cache.set(metric, drawn, canvas), x, y);
+        let weak = ui.visuals().weak_text_color();
+        let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
+            self.draw(plot, canvas, item);
+            if let Some(level) = self.level {
+                let line = HLine::new("", scales[1].place(level)).color(weak).style(LineStyle::dashed_loose());
+                plot.hline(line.width(1.0).allow_hover(false));
+            }
+        });
+        if self.y.is_none() {
+            let leaving = |curve: &ChartCurve<'_>| {
+                let first = canvas.leaving(&curve.lines)?;
+                let color = color(curve.group.pen, canvas.theme);
+                let at = |place: f64| self.view.horizontal.words(scales[0].value(place));
+                let beyond = beyond(canvas.points_in_view(&curve.lines), y, scales[1], at);
+                Some(LeavingCurve { name: curve.group.name.whole(), color, first, beyond })
+            };
+            shown.mark_leaving(ui, y[1], self.curves.iter().filter_map(leaving));
+        }
+        if let Some(pointer) = shown.pointer {
+            let values: Vec<_> = self.curves.iter().map(|curve| (curve.group, curve.track)).collect();
+            let near = curves::near(&self.view, &self.curves, pointer[0], f64::from(size[0]));
+            tooltip(&shown.response, self.info, &self.view, pointer, &values, &near);
+        }
+        shown.describe(&format!("Plot of {}", self.info.title), || {
+            let values = self.curves.iter().map(|curve| last_value(curve.group, curve.track, &self.view));
+            values.chain(self.curves.iter().flat_map(curves::all)).collect::<Vec<_>>().join("; ")
+        });
+        shown
+    }
+
+    /// Draws bands below all lines, and marks above them.
+    fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, lines: CurveItem) {
+        for ChartCurve { group, lines, opacity, .. } in &self.curves {
+            canvas.band(plot, group.pen, lines, *opacity);
+        }
+        plot.add(lines);
+        for ChartCurve { group, track, lines, .. } in &self.curves {
+            let nearest = self.hover.and_then(|at| track.nearest(self.view.horizontal, self.view.scales[0], at));
+            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.place(&nearest)));
+        }
+        for curve in &self.curves {
+            curves::draw(plot, canvas.theme, &self.view, canvas.y, curve);
+        }
+    }
+}
+
+/// The choice of plots; kept with the session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choices {
+    /// The metrics whose visibility differs from the default, by their names in the events.
+    pub toggled: Vec<String>,
+    /// The metrics whose axis is not the default of linear or logarithmic.
+    pub rescaled: Vec<String>,
+    pub horizontal: Horizontal,
+    pub log_x: bool,
+    pub smoothing: f64,
+    /// Shows replicates as mean and band if true.
+    pub grouped: bool,
+    /// Extends the vertical axes to diverged runs if true.
+    pub whole_range: bool,
+    /// Whether the plots leave out runs that the list's search does not find.
+    #[serde(default)]
+    pub only_found: bool,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Choices {
+            toggled: Vec::new(),
+            rescaled: Vec::new(),
+            horizontal: Horizontal::Step,
+            log_x: false,
+            smoothing: 0.0,
+            grouped: false,
+            whole_range: false,
+            only_found: false,
+        }
+    }
+}
+
+impl Choices {
+    pub const MOST_SMOOTHING: f64 = 0.999;
+
+    pub fn toggle(list: &mut Vec<String>, info: &MetricInfo) {
+        match list.iter().position(|name| *name == info.name) {
+            Some(index) => drop(list.remove(index)),
+            None => list.push(info.name.clone()),
+        }
+    }
+
+    /// Returns whether a metric is shown. By default results are shown, and the gradient's norm, which indicates
+    /// problems.
+    pub fn shows(&self, info: &MetricInfo) -> bool {
+        let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
+        (is_result || info.metric() == Some(MetricId::GRAD_NORM)) != self.toggled.contains(&info.name)
+    }
+
+    pub fn scale(&self, info: &MetricInfo) -> AxisScale {
+        let is_log = (info.scale == MetricScale::Log) != self.rescaled.contains(&info.name);
+        metric_scale(info, is_log)
+    }
+
+    pub fn x_scale(&self) -> AxisScale {
+        match self.horizontal {
+            Horizontal::Clock => AxisScale::Clock,
+            _ if self.log_x => AxisScale::Log,
+            _ => AxisScale::Linear,
+        }
+    }
+}
+
+/// The metrics that are offered before any run is shown.
+pub(super) const USUAL: [MetricId; 3] = [MetricId::LOSS, MetricId::LEARNING_RATE, MetricId::GRAD_NORM];

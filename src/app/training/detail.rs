@@ -1,16 +1,23 @@
 //! The details of one run as text: its status, log, events and config.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use egui::{Label, RichText, ScrollArea, TextEdit, TextStyle, Ui};
+use valleyscope_engine::terminal_escape::{visible, visible_lines};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::{RunConfig, with_changed_settings};
 use valleyscope_experiments::view::Pen;
-use valleyscope_runs::{ConcernKind, RunFolder, Status};
+use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::{
+    ConcernKind, Event, EventRecord, Forked, RunFolder, RunHistory, RunWarning, SettingChange, Status, TextSample,
+    Timestamp, forked_run, last_lines, plain_file,
+};
 
-use super::change_form::ChangeForm;
-use super::elided_name::line_with_name;
+use super::dialogs;
+use super::dialogs::{ChangeForm, TextAction, Texts};
 use super::legend::line;
-use super::run_detail::RunDetail;
-use super::samples::{self, TextAction, Texts};
+use super::list::line_with_name;
 use super::summary::Summary;
 use crate::app::form::{cell, small_button};
 use crate::app::theme::text_width;
@@ -36,7 +43,6 @@ impl DetailTab {
         (DetailTab::Config, "Configuration"),
     ];
 
-    /// Returns whether a run has contents for this tab.
     fn is_of(self, run: &Summary, detail: &RunDetail) -> bool {
         match self {
             DetailTab::Warnings => detail.warned > 0,
@@ -48,7 +54,6 @@ impl DetailTab {
     }
 }
 
-/// The shown details.
 #[derive(Debug, Default)]
 pub(super) struct DetailView {
     tab: DetailTab,
@@ -58,7 +63,6 @@ pub(super) struct DetailView {
     pub change: ChangeForm,
 }
 
-/// An action on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunAction {
     Stop,
@@ -71,7 +75,6 @@ pub(super) enum RunAction {
     Change,
     /// Asks for a checkpoint with which another run begins.
     Fork,
-    /// Changes title and note.
     Describe,
     Delete,
     CopyPath,
@@ -103,7 +106,7 @@ pub(super) fn show(
         DetailTab::Log => Cow::Borrowed(detail.log.as_str()),
         DetailTab::Events => Cow::Borrowed(detail.events.as_str()),
         DetailTab::Warnings => Cow::Borrowed(detail.warnings.as_str()),
-        DetailTab::Samples => Cow::Owned(samples::joined(&detail.samples)),
+        DetailTab::Samples => Cow::Owned(dialogs::joined(&detail.samples)),
         DetailTab::Change => Cow::Borrowed(""),
         DetailTab::Config => Cow::Borrowed(detail.config.as_str()),
     };
@@ -200,17 +203,14 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
 /// The smallest width of a name beside the buttons, in points; with less room they are below it.
 const LEAST_TITLE: f32 = 160.0;
 
-/// A button of a run.
 struct RunButton {
     text: &'static str,
-    /// The button's accessible name.
     name: &'static str,
     help: &'static str,
     is_enabled: bool,
     action: RunAction,
 }
 
-/// Returns all buttons in order; those that do not apply are disabled.
 fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
     let can_stop = run.is_open();
     let can_delete = !can_stop || run.status.is_lost();
@@ -246,7 +246,6 @@ fn pressed(ui: &mut Ui, buttons: &[RunButton]) -> Option<RunAction> {
     action
 }
 
-/// Shows the reason if the run has a problem.
 fn reason(ui: &mut Ui, run: &Summary) {
     let visuals = ui.visuals();
     let is_grave = run.trouble.is_some() || run.concerns.first().is_some_and(|concern| concern.kind.is_grave());
@@ -270,4 +269,145 @@ fn reason(ui: &mut Ui, run: &Summary) {
             ui.add(Label::new(RichText::new(&text).color(color)).selectable(true).wrap());
         });
     });
+}
+
+/// The number of bytes of the end of a log that are shown.
+const LOG_TAIL: u64 = 128 * 1024;
+const SAMPLES: usize = 50;
+const WARNINGS: usize = 1000;
+
+/// The texts and lists that the tabs below the plots show of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RunDetail {
+    pub log: String,
+    pub config: String,
+    /// The training with which the run began, if it can be read.
+    pub begun: Option<Preset>,
+    /// The training with the settings in force, if it can be read.
+    pub in_force: Option<Preset>,
+    /// The changes of settings by commands, with the steps after which they were made.
+    pub changes: Vec<(u64, SettingChange)>,
+    /// The events, one per line, without the points of curves.
+    pub events: String,
+    /// The warnings, the newest first, one per line.
+    pub warnings: String,
+    /// The number of warnings.
+    pub warned: usize,
+    /// The newest generated texts, the newest first.
+    pub samples: Vec<TextSample>,
+    /// The steps of the checkpoints in its folder, in order.
+    pub checkpoints: Vec<u64>,
+    /// The origin of a fork as text, whose second part is a name, and whether that run is found.
+    pub fork: Option<[String; 3]>,
+    /// A description of lost events; empty if there are none.
+    pub damage: String,
+}
+
+impl RunDetail {
+    pub(super) fn of(run: &RunFolder, history: &RunHistory) -> RunDetail {
+        let warning = |warning: &RunWarning| event_line(warning.time, warning.step, &visible(&warning.message));
+        // A folder that cannot be read has no usable checkpoint.
+        let checkpoints = run.checkpoints().unwrap_or_default();
+        let config = RunConfig::begun(run, history).ok();
+        let other = |error| plain_file::read_text(&run.other_config(), Links::Refused, LOG_TAIL * 8).map_err(|_| error);
+        RunDetail {
+            in_force: config.as_ref().and_then(|config| config.with_changed_settings(history).ok()),
+            begun: config.map(|config| config.preset),
+            changes: history.changes().to_vec(),
+            // A run without worker output has no log.
+            log: log_tail(&run.log(), LOG_TAIL),
+            config: run.config_text().or_else(other).unwrap_or_else(|error| format!("cannot be read: {error}")),
+            events: event_lines(history.recent()),
+            warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
+            warned: history.warnings().len(),
+            samples: history.samples().iter().rev().take(SAMPLES).map(escaped_sample).collect(),
+            fork: history.forked().map(|forked| fork(run, forked)),
+            damage: damage(history, &checkpoints),
+            checkpoints,
+        }
+    }
+}
+
+impl RunDetail {
+    pub(super) fn has_live_settings(&self) -> bool {
+        self.in_force.as_ref().and_then(Preset::workload).is_some_and(|workload| !workload.live().is_empty())
+    }
+}
+
+fn event_line(time: Timestamp, step: u64, text: &str) -> String {
+    format!("{}  step {step}: {text}\n", time.strftime("%Y-%m-%d %H:%M:%S"))
+}
+
+/// Returns events as lines, in which successive checkpoints are one line.
+fn event_lines<'e>(records: impl Iterator<Item = &'e EventRecord>) -> String {
+    let (mut text, mut checkpoints): (String, Vec<&EventRecord>) = (String::new(), Vec::new());
+    let fold = |checkpoints: &mut Vec<&EventRecord>| {
+        let last = checkpoints.last().map(|last| match checkpoints.len() {
+            1 => event_line(last.time, last.step, &last.event.sentence()),
+            count => event_line(last.time, last.step, &format!("{count} checkpoints, the last at step {}", last.step)),
+        });
+        checkpoints.clear();
+        last.unwrap_or_default()
+    };
+    for record in records {
+        if matches!(record.event, Event::Checkpoint { .. }) {
+            checkpoints.push(record);
+        } else {
+            text.push_str(&fold(&mut checkpoints));
+            text.push_str(&event_line(record.time, record.step, &record.event.sentence()));
+        }
+    }
+    text.push_str(&fold(&mut checkpoints));
+    text
+}
+
+/// Returns a training with the settings that were in force after a step, if these are its settings.
+pub(super) fn training_after(begun: &Preset, changes: &[(u64, SettingChange)], step: u64) -> Option<Preset> {
+    let until = changes.iter().filter(|(at, _)| *at <= step);
+    let settings = until.map(|(_, change)| (change.name.clone(), change.now)).collect();
+    with_changed_settings(begun, &settings).ok()
+}
+
+/// Describes the lost events of a run with these checkpoints.
+fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
+    if history.is_gone(checkpoints) {
+        return "nothing is left of them, and there are checkpoints".to_owned();
+    }
+    history.skipped_text()
+}
+
+fn escaped_sample(sample: &TextSample) -> TextSample {
+    TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
+}
+
+fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
+    let [before, name, mut after] = forked.sentence_parts();
+    if forked_run(forked, run).is_none() {
+        after = format!("{after}; {}", forked.missing());
+    }
+    [before, name, after].map(|part| visible(&part).into_owned())
+}
+
+/// Returns the end of a log, escaped for display.
+pub(super) fn log_tail(path: &Path, most: u64) -> String {
+    visible_lines(&last_lines(path, most)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::event_lines;
+    use valleyscope_runs::{Event, EventRecord, Timestamp};
+
+    #[test]
+    fn successive_checkpoints_are_one_line_of_events() {
+        let record = |step, event| EventRecord { time: Timestamp::UNIX_EPOCH, step, wall_s: 0.0, event };
+        let saved = |step| record(step, Event::Checkpoint { file: format!("{step}.safetensors") });
+        let warning = record(250, Event::Warning { message: "look at this".into() });
+        let records = [saved(100), saved(200), warning, saved(300)];
+        let text = event_lines(records.iter());
+        let lines: Vec<&str> = text.lines().map(|line| line.split_once("  ").map_or(line, |(_, text)| text)).collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert_eq!(lines[0], "step 200: 2 checkpoints, the last at step 200");
+        assert!(lines[2].starts_with("step 300: checkpoint 300"), "{text}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The editor of the training under the controls.
+//! The editor of the training under the controls, and the status of its data.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
+use valleyscope_experiments::run::CapacityReport;
+use valleyscope_experiments::workload::DataStatus;
 use valleyscope_experiments::workload::form::Form;
 
-use super::choices::Choices;
+use super::charts::Choices;
 use super::table::TableChoices;
 use crate::app::editor::{Draft, Editor, PresetDraft};
 
@@ -39,7 +41,6 @@ pub struct TrainingMemory {
     pub table: TableChoices,
 }
 
-/// A checkpoint of another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForkPoint {
     /// The run's folder.
@@ -47,13 +48,11 @@ pub(crate) struct ForkPoint {
     pub step: u64,
 }
 
-/// Returns the first built-in preset of a kind.
 pub(super) fn first_of(kind: &str) -> &'static BuiltIn {
     let found = built_ins().iter().find(|built_in| built_in.preset.kind() == kind);
     found.expect("each workload has a built-in preset")
 }
 
-/// The training tab's editor.
 pub(super) struct TrainingEditor {
     pub presets: Editor<Preset>,
     /// The choice of data for each dataset, by its name, at the time another preset was opened.
@@ -71,7 +70,6 @@ pub(super) struct TrainingFault {
 }
 
 impl TrainingFault {
-    /// Returns whether the fault is of the field at this path.
     pub(super) fn is_at(&self, path: &str) -> bool {
         let rest = self.path.strip_prefix(path).filter(|_| !path.is_empty());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
@@ -103,7 +101,6 @@ impl SavedTraining {
         SavedTraining::new(preset, stem)
     }
 
-    /// Returns the initial preset under the controls.
     pub(super) fn begun(&self) -> Preset {
         let mut preset = self.clean.clone();
         if let Some(data) = &self.kept_data {
@@ -136,13 +133,11 @@ impl Draft for Preset {
 }
 
 impl TrainingEditor {
-    /// Makes an editor with the first preset of a kind.
     pub(super) fn first(kind: &str) -> TrainingEditor {
         let BuiltIn { preset, name, .. } = first_of(kind);
         TrainingEditor::restored(preset.clone(), SavedTraining::new(preset.clone(), *name), None, BTreeMap::new())
     }
 
-    /// Restores the last session from the preset, its state when opened or saved, and its file.
     pub(super) fn restored(
         preset: Preset,
         saved: SavedTraining,
@@ -158,7 +153,6 @@ impl TrainingEditor {
         self.presets.open(saved.begun(), saved, file);
     }
 
-    /// Loads the first preset of a kind.
     pub(super) fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
         let saved = self.with_kept_data(SavedTraining::new(preset.clone(), *name));
@@ -172,7 +166,6 @@ impl TrainingEditor {
         self.chosen = 0;
     }
 
-    /// Makes the next run begin at step 0.
     pub(super) fn forget_fork(&mut self) {
         self.presets.saved_state_mut().fork = None;
     }
@@ -222,7 +215,6 @@ impl TrainingEditor {
         if self.presets.is_dirty() { preset.as_changed_from(&self.presets.saved_state().begun()) } else { preset }
     }
 
-    /// Returns its trainings, each with a title made from its own changes.
     pub(super) fn named_trainings(&self) -> Vec<Preset> {
         self.preset().trainings_as_changed_from(&self.presets.saved_state().begun().trainings())
     }
@@ -240,28 +232,23 @@ impl TrainingEditor {
         self.chosen.min(runs.saturating_sub(1))
     }
 
-    /// Shows another of the preset's runs.
     pub(super) fn choose(&mut self, run: usize) {
         self.chosen = run;
     }
 
-    /// Returns the fields of the shown run.
     pub(super) fn form(&mut self) -> Form<'_> {
         let chosen = self.chosen();
         self.presets.draft.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
     }
 
-    /// Returns the source of the data of the shown run.
     pub(super) fn data(&self) -> DataChoice {
         self.preset().workload().map(|workload| workload.data(self.chosen()).clone()).unwrap_or_default()
     }
 
-    /// Sets the source of the data of all runs.
     pub(super) fn set_data(&mut self, data: &DataChoice) {
         take_data(&mut self.presets.draft, data);
     }
 
-    /// Returns why it cannot be trained, if it cannot.
     pub(super) fn fault(&self) -> Option<TrainingFault> {
         self.broken_rule().or_else(|| self.lack_of_steps())
     }
@@ -290,7 +277,6 @@ impl TrainingEditor {
         })
     }
 
-    /// Returns the name of the field of a fault, if it is shown.
     pub(super) fn field_name(&mut self, fault: &TrainingFault) -> Option<&'static str> {
         let form = self.form();
         let mut fields = form.iter().flat_map(|section| &section.fields);
@@ -298,9 +284,76 @@ impl TrainingEditor {
     }
 }
 
-/// Sets the source of the data of all runs of a preset.
 pub(super) fn take_data(preset: &mut Preset, data: &DataChoice) {
     if let Some(workload) = preset.workload_mut() {
         workload.set_data(data);
+    }
+}
+
+// The data of the training under the controls, and its requirements on the machine and the disk.
+//
+// A separate thread determines them when the settings change and every few seconds, and once more before a run's
+// folder is made. Data are looked up by the code that obtains them, without reading them.
+
+/// The interval between checks of the same data, in seconds.
+const CHECK_INTERVAL_SECS: f64 = 5.0;
+
+#[derive(Clone, Debug)]
+pub(super) struct Feasibility {
+    /// The data, or why they cannot be used.
+    pub data: Result<DataStatus, String>,
+    /// The requirements of the training, if they and the worker are known.
+    pub capacity: Option<CapacityReport>,
+}
+
+impl Feasibility {
+    pub(super) fn refusal(&self) -> Option<&String> {
+        self.data.as_ref().err().or_else(|| self.capacity.as_ref()?.lacks.as_ref())
+    }
+}
+
+/// Requests the data_status repeatedly, and keeps the newest answer.
+#[derive(Default)]
+pub(super) struct DataWatch {
+    asked: Option<(Preset, f64)>,
+    is_waiting: bool,
+    answer: Option<(Preset, Feasibility)>,
+}
+
+impl DataWatch {
+    /// Returns the training to ask about now, if any, at a time in seconds.
+    pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
+        let training = training?;
+        let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + CHECK_INTERVAL_SECS;
+        if self.is_waiting || self.asked.as_ref().is_some_and(is_known) {
+            return None;
+        }
+        self.is_waiting = true;
+        self.asked = Some((training.clone(), time));
+        Some(training.clone())
+    }
+
+    pub(super) fn set(&mut self, training: Preset, found: Feasibility) {
+        self.is_waiting = false;
+        self.answer = Some((training, found));
+    }
+
+    /// Returns the answer for a training. An answer for the same choice of data holds until a new one arrives.
+    pub(super) fn of(&self, training: Option<&Preset>) -> Option<&Feasibility> {
+        let (of, found) = self.answer.as_ref()?;
+        let choice =
+            |preset: &Preset| -> (&'static str, Option<DataChoice>) { (preset.kind(), preset.data().cloned()) };
+        (choice(of) == choice(training?)).then_some(found)
+    }
+
+    pub(super) fn check_again(&mut self) {
+        self.asked = None;
+    }
+
+    pub(super) fn fault(&self, training: Option<&Preset>) -> Option<TrainingFault> {
+        let found = self.of(training)?;
+        // Its requirements follow from several fields.
+        let path = if found.data.is_err() { "data" } else { "" };
+        Some(TrainingFault { path: path.to_owned(), message: found.refusal()?.clone() })
     }
 }

@@ -1,71 +1,36 @@
 //! The background jobs of the tab, each on a thread of its own: querying the worker's devices, starting, resuming,
 //! deleting.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
-use valleyscope_experiments::workload::Outlook;
-use valleyscope_machine::WorkerFolder;
+use valleyscope_experiments::workload::DataStatus;
+use valleyscope_runs::atomic_file::write_plain_file;
+use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{
     CheckpointChoice, Handshake, RunFolder, RunReader, SavedModel, Status, TextRequest, WorkerProgram, check_removable,
-    now, remove, runs_folder,
+    now, plain_file, remove,
 };
 
-use super::editor::ForkPoint;
-use super::install::InstallCommand;
-use super::outlook::OutlookAnswer;
-use super::queue::Queue;
-use super::update::{Update, WorkerState};
-use super::watcher::{self, WatcherCommand};
+use super::editor::{Feasibility, ForkPoint};
+use super::watcher::{self, Update, WatcherCommand};
+use super::worker::{TrainingPaths, WorkerState};
 use crate::app::wake::Wake;
-use crate::run_import::{Outcome as ImportOutcome, import_runs};
-use crate::run_table::MetricAliases;
+use crate::runs::import::{Outcome as ImportOutcome, import_runs};
 
-/// The time limit for the worker's start.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
-/// The capacity of the queue of updates.
 const MOST_UPDATES: usize = 64;
-
-/// The paths of runs and of the worker, and its installation.
-#[derive(Clone, Debug, Default)]
-pub struct TrainingPaths {
-    /// The folder of runs.
-    pub runs: Option<PathBuf>,
-    /// The worker to use in place of the one that is found.
-    pub worker: Option<PathBuf>,
-    /// The folder of the worker's set-up.
-    pub worker_folder: Option<WorkerFolder>,
-    /// The command that starts that set-up, where it can be started from here.
-    pub install: Option<InstallCommand>,
-    /// The file of the names under which metrics are shown.
-    pub aliases: Option<PathBuf>,
-}
-
-impl TrainingPaths {
-    pub fn of_user() -> TrainingPaths {
-        TrainingPaths {
-            runs: runs_folder(),
-            worker: None,
-            worker_folder: WorkerFolder::of_user(),
-            install: InstallCommand::of_project(),
-            aliases: MetricAliases::file_of_user(),
-        }
-    }
-
-    /// Returns whether a set-up would provide the worker: not if another one is named.
-    pub fn can_be_set_up(&self) -> bool {
-        let named = WorkerProgram::named(self.worker.as_deref());
-        named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
-    }
-}
 
 /// The handle of the background threads, which end when it is dropped.
 pub(super) struct TrainingJobs {
-    places: TrainingPaths,
+    paths: TrainingPaths,
     wake: Wake,
     outbox: SyncSender<Update>,
     updates: Receiver<Update>,
@@ -75,10 +40,10 @@ pub(super) struct TrainingJobs {
 }
 
 impl TrainingJobs {
-    pub(super) fn open(places: TrainingPaths, wake: Wake) -> TrainingJobs {
+    pub(super) fn open(paths: TrainingPaths, wake: Wake) -> TrainingJobs {
         let (outbox, updates) = sync_channel(MOST_UPDATES);
-        let commands = watcher::start(places.clone(), outbox.clone(), wake.clone());
-        let jobs = TrainingJobs { places, wake, outbox, updates, commands, window: Arc::new(()) };
+        let commands = watcher::start(paths.clone(), outbox.clone(), wake.clone());
+        let jobs = TrainingJobs { paths, wake, outbox, updates, commands, window: Arc::new(()) };
         jobs.take_over_queue();
         jobs
     }
@@ -92,9 +57,8 @@ impl TrainingJobs {
         let _ = self.commands.send(command);
     }
 
-    /// Finds the worker and queries its devices.
     pub(super) fn find_worker(&self) {
-        let named = self.places.worker.clone();
+        let named = self.paths.worker.clone();
         self.in_background(move |send| {
             let worker = WorkerProgram::find(named.as_deref()).and_then(|worker| worker.handshake());
             let state = worker.map_or_else(|error| WorkerState::of(&error), WorkerState::Ready);
@@ -102,17 +66,15 @@ impl TrainingJobs {
         });
     }
 
-    /// Starts the set-up of the worker, which runs in a process of its own.
     pub(super) fn install(&self) {
-        let TrainingPaths { worker_folder: Some(folder), install: Some(command), .. } = self.places.clone() else {
+        let TrainingPaths { worker_folder: Some(folder), install: Some(command), .. } = self.paths.clone() else {
             return;
         };
         self.in_background(move |send| send(Update::InstallBegun(command.begin(&folder))));
     }
 
-    /// Requests the end of the worker's set-up.
     pub(super) fn cancel_install(&self) {
-        let Some(folder) = self.places.worker_folder.clone() else { return };
+        let Some(folder) = self.paths.worker_folder.clone() else { return };
         self.in_background(move |send| {
             if let Err(error) = folder.cancel() {
                 let path = folder.path().display();
@@ -122,18 +84,18 @@ impl TrainingJobs {
     }
 
     /// Determines the data of a training, and whether it fits, if the worker's devices are known.
-    pub(super) fn determine_outlook(&self, training: Preset, worker: Option<Handshake>) {
-        let folder = self.places.runs.clone();
+    pub(super) fn check_feasibility(&self, training: Preset, worker: Option<Handshake>) {
+        let folder = self.paths.runs.clone();
         self.in_background(move |send| {
             let data = look_at_data(&training);
             let capacity = worker.zip(folder).and_then(|(has, runs)| CapacityReport::of(&training, &has, &runs));
-            send(Update::Outlook(Box::new(training), OutlookAnswer { data, capacity }));
+            send(Update::DataStatus(Box::new(training), Feasibility { data, capacity }));
         });
     }
 
     /// Trains a preset of one run, from its beginning or from a checkpoint.
     pub(super) fn train(&self, training: Preset, stem: String, fork: Option<ForkPoint>) {
-        let (named, folder) = (self.places.worker.clone(), self.places.runs.clone());
+        let (named, folder) = (self.paths.worker.clone(), self.paths.runs.clone());
         self.in_background(move |send| {
             let Some(parent) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
             // A detected fault of the data leaves no run.
@@ -154,7 +116,7 @@ impl TrainingJobs {
 
     /// Trains these presets, one after another, in a queue that outlives the window.
     pub(super) fn train_all(&self, trainings: Vec<Preset>, stem: String, worker: Handshake) {
-        let folder = self.places.runs.clone();
+        let folder = self.paths.runs.clone();
         self.queue_in_background(move || {
             let folder = folder.ok_or(NO_FOLDER)?;
             trainings.iter().try_for_each(|training| {
@@ -166,9 +128,8 @@ impl TrainingJobs {
         });
     }
 
-    /// Continues the queue of an earlier window, if there is one.
     fn take_over_queue(&self) {
-        let Some(folder) = self.places.runs.clone().filter(|folder| Queue::is_in(folder)) else { return };
+        let Some(folder) = self.paths.runs.clone().filter(|folder| Queue::is_in(folder)) else { return };
         self.queue_in_background(move || {
             let queue = Queue::take_over(&folder);
             queue.map_err(|error| format!("The queue in {} cannot be read: {error}.", folder.display()))
@@ -176,7 +137,7 @@ impl TrainingJobs {
     }
 
     fn queue_in_background(&self, queue: impl FnOnce() -> Result<Option<Queue>, String> + Send + 'static) {
-        let (named, window) = (self.places.worker.clone(), Arc::downgrade(&self.window));
+        let (named, window) = (self.paths.worker.clone(), Arc::downgrade(&self.window));
         self.in_background(move |send| {
             let mut queue = match queue() {
                 Ok(Some(queue)) => queue,
@@ -201,9 +162,8 @@ impl TrainingJobs {
         });
     }
 
-    /// Resumes a run.
     pub(super) fn resume(&self, run: RunFolder) {
-        let named = self.places.worker.clone();
+        let named = self.paths.worker.clone();
         self.in_background(move |send| {
             let same = RunConfig::check_run(&run).map_err(|error| error.to_string());
             let begun = same.and_then(|()| worker_for(named.as_deref(), send)).and_then(|(worker, _)| {
@@ -220,7 +180,7 @@ impl TrainingJobs {
 
     /// Writes a text by the newest checkpoint of each of some runs.
     pub(super) fn write_texts(&self, runs: Vec<RunFolder>, request: TextRequest) {
-        let named = self.places.worker.clone();
+        let named = self.paths.worker.clone();
         self.in_background(move |send| {
             let worker = worker_for(named.as_deref(), send);
             for run in runs {
@@ -235,7 +195,6 @@ impl TrainingJobs {
         });
     }
 
-    /// Moves runs to the desktop's trash.
     pub(super) fn trash(&self, runs: Vec<RunFolder>) {
         self.in_background(move |send| {
             let (mut refused, mut reason) = (Vec::new(), String::new());
@@ -256,16 +215,14 @@ impl TrainingJobs {
         });
     }
 
-    /// Deletes runs for good.
     pub(super) fn remove(&self, runs: Vec<RunFolder>) {
         self.in_background(move |send| {
             delete(runs, send, |run| remove(&run).map(|()| Some(run)).map_err(|error| error.to_string()));
         });
     }
 
-    /// Imports the runs in a folder from elsewhere.
     pub(super) fn import(&self, from: PathBuf) {
-        let folder = self.places.runs.clone();
+        let folder = self.paths.runs.clone();
         self.in_background(move |send| {
             let Some(folder) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
             let (mut made, mut lines) = (0, Vec::new());
@@ -316,9 +273,9 @@ fn delete(
 
 const NO_FOLDER: &str = "This system has no folder for data, so runs cannot be stored.";
 
-fn look_at_data(training: &Preset) -> Result<Outlook, String> {
+fn look_at_data(training: &Preset) -> Result<DataStatus, String> {
     let workload = training.workload().ok_or("Expected a preset of a training.")?;
-    workload.outlook().map_err(|error| error.to_string())
+    workload.data_status().map_err(|error| error.to_string())
 }
 
 /// Refuses a training that would not fit, before a run is created.
@@ -345,7 +302,6 @@ impl ForkPoint {
     }
 }
 
-/// Starts the worker on a run, which has a checkpoint if it is a fork.
 fn begin(
     worker: &WorkerProgram,
     run: &RunFolder,
@@ -359,9 +315,7 @@ fn begin(
 }
 
 enum Outcome {
-    /// All runs of the queue have finished.
     Finished,
-    /// The run of this name was stopped.
     Stopped(String),
     /// The window was closed; the next one continues the queue.
     WindowClosed,
@@ -400,7 +354,6 @@ fn train_queue(
 
 enum Wait {
     Ended(Status),
-    /// The run's folder no longer exists.
     Gone,
     WindowClosed,
 }
@@ -422,4 +375,115 @@ fn wait_for(run: &RunFolder, window: &Weak<()>) -> Wait {
         std::thread::sleep(Duration::from_millis(500));
     }
     Wait::WindowClosed
+}
+
+// The queue of waiting trainings, in a file so that it outlives the window.
+//
+// The file holds the current run and the waiting configs. A lock marks the window that manages it; the next window
+// takes over the queue of a closed one.
+
+const FILE: &str = "queue.json";
+/// The size limit of the file in bytes, more than any valid queue has.
+const MOST: u64 = 64 << 20;
+const LOCK: &str = "queue.lock";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Waiting {
+    /// The stem of the names of the runs' folders.
+    stem: String,
+    current: Option<PathBuf>,
+    configs: Vec<String>,
+}
+
+/// A queue that this window manages.
+#[derive(Debug)]
+pub(super) struct Queue {
+    folder: PathBuf,
+    waiting: Waiting,
+    _lock: File,
+}
+
+impl Queue {
+    /// Returns whether a folder has a queue, of an earlier window or of another one.
+    pub(super) fn is_in(folder: &Path) -> bool {
+        folder.join(FILE).is_file()
+    }
+
+    /// Creates a queue of these trainings.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is a queue already, or it cannot be written.
+    pub(super) fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
+        fs::create_dir_all(folder)?;
+        let lock = lock(folder)?.ok_or_else(|| {
+            io::Error::other("there is a queue already; it ends after its last run, or when its run is stopped")
+        })?;
+        let configs = trainings.iter().map(Preset::to_ron).collect();
+        let waiting = Waiting { stem, current: None, configs };
+        let queue = Queue { folder: folder.to_owned(), waiting, _lock: lock };
+        queue.write()?;
+        Ok(queue)
+    }
+
+    /// Takes over the queue that an earlier window has left, unless another window manages it.
+    pub(super) fn take_over(folder: &Path) -> io::Result<Option<Queue>> {
+        if !Queue::is_in(folder) {
+            return Ok(None);
+        }
+        let Some(lock) = lock(folder)? else { return Ok(None) };
+        let text = match plain_file::read_text(&folder.join(FILE), Links::Refused, MOST) {
+            Ok(text) => text,
+            // Its window has just finished it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let waiting = serde_json::from_str(&text)?;
+        Ok(Some(Queue { folder: folder.to_owned(), waiting, _lock: lock }))
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn current(&self) -> Option<&Path> {
+        self.waiting.current.as_deref()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.waiting.configs.len()
+    }
+
+    pub(super) fn first(&self) -> Option<(&str, &str)> {
+        Some((&self.waiting.stem, self.waiting.configs.first()?))
+    }
+
+    pub(super) fn advance(&mut self, run: &RunFolder) -> io::Result<()> {
+        self.waiting.configs.remove(0);
+        self.waiting.current = Some(run.path().to_owned());
+        self.write()
+    }
+
+    /// Drops the waiting trainings.
+    pub(super) fn end(self) -> io::Result<()> {
+        match fs::remove_file(self.folder.join(FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(&self.waiting).expect("it holds nothing that JSON cannot express");
+        write_plain_file(&self.folder.join(FILE), (text + "\n").as_bytes())
+    }
+}
+
+/// Locks the queue; returns `None` if another window holds the lock.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let file = plain_file::open_to_write(&folder.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(fs::TryLockError::WouldBlock) => Ok(None),
+        Err(fs::TryLockError::Error(error)) => Err(error),
+    }
 }

@@ -1,33 +1,35 @@
-//! The legend and the readout at the pointer.
+//! The legend, the readout at the pointer, and the table of the steps and times at which runs reach a loss.
 
 use std::sync::Arc;
 
-use egui::{Label, Response, RichText, Role, ScrollArea, Sense, Shape, Stroke, TextStyle, Ui, Vec2, WidgetInfo, vec2};
-use valleyscope_experiments::view::ticks::significant;
+use egui::{
+    Grid, Label, Response, RichText, Role, ScrollArea, Sense, Shape, Stroke, TextStyle, Ui, Vec2, WidgetInfo, vec2,
+};
+use valleyscope_experiments::view::crossing::{Crossing, common_level, first_crossing, speedup};
+use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Pen};
-use valleyscope_runs::{MetricInfo, Unit};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder, Unit};
 
-use super::named_curves::NamedCurves;
-use super::names::Name;
-use super::pens::{color, dash, rgb};
-use super::track::{Nearest, Track, TrackLook};
+use super::names::{Name, NamedCurves, color, dash, rgb};
+use super::track::{Nearest, Track, TrackView};
+use crate::app::boxes::Outlined;
 use crate::app::controls::{COLOR_HINT, color_menu};
-use crate::app::form::visible_scroll_bar;
+use crate::app::form::{small_button, visible_scroll_bar};
+use crate::app::number;
 use crate::app::plot::readout;
 use crate::app::theme::text_width;
+use crate::app::typed::TypedField;
 
 /// The longest title in the legend where space is scarce, in points.
 const LONGEST: f32 = 240.0;
 
 /// The largest part of the height for a legend whose lines are scrolled.
-const HIGHEST: f32 = 0.25;
+const HIGHEST_LEGEND: f32 = 0.25;
 
 /// The size of a line sample in the legend, in points.
 const LINE: Vec2 = vec2(20.0, 12.0);
 const WIDTH: f32 = 2.5;
-/// The gap between the parts of an entry, in points.
 const GAP: f32 = 6.0;
-/// The gap between entries, in points.
 const BETWEEN: f32 = 14.0;
 
 /// The use of the legend in a frame.
@@ -52,7 +54,7 @@ pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> LegendResponse 
     let wanted: Vec<Wanted> = wanted.collect();
     let shown = lines(&wanted, ui.available_width());
     let line_height = ui.spacing().interact_size.y + ui.spacing().item_spacing.y;
-    let most = (HIGHEST * ui.available_height()).max(2.0 * line_height);
+    let most = (HIGHEST_LEGEND * ui.available_height()).max(2.0 * line_height);
     if line_height * shown.len() as f32 <= most {
         return rows(ui, groups, shown);
     }
@@ -65,7 +67,6 @@ pub(super) fn legend(ui: &mut Ui, groups: &[NamedCurves<'_>]) -> LegendResponse 
     ui.scope(scrolled).inner
 }
 
-/// Shows the lines of a legend.
 fn rows(ui: &mut Ui, groups: &[NamedCurves<'_>], lines: Vec<Vec<Entry>>) -> LegendResponse {
     let mut groups = groups.iter().enumerate();
     let mut legend = LegendResponse::default();
@@ -130,15 +131,14 @@ fn one_line(wanted: &[Wanted], mut titles: Vec<f32>, mut left: f32) -> Vec<Entry
     // The titles that lack least first, so that the others share the rest.
     order.sort_by(|a, b| lacking(a, &titles).total_cmp(&lacking(b, &titles)));
     let count = order.len();
-    for (place, index) in order.into_iter().enumerate() {
-        let more = lacking(&index, &titles).clamp(0.0, left.max(0.0) / (count - place) as f32);
+    for (position, index) in order.into_iter().enumerate() {
+        let more = lacking(&index, &titles).clamp(0.0, left.max(0.0) / (count - position) as f32);
         titles[index] += more;
         left -= more;
     }
     wanted.iter().zip(titles).map(|(entry, title)| Entry { title, width: title + entry.rest }).collect()
 }
 
-/// Shows a title, cut where it is too long, and its distinction in full.
 fn name(ui: &mut Ui, name: &Name, most: f32) -> Response {
     let [title, mark] = name.parts();
     let shown = ui.scope(|ui| {
@@ -152,7 +152,6 @@ fn name(ui: &mut Ui, name: &Name, most: f32) -> Response {
     shown.inner
 }
 
-/// Draws a line sample with this pen.
 pub(super) fn line(ui: &mut Ui, pen: Pen) -> Response {
     let (rect, response) = ui.allocate_exact_size(LINE, Sense::CLICK);
     let ends = [rect.left_center(), rect.right_center()];
@@ -165,68 +164,233 @@ pub(super) fn line(ui: &mut Ui, pen: Pen) -> Response {
     response
 }
 
-fn number(info: &MetricInfo, value: f64) -> String {
+fn metric_text(info: &MetricInfo, value: f64) -> String {
     match info.unit {
         Unit::Fraction if value.is_finite() => info.value(value),
         _ => significant(value, 4),
     }
 }
 
-/// Formats the last value.
-pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, look: &TrackLook) -> String {
-    let last = track.nearest(look.horizontal, AxisScale::Linear, f64::MAX);
+pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, view: &TrackView) -> String {
+    let last = track.nearest(view.horizontal, AxisScale::Linear, f64::MAX);
     format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
 }
 
 /// The largest number of runs in a tooltip.
 const MOST_VALUES: usize = 8;
 
-/// Shows the runs' values at the pointer's place, the largest first; of many runs those of the nearest curves.
+/// Shows the runs' values at the pointer's position, the largest first; of many runs those of the nearest curves.
 pub(super) fn tooltip(
     response: &egui::Response,
     info: &MetricInfo,
-    look: &TrackLook,
+    view: &TrackView,
     at: [f64; 2],
     curves: &[(&NamedCurves<'_>, &Arc<Track>)],
     marks: &[String],
 ) {
     let found = curves
         .iter()
-        .filter_map(|(group, track)| Some((*group, *track, track.nearest(look.horizontal, look.scales[0], at[0])?)));
+        .filter_map(|(group, track)| Some((*group, *track, track.nearest(view.horizontal, view.scales[0], at[0])?)));
     let mut found: Vec<_> = found.collect();
     let others = found.len().saturating_sub(MOST_VALUES);
     if others > 0 {
-        let away = |nearest: &Nearest| (look.scales[1].place(nearest.smooth) - at[1]).abs();
+        let away = |nearest: &Nearest| (view.scales[1].place(nearest.smooth) - at[1]).abs();
         found.sort_by(|(.., a), (.., b)| away(a).total_cmp(&away(b)));
         found.truncate(MOST_VALUES);
     }
     found.sort_by(|(.., a), (.., b)| b.smooth.total_cmp(&a.smooth));
     let more = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
-    // Curves with points at other places say where.
-    let places: Vec<String> = found.iter().map(|(.., nearest)| look.horizontal.words(nearest.x)).collect();
-    let common = places.first().filter(|first| places.iter().all(|place| place == *first));
-    let title = common.map_or_else(|| info.title.clone(), |place| format!("{}, {place}", info.title));
+    // Curves with points at different positions name theirs.
+    let positions: Vec<String> = found.iter().map(|(.., nearest)| view.horizontal.words(nearest.x)).collect();
+    let common = positions.first().filter(|first| positions.iter().all(|position| position == *first));
+    let title = common.map_or_else(|| info.title.clone(), |position| format!("{}, {position}", info.title));
     let note = marks.iter().cloned().chain(more).collect::<Vec<_>>().join("\n");
     readout(response, &title, Some(note.as_str()).filter(|note| !note.is_empty()), |ui| {
-        for ((group, track, found), place) in found.iter().zip(&places) {
+        for ((group, track, found), position) in found.iter().zip(&positions) {
             ui.horizontal(|ui| {
                 line(ui, group.pen);
                 ui.add(Label::new(RichText::new(group.name.whole()).small()).extend());
             });
             if common.is_none() {
-                ui.weak(place);
+                ui.weak(position);
             }
-            let mut text = number(info, found.value);
+            let mut text = metric_text(info, found.value);
             if let Some(deviation) = found.deviation {
-                text.push_str(&format!(" ± {}", number(info, deviation)));
+                text.push_str(&format!(" ± {}", metric_text(info, deviation)));
             }
             if track.is_smoothed() {
-                text.push_str(&format!(", smoothed {}", number(info, found.smooth)));
+                text.push_str(&format!(", smoothed {}", metric_text(info, found.smooth)));
             }
             ui.label(text);
             ui.end_row();
         }
     });
+}
+
+/// The largest height of the table, in points, and as a part of the height that the plots leave it.
+const HIGHEST: f32 = 150.0;
+const HIGHEST_PART: f32 = 0.25;
+/// The largest height of the table in a low window, in points.
+const LOWEST: f32 = 60.0;
+
+#[derive(Default)]
+pub(super) struct TimeToLoss {
+    pub is_open: bool,
+    /// The typed loss, instead of the loss that all runs reach.
+    typed: Option<f64>,
+    /// The first run of the baseline's group, instead of the slowest group.
+    baseline: Option<RunFolder>,
+    found: Option<Crossings>,
+}
+
+struct Crossings {
+    metric: MetricId,
+    typed: Option<f64>,
+    tracks: Vec<Option<Arc<Track>>>,
+    level: Option<f64>,
+    crossings: Vec<Option<Crossing>>,
+}
+
+impl Crossings {
+    fn of(metric: MetricId, typed: Option<f64>, tracks: Vec<Option<Arc<Track>>>) -> Crossings {
+        let level = typed.or_else(|| {
+            let curves: Option<Vec<_>> = tracks.iter().map(|track| Some(track.as_ref()?.points())).collect();
+            common_level(curves?)
+        });
+        let crossings = tracks.iter().map(|track| first_crossing(track.as_ref()?.points(), level?)).collect();
+        Crossings { metric, typed, tracks, level, crossings }
+    }
+
+    fn holds(&self, metric: MetricId, typed: Option<f64>, tracks: &[Option<Arc<Track>>]) -> bool {
+        let is_same = |(a, b): (&Option<Arc<Track>>, &Option<Arc<Track>>)| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        (self.metric, self.typed, self.tracks.len()) == (metric, typed, tracks.len())
+            && self.tracks.iter().zip(tracks).all(is_same)
+    }
+
+    /// Returns the group that takes the most steps.
+    fn slowest(&self) -> Option<usize> {
+        let steps = |index: &usize| self.crossings[*index].map(|crossing| crossing.step);
+        let known = (0..self.crossings.len()).filter(|index| steps(index).is_some());
+        known.max_by(|a, b| steps(a).unwrap_or(0.0).total_cmp(&steps(b).unwrap_or(0.0)))
+    }
+}
+
+impl TimeToLoss {
+    pub(super) fn level(&self, metric: MetricId) -> Option<f64> {
+        self.found.as_ref().filter(|found| self.is_open && found.metric == metric)?.level
+    }
+
+    /// Shows the table of these groups, whose known metrics are `infos`.
+    pub(super) fn ui(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], infos: &[MetricInfo]) {
+        if !self.is_open || groups.is_empty() {
+            return;
+        }
+        let Some((info, metric)) = compared(groups, infos) else {
+            self.found = None;
+            ui.weak("The runs have no losses so far.");
+            return;
+        };
+        let tracks: Vec<_> = groups.iter().map(|group| group.drawn.tracks.get(&metric).cloned()).collect();
+        if !self.found.as_ref().is_some_and(|found| found.holds(metric, self.typed, &tracks)) {
+            self.found = Some(Crossings::of(metric, self.typed, tracks));
+        }
+        self.head(ui, info);
+        let Some(found) = &self.found else { return };
+        let chosen = groups.iter().position(|group| self.baseline.as_ref() == Some(&group.drawn.runs[0]));
+        let baseline = chosen.filter(|index| found.crossings[*index].is_some()).or_else(|| found.slowest());
+        let mut choice = None;
+        let highest = (HIGHEST_PART * ui.available_height()).clamp(LOWEST, HIGHEST);
+        ui.scope(|ui| {
+            visible_scroll_bar(ui);
+            ScrollArea::both().max_height(highest).auto_shrink([false, true]).id_salt("reaching a loss").show(
+                ui,
+                |ui| {
+                    Grid::new("reaching a loss").num_columns(5).spacing([14.0, 3.0]).show(ui, |ui| {
+                        for (index, group) in groups.iter().enumerate() {
+                            let baseline = baseline.map(|it| (it == index, found.crossings[it]));
+                            if row(ui, group, found.crossings[index], baseline) {
+                                choice = Some(group.drawn.runs[0].clone());
+                            }
+                            ui.end_row();
+                        }
+                    });
+                },
+            );
+        });
+        self.baseline = choice.or(self.baseline.take());
+    }
+
+    fn head(&mut self, ui: &mut Ui, info: &MetricInfo) {
+        let level = self.found.as_ref().and_then(|found| found.level);
+        ui.horizontal(|ui| {
+            ui.label(RichText::new(format!("{} of", info.title)).small());
+            let shown = level.map_or_else(String::new, |level| significant(level, 5));
+            let field = TypedField { name: "Loss to reach", width: 64.0 };
+            let typed = field.show(ui, &shown, number::read);
+            self.typed = typed.entered.or(self.typed);
+            let help = "The largest of the runs' smallest losses";
+            if small_button(ui, self.typed.is_some(), "All reach it", "The lowest loss that all runs reach", help) {
+                self.typed = None;
+            }
+            ui.label(RichText::new("Compared with the slowest run, or with the chosen one").small().weak());
+        });
+    }
+}
+
+/// Returns the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
+/// have it, else the training loss.
+fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, MetricId)> {
+    let losses = infos.iter().filter(|info| info.better == Better::Lower);
+    let losses = losses.filter_map(|info| Some((info, info.metric()?)));
+    let is_evaluated = |(info, metric): &(&MetricInfo, MetricId)| {
+        let is_known = groups.iter().all(|group| group.drawn.tracks.contains_key(metric));
+        info.source == MetricSource::Evaluation && *metric != MetricId::TRAIN_LOSS && is_known
+    };
+    losses.clone().find(is_evaluated).or_else(|| losses.clone().find(|(_, metric)| *metric == MetricId::LOSS))
+}
+
+/// Shows the row of a group and its relation to the baseline; returns whether the user chose it as the baseline.
+fn row(
+    ui: &mut Ui,
+    group: &NamedCurves<'_>,
+    crossing: Option<Crossing>,
+    baseline: Option<(bool, Option<Crossing>)>,
+) -> bool {
+    let (is_baseline, of_baseline) = baseline.unwrap_or_default();
+    let name = group.name.whole();
+    let is_chosen = ui
+        .horizontal(|ui| {
+            let radio = ui.add_enabled(crossing.is_some(), Outlined(egui::RadioButton::new(is_baseline, "")));
+            let radio = radio.on_hover_text("Compare with this one").accessible_name(format!("Compare with {name}"));
+            line(ui, group.pen);
+            ui.add(Label::new(RichText::new(name).small()).extend());
+            radio.clicked()
+        })
+        .inner;
+    let Some(crossing) = crossing else {
+        ui.label(RichText::new("does not reach it").small().weak());
+        return is_chosen;
+    };
+    let mut cell = |text: String| drop(ui.label(RichText::new(text).small()));
+    cell(format!("step {}", grouped(crossing.step.round() as u64)));
+    cell(duration(crossing.wall_s));
+    if let Some(baseline) = of_baseline.filter(|_| !is_baseline) {
+        cell(speedup(baseline.step, crossing.step, ["fewer steps", "more steps"]));
+        cell(speedup(baseline.wall_s, crossing.wall_s, ["less time", "more time"]));
+    }
+    is_chosen
+}
+
+/// Formats a duration such as `12.5 s` or `1:02:03`.
+fn duration(seconds: f64) -> String {
+    if seconds < 100.0 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    format!("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
 }
 
 #[cfg(test)]

@@ -1,26 +1,27 @@
-//! The list of runs.
+//! The list of runs, and the field in which a filter of runs is typed.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use egui::containers::menu::{MenuConfig, SubMenuButton};
+use egui::text::{LayoutJob, TextFormat};
 use egui::{
-    Align, Button, Color32, ComboBox, Label, Layout, PopupCloseBehavior, ProgressBar, Response, RichText, ScrollArea,
-    Sense, Ui, Vec2, Visuals, WidgetInfo, vec2,
+    Align, Button, Color32, ComboBox, FontSelection, Label, Layout, PopupCloseBehavior, ProgressBar, Response,
+    RichText, Role, ScrollArea, Sense, Stroke, TextEdit, TextStyle, Ui, Vec2, Visuals, WidgetInfo, vec2,
 };
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::{grouped, significant};
-use valleyscope_runs::{Better, Concern, RunFolder, Status, Unit, span};
+use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
 
-use super::elided_name::line_with_name;
-use super::filter_field::FilterField;
 use super::legend::line;
-use super::pens::{Pens, rgb};
+use super::names::{Pens, rgb};
 use super::summary::Summary;
 use crate::app::boxes::check_box;
 use crate::app::controls::{color_button, color_picker};
 use crate::app::number;
-use crate::run_table::Columns;
+use crate::app::theme::text_width;
+use crate::runs::{Columns, Filter, FilterError};
 
 /// The height of a run in the list, in points.
 const ROW: f32 = 60.0;
@@ -36,7 +37,6 @@ pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
 
-/// The sort order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     #[default]
@@ -71,8 +71,11 @@ impl Sort {
         let order = match self {
             Sort::Newest => Ordering::Equal,
             Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
-            Sort::Loss => number(a.loss, b.loss),
-            Sort::Evaluated => number(a.evaluated_loss(), b.evaluated_loss()),
+            Sort::Loss => number(a.loss(), b.loss()),
+            Sort::Evaluated => {
+                let [a, b] = [a, b].map(|run| run.evaluated_loss().map(|(_, loss)| loss));
+                number(a, b)
+            }
             Sort::Status => b.is_open().cmp(&a.is_open()),
         };
         order.then_with(newest)
@@ -83,12 +86,11 @@ impl Sort {
 pub(super) struct List {
     search: FilterField,
     sort: Sort,
-    /// The places of the runs that the search finds, in order, with what they depend on.
+    /// The indices of the runs that the search finds, in order, with what they depend on.
     found: Vec<usize>,
     found_for: Option<([u64; 2], Sort)>,
 }
 
-/// The runs that the list and the table show.
 #[derive(Clone, Copy)]
 pub(super) struct ListInput<'i> {
     pub runs: &'i [Arc<Summary>],
@@ -100,31 +102,38 @@ pub(super) struct ListInput<'i> {
     pub pens: &'i Pens,
 }
 
-/// An action in the list.
-pub(super) enum ListAction {
-    /// Shows only this run.
-    Only(RunFolder),
-    /// Shows only these runs, those that the search finds.
-    OnlyThese(Vec<RunFolder>),
-    /// Shows this run besides the others, or hides it.
-    Toggled(RunFolder),
+/// A request of the list or of the table to the panel.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum RunsAction {
+    /// Shows the curves of these runs with those of others, or hides them.
+    Show(Vec<RunFolder>, bool),
+    /// Shows the curves of these runs only, instead of the table.
+    Open(Vec<RunFolder>),
+    /// Shows the table instead of the curves, or the curves.
+    ShowTable(bool),
     /// Sets the colour of this run's curves; `None` restores its optimizer's.
-    Colored(RunFolder, Option<[u8; 3]>),
-    /// Shows all runs in a table.
-    Table,
+    Color(RunFolder, Option<[u8; 3]>),
+    Stop(Vec<RunFolder>),
+    Compare(Vec<RunFolder>),
+    Delete(Vec<RunFolder>),
+    /// Adds a tag to these runs, or removes it.
+    Tag(Vec<RunFolder>, String, bool),
+    ExportPoints(Vec<RunFolder>),
+    ExportTable(Vec<u8>),
+    Import,
 }
 
 impl List {
     /// Shows the list. `hides_curves` is whether the search applies to the plots, too.
-    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<ListAction> {
+    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<RunsAction> {
         let ListInput { runs, selected, pens, .. } = input;
         let mut chosen = None;
         ui.horizontal(|ui| {
             let table = ui.button("Table").on_hover_text("Show all runs in a table: columns, filters, groups");
             if table.accessible_name("Show the table of runs").clicked() {
-                chosen = Some(ListAction::Table);
+                chosen = Some(RunsAction::ShowTable(true));
             }
-            let evaluated = evaluated_loss(self.found.iter().filter_map(|place| runs.get(*place)));
+            let evaluated = evaluated_loss(self.found.iter().filter_map(|index| runs.get(*index)));
             let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name(&evaluated)).width(104.0);
             let shown = combo.show_ui(ui, |ui| {
                 for sort in Sort::ALL {
@@ -150,7 +159,7 @@ impl List {
         }
         let found = &self.found;
         ScrollArea::vertical().auto_shrink(false).id_salt("runs").show_rows(ui, ROW, found.len(), |ui, rows| {
-            for run in found[rows].iter().map(|place| &runs[*place]) {
+            for run in found[rows].iter().map(|index| &runs[*index]) {
                 let is_selected = selected.contains(&run.run);
                 let (shown, action) = row(ui, run, is_selected, pens);
                 chosen = action.or(chosen.take());
@@ -160,18 +169,17 @@ impl List {
         chosen
     }
 
-    /// Shows the menu of a run.
-    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>], pens: &Pens) -> Option<ListAction> {
-        let only = ui.button("Show only this").clicked().then(|| ListAction::Only(run.run.clone()));
+    fn menu(&self, ui: &mut Ui, run: &Summary, runs: &[Arc<Summary>], pens: &Pens) -> Option<RunsAction> {
+        let only = ui.button("Show only this").clicked().then(|| RunsAction::Open(vec![run.run.clone()]));
         let these = Button::new(format!("Show only these {} found", self.found.len()));
         let these = ui.add_enabled(!self.search.is_empty(), these);
         let these = these.on_disabled_hover_text("Type a search to choose several runs.");
-        let all = || ListAction::OnlyThese(self.found.iter().map(|place| runs[*place].run.clone()).collect());
+        let all = || RunsAction::Open(self.found.iter().map(|index| runs[*index].run.clone()).collect());
         let chosen = only.or_else(|| these.clicked().then(all));
         if chosen.is_some() {
             ui.close();
         }
-        let color = color_entry(ui, run, pens).map(|color| ListAction::Colored(run.run.clone(), color));
+        let color = color_entry(ui, run, pens).map(|color| RunsAction::Color(run.run.clone(), color));
         chosen.or(color)
     }
 
@@ -181,12 +189,11 @@ impl List {
         if self.found_for == now {
             return;
         }
-        self.found = (0..runs.len()).filter(|place| self.search.finds(&runs[*place])).collect();
+        self.found = (0..runs.len()).filter(|index| self.search.finds(&runs[*index])).collect();
         self.found.sort_by(|a, b| self.sort.order(&runs[*a], &runs[*b]));
         self.found_for = now;
     }
 
-    /// Returns the typed search, for the runs of the list, the table and the plots.
     pub(super) fn search(&self) -> &FilterField {
         &self.search
     }
@@ -198,11 +205,7 @@ impl List {
 
 /// Names the loss by which evaluated runs are compared, if it is the same for all.
 fn evaluated_loss<'r>(runs: impl Iterator<Item = &'r Arc<Summary>>) -> String {
-    let title = |run: &'r Arc<Summary>| {
-        let loss = run.evaluated.iter().find(|(info, _)| info.better == Better::Lower);
-        loss.map(|(info, _)| info.title.to_lowercase())
-    };
-    let mut titles = runs.filter_map(title);
+    let mut titles = runs.filter_map(|run| run.evaluated_loss().map(|(info, _)| info.title.to_lowercase()));
     let first = titles.next();
     first.filter(|first| titles.all(|other| other == *first)).unwrap_or_else(|| "evaluated loss".to_owned())
 }
@@ -216,7 +219,7 @@ pub(super) fn color_entry(ui: &mut Ui, run: &Summary, pens: &Pens) -> Option<Opt
     menu.ui(ui, |ui| color_picker(ui, &title, color, is_chosen)).1.and_then(|shown| shown.inner)
 }
 
-fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<ListAction>) {
+fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response, Option<RunsAction>) {
     let mut chosen = None;
     let size = vec2(ui.available_width(), ROW);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
@@ -234,7 +237,11 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
     }
     if response.clicked() {
         let several = ui.input(|input| input.modifiers.command || input.modifiers.shift);
-        chosen = Some(if several { ListAction::Toggled(run.run.clone()) } else { ListAction::Only(run.run.clone()) });
+        chosen = Some(if several {
+            RunsAction::Show(vec![run.run.clone()], !is_selected)
+        } else {
+            RunsAction::Open(vec![run.run.clone()])
+        });
     }
     let inside = egui::UiBuilder::new().max_rect(rect.shrink2(vec2(4.0, 2.0)));
     ui.scope_builder(inside, |ui| {
@@ -243,7 +250,7 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
             let mut compared = is_selected;
             let check = check_box(ui, &mut compared, "").on_hover_text("Show together with the others");
             if check.accessible_name(format!("Compare {}", run.in_full())).changed() {
-                chosen = Some(ListAction::Toggled(run.run.clone()));
+                chosen = Some(RunsAction::Show(vec![run.run.clone()], !is_selected));
             }
             line(ui, pens.of(run));
             let (color, is_chosen) = (rgb(pens.of(run), ui.theme()), pens.chosen(&run.run).is_some());
@@ -253,14 +260,14 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
                 color_button(ui, color, is_chosen, "Colour of the curves", &name)
             });
             if let Some(color) = color.inner {
-                chosen = Some(ListAction::Colored(run.run.clone(), color));
+                chosen = Some(RunsAction::Color(run.run.clone(), color));
             }
             warning_mark(ui, &run.concerns);
             let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());
         });
         ui.add(Label::new(status(ui, run)).selectable(false).truncate());
-        let done = run.steps.map_or(0.0, |steps| run.step as f32 / steps.max(1) as f32);
+        let done = run.steps.map_or(0.0, |steps| run.step() as f32 / steps.max(1) as f32);
         if run.is_open() {
             ui.add_space(1.0);
             let bar = ProgressBar::new(done.clamp(0.0, 1.0)).desired_height(3.0).desired_width(ui.available_width());
@@ -313,16 +320,16 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let concerns = Concern::summary(&run.concerns);
     let words = [run.status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
-    let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step));
+    let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step()));
     if let Some(ranks) = &run.ranks {
         text.push_str(&format!(", {} processes", ranks.count));
     }
     if run.is_open() {
-        if let Some(rate) = run.steps_per_s {
+        if let Some(rate) = run.facts.number("rate") {
             let rate = if rate < 0.1 { format!("{:.1}/h", 3600.0 * rate) } else { format!("{}/s", number::rate(rate)) };
             text.push_str(&format!(", {rate}"));
         }
-        if let Some(left) = run.seconds_left {
+        if let Some(left) = run.facts.number("left") {
             text.push_str(&format!(", {} left", span(left.round() as u64)));
         }
     }
@@ -338,7 +345,7 @@ fn subtitle(run: &Summary) -> String {
 
 /// Formats the newest evaluation, or else the last loss; empty without either.
 fn losses(run: &Summary) -> String {
-    match (evaluated(run), run.loss) {
+    match (evaluated(run), run.loss()) {
         (words, Some(loss)) if words.is_empty() => format!("loss {}", significant(loss, 3)),
         (words, _) => words,
     }
@@ -346,20 +353,19 @@ fn losses(run: &Summary) -> String {
 
 /// Formats the newest evaluation, such as `test 0.123 · 97.3 %`.
 fn evaluated(run: &Summary) -> String {
-    let words = run.evaluated.iter().map(|(info, value)| match info.unit {
+    let words = run.evaluation().map(|(info, value)| match info.unit {
         Unit::Fraction => format!("{:.1} %", 100.0 * value),
         _ => {
             let of = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
-            format!("{of} {}", significant(*value, 3))
+            format!("{of} {}", significant(value, 3))
         }
     });
     words.collect::<Vec<_>>().join(" · ")
 }
 
-/// Describes a run in words.
 pub(super) fn tooltip(run: &Summary) -> String {
     let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
-    let train = run.loss.map(|loss| format!("train loss {}", significant(loss, 3)));
+    let train = run.loss().map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
     let concerns = Some(concerns_text(&run.concerns)).filter(|words| !words.is_empty());
@@ -367,4 +373,189 @@ pub(super) fn tooltip(run: &Summary) -> String {
     let fork = run.forked.as_ref().map(|forked| visible(&forked.sentence()).into_owned());
     let lines = [Some(name), concerns, Some(subtitle(run)), fork, ranks, train, began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+const MOST_OFFERED: usize = 12;
+
+/// A typed filter. While it has a mistake, the last one without holds.
+#[derive(Default)]
+pub(super) struct FilterField {
+    text: String,
+    parsed: Option<(String, Arc<Columns>)>,
+    filter: Filter,
+    mistake: Option<FilterError>,
+    /// Increases with each other filter.
+    generation: u64,
+}
+
+impl FilterField {
+    pub(super) fn restore(&mut self, text: String) {
+        self.text = text;
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.filter.is_empty()
+    }
+
+    pub(super) fn finds(&self, run: &Summary) -> bool {
+        self.filter.is_empty() || self.filter.admits(&run.facts, &run.texts())
+    }
+
+    /// Parses the text again if it or the columns have changed. A word that no run has is a mistake: it may be the
+    /// beginning of another one, or of a field.
+    pub(super) fn update(&mut self, columns: &Arc<Columns>, runs: &[Arc<Summary>]) {
+        let is_same = |(text, known): &(String, Arc<Columns>)| *text == self.text && Arc::ptr_eq(known, columns);
+        if self.parsed.as_ref().is_some_and(is_same) {
+            return;
+        }
+        self.parsed = Some((self.text.clone(), Arc::clone(columns)));
+        let facts = runs.iter().map(|run| (&run.facts, run.texts()));
+        let parsed = Filter::parse(&self.text, columns).and_then(|filter| match filter.unknown_word(facts) {
+            Some(word) if !runs.is_empty() => Err(self.unknown(word, columns)),
+            _ => Ok(filter),
+        });
+        match parsed {
+            Ok(filter) => {
+                self.mistake = None;
+                if filter != self.filter {
+                    self.filter = filter;
+                    self.generation += 1;
+                }
+            }
+            Err(mistake) => self.mistake = Some(mistake),
+        }
+    }
+
+    fn unknown(&self, word: &str, columns: &Columns) -> FilterError {
+        let range = self.text.to_lowercase().find(word).map_or(0..0, |at| at..at + word.len());
+        let range = if self.text.get(range.clone()).is_some() { range } else { 0..0 };
+        let field = match columns.find(word) {
+            Ok(_) => format!("; a field has a comparison, such as {word} = 1"),
+            Err(_) => String::new(),
+        };
+        FilterError { message: format!("no run has “{word}” in its name, notes or tags{field}"), range }
+    }
+
+    /// Shows the field with a mistake underlined, and below it the mistake, or the fields that can be typed next.
+    pub(super) fn ui(&mut self, ui: &mut Ui, ListInput { columns, runs, .. }: &ListInput<'_>, width: f32) {
+        let mark = self.mistake.as_ref().map(|mistake| mistake.range.clone());
+        let color = ui.visuals().error_fg_color;
+        let mut layouter = |ui: &Ui, text: &dyn egui::TextBuffer, _: f32| {
+            let job = underlined(ui, text.as_str(), mark.clone(), color);
+            ui.fonts_mut(|fonts| fonts.layout_job(job))
+        };
+        let field = TextEdit::singleline(&mut self.text).hint_text("Search or filter").desired_width(width);
+        let response = ui.add(field.layouter(&mut layouter)).accessible_name("Search the runs");
+        self.update(columns, runs);
+        let help = "Words are searched in names, notes and tags. A filter compares fields, such as\n\
+                    optimizer = FOCUS, lr < 1e-3, state = running, note ~ baseline\n\
+                    with = != < <= > >= ~ (contains) and !~. A comma means “and”.";
+        let response = response.on_hover_text(help);
+        if response.has_focus() {
+            self.offers(columns, &response);
+        }
+    }
+
+    pub(super) fn mistake(&self, ui: &mut Ui) {
+        if let Some(mistake) = &self.mistake {
+            let text = RichText::new(format!("Filter: {}", mistake.message)).small().color(ui.visuals().error_fg_color);
+            ui.add(Label::new(text).wrap());
+        }
+    }
+
+    /// Offers the fields that begin with the last word, below the text; a click completes it.
+    fn offers(&mut self, columns: &Columns, field: &egui::Response) {
+        let begun = self.text.rsplit(',').next().unwrap_or_default().trim_start().to_lowercase();
+        let is_complete = begun.contains(['=', '<', '>', '~', '!', '"']) || columns.get(&begun).is_some();
+        if is_complete || self.text.trim().is_empty() {
+            return;
+        }
+        let end = format!(".{begun}");
+        let fits = |name: &&str| name.to_lowercase().starts_with(&begun) || name.to_lowercase().contains(&end);
+        let offered: Vec<&str> = columns.fields().filter(fits).take(MOST_OFFERED).collect();
+        if offered.is_empty() {
+            return;
+        }
+        let mut chosen = None;
+        egui::Popup::from_response(field).open(true).close_behavior(egui::PopupCloseBehavior::IgnoreClicks).show(
+            |ui| {
+                ui.label(RichText::new("Fields").small().weak());
+                for name in offered {
+                    if ui.button(name).accessible_name(format!("Complete the field {name}")).clicked() {
+                        chosen = Some(name.to_owned());
+                    }
+                }
+            },
+        );
+        if let Some(name) = chosen {
+            let start = self.text.len() - self.text.rsplit(',').next().unwrap_or_default().trim_start().len();
+            self.text.truncate(start);
+            self.text.push_str(&format!("{name} "));
+            field.request_focus();
+        }
+    }
+}
+
+fn underlined(ui: &Ui, text: &str, mark: Option<Range<usize>>, color: Color32) -> LayoutJob {
+    let font = FontSelection::Default.resolve(ui.style());
+    let usual = TextFormat::simple(font, ui.visuals().text_color());
+    let marked = TextFormat { underline: Stroke::new(1.5, color), color, ..usual.clone() };
+    // The mark is that of the text before the last key.
+    let mark = mark.filter(|mark| text.get(mark.clone()).is_some()).unwrap_or(0..0);
+    let mut job = LayoutJob { break_on_newline: false, ..LayoutJob::default() };
+    job.append(&text[..mark.start], 0.0, usual.clone());
+    job.append(&text[mark.clone()], 0.0, marked);
+    job.append(&text[mark.end..], 0.0, usual);
+    job
+}
+
+/// Shows a small line of three parts. Where it is too long, the second, a name, is cut before the third.
+pub(super) fn line_with_name(ui: &mut Ui, color: Color32, parts: [&str; 3]) -> Response {
+    let font = TextStyle::Small.resolve(ui.style());
+    let room = ui.available_width();
+    let fits = |text: &str| text_width(ui, &font, text) <= room;
+    let text = RichText::new(elided(parts, fits)).small().color(color);
+    let shown = ui.add(Label::new(text).selectable(false).truncate());
+    shown.widget_info(|| WidgetInfo::labeled(Role::Label, true, parts.concat()));
+    shown
+}
+
+/// Returns the longest text that fits: all parts, or as much of the second as there is room for.
+fn elided(parts: [&str; 3], fits: impl Fn(&str) -> bool) -> String {
+    let [before, name, after] = parts;
+    let whole = parts.concat();
+    if name.is_empty() || fits(&whole) {
+        return whole;
+    }
+    let elided = |end: usize| format!("{before}{}…{after}", &name[..end]);
+    let ends: Vec<usize> = name.char_indices().map(|(end, _)| end).collect();
+    let fitting = ends.partition_point(|end| fits(&elided(*end)));
+    elided(ends[fitting.saturating_sub(1)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::elided;
+
+    #[test]
+    fn only_the_name_is_cut_and_the_step_stays() {
+        let parts = ["fork of ", "mnist-größer-20261124", " at step 1,000"];
+        let shown = |room: usize| elided(parts, |text| text.chars().count() <= room);
+        assert_eq!(shown(100), "fork of mnist-größer-20261124 at step 1,000");
+        assert_eq!(shown(33), "fork of mnist-größ… at step 1,000");
+        assert_eq!(shown(23), "fork of … at step 1,000");
+        assert_eq!(shown(5), "fork of … at step 1,000", "what is shown of it ends there");
+    }
 }

@@ -1,18 +1,23 @@
-//! Distinct names of curves in legends.
+//! Distinct names, colours and dashes of curves.
 //!
 //! Runs are named by their optimizers and the settings that differ, unless the user has given them a title, and by
 //! their workloads where there are several.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
+use egui::{Color32, Theme};
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting, differing, differing_by_key};
 use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::view::{Dash, Pen};
 use valleyscope_experiments::workload::STEPS;
+use valleyscope_runs::RunFolder;
 
+use super::plotter::RunCurves;
 use super::summary::Summary;
+use crate::app::landscape::marker::background;
 use crate::app::number;
 
-/// The name of a curve.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
     /// Empty where none was given, or where all curves have the same title and are distinguished by a mark.
@@ -36,7 +41,6 @@ impl Name {
     }
 }
 
-/// The facts about a curve.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CurveFacts {
     /// The title given by the user; empty where it is named by its settings.
@@ -58,42 +62,27 @@ pub(super) struct CurveFacts {
     pub runs: usize,
 }
 
-/// The learning rate, batch size, steps, seed and fork in words, as far as they are known. They distinguish runs of
-/// equal settings.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Traits {
-    pub learning_rate: Option<String>,
-    pub batch_size: Option<String>,
-    pub steps: Option<String>,
-    pub seed: Option<String>,
-    pub fork: Option<String>,
+/// The learning rate, batch size, steps, seed and fork as text, as far as they are known, in the order in which they are
+/// tried and named. They distinguish runs of equal settings.
+type Traits = [Option<String>; 5];
+
+const SEED: usize = 3;
+
+fn traits(run: &Summary) -> Traits {
+    let steps = run.steps.filter(|_| !run.is_scan);
+    [
+        run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
+        run.batch_size.map(|size| format!("batch {size}")),
+        steps.map(|steps| format!("{} steps", grouped(steps))),
+        run.seed.map(|seed| format!("seed {seed}")),
+        forked(run),
+    ]
 }
 
-impl Traits {
-    fn of(run: &Summary) -> Traits {
-        let steps = run.steps.filter(|_| !run.is_scan);
-        Traits {
-            learning_rate: run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
-            batch_size: run.batch_size.map(|size| format!("batch {size}")),
-            steps: steps.map(|steps| format!("{} steps", grouped(steps))),
-            seed: run.seed.map(|seed| format!("seed {seed}")),
-            fork: forked(run),
-        }
-    }
-
-    /// Returns all traits, in the order in which they are tried and named.
-    fn list(&self) -> [&Option<String>; 5] {
-        let Traits { learning_rate, batch_size, steps, seed, fork } = self;
-        [learning_rate, batch_size, steps, seed, fork]
-    }
-
-    /// Returns the known traits among those at some places in the list.
-    fn words(&self, places: &BTreeSet<usize>) -> Vec<String> {
-        places.iter().filter_map(|place| self.list()[*place].clone()).collect()
-    }
+fn chosen_traits(traits: &Traits, chosen: &BTreeSet<usize>) -> Vec<String> {
+    chosen.iter().filter_map(|index| traits[*index].clone()).collect()
 }
 
-/// Collects the facts about the curve of a run, or of the mean of several that begins with it.
 pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
     CurveFacts {
         title: run.own_title().to_owned(),
@@ -102,7 +91,7 @@ pub(super) fn curve_facts(run: &Summary, runs: usize) -> CurveFacts {
         is_named: run.is_named,
         settings: run.shown.clone(),
         bookkeeping: run.bookkeeping.clone(),
-        traits: Traits::of(run),
+        traits: traits(run),
         folder: run.run.name(),
         runs,
     }
@@ -132,11 +121,11 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
         let names: Vec<Option<&str>> = members.iter().map(|index| given_name(runs[*index])).collect();
         let words = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
         let numbers = |index: &usize| {
-            let Traits { learning_rate, batch_size, seed, .. } = Traits::of(runs[*index]);
+            let [learning_rate, batch_size, _, seed, _] = traits(runs[*index]);
             [learning_rate, batch_size, seed]
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
-        let differs = [0, 1, 2].map(|place| numbers.iter().any(|other| other[place] != numbers[0][place]));
+        let differs = [0, 1, 2].map(|index| numbers.iter().any(|other| other[index] != numbers[0][index]));
         let is_alike = !differs.contains(&true) && words.iter().all(Vec::is_empty);
         for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
             let run = runs[index];
@@ -158,38 +147,11 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     settings
 }
 
-/// Returns the name that the preset gives to a run.
 fn given_name(run: &Summary) -> Option<&str> {
     run.is_named.then_some(run.optimizer.as_str())
 }
 
 type Family = Option<&'static str>;
-
-impl Summary {
-    /// Returns the name of the run in a list: its settings and then its title, or the other way round for a scan, which
-    /// has many settings, and if the user has given it a title. The second is empty if no settings are known.
-    pub fn heading(&self) -> [String; 2] {
-        let settings = self.settings.clone();
-        if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
-            [self.title.clone(), settings]
-        } else {
-            [settings, self.title.clone()]
-        }
-    }
-
-    /// Returns the title of its curve: the one given by the user, or any title if no settings are known. Empty if the
-    /// settings suffice.
-    pub fn own_title(&self) -> &str {
-        let has_settings = !self.optimizer.is_empty() && !self.is_scan;
-        if has_settings { &self.notes.title } else { &self.title }
-    }
-
-    /// Returns the heading as one text.
-    pub fn in_full(&self) -> String {
-        let [first, second] = self.heading();
-        if second.is_empty() { first } else { format!("{first} ({second})") }
-    }
-}
 
 /// Returns a distinct name for each curve. Curves of one title are distinguished by their optimizers, the settings that
 /// differ among them, and where these are equal, by as few traits as possible, or else by their folders. A title shared
@@ -217,15 +179,18 @@ pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
 
 /// Returns the words that distinguish curves of one name.
 fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
-    let places = distinguishing_traits(same);
-    let traits: Vec<Vec<String>> = same.iter().map(|curve| curve.traits.words(&places)).collect();
+    let chosen = distinguishing_traits(same);
+    let all: Vec<Vec<String>> = same.iter().map(|curve| chosen_traits(&curve.traits, &chosen)).collect();
     let mut counts: HashMap<&[String], usize> = HashMap::new();
-    traits.iter().for_each(|traits| *counts.entry(traits).or_default() += 1);
+    all.iter().for_each(|traits| *counts.entry(traits).or_default() += 1);
     let bookkeeping = bookkeeping(same);
     let mark = |((curve, traits), bookkeeping): ((&&CurveFacts, &Vec<String>), Vec<String>)| {
+        let mut own = curve.traits.clone();
         // The seed of one of them is not that of a mean.
-        let seed = curve.traits.seed.clone().filter(|_| curve.runs == 1);
-        let mut words = Traits { seed, ..curve.traits.clone() }.words(&places);
+        if curve.runs > 1 {
+            own[SEED] = None;
+        }
+        let mut words = chosen_traits(&own, &chosen);
         if counts[traits.as_slice()] > 1 {
             words.extend(bookkeeping);
         }
@@ -234,7 +199,7 @@ fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
         }
         words
     };
-    same.iter().zip(&traits).zip(bookkeeping).map(mark).collect()
+    same.iter().zip(&all).zip(bookkeeping).map(mark).collect()
 }
 
 /// Returns for each curve the settings that do not affect learning in which it differs from the others of its name, and
@@ -277,15 +242,15 @@ fn name_parts(curves: &[CurveFacts], is_mixed: bool) -> Vec<Vec<String>> {
 /// enough.
 fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
-    for (place, first) in same[0].traits.list().into_iter().enumerate() {
-        let mut seen: Vec<_> = same.iter().map(|known| known.traits.words(&chosen)).collect();
+    for (index, first) in same[0].traits.iter().enumerate() {
+        let mut seen: Vec<_> = same.iter().map(|known| chosen_traits(&known.traits, &chosen)).collect();
         seen.sort();
         seen.dedup();
         if seen.len() == same.len() {
             break;
         }
-        if same.iter().any(|other| other.traits.list()[place] != first) {
-            chosen.insert(place);
+        if same.iter().any(|other| other.traits[index] != *first) {
+            chosen.insert(index);
         }
     }
     chosen
@@ -297,14 +262,128 @@ pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
 }
 
+/// A group of runs with its name and its pen.
+pub(super) struct NamedCurves<'a> {
+    pub name: Name,
+    pub pen: Pen,
+    /// Whether the colour was chosen for the run.
+    pub is_color_chosen: bool,
+    pub drawn: &'a RunCurves,
+}
+
+/// The colour of runs whose optimizer is unknown, and of scans, which have several.
+pub(super) const NEUTRAL: [u8; 3] = [150; 3];
+
+/// The pens of the runs among those of the same colour. A run keeps its own, unless another shown run has the same.
+#[derive(Default)]
+pub(super) struct Pens {
+    numbers: BTreeMap<PathBuf, usize>,
+    colors: BTreeMap<PathBuf, [u8; 3]>,
+    scans: BTreeMap<PathBuf, ScanColors>,
+}
+
+/// The colours that were chosen for the optimizers of a scan, by their names.
+pub(super) type ScanColors = BTreeMap<String, [u8; 3]>;
+
+impl Pens {
+    pub(super) fn restore(
+        numbers: BTreeMap<PathBuf, usize>,
+        colors: BTreeMap<PathBuf, [u8; 3]>,
+        scans: BTreeMap<PathBuf, ScanColors>,
+    ) -> Pens {
+        Pens { numbers, colors, scans }
+    }
+
+    pub(super) fn numbers(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
+        self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
+    }
+
+    pub(super) fn colors(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, [u8; 3]> {
+        self.colors.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
+    }
+
+    pub(super) fn scans(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, ScanColors> {
+        self.scans.iter().filter(|(run, _)| is_there(run)).map(|(run, colors)| (run.clone(), colors.clone())).collect()
+    }
+
+    pub(super) fn of_scan(&self, run: &RunFolder) -> ScanColors {
+        self.scans.get(run.path()).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn choose_in_scan(&mut self, run: &RunFolder, optimizer: String, color: Option<[u8; 3]>) {
+        let colors = self.scans.entry(run.path().to_owned()).or_default();
+        match color {
+            Some(color) => drop(colors.insert(optimizer, color)),
+            None => drop(colors.remove(&optimizer)),
+        }
+    }
+
+    pub(super) fn chosen(&self, run: &RunFolder) -> Option<[u8; 3]> {
+        self.colors.get(run.path()).copied()
+    }
+
+    /// Chooses a colour for a run; `None` restores its optimizer's. Its line is solid and has that colour itself.
+    pub(super) fn choose(&mut self, run: &RunFolder, color: Option<[u8; 3]>) {
+        match color {
+            Some(color) => drop(self.colors.insert(run.path().to_owned(), color)),
+            None => drop(self.colors.remove(run.path())),
+        }
+        self.numbers.insert(run.path().to_owned(), 0);
+    }
+
+    fn color(&self, run: &Summary) -> [u8; 3] {
+        self.chosen(&run.run).unwrap_or(run.color)
+    }
+
+    /// Gives runs that are shown together distinct pens, as far as their colour has enough. The first runs keep theirs.
+    pub(super) fn assign_distinct(&mut self, shown: &[&Summary]) {
+        let mut taken: Vec<([u8; 3], usize)> = Vec::new();
+        for run in shown {
+            let color = self.color(run);
+            let uses = |number: usize| taken.iter().filter(|pen| **pen == (color, number)).count();
+            let own = self.numbers.get(run.run.path()).map(|number| number % Pen::COUNT);
+            let number = own.filter(|number| uses(*number) == 0);
+            // Where all pens are taken, dashed ones are repeated first.
+            let last = |number: &usize| (uses(*number), if uses(*number) == 0 { *number } else { Pen::COUNT - number });
+            let number = number.or_else(|| (0..Pen::COUNT).min_by_key(last)).unwrap_or_default();
+            taken.push((color, number));
+            self.numbers.insert(run.run.path().to_owned(), number);
+        }
+    }
+
+    pub(super) fn of(&self, run: &Summary) -> Pen {
+        Pen::new(self.color(run), self.numbers.get(run.run.path()).copied().unwrap_or_default())
+    }
+}
+
+pub(super) fn rgb(pen: Pen, theme: Theme) -> [u8; 3] {
+    pen.color_on(background(theme))
+}
+
+pub(super) fn color(pen: Pen, theme: Theme) -> Color32 {
+    let [red, green, blue] = rgb(pen, theme);
+    Color32::from_rgb(red, green, blue)
+}
+
+/// Returns the lengths of a line's dashes and gaps, in points; `None` for a solid line.
+pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
+    match pen.dash {
+        Dash::Solid => None,
+        Dash::Dashed => Some([5.0, 2.5]),
+        Dash::Dotted | Dash::DashDotted => Some([2.0, 2.5]),
+        Dash::LongDashed => Some([11.0, 3.0]),
+        Dash::SparselyDashed => Some([3.5, 6.0]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CurveFacts, Name, Traits, distinct};
+    use super::{CurveFacts, Name, distinct};
     use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 
     fn facts(title: &str, [optimizer, rate, batch, seed]: [&str; 4], folder: &str) -> CurveFacts {
-        let [learning_rate, batch_size, seed_words] = [rate, batch, seed].map(|text| Some(text.to_owned()));
-        let traits = Traits { learning_rate, batch_size, seed: seed_words, ..Traits::default() };
+        let [learning_rate, batch_size, seed] = [rate, batch, seed].map(|text| Some(text.to_owned()));
+        let traits = [learning_rate, batch_size, None, seed, None];
         let settings = vec![ShownSetting::new("learning_rate", rate), ShownSetting::new("batch", batch)];
         let (title, optimizer, folder) = (title.to_owned(), optimizer.to_owned(), folder.to_owned());
         CurveFacts {
@@ -319,7 +398,6 @@ mod tests {
         }
     }
 
-    /// Returns a curve of a training with this rule.
     fn of_rule(rule: RuleSpec, folder: &str) -> CurveFacts {
         let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true);
         let known = facts("", [rule.name(), "η 0.1", "batch 8", "seed 0"], folder);

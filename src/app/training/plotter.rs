@@ -15,12 +15,11 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunHistory
 use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
 use crate::result::scan::{self, ScanResult};
-use crate::run_table::MetricAliases;
+use crate::runs::MetricAliases;
 
 /// The interval between checks of the files.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// The curves that the window requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CurveRequest {
     /// The groups of runs, each shown as one curve: a run's or the mean of several.
@@ -43,7 +42,6 @@ pub struct RunCurves {
     pub marks: Vec<RunMark>,
 }
 
-/// The handle of the thread.
 pub(super) struct Plotter {
     requests: Sender<CurveRequest>,
     drawn: Receiver<(CurveRequest, Vec<RunCurves>)>,
@@ -64,7 +62,6 @@ impl Plotter {
         let _ = self.requests.send(request);
     }
 
-    /// Returns the newest curves, if there are new ones, with their request.
     pub(super) fn take(&self) -> Option<(CurveRequest, Vec<RunCurves>)> {
         self.drawn.try_iter().last()
     }
@@ -106,7 +103,6 @@ impl PlotterThread {
         }
     }
 
-    /// Opens the requested runs, and drops the others.
     fn open_requested(&mut self) {
         let wanted: Vec<&RunFolder> = self.request.groups.iter().flatten().collect();
         self.members.retain(|member| wanted.contains(&member.reader.run()));
@@ -162,7 +158,6 @@ fn batches(history: &RunHistory) -> Vec<(u64, f64)> {
     batches.collect()
 }
 
-/// A run whose curves are requested.
 struct PlottedRun {
     reader: RunReader,
     metrics: Vec<MetricInfo>,

@@ -1,12 +1,21 @@
-//! The summary of a run for lists.
+//! The summary of a run for lists, and how the watching thread reads it.
 
-use valleyscope_engine::optimizer::ShownSetting;
-use valleyscope_runs::{Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, Status, Timestamp};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
 
-use crate::run_table::RunFacts;
+use valleyscope_engine::optimizer::{RuleKind, ShownSetting};
+use valleyscope_engine::terminal_escape::{visible, visible_lines};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_runs::{
+    Better, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
+};
 
-/// The summary of a run.
-#[derive(Clone, Debug)]
+use super::names::{NEUTRAL, non_default_hyperparameters};
+use crate::runs::{MetricAliases, RunFacts, RunSettings, RunSource};
+
+/// The summary of a run: its [facts](RunFacts), with what lists name, color and offer of it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub run: RunFolder,
     /// The user's title, or else the preset's.
@@ -33,15 +42,12 @@ pub struct Summary {
     pub learning_rate: Option<f64>,
     pub batch_size: Option<u64>,
     pub seed: Option<u64>,
-    pub step: u64,
+    /// The number of steps at the end of the run.
     pub steps: Option<u64>,
-    pub steps_per_s: Option<f64>,
-    pub seconds_left: Option<f64>,
     /// The processes that train it, if there are several.
     pub ranks: Option<Ranks>,
-    pub loss: Option<f64>,
-    /// The newest evaluation.
-    pub evaluated: Vec<(MetricInfo, f64)>,
+    /// The metrics of evaluations.
+    pub evaluated: Vec<MetricInfo>,
     pub began: Option<Timestamp>,
     pub is_scan: bool,
     /// True if its model generates text.
@@ -63,9 +69,23 @@ impl Summary {
         self.status.is_open()
     }
 
+    pub fn step(&self) -> u64 {
+        self.facts.number("step").map_or(0, |step| step as u64)
+    }
+
+    /// Returns the last training loss.
+    pub fn loss(&self) -> Option<f64> {
+        self.facts.last(&MetricId::LOSS.info())
+    }
+
+    /// Returns the newest evaluation.
+    pub fn evaluation(&self) -> impl Iterator<Item = (&MetricInfo, f64)> {
+        self.evaluated.iter().filter_map(|info| Some((info, self.facts.last(info)?)))
+    }
+
     /// Returns the loss by which evaluated runs are compared.
-    pub fn evaluated_loss(&self) -> Option<f64> {
-        self.evaluated.iter().find(|(info, _)| info.better == Better::Lower).map(|(_, loss)| *loss)
+    pub fn evaluated_loss(&self) -> Option<(&MetricInfo, f64)> {
+        self.evaluation().find(|(info, _)| info.better == Better::Lower)
     }
 
     /// Returns the texts besides its facts in which words are searched.
@@ -73,68 +93,233 @@ impl Summary {
         vec![&self.title, &self.settings]
     }
 
-    /// Returns all its fields, for comparison.
-    fn parts(&self) -> impl PartialEq {
-        let Summary {
-            run,
-            title,
-            notes,
-            status,
-            concerns,
-            optimizer,
-            non_default_hyperparameters,
-            is_named,
-            shown,
-            bookkeeping,
-            family,
-            settings,
-            color,
-            learning_rate,
-            batch_size,
-            seed,
-            step,
-            steps,
-            steps_per_s,
-            seconds_left,
-            ranks,
-            loss,
-            evaluated,
-            began,
-            is_scan,
-            writes_text,
-            synthetic,
-            forked,
-            config,
-            trouble,
-            facts,
-        } = self;
-        let numbers = [learning_rate, steps_per_s, seconds_left, loss].map(|number| number.map(f64::to_bits));
-        let evaluated: Vec<_> = evaluated.iter().map(|(info, value)| (info, value.to_bits())).collect();
-        let words = (
-            run,
-            title,
-            notes,
-            status,
-            concerns,
-            optimizer,
-            (non_default_hyperparameters, is_named, shown, bookkeeping),
-            forked,
-            config,
-            trouble,
-            synthetic,
-        );
-        (
-            (words, family, settings, ranks, facts),
-            (color, batch_size, seed, step, steps, began, is_scan, writes_text),
-            numbers,
-            evaluated,
-        )
+    /// Returns the name of the run in a list: its settings and then its title, or the other way round for a scan, which
+    /// has many settings, and if the user has given it a title. The second is empty if no settings are known.
+    pub fn heading(&self) -> [String; 2] {
+        let settings = self.settings.clone();
+        if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
+            [self.title.clone(), settings]
+        } else {
+            [settings, self.title.clone()]
+        }
+    }
+
+    /// Returns the title of its curve: the one given by the user, or any title if no settings are known. Empty if the
+    /// settings suffice.
+    pub fn own_title(&self) -> &str {
+        let has_settings = !self.optimizer.is_empty() && !self.is_scan;
+        if has_settings { &self.notes.title } else { &self.title }
+    }
+
+    /// Returns the heading as one text.
+    pub fn in_full(&self) -> String {
+        let [first, second] = self.heading();
+        if second.is_empty() { first } else { format!("{first} ({second})") }
     }
 }
 
-/// Compares numbers by their bits, so that a summary with a NaN loss equals itself.
-impl PartialEq for Summary {
-    fn eq(&self, other: &Summary) -> bool {
-        self.parts() == other.parts()
+pub(super) struct Watched {
+    reader: RunReader,
+    notes: Notes,
+    noted: Option<SystemTime>,
+    /// The config, once it was read: it never changes.
+    config: Option<Config>,
+    /// The last summary. Its settings in words are empty, as they depend on the other runs.
+    summary: Option<Summary>,
+    shown_name: String,
+    /// The last summary with its settings in words, until the run changes.
+    listed: Option<Arc<Summary>>,
+    /// The files at that time, if the run changes only together with them.
+    rest: Option<FileStamps>,
+}
+
+/// The parts of a run's config that its summaries show.
+struct Config {
+    settings: RunSettings,
+    shown: Vec<ShownSetting>,
+    bookkeeping: Vec<ShownSetting>,
+}
+
+impl Config {
+    fn read(run: &RunFolder) -> Config {
+        let settings = RunSettings::read(run);
+        let listed = |list: fn(&Preset) -> Vec<ShownSetting>| {
+            let settings = settings.preset.as_ref().map_or_else(Vec::new, list).into_iter();
+            settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect()
+        };
+        let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
+        Config { shown, bookkeeping, settings }
     }
+
+    /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.
+    fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
+        let changes = Some(history.changes_in_words()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
+        let changed = changes.map(|words| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
+        });
+        self.shown.iter().cloned().chain(changed).collect()
+    }
+}
+
+/// The sizes and modification times of the files that change when a run is resumed, described, or copied anew.
+#[derive(Debug, PartialEq, Eq)]
+struct FileStamps([Option<(u64, SystemTime)>; 4]);
+
+impl FileStamps {
+    fn of(run: &RunFolder) -> FileStamps {
+        let stamp = |path: &Path| {
+            let data = path.metadata().ok()?;
+            Some((data.len(), data.modified().ok()?))
+        };
+        FileStamps([stamp(run.path()), stamp(&run.events()), stamp(&run.lock()), stamp(&run.notes())])
+    }
+}
+
+impl Watched {
+    pub(super) fn new(run: RunFolder) -> Watched {
+        Watched {
+            reader: RunReader::brief(run),
+            notes: Notes::default(),
+            noted: None,
+            config: None,
+            summary: None,
+            shown_name: String::new(),
+            listed: None,
+            rest: None,
+        }
+    }
+
+    pub(super) fn run(&self) -> &RunFolder {
+        self.reader.run()
+    }
+
+    pub(super) fn history(&self) -> &RunHistory {
+        self.reader.history()
+    }
+
+    pub(super) fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    pub(super) fn shown_name(&self) -> String {
+        if self.shown_name.is_empty() { self.run().name() } else { self.shown_name.clone() }
+    }
+
+    /// Returns whether its worker has ended or has been silent for long, so that occasional checks are enough.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// Checks the run, and returns whether its summary has changed. For a run at rest only the sizes and times of files
+    /// are read, as long as they stay the same.
+    pub(super) fn poll(&mut self, now: Timestamp) -> bool {
+        let stamp = FileStamps::of(self.run());
+        // A summary of an open run also has the time since its worker's last heartbeat, which no file changes.
+        let is_open = self.summary.as_ref().is_some_and(Summary::is_open);
+        if self.rest.as_ref() == Some(&stamp) && !is_open {
+            return false;
+        }
+        let summary = self.read(now);
+        let rests = summary.trouble.is_none() && (!summary.is_open() || summary.status.is_lost());
+        self.rest = rests.then_some(stamp);
+        let is_new = self.summary.as_ref() != Some(&summary);
+        if is_new {
+            self.summary = Some(summary);
+            self.listed = None;
+        }
+        is_new
+    }
+
+    /// Returns the summary for lists, with these settings in words. It stays the same as long as nothing has changed.
+    pub(super) fn listed(&mut self, settings: String) -> Option<Arc<Summary>> {
+        if self.listed.as_ref().is_none_or(|listed| listed.settings != settings) {
+            let mut summary = Summary { settings, ..self.summary.clone()? };
+            let name = summary.in_full();
+            summary.facts.set_name(name);
+            [self.shown_name, _] = summary.heading();
+            self.listed = Some(Arc::new(summary));
+        }
+        self.listed.clone()
+    }
+
+    fn read(&mut self, now: Timestamp) -> Summary {
+        let run = self.reader.run().clone();
+        let noted = run.notes().metadata().and_then(|data| data.modified()).ok();
+        if noted != self.noted {
+            self.noted = noted;
+            self.notes = Notes::read(&run).unwrap_or_default();
+        }
+        let (status, trouble) = match self.reader.status(now) {
+            Ok(status) => (status, None),
+            Err(error) => {
+                let trouble = format!("cannot read {}: {error}", run.events().display());
+                (Status::Failed(trouble.clone()), Some(trouble))
+            }
+        };
+        let config = self.config.get_or_insert_with(|| Config::read(&run));
+        let history = self.reader.history();
+        let started = history.started();
+        let preset = config.settings.preset.as_ref();
+        let title = started.map(|started| started.title.clone()).filter(|title| !title.is_empty());
+        let title = title.or_else(|| Some(preset?.title().to_owned()));
+        let title =
+            if self.notes.title.is_empty() { title.unwrap_or_else(|| run.name()) } else { self.notes.title.clone() };
+        let spec = preset.and_then(Preset::training);
+        // Only the events of a scan name its optimizers.
+        let optimizer = spec.as_ref().map(|spec| spec.label().to_owned());
+        let optimizer = started.map(|started| started.optimizer.clone()).or(optimizer).unwrap_or_default();
+        let workload = preset.and_then(Preset::workload);
+        let is_scan =
+            workload.is_some_and(|it| !it.scanned().is_empty()) || started.is_some_and(|it| it.scan.is_some());
+        let rule = spec.map(|spec| spec.rule.kind()).or_else(|| RuleKind::shown_as(&optimizer));
+        let concerns = Concern::of(&status, history, now);
+        let data = started.filter(|started| !started.data.is_empty());
+        let data = data.map(|started| ShownSetting::new("data", visible(&started.data).into_owned()));
+        Summary {
+            title: visible(&title).into_owned(),
+            notes: self.notes.clone(),
+            optimizer: visible(&optimizer).into_owned(),
+            // Its name includes them.
+            non_default_hyperparameters: spec
+                .filter(|spec| spec.name.is_none())
+                .map_or_else(Vec::new, |spec| non_default_hyperparameters(spec.rule)),
+            is_named: spec.as_ref().is_some_and(|spec| spec.name.is_some()),
+            shown: config.shown(history).into_iter().chain(data).collect(),
+            bookkeeping: config.bookkeeping.clone(),
+            family: workload.map(|workload| workload.info().family),
+            settings: String::new(),
+            color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
+            learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
+            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
+            seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
+            steps: history.steps(),
+            ranks: Ranks::of(history),
+            evaluated: history.evaluated(),
+            began: history.began().or_else(|| run.made()),
+            is_scan,
+            writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
+            synthetic: started.filter(|started| started.synthetic).map(|started| visible(&started.data).into_owned()),
+            config: config.settings.replicates(history),
+            forked: history.forked().cloned(),
+            facts: RunFacts::of(RunSource {
+                run: &run,
+                settings: &config.settings,
+                history,
+                status: &status,
+                notes: &self.notes,
+                concerns: &concerns,
+                // Only plots show several metrics as one: fields of tables and filters keep their names.
+                aliases: &MetricAliases::default(),
+            }),
+            concerns: concerns.into_iter().map(escaped).collect(),
+            status,
+            trouble,
+            run,
+        }
+    }
+}
+
+fn escaped(concern: Concern) -> Concern {
+    Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
 }

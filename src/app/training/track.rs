@@ -1,13 +1,10 @@
-//! A curve of a run, ready to be drawn at any zoom.
+//! A curve of a run, ready to be drawn at any zoom over any horizontal axis.
 
 use std::ops::Range;
 
 use valleyscope_experiments::view::AxisScale;
-use valleyscope_runs::MetricCurve;
-
-use super::horizontal::Column;
-pub(super) use super::horizontal::Horizontal;
-use super::pyramid::Pyramid;
+use valleyscope_experiments::view::ticks::{grouped, moment};
+use valleyscope_runs::{MetricCurve, span};
 
 /// Exponential smoothing: s ← w s + (1 − w) y, divided by 1 − wᵗ so that the beginning is no pull to 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,25 +55,25 @@ pub struct Track {
     band: Option<[Pyramid; 2]>,
 }
 
-/// The drawn part of a track, and its scales: places are values on the axes' scales.
+/// The drawn part of a track, and its scales: positions are values on the axes' scales.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrackLook {
+pub struct TrackView {
     pub horizontal: Horizontal,
     pub scales: [AxisScale; 2],
-    /// The horizontal range in places.
+    /// The horizontal range in positions.
     pub x: [f64; 2],
     /// The number of pixel columns.
     pub columns: usize,
 }
 
-impl TrackLook {
-    /// Returns the places of a point of the main line.
+impl TrackView {
+    /// Returns the positions of a point of the main line.
     pub(super) fn place(&self, point: &Nearest) -> [f64; 2] {
         [self.scales[0].place(point.x), self.scales[1].place(point.smooth)]
     }
 }
 
-/// The points of a line in places, cut where values have no place. If a line ends with such values, its last piece is
+/// The points of a line in positions, cut where values have no position. If a line ends with such values, its last piece is
 /// empty.
 pub(super) type Pieces = Vec<Vec<[f64; 2]>>;
 
@@ -188,7 +185,6 @@ impl Track {
         self.smoothing > 0.0
     }
 
-    /// Returns the values of the horizontal axis.
     fn column(&self, horizontal: Horizontal) -> Column<'_> {
         let samples = if self.equal_steps.is_empty() { &self.step } else { &self.equal_steps };
         match horizontal {
@@ -197,7 +193,7 @@ impl Track {
                 Column { offset: -(self.fork.unwrap_or(0) as f64), ..Column::new(&self.step, 1.0) }
             }
             Horizontal::Samples => Column::new(samples, self.of_step.samples),
-            // Without tokens there is no place.
+            // Without tokens there is no position.
             Horizontal::Tokens if self.of_step.tokens == 0.0 => Column::new(&[], 1.0),
             Horizontal::Tokens => Column::new(samples, self.of_step.tokens),
             Horizontal::Relative => Column::new(&self.wall_s, 1.0),
@@ -205,23 +201,23 @@ impl Track {
         }
     }
 
-    /// Returns the place of the last point of another run, if there is one.
-    pub fn fork(&self, look: &TrackLook) -> Option<f64> {
+    /// Returns the position of the last point of another run, if there is one.
+    pub fn fork(&self, view: &TrackView) -> Option<f64> {
         let fork = self.fork? as f64;
         let last = self.step.partition_point(|&step| step <= fork).checked_sub(1)?;
-        let value = self.column(look.horizontal).get(last)?;
-        Some(look.scales[0].place(value)).filter(|place| place.is_finite())
+        let value = self.column(view.horizontal).get(last)?;
+        Some(view.scales[0].place(value)).filter(|place| place.is_finite())
     }
 
-    /// Returns the places of the main line at a step, or at the last point before, or else at the first one.
-    pub(super) fn place_of_step(&self, look: &TrackLook, step: u64) -> Option<[f64; 2]> {
+    /// Returns the positions of the main line at a step, or at the last point before, or else at the first one.
+    pub(super) fn position_of_step(&self, view: &TrackView, step: u64) -> Option<[f64; 2]> {
         let index = self.step.partition_point(|&at| at <= step as f64).saturating_sub(1);
-        let x = look.scales[0].place(self.column(look.horizontal).get(index)?);
-        let y = look.scales[1].place(self.smooth.values()[index]);
+        let x = view.scales[0].place(self.column(view.horizontal).get(index)?);
+        let y = view.scales[1].place(self.smooth.values()[index]);
         x.is_finite().then_some([x, y])
     }
 
-    /// Returns its horizontal range in places, from the fork on over the steps since; `None` if no point has a place.
+    /// Returns its horizontal range in positions, from the fork on over the steps since; `None` if no point has a position.
     pub fn reach(&self, horizontal: Horizontal, scale: AxisScale) -> Option<[f64; 2]> {
         let column = self.column(horizontal);
         let is_shown = |value: &f64| horizontal != Horizontal::SinceFork || *value >= 0.0;
@@ -232,25 +228,24 @@ impl Track {
         Some([first, if last.is_finite() { last } else { first }])
     }
 
-    /// Returns the raw line.
-    pub fn raw(&self, look: &TrackLook) -> Pieces {
-        self.pieces(&self.raw, look)
+    pub fn raw(&self, view: &TrackView) -> Pieces {
+        self.pieces(&self.raw, view)
     }
 
     /// Returns the main line, smoothed on the full data.
-    pub fn line(&self, look: &TrackLook) -> Pieces {
-        self.pieces(&self.smooth, look)
+    pub fn line(&self, view: &TrackView) -> Pieces {
+        self.pieces(&self.smooth, view)
     }
 
-    /// Returns the place and the lower and upper end of the band at each point.
-    pub fn band(&self, look: &TrackLook) -> Vec<[f64; 3]> {
+    /// Returns the position and the lower and upper end of the band at each point.
+    pub fn band(&self, view: &TrackView) -> Vec<[f64; 3]> {
         let Some([low, high]) = &self.band else { return Vec::new() };
-        let (mut points, scale) = (Vec::new(), look.scales[1]);
-        self.each_column(look, |x, range| {
+        let (mut points, scale) = (Vec::new(), view.scales[1]);
+        self.each_column(view, |x, range| {
             let (Some(low), Some(high)) = (low.extent(range.clone()), high.extent(range)) else { return };
             let (high, mut low) = (scale.place(high[1]), scale.place(low[0]));
             if !low.is_finite() && high.is_finite() {
-                // A logarithmic axis has no place for values below 0: the band extends far down.
+                // A logarithmic axis has no position for values below 0: the band extends far down.
                 low = high - 3.0;
             }
             if high.is_finite() {
@@ -260,10 +255,10 @@ impl Track {
         points
     }
 
-    fn pieces(&self, pyramid: &Pyramid, look: &TrackLook) -> Pieces {
+    fn pieces(&self, pyramid: &Pyramid, view: &TrackView) -> Pieces {
         let mut pieces = vec![Vec::new()];
-        let scale = look.scales[1];
-        self.each_column(look, |x, range| {
+        let scale = view.scales[1];
+        self.each_column(view, |x, range| {
             let piece = pieces.last_mut().expect("there is always one");
             let ends = pyramid.extent(range).map(|ends| ends.map(|end| scale.place(end)));
             match ends {
@@ -284,26 +279,26 @@ impl Track {
         pieces
     }
 
-    /// Calls `take` for the groups of points that share a column of pixels, with the place where they are drawn. One
+    /// Calls `take` for the groups of points that share a column of pixels, with the position where they are drawn. One
     /// point beyond each end is included, so that lines leave the picture.
-    fn each_column(&self, look: &TrackLook, mut take: impl FnMut(f64, Range<usize>)) {
-        let axis = self.column(look.horizontal);
+    fn each_column(&self, view: &TrackView, mut take: impl FnMut(f64, Range<usize>)) {
+        let axis = self.column(view.horizontal);
         let column = axis.values;
-        let scale = look.scales[0];
+        let scale = view.scales[0];
         let place = |index: usize| scale.place(axis.value(column[index]));
         let value = |place: f64| axis.in_column(scale.value(place));
-        let [low, high] = look.x;
+        let [low, high] = view.x;
         let nowhere = if scale == AxisScale::Log { column.partition_point(|&x| axis.value(x) <= 0.0) } else { 0 };
         let begin = column.partition_point(|&x| x < value(low)).saturating_sub(1).max(nowhere);
         let end = (column.partition_point(|&x| x <= value(high)) + 1).min(column.len());
         if end <= begin {
             return;
         }
-        if end - begin <= 2 * look.columns {
+        if end - begin <= 2 * view.columns {
             (begin..end).for_each(|index| take(place(index), index..index + 1));
             return;
         }
-        let width = (high - low) / look.columns as f64;
+        let width = (high - low) / view.columns as f64;
         let (mut index, mut count) = (begin, 1);
         while index < end {
             let x = place(index);
@@ -314,7 +309,7 @@ impl Track {
         }
     }
 
-    /// Returns the point nearest to a place on the horizontal axis.
+    /// Returns the point nearest to a position on the horizontal axis.
     pub fn nearest(&self, horizontal: Horizontal, scale: AxisScale, at: f64) -> Option<Nearest> {
         let axis = self.column(horizontal);
         let column = axis.values;
@@ -347,9 +342,158 @@ pub struct Nearest {
     pub deviation: Option<f64>,
 }
 
+/// The quantity of the horizontal axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Horizontal {
+    #[default]
+    Step,
+    /// Steps since the fork; of a run that is no fork, since its beginning.
+    SinceFork,
+    Samples,
+    Tokens,
+    /// Seconds of training.
+    Relative,
+    /// The time of day.
+    Clock,
+}
+
+impl Horizontal {
+    pub const ALL: [Horizontal; 6] = [
+        Horizontal::Step,
+        Horizontal::SinceFork,
+        Horizontal::Samples,
+        Horizontal::Tokens,
+        Horizontal::Relative,
+        Horizontal::Clock,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Horizontal::Step => "steps",
+            Horizontal::SinceFork => "steps since the fork",
+            Horizontal::Samples => "samples",
+            Horizontal::Tokens => "tokens",
+            Horizontal::Relative => "training time (s)",
+            Horizontal::Clock => "wall-clock time (UTC)",
+        }
+    }
+
+    pub(super) fn words(self, x: f64) -> String {
+        match self {
+            Horizontal::Step => format!("step {}", grouped(x as u64)),
+            Horizontal::SinceFork if x == 1.0 => "1 step since the fork".to_owned(),
+            Horizontal::SinceFork => format!("{x} steps since the fork"),
+            Horizontal::Samples => format!("{} samples", grouped(x as u64)),
+            Horizontal::Tokens => format!("{} tokens", grouped(x as u64)),
+            Horizontal::Relative if x < 100.0 => format!("{x:.2} s"),
+            Horizontal::Relative => span(x as u64),
+            Horizontal::Clock => moment(x, "%m-%d %H:%M:%S"),
+        }
+    }
+}
+
+/// The values of the points on a horizontal axis: those of a column, times a factor, plus an offset.
+#[derive(Clone, Copy)]
+pub(super) struct Column<'t> {
+    pub(super) values: &'t [f64],
+    pub(super) factor: f64,
+    pub(super) offset: f64,
+}
+
+impl Column<'_> {
+    pub(super) fn new(values: &[f64], factor: f64) -> Column<'_> {
+        Column { values, factor, offset: 0.0 }
+    }
+
+    pub(super) fn value(&self, of_column: f64) -> f64 {
+        of_column * self.factor + self.offset
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<f64> {
+        self.values.get(index).map(|&value| self.value(value))
+    }
+
+    /// Returns the number in the column of a value on the axis.
+    pub(super) fn in_column(&self, value: f64) -> f64 {
+        (value - self.offset) / self.factor
+    }
+}
+
+const FANOUT: usize = 8;
+
+/// Values in order, and above them levels that hold the smallest and largest of every [`FANOUT`], of every `FANOUT²`,
+/// and so on. It only grows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pyramid {
+    values: Vec<f64>,
+    /// The complete buckets, from fine to coarse.
+    levels: Vec<Vec<[f64; 2]>>,
+}
+
+/// The extremes without a finite value.
+const NOTHING: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
+
+fn union(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    [a[0].min(b[0]), a[1].max(b[1])]
+}
+
+fn extent_of(value: f64) -> [f64; 2] {
+    if value.is_finite() { [value, value] } else { NOTHING }
+}
+
+impl Pyramid {
+    pub(super) fn push(&mut self, value: f64) {
+        self.values.push(value);
+        if !self.values.len().is_multiple_of(FANOUT) {
+            return;
+        }
+        let tail = &self.values[self.values.len() - FANOUT..];
+        let mut bucket = tail.iter().copied().map(extent_of).fold(NOTHING, union);
+        for level in 0.. {
+            if level == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let buckets = &mut self.levels[level];
+            buckets.push(bucket);
+            if !buckets.len().is_multiple_of(FANOUT) {
+                return;
+            }
+            bucket = buckets[buckets.len() - FANOUT..].iter().copied().fold(NOTHING, union);
+        }
+    }
+
+    pub(super) fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Returns the smallest and the largest finite value in a range; `None` without one.
+    pub(super) fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
+        let Range { mut start, mut end } = range;
+        let mut found = NOTHING;
+        // Takes the incomplete ends on each level, until the rest consists of whole buckets of the next level.
+        let mut level = 0;
+        while start < end {
+            let at =
+                |index: usize| if level == 0 { extent_of(self.values[index]) } else { self.levels[level - 1][index] };
+            while start < end && !start.is_multiple_of(FANOUT) {
+                found = union(found, at(start));
+                start += 1;
+            }
+            while start < end && !end.is_multiple_of(FANOUT) {
+                end -= 1;
+                found = union(found, at(end));
+            }
+            start /= FANOUT;
+            end /= FANOUT;
+            level += 1;
+        }
+        (found[0] <= found[1]).then_some(found)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Horizontal, OfStep, Track, TrackLook};
+    use super::{Horizontal, OfStep, Track, TrackView};
     use valleyscope_experiments::view::AxisScale;
 
     fn track(values: &[f64], smoothing: f64) -> Track {
@@ -360,14 +504,14 @@ mod tests {
         track
     }
 
-    fn look(x: [f64; 2], columns: usize) -> TrackLook {
-        TrackLook { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x, columns }
+    fn view(x: [f64; 2], columns: usize) -> TrackView {
+        TrackView { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x, columns }
     }
 
     #[test]
     fn few_points_are_drawn_as_they_are_and_cut_where_they_have_no_value() {
         let track = track(&[3.0, 2.0, f64::NAN, 1.0, 0.5], 0.0);
-        let pieces = track.raw(&look([1.0, 5.0], 100));
+        let pieces = track.raw(&view([1.0, 5.0], 100));
         assert_eq!(pieces, [vec![[1.0, 3.0], [2.0, 2.0]], vec![[4.0, 1.0], [5.0, 0.5]]]);
     }
 
@@ -376,7 +520,7 @@ mod tests {
         let mut values = vec![0.0; 1_000_000];
         values[123_456] = 7.0;
         values[876_543] = -7.0;
-        let pieces = track(&values, 0.0).raw(&look([1.0, 1e6], 800));
+        let pieces = track(&values, 0.0).raw(&view([1.0, 1e6], 800));
         let points: Vec<[f64; 2]> = pieces.concat();
         assert!(points.len() < 2000, "{}", points.len());
         for peak in [7.0, -7.0] {
@@ -395,7 +539,7 @@ mod tests {
                 for &place in &spikes {
                     // The spike is not in the middle of the view.
                     let (at, spike) = (place as f64 + 1.0, values[place]);
-                    let points = track.raw(&look([at - 0.3 * width, at + 0.7 * width], columns)).concat();
+                    let points = track.raw(&view([at - 0.3 * width, at + 0.7 * width], columns)).concat();
                     // A higher one in the same column of pixels covers it.
                     let column = 1.001 * width / columns as f64;
                     let shows = |point: &[f64; 2]| (point[0] - at).abs() <= column && point[1] >= spike;
@@ -409,7 +553,7 @@ mod tests {
     fn smoothing_uses_the_full_data_whatever_is_drawn() {
         let values: Vec<f64> = (0..10_000).map(|index| f64::from(index % 2)).collect();
         let track = track(&values, 0.99);
-        let coarse = track.line(&look([1.0, 1e4], 50)).concat();
+        let coarse = track.line(&view([1.0, 1e4], 50)).concat();
         assert!(coarse.iter().skip(40).all(|point| (point[1] - 0.5).abs() < 0.02));
         let fine = track.nearest(Horizontal::Step, AxisScale::Linear, 1.0).unwrap();
         assert_eq!(fine.smooth, fine.value, "the first is not pulled to 0");
@@ -418,9 +562,9 @@ mod tests {
     #[test]
     fn axes_show_samples_and_logarithmic_ones_omit_values_without_a_place() {
         let track = track(&[4.0, -1.0, 1.0], 0.0);
-        let look =
-            TrackLook { horizontal: Horizontal::Samples, scales: [AxisScale::Log; 2], x: [0.0, 2.0], columns: 100 };
-        let pieces = track.raw(&look);
+        let view =
+            TrackView { horizontal: Horizontal::Samples, scales: [AxisScale::Log; 2], x: [0.0, 2.0], columns: 100 };
+        let pieces = track.raw(&view);
         assert_eq!(pieces.len(), 2);
         assert_eq!(pieces[0], [[1.0, 4.0_f64.log10()]]);
         assert_eq!(pieces[1], [[30.0_f64.log10(), 0.0]]);
@@ -428,11 +572,11 @@ mod tests {
 
     #[test]
     fn steps_count_as_tokens_where_samples_are_text() {
-        let look = TrackLook { horizontal: Horizontal::Tokens, ..look([0.0, 2000.0], 100) };
-        assert_eq!(track(&[3.0, 2.0], 0.0).raw(&look), [vec![[640.0, 3.0], [1280.0, 2.0]]]);
+        let view = TrackView { horizontal: Horizontal::Tokens, ..view([0.0, 2000.0], 100) };
+        assert_eq!(track(&[3.0, 2.0], 0.0).raw(&view), [vec![[640.0, 3.0], [1280.0, 2.0]]]);
         let mut images = Track::new(OfStep { samples: 10.0, tokens: 0.0 }, 0.0);
         images.push([1.0, 0.5, 1e9], 3.0);
-        assert_eq!(images.raw(&look).concat(), Vec::<[f64; 2]>::new());
+        assert_eq!(images.raw(&view).concat(), Vec::<[f64; 2]>::new());
         assert_eq!(images.reach(Horizontal::Tokens, AxisScale::Linear), None);
         assert_eq!(images.nearest(Horizontal::Tokens, AxisScale::Linear, 1.0), None);
     }
@@ -440,18 +584,18 @@ mod tests {
     #[test]
     fn steps_since_the_fork_begin_there_and_those_before_are_negative() {
         let fork = track(&[4.0, 3.0, 2.0, 1.0], 0.0).forked_at(Some(2));
-        let look = TrackLook { horizontal: Horizontal::SinceFork, ..look([-5.0, 5.0], 100) };
-        assert_eq!(fork.raw(&look).concat(), [[-1.0, 4.0], [0.0, 3.0], [1.0, 2.0], [2.0, 1.0]]);
+        let view = TrackView { horizontal: Horizontal::SinceFork, ..view([-5.0, 5.0], 100) };
+        assert_eq!(fork.raw(&view).concat(), [[-1.0, 4.0], [0.0, 3.0], [1.0, 2.0], [2.0, 1.0]]);
         assert_eq!(fork.reach(Horizontal::SinceFork, AxisScale::Linear), Some([0.0, 2.0]));
         assert_eq!(
             fork.nearest(Horizontal::SinceFork, AxisScale::Linear, 1.1).map(|it| (it.x, it.value)),
             Some((1.0, 2.0))
         );
-        let log = TrackLook { scales: [AxisScale::Log, AxisScale::Linear], x: [-1.0, 1.0], ..look };
+        let log = TrackView { scales: [AxisScale::Log, AxisScale::Linear], x: [-1.0, 1.0], ..view };
         assert_eq!(fork.raw(&log).concat(), [[0.0, 2.0], [2.0_f64.log10(), 1.0]]);
         let other = track(&[4.0, 3.0], 0.0);
         assert_eq!(other.reach(Horizontal::SinceFork, AxisScale::Linear), Some([1.0, 2.0]));
-        assert_eq!(fork.place_of_step(&look, 3), Some([1.0, 2.0]));
+        assert_eq!(fork.position_of_step(&view, 3), Some([1.0, 2.0]));
     }
 
     #[test]
@@ -461,9 +605,9 @@ mod tests {
         track.set_batches(&[(2, 3.0)]);
         track.push([3.0, 1.5, 1e9 + 2.0], 2.0);
         track.push([4.0, 2.0, 1e9 + 3.0], 1.0);
-        let samples = TrackLook { horizontal: Horizontal::Samples, ..look([0.0, 200.0], 100) };
+        let samples = TrackView { horizontal: Horizontal::Samples, ..view([0.0, 200.0], 100) };
         assert_eq!(track.raw(&samples).concat(), [[10.0, 4.0], [20.0, 3.0], [50.0, 2.0], [80.0, 1.0]]);
-        let tokens = TrackLook { horizontal: Horizontal::Tokens, ..look([0.0, 1e4], 100) };
+        let tokens = TrackView { horizontal: Horizontal::Tokens, ..view([0.0, 1e4], 100) };
         assert_eq!(track.raw(&tokens).concat()[3], [8.0 * 640.0, 1.0]);
     }
 
@@ -472,9 +616,39 @@ mod tests {
         let (a, b) = (track(&[1.0, 2.0, 3.0], 0.0), track(&[3.0, 2.0], 0.0));
         let mean = Track::mean_of(&[&a, &b]);
         assert_eq!(mean.raw.values(), [2.0, 2.0]);
-        let band = mean.band(&look([1.0, 2.0], 100));
+        let band = mean.band(&view([1.0, 2.0], 100));
         // The sample deviation of 1 and 3 is √2.
         assert!((band[0][1] - (2.0 - 2.0_f64.sqrt())).abs() < 1e-12, "{band:?}");
         assert_eq!(band[1], [2.0, 2.0, 2.0]);
+    }
+}
+
+#[cfg(test)]
+mod pyramid_tests {
+    use super::Pyramid;
+
+    #[test]
+    fn extents_equal_those_of_a_full_scan() {
+        let mut pyramid = Pyramid::default();
+        let value = |index: u64| match index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40 {
+            hash if hash.is_multiple_of(7) => f64::NAN,
+            hash if hash.is_multiple_of(11) => f64::INFINITY,
+            hash => hash as f64 - 8e6,
+        };
+        for length in 0..700_u64 {
+            for start in [0, 1, 7, 8, 63, 64, 65, 500] {
+                for end in [start, start + 1, length / 2, length] {
+                    let (start, end) = (start as usize, end as usize);
+                    if start > end || end > length as usize {
+                        continue;
+                    }
+                    let finite: Vec<f64> =
+                        pyramid.values()[start..end].iter().copied().filter(|v| v.is_finite()).collect();
+                    let plain = finite.iter().copied().reduce(f64::min).zip(finite.iter().copied().reduce(f64::max));
+                    assert_eq!(pyramid.extent(start..end), plain.map(|(low, high)| [low, high]), "{start}..{end}");
+                }
+            }
+            pyramid.push(value(length));
+        }
     }
 }

@@ -6,25 +6,24 @@
 //! within five seconds. Updates are sent only when something has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use valleyscope_experiments::preset::Preset;
 use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
 use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, Timestamp, now};
 
-use super::install::Installation;
-use super::jobs::TrainingPaths;
+use super::detail::{RunDetail, log_tail};
+use super::editor::{Feasibility, ForkPoint};
 use super::names::distinct_settings;
-use super::poll_schedule::{Listing, RoundRobin};
-use super::run_detail::{RunDetail, log_tail};
-use super::summary::Summary;
-use super::update::{ListedRuns, Update};
-use super::watched::Watched;
+use super::summary::{Summary, Watched};
+use super::worker::{Installation, TrainingPaths, WorkerState};
 use crate::app::wake::Wake;
-use crate::run_table::{Columns, MetricAliases, RunFacts};
+use crate::runs::{Columns, MetricAliases, RunFacts};
 
 /// The interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -41,12 +40,47 @@ pub(super) enum WatcherCommand {
     Focus(Option<RunFolder>),
     /// Sends a command to runs.
     Send(Vec<RunFolder>, RunCommand),
-    /// Changes the notes of a run.
     Edit(RunFolder, Vec<NotesEdit>),
-    /// Shows a metric under another name or, without one, under its own again.
     Alias(String, Option<String>),
     /// Polls all runs at once.
     Refresh,
+}
+
+pub(super) struct ListedRuns {
+    pub runs: Vec<Arc<Summary>>,
+    pub columns: Arc<Columns>,
+    /// The reason why the folder cannot be read, if it cannot.
+    pub trouble: Option<String>,
+    /// The names under which metrics are shown.
+    pub aliases: Arc<MetricAliases>,
+}
+
+pub(super) enum Update {
+    Runs(ListedRuns),
+    Detail(RunFolder, Box<RunDetail>),
+    /// A text by a run's newest checkpoint with its step, or why there is none.
+    Text(RunFolder, Result<(u64, String), String>),
+    Worker(Box<WorkerState>),
+    SetUp(Box<Installation>),
+    /// The worker's set-up has begun, or why it has not.
+    InstallBegun(Result<(), String>),
+    /// The data and the requirements of a training, or why it could not begin.
+    DataStatus(Box<Preset>, Feasibility),
+    /// A run was made, and its worker is being started; with the checkpoint of a fork.
+    Made(RunFolder, Option<ForkPoint>),
+    Notice(String),
+    Failed(String),
+    /// The desktop's trash has refused runs.
+    NotTrashed {
+        runs: Vec<RunFolder>,
+        reason: String,
+    },
+    Removed(Vec<RunFolder>),
+    /// Runs from elsewhere were read: how many were made, and what became of each.
+    Imported {
+        made: usize,
+        report: String,
+    },
 }
 
 /// Starts the thread, which watches a folder of runs and the folder of the worker. It ends when the sender is dropped.
@@ -67,7 +101,6 @@ pub(super) fn start(paths: TrainingPaths, outbox: SyncSender<Update>, wake: Wake
 struct Watcher {
     folder: Option<PathBuf>,
     worker: Option<WorkerFolder>,
-    /// The last sent state of the worker's set-up.
     installation: Option<Installation>,
     outbox: SyncSender<Update>,
     wake: Wake,
@@ -80,7 +113,6 @@ struct Watcher {
     focus: Option<RunFolder>,
     requests: Vec<Request>,
     detail: Option<(RunFolder, RunDetail)>,
-    /// The last sent columns of the table of runs.
     columns: Arc<Columns>,
     /// The names under which metrics are shown, and their file.
     aliases: Arc<MetricAliases>,
@@ -88,7 +120,6 @@ struct Watcher {
     has_new_aliases: bool,
 }
 
-/// A command to a run whose outcome is followed.
 struct Request {
     run: RunFolder,
     request: CommandRequest,
@@ -96,7 +127,6 @@ struct Request {
     is_one_of_several: bool,
 }
 
-/// The error of a closed window, which receives no updates.
 struct Closed;
 
 impl Watcher {
@@ -403,11 +433,70 @@ fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
     })
 }
 
+/// The number of polls in which each run at rest is checked once.
+pub(super) const ROUND: usize = 10;
+/// The age of a listing from which the folder is listed again.
+const RELIST: Duration = Duration::from_secs(10);
+/// The age of the folder's last change until which each poll lists it again: a run's folder may be filled some time
+/// after it was made.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// The state of the folder of runs when it was last listed.
+pub(super) struct Listing {
+    /// The reason why the folder cannot be read, if it cannot.
+    pub trouble: Option<String>,
+    time: Instant,
+    modified: Option<SystemTime>,
+}
+
+impl Listing {
+    /// Lists the runs in a folder; without a folder there are none.
+    pub(super) fn of(folder: Option<&Path>) -> (Listing, Vec<RunFolder>) {
+        let (time, modified) = (Instant::now(), folder.and_then(modified));
+        let (runs, trouble) = match folder.map_or(Ok(Vec::new()), RunFolder::list) {
+            Ok(runs) => (runs, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        (Listing { trouble, time, modified }, runs)
+    }
+
+    /// Returns whether the folder may hold other runs by now.
+    pub(super) fn is_outdated(&self, folder: &Path) -> bool {
+        let now = modified(folder);
+        let is_fresh = || now.is_some_and(|time| time.elapsed().is_ok_and(|since| since < FRESH));
+        self.trouble.is_some() || now != self.modified || self.time.elapsed() >= RELIST || is_fresh()
+    }
+}
+
+fn modified(folder: &Path) -> Option<SystemTime> {
+    folder.metadata().ok()?.modified().ok()
+}
+
+/// Divides the runs at rest among [`ROUND`] polls.
+#[derive(Default)]
+pub(super) struct RoundRobin {
+    next: usize,
+    /// Makes the next poll check all of them.
+    pub all: bool,
+}
+
+impl RoundRobin {
+    /// Returns the indices of the runs to check now, of `count` runs at rest.
+    pub(super) fn take(&mut self, count: usize) -> Range<usize> {
+        if std::mem::take(&mut self.all) {
+            return 0..count;
+        }
+        let start = if self.next < count { self.next } else { 0 };
+        self.next = (start + count.div_ceil(ROUND)).min(count);
+        start..self.next
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::sync_channel;
 
-    use super::super::poll_schedule::ROUND;
+    use super::ROUND;
     use super::*;
     use valleyscope_runs::{Event, MetricId, MetricValues, RunSession, Started, Status};
 
@@ -425,7 +514,6 @@ mod tests {
         session.run().clone()
     }
 
-    /// Makes a watcher of a folder that has polled once.
     fn watcher(folder: &Path) -> (Watcher, Receiver<Update>) {
         let (outbox, updates) = sync_channel(64);
         let wake = Wake::new(egui::Context::default(), Duration::ZERO, Duration::ZERO);
@@ -444,10 +532,10 @@ mod tests {
 
     #[test]
     fn each_poll_checks_a_tenth_of_the_runs_at_rest_and_all_others() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let finished: Vec<RunFolder> = (0..45).map(|_| finished(place.path())).collect();
-        let open = [begun(place.path()), begun(place.path())];
-        let (mut watcher, _updates) = watcher(place.path());
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let finished: Vec<RunFolder> = (0..45).map(|_| finished(folder.path())).collect();
+        let open = [begun(folder.path()), begun(folder.path())];
+        let (mut watcher, _updates) = watcher(folder.path());
         let mut counts = BTreeMap::<PathBuf, usize>::new();
         for _ in 0..2 * ROUND {
             let due = watcher.due();
@@ -462,9 +550,9 @@ mod tests {
 
     #[test]
     fn only_changes_are_sent_and_a_resumed_run_is_noticed_within_a_round() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let runs: Vec<RunFolder> = (0..25).map(|_| finished(place.path())).collect();
-        let (mut watcher, updates) = watcher(place.path());
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let runs: Vec<RunFolder> = (0..25).map(|_| finished(folder.path())).collect();
+        let (mut watcher, updates) = watcher(folder.path());
         assert!(
             matches!(&updates.try_iter().collect::<Vec<_>>()[..], [Update::Runs(listed)] if listed.runs.len() == 25)
         );

@@ -1,26 +1,79 @@
-//! The status of a worker that is not ready, and its installation.
+//! The training worker: its status, paths and installation.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use egui::{
     Button, CollapsingHeader, Context, Label, ProgressBar, RichText, ScrollArea, Spinner, TextEdit, TextStyle, Ui,
 };
-use valleyscope_machine::{SetUpState, SetUpStatus};
-use valleyscope_runs::SETUP;
+use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
+use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder};
 
-use super::install::Installation;
-use super::jobs::TrainingPaths;
-use super::update::WorkerState;
 use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::app::theme;
+use crate::runs::MetricAliases;
 
-/// An action on the worker.
+/// The paths of runs and of the worker, and its installation.
+#[derive(Clone, Debug, Default)]
+pub struct TrainingPaths {
+    /// The folder of runs.
+    pub runs: Option<PathBuf>,
+    /// The worker to use in place of the one that is found.
+    pub worker: Option<PathBuf>,
+    /// The folder of the worker's set-up.
+    pub worker_folder: Option<WorkerFolder>,
+    /// The command that starts that set-up, where it can be started from here.
+    pub install: Option<InstallCommand>,
+    /// The file of the names under which metrics are shown.
+    pub aliases: Option<PathBuf>,
+}
+
+impl TrainingPaths {
+    pub fn of_user() -> TrainingPaths {
+        TrainingPaths {
+            runs: runs_folder(),
+            worker: None,
+            worker_folder: WorkerFolder::of_user(),
+            install: InstallCommand::of_project(),
+            aliases: MetricAliases::file_of_user(),
+        }
+    }
+
+    /// Returns whether a set-up would provide the worker: not if another one is named.
+    pub fn can_be_set_up(&self) -> bool {
+        let named = WorkerProgram::named(self.worker.as_deref());
+        named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
+    }
+}
+
+/// The state of the worker.
+#[derive(Clone, Debug)]
+pub enum WorkerState {
+    Asked,
+    Ready(Handshake),
+    /// The worker is not installed.
+    Missing(String),
+    /// The worker is installed and cannot be used.
+    Unusable(String),
+}
+
+impl WorkerState {
+    pub(super) fn of(error: &LaunchError) -> WorkerState {
+        match error {
+            LaunchError::Missing | LaunchError::NoFile { .. } => WorkerState::Missing(error.to_string()),
+            _ => WorkerState::Unusable(error.to_string()),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerAction {
     LookAgain,
     Cancel,
 }
 
-/// The worker's card in the panel.
 #[derive(Default)]
 pub(super) struct WorkerCard {
     pub installation: Option<Installation>,
@@ -33,18 +86,17 @@ pub(super) struct WorkerCard {
 }
 
 impl WorkerCard {
-    /// Shows the state of the worker.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
         worker: &WorkerState,
-        places: &TrainingPaths,
+        paths: &TrainingPaths,
         requests: &mut Requests,
     ) -> Option<WorkerAction> {
         if let Some(installation) = self.installation.as_ref().filter(|installation| installation.is_at_work()) {
             return at_work(ui, installation, requests);
         }
-        let can_be_set_up = places.can_be_set_up();
+        let can_be_set_up = paths.can_be_set_up();
         let (heading, reason) = match worker {
             WorkerState::Ready(handshake) => {
                 if let Some(problem) = &handshake.problem {
@@ -76,10 +128,10 @@ impl WorkerCard {
             let help = "Training needs a second program, the worker, and PyTorch's libraries. Existing runs can be \
                         viewed without them.";
             ui.add(Label::new(RichText::new(help).small().weak()).wrap());
-            if can_be_set_up && places.install.is_some() {
+            if can_be_set_up && paths.install.is_some() {
                 self.button(ui);
             }
-            ui.add(Label::new(RichText::new(manual_instructions(places)).small().weak()).wrap());
+            ui.add(Label::new(RichText::new(manual_instructions(paths)).small().weak()).wrap());
             wanted = command(ui, requests);
             if let Some(installation) = &self.installation {
                 log(ui, installation, requests);
@@ -99,7 +151,6 @@ impl WorkerCard {
         });
     }
 
-    /// Shows the outcome of the last set-up, if it did not provide a worker.
     fn last_outcome(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
@@ -123,8 +174,8 @@ impl WorkerCard {
     }
 
     /// Asks before a large download; returns true when the set-up is to start.
-    pub(super) fn confirms_install(&mut self, ctx: &Context, places: &TrainingPaths) -> bool {
-        let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &places.worker_folder) else {
+    pub(super) fn confirms_install(&mut self, ctx: &Context, paths: &TrainingPaths) -> bool {
+        let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &paths.worker_folder) else {
             return false;
         };
         let bytes = installation.bytes;
@@ -150,9 +201,9 @@ impl WorkerCard {
 }
 
 /// Explains why and where the command is typed.
-fn manual_instructions(places: &TrainingPaths) -> String {
-    match &places.install {
-        _ if !places.can_be_set_up() => {
+fn manual_instructions(paths: &TrainingPaths) -> String {
+    match &paths.install {
+        _ if !paths.can_be_set_up() => {
             "Another worker is in use. This command installs one in Valleyscope's source folder:".to_owned()
         }
         Some(install) => format!("Or run this command in {}:", install.folder.display()),
@@ -199,7 +250,6 @@ fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) ->
     cancelled.then_some(WorkerAction::Cancel)
 }
 
-/// Shows the end of the set-up's log.
 fn log(ui: &mut Ui, installation: &Installation, requests: &mut Requests) {
     if installation.log.is_empty() {
         return;
@@ -219,4 +269,97 @@ fn log(ui: &mut Ui, installation: &Installation, requests: &mut Requests) {
             ui.add(Label::new(path).selectable(true).wrap());
         });
     });
+}
+
+/// The time limit for the start of the set-up that continues after the command.
+const START_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval between checks for that start.
+const START_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The number of lines of a command's output that are shown.
+const OUTPUT_LINES: usize = 12;
+
+/// The command that starts the worker's set-up in the background.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstallCommand {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    /// The working directory of the command.
+    pub folder: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Installation {
+    pub status: Option<SetUpStatus>,
+    pub log: String,
+    /// The path of the whole log.
+    pub log_file: PathBuf,
+    /// The sizes of the download where this machine has no suitable PyTorch.
+    pub bytes: PyTorchBytes,
+}
+
+impl Installation {
+    pub(super) fn is_at_work(&self) -> bool {
+        self.state() == Some(SetUpState::Working)
+    }
+
+    pub(super) fn state(&self) -> Option<SetUpState> {
+        self.status.as_ref().map(|status| status.state)
+    }
+}
+
+impl InstallCommand {
+    /// Returns the project's own command, if this program can find the source folder that it was built from.
+    pub fn of_project() -> Option<InstallCommand> {
+        let arguments = ["xtask", "setup", "--only-worker", "--background"].map(str::to_owned).to_vec();
+        Some(InstallCommand { program: cargo(), arguments, folder: source_folder()? })
+    }
+
+    /// Runs the command, and returns when the set-up is running or has a new outcome.
+    pub fn begin(&self, folder: &WorkerFolder) -> Result<(), String> {
+        let before = folder.status();
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let output = command.output().map_err(|error| {
+            let (program, folder) = (self.program.display(), self.folder.display());
+            format!("`{program}` cannot be started in {folder}: {error}. Run the command below in a terminal.")
+        })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let lines: Vec<&str> = said.lines().collect();
+            let last = lines[lines.len().saturating_sub(OUTPUT_LINES)..].join("\n");
+            return Err(format!("The set-up did not start ({}).\n{last}", output.status));
+        }
+        let begun = Instant::now();
+        while folder.status() == before && !folder.is_being_set_up() {
+            if begun.elapsed() > START_TIMEOUT {
+                return Err("The set-up was started but is not running; its log may show the reason.".to_owned());
+            }
+            std::thread::sleep(START_POLL_INTERVAL);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the cargo that has started this program, or else an installed one.
+fn cargo() -> PathBuf {
+    let of_caller = std::env::var_os("CARGO").map(PathBuf::from).filter(|path| path.is_file());
+    let installed = || {
+        // A window that was opened from a desktop's menu may not have it on its path.
+        let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+        let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")))?;
+        Some(home.join("bin").join(format!("cargo{}", std::env::consts::EXE_SUFFIX))).filter(|path| path.is_file())
+    };
+    of_caller.or_else(installed).unwrap_or_else(|| "cargo".into())
+}
+
+fn source_folder() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok();
+    let around = program.iter().flat_map(|program| program.ancestors().skip(1));
+    let built = Path::new(env!("CARGO_MANIFEST_DIR"));
+    around.chain([built]).find(|folder| is_source(folder)).map(Path::to_owned)
+}
+
+fn is_source(folder: &Path) -> bool {
+    ["xtask/Cargo.toml", "crates/training/src/main.rs"].iter().all(|file| folder.join(file).is_file())
 }

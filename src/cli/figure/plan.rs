@@ -13,11 +13,11 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
 
-use super::beside::{SweepSource, beside, titles};
+use super::sweeps::{SweepSource, beside, titles};
 use super::{FigureArgs, LandscapeView, trainings};
-use crate::cli::beside::with_beside;
-use crate::cli::progress::{ProgressLine, ProgressUnit};
-use crate::cli::runs::find::RunsLocation;
+use crate::cli::landscape_args::with_beside;
+use crate::cli::output::{ProgressLine, ProgressUnit};
+use crate::cli::runs::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
 use crate::figure::{Compared, Figure, Map, Trajectories, as_changed_from};

@@ -1,23 +1,28 @@
-//! `valleyscope runs export`: the points of a run or the numbers of a scan, as a file.
+//! `valleyscope runs export`, `import`, `evaluate` and `sample`: points, models and texts of runs as files, and runs of other programs.
 
-use std::fs;
-use std::io::{self, BufWriter};
-use std::path::Path;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::{Context, anyhow, bail};
 use valleyscope_engine::terminal_escape::{visible, visible_path};
+use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
-use valleyscope_runs::{CheckpointChoice, RunHistory, RunReader};
+use valleyscope_runs::{CheckpointChoice, RunHistory, RunReader, SavedModel, TextRequest, WorkerProgram};
 
-use super::find::{CheckpointName, RunsLocation};
+use super::{CheckpointName, RunsLocation};
+use crate::cli::output::print;
+use crate::cli::train::{data, device, find_worker};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
-use crate::result::scan::{self, ScanResult};
-use crate::tensorboard::{event_file, write_history};
+use crate::result::scan;
+use crate::result::scan::ScanResult;
+use crate::runs::import::{Imported, Outcome, import_runs};
+use crate::runs::tensorboard::{event_file, write_history};
 
 /// Writes the points of a run, or the numbers of a scan.
-pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
-    let reader = read(place, name, "--out")?;
+pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
+    let reader = read(location, name, "--out")?;
     let format = Format::of(out)?;
     let (name, config) = (reader.run().shown_name(), scan::config(reader.run()));
     let content = Content::of(reader.history(), &config, format)
@@ -36,8 +41,8 @@ pub(super) fn run(place: &RunsLocation, name: &CheckpointName, out: &Path) -> Re
 }
 
 /// Writes the points of a run as an event file of TensorBoard, in a folder of the run's name.
-pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder: &Path) -> Result<(), Failure> {
-    let reader = read(place, name, "--tensorboard")?;
+pub(super) fn to_tensorboard(location: &RunsLocation, name: &CheckpointName, folder: &Path) -> Result<(), Failure> {
+    let reader = read(location, name, "--tensorboard")?;
     let (name, history) = (reader.run().name(), reader.history());
     let began = history.began().ok_or_else(|| Failure::BadInput(anyhow!("{name} has not begun yet")))?;
     let out = event_file(folder, reader.run(), began);
@@ -53,14 +58,14 @@ pub(super) fn to_tensorboard(place: &RunsLocation, name: &CheckpointName, folder
 }
 
 /// Reads the events of a run for an option that writes all of its points.
-fn read(place: &RunsLocation, name: &CheckpointName, option: &str) -> Result<RunReader, Failure> {
+fn read(location: &RunsLocation, name: &CheckpointName, option: &str) -> Result<RunReader, Failure> {
     if name.choice != CheckpointChoice::Newest {
         return Err(Failure::BadInput(anyhow!(
             "{option} writes all points of a run, whatever the checkpoint; leave @ and what follows out, or take \
              --model DIR"
         )));
     }
-    let run = place.find(&name.run)?;
+    let run = location.find(&name.run)?;
     let events = run.events();
     let mut reader = RunReader::new(run);
     reader.poll().with_context(|| format!("cannot read {}", visible_path(&events)))?;
@@ -71,13 +76,8 @@ fn say_what_is_missing(reader: &RunReader) {
     if let Some(missing) = reader.history().missing() {
         say(format_args!("{missing}"));
     }
-    let damage = reader.history().damage();
-    if !damage.is_none() {
-        let events = reader.run().events();
-        say(format_args!(
-            "{} is damaged: {damage}; what was recorded there is not in the export",
-            visible_path(&events)
-        ));
+    if reader.history().skipped() > 0 {
+        say(format_args!("{}: {}", visible_path(&reader.run().events()), reader.history().skipped_text()));
     }
 }
 
@@ -130,4 +130,142 @@ impl Content<'_> {
             }
         })
     }
+}
+
+/// Writes a run for each that is found at and below `paths`. Fails if there is none to write.
+pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure> {
+    let mut made = 0;
+    for path in paths {
+        let take = |imported: Imported| {
+            made += usize::from(matches!(imported.outcome, Outcome::Made { .. }));
+            imported.lines().iter().for_each(|line| say(format_args!("{line}")));
+        };
+        import_runs(&location.folder, path, take).map_err(Failure::bad_input)?;
+    }
+    if made == 0 {
+        return Err(Failure::BadInput(anyhow!("nothing was imported")));
+    }
+    Ok(())
+}
+
+/// The device and the data of an evaluation.
+#[derive(clap::Args)]
+pub(super) struct Evaluation {
+    /// Device: cpu, cuda, or cuda:1 and so on [default: the device of the training]
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    device: Option<String>,
+    /// Folder of the data [default: the run's]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// Writes the model of a checkpoint into a new or empty folder.
+pub(super) fn export(
+    location: &RunsLocation,
+    name: &CheckpointName,
+    folder: &Path,
+    worker: Option<&Path>,
+) -> Result<(), Failure> {
+    check_empty(folder)?;
+    let (model, worker) = open(location, name, worker)?;
+    model.export(&worker, folder).map_err(anyhow::Error::from)?;
+    say(format_args!("the model of {} at step {} is in {}", model.run.shown_name(), model.step, folder.display()));
+    Ok(())
+}
+
+/// The text to be written.
+#[derive(clap::Args)]
+pub(super) struct Text {
+    /// The beginning of the text [default: a line feed]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    prompt: Option<String>,
+    /// Number of tokens to write
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    tokens: u32,
+    /// Temperature of the probabilities; 0 takes the most likely token each time
+    #[arg(long, value_name = "T", default_value_t = 0.8)]
+    temperature: f64,
+    /// Number of the most likely tokens to draw from
+    #[arg(long, value_name = "K", default_value_t = 200)]
+    top_k: u32,
+    /// Device: cpu, cuda, or cuda:1 and so on [default: the device of the training]
+    #[arg(long, value_name = "DEVICE", value_parser = device)]
+    device: Option<String>,
+}
+
+/// Prints a text by each of some checkpoints, below its name if there are several.
+pub(super) fn sample(
+    location: &RunsLocation,
+    names: &[CheckpointName],
+    text: &Text,
+    worker: Option<&Path>,
+) -> Result<(), Failure> {
+    let settings: Vec<_> = text.device.iter().map(|device| ("device".to_owned(), device.clone())).collect();
+    let Text { prompt, tokens, temperature, top_k, .. } = text;
+    let request = TextRequest {
+        prompt: prompt.clone().unwrap_or_else(|| "\n".to_owned()),
+        tokens: *tokens,
+        temperature: *temperature,
+        top_k: Some(*top_k),
+    };
+    for name in names {
+        let (model, worker) = open(location, name, worker)?;
+        let written = model.sample(&worker, &request, &settings).map_err(anyhow::Error::from)?;
+        if names.len() > 1 {
+            print(&format!("{} at step {}\n", model.run.shown_name(), model.step))?;
+        }
+        print(&format!("{}\n", written.trim_end_matches('\n')))?;
+    }
+    Ok(())
+}
+
+/// Prints the loss of a checkpoint over all held-out data.
+pub(super) fn evaluate(
+    location: &RunsLocation,
+    name: &CheckpointName,
+    how: &Evaluation,
+    worker: Option<&Path>,
+) -> Result<(), Failure> {
+    let folder = how.data.as_deref().map(data).transpose()?;
+    let settings = [("device", how.device.clone()), ("data", folder)];
+    let settings = settings.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let settings: Vec<_> = settings.collect();
+    let (model, worker) = open(location, name, worker)?;
+    let loss = model.evaluate(&worker, &settings).map_err(anyhow::Error::from)?;
+    say(format_args!("{} at step {}, {}, on {}", model.run.shown_name(), model.step, loss.data, loss.device));
+    if !loss.is_of_run {
+        say(format_args!("warning: the run has learned from other data than these"));
+    }
+    print(&format!("{} over {} {}\n", loss.words(), grouped(loss.count), loss.unit))
+}
+
+fn open(
+    location: &RunsLocation,
+    name: &CheckpointName,
+    worker: Option<&Path>,
+) -> Result<(SavedModel, WorkerProgram), Failure> {
+    let run = location.find(&name.run)?;
+    let step = name.step(&run)?;
+    let worker = find_worker(worker)?;
+    worker.handshake().map_err(anyhow::Error::from)?;
+    Ok((SavedModel { run, step }, worker))
+}
+
+/// Refuses a folder that holds anything.
+fn check_empty(folder: &Path) -> Result<(), Failure> {
+    let is_empty = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(error) => {
+            let error = anyhow::Error::from(error).context(format!("cannot look into {}", folder.display()));
+            return Err(Failure::BadInput(error));
+        }
+    };
+    if is_empty {
+        return Ok(());
+    }
+    Err(Failure::BadInput(anyhow!(
+        "--model must be a new or an empty folder, and {} holds files; name another",
+        folder.display()
+    )))
 }

@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
 use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
 
-use super::find::RunsLocation;
+use super::RunsLocation;
 use crate::cli::{Failure, say};
 
 /// The run of a part, with its grid points so far.
@@ -34,8 +34,8 @@ struct PartRun {
 type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
 /// Writes a run of the whole scan with the grid points of its parts, into a folder if one is named.
-pub(super) fn run(place: &RunsLocation, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
-    let opened = names.iter().map(|name| PartRun::open(place.find(name)?)).collect::<Result<Vec<_>, _>>()?;
+pub(super) fn run(location: &RunsLocation, folder: Option<&Path>, names: &[OsString]) -> Result<(), Failure> {
+    let opened = names.iter().map(|name| PartRun::open(location.find(name)?)).collect::<Result<Vec<_>, _>>()?;
     let runs: Vec<PartRun> = opened.into_iter().flatten().collect();
     let Some(first) = runs.first() else {
         return Err(anyhow!("none of the parts has begun; merge them when some grid points are trained").into());
@@ -73,14 +73,13 @@ impl PartRun {
             )));
         };
         let mut reader = RunReader::brief(run.clone());
-        reader.poll_to_end().with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
+        reader.poll().with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
         let history = reader.history();
         // The losses belong to the config with which the part began; an edited one would label them falsely.
         config.check(history).with_context(|| format!("cannot merge {name}")).map_err(Failure::BadInput)?;
-        let damage = if history.damage().is_none() {
-            String::new()
-        } else {
-            format!("its {} is damaged: {}", RunFolder::EVENTS, history.damage())
+        let damage = match history.skipped() {
+            0 => String::new(),
+            _ => format!("its {} is damaged: {}", RunFolder::EVENTS, history.skipped_text()),
         };
         let begun = history.started().and_then(|started| Some((started.clone(), started.scan.clone()?)));
         let Some((started, axes)) = begun else {

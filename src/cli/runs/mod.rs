@@ -1,31 +1,26 @@
 //! `valleyscope runs`: list, show, compare, watch, change, stop, check, export and evaluate runs.
 
-mod check;
-mod diff;
 mod export;
-pub(super) mod find;
-mod import;
 mod list;
 mod merge;
-mod model;
-mod set;
 mod show;
-mod stop;
-mod table;
 pub(super) mod watch;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::Subcommand;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use jiff::Timestamp;
 use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory, span};
+use valleyscope_runs::{
+    Checkpoint, CheckpointChoice, ChoiceError, FolderError, MetricInfo, Notes, RunFolder, RunHistory, RunReader,
+    runs_folder, span,
+};
 
-use self::find::{CheckpointName, RunsLocation};
-use super::output::{cell, print};
 use super::{Failure, say};
 
 #[derive(clap::Args)]
@@ -44,7 +39,7 @@ enum Command {
     /// A filter has terms separated by commas, all of which must hold: a field, one of =, !=, <, <=, >, >=, ~ (contains)
     /// and !~, and a value; or words to be found in names, tags and notes. A field is a column of the table, a setting
     /// as for `train --set`, or the end of its path.
-    List(table::TableArgs),
+    List(list::TableArgs),
     /// Describe a run: its settings, its status and its last events
     Show(Run),
     /// Show in a table the results of runs and the settings in which they differ, with the data and devices that they had
@@ -113,10 +108,10 @@ enum Command {
     ///
     /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors
     /// and config.json, as Hugging Face's transformers read them.
-    #[command(group = clap::ArgGroup::new("what").args(["out", "model", "tensorboard"]).required(true))]
+    #[command(group = clap::ArgGroup::new("what").args(["out", "export", "tensorboard"]).required(true))]
     Export {
         #[command(flatten)]
-        checkpoint: Checkpoint,
+        checkpoint: CheckpointArg,
         /// Write to this file, replacing it if it exists
         #[arg(long, value_name = "FILE.csv|.npz")]
         out: Option<PathBuf>,
@@ -127,7 +122,7 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         tensorboard: Option<PathBuf>,
         /// The worker that reads the model [default: the one beside valleyscope, or the installed one]
-        #[arg(long, value_name = "PATH", requires = "model")]
+        #[arg(long, value_name = "PATH", requires = "export")]
         worker: Option<PathBuf>,
     },
     /// Make runs of those of other programs and machines, in the folder of --runs
@@ -150,7 +145,7 @@ enum Command {
         #[arg(required = true, value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
         names: Vec<CheckpointName>,
         #[command(flatten)]
-        text: model::Text,
+        text: export::Text,
         /// The worker that writes [default: the one beside valleyscope, or the installed one]
         #[arg(long, value_name = "PATH")]
         worker: Option<PathBuf>,
@@ -161,9 +156,9 @@ enum Command {
     /// context's length that do not overlap; an incomplete last window is not used.
     Evaluate {
         #[command(flatten)]
-        checkpoint: Checkpoint,
+        checkpoint: CheckpointArg,
         #[command(flatten)]
-        how: model::Evaluation,
+        how: export::Evaluation,
         /// The worker that computes [default: the one beside valleyscope, or the installed one]
         #[arg(long, value_name = "PATH")]
         worker: Option<PathBuf>,
@@ -171,7 +166,7 @@ enum Command {
 }
 
 #[derive(clap::Args)]
-struct Checkpoint {
+struct CheckpointArg {
     /// A run as for `show`, followed by @ and the step of one of its checkpoints, or by @best [default: its newest]
     #[arg(value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
     name: CheckpointName,
@@ -187,27 +182,26 @@ struct Run {
 pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     let named = args.runs.as_deref();
     let is_new_run = matches!(args.command, Command::Merge { .. } | Command::Import { .. });
-    let place = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
+    let location = if is_new_run { RunsLocation::for_new_run(named) } else { RunsLocation::of(named) }?;
     match &args.command {
-        Command::List(args) if args.is_requested() => table::run(&place, args),
-        Command::List(_) => list::run(&place),
-        Command::Show(run) => show::run(&place.find(&run.run)?),
-        Command::Diff { compared } => diff::run(&place, compared),
-        Command::Watch { run, tensorboard } => watch::run(place.find(&run.run)?, tensorboard.as_deref()),
-        Command::Stop(run) => stop::run(place.find(&run.run)?),
-        Command::Set { run, settings } => set::run(&place.find(&run.run)?, settings),
-        Command::Merge { parts } => merge::run(&place, named, parts),
-        Command::Check { folders, repair } => check::run(&place, folders, *repair),
+        Command::List(args) => list::list(&location, args),
+        Command::Show(run) => show::run(&location.find(&run.run)?),
+        Command::Diff { compared } => list::diff(&location, compared),
+        Command::Watch { run, tensorboard } => watch::run(location.find(&run.run)?, tensorboard.as_deref()),
+        Command::Stop(run) => watch::stop(location.find(&run.run)?),
+        Command::Set { run, settings } => watch::set(&location.find(&run.run)?, settings),
+        Command::Merge { parts } => merge::run(&location, named, parts),
+        Command::Check { folders, repair } => show::check(&location, folders, *repair),
         Command::Export { checkpoint, out, model, tensorboard, worker } => match (out, model, tensorboard) {
-            (Some(out), ..) => export::run(&place, &checkpoint.name, out),
-            (_, Some(folder), _) => model::export(&place, &checkpoint.name, folder, worker.as_deref()),
-            (.., Some(folder)) => export::to_tensorboard(&place, &checkpoint.name, folder),
+            (Some(out), ..) => export::run(&location, &checkpoint.name, out),
+            (_, Some(folder), _) => export::export(&location, &checkpoint.name, folder, worker.as_deref()),
+            (.., Some(folder)) => export::to_tensorboard(&location, &checkpoint.name, folder),
             (None, None, None) => unreachable!("clap asks for one of them"),
         },
-        Command::Import { paths } => import::run(&place, paths),
-        Command::Sample { names, text, worker } => model::sample(&place, names, text, worker.as_deref()),
+        Command::Import { paths } => export::import(&location, paths),
+        Command::Sample { names, text, worker } => export::sample(&location, names, text, worker.as_deref()),
         Command::Evaluate { checkpoint, how, worker } => {
-            model::evaluate(&place, &checkpoint.name, how, worker.as_deref())
+            export::evaluate(&location, &checkpoint.name, how, worker.as_deref())
         }
     }
 }
@@ -259,9 +253,164 @@ fn newest(history: &RunHistory, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
         Some((step, if name.is_empty() { info.value(value) } else { format!("{name} {}", info.value(value)) }))
     });
     let found: Vec<(u64, String)> = found.collect();
-    let place = |(index, (step, text)): (usize, &(u64, String))| {
+    let with_step = |(index, (step, text)): (usize, &(u64, String))| {
         let is_last_of_step = found.get(index + 1).is_none_or(|(next, _)| next != step);
         if *step < history.step() && is_last_of_step { format!("{text} at step {step}") } else { text.clone() }
     };
-    found.iter().enumerate().map(place).collect()
+    found.iter().enumerate().map(with_step).collect()
+}
+
+/// The word for the run that began last.
+const LAST: &str = "last";
+
+/// The name of a run with one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckpointName {
+    pub run: OsString,
+    pub choice: CheckpointChoice,
+}
+
+impl CheckpointName {
+    /// Parses an argument, for clap.
+    pub(crate) fn parse(text: OsString) -> Result<CheckpointName, String> {
+        let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
+        // The path of a folder may also contain the sign.
+        let Some((run, step)) = parts.filter(|(_, step)| !step.contains(std::path::is_separator)) else {
+            return Ok(CheckpointName { run: text, choice: CheckpointChoice::Newest });
+        };
+        let choice = match step.parse() {
+            Ok(step) => Some(CheckpointChoice::Step(step)),
+            Err(_) => (step == "best").then_some(CheckpointChoice::Best),
+        };
+        let choice = choice.filter(|_| !run.is_empty());
+        let choice =
+            choice.ok_or("expected a run, or a run, @ and the step of a checkpoint, such as last@400 or last@best")?;
+        Ok(CheckpointName { run: run.into(), choice })
+    }
+
+    pub(crate) fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
+        step(self.choice.find(run))
+    }
+
+    /// Returns the step of the named checkpoint after a brief check ([`CheckpointChoice::find_briefly`]).
+    pub(crate) fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
+        step(self.choice.find_briefly(run))
+    }
+}
+
+fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
+    found.map(|checkpoint| checkpoint.step).map_err(|error| match error {
+        ChoiceError::Look { .. } => Failure::Failed(error.into()),
+        _ => Failure::bad_input(error),
+    })
+}
+
+/// The folder that contains the runs.
+pub(crate) struct RunsLocation {
+    pub folder: PathBuf,
+}
+
+impl RunsLocation {
+    /// Returns the named folder, or else the default one.
+    pub(crate) fn of(named: Option<&Path>) -> Result<RunsLocation, Failure> {
+        if let Some(folder) = named {
+            if !folder.is_dir() {
+                return Err(Failure::BadInput(anyhow!("--runs must be a folder, and {} is none", folder.display())));
+            }
+            return Ok(RunsLocation { folder: folder.to_owned() });
+        }
+        let folder = runs_folder();
+        let folder = folder.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
+        Ok(RunsLocation { folder })
+    }
+
+    /// Returns the named folder, or else the default one, for a command that writes a run into it. A named folder may
+    /// be missing, as the command creates it.
+    pub(crate) fn for_new_run(named: Option<&Path>) -> Result<RunsLocation, Failure> {
+        match named {
+            Some(folder) if !folder.exists() => Ok(RunsLocation { folder: folder.to_owned() }),
+            named => RunsLocation::of(named),
+        }
+    }
+
+    pub(crate) fn list(&self) -> Result<Vec<RunFolder>, Failure> {
+        RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
+    }
+
+    /// Returns whether a run's name begins with this text, or the text is the word for the last run.
+    pub(crate) fn has_beginning_with(&self, name: &OsStr) -> bool {
+        let name = name.to_string_lossy();
+        self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
+    }
+
+    /// Returns the run with this name, beginning of a name, or folder; `last` is the run that began last, and `./last`
+    /// a folder of that name.
+    pub(crate) fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
+        let path = Path::new(run);
+        if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
+            return RunFolder::open(path).map_err(Failure::bad_input);
+        }
+        let name = run.to_string_lossy();
+        if name == LAST {
+            let none = || Failure::BadInput(anyhow!("there are no runs in {}", self.folder.display()));
+            let began = |run: &RunFolder| {
+                let mut reader = RunReader::brief(run.clone());
+                // An unreadable run counts as begun when its folder was created.
+                let _ = reader.poll();
+                began(run, reader.history())
+            };
+            return self.list()?.into_iter().max_by_key(began).ok_or_else(none);
+        }
+        match RunFolder::open(&self.folder.join(path)) {
+            Err(FolderError::Missing(_)) => {}
+            found => return found.map_err(Failure::bad_input),
+        }
+        let runs = self.list()?;
+        let alike: Vec<&RunFolder> = runs.iter().filter(|run| run.name().starts_with(&*name)).collect();
+        match alike[..] {
+            [only] => Ok(only.clone()),
+            [] if path.is_dir() => RunFolder::open(path).map_err(Failure::bad_input),
+            [] => Err(Failure::BadInput(self.unknown(&name, &runs))),
+            _ => {
+                let names = alike.iter().map(|run| run.shown_name()).collect::<Vec<_>>();
+                Err(Failure::BadInput(anyhow!("`{name}` may be any of {}; say which", listed(&names))))
+            }
+        }
+    }
+
+    fn unknown(&self, name: &str, runs: &[RunFolder]) -> anyhow::Error {
+        let folder = self.folder.display();
+        let mut ranked: Vec<(f64, String)> = runs
+            .iter()
+            .map(|run| {
+                // Names end with the time, which users rarely type.
+                let begins: String = run.name().chars().take(name.chars().count()).collect();
+                (strsim::jaro_winkler(&begins, name), run.shown_name())
+            })
+            .filter(|&(likeness, _)| likeness > 0.7)
+            .collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let names: Vec<String> = ranked.into_iter().map(|(_, name)| name).collect();
+        let hint = if names.is_empty() {
+            "`valleyscope runs list` names all".to_owned()
+        } else {
+            format!("did you mean {}?", listed(&names))
+        };
+        anyhow!("there is no run `{name}` in {folder}; {hint}")
+    }
+}
+
+/// Returns the time at which a run's training began, or at which its folder was created if it has not begun.
+pub(crate) fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
+    history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
+}
+
+fn is_dots(path: &Path) -> bool {
+    matches!(path.to_str(), Some("." | ".."))
+}
+
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
 }

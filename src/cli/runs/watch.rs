@@ -1,25 +1,32 @@
-//! `valleyscope runs watch`: the progress of a run, on stderr.
+//! `valleyscope runs watch`, `stop` and `set`: the progress of a run, and commands to its worker.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
-use valleyscope_engine::terminal_escape::visible;
-use valleyscope_engine::terminal_escape::visible_path;
+use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::terminal_escape::{visible, visible_path};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::workload::{LiveSetting, Workload, live_path};
 use valleyscope_runs::{
-    CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader, Status,
-    now,
+    CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader,
+    SettingChange, Status, now,
 };
 
 use super::{left, newest, progress, rate, unit};
-use crate::cli::interrupt::Interrupt;
-use crate::cli::output::print;
+use crate::cli::output::{Interrupt, print, table};
 use crate::cli::{Failure, say};
-use crate::tensorboard::LiveEvents;
+use crate::runs::tensorboard::LiveEvents;
 
+/// The intervals between reads of a run that is watched, and of one whose answer to a command is awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const ANSWER_INTERVAL: Duration = Duration::from_millis(100);
+/// The time limit for the answer of a worker, or for its end, after which the command gives up.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The interval between lines at the beginning, and its largest value: it grows as a hundredth of the time.
 const BETWEEN_LINES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
 /// The fraction of all steps after which a line is printed, even if the interval has not passed since the last one.
@@ -29,7 +36,7 @@ pub(crate) fn run(run: RunFolder, tensorboard: Option<&Path>) -> Result<(), Fail
     let interrupt = Interrupt::listen()?;
     let mut watch = Watch::new(run).with_tensorboard(tensorboard);
     loop {
-        if let Some(ended) = watch.look()? {
+        if let Some(ended) = watch.poll()? {
             return outcome(&ended);
         }
         if interrupt.is_raised() {
@@ -97,7 +104,7 @@ impl Watch {
     /// Follows a run from now on.
     pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
-        // The first call of `look` reports errors of reading.
+        // The first call of `poll` reports errors of reading.
         let _ = watch.reader.poll();
         watch.told = Some(watch.reader.history().lines());
         watch
@@ -112,10 +119,8 @@ impl Watch {
     }
 
     /// Shows new events, and returns the final status of the run, once it has ended.
-    pub(crate) fn look(&mut self) -> Result<Option<Status>, Failure> {
-        let events = self.reader.run().events();
-        let status = self.reader.status(now());
-        let status = status.with_context(|| format!("cannot read {}", visible_path(&events)))?;
+    pub(crate) fn poll(&mut self) -> Result<Option<Status>, Failure> {
+        let status = read_status(&mut self.reader)?;
         if !self.reader.run().path().exists() {
             return Err(Failure::Failed(anyhow!(
                 "the run's folder {} is gone",
@@ -225,4 +230,144 @@ fn line(history: &RunHistory, status: &Status) -> String {
     let metrics: Vec<_> = metrics.iter().map(|(name, info)| (name.as_str(), info.clone())).collect();
     parts.extend(newest(history, &metrics));
     parts.join(", ")
+}
+
+pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
+    let name = run.shown_name();
+    let mut reader = RunReader::brief(run.clone());
+    let status = read_status(&mut reader)?;
+    if !status.is_open() {
+        say(format_args!("{name} is not running: {status}"));
+        return Ok(());
+    }
+    let request = CommandRequest::send(&run, RunCommand::Stop);
+    let mut request = request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?;
+    let asked = Instant::now();
+    let mut answered = false;
+    loop {
+        let status = read_status(&mut reader)?;
+        let step = reader.history().step();
+        match request.poll(reader.history(), &status, Instant::now()) {
+            Reply::Answered { ok: false, message } => {
+                return Err(Failure::Failed(anyhow!("{name} refuses to stop: {message}")));
+            }
+            Reply::Answered { ok: true, message } if !answered => {
+                answered = true;
+                say(format_args!("{name}: {message}"));
+            }
+            Reply::Signalled => say(format_args!("{name} has not answered for long; its process was asked to end")),
+            Reply::NotSignalled(reason) => {
+                say(format_args!("{name} has not answered for long, and its process is not ended: {reason}"));
+            }
+            Reply::Answered { .. } | Reply::Waiting | Reply::Gone => {}
+        }
+        if !status.is_open() {
+            say(format_args!("{name} has ended at step {step}: {status}"));
+            return match status {
+                Status::Stopped | Status::Finished => Ok(()),
+                other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.word()))),
+            };
+        }
+        if asked.elapsed() >= PATIENCE {
+            return Err(Failure::Failed(anyhow!("{}", not_yet(&name, &status, answered))));
+        }
+        std::thread::sleep(ANSWER_INTERVAL);
+    }
+}
+
+/// Returns advice for a worker that has not ended.
+fn not_yet(name: &str, status: &Status, answered: bool) -> String {
+    let waited = PATIENCE.as_secs();
+    match status {
+        Status::Silent { .. } if !answered => format!(
+            "{name} has not answered within {waited} s ({status}); the command stays in {}, which must reach the machine that \
+             trains",
+            RunFolder::COMMANDS
+        ),
+        _ => format!("{name} has not ended within {waited} s ({status}); the command to stop stands"),
+    }
+}
+
+pub(super) fn set(run: &RunFolder, settings: &[(String, String)]) -> Result<(), Failure> {
+    let name = run.shown_name();
+    let mut reader = RunReader::brief(run.clone());
+    let status = read_status(&mut reader)?;
+    let config = RunConfig::begun(run, reader.history()).map_err(Failure::bad_input)?;
+    let training = config.with_changed_settings(reader.history()).map_err(Failure::bad_input)?;
+    let live = training.workload().map_or_else(Vec::new, Workload::live);
+    if live.is_empty() {
+        let scan = anyhow!("expected a run of one training, and {name} is a scan, whose settings stay");
+        return Err(Failure::BadInput(scan));
+    }
+    if settings.is_empty() {
+        // A command `SetSteps` changes the steps of the run and not those of its training.
+        let steps = reader.history().steps().map(|steps| steps as f64);
+        let value = |it: &LiveSetting| steps.filter(|_| it.path == SettingChange::STEPS).unwrap_or(it.value);
+        let row = |it: &LiveSetting| [it.path.clone(), number_text(value(it)), it.label.clone()];
+        return print(&table(&live.iter().map(row).collect::<Vec<_>>(), ""));
+    }
+    let settings = check(&training, &live, settings).map_err(|why| Failure::BadInput(anyhow!(why)))?;
+    if !status.is_open() {
+        return Err(Failure::Failed(anyhow!(
+            "{name} is not being trained: {}; `valleyscope train --fork {name} --set …` begins a run with other settings \
+             from its checkpoint",
+            status.word()
+        )));
+    }
+    let request = CommandRequest::send(run, RunCommand::Set { settings });
+    let request = request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?;
+    await_answer(request, reader)
+}
+
+/// Reads new events and the heartbeat.
+fn read_status(reader: &mut RunReader) -> Result<Status, Failure> {
+    let status = reader.status(now());
+    Ok(status.with_context(|| format!("cannot read {}", visible_path(&reader.run().events())))?)
+}
+
+/// Returns the settings by their paths, or why they cannot be put in force.
+fn check(
+    training: &Preset,
+    live: &[LiveSetting],
+    settings: &[(String, String)],
+) -> Result<BTreeMap<String, f64>, String> {
+    let mut checked = BTreeMap::new();
+    for (name, value) in settings {
+        let path = live_path(name, live);
+        let number = value.parse().map_err(|_| format!("expected a number as `{path}`, found {value}"))?;
+        if checked.insert(path.clone(), number).is_some() {
+            return Err(format!("`{path}` is set twice; give it once"));
+        }
+    }
+    let mut changed = training.clone();
+    changed.workload_mut().map_or(Ok(()), |workload| workload.set_live(&checked))?;
+    Ok(checked)
+}
+
+/// Prints the worker's answer.
+fn await_answer(mut request: CommandRequest, mut reader: RunReader) -> Result<(), Failure> {
+    let (name, asked) = (reader.run().shown_name(), Instant::now());
+    loop {
+        let status = read_status(&mut reader)?;
+        match request.poll(reader.history(), &status, Instant::now()) {
+            Reply::Answered { ok: true, message } => {
+                say(format_args!("{name}: {message}"));
+                return Ok(());
+            }
+            Reply::Answered { ok: false, message } => {
+                return Err(Failure::BadInput(anyhow!("{name} refuses: {message}")));
+            }
+            Reply::Gone => return Err(Failure::Failed(anyhow!("{name} has ended without an answer: {status}"))),
+            Reply::Waiting | Reply::Signalled | Reply::NotSignalled(_) => {}
+        }
+        if asked.elapsed() >= PATIENCE {
+            return Err(Failure::Failed(anyhow!(
+                "{name} has not answered within {} s ({status}); the command stays in {}, and is carried out after the \
+                 present step",
+                PATIENCE.as_secs(),
+                RunFolder::COMMANDS
+            )));
+        }
+        std::thread::sleep(ANSWER_INTERVAL);
+    }
 }

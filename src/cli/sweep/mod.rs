@@ -1,9 +1,7 @@
 //! `valleyscope sweep`: a phase diagram into a folder.
 
 mod folder;
-mod merge;
-mod one_part;
-mod overrides;
+mod parts;
 mod runner;
 
 use std::ffi::OsString;
@@ -12,24 +10,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-
-pub(super) use runner::{SweepRunner, Taker, load};
-
-use valleyscope_engine::sweep::{Adaptive, Cell, Diagram, Finished, Precision, Sampling, SweepPart, SweepSpec};
+use folder::{FolderState, ResultFolder};
+use valleyscope_engine::quantity::{Budget, OutOfRange, PointCount, Range, Replicates, StepCount};
+use valleyscope_engine::sweep::{
+    Adaptive, Cell, Diagram, Finished, Precision, Quantity, Sampling, SweepPart, SweepSpec,
+};
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 use valleyscope_experiments::view::ticks::short;
 
-use self::folder::{FolderState, ResultFolder};
-use self::overrides::SweepOverrides;
 use super::{Failure, in_one_line, one_of, say, whole};
 use crate::figure::as_changed_from;
 use crate::result::{RawFormat, SweepResult};
 use crate::sweep_checkpoint::SweepCheckpoint;
 
+pub(super) use runner::{SweepRunner, Taker, load};
+
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {
     /// Name of a built-in preset or of one of your own, or a file
-    #[arg(value_name = "PRESET", required_unless_present = "merge")]
+    #[arg(value_name = "PRESET", required_unless_present = "parts")]
     preset: Option<OsString>,
     /// Folder for the results, created if needed
     #[arg(long, value_name = "DIR")]
@@ -68,7 +67,7 @@ pub(super) struct SweepArgs {
 }
 
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
-    let Some(preset) = &args.preset else { return merge::run(args) };
+    let Some(preset) = &args.preset else { return parts::run(args) };
     let preset = load(preset)?;
     // With the grid of the command line, settings are not refused for the preset's own size.
     let resized = SweepPreset { sweep: args.overrides.with_grid(preset.sweep.clone()), ..preset.clone() };
@@ -80,7 +79,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let asked = as_changed_from(SweepPreset { sweep: spec, ..changed }, &preset);
     let raw = args.raw.then(|| RawFormat::of(&asked.sweep)).transpose().map_err(Failure::bad_input)?;
     if let Some(part) = args.part {
-        return one_part::compute(args, asked, part);
+        return parts::compute(args, asked, part);
     }
     let SweepPreset { title, description, sweep: spec, .. } = asked;
     let spec = Arc::new(spec);
@@ -210,4 +209,87 @@ impl Taker for DiagramStore {
         const BETWEEN_SAVES: Duration = Duration::from_secs(2);
         if self.saved.elapsed() >= BETWEEN_SAVES { self.save() } else { Ok(()) }
     }
+}
+
+#[derive(clap::Args)]
+struct SweepOverrides {
+    /// Rows and columns of the diagram, over the same ranges [default: the preset's]
+    #[arg(long, value_name = "ROWSxCOLS", allow_hyphen_values = true, value_parser = grid)]
+    grid: Option<[PointCount; 2]>,
+    /// Learning rates of each optimizer, over the same range [default: the preset's]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    lrs: Option<PointCount>,
+    /// Runs with equal settings and different noise [default: the preset's]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    replicates: Option<Replicates>,
+    /// Steps of each run [default: the preset's]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    steps: Option<StepCount>,
+    /// Seed of the starting positions and of the noise [default: the preset's]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = whole(0..=u64::MAX))]
+    seed: Option<u64>,
+    /// Spend replicates where the winner is open, until it is 95 % certain or the budget is used up
+    ///
+    /// The budget of a pixel is a multiple of its steps with uniform sampling: `--adaptive=3` takes up to three times as
+    /// many, and far fewer where a few replicates decide [default: 5, or the preset's]. Other settings are those of the
+    /// field `sampling` of the preset: `--set 'sampling=Adaptive(certainty: 0.99, budget: 5, most_replicates: 5000)'`.
+    #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true, value_parser = budget)]
+    adaptive: Option<Option<Budget>>,
+}
+
+impl SweepOverrides {
+    /// Returns the sweep with the rows and columns that were asked for.
+    fn with_grid(&self, mut spec: SweepSpec) -> SweepSpec {
+        if let Some([rows, columns]) = self.grid {
+            (spec.rows.count, spec.columns.count) = (rows, columns);
+        }
+        spec
+    }
+
+    /// Returns the sweep with these changes, checked.
+    fn of(&self, spec: SweepSpec) -> Result<SweepSpec, Failure> {
+        let mut spec = self.with_grid(spec);
+        if let Some(count) = self.lrs {
+            if spec.learning_rates().iter().all(Vec::is_empty) {
+                return Err(no_effect("--lrs", "the learning rate of all optimizers"));
+            }
+            spec.optimizers.iter_mut().for_each(|optimizer| optimizer.learning_rates.count = count);
+        }
+        if let Some(steps) = self.steps {
+            if [&spec.rows, &spec.columns].iter().any(|axis| axis.of == Quantity::Steps) {
+                return Err(no_effect("--steps", "the number of steps"));
+            }
+            spec.steps = steps;
+        }
+        spec.replicates = self.replicates.unwrap_or(spec.replicates);
+        spec.seed = self.seed.unwrap_or(spec.seed);
+        if let Some(budget) = self.adaptive {
+            let own = match spec.sampling {
+                Sampling::Adaptive(own) => own,
+                Sampling::Uniform => Adaptive::default(),
+            };
+            spec.sampling = Sampling::Adaptive(Adaptive { budget: budget.unwrap_or(own.budget), ..own });
+        }
+        spec.check().map_err(Failure::bad_input)?;
+        Ok(spec)
+    }
+}
+
+fn no_effect(option: &str, varied: &str) -> Failure {
+    Failure::BadInput(anyhow!("{option} has no effect here, as an axis of the diagram varies {varied}; leave it out"))
+}
+
+/// Parses the budget of adaptive sampling.
+fn budget(text: &str) -> Result<Budget, String> {
+    let Range { min, max, .. } = Budget::RANGE;
+    let number = text.parse().map_err(|_| format!("expected a number from {min} to {max}, such as 5, found {text}"))?;
+    Budget::new(number).map_err(|error| error.to_string())
+}
+
+/// Parses rows and columns.
+fn grid(text: &str) -> Result<[PointCount; 2], String> {
+    let (rows, columns) =
+        text.split_once('x').ok_or_else(|| format!("expected rows and columns, such as 24x25, found {text}"))?;
+    let refused = |error: OutOfRange| format!("each side of a grid must be {}, found {text}", error.expected);
+    Ok([rows.parse().map_err(refused)?, columns.parse().map_err(refused)?])
 }

@@ -10,8 +10,8 @@ use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob, SweepSpe
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::Failure;
-use crate::cli::interrupt::Interrupt;
-use crate::cli::progress::{ProgressLine, ProgressUnit};
+use crate::cli::output::Interrupt;
+use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::sweep_pool::{Pool, Progress, Sweep};
 
 /// Loads the sweep that a user gives by a name or a file.

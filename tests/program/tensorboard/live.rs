@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use valleyscope::tensorboard::{Entry, LiveEvents, event_files, read_entries};
+use valleyscope::runs::tensorboard::{Entry, LiveEvents, event_files, read_entries};
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunReader, RunSession, Started};
 
 use crate::sandbox::{Sandbox, expect, wait_until};

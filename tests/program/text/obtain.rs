@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
-    Corpus, Split, TextError, TextNeeds, TextOutlook, TextSource, TextSources, look, obtain,
+    Corpus, Split, TextError, TextNeeds, TextSource, TextSources, TextStatus, look, obtain,
 };
 
 use super::{TEXT, make, put, says};
@@ -192,21 +192,24 @@ fn cancelling_gives_no_synthetic_text() {
 }
 
 #[test]
-fn the_outlook_predicts_the_corpus_without_making_tokens() {
+fn the_status_predicts_the_corpus_without_making_tokens() {
     let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let sources = sources(Some(cache.path()), Some(place.path()));
     let seen = |choice: &DataChoice, wanted| look(choice, wanted, &sources);
-    let outlook = seen(&DataChoice::Automatic, CHAR).unwrap();
-    assert_eq!((outlook.source, outlook.vocabulary, outlook.warnings.len()), (TextSource::Synthetic, None, 1));
+    let data_status = seen(&DataChoice::Automatic, CHAR).unwrap();
+    assert_eq!(
+        (data_status.source, data_status.vocabulary, data_status.warnings.len()),
+        (TextSource::Synthetic, None, 1)
+    );
     let text = put(place.path(), "tinyshakespeare/input.txt", &TEXT[..40_000]);
     let input = text.parent().unwrap().to_owned();
-    let outlook = TextOutlook { source: TextSource::Text(input), vocabulary: Some(50_257), warnings: vec![] };
-    assert_eq!(seen(&DataChoice::Automatic, GPT2).unwrap(), outlook);
+    let data_status = TextStatus { source: TextSource::Text(input), vocabulary: Some(50_257), warnings: vec![] };
+    assert_eq!(seen(&DataChoice::Automatic, GPT2).unwrap(), data_status);
     assert_eq!(count(cache.path()), 0, "nothing is made");
     let made = place.path().join("made");
     let meta = make(&[text], TokenizerKind::Char, &made).unwrap();
-    let outlook = seen(&folder(&made), CHAR).unwrap();
-    assert_eq!((outlook.source, outlook.vocabulary), (TextSource::Tokens(made), Some(meta.vocabulary_size)));
+    let data_status = seen(&folder(&made), CHAR).unwrap();
+    assert_eq!((data_status.source, data_status.vocabulary), (TextSource::Tokens(made), Some(meta.vocabulary_size)));
 }
 
 #[test]

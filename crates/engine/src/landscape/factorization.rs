@@ -1,5 +1,4 @@
-use super::parameter::ROTATION;
-use super::{Definition, HomeView, LandscapeInfo};
+use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::loss::Loss;
 use crate::optimizer::Algebra;
 

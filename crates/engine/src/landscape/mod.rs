@@ -9,29 +9,18 @@
 //! [`LandscapeSpec`] is a landscape with the values of its parameters, as in presets; [`Landscape`] evaluates it.
 
 mod evaluate;
-mod formula;
-mod metric;
-mod name;
-mod narrow_valley;
-mod parameter;
-mod read;
-mod rotation;
 mod spec;
-mod write;
 
-pub use evaluate::{Landscape, Local, ProgramLandscape};
-pub use formula::{CompiledLandscape, LandscapeFormula};
-pub use metric::{Coordinate, LandscapeMetric};
-pub use name::LandscapeParameterName;
-pub use narrow_valley::{NarrowValley, Slopes, ValleyInSpace, ValleyTerms};
-pub use rotation::Uv;
-pub use spec::{LandscapeSpec, StartPlace};
+pub use evaluate::{Landscape, Local, NarrowValley, ProgramLandscape, Slopes, Uv, ValleyInSpace, ValleyTerms};
+pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeParameterName, LandscapeSpec, StartPlace};
 
 use std::sync::LazyLock;
 
 use crate::identifier;
+use crate::language::{Token, TokenKind, tokens};
 use crate::loss::{Loss, LossProgram};
-use crate::parameter::BoundedParameter;
+use crate::parameter::{BoundedParameter, Extent, Parameter};
+use crate::quantity::Range;
 
 /// A built-in landscape.
 pub trait Definition: Loss {
@@ -104,7 +93,6 @@ macro_rules! landscapes {
                 }
             }
 
-            /// Returns the loss with its derivatives as a program.
             pub fn program(self) -> &'static LossProgram {
                 match self {
                     $(LandscapeKind::$landscape => {
@@ -142,7 +130,6 @@ impl LandscapeKind {
     /// The key of typed landscapes in presets.
     pub const FORMULA: &str = "Formula";
 
-    /// Returns the name that is shown.
     pub fn name(self) -> &'static str {
         self.info().name
     }
@@ -160,3 +147,119 @@ impl LandscapeKind {
         identifier::named(Self::ALL, |kind| [kind.name(), kind.key()], name)
     }
 }
+
+/// A metric of particles that a landscape has besides the loss: one of its coordinates, under the name that it has
+/// there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LandscapeMetric {
+    pub coordinate: Coordinate,
+    /// The name before the coordinate's symbol, such as `depth`.
+    pub name: &'static str,
+    /// A sentence about what it measures.
+    pub explanation: &'static str,
+}
+
+/// A coordinate of a particle in the axes that a landscape's rotation turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coordinate {
+    /// u
+    U,
+    /// |v|
+    AbsV,
+}
+
+impl Coordinate {
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Coordinate::U => "u",
+            Coordinate::AbsV => "|v|",
+        }
+    }
+}
+
+impl LandscapeMetric {
+    /// Returns the name with the coordinate, such as `depth u`.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.name, self.coordinate.symbol())
+    }
+}
+
+impl LandscapeInfo {
+    /// Returns the metric that this coordinate is on the landscape, if it is one.
+    pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
+        self.metrics.iter().find(|metric| metric.coordinate == coordinate)
+    }
+}
+
+impl LandscapeSpec {
+    /// Returns the metric that this coordinate is on the landscape, if it is one.
+    pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
+        self.info().metric(coordinate)
+    }
+}
+
+/// The depth in a valley.
+const DEPTH: LandscapeMetric = LandscapeMetric {
+    coordinate: Coordinate::U,
+    name: "depth",
+    explanation: "How far along the valley the particles are.",
+};
+
+/// The distance from the floor of a straight valley.
+const SPREAD: LandscapeMetric = LandscapeMetric {
+    coordinate: Coordinate::AbsV,
+    name: "spread",
+    explanation: "How far from the valley's floor the particles are.",
+};
+
+/// The metrics of a typed landscape whose text uses u or v.
+const OF_TEXT: [LandscapeMetric; 2] = [
+    LandscapeMetric {
+        coordinate: Coordinate::U,
+        name: "reach",
+        explanation: "How far along the coordinate u of the landscape's text the particles are.",
+    },
+    LandscapeMetric {
+        coordinate: Coordinate::AbsV,
+        name: "distance",
+        explanation: "How far from v = 0 in the landscape's text the particles are.",
+    },
+];
+
+/// Returns the metrics of a typed landscape: the coordinates u and v if its text uses them.
+fn of_text(text: &str) -> &'static [LandscapeMetric] {
+    let is_coordinate =
+        |token: &Token| token.kind == TokenKind::Name && ["u", "v"].contains(&&text[token.range.clone()]);
+    if tokens(text).iter().any(is_coordinate) { &OF_TEXT } else { &[] }
+}
+
+/// Sharpness a of a valley's walls.
+const SHARPNESS: BoundedParameter =
+    BoundedParameter::new("sharpness", "a", "Sharpness a", [1e-6, 1e6], Extent::logarithmic(0.1, 1000.0))
+        .help("How steep the valley's walls are: the factor of the loss across it.")
+        .paper("10 in the examples, 0.1 to 1000 in the phase diagram")
+        .drag_step(0.1)
+        .default(10.0);
+
+/// Slope c along a valley.
+const SLOPE: BoundedParameter =
+    BoundedParameter::new("slope", "c", "Slope c", [-100.0, 100.0], Extent::linear(0.0, 1.0))
+        .help("How steeply the floor of the valley falls along u. It is what drives every optimizer onward.")
+        .paper("0.1")
+        .axis(Extent::logarithmic(0.01, 1.0))
+        .default(0.1);
+
+/// Rotation φ of a landscape, in degrees counter-clockwise.
+const ROTATION: BoundedParameter = BoundedParameter {
+    parameter: Parameter::new("rotation_degrees", "Rotation φ (°)", Extent::linear(-90.0, 90.0))
+        .symbol("φ")
+        .unit("°")
+        .help(
+            "The angle between u and the x axis, counter-clockwise. Optimizers that work on each coordinate alone behave \
+             differently when a valley is not along an axis.",
+        )
+        .paper("30")
+        .axis(Extent::linear(0.0, 90.0)),
+    range: Range { name: "rotation_degrees", min: -360.0, max: 360.0 },
+    default: 0.0,
+};

@@ -1,7 +1,6 @@
 use std::f64::consts::TAU;
 
-use super::parameter::ROTATION;
-use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function};
 use crate::parameter::Extent;

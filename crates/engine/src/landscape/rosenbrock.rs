@@ -1,5 +1,4 @@
-use super::parameter::ROTATION;
-use super::{BoundedParameter, Definition, HomeView, LandscapeInfo};
+use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::loss::Loss;
 use crate::optimizer::Algebra;
 use crate::parameter::Extent;

@@ -1,12 +1,23 @@
-//! A landscape with the values of its parameters, as in presets.
+//! A landscape with the values of its parameters, as in presets, and its serialization.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Mutex;
 
-use super::parameter::{ROTATION, SHARPNESS, SLOPE};
+use serde::de::{DeserializeSeed, EnumAccess, MapAccess, VariantAccess, Visitor};
+use serde::ser::SerializeStructVariant;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 use super::{
-    BoundedParameter, Landscape, LandscapeFormula, LandscapeInfo, LandscapeKind, MOST_PARAMETERS, NarrowValley,
+    BoundedParameter, HomeView, Landscape, LandscapeInfo, LandscapeKind, MOST_PARAMETERS, NarrowValley, ROTATION,
+    SHARPNESS, SLOPE,
 };
+use crate::identifier::{Identifier, NameFormat, lasting};
+use crate::language::{self, ProgramError};
+use crate::loss::LossProgram;
+use crate::optimizer::symbol;
+use crate::parameter::Extent;
 use crate::quantity::{OutOfRange, StartCoordinate};
+use crate::typed_text::{Compiled, Interned, NAME, TEXT, TypedFields};
 
 /// A landscape with the values of its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +34,7 @@ impl Default for LandscapeSpec {
     }
 }
 
-/// A place on the plane at which runs start.
+/// A point on the plane at which runs start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartPlace {
@@ -32,7 +43,6 @@ pub struct StartPlace {
 }
 
 impl LandscapeSpec {
-    /// Creates a landscape whose parameters have their defaults.
     pub fn new(kind: LandscapeKind) -> LandscapeSpec {
         let mut values = [0.0; MOST_PARAMETERS];
         for (value, parameter) in values.iter_mut().zip(kind.info().parameters) {
@@ -49,7 +59,6 @@ impl LandscapeSpec {
         self.kind.info()
     }
 
-    /// Lists the parameters with their values.
     pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
     }
@@ -89,24 +98,23 @@ impl LandscapeSpec {
         Ok(self)
     }
 
-    /// Returns the place at which runs start by default.
+    /// Returns the point at which runs start by default.
     pub fn start(&self) -> StartPlace {
         let [x, y] = self.info().start.map(StartCoordinate::clamped);
         StartPlace { x, y }
     }
 
-    /// Returns the rotation φ in degrees.
     pub fn rotation_degrees(&self) -> f64 {
         self.values[self.info().parameters.len() - 1]
     }
 
-    /// Returns the landscape in place of another: parameters with the same description, such as the sharpness of
+    /// Returns the landscape as a replacement of another: parameters with the same description, such as the sharpness of
     /// valleys, keep the other's values, apart from the rotation, whose default belongs to the landscape.
     pub fn in_place_of(mut self, before: &LandscapeSpec) -> LandscapeSpec {
         for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key() != ROTATION.key()) {
             let mut same = before.parameters().filter(|(of, _)| of.parameter == own.parameter);
-            let kept = same.next().and_then(|(_, value)| own.checked(value).ok());
-            self.values[index] = kept.unwrap_or(self.values[index]);
+            let carried_over = same.next().and_then(|(_, value)| own.checked(value).ok());
+            self.values[index] = carried_over.unwrap_or(self.values[index]);
         }
         self
     }
@@ -131,7 +139,6 @@ impl LandscapeSpec {
         kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
     }
 
-    /// Returns the landscape as it is evaluated.
     pub fn landscape(&self) -> Landscape {
         let radians = self.rotation_degrees().to_radians();
         match self.valley() {
@@ -160,5 +167,246 @@ impl LandscapeSpec {
     /// Sets the value with this index, which was checked.
     pub(super) fn set_checked(&mut self, index: usize, value: f64) {
         self.values[index] = value;
+    }
+}
+
+/// A typed landscape.
+pub type LandscapeFormula = Interned<CompiledLandscape>;
+
+/// The program and the description of a typed landscape.
+#[derive(Debug)]
+pub struct CompiledLandscape {
+    program: LossProgram,
+    info: LandscapeInfo,
+}
+
+impl Interned<CompiledLandscape> {
+    /// The name of a typed landscape whose preset gives none.
+    pub const UNNAMED: &str = "Formula";
+
+    pub fn info(&'static self) -> &'static LandscapeInfo {
+        &self.compiled.info
+    }
+
+    pub fn program(&'static self) -> &'static LossProgram {
+        &self.compiled.program
+    }
+}
+
+impl Compiled for CompiledLandscape {
+    const NOUN: &'static str = "landscape";
+    const KIN: &'static str = "landscape";
+
+    fn compile(name: &str, text: &str) -> Result<CompiledLandscape, ProgramError> {
+        let program = LossProgram::new(text)?;
+        let parameters = program.parameters().iter().map(parameter).chain([ROTATION]).collect::<Vec<_>>().leak();
+        let info = LandscapeInfo {
+            name: name.to_owned().leak(),
+            formula: "",
+            about: "",
+            source: "a landscape of your own",
+            parameters,
+            metrics: super::of_text(text),
+            start: [0.0, 0.0],
+            home: HomeView { center: [0.0, 0.0], width: 6.0 },
+        };
+        Ok(CompiledLandscape { program, info })
+    }
+
+    fn name(&self) -> &'static str {
+        self.info.name
+    }
+
+    fn text(&self) -> &str {
+        self.program.text().expect("a typed loss keeps its text")
+    }
+
+    fn is_built_in(name: &str) -> bool {
+        LandscapeKind::named(name).is_some()
+    }
+
+    fn interned() -> &'static Mutex<Vec<&'static LandscapeFormula>> {
+        static INTERNED: Mutex<Vec<&'static LandscapeFormula>> = Mutex::new(Vec::new());
+        &INTERNED
+    }
+}
+
+/// Describes a parameter that a text declares.
+fn parameter(of: &language::Parameter) -> BoundedParameter {
+    let key = &*of.name.clone().leak();
+    let symbol = symbol(key);
+    let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
+    let [low, high] = of.range;
+    let extent =
+        if low > 0.0 && high / low >= 1e3 { Extent::logarithmic(low, high) } else { Extent::linear(low, high) };
+    BoundedParameter::new(key, symbol, label, [low, high], extent).default(of.default)
+}
+
+/// The name of a parameter that some landscape has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LandscapeParameterName(&'static str);
+
+const FORMAT: NameFormat = NameFormat {
+    of: "LandscapeParameter",
+    expecting: "the name of a parameter of the landscape",
+    built_in,
+    typed: Some("OfFormula"),
+};
+
+fn built_in() -> Vec<&'static str> {
+    let mut keys: Vec<&'static str> = Vec::new();
+    for parameter in LandscapeKind::ALL.iter().flat_map(|kind| kind.info().parameters) {
+        if !keys.contains(&parameter.key()) {
+            keys.push(parameter.key());
+        }
+    }
+    keys
+}
+
+impl LandscapeParameterName {
+    pub const SHARPNESS: LandscapeParameterName = LandscapeParameterName("sharpness");
+    pub const SLOPE: LandscapeParameterName = LandscapeParameterName("slope");
+    pub const ROTATION: LandscapeParameterName = LandscapeParameterName("rotation_degrees");
+
+    pub fn of(landscape: &LandscapeSpec) -> impl Iterator<Item = LandscapeParameterName> + use<> {
+        landscape.info().parameters.iter().map(|parameter| LandscapeParameterName(parameter.key()))
+    }
+
+    /// Returns the key in file formats.
+    pub fn key(self) -> &'static str {
+        self.0
+    }
+}
+
+impl Serialize for LandscapeParameterName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        FORMAT.serialize(self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for LandscapeParameterName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        FORMAT.deserialize(deserializer).map(LandscapeParameterName)
+    }
+}
+
+impl LandscapeKind {
+    fn names_in_presets() -> &'static [&'static str] {
+        lasting(Self::ALL.iter().map(|kind| kind.key()).chain([Self::FORMULA]).collect())
+    }
+}
+
+impl<'de> Deserialize<'de> for LandscapeSpec {
+    /// Reads a landscape. Missing parameters have their defaults.
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<LandscapeSpec, D::Error> {
+        deserializer.deserialize_enum("Landscape", LandscapeKind::names_in_presets(), LandscapeReader)
+    }
+}
+
+struct LandscapeReader;
+
+impl<'de> Visitor<'de> for LandscapeReader {
+    type Value = LandscapeSpec;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a landscape")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<LandscapeSpec, A::Error> {
+        let of = |name: &str| match LandscapeKind::named(name) {
+            Some(kind) => Some(Some(kind)),
+            None => (name == LandscapeKind::FORMULA).then_some(None),
+        };
+        let names = LandscapeKind::names_in_presets();
+        let (kind, fields) = data.variant_seed(Identifier { names, of, is_field: false })?;
+        match kind {
+            Some(kind) => {
+                let names = lasting(kind.info().parameters.iter().map(BoundedParameter::key).collect());
+                fields.struct_variant(names, ParameterReader { spec: LandscapeSpec::new(kind), names })
+            }
+            None => fields.struct_variant(&[NAME, TEXT], FormulaReader),
+        }
+    }
+}
+
+/// Reads the parameters of a built-in landscape, over its defaults.
+struct ParameterReader {
+    spec: LandscapeSpec,
+    names: &'static [&'static str],
+}
+
+impl<'de> Visitor<'de> for ParameterReader {
+    type Value = LandscapeSpec;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the parameters of {}", self.spec.info().name)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LandscapeSpec, A::Error> {
+        let ParameterReader { mut spec, names } = self;
+        let mut seen = [false; MOST_PARAMETERS];
+        let of = |name: &str| names.iter().position(|key| *key == name);
+        while let Some(index) = map.next_key_seed(Identifier { names, of, is_field: true })? {
+            spec.set_checked(index, map.next_value_seed(&spec.info().parameters[index])?);
+            if std::mem::replace(&mut seen[index], true) {
+                return Err(de::Error::duplicate_field(names[index]));
+            }
+        }
+        Ok(spec)
+    }
+}
+
+/// Reads the name, the text and the parameters of a typed landscape.
+struct FormulaReader;
+
+impl<'de> Visitor<'de> for FormulaReader {
+    type Value = LandscapeSpec;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name, the text and the parameters of a typed landscape")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LandscapeSpec, A::Error> {
+        let mut fields = TypedFields::default();
+        while let Some(key) = map.next_key()? {
+            fields.read(key, &mut map)?;
+        }
+        let name = fields.name.as_deref().unwrap_or(LandscapeFormula::UNNAMED);
+        let formula = LandscapeFormula::new(name, fields.text()?).map_err(de::Error::custom)?;
+        let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
+        let parameters = spec.info().parameters;
+        let keys: Vec<&str> = parameters.iter().map(BoundedParameter::key).collect();
+        fields.set_parameters(&[], &keys, |index, value| {
+            spec.set_checked(index, parameters[index].checked(value)?);
+            Ok(())
+        })?;
+        Ok(spec)
+    }
+}
+
+/// The value of a parameter, checked where it stands.
+impl<'de> DeserializeSeed<'de> for &'static BoundedParameter {
+    type Value = f64;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
+        self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+impl Serialize for LandscapeSpec {
+    /// Writes a landscape as a variant of an enum with its parameters as fields.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let formula = self.kind().formula();
+        let fields = self.info().parameters.len() + if formula.is_some() { 2 } else { 0 };
+        let index = LandscapeKind::ALL.iter().position(|kind| *kind == self.kind()).unwrap_or(LandscapeKind::ALL.len());
+        let mut variant = serializer.serialize_struct_variant("Landscape", index as u32, self.kind().key(), fields)?;
+        if let Some(formula) = formula {
+            variant.serialize_field(NAME, formula.name())?;
+            variant.serialize_field(TEXT, formula.text())?;
+        }
+        for (parameter, value) in self.parameters() {
+            variant.serialize_field(parameter.key(), &value)?;
+        }
+        variant.end()
     }
 }

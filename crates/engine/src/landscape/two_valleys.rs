@@ -1,6 +1,7 @@
-use super::metric::DEPTH;
-use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{BoundedParameter, Coordinate, Definition, HomeView, LandscapeInfo, LandscapeMetric};
+use super::{
+    BoundedParameter, Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS,
+    SLOPE,
+};
 use crate::loss::Loss;
 use crate::optimizer::{Algebra, Function, Relation};
 use crate::parameter::Extent;

@@ -1,6 +1,4 @@
-use super::metric::{DEPTH, SPREAD};
-use super::parameter::{ROTATION, SHARPNESS, SLOPE};
-use super::{Definition, HomeView, LandscapeInfo};
+use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::loss::Loss;
 use crate::optimizer::Algebra;
 

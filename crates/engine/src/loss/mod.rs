@@ -1,5 +1,4 @@
-//! This module computes losses of a point (x, y): values, gradients, the Hessian's diagonal, WGSL and text are made from
-//! one expression.
+//! Losses of a point (x, y): values, gradients, the Hessian's diagonal, WGSL and text are made from one expression.
 //!
 //! ```text
 //! param b = 100 in 1..1000
@@ -10,25 +9,27 @@
 //! `phi` in radians and `pi`. A line declares parameters or assigns to `L` or a new name; operators and functions are
 //! those of [`language`](crate::language). Derivatives are never typed: they are those of the expression.
 
-mod code;
-mod derivative;
 mod expressions;
 mod recorded;
+#[cfg(test)]
+mod tests;
 mod text;
 mod wgsl;
 
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use code::{LIMITS, LossCode, UniformInputs, fused_nodes};
-use derivative::gradient;
-use expressions::Expressions;
-use recorded::Recorded;
-
 use crate::elementary::cos_sin;
-use crate::lanes::Real;
-use crate::language::{Dialect, Excess, Graph, Input, NodeId, Parameter, ProgramError, parse};
+use crate::expression::compile::{
+    CodeGenerator, Excess, Instruction, Limits, Memory, Slot, UniformNumber, fused, uses,
+};
+use crate::expression::{Graph, Input, Node, NodeId, Op};
+use crate::lanes::{Real, array};
+use crate::language::{Dialect, Parameter, ProgramError, parse};
 use crate::optimizer::Algebra;
+use expressions::{Expressions, LARGEST_EXPONENT, gradient};
+use recorded::Recorded;
 
 /// The most parameters of a loss. With the three numbers of the rotation they fill 16 numbers of a shader.
 pub const MOST_PARAMETERS: usize = 13;
@@ -66,13 +67,11 @@ pub struct LossProgram {
     /// The gradient with respect to (u, v) of a built-in loss, which depends on x and y by these alone.
     gradient_uv: Option<[NodeId; 2]>,
     loss_code: LossCode<1>,
-    /// The code of the loss and its gradient.
     gradient_code: LossCode<3>,
     hessian_code: LossCode<2>,
 }
 
 impl LossProgram {
-    /// Records a built-in loss.
     pub fn record<L: Loss>() -> LossProgram {
         let expressions = RefCell::new(Expressions::new());
         let (uv, parameters) = {
@@ -90,7 +89,7 @@ impl LossProgram {
     ///
     /// # Errors
     ///
-    /// Returns the first mistake and its place, or the resource of which the loss or its derivatives need too much.
+    /// Returns the first mistake and its position, or the resource of which the loss or its derivatives need too much.
     pub fn new(text: &str) -> Result<LossProgram, ProgramError> {
         let parsed = parse(text, &LOSSES)?;
         let end = text.len()..text.len();
@@ -157,7 +156,6 @@ impl LossProgram {
         &self.parameters
     }
 
-    /// Returns the text of a typed loss.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
@@ -174,7 +172,7 @@ impl LossProgram {
         BoundLoss {
             program: Program(self),
             inputs: wgsl::uniforms(inputs),
-            coefficients: Arc::new(Coefficients {
+            coefficients: Arc::new(BoundCoefficients {
                 loss: self.loss_code.coefficients(inputs),
                 gradient: self.gradient_code.coefficients(inputs),
                 hessian: self.hessian_code.coefficients(inputs),
@@ -194,7 +192,7 @@ impl PartialEq for Program {
 }
 
 #[derive(Debug, PartialEq)]
-struct Coefficients {
+struct BoundCoefficients {
     loss: Box<[f64]>,
     gradient: Box<[f64]>,
     hessian: Box<[f64]>,
@@ -205,7 +203,7 @@ struct Coefficients {
 pub struct BoundLoss {
     program: Program,
     inputs: [f32; wgsl::UNIFORMS],
-    coefficients: Arc<Coefficients>,
+    coefficients: Arc<BoundCoefficients>,
 }
 
 impl BoundLoss {
@@ -241,5 +239,135 @@ impl BoundLoss {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// The largest number of values of a point that are live at the same time.
+const REGISTERS: usize = 64;
+
+const LIMITS: Limits = Limits { registers: REGISTERS, coefficients: 256, uniform_numbers: 1024 };
+
+/// The instructions for some results.
+#[derive(Clone, Debug)]
+struct LossCode<const RESULTS: usize> {
+    /// The numbers that are the same at all points, in the order in which they are computed.
+    numbers: Vec<UniformNumber>,
+    /// The indices of the numbers that the instructions use.
+    coefficients: Vec<u16>,
+    instructions: Vec<Instruction>,
+    results: [Slot; RESULTS],
+}
+
+/// The inputs of the numbers that are the same at all points.
+#[derive(Clone, Copy, Debug)]
+struct UniformInputs<'a> {
+    pub parameters: &'a [f64],
+    /// φ, in radians.
+    pub angle: f64,
+    pub cos: f64,
+    pub sin: f64,
+}
+
+/// Returns the nodes, in which a product that only one sum uses is fused with that sum. `results` are those of all codes,
+/// so that a number has the same bits in each.
+fn fused_nodes(expressions: &Expressions, results: &[NodeId]) -> Vec<Node> {
+    fused(expressions.graph(), results, |_| false)
+}
+
+impl<const RESULTS: usize> LossCode<RESULTS> {
+    /// Compiles the results of a graph whose nodes were [fused](fused_nodes).
+    ///
+    /// # Errors
+    ///
+    /// Returns the resource of which the results need too much.
+    fn new(expressions: &Expressions, nodes: &[Node], results: [NodeId; RESULTS]) -> Result<LossCode<RESULTS>, Excess> {
+        let uses = uses(nodes, &results);
+        let mut generator = CodeGenerator::new(nodes, &results, LIMITS);
+        for (index, node) in nodes.iter().enumerate().filter(|(index, _)| uses[*index] > 0) {
+            let id = NodeId(index);
+            if expressions.is_uniform(id) {
+                generator.number(id, *node, None)?;
+            } else {
+                generator.element(id, *node, None)?;
+            }
+        }
+        let mut slots = [Slot::Given(0); RESULTS];
+        for (slot, id) in slots.iter_mut().zip(results) {
+            *slot = generator.slot(id)?;
+        }
+        let CodeGenerator { numbers, coefficients, instructions, .. } = generator;
+        Ok(LossCode { numbers, coefficients, instructions, results: slots })
+    }
+
+    fn coefficients(&self, inputs: UniformInputs<'_>) -> Box<[f64]> {
+        let mut computed: Vec<f64> = Vec::with_capacity(self.numbers.len());
+        for number in &self.numbers {
+            computed.push(match *number {
+                UniformNumber::Constant(value) => value,
+                UniformNumber::Input(Input::Parameter(index)) => inputs.parameters[index],
+                UniformNumber::Input(Input::Angle) => inputs.angle,
+                UniformNumber::Input(Input::Cosine) => inputs.cos,
+                UniformNumber::Input(Input::Sine) => inputs.sin,
+                UniformNumber::Input(_) => unreachable!("the other inputs are of a point or of rules"),
+                UniformNumber::Of { operation, operands, .. } => {
+                    let [a, b, c] = operands.map(|operand| computed[usize::from(operand)]);
+                    operation.result(&a, &b, &c)
+                }
+            });
+        }
+        self.coefficients.iter().map(|index| computed[usize::from(*index)]).collect()
+    }
+
+    /// Computes the results at a point (x, y).
+    #[inline(always)]
+    fn run<V: Real>(&self, coefficients: &[f64], at: &[V; 2]) -> [V; RESULTS] {
+        let mut registers = Memory::<V, REGISTERS>::new();
+        for instruction in &self.instructions {
+            let Instruction { operation, operands: [a, b, c], to, .. } = *instruction;
+            // Operands are references, so that only those that the operation needs are loaded.
+            let mut uniform = [const { MaybeUninit::uninit() }; 3];
+            let [for_a, for_b, for_c] = &mut uniform;
+            let of_a = operand(a, &registers, coefficients, at, for_a);
+            let value = match (operation, b) {
+                (Op::Pow((), ()), Slot::Coefficient(exponent)) => power(*of_a, coefficients[usize::from(exponent)]),
+                _ => {
+                    let of_b = operand(b, &registers, coefficients, at, for_b);
+                    let of_c = operand(c, &registers, coefficients, at, for_c);
+                    operation.result(of_a, of_b, of_c)
+                }
+            };
+            registers.write(to, value);
+        }
+        array(|index| *operand(self.results[index], &registers, coefficients, at, &mut MaybeUninit::uninit()))
+    }
+}
+
+/// Returns the number at a slot; one that is the same for all points is written to `uniform` first.
+#[inline(always)]
+fn operand<'a, V: Real>(
+    slot: Slot,
+    registers: &'a Memory<V, REGISTERS>,
+    coefficients: &[f64],
+    at: &'a [V; 2],
+    uniform: &'a mut MaybeUninit<V>,
+) -> &'a V {
+    match slot {
+        Slot::Register(index) => registers.at(index),
+        Slot::Coefficient(index) => uniform.write(V::splat(coefficients[usize::from(index)])),
+        Slot::Given(index) => &at[usize::from(index) % 2],
+    }
+}
+
+/// Computes a power with an exponent that is the same for all points: a whole one by multiplication.
+#[inline(always)]
+fn power<V: Real>(base: V, exponent: f64) -> V {
+    if exponent.fract() != 0.0 || exponent.abs() > LARGEST_EXPONENT {
+        return base.of_each_pair(V::splat(exponent), super::elementary::power_of_any);
+    }
+    let (mut result, mut square, mut left) = (V::splat(1.0), base, exponent.abs() as u32);
+    while left > 0 {
+        if left % 2 == 1 {
+            result = result * square;
+        }
+        square = square * square;
+        left /= 2;
+    }
+    if exponent < 0.0 { V::splat(1.0) / result } else { result }
+}

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use super::expressions::Expressions;
-use crate::language::{NodeId, Op};
+use crate::expression::{NodeId, Op};
 use crate::optimizer::{Algebra, Function, RatioCorrection, Relation};
 
 /// A constant, or a node of a graph.

@@ -1,7 +1,7 @@
 //! These tests check the text of losses, and derivatives at corners and poles.
 
 use super::*;
-use crate::language::Node;
+use crate::expression::Node;
 use crate::optimizer::Function;
 
 struct Rosenbrock;

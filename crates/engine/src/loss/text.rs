@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use super::LossProgram;
 use super::expressions::Expressions;
-use crate::language::{Input, Node, NodeId, Op};
+use crate::expression::{Input, Node, NodeId, Op};
 use crate::optimizer::Relation;
 
 /// The binding strength of expressions, from the loosest.
@@ -132,7 +132,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns an unused name.
     fn new_name(&mut self) -> String {
         loop {
             self.made += 1;

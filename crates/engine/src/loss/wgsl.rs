@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use super::code::UniformInputs;
 use super::expressions::Expressions;
-use super::{LossProgram, MOST_PARAMETERS};
-use crate::language::{Input, Node, NodeId, Op};
+use super::{LossProgram, MOST_PARAMETERS, UniformInputs};
+use crate::expression::{Input, Node, NodeId, Op};
 use crate::optimizer::{Function, Relation};
 
 /// The number of uniform numbers: cos φ, sin φ, φ and the parameters.

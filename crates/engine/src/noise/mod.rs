@@ -6,21 +6,18 @@
 //!
 //! [`NoiseSpec`] is a noise with the values of its parameters, as in presets; [`GradientNoise`] is what kernels use.
 
-mod apply;
-mod name;
-mod read;
-mod spec;
-mod write;
+use std::fmt;
+use std::ops::{Add, Mul};
 
-pub use apply::{Action, GradientNoise};
-pub use name::NoiseParameterName;
-pub use spec::NoiseSpec;
+use serde::de::{MapAccess, Visitor};
+use serde::ser::SerializeTupleVariant;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::identifier;
+use crate::identifier::{self, NameFormat};
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
-use crate::parameter::{BoundedParameter, NOISE};
-use crate::quantity::Noise;
+use crate::parameter::{BoundedParameter, NOISE, Parameter};
+use crate::quantity::{Noise, OutOfRange};
 
 /// A kind of noise.
 pub trait Definition {
@@ -142,5 +139,345 @@ impl<D: Definition, R: Real> OwnFunction for Shape<'_, D, R> {
         for pair in self.pairs {
             *pair = D::shaped(*pair, self.shape);
         }
+    }
+}
+
+/// How noise acts on a gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Each coordinate is multiplied by a factor, whose mean is 1.
+    Multiplies,
+    /// A term whose mean is 0 is added to each coordinate.
+    Adds,
+}
+
+impl Action {
+    pub fn mean(self) -> f64 {
+        match self {
+            Action::Multiplies => 1.0,
+            Action::Adds => 0.0,
+        }
+    }
+
+    /// Returns the exact values with the noise of these factors or terms.
+    #[inline(always)]
+    pub fn apply<R: Real>(self, exact: [R; 2], noise: [R; 2]) -> [R; 2] {
+        [self.apply_to(exact[0], noise[0]), self.apply_to(exact[1], noise[1])]
+    }
+
+    /// Returns the exact value with the noise of this factor or term.
+    #[inline(always)]
+    pub fn apply_to<N: Add<Output = N> + Mul<Output = N>>(self, exact: N, noise: N) -> N {
+        match self {
+            Action::Multiplies => exact * noise,
+            Action::Adds => sum(exact, noise),
+        }
+    }
+}
+
+/// Adds, away from the steps with factors.
+#[cold]
+#[inline(always)]
+fn sum<N: Add<Output = N>>(exact: N, noise: N) -> N {
+    exact + noise
+}
+
+/// A noise with the values of its parameters, as kernels use it. Its factors or terms are `mean + σξ`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GradientNoise {
+    pub kind: NoiseKind,
+    pub action: Action,
+    /// The mean of the factors or terms, that of the action.
+    pub mean: f64,
+    /// The standard deviation σ.
+    pub sigma: f64,
+    /// The value of the parameter after σ; 0 without one.
+    shape: f64,
+    is_normal: bool,
+}
+
+impl GradientNoise {
+    fn new(kind: NoiseKind, sigma: f64, shape: f64) -> GradientNoise {
+        let action = kind.info().action;
+        GradientNoise { kind, action, mean: action.mean(), sigma, shape, is_normal: kind.is_normal() }
+    }
+
+    /// Converts pairs of draws from Normal(0, 1) into draws of the noise.
+    #[inline(always)]
+    pub fn shape<R: Real + OfSet>(&self, pairs: &mut [[R; 2]]) {
+        if !self.is_normal {
+            self.kind.shape(pairs, self.shape);
+        }
+    }
+}
+
+/// A noise with the values of its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoiseSpec {
+    kind: NoiseKind,
+    /// The values of the parameters in the order of the noise's table, σ first; the rest stays 0.
+    values: [f64; MOST_PARAMETERS],
+}
+
+impl From<NoiseKind> for NoiseSpec {
+    fn from(kind: NoiseKind) -> NoiseSpec {
+        NoiseSpec::new(kind)
+    }
+}
+
+impl From<Noise> for NoiseSpec {
+    /// Returns multiplicative noise, the paper's, with this σ.
+    fn from(sigma: Noise) -> NoiseSpec {
+        NoiseSpec::new(NoiseKind::Multiplicative).with_sigma(sigma)
+    }
+}
+
+impl NoiseSpec {
+    pub fn new(kind: NoiseKind) -> NoiseSpec {
+        let mut values = [0.0; MOST_PARAMETERS];
+        for (value, parameter) in values.iter_mut().zip(kind.info().parameters) {
+            *value = parameter.default;
+        }
+        NoiseSpec { kind, values }
+    }
+
+    pub fn kind(&self) -> NoiseKind {
+        self.kind
+    }
+
+    pub fn info(&self) -> &'static NoiseInfo {
+        self.kind.info()
+    }
+
+    /// Returns the standard deviation σ.
+    pub fn sigma(&self) -> f64 {
+        self.values[0]
+    }
+
+    /// Returns the noise with another σ.
+    pub fn with_sigma(mut self, sigma: Noise) -> NoiseSpec {
+        self.values[0] = sigma.get();
+        self
+    }
+
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
+        self.info().parameters.iter().zip(self.values)
+    }
+
+    /// Returns the value of a parameter; `None` if the noise lacks it.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        self.parameters().find_map(|(of, value)| (of.parameter.key == key).then_some(value))
+    }
+
+    /// Returns the index of a parameter in the table; `None` if the noise lacks it.
+    pub fn index(&self, key: &str) -> Option<usize> {
+        self.info().parameters.iter().position(|of| of.key() == key)
+    }
+
+    /// Sets the parameter with this index in the table.
+    ///
+    /// # Errors
+    ///
+    /// Fails for a value out of range.
+    pub fn set(&mut self, index: usize, value: f64) -> Result<(), OutOfRange> {
+        self.values[index] = self.info().parameters[index].checked(value)?;
+        Ok(())
+    }
+
+    /// Returns the noise of this kind with the values of the parameters that both have.
+    pub fn in_place_of(mut self, before: &NoiseSpec) -> NoiseSpec {
+        for (value, of) in self.values.iter_mut().zip(self.kind.info().parameters) {
+            *value = before.get(of.parameter.key).unwrap_or(*value);
+        }
+        self
+    }
+
+    pub fn noise(&self) -> GradientNoise {
+        GradientNoise::new(self.kind, self.values[0], self.values[1])
+    }
+
+    /// Formats the noise with its values, such as `σ = 1` for the paper's noise and `additive noise, σ = 0.5`.
+    pub fn words(&self, number: impl Fn(f64) -> String) -> String {
+        let values = self.parameters().map(|(of, value)| of.parameter.with(number(value)));
+        self.kind_in_words().into_iter().chain(values).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Formats what differs from another noise: the kind, and values.
+    pub fn differences(&self, other: &NoiseSpec, number: impl Fn(f64) -> String) -> Vec<String> {
+        let kind = (self.kind != other.kind).then(|| format!("{} noise", self.info().name.to_lowercase()));
+        let values = self.parameters().filter(|(of, value)| other.get(of.parameter.key) != Some(*value));
+        kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
+    }
+
+    /// Completes the value that a command sets in place of this noise: a number alone is σ of the same kind, and a name
+    /// alone keeps the values that both kinds have. Returns `None` for a value that is neither a number nor a noise.
+    pub fn changed_by(&self, value: &str) -> Option<String> {
+        let value = value.trim();
+        let (name, values) = value.split_at(value.find('(').unwrap_or(value.len()));
+        match NoiseKind::named(name) {
+            Some(kind) if values.is_empty() => Some(NoiseSpec::new(kind).in_place_of(self).text(None)),
+            Some(kind) => Some(format!("{}{values}", kind.key())),
+            None if value.parse::<f64>().is_ok() => Some(self.text(Some(value))),
+            None => None,
+        }
+    }
+
+    /// Returns the noise as it is written in a preset, with another text for σ.
+    fn text(&self, sigma: Option<&str>) -> String {
+        let mut values = self.parameters().map(|(_, value)| value.to_string()).collect::<Vec<_>>();
+        if let Some(sigma) = sigma {
+            sigma.clone_into(&mut values[0]);
+        }
+        format!("{}({})", self.kind.key(), values.join(", "))
+    }
+
+    fn kind_in_words(&self) -> Option<String> {
+        (self.kind != NoiseKind::Multiplicative).then(|| format!("{} noise", self.info().name.to_lowercase()))
+    }
+}
+
+/// The name of a parameter that some noise has besides σ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoiseParameterName(&'static str);
+
+const FORMAT: NameFormat = NameFormat {
+    of: "NoiseParameter",
+    expecting: "the name of a parameter of the noise",
+    built_in: || all().map(BoundedParameter::key).collect(),
+    typed: None,
+};
+
+fn all() -> impl Iterator<Item = &'static BoundedParameter> {
+    NoiseKind::ALL.iter().flat_map(|kind| kind.info().parameters.iter().skip(1))
+}
+
+impl NoiseParameterName {
+    /// Lists the names of the parameters of a noise besides σ.
+    pub fn of(noise: &NoiseSpec) -> impl Iterator<Item = NoiseParameterName> + use<> {
+        noise.info().parameters.iter().skip(1).map(|of| NoiseParameterName(of.key()))
+    }
+
+    /// Returns the key in file formats.
+    pub fn key(self) -> &'static str {
+        self.0
+    }
+
+    /// Returns the description in the first noise that has the parameter.
+    pub fn parameter(self) -> Parameter {
+        all().find(|of| of.key() == self.0).expect("a name is of a parameter").parameter
+    }
+}
+
+impl Serialize for NoiseParameterName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        FORMAT.serialize(self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for NoiseParameterName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        FORMAT.deserialize(deserializer).map(NoiseParameterName)
+    }
+}
+
+impl<'de> Deserialize<'de> for NoiseSpec {
+    /// Reads a noise: a number is σ of multiplicative noise, and `HeavyTailed(1.0, 3.0)` gives all values of a kind.
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<NoiseSpec, D::Error> {
+        match Written::deserialize(deserializer)? {
+            Written::Number(sigma) => noise(NoiseKind::Multiplicative, &[sigma]),
+            Written::Kind(Call { name, values }) => match NoiseKind::named(&name) {
+                Some(kind) => noise(kind, &values),
+                None => Err(de::Error::custom(wanted())),
+            },
+            Written::Other(de::IgnoredAny) => Err(de::Error::custom(wanted())),
+        }
+    }
+}
+
+fn noise<E: de::Error>(kind: NoiseKind, values: &[f64]) -> Result<NoiseSpec, E> {
+    let NoiseInfo { parameters, .. } = kind.info();
+    if values.len() != parameters.len() {
+        return Err(E::custom(format!("expected `{}`", form(kind))));
+    }
+    let mut spec = NoiseSpec::new(kind);
+    for (index, value) in values.iter().enumerate() {
+        spec.set(index, *value).map_err(E::custom)?;
+    }
+    Ok(spec)
+}
+
+/// Lists what may be written. The reader of presets adds what was found.
+fn wanted() -> String {
+    let kinds: Vec<String> = NoiseKind::ALL.iter().map(|kind| format!("`{}`", form(*kind))).collect();
+    format!("expected a number or one of {}", kinds.join(", "))
+}
+
+/// Returns the form of a noise in presets, such as `HeavyTailed(σ, ν)`.
+fn form(kind: NoiseKind) -> String {
+    let symbols: Vec<&str> = kind.info().parameters.iter().map(|of| of.parameter.symbol).collect();
+    format!("{}({})", kind.key(), symbols.join(", "))
+}
+
+/// A noise as it is written. The reader of RON gives a name before values as a map with one entry.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(f64),
+    Kind(Call),
+    Other(de::IgnoredAny),
+}
+
+/// A name with values.
+struct Call {
+    name: String,
+    values: Vec<f64>,
+}
+
+impl<'de> Deserialize<'de> for Call {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Call, D::Error> {
+        deserializer.deserialize_map(CallReader)
+    }
+}
+
+struct CallReader;
+
+impl<'de> Visitor<'de> for CallReader {
+    type Value = Call;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a noise with its values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Call, A::Error> {
+        let name: String = map.next_key()?.ok_or_else(|| de::Error::custom("the noise is missing"))?;
+        let values = match map.next_value()? {
+            Values::One(value) => vec![value],
+            Values::Some(values) => values,
+        };
+        Ok(Call { name, values })
+    }
+}
+
+/// The values after a name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Values {
+    One(f64),
+    Some(Vec<f64>),
+}
+
+impl Serialize for NoiseSpec {
+    /// Writes multiplicative noise as its σ, and other noise as a variant of an enum with its values.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = self.kind();
+        if kind == NoiseKind::Multiplicative {
+            return serializer.serialize_f64(self.sigma());
+        }
+        let parameters = kind.info().parameters.len();
+        let mut variant = serializer.serialize_tuple_variant("Noise", kind as u32, kind.key(), parameters)?;
+        for (_, value) in self.parameters() {
+            variant.serialize_field(&value)?;
+        }
+        variant.end()
     }
 }

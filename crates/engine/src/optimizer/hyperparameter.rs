@@ -1,8 +1,11 @@
-//! The table of a rule's hyperparameters.
+//! Hyperparameters of rules: their tables, names and values.
 
-use crate::parameter::{Extent, Parameter};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{RuleKind, RuleSpec, TypedRule};
+use crate::identifier::NameFormat;
+use crate::parameter::{Extent, Parameter, Spacing};
 use crate::quantity::{Beta, Gamma, OutOfRange, Range, WeightDecay, number_text};
-use crate::spacing::Spacing;
 
 /// A hyperparameter of a rule: its names, texts, range and defaults for controls, presets, sweeps and figures.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +88,6 @@ const MASKS: &[HyperparameterChoice] = &[
 ];
 
 impl Hyperparameter {
-    /// Whether it is the decay rate of a running average.
     #[inline(always)]
     pub const fn is_decay_rate(&self) -> bool {
         matches!(self.kind, HyperparameterKind::DecayRate)
@@ -107,7 +109,6 @@ impl Hyperparameter {
         }
     }
 
-    /// Creates a decay rate with this symbol and label.
     pub(crate) const fn decay_rate(symbol: &'static str, label: &'static str) -> Hyperparameter {
         Hyperparameter {
             key: "",
@@ -124,7 +125,6 @@ impl Hyperparameter {
         }
     }
 
-    /// A number of this range with its symbol and label.
     pub(crate) const fn number(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         Hyperparameter {
             kind: HyperparameterKind::Number(range),
@@ -134,7 +134,6 @@ impl Hyperparameter {
         }
     }
 
-    /// A whole number of this range with its symbol and label.
     pub(crate) const fn whole(symbol: &'static str, label: &'static str, range: Range) -> Hyperparameter {
         Hyperparameter { kind: HyperparameterKind::Whole(range), ..Hyperparameter::number(symbol, label, range) }
     }
@@ -155,7 +154,6 @@ impl Hyperparameter {
         Hyperparameter { paper, ..self }
     }
 
-    /// Sets the ends of the slider.
     pub(crate) const fn slider(self, low: f64, high: f64) -> Hyperparameter {
         Hyperparameter { slider: [low, high], ..self }
     }
@@ -241,7 +239,6 @@ impl Hyperparameter {
         }
     }
 
-    /// Describes the hyperparameter as a parameter.
     pub const fn parameter(&self) -> Parameter {
         let [low, high] = self.slider;
         let extent = Extent { low, high, spacing: self.spacing };
@@ -372,3 +369,75 @@ macro_rules! hyperparameters {
 }
 
 pub(super) use hyperparameters;
+
+/// The name of the learning rate, or of a hyperparameter that some rule has and that is a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HyperparameterName(&'static str);
+
+const FORMAT: NameFormat = NameFormat {
+    of: "Hyperparameter",
+    expecting: "the name of a hyperparameter",
+    built_in: HyperparameterName::built_in,
+    typed: Some("OfTyped"),
+};
+
+impl HyperparameterName {
+    pub const LEARNING_RATE: HyperparameterName = HyperparameterName("learning_rate");
+    pub const WEIGHT_DECAY: HyperparameterName = HyperparameterName(Hyperparameter::WEIGHT_DECAY);
+
+    /// Lists the keys of the learning rate and of the hyperparameters of the built-in rules.
+    pub(crate) fn built_in() -> Vec<&'static str> {
+        let mut keys = vec![HyperparameterName::LEARNING_RATE.0];
+        for hyperparameter in RuleKind::ALL.iter().flat_map(|kind| kind.info().hyperparameters) {
+            if hyperparameter.is_axis() && !keys.contains(&hyperparameter.key) {
+                keys.push(hyperparameter.key);
+            }
+        }
+        keys
+    }
+
+    pub fn new(key: &str) -> Option<HyperparameterName> {
+        HyperparameterName::all().find(|name| name.0 == key)
+    }
+
+    /// All of them: the learning rate, those of the built-in rules, then those of the rules typed so far.
+    pub fn all() -> impl Iterator<Item = HyperparameterName> {
+        let mut names: Vec<HyperparameterName> =
+            HyperparameterName::built_in().into_iter().map(HyperparameterName).collect();
+        for hyperparameter in TypedRule::tables().into_iter().flatten() {
+            if names.iter().all(|name| name.0 != hyperparameter.key) {
+                names.push(HyperparameterName(hyperparameter.key));
+            }
+        }
+        names.into_iter()
+    }
+
+    /// Returns the key in file formats.
+    pub fn key(self) -> &'static str {
+        self.0
+    }
+
+    /// Returns the hyperparameter of the first rule that has one of this name; `None` for the learning rate.
+    pub fn hyperparameter(self) -> Option<&'static Hyperparameter> {
+        let built_in = RuleKind::ALL.iter().map(|kind| kind.info().hyperparameters);
+        let mut all = built_in.chain(TypedRule::tables()).flatten();
+        all.find(|hyperparameter| hyperparameter.key == self.0 && hyperparameter.is_axis())
+    }
+
+    /// Whether `rule` depends on it.
+    pub fn is_of(self, rule: &RuleSpec) -> bool {
+        self == Self::LEARNING_RATE || rule.hyperparameter(self.0).is_some_and(Hyperparameter::is_axis)
+    }
+}
+
+impl Serialize for HyperparameterName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        FORMAT.serialize(self.0, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for HyperparameterName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        FORMAT.deserialize(deserializer).map(HyperparameterName)
+    }
+}

@@ -30,7 +30,6 @@ hyperparameters! {
         .defaults(0.025, 0.025),
     eps: Hyperparameter::epsilon(),
     weight_decay: Hyperparameter::weight_decay(),
-    /// The gradient with which the present one is compared.
     form: Hyperparameter::choice("Compared with", FORMS).help("What the gradient is compared with."),
 }
 

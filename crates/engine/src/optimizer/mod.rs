@@ -1,10 +1,10 @@
 //! The update rules, one file each.
 //!
-//! A rule's file holds everything about it: its name and look, the table of its hyperparameters, what it remembers,
+//! A rule's file holds everything about it: its name, colour and marker, the table of its hyperparameters, what it remembers,
 //! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas
 //! and arrows are made from that.
 //!
-//! The step is written once, over [`Algebra`]: so the same lines serve one particle, many side by side, the vector
+//! The step is written once, over [`Algebra`]: so the same lines serve one particle, vectors of particles, the vector
 //! loops and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers.
 //! In the formulas `t` counts from 1, `g` is the gradient as the optimizer sees it (noisy), `η` the learning rate and
 //! `ω` the weight decay.
@@ -32,45 +32,34 @@
 //!   its steps weighs them by their learning rates ([`Rule::WEIGHS_STEPS`]).
 
 mod algebra;
-mod average;
-mod axes;
-mod bias;
 mod hyperparameter;
-mod marker;
-mod name;
-mod plane;
+mod legend;
 pub mod program;
-mod rates;
-mod read;
-mod schedule;
-mod shown;
 mod spec;
-mod step_part;
-mod step_trace;
+mod step;
 mod trace;
-mod typed;
-mod write;
 
-pub use algebra::{Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, Scalar};
-pub use average::{AdamAverages, AverageWeight, DecayRate, RatioCorrection};
-pub use axes::LONGEST_AXIS;
-pub use bias::{BiasCorrection, StepWeights};
-pub use hyperparameter::{Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_STATES, Numbers};
-pub use marker::{Marker, MarkerShape, markers};
-pub use name::HyperparameterName;
-pub use plane::{PlaneBatch, SideBySide};
-pub use rates::{LEAST_MEAN_OF_MASK, Rates};
-pub use schedule::{Decay, Schedule};
-pub use shown::{ShownSetting, changed_words, differing, differing_by_key, with_settings};
-pub use spec::{RatedRule, RuleSpec};
-pub use step_part::{ArrowRole, PartRole, StepArrow, StepPart};
-pub use step_trace::{StepInputs, Trace, trace};
-pub use trace::{Node, Operand, Operation, Symbol, Tape, Traced, TracedBatch};
-pub(crate) use typed::symbol;
-pub use typed::{CompiledRule, Typed, TypedRule};
+pub(crate) use algebra::orthogonal_column;
+pub use algebra::{
+    AdamAverages, Algebra, AverageWeight, DecayRate, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON,
+    NEWTON_SCHULZ_STEPS, RatioCorrection, Relation, Scalar,
+};
+pub use hyperparameter::{
+    Hyperparameter, HyperparameterChoice, HyperparameterKind, HyperparameterName, MOST_STATES, Numbers,
+};
+pub use legend::{
+    Marker, MarkerShape, ShownSetting, changed_words, differing, differing_by_key, markers, with_settings,
+};
+pub(crate) use program::symbol;
+pub use program::{CompiledRule, Typed, TypedRule};
+pub use spec::{LONGEST_AXIS, RatedRule, RuleSpec};
+pub use step::{BiasCorrection, Decay, LEAST_MEAN_OF_MASK, PlaneBatch, Rates, Schedule, SideBySide, StepWeights};
+pub use trace::{
+    ArrowRole, Node, Operand, Operation, PartRole, StepArrow, StepInputs, StepPart, Symbol, Tape, Trace, Traced,
+    TracedBatch, trace,
+};
 
 use crate::identifier::{self, lasting};
-pub(crate) use algebra::orthogonal_column;
 use hyperparameter::hyperparameters;
 
 /// Registers the rules: a file of this folder and the rule in it, a line each, in the order of menus.
@@ -166,7 +155,7 @@ impl RuleKind {
         lasting(Self::NAMES.iter().copied().chain([Self::TYPED]).collect())
     }
 
-    /// Returns the rule's place among the built-in ones; typed rules come after these.
+    /// Returns the rule's index among the built-in ones; that of typed rules is the next.
     fn index(self) -> u32 {
         Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len()) as u32
     }
@@ -348,7 +337,6 @@ impl RuleInfo {
         false
     }
 
-    /// The names of its states in checkpoints.
     pub fn state_keys(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.states.iter().map(|part| match part.role {
             PartRole::State { key, .. } => key,

@@ -1,6 +1,6 @@
 use super::*;
+use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
-use crate::spacing::Spacing;
 
 /// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>;
 /// `muon.py` of [KellerJordan/Muon](https://github.com/KellerJordan/Muon)).

@@ -1,6 +1,6 @@
 use super::*;
+use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
-use crate::spacing::Spacing;
 
 /// RMSProp: the gradient over the root of its running mean square (Hinton, [lecture 6e of Neural Networks for Machine
 /// Learning](https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf), 2012; PyTorch's

@@ -16,7 +16,6 @@ hyperparameters! {
     beta1: Hyperparameter::momentum()
         .help("How much of the sum of gradients is kept in each step. 0 keeps nothing."),
     weight_decay: Hyperparameter::weight_decay(),
-    /// The momentum of the step.
     form: Hyperparameter::choice("Momentum", FORMS).help("What the step is made of."),
     decay: Hyperparameter::decay_coupling(),
 }

@@ -1,6 +1,6 @@
 use super::*;
+use crate::parameter::Spacing;
 use crate::quantity::Range;
-use crate::spacing::Spacing;
 
 /// Shampoo: the momentum, preconditioned by the roots of second moments of each axis of a tensor (Gupta et al.,
 /// [arXiv:1802.09568](https://arxiv.org/abs/1802.09568); the running averages and the grafting are those of Shi et al.,
@@ -42,9 +42,7 @@ hyperparameters! {
         .slider(1.0, 100.0)
         .defaults(1.0, 10.0),
     weight_decay: Hyperparameter::weight_decay(),
-    /// The accumulation of g gᵗ.
     statistics: Hyperparameter::choice("Statistics", STATISTICS).help("What is remembered of g gᵗ."),
-    /// The vector whose length the step has.
     grafting: Hyperparameter::choice("Length", GRAFTINGS).help("What the length of the step is taken from."),
     graft_beta2: Hyperparameter::decay_rate("β₂′", "Adam's β₂")
         .help("β₂ of the Adam from which the length of the step is taken.")

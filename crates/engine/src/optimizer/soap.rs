@@ -1,6 +1,6 @@
 use super::*;
+use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
-use crate::spacing::Spacing;
 
 /// SOAP: Adam in the eigenvectors of Shampoo's statistics (Vyas et al.,
 /// [arXiv:2409.11321](https://arxiv.org/abs/2409.11321); `soap.py` of

@@ -1,13 +1,180 @@
-//! Numbers that record how they are computed.
+//! Recorded steps: numbers that record how they are computed, and the named parts and arrows of a step.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::Batch;
-use super::algebra::{Algebra, Function, Relation, Scalar};
-use super::average::{AverageWeight, RatioCorrection};
-use super::step_part::{StepArrow, StepPart};
+use super::algebra::{self, AverageWeight, Function, RatioCorrection, Relation, Scalar};
+use super::{
+    Algebra, Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, Rates, Rule, RuleInput, RuleSpec,
+    StepSettings, with_rule,
+};
 use crate::lanes::{Lanes, Planar, Real};
+
+/// The inputs of a step, for the coordinates x and y.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepInputs {
+    pub rule: RuleSpec,
+    /// η of this step.
+    pub learning_rate: f64,
+    pub bias: BiasCorrection,
+    pub theta: [f64; 2],
+    pub gradient: [f64; 2],
+    /// The states, in the order of the rule's.
+    pub states: Vec<[f64; 2]>,
+}
+
+/// A step, recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub nodes: Vec<Node>,
+    /// The named ones among the nodes, in the order in which they are computed.
+    pub parts: Vec<(usize, &'static StepPart)>,
+    /// The vectors to draw, whose negatives are the arrows.
+    pub arrows: Vec<(&'static StepArrow, [f64; 2])>,
+    /// θ after the step.
+    pub theta: Operand,
+    pub direction: [f64; 2],
+    /// The state after the step, in the order of the rule's states, and its values.
+    pub new_states: Vec<Operand>,
+    pub states: Vec<[f64; 2]>,
+}
+
+/// Takes a step with traced numbers.
+pub fn trace(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
+    with_rule!(inputs.rule.kind(), R => trace_rule::<R>(inputs, batch))
+}
+
+fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trace {
+    let StepInputs { rule, learning_rate, bias, theta, gradient, states } = inputs;
+    let tape = Tape::default();
+    let table = R::info(rule).hyperparameters;
+    let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
+        None | Some(Hyperparameter { kind: HyperparameterKind::Choice(_), .. }) => Traced::splat(rule.values()[index]),
+        Some(of) => tape.symbol(Symbol::Hyperparameter(of.symbol), [rule.values()[index]; 2]),
+    });
+    let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
+        None => Traced::splat(1.0),
+        Some(of) => tape.symbol(Symbol::Power(of.symbol), [bias.powers[index]; 2]),
+    });
+    let t = tape.symbol(Symbol::Step, [bias.steps as f64; 2]);
+    let settings = StepSettings { hyper, t, power, share: bias.weights.share, typed: rule.kind().typed() };
+    let coefficients = R::coefficients(&settings, |coefficient| coefficient);
+    let rates = Rates {
+        learning_rate: tape.symbol(Symbol::LearningRate, [*learning_rate; 2]),
+        weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
+            Some(_) => tape.symbol(Symbol::WeightDecay, [rule.weight_decay(); 2]),
+            None => Traced::splat(0.0),
+        },
+        is_cautious: rule.is_cautious(),
+    };
+    let seen = RuleInput {
+        rates,
+        theta: tape.symbol(Symbol::Theta, *theta),
+        gradient: tape.symbol(Symbol::Gradient, *gradient),
+        batch: TracedBatch::new(&tape, batch),
+    };
+    let state = Numbers::from_fn(|index| match states.get(index) {
+        Some(values) => tape.symbol(Symbol::State(index), *values),
+        None => Traced::splat(0.0),
+    });
+    let (state, moved) = R::step(&coefficients, seen, state);
+    let states = &state.as_ref()[..states.len()];
+    let new_states = states.iter().map(|state| state.operand()).collect();
+    let states = states.iter().map(|state| state.values()).collect();
+    let (theta, direction) = (moved.theta.operand(), moved.direction.values());
+    let Recorded { nodes, parts, arrows } = tape.recorded();
+    Trace { nodes, parts, arrows, theta, direction, new_states, states }
+}
+
+/// A number in a step that has a name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StepPart {
+    /// The symbol in formulas.
+    pub symbol: &'static str,
+    /// The description of the meaning.
+    pub meaning: &'static str,
+    pub role: PartRole,
+}
+
+/// The role of a part in formulas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartRole {
+    /// A number that is remembered from step to step: `m ← …`.
+    State {
+        /// The name in checkpoints.
+        key: &'static str,
+        /// Whether it is a point in the space of parameters, which is marked on the landscape.
+        is_place: bool,
+    },
+    /// An intermediate result of the step: `d = …`.
+    Quantity,
+    /// A number that is the same for all parameters; shown after the formula that uses it.
+    Coefficient,
+}
+
+impl StepPart {
+    /// The momentum m of most rules.
+    pub(crate) const MOMENTUM: StepPart = StepPart::state("m", "m", "running average of the gradients");
+    /// The average s of squares of most rules.
+    pub(crate) const SQUARES: StepPart = StepPart::state("s", "s", "running average of the squared gradients");
+    pub(crate) const DIRECTION: StepPart = StepPart::quantity("d", "direction of the step");
+    /// The direction d of Adam and of rules like it.
+    pub(crate) const SIGNAL_OVER_NOISE: StepPart = StepPart::quantity("d", "direction: signal over noise");
+
+    /// A number that the rule remembers for each parameter, with its name in checkpoints.
+    pub(crate) const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
+    }
+
+    /// A remembered point in the space of parameters.
+    pub(crate) const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
+    }
+
+    pub(crate) fn is_state_of(&self, name: &str) -> bool {
+        matches!(self.role, PartRole::State { key, .. } if key == name)
+    }
+
+    pub(crate) const fn quantity(symbol: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::Quantity }
+    }
+
+    pub(crate) const fn coefficient(symbol: &'static str) -> StepPart {
+        StepPart { symbol, meaning: "", role: PartRole::Coefficient }
+    }
+}
+
+/// A vector that is drawn at a particle.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StepArrow {
+    /// The label at the arrow.
+    pub label: &'static str,
+    /// The meaning in the key of the arrows.
+    pub meaning: &'static str,
+    pub role: ArrowRole,
+}
+
+/// The role of an arrow; arrows of one role have one colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrowRole {
+    Momentum,
+    /// The direction that the rule makes from the momentum, or a part that it adds.
+    Direction,
+    /// The decoupled weight decay, which a rule adds to its direction.
+    Decay,
+}
+
+impl StepArrow {
+    /// The momentum m, along which the particle is moved.
+    pub(crate) const MOMENTUM: StepArrow = StepArrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
+
+    /// The decoupled weight decay, −ω times what decays.
+    pub(crate) const DECAY: StepArrow = StepArrow { label: "decay", meaning: "weight decay", role: ArrowRole::Decay };
+
+    pub(crate) const fn direction(label: &'static str, meaning: &'static str) -> StepArrow {
+        StepArrow { label, meaning, role: ArrowRole::Direction }
+    }
+}
 
 /// An operand: a constant or a number recorded before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +237,6 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Lists the operands.
     pub fn operands(self) -> Vec<Operand> {
         match self {
             Operation::Symbol(_) => Vec::new(),
@@ -254,7 +420,7 @@ impl Neg for Traced<'_> {
     }
 }
 
-impl Algebra for Traced<'_> {
+impl algebra::Algebra for Traced<'_> {
     fn splat(value: f64) -> Self {
         Traced::Constant(value)
     }
@@ -276,11 +442,11 @@ impl Algebra for Traced<'_> {
     }
 
     fn maximum(self, other: Self) -> Self {
-        Traced::of([self, other], |[a, b]| Operation::Max(a, b), |[a, b]| Algebra::maximum(a, b))
+        Traced::of([self, other], |[a, b]| Operation::Max(a, b), |[a, b]| algebra::Algebra::maximum(a, b))
     }
 
     fn minimum(self, other: Self) -> Self {
-        Traced::of([self, other], |[a, b]| Operation::Min(a, b), |[a, b]| Algebra::minimum(a, b))
+        Traced::of([self, other], |[a, b]| Operation::Min(a, b), |[a, b]| algebra::Algebra::minimum(a, b))
     }
 
     fn compared(self, relation: Relation, other: Self) -> Self {

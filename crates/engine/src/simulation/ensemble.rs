@@ -2,14 +2,16 @@
 
 use rand_distr::{Distribution, Normal};
 
-use super::diagnostics::{Observed, Sample, Sums};
-use super::kernel::{Block, Pair, Particles, Step, WIDTH, draw_noise};
+use super::history::{Observed, Sample, Sums};
 use super::spec::{OptimizerSpec, SimulationSpec, StartSpec};
-use super::step_trace::{ParticleId, StepTrace};
+use crate::instructions::{OfSet, VectorSet, vectorized};
 use crate::landscape::Landscape;
-use crate::lanes::{Lanes, Real};
+use crate::lanes::{Doubles, Lanes, Planar, Real, each};
 use crate::noise::{GradientNoise, NoiseKind};
-use crate::optimizer::{BiasCorrection, Need, PlaneBatch, RatedRule, RuleSpec, StepInputs, trace, with_rule};
+use crate::optimizer::{
+    self, BiasCorrection, Need, Numbers, PlaneBatch, RatedRule, Rates, Rule, RuleInput, RuleSpec, SideBySide,
+    StepInputs, Trace, trace, with_rule,
+};
 use crate::random::{Key, Stream, Streams};
 
 /// Returns the key of the stream for a particle's starting position, x before y.
@@ -96,7 +98,6 @@ impl Ensemble {
         self.optimizer
     }
 
-    /// Returns the rule in force.
     pub fn rule(&self) -> &RatedRule {
         &self.rule
     }
@@ -106,11 +107,11 @@ impl Ensemble {
     pub(super) fn set_rule(&mut self, rule: RatedRule) {
         let (from, to) = (self.rule.rule.info(), rule.rule.info());
         if from.states != to.states {
-            let place = |key: &str| from.state_keys().position(|known| known == key);
-            let places: Vec<Option<usize>> = to.state_keys().map(place).collect();
+            let index = |key: &str| from.state_keys().position(|known| known == key);
+            let indices: Vec<Option<usize>> = to.state_keys().map(index).collect();
             let of_block = |block| {
                 let states = self.states_of(block);
-                places.iter().map(|place| place.map_or([Block::splat(0.0); 2], |place| states[place]))
+                indices.iter().map(|index| index.map_or([Block::splat(0.0); 2], |index| states[index]))
             };
             self.states = (0..self.positions.len()).flat_map(of_block).collect();
         }
@@ -122,7 +123,6 @@ impl Ensemble {
         self.rule = rule;
     }
 
-    /// Returns the number of particles.
     pub fn particles(&self) -> usize {
         self.particles
     }
@@ -133,7 +133,6 @@ impl Ensemble {
         size_of::<Ensemble>() + particles + size_of_val(self.states.as_slice())
     }
 
-    /// Returns the position (x, y) of a particle.
     pub fn position(&self, particle: usize) -> [f64; 2] {
         let [x, y] = &self.positions[particle / WIDTH];
         [x.0[particle % WIDTH], y.0[particle % WIDTH]]
@@ -244,14 +243,14 @@ impl Ensemble {
         let pick = |pair: Pair<Block>| pair.map(|block| block.0[lane]);
         let theta = pick(before.position);
         let states: Vec<[f64; 2]> = before.states.iter().copied().map(pick).collect();
-        let place = match before.rule.gradient_toward() {
+        let at = match before.rule.gradient_toward() {
             None => theta,
             Some((state, part)) => [0, 1].map(|axis| states[state][axis].mul_add(part, theta[axis])),
         };
-        let gradient = before.landscape.gradient(place);
+        let gradient = before.landscape.gradient(at);
         let [noise, curvature_noise] = before.noise.map(pick);
         let action = before.noise_kind.info().action;
-        let batch = PlaneBatch { landscape: &before.landscape, at: place, action, noise, curvature_noise };
+        let batch = PlaneBatch { landscape: &before.landscape, at, action, noise, curvature_noise };
         let inputs = StepInputs {
             rule: before.rule,
             learning_rate: before.learning_rate,
@@ -266,7 +265,7 @@ impl Ensemble {
             gradient,
             noise_kind: before.noise_kind,
             noise,
-            curvature: before.landscape.hessian_diagonal(place),
+            curvature: before.landscape.hessian_diagonal(at),
             curvature_noise,
             trace: trace(&inputs, batch),
             inputs,
@@ -280,4 +279,205 @@ fn draw_start(start: &StartSpec, key: Key) -> [f64; 2] {
         let normal = Normal::new(center, start.spread.get()).expect("a finite spread that is not negative");
         normal.sample(&mut stream)
     })
+}
+
+/// A particle of an optimizer's ensemble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParticleId {
+    /// The optimizer's id.
+    pub optimizer: u32,
+    /// The number of the particle, from 0.
+    pub particle: usize,
+}
+
+/// A recorded step of one particle. Pairs are the coordinates x and y.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTrace {
+    pub id: ParticleId,
+    /// The parameters θ after the step.
+    pub after: [f64; 2],
+    /// The exact gradient, at the parameters at which the rule computes it, usually θ before the step.
+    pub gradient: [f64; 2],
+    pub noise_kind: NoiseKind,
+    /// The noise of the gradient, as factors or terms.
+    pub noise: [f64; 2],
+    /// The diagonal of the Hessian at θ, and its noise if the rule uses it.
+    pub curvature: [f64; 2],
+    pub curvature_noise: [f64; 2],
+    /// The inputs of the step: θ, the noisy gradient, the rule and the optimizer's state.
+    pub inputs: StepInputs,
+    pub trace: Trace,
+}
+
+impl StepTrace {
+    /// Returns the number `t` of the step, from 1.
+    pub fn step(&self) -> u64 {
+        self.inputs.bias.steps
+    }
+}
+
+/// The number of particles per block: as many doubles as the widest registers hold.
+const WIDTH: usize = 8;
+pub(super) type Block = Lanes<f64, WIDTH>;
+/// A value for each coordinate, x and y.
+type Pair<T> = [T; 2];
+
+/// The inputs of a step besides the particles.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'a> {
+    pub landscape: &'a Landscape,
+    pub noise: GradientNoise,
+    /// The learning rate η of this step.
+    pub learning_rate: f64,
+    /// The fraction of the state [`Rule::GRADIENT_TOWARD`] that is added to positions for the gradient.
+    pub part_toward: f64,
+    /// The diagnostics and the mean position before the step.
+    pub pivots: (Sample, [f64; 2]),
+}
+
+pub(super) struct Particles<'a> {
+    pub count: usize,
+    pub positions: &'a mut [Pair<Block>],
+    pub streams: &'a mut [Streams<WIDTH>],
+}
+
+/// Draws the noise of the gradient and of the curvature, as factors or terms; that of the curvature only for a rule
+/// that needs it.
+#[inline(always)]
+fn draw_noise<V: Doubles<WIDTH> + OfSet>(
+    has_curvature: bool,
+    streams: &mut Streams<WIDTH>,
+    noise: &GradientNoise,
+) -> [Pair<V>; 2] {
+    let of_gradient = draw_pair(streams, noise);
+    let of_curvature = if has_curvature { draw_pair(streams, noise) } else { of_gradient };
+    [of_gradient, of_curvature]
+}
+
+#[inline(always)]
+fn draw_pair<V: Doubles<WIDTH> + OfSet>(streams: &mut Streams<WIDTH>, noise: &GradientNoise) -> Pair<V> {
+    let mut draws = [streams.normal_pair::<V>()];
+    noise.shape(&mut draws);
+    let (sigma, mean) = (V::splat(noise.sigma), V::splat(noise.mean));
+    [mean + sigma * draws[0][0], mean + sigma * draws[0][1]]
+}
+
+impl Step<'_> {
+    /// Takes the step with the rule `R`, described by `rule`, and sums up the diagnostics. `states` holds those of each
+    /// block one after another.
+    pub(super) fn run<R: Rule>(
+        &self,
+        rule: &RuleSpec,
+        bias: &mut BiasCorrection,
+        particles: Particles<'_>,
+        states: &mut [Pair<Block>],
+    ) -> Sums<Block> {
+        *bias = bias.after::<R>(rule, self.learning_rate);
+        let rates = Rates {
+            learning_rate: self.learning_rate,
+            weight_decay: rule.weight_decay(),
+            is_cautious: rule.is_cautious(),
+        };
+        let update = Update { rule, bias, rates };
+        step_blocks::<R>(self, update, particles, states)
+    }
+
+    #[inline(always)]
+    fn blocks<R: Rule, V: Doubles<WIDTH> + Planar + OfSet>(
+        &self,
+        update: Update<'_>,
+        Particles { count, positions, streams }: Particles<'_>,
+        mut states: &mut [Pair<Block>],
+    ) -> Sums<Block> {
+        let (coefficients, rates) = update.splat::<R, V::Both>();
+        let info = R::info(update.rule);
+        let has_curvature = info.needs(Need::Curvature);
+        let mut sums = Sums::<V>::about(&self.pivots.0, self.pivots.1);
+        let mut partial = None;
+        for (index, (position, streams)) in positions.iter_mut().zip(streams).enumerate() {
+            let of_block;
+            (of_block, states) = states.split_at_mut(info.states.len());
+            let observed = self.block::<R, V>(&coefficients, rates, has_curvature, position, streams, of_block);
+            if index < count / WIDTH {
+                sums.add(&observed);
+            } else {
+                partial = Some(observed);
+            }
+        }
+        let mut sums = sums.map(V::to_lanes);
+        if let Some(observed) = partial {
+            sums.add_some(&observed.map(V::to_lanes), count % WIDTH);
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn block<R: Rule, V: Doubles<WIDTH> + Planar + OfSet>(
+        &self,
+        coefficients: &R::Coefficients<V::Both>,
+        rates: Rates<V::Both>,
+        has_curvature: bool,
+        position: &mut Pair<Block>,
+        streams: &mut Streams<WIDTH>,
+        states: &mut [Pair<Block>],
+    ) -> Observed<V> {
+        let theta = each(*position, V::from_lanes);
+        let at = match R::GRADIENT_TOWARD {
+            None => theta,
+            Some(state) => {
+                let (part, [x, y]) = (V::splat(self.part_toward), each(states[state], V::from_lanes));
+                [x.mul_add(part, theta[0]), y.mul_add(part, theta[1])]
+            }
+        };
+        let gradient = self.landscape.gradient(at);
+        let [noise, curvature_noise] = draw_noise(has_curvature, streams, &self.noise);
+        let action = self.noise.action;
+        let batch = PlaneBatch { landscape: self.landscape, at, action, noise, curvature_noise };
+        let noisy = action.apply(gradient, noise);
+        let seen = RuleInput { rates, theta: V::both(theta), gradient: V::both(noisy), batch: SideBySide(batch) };
+        let state = Numbers::from_fn(|index| match states.get(index) {
+            Some(state) => V::both(each(*state, V::from_lanes)),
+            None => V::Both::splat(0.0),
+        });
+        let (state, moved) = R::step(coefficients, seen, state);
+        for (before, state) in states.iter_mut().zip(state.as_ref()) {
+            *before = each(V::apart(*state), V::to_lanes);
+        }
+        let [x, y] = V::apart(moved.theta);
+        *position = each([x, y], V::to_lanes);
+        let [direction_x, direction_y] = V::apart(moved.direction);
+        Observed {
+            position: [x, y],
+            uv: self.landscape.uv_from_xy([x, y]),
+            loss: self.landscape.loss([x, y]),
+            effective_step: V::splat(0.5) * (direction_x.abs() + direction_y.abs()),
+        }
+    }
+}
+
+vectorized! {
+    /// Takes the step of all blocks with the rule `R`.
+    fn step_blocks<R: Rule>(
+        step: &Step<'_>, update: Update<'_>, particles: Particles<'_>, states: &mut [Pair<Block>],
+    ) -> Sums<Block> {
+        step.blocks::<R, <Vectors as VectorSet>::Doubles>(update, particles, states)
+    }
+}
+
+/// The rule of a step, with its bias correction and rates.
+#[derive(Clone, Copy)]
+struct Update<'a> {
+    rule: &'a RuleSpec,
+    bias: &'a BiasCorrection,
+    rates: Rates<f64>,
+}
+
+impl Update<'_> {
+    /// Returns the coefficients and rates of the rule `R`, the same in every lane of a vector.
+    #[inline(always)]
+    fn splat<R: Rule, A: optimizer::Algebra>(self) -> (R::Coefficients<A>, Rates<A>) {
+        let Rates { learning_rate, weight_decay, is_cautious } = self.rates;
+        let rates = Rates { learning_rate: A::splat(learning_rate), weight_decay: A::splat(weight_decay), is_cautious };
+        (self.bias.coefficients::<R, A>(self.rule), rates)
+    }
 }

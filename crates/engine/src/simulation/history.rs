@@ -1,11 +1,15 @@
 //! The diagnostics of all steps so far, in bounded memory.
 //!
-//! The last steps are kept in full. In addition, a pyramid summarises all steps: each of its levels holds the newest
+//! The last steps are stored in full. In addition, a pyramid summarises all steps: each of its levels holds the newest
 //! [`LEVEL_BUCKETS`] buckets of one width, and each width is [`FANOUT`] times that of the level below. Steps too old
-//! for a fine level are still in a coarser one. The first steps are kept in full as well, and after them the first
+//! for a fine level are still in a coarser one. The first steps are stored in full as well, and after them the first
 //! [`FANOUT`] buckets of each level extend to the first bucket of the next one.
 
 use std::collections::VecDeque;
+use std::f64::consts::{E, TAU};
+
+use crate::landscape::Uv;
+use crate::lanes::{Lanes, Real, Vector, each};
 
 /// The part of the history to show, and its resolution.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,11 +29,9 @@ impl Default for PlotRequest {
     }
 }
 
-use super::diagnostics::{Sample, Spread};
-
-/// The number of newest steps kept in full.
+/// The number of newest steps stored in full.
 pub const RECENT_STEPS: usize = 20_000;
-/// The number of first steps kept in full: on a logarithmic axis they fill most of the width. A power of [`FANOUT`], so
+/// The number of first steps stored in full: on a logarithmic axis they fill most of the width. A power of [`FANOUT`], so
 /// that a level's bucket begins after them.
 const FIRST_STEPS: usize = 4_096;
 const FANOUT: u64 = 8;
@@ -121,7 +123,7 @@ fn weighted(mean_a: f64, a: u64, mean_b: f64, b: u64) -> f64 {
 }
 
 impl Bucket {
-    fn of(step: u64, Kept { sample, free_energy }: &Kept) -> Self {
+    fn of(step: u64, FullStep { sample, free_energy }: &FullStep) -> Self {
         Bucket {
             first_step: step,
             steps: 1,
@@ -135,7 +137,6 @@ impl Bucket {
         }
     }
 
-    /// Merges this bucket with the one that follows it.
     fn merge(&self, later: &Bucket) -> Bucket {
         Bucket {
             first_step: self.first_step,
@@ -159,15 +160,15 @@ impl Bucket {
 #[derive(Clone, Debug, Default)]
 pub struct History {
     steps: u64,
-    first: Vec<Kept>,
-    recent: VecDeque<Kept>,
+    first: Vec<FullStep>,
+    recent: VecDeque<FullStep>,
     /// The levels, from fine to coarse.
     levels: Vec<Level>,
 }
 
-/// A step kept in full.
+/// The diagnostics of a step that is stored in full.
 #[derive(Clone, Copy, Debug)]
-struct Kept {
+struct FullStep {
     sample: Sample,
     free_energy: f64,
 }
@@ -204,12 +205,12 @@ impl Level {
         Some(open)
     }
 
-    /// Returns the complete bucket that holds `step`, if it is kept.
+    /// Returns the complete bucket that holds `step`, if it is stored.
     fn bucket_at(&self, step: u64) -> Option<&Bucket> {
-        let kept = |buckets_from: u64| usize::try_from(step.checked_sub(buckets_from)? / self.width).ok();
-        match self.buckets.front().and_then(|oldest| kept(oldest.first_step)) {
-            Some(index) => self.buckets.get(index),
-            None => self.first.get(kept(0)?),
+        let index = |buckets_from: u64| usize::try_from(step.checked_sub(buckets_from)? / self.width).ok();
+        match self.buckets.front().and_then(|oldest| index(oldest.first_step)) {
+            Some(of_newest) => self.buckets.get(of_newest),
+            None => self.first.get(index(0)?),
         }
     }
 }
@@ -217,15 +218,15 @@ impl Level {
 impl History {
     /// Adds the diagnostics of the next step, and the Θ in force at it; the first sample is that of the start.
     pub fn push(&mut self, sample: Sample, temperature: f64) {
-        let kept = Kept { sample, free_energy: sample.free_energy(temperature) };
+        let full_step = FullStep { sample, free_energy: sample.free_energy(temperature) };
         if self.first.len() < FIRST_STEPS {
-            self.first.push(kept);
+            self.first.push(full_step);
         }
         if self.recent.len() == RECENT_STEPS {
             self.recent.pop_front();
         }
-        self.recent.push_back(kept);
-        let mut complete = Some(Bucket::of(self.steps, &kept));
+        self.recent.push_back(full_step);
+        let mut complete = Some(Bucket::of(self.steps, &full_step));
         let mut level = 0;
         while let Some(bucket) = complete {
             if level == self.levels.len() {
@@ -247,9 +248,9 @@ impl History {
     /// Removes all steps but the first `len`. `open` are the open buckets of the time when the history had this length.
     pub(super) fn cut(&mut self, len: u64, open: &[Option<Bucket>]) {
         let oldest = self.steps - self.recent.len() as u64;
-        let kept = |steps: u64| usize::try_from(steps).unwrap_or(usize::MAX);
-        self.first.truncate(kept(len));
-        self.recent.truncate(kept(len.saturating_sub(oldest)));
+        let length = |steps: u64| usize::try_from(steps).unwrap_or(usize::MAX);
+        self.first.truncate(length(len));
+        self.recent.truncate(length(len.saturating_sub(oldest)));
         self.levels.truncate(open.len());
         for (level, open) in self.levels.iter_mut().zip(open) {
             level.first.truncate(level.first.partition_point(|bucket| bucket.end() <= len));
@@ -268,12 +269,12 @@ impl History {
         self.steps == 0
     }
 
-    /// Returns the diagnostics of a step, if it is still kept in full.
+    /// Returns the diagnostics of a step, if it is still stored in full.
     pub fn sample(&self, step: u64) -> Option<&Sample> {
-        self.kept(step).map(|kept| &kept.sample)
+        self.full_step(step).map(|full| &full.sample)
     }
 
-    fn kept(&self, step: u64) -> Option<&Kept> {
+    fn full_step(&self, step: u64) -> Option<&FullStep> {
         let oldest = self.steps - self.recent.len() as u64;
         match step.checked_sub(oldest) {
             Some(index) => self.recent.get(usize::try_from(index).ok()?),
@@ -282,7 +283,7 @@ impl History {
     }
 
     /// Returns the requested steps, cut into at most `buckets` buckets of about equal width on the requested axis, the
-    /// oldest first. A bucket is wider if only a coarser level is kept.
+    /// oldest first. A bucket is wider if only a coarser level is stored.
     pub fn view(&self, request: &PlotRequest) -> Vec<Bucket> {
         let end = request.last_step.map_or(self.steps, |last| last.saturating_add(1).min(self.steps));
         let first = request.first_step;
@@ -309,7 +310,7 @@ impl History {
         view
     }
 
-    /// Returns the whole history in the finest stored buckets: a bucket for each step that is kept in full, and between
+    /// Returns the whole history in the finest stored buckets: a bucket for each step that is stored in full, and between
     /// them the narrowest available ones. The oldest first, without gap or overlap.
     pub fn finest(&self) -> Vec<Bucket> {
         let next = |bucket: &Bucket| (bucket.end() < self.steps).then(|| self.finest_within(bucket.end(), 1));
@@ -317,18 +318,18 @@ impl History {
         std::iter::successors(first, next).collect()
     }
 
-    /// Returns the widest kept bucket at `step` that is at most `width` wide, or else the narrowest kept. It begins at
-    /// `step`, or before it if only a wider one is kept.
+    /// Returns the widest stored bucket at `step` that is at most `width` wide, or else the narrowest stored. It begins at
+    /// `step`, or before it if only a wider one is stored.
     fn finest_within(&self, step: u64, width: u64) -> Bucket {
         let fitting = self.levels.iter().rev().filter(|level| level.width <= width && step.is_multiple_of(level.width));
         if let Some(bucket) = fitting.filter_map(|level| level.bucket_at(step)).next() {
             return *bucket;
         }
-        if let Some(kept) = self.kept(step) {
-            return Bucket::of(step, kept);
+        if let Some(full) = self.full_step(step) {
+            return Bucket::of(step, full);
         }
-        let kept = self.levels.iter().find_map(|level| level.bucket_at(step));
-        *kept.expect("a step that is in no level is recent")
+        let bucket = self.levels.iter().find_map(|level| level.bucket_at(step));
+        *bucket.expect("a step that is in no level is recent")
     }
 }
 
@@ -364,4 +365,271 @@ impl Cuts {
             Cuts::Logarithmic { ratio } => ((step as f64 * ratio).ceil() as u64).max(step + 1),
         }
     }
+}
+
+/// The distribution of a quantity over the particles of an ensemble.
+///
+/// Mean and deviation are over all particles, so that a diverged particle makes them NaN or infinite. Smallest and
+/// largest are over the particles whose quantity is not NaN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    pub mean: f64,
+    /// Population standard deviation, divided by n.
+    pub std: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Spread {
+    /// The spread of a quantity without values.
+    pub const UNDEFINED: Spread = Spread { mean: f64::NAN, std: f64::NAN, min: f64::NAN, max: f64::NAN };
+}
+
+/// The diagnostics of one ensemble after one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The exact loss L.
+    pub loss: Spread,
+    /// Depth along the valley, u.
+    pub u: Spread,
+    /// Distance from the valley's floor, |v|.
+    pub abs_v: Spread,
+    /// Mean over the two coordinates of |Δθ without weight decay| / η; NaN at the start.
+    pub effective_step: Spread,
+    /// The entropy S = ½ ln det(2πe Σ) with Σ the sample covariance of (x, y), divided by n − 1. NaN for fewer than 3
+    /// particles, and if Σ is singular or not finite.
+    pub entropy: f64,
+    /// The number of particles that have diverged: whose position or loss is not finite.
+    pub diverged: u32,
+}
+
+impl Sample {
+    /// The sample before any measurement.
+    pub(super) const UNDEFINED: Sample = Sample {
+        loss: Spread::UNDEFINED,
+        u: Spread::UNDEFINED,
+        abs_v: Spread::UNDEFINED,
+        effective_step: Spread::UNDEFINED,
+        entropy: f64::NAN,
+        diverged: 0,
+    };
+
+    /// Returns the free energy F = E − ΘS with E the mean loss (the paper's discussion).
+    pub fn free_energy(&self, temperature: f64) -> f64 {
+        self.loss.mean - temperature * self.entropy
+    }
+}
+
+/// The observed quantities of a block of particles after a step.
+#[derive(Clone, Copy)]
+pub(super) struct Observed<R> {
+    pub position: [R; 2],
+    pub uv: Uv<R>,
+    pub loss: R,
+    pub effective_step: R,
+}
+
+impl<R: Copy> Observed<R> {
+    /// Converts the quantities to another vector.
+    #[inline(always)]
+    pub(super) fn map<T: Copy>(self, convert: impl Fn(R) -> T) -> Observed<T> {
+        let [x, y] = self.position;
+        Observed {
+            position: [convert(x), convert(y)],
+            uv: Uv { u: convert(self.uv.u), v: convert(self.uv.v) },
+            loss: convert(self.loss),
+            effective_step: convert(self.effective_step),
+        }
+    }
+}
+
+/// Sums from which a [`Sample`] is made, lane by lane.
+///
+/// Values are summed as their distance from a nearby pivot, the mean of the step before: a small spread about a large
+/// mean would otherwise be lost in rounding.
+#[derive(Clone, Copy)]
+pub(super) struct Sums<R> {
+    /// The sums of the loss, u, |v| and the effective step.
+    quantities: [QuantitySums<R>; 4],
+    position_pivot: [f64; 2],
+    position: [R; 2],
+    /// The sums of x², y² and xy.
+    products: [R; 3],
+}
+
+#[derive(Clone, Copy)]
+struct QuantitySums<R> {
+    pivot: f64,
+    sum: R,
+    squares: R,
+    min: R,
+    max: R,
+}
+
+impl<R: Real> QuantitySums<R> {
+    #[inline(always)]
+    fn about(pivot: f64) -> Self {
+        QuantitySums {
+            pivot: finite_or_zero(pivot),
+            sum: R::splat(0.0),
+            squares: R::splat(0.0),
+            min: R::splat(f64::INFINITY),
+            max: R::splat(f64::NEG_INFINITY),
+        }
+    }
+
+    #[inline(always)]
+    fn add<const N: usize>(&mut self, values: R)
+    where
+        R: Vector<N>,
+    {
+        let distance = values - R::splat(self.pivot);
+        self.sum = self.sum + distance;
+        self.squares = self.squares + distance * distance;
+        self.min = values.smaller(self.min);
+        self.max = values.larger(self.max);
+    }
+
+    #[inline(always)]
+    fn map<T: Copy>(&self, f: impl Fn(R) -> T) -> QuantitySums<T> {
+        QuantitySums {
+            pivot: self.pivot,
+            sum: f(self.sum),
+            squares: f(self.squares),
+            min: f(self.min),
+            max: f(self.max),
+        }
+    }
+}
+
+fn finite_or_zero(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}
+
+impl<R: Real> Sums<R> {
+    #[inline(always)]
+    pub(super) fn about(previous: &Sample, mean_position: [f64; 2]) -> Self {
+        let pivots = [previous.loss, previous.u, previous.abs_v, previous.effective_step];
+        Sums {
+            quantities: each(pivots, |spread| QuantitySums::about(spread.mean)),
+            position_pivot: each(mean_position, finite_or_zero),
+            position: [R::splat(0.0); 2],
+            products: [R::splat(0.0); 3],
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn add<const N: usize>(&mut self, block: &Observed<R>)
+    where
+        R: Vector<N>,
+    {
+        let [loss, u, abs_v, effective_step] = &mut self.quantities;
+        loss.add(block.loss);
+        u.add(block.uv.u);
+        abs_v.add(block.uv.v.abs());
+        effective_step.add(block.effective_step);
+        let dx = block.position[0] - R::splat(self.position_pivot[0]);
+        let dy = block.position[1] - R::splat(self.position_pivot[1]);
+        self.position = [self.position[0] + dx, self.position[1] + dy];
+        let [xx, yy, xy] = self.products;
+        self.products = [xx + dx * dx, yy + dy * dy, xy + dx * dy];
+    }
+
+    /// Applies `f` to each sum.
+    #[inline(always)]
+    pub(super) fn map<T: Copy>(&self, f: impl Fn(R) -> T) -> Sums<T> {
+        let ([x, y], [xx, yy, xy]) = (self.position, self.products);
+        Sums {
+            quantities: each(self.quantities, |sums| sums.map(&f)),
+            position_pivot: self.position_pivot,
+            position: [f(x), f(y)],
+            products: [f(xx), f(yy), f(xy)],
+        }
+    }
+}
+
+impl<const N: usize> Sums<Lanes<f64, N>> {
+    /// Adds the first `count` particles of a block.
+    pub(super) fn add_some(&mut self, block: &Observed<Lanes<f64, N>>, count: usize) {
+        let before = *self;
+        self.add(block);
+        let keep = |after: &mut Lanes<f64, N>, before: &Lanes<f64, N>| {
+            after.0[count..].copy_from_slice(&before.0[count..]);
+        };
+        for (after, before) in self.quantities.iter_mut().zip(&before.quantities) {
+            keep(&mut after.sum, &before.sum);
+            keep(&mut after.squares, &before.squares);
+            keep(&mut after.min, &before.min);
+            keep(&mut after.max, &before.max);
+        }
+        for (after, before) in self.position.iter_mut().zip(&before.position) {
+            keep(after, before);
+        }
+        for (after, before) in self.products.iter_mut().zip(&before.products) {
+            keep(after, before);
+        }
+    }
+
+    /// Returns the diagnostics of `particles` particles and their mean position. `diverged` counts those whose position
+    /// or loss is not finite; it is called only if there may be any.
+    pub(super) fn finish(&self, particles: usize, diverged: impl FnOnce() -> u32) -> (Sample, [f64; 2]) {
+        let n = particles as f64;
+        let [loss, u, abs_v, effective_step] = self.quantities.each_ref().map(|sums| sums.spread(n));
+        let shift = self.position.each_ref().map(|sum| total(sum) / n);
+        let mean_position = [self.position_pivot[0] + shift[0], self.position_pivot[1] + shift[1]];
+        let all_finite = loss.mean.is_finite() && mean_position.iter().all(|mean| mean.is_finite());
+        let sample = Sample {
+            loss,
+            u,
+            abs_v,
+            effective_step,
+            entropy: self.entropy(n, shift),
+            diverged: if all_finite { 0 } else { diverged() },
+        };
+        (sample, mean_position)
+    }
+
+    fn entropy(&self, n: f64, [mean_x, mean_y]: [f64; 2]) -> f64 {
+        if n < 3.0 {
+            return f64::NAN;
+        }
+        let [xx, yy, xy] = self.products.each_ref().map(total);
+        let cov_xx = (xx - n * mean_x * mean_x) / (n - 1.0);
+        let cov_yy = (yy - n * mean_y * mean_y) / (n - 1.0);
+        let cov_xy = (xy - n * mean_x * mean_y) / (n - 1.0);
+        let determinant = cov_xx * cov_yy - cov_xy * cov_xy;
+        // The rounding error of the sums of so many terms, and of the determinant computed from them: a determinant up
+        // to this size is meaningless.
+        let rounding = f64::EPSILON * (8.0 + 0.25 * n) / (n - 1.0);
+        let (lost_xx, lost_yy) = (rounding * xx, rounding * yy);
+        let lost = 2.0 * (lost_xx * cov_yy.abs() + lost_yy * cov_xx.abs() + lost_xx * lost_yy);
+        // Not `determinant <= lost`, which is also false for NaN.
+        let regular = determinant > lost && determinant.is_finite();
+        if !regular {
+            return f64::NAN;
+        }
+        let two_pi_e = TAU * E;
+        0.5 * (two_pi_e * two_pi_e * determinant).ln()
+    }
+}
+
+impl<const N: usize> QuantitySums<Lanes<f64, N>> {
+    fn spread(&self, particles: f64) -> Spread {
+        let shift = total(&self.sum) / particles;
+        let variance = total(&self.squares) / particles - shift * shift;
+        let min = self.min.0.into_iter().fold(f64::INFINITY, f64::min);
+        let max = self.max.0.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        Spread {
+            mean: self.pivot + shift,
+            // Rounding may leave a zero variance slightly below 0; NaN stays NaN.
+            std: if variance < 0.0 { 0.0 } else { variance.sqrt() },
+            min: if min > max { f64::NAN } else { min },
+            max: if min > max { f64::NAN } else { max },
+        }
+    }
+}
+
+/// Returns the sum over lanes, always in the same order.
+fn total<const N: usize>(lanes: &Lanes<f64, N>) -> f64 {
+    lanes.0.iter().sum()
 }

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::landscape::LandscapeSpec;
 use crate::noise::NoiseSpec;
-use crate::optimizer::RatedRule;
-use crate::quantity::{ParticleCount, StartCoordinate, StartSpread, Temperature};
+use crate::optimizer::{RatedRule, RuleKind, RuleSpec, ShownSetting, differing, with_settings};
+use crate::parameter::{LEARNING_RATE, START_SPREAD, START_X, START_Y};
+use crate::quantity::{LearningRate, ParticleCount, StartCoordinate, StartSpread, Temperature, number_text};
 
 /// A whole simulation: everything needed to repeat it from its first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,7 +70,7 @@ pub struct OptimizerSpec {
     /// optimizers.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
-    /// Whether the optimizer is simulated; a disabled one is kept.
+    /// Whether the optimizer is simulated; a disabled one stays in the list.
     #[serde(default = "enabled_by_default")]
     pub enabled: bool,
     pub rule: RatedRule,
@@ -224,4 +225,263 @@ pub enum SettingError {
     UnknownOptimizer(u32),
     #[error("optimizer {id} is {has} and cannot become {found} while it runs")]
     OtherRule { id: u32, has: &'static str, found: &'static str },
+}
+
+impl Record {
+    /// Returns the session as it would be without these changes, which are in the order of their steps.
+    ///
+    /// A change holds a whole landscape, noise or rule, of which only some parameters were new. The remaining changes
+    /// set those parameters alone: after "a 10 → 20" and "c 1 → 2", the session without the first has a = 10 and c = 2.
+    pub fn without(&self, removed: &[Change]) -> Record {
+        let mut before = self.spec.clone();
+        let mut spec = self.spec.clone();
+        let mut changes = Vec::new();
+        for change in &self.changes {
+            if !change.is_among(removed) {
+                let set = change.set.moved(&before, &spec);
+                // Setting a value twice changes nothing.
+                if spec.apply(&set).is_ok() {
+                    changes.push(Change { step: change.step, set });
+                }
+            }
+            // The change was accepted when it was recorded.
+            let _ = before.apply(&change.set);
+        }
+        Record { spec: self.spec.clone(), changes }
+    }
+}
+
+impl Setting {
+    /// Returns the setting that changes `onto` in the parameters in which this one changes `before`.
+    pub fn moved(&self, before: &SimulationSpec, onto: &SimulationSpec) -> Setting {
+        match *self {
+            Setting::Landscape(to) if [before.landscape.kind(), onto.landscape.kind()] == [to.kind(); 2] => {
+                let mut moved = onto.landscape;
+                for (of, value) in to.parameters() {
+                    if before.landscape.get(of.parameter.key) != Some(value) {
+                        moved.set(of.parameter.key, value).expect("the kind is the same, and so is the range");
+                    }
+                }
+                Setting::Landscape(moved)
+            }
+            Setting::Noise(to) if [before.noise.kind(), onto.noise.kind()] == [to.kind(); 2] => {
+                let mut moved = onto.noise;
+                for (index, (of, value)) in to.parameters().enumerate() {
+                    if before.noise.get(of.parameter.key) != Some(value) {
+                        moved.set(index, value).expect("the kind is the same, and so is the range");
+                    }
+                }
+                Setting::Noise(moved)
+            }
+            Setting::Rule { optimizer, rule } => {
+                let of = |spec: &SimulationSpec| spec.optimizers.iter().find(|it| it.id == optimizer).map(|it| it.rule);
+                let moved = of(before).zip(of(onto)).and_then(|(before, onto)| moved_rule(&rule, &before, &onto));
+                Setting::Rule { optimizer, rule: moved.unwrap_or(rule) }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Returns `onto` with the numbers that are new in `to` since `before`; `None` if the three are not of one kind.
+fn moved_rule(to: &RatedRule, before: &RatedRule, onto: &RatedRule) -> Option<RatedRule> {
+    if [before.rule.kind(), onto.rule.kind()] != [to.rule.kind(); 2] {
+        return None;
+    }
+    let mut moved = *onto;
+    for (of, value) in to.rule.hyperparameters() {
+        if before.rule.get(of.key) != Some(value) {
+            moved.rule.set(of.key, value).ok()?;
+        }
+    }
+    if before.learning_rate != to.learning_rate {
+        moved.learning_rate = to.learning_rate;
+    }
+    if before.schedule != to.schedule {
+        moved.schedule = to.schedule;
+    }
+    Some(moved)
+}
+
+impl SimulationSpec {
+    /// Returns the name of each optimizer, in their order: its label, followed by a number if an earlier one has the
+    /// same, as in "Adam" and "Adam (2)".
+    pub fn distinct_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for optimizer in &self.optimizers {
+            let label = optimizer.label();
+            let is_label = |name: &str| self.optimizers.iter().any(|other| other.label() == name);
+            let is_taken = |name: &str| names.iter().any(|other| other == name) || (name != label && is_label(name));
+            names.push(distinct_name(label, is_taken));
+        }
+        names
+    }
+
+    /// Returns the names of the optimizers for showing them together, in their order: the distinct names, each with the
+    /// settings that differ among the simulated ones. A name given by the user stays unchanged.
+    pub fn shown_names(&self) -> Vec<String> {
+        let is_named = |optimizer: &OptimizerSpec| {
+            let own = optimizer.rule.schedule.named(optimizer.rule.name());
+            is_given(optimizer.name.as_deref(), own)
+        };
+        let settings = |optimizer: &&OptimizerSpec| optimizer.rule.shown_settings();
+        let simulated: Vec<&OptimizerSpec> = self.optimizers.iter().filter(|optimizer| optimizer.enabled).collect();
+        let words = differing(&simulated.iter().map(settings).collect::<Vec<_>>());
+        let named = self.optimizers.iter().zip(self.distinct_names()).map(|(optimizer, name)| {
+            let index = simulated.iter().position(|other| other.id == optimizer.id);
+            match index.filter(|_| !is_named(optimizer)) {
+                Some(index) => with_settings(&name, &words[index]),
+                None => name,
+            }
+        });
+        named.collect()
+    }
+
+    pub fn name_of(&self, id: u32) -> Option<String> {
+        let index = self.optimizers.iter().position(|optimizer| optimizer.id == id)?;
+        self.distinct_names().into_iter().nth(index)
+    }
+}
+
+/// Returns `label`, or if it is taken, the label followed by the first free number from 2 on: "Adam (2)".
+pub fn distinct_name(label: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let numbered = |number: u32| {
+        let number = format!(" ({number})");
+        let room = OptimizerSpec::LONGEST_NAME - number.chars().count();
+        without_number(label).chars().take(room).chain(number.chars()).collect()
+    };
+    let candidates = std::iter::once(label.to_owned()).chain((2..).map(numbered));
+    candidates.into_iter().find(|name| !is_taken(name)).unwrap_or_else(|| label.to_owned())
+}
+
+/// Returns whether the user gave a name: it is not the `made` one, with or without a number.
+pub(crate) fn is_given(name: Option<&str>, made: &str) -> bool {
+    name.is_some_and(|name| without_number(name) != made)
+}
+
+/// Returns whether a name states another rule or another value than the optimizer has, such as `FOCUS, γ 0.1` of one
+/// whose γ was changed.
+pub fn states_other_settings(name: &str, rule: &RuleSpec, learning_rate: Option<LearningRate>) -> bool {
+    let first = name.split([',', '(', ' ']).find(|word| !word.is_empty() && *word != "Cautious");
+    if first.and_then(RuleKind::shown_as).is_some_and(|kind| kind != rule.kind()) {
+        return true;
+    }
+    let rate = learning_rate.map(|rate| (LEARNING_RATE.symbol, rate.get()));
+    let values = rule.hyperparameters().filter(|(of, _)| of.choices().is_empty()).map(|(of, value)| (of.symbol, value));
+    rate.into_iter().chain(values).any(|(symbol, value)| {
+        let stated = name.split_once(&format!("{symbol} ")).map(|(_, rest)| rest.trim_start_matches(['=', ' ']));
+        let number = stated.and_then(|rest| rest.split([',', ' ', ')', ';']).next());
+        let number = number.and_then(|number| number.replace('−', "-").parse::<f64>().ok());
+        number.is_some_and(|number| number_text(number) != number_text(value))
+    })
+}
+
+/// Strips the number, as "Adam" of "Adam (2)".
+fn without_number(label: &str) -> &str {
+    let before = label.strip_suffix(')').and_then(|rest| rest.rsplit_once(" ("));
+    match before {
+        Some((before, number)) if number.parse::<u32>().is_ok() => before,
+        _ => label,
+    }
+}
+
+/// The largest number of settings in a title.
+const MOST_IN_TITLE: usize = 3;
+
+impl SimulationSpec {
+    /// Lists the settings that all optimizers share, with words such as `σ = 1`.
+    pub fn shared_settings(&self) -> Vec<ShownSetting> {
+        let kind = self.landscape.kind();
+        // Typed landscapes may differ although their names do not.
+        let meaning = kind.formula().map_or_else(|| "landscape".to_owned(), |formula| formula.text().to_owned());
+        let mut settings = vec![ShownSetting { is_usual: false, ..ShownSetting::new(meaning, kind.name()) }];
+        settings.extend(self.landscape.parameters().map(|(of, value)| ShownSetting {
+            is_usual: value == of.default,
+            ..ShownSetting::new(format!("landscape {}", of.key()), of.parameter.with(number_text(value)))
+        }));
+        let noise = format!("{} noise", self.noise.info().name.to_lowercase());
+        settings.push(ShownSetting::new("noise", noise));
+        settings.extend(self.noise.parameters().map(|(of, value)| ShownSetting {
+            is_usual: false,
+            ..ShownSetting::new(format!("noise {}", of.parameter.key), of.parameter.with(number_text(value)))
+        }));
+        let steps = self.steps.map_or_else(|| "no end".to_owned(), |steps| format!("{steps} steps"));
+        let temperature = self.temperature.map_or_else(|| "η".to_owned(), |value| number_text(value.get()));
+        let start = &self.start;
+        settings.extend([
+            ShownSetting::new("seed", format!("seed {}", self.seed)),
+            ShownSetting::new("steps", steps),
+            ShownSetting::new("particles", format!("{} particles", self.particles.get())),
+            ShownSetting::new("start x", START_X.with(number_text(start.x.get()))),
+            ShownSetting::new("start y", START_Y.with(number_text(start.y.get()))),
+            ShownSetting::new("start spread", START_SPREAD.with(number_text(start.spread.get()))),
+            ShownSetting::new("temperature", format!("Θ = {temperature}")),
+        ]);
+        settings
+    }
+
+    /// Lists the settings of the simulated optimizers, each with its optimizer's name, as in `Adam: η 0.01`. A setting
+    /// that has the same value in all optimizers that have it is listed once, without a name. Of optimizers that are
+    /// not `common` to the compared simulations only values are listed that are no defaults.
+    fn settings_of_optimizers(&self, common: &[(u32, &str)]) -> Vec<ShownSetting> {
+        let simulated: Vec<&OptimizerSpec> = self.optimizers.iter().filter(|optimizer| optimizer.enabled).collect();
+        let each: Vec<Vec<ShownSetting>> = simulated.iter().map(|optimizer| optimizer.rule.shown_settings()).collect();
+        let mut listed: Vec<ShownSetting> = Vec::new();
+        for (optimizer, settings) in simulated.iter().zip(&each) {
+            let is_common = common.contains(&(optimizer.id, optimizer.rule.name()));
+            let is_listed = |setting: &&ShownSetting| !setting.words.is_empty() && (is_common || !setting.is_usual);
+            for setting in settings.iter().filter(is_listed) {
+                let of_others = || each.iter().flatten().filter(|other| other.meaning == setting.meaning);
+                let is_shared = of_others().all(|other| other.words == setting.words);
+                let (meaning, words) = match is_shared {
+                    true => (setting.meaning.clone(), setting.words.clone()),
+                    false => (
+                        format!("{} of {}", setting.meaning, optimizer.id),
+                        format!("{}: {}", optimizer.label(), setting.words),
+                    ),
+                };
+                if !listed.iter().any(|other| other.meaning == meaning) {
+                    listed.push(ShownSetting { is_usual: false, ..ShownSetting::new(meaning, words) });
+                }
+            }
+        }
+        listed
+    }
+
+    fn simulated_rules(&self) -> Vec<(u32, &'static str)> {
+        let simulated = self.optimizers.iter().filter(|optimizer| optimizer.enabled);
+        simulated.map(|optimizer| (optimizer.id, optimizer.rule.name())).collect()
+    }
+
+    /// Returns for each of several simulations the settings in which they differ, in words such as `σ = 1`. Simulations
+    /// of different optimizers are named by these first.
+    pub fn differing_settings(all: &[&SimulationSpec]) -> Vec<Vec<String>> {
+        let rules: Vec<_> = all.iter().map(|spec| spec.simulated_rules()).collect();
+        let has_same_rules = rules.windows(2).all(|pair| pair[0] == pair[1]);
+        let mut common = rules.first().cloned().unwrap_or_default();
+        common.retain(|rule| rules.iter().all(|others| others.contains(rule)));
+        let settings = |spec: &&SimulationSpec| {
+            let mut settings = Vec::new();
+            if !has_same_rules {
+                let simulated = spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
+                let labels: Vec<&str> = simulated.map(OptimizerSpec::label).collect();
+                settings.push(ShownSetting::new("optimizers", labels.join(", ")));
+            }
+            settings.extend(spec.shared_settings());
+            settings.extend(spec.settings_of_optimizers(&common));
+            settings
+        };
+        differing(&all.iter().map(settings).collect::<Vec<_>>())
+    }
+
+    /// Returns short titles of several simulations: the settings in which they differ, as in `σ = 1`; of many settings
+    /// the first ones and the number of the others. A title is empty where nothing differs.
+    pub fn titles(all: &[&SimulationSpec]) -> Vec<String> {
+        let title = |settings: Vec<String>| {
+            let shown = if settings.len() > MOST_IN_TITLE + 1 { MOST_IN_TITLE } else { settings.len() };
+            let more = (shown < settings.len()).then(|| format!("{} more", settings.len() - shown));
+            settings[..shown].iter().cloned().chain(more).collect::<Vec<_>>().join(", ")
+        };
+        SimulationSpec::differing_settings(all).into_iter().map(title).collect()
+    }
 }

@@ -10,53 +10,23 @@
 //! numbers from a stream of its own, so that the result is the same in any order, on any number of threads, and in
 //! parts.
 
+mod adaptive;
 mod axis;
-mod backend;
-mod cell;
-mod check;
-mod coordinates;
 mod diagram;
-mod evidence;
-mod first_runs;
-mod gap;
-mod kernel;
-mod metric;
-mod names;
-mod nd_batch;
-mod pixel_key;
 mod pixel_runs;
-mod point;
-mod race;
-mod race_cell;
-mod runs;
-mod sampling;
-mod shared_noise;
+mod plane;
+mod space;
 mod spec;
-mod statistics;
-mod sweep_part;
-mod tally;
-mod tasks;
-mod tuned;
-mod value_range;
+mod uniform_certainty;
 mod work;
 
-pub use axis::{Axis, Quantity};
-pub use backend::{Backend, Precision};
-pub use cell::{Cell, Comparison, Sampled, Score};
-pub use diagram::Diagram;
-pub use kernel::Metrics;
-pub use metric::{Average, Metric};
-pub use pixel_key::PixelKey;
-pub use pixel_runs::pixel_runs;
-pub use point::{Point, PointOptimizer, Variant};
-pub use race::Race;
-pub use runs::Runs;
-pub use sampling::{Adaptive, Sampling};
+pub use crate::parameter::Spacing;
+pub use adaptive::allocation::Race;
+pub use adaptive::{Adaptive, Sampling};
+pub use axis::{Axis, Point, PointOptimizer, Quantity, Tuned, TunedSetting, Variant};
+pub use diagram::{Average, Cell, Comparison, Diagram, Metric, Runs, Sampled, Score};
+pub use pixel_runs::{Backend, PixelKey, Precision, pixel_runs};
+pub use plane::Metrics;
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
-pub use statistics::Gap;
-pub use sweep_part::{PartError, PartLabel, SweepPart};
-pub use tasks::PixelOrder;
-pub use tuned::{Tuned, TunedSetting};
-pub use work::{Finished, SweepJob, SweepWork};
-
-pub use crate::spacing::Spacing;
+pub use uniform_certainty::Gap;
+pub use work::{Finished, PartError, PartLabel, PixelOrder, SweepJob, SweepPart, SweepWork};

@@ -1,22 +1,19 @@
-//! The runs of one pixel.
+//! The runs of one pixel: their random streams, their backend, and how they are split into vectors.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-use super::backend::Backend;
-use super::kernel::{Metrics, NOISE_BLOCK, Noise, RunBatch, StepBlocks, ToyProblem};
-use super::nd_batch::NdProblem;
-use super::pixel_key::PixelKey;
-use super::point::{Point, PointOptimizer};
-use super::runs::{Runs, append};
-use super::shared_noise::{LaneAssignment, SharedNoiseBatch};
+use super::axis::{Point, PointOptimizer};
+use super::diagram::{Runs, append};
+use super::plane::{LaneAssignment, Metrics, NOISE_BLOCK, Noise, RunBatch, SharedNoiseBatch, StepBlocks, ToyProblem};
+use super::space::NdProblem;
 use super::spec::SweepSpec;
-use crate::instructions::{OfSet, OwnFunction, VectorSet, WideWork};
+use crate::instructions::{Instructions, OfSet, OwnFunction, VectorSet, WideWork, vectorized};
 use crate::landscape::StartPlace;
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
-use crate::random::Normals;
+use crate::random::{Key, Normals};
 
 /// Computes the runs of some replicates at a pixel, for each optimizer in the order of the spec. Returns `None` if
 /// `cancelled` before the end.
@@ -32,7 +29,6 @@ pub fn pixel_runs(
     backend.run(AllRuns { pixel, replicates })
 }
 
-/// The pixel whose runs are computed.
 #[derive(Clone, Copy)]
 pub(super) struct PixelRuns<'a> {
     pub spec: &'a SweepSpec,
@@ -48,7 +44,6 @@ pub(super) struct Run {
     pub replicate: usize,
 }
 
-/// Some runs of an optimizer.
 pub(super) struct SomeRuns<'a> {
     pub pixel: PixelRuns<'a>,
     pub optimizer: usize,
@@ -134,7 +129,6 @@ where
 }
 
 impl PixelRuns<'_> {
-    /// Computes runs of an optimizer on the plane.
     #[inline(always)]
     fn runs_of<S: VectorSet, const N: usize, V>(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>>
     where
@@ -267,3 +261,92 @@ impl PixelRuns<'_> {
 }
 
 const UNKNOWN: Metrics<f64> = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
+
+/// The keys of a pixel's runs; runs with the same key share their noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PixelKey {
+    key: Key,
+    /// Whether a run's key omits optimizer and candidate.
+    pub(super) common: bool,
+}
+
+impl PixelKey {
+    pub fn new(spec: &SweepSpec, row: usize, column: usize) -> Self {
+        let key = Key::new(spec.seed).at(row as u64).at(column as u64);
+        PixelKey { key, common: spec.common_random_numbers }
+    }
+
+    /// Returns the key of a run's stream, which has its start, then a pair for the noise of the gradient in each step.
+    pub fn of_run(&self, optimizer: u32, candidate: usize, replicate: usize) -> Key {
+        let key = self.key.at(replicate as u64);
+        if self.common { key } else { key.at(u64::from(optimizer)).at(candidate as u64) }
+    }
+
+    /// Returns the key of a run's stream for the noise of the curvature, which has a pair for each step.
+    pub(super) fn of_curvature(&self, optimizer: u32, candidate: usize, replicate: usize) -> Key {
+        self.of_run(optimizer, candidate, replicate).at(u64::MAX)
+    }
+}
+
+/// Floating-point precision of the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// 24 bits, the default for sweeps.
+    #[default]
+    Single,
+    /// 53 bits, as a check of single precision.
+    Double,
+}
+
+impl Precision {
+    pub const ALL: [Precision; 2] = [Precision::Single, Precision::Double];
+
+    /// Returns the name on the command line and in result files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::Single => "f32",
+            Precision::Double => "f64",
+        }
+    }
+}
+
+/// The precision and the vector instructions of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backend {
+    precision: Precision,
+    instructions: Instructions,
+}
+
+impl Backend {
+    /// Creates a backend that computes in this precision, in the widest registers of this processor.
+    pub fn new(precision: Precision) -> Backend {
+        Backend { precision, instructions: Instructions::widest() }
+    }
+
+    pub fn with_instructions(precision: Precision, instructions: Instructions) -> Backend {
+        Backend { precision, instructions }
+    }
+
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    pub fn instructions(&self) -> Instructions {
+        self.instructions
+    }
+
+    pub(super) fn run<W: WideWork>(self, work: W) -> W::Output {
+        in_precision(self.instructions, self.precision, work)
+    }
+}
+
+vectorized! {
+    in S: instructions;
+    /// Runs the work in vectors of a precision.
+    fn in_precision<W: WideWork>(instructions: Instructions; precision: Precision, work: W) -> W::Output {
+        match precision {
+            Precision::Single => S::in_singles(work),
+            Precision::Double => S::in_doubles(work),
+        }
+    }
+}

@@ -2,18 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::{Axis, Quantity};
-use super::metric::{Average, Metric};
-use super::point::{Point, PointOptimizer, Variant};
-use super::sampling::{Adaptive, Sampling};
-use super::tuned::{Tuned, TunedSetting, variant_count, variants};
-use super::value_range::spread;
-use crate::landscape::{LandscapeSpec, StartPlace};
-use crate::noise::NoiseSpec;
-use crate::optimizer::{RuleSpec, Schedule};
-use crate::quantity::{Dimension, LearningRate, OutOfRange, PointCount, Replicates, StartSpread, StepCount};
-use crate::spacing::Spacing;
-use crate::spec_error::SpecError;
+use super::adaptive::{Adaptive, Sampling};
+use super::axis::{
+    Axis, Point, PointOptimizer, Quantity, SCHEDULE_END, Tuned, TunedSetting, Variant, spread, variant_count, variants,
+};
+use super::diagram::{Average, Metric};
+use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPlace};
+use crate::noise::{NoiseInfo, NoiseSpec};
+use crate::optimizer::{
+    HyperparameterName, Need, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings,
+};
+use crate::parameter::Spacing;
+use crate::quantity::{
+    Dimension, LearningRate, OutOfRange, PointCount, Replicates, StartSpread, StepCount, number_text,
+};
+use crate::simulation::is_given;
+use crate::spec_error::{SpecError, broken};
 
 /// A whole sweep: everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,7 +37,7 @@ pub struct SweepSpec {
     pub steps: StepCount,
     #[serde(default = "Replicates::of::<50>")]
     pub replicates: Replicates,
-    /// The place at which runs start on the plane; without it, the landscape's.
+    /// The point at which runs start on the plane; without it, the landscape's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<StartPlace>,
     /// The standard deviation of the start: a draw from Normal(0, spread) is added to each coordinate.
@@ -48,7 +52,7 @@ pub struct SweepSpec {
     /// The kind of average of the metric over replicates.
     #[serde(default)]
     pub average: Average,
-    /// How many replicates the runs of a pixel have.
+    /// The number of replicates of the candidates of a pixel.
     #[serde(default, skip_serializing_if = "Sampling::is_uniform")]
     pub sampling: Sampling,
     pub rows: Axis,
@@ -62,7 +66,7 @@ fn start_spread() -> StartSpread {
 }
 
 /// Returns a function that makes the fault of the value at a path.
-pub(super) fn out_of_range(path: String) -> impl FnOnce(OutOfRange) -> SpecError {
+fn out_of_range(path: String) -> impl FnOnce(OutOfRange) -> SpecError {
     move |OutOfRange { name, expected, found, .. }| SpecError {
         path,
         complaint: format!("goes beyond the range of {name}: expected {expected}, found {found}"),
@@ -86,7 +90,7 @@ pub struct SweepOptimizer {
     pub rule: RuleSpec,
     #[serde(default)]
     pub learning_rates: LearningRates,
-    /// The settings that are tuned beside the learning rate, instead of those of the rule and the schedule.
+    /// The tuned settings besides the learning rate, instead of those of the rule and the schedule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tune: Vec<Tuned>,
     /// The schedule of each learning rate over a run.
@@ -99,7 +103,7 @@ impl SweepOptimizer {
         self.name.as_deref().unwrap_or_else(|| self.schedule.named(self.rule.name()))
     }
 
-    /// Returns the place of a tuned setting among those of the optimizer.
+    /// Returns the index of a tuned setting among those of the optimizer.
     pub fn tuned(&self, of: TunedSetting) -> Option<usize> {
         self.tune.iter().position(|tuned| tuned.of == of)
     }
@@ -134,16 +138,16 @@ impl LearningRates {
 impl SweepSpec {
     pub const MAX_OPTIMIZERS: usize = 16;
     /// The largest number of pixels of a diagram.
-    pub(crate) const MAX_PIXELS: usize = 1_000_000;
+    const MAX_PIXELS: usize = 1_000_000;
     /// The largest number of averages of a diagram: one for each pixel, optimizer and candidate, with the largest number of
     /// candidates counted for every optimizer.
-    pub(crate) const MAX_AVERAGES: usize = 20_000_000;
+    const MAX_AVERAGES: usize = 20_000_000;
 
     /// The largest number of runs of a pixel, all of which are held in memory at once.
-    pub(crate) const MAX_RUNS: usize = 5_000_000;
+    const MAX_RUNS: usize = 5_000_000;
 
     /// The largest number of optimizer steps: some years of computation.
-    pub(crate) const MAX_STEPS: f64 = 1e18;
+    const MAX_STEPS: f64 = 1e18;
 
     /// Returns the numbers of rows and columns.
     pub fn shape(&self) -> [usize; 2] {
@@ -174,7 +178,7 @@ impl SweepSpec {
         *self == recolored
     }
 
-    /// Returns the place at which runs start on the plane.
+    /// Returns the point at which runs start on the plane.
     pub fn start(&self) -> StartPlace {
         self.start.unwrap_or(self.landscape.start())
     }
@@ -219,7 +223,7 @@ impl SweepSpec {
         self.point_at(rows[row], columns[column]).expect("values between the ends of a checked axis are in range")
     }
 
-    pub(super) fn point_at(&self, row: f64, column: f64) -> Result<Point, SpecError> {
+    fn point_at(&self, row: f64, column: f64) -> Result<Point, SpecError> {
         let optimizers = self.optimizers.iter().map(|optimizer| {
             let settings = Variant { rule: optimizer.rule, schedule: optimizer.schedule };
             let variants = variants(&optimizer.tune, settings);
@@ -240,7 +244,6 @@ impl SweepSpec {
         Ok(point)
     }
 
-    /// Returns the number of steps of each run at a pixel.
     pub(super) fn steps_of_runs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {
         let along = |axis: &Axis| (axis.of == Quantity::Steps).then(|| axis.values());
         let (rows, columns, steps) = (along(&self.rows), along(&self.columns), self.steps.get() as u64);
@@ -299,5 +302,269 @@ impl SweepSpec {
     /// Returns the number of runs at each pixel with uniform sampling.
     pub fn runs_of_pixel(&self) -> usize {
         self.candidates_of_pixel().saturating_mul(self.replicates.get())
+    }
+}
+
+impl SweepSpec {
+    /// Returns the first fault of the spec that its types do not exclude.
+    pub fn check(&self) -> Result<(), SpecError> {
+        self.check_optimizers()?;
+        self.check_landscape()?;
+        self.check_metric()?;
+        self.check_sampling()?;
+        self.check_axis("rows", &self.rows)?;
+        self.check_axis("columns", &self.columns)?;
+        if self.rows.of.overlaps(&self.columns.of) {
+            return broken("columns.of", "is the same as `rows.of`; the two axes must vary different things");
+        }
+        self.check_size()?;
+        for row in [self.rows.from, self.rows.to] {
+            for column in [self.columns.from, self.columns.to] {
+                self.check_dimension(&self.point_at(row, column)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the landscape and the noise have the parameters, and the landscape the dimension, that the sweep gives
+    /// them.
+    fn check_landscape(&self) -> Result<(), SpecError> {
+        let LandscapeInfo { name, parameters, .. } = self.landscape.info();
+        let is_valley = self.landscape.valley().is_some();
+        if !is_valley && self.dimension.get() > 2 {
+            return broken("dimension", format!("is {}, and {name} has 2 dimensions", self.dimension.get()));
+        }
+        for (path, axis) in [("rows.of", &self.rows), ("columns.of", &self.columns)] {
+            match axis.of {
+                Quantity::Landscape(of) if self.landscape.get(of.key()).is_none() => {
+                    let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
+                    let known = keys.join(", ");
+                    return broken(path, format!("varies {}, which {name} lacks; it has {known}", of.key()));
+                }
+                Quantity::NoiseParameter(of) if self.noise.get(of.key()).is_none() => {
+                    let NoiseInfo { name, .. } = self.noise.info();
+                    let noise = name.to_lowercase();
+                    return broken(
+                        path,
+                        format!("varies {}, which {noise} noise lacks; set `noise` to one that has it", of.key()),
+                    );
+                }
+                Quantity::Dimension if !is_valley => {
+                    return broken(path, format!("varies the dimension, and {name} has 2 dimensions"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that adaptive sampling has what it compares: means.
+    fn check_sampling(&self) -> Result<(), SpecError> {
+        if self.sampling.is_uniform() || self.average == Average::Mean {
+            return Ok(());
+        }
+        broken(
+            "sampling",
+            "is Adaptive, which compares means, and `average` is Median; choose `average: Mean` or Uniform",
+        )
+    }
+
+    /// Checks that the landscape has the metric by which the sweep compares.
+    fn check_metric(&self) -> Result<(), SpecError> {
+        if self.metric.is_of(&self.landscape) {
+            return Ok(());
+        }
+        let known: Vec<String> = Metric::of(&self.landscape).map(|metric| format!("`{metric:?}`")).collect();
+        let LandscapeInfo { name, .. } = self.landscape.info();
+        broken("metric", format!("is `{:?}`, which {name} lacks; it has {}", self.metric, known.join(" and ")))
+    }
+
+    /// Checks that the start and the step of each optimizer exist in the number of dimensions at a point.
+    fn check_dimension(&self, point: &Point) -> Result<(), SpecError> {
+        let dimension = point.dimension.get();
+        if self.start.is_some() && dimension > 2 {
+            return broken("start", format!("is a place on the plane, and the sweep has {dimension} dimensions"));
+        }
+        let is_of_plane = |optimizer: &SweepOptimizer| optimizer.rule.info().needs(Need::Axes);
+        match (dimension, self.optimizers.iter().position(is_of_plane)) {
+            (dimension @ 3.., Some(index)) => {
+                let name = self.optimizers[index].rule.name();
+                let complaint = format!("is {name}, which is for 2 dimensions; the sweep has {dimension}");
+                broken(format!("optimizers[{index}].rule"), complaint)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_optimizers(&self) -> Result<(), SpecError> {
+        const MOST: usize = SweepSpec::MAX_OPTIMIZERS;
+        let count = self.optimizers.len();
+        if !(2..=MOST).contains(&count) {
+            return broken("optimizers", format!("must hold 2 to {MOST} optimizers to compare, found {count}"));
+        }
+        for (index, optimizer) in self.optimizers.iter().enumerate() {
+            if let Some(first) = self.optimizers[..index].iter().position(|other| other.id == optimizer.id) {
+                return broken(
+                    format!("optimizers[{index}].id"),
+                    format!("is {}, the same as `optimizers[{first}].id`; each needs an id of its own", optimizer.id),
+                );
+            }
+            self.check_tuned(index)?;
+            let rates = &optimizer.learning_rates;
+            if rates.from > rates.to {
+                return broken(
+                    format!("optimizers[{index}].learning_rates.to"),
+                    format!("is {}, less than `from`, which is {}", rates.to.get(), rates.from.get()),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the tuned settings of an optimizer.
+    fn check_tuned(&self, index: usize) -> Result<(), SpecError> {
+        let SweepOptimizer { id, rule, schedule, tune, .. } = &self.optimizers[index];
+        for (number, tuned) in tune.iter().enumerate() {
+            let path = format!("optimizers[{index}].tune[{number}]");
+            let (of, key) = (tuned.of, tuned.of.key());
+            if !of.is_of(rule, schedule) {
+                let complaint = match of == TunedSetting::SCHEDULE_END {
+                    true => "is the end of a cosine schedule, and the optimizer has none; set its `schedule` to \
+                             `(decay: Cosine())`"
+                        .to_owned(),
+                    false => format!("is {key}, which {} lacks", rule.name()),
+                };
+                return broken(format!("{path}.of"), complaint);
+            }
+            if tune[..number].iter().any(|other| other.of == of) {
+                return broken(format!("{path}.of"), format!("is {key}, which is tuned already; give it once"));
+            }
+            if let Some((axis, _)) =
+                [("rows", &self.rows), ("columns", &self.columns)].iter().find(|(_, axis)| axis.varies(key, *id))
+            {
+                return broken(
+                    format!("{path}.of"),
+                    format!("is {key}, which `{axis}` varies for this optimizer; a setting is an axis or tuned"),
+                );
+            }
+            tuned.range().check(&path, "grid of tuned values")?;
+            for (end, value) in [("from", tuned.from), ("to", tuned.to)] {
+                let mut variant = Variant { rule: *rule, schedule: *schedule };
+                of.put(&mut variant, value).map_err(out_of_range(format!("{path}.{end}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_axis(&self, path: &str, axis: &Axis) -> Result<(), SpecError> {
+        axis.range().check(path, "axis")?;
+        if let Quantity::Of(hyperparameter, ids) = &axis.of {
+            let name = hyperparameter.key();
+            if ids.is_empty() {
+                return broken(format!("{path}.of"), format!("varies {name} of no optimizer; name the ids of some"));
+            }
+            for id in ids {
+                match self.optimizers.iter().find(|optimizer| optimizer.id == *id) {
+                    None => return broken(format!("{path}.of"), format!("names the id {id}, which no optimizer has")),
+                    Some(optimizer) if !hyperparameter.is_of(&optimizer.rule) => {
+                        let label = optimizer.label();
+                        return broken(format!("{path}.of"), format!("varies {name} of {label}, which has none"));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_size(&self) -> Result<(), SpecError> {
+        let [rows, columns] = self.shape();
+        let pixels = rows * columns;
+        if pixels > Self::MAX_PIXELS {
+            return broken(
+                "rows.count",
+                format!(
+                    "times `columns.count` is {pixels} pixels, more than {}; choose a smaller grid",
+                    Self::MAX_PIXELS
+                ),
+            );
+        }
+        let most_candidates = self.candidate_counts().into_iter().max().unwrap_or(0);
+        let averages = (pixels * self.optimizers.len()).saturating_mul(most_candidates);
+        if averages > Self::MAX_AVERAGES {
+            return broken(
+                "optimizers",
+                format!(
+                    "times learning rates, tuned values and pixels is {averages} averages, more than {}; choose a smaller \
+                     grid or fewer of them",
+                    Self::MAX_AVERAGES
+                ),
+            );
+        }
+        let runs = self.runs_of_pixel();
+        if runs > Self::MAX_RUNS {
+            return broken(
+                "replicates",
+                format!(
+                    "times all learning rates and tuned values is {runs} runs at each pixel, more than {}; choose fewer \
+                     of them",
+                    Self::MAX_RUNS
+                ),
+            );
+        }
+        if self.total_steps() > Self::MAX_STEPS {
+            return broken(
+                "steps",
+                format!("times runs is {:e} optimizer steps, more than {:e}", self.total_steps(), Self::MAX_STEPS),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl SweepSpec {
+    /// Returns the names of the optimizers for showing them together, in their order: their labels, each with the
+    /// settings that differ among optimizers of this label, and with those that differ from other labels' and are not
+    /// the rule's defaults. A setting that an axis varies has no value to show; a name given by the user stays
+    /// unchanged.
+    pub fn shown_names(&self) -> Vec<String> {
+        SweepSpec::names_together(&[self]).pop().unwrap_or_default()
+    }
+
+    /// Returns the names of the optimizers of several sweeps that are shown together, each sweep's in its order. They
+    /// include the settings that differ among the optimizers of all these sweeps.
+    pub fn names_together(specs: &[&SweepSpec]) -> Vec<Vec<String>> {
+        let all = || specs.iter().flat_map(|spec| spec.optimizers.iter().map(|optimizer| (*spec, optimizer)));
+        let labels: Vec<&str> = all().map(|(_, optimizer)| optimizer.label()).collect();
+        let settings: Vec<_> = all().map(|(spec, optimizer)| spec.settings(optimizer)).collect();
+        let (alike, any) = (differing_by_key(&labels, &settings), differing(&settings));
+        let name = |(index, (_, optimizer)): (usize, (&SweepSpec, &SweepOptimizer))| {
+            let own = optimizer.schedule.named(optimizer.rule.name());
+            let is_named = is_given(optimizer.name.as_deref(), own);
+            let is_shown = |setting: &&ShownSetting| {
+                let ShownSetting { words, is_usual, .. } = setting;
+                !is_named && (alike[index].contains(words) || (!is_usual && any[index].contains(words)))
+            };
+            let shown = settings[index].iter().filter(is_shown).map(|setting| setting.words.clone());
+            with_settings(optimizer.label(), &shown.collect::<Vec<_>>())
+        };
+        let mut names = all().enumerate().map(name);
+        specs.iter().map(|spec| names.by_ref().take(spec.optimizers.len()).collect()).collect()
+    }
+
+    fn settings(&self, optimizer: &SweepOptimizer) -> Vec<ShownSetting> {
+        let is_axis = |key: &str| self.rows.varies(key, optimizer.id) || self.columns.varies(key, optimizer.id);
+        let is_tuned = |key: &str| optimizer.tune.iter().any(|tuned| tuned.of.key() == key);
+        let LearningRates { from, to, count } = optimizer.learning_rates;
+        let [from, to] = [from, to].map(|rate| number_text(rate.get()));
+        let rates = ShownSetting::new(ShownSetting::LEARNING_RATE, format!("{} η from {from} to {to}", count.get()));
+        let rates = Some(rates).filter(|_| !is_axis(HyperparameterName::LEARNING_RATE.key()));
+        let usual = RuleSpec::on_plane(optimizer.rule.kind());
+        let of_rule =
+            optimizer.rule.shown_settings(&usual, |of| !of.is_for_vectors && !is_axis(of.key) && !is_tuned(of.key));
+        let of_schedule = optimizer.schedule.shown_settings().into_iter();
+        let of_schedule = of_schedule.filter(|it| it.meaning != ShownSetting::SCHEDULE_END || !is_tuned(SCHEDULE_END));
+        let tuned = optimizer.tune.iter().map(|tuned| tuned.shown(&optimizer.rule));
+        rates.into_iter().chain(of_schedule).chain(of_rule).chain(tuned).collect()
     }
 }

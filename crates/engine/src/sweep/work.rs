@@ -1,18 +1,21 @@
-//! The work of a sweep, which threads share: each takes task after task until none is left.
+//! The work of a sweep, which threads share: each thread takes task after task until none is left.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::fmt;
+use std::fmt::Display;
+use std::ops::Range;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::backend::Backend;
-use super::cell::Cell;
-use super::pixel_key::PixelKey;
-use super::pixel_runs::{PixelRuns, pixel_runs};
-use super::race::{Course, Race, Racing};
-use super::runs::Runs;
-use super::sampling::{Adaptive, Sampling};
+use serde::{Deserialize, Serialize};
+
+use super::adaptive::allocation::{Race, RaceContext, RaceRules};
+use super::adaptive::{Adaptive, Sampling};
+use super::diagram::{Cell, Runs};
+use super::pixel_runs::{Backend, PixelKey, PixelRuns, pixel_runs};
 use super::spec::SweepSpec;
-use super::tasks::{PixelOrder, Portion, Task, Tasks, Work};
 
 /// A computed pixel.
 #[derive(Clone, Debug)]
@@ -66,11 +69,10 @@ pub struct SweepWork {
     races: Option<Races>,
 }
 
-/// The races of a sweep.
 struct Races {
     adaptive: Adaptive,
-    /// Computed by the first race, as it takes some time.
-    racing: OnceLock<Racing>,
+    /// Computed by the first race, which takes a tenth of a second.
+    rules: OnceLock<RaceRules>,
     /// The race of each pixel, row by row.
     of_pixels: Vec<Mutex<RaceState>>,
 }
@@ -83,7 +85,6 @@ enum RaceState {
 }
 
 impl SweepWork {
-    /// Lists the tasks of a job.
     pub fn new(job: SweepJob<'_>) -> SweepWork {
         let SweepJob { spec, backend, order, keep_runs, known, begun } = job;
         let tasks = Tasks::new(&spec, order, known);
@@ -91,7 +92,7 @@ impl SweepWork {
             Sampling::Uniform => None,
             Sampling::Adaptive(adaptive) => {
                 let state = |pixel| Mutex::new(begun(pixel).map_or(RaceState::Ahead, RaceState::Begun));
-                Some(Races { adaptive, racing: OnceLock::new(), of_pixels: spec.pixels().map(state).collect() })
+                Some(Races { adaptive, rules: OnceLock::new(), of_pixels: spec.pixels().map(state).collect() })
             }
         };
         let most_runs = spec.most_runs_of_pixel() as u64;
@@ -161,7 +162,6 @@ impl SweepWork {
         self.pixels.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of pixels of the whole work.
     pub fn all_pixels(&self) -> usize {
         self.all_pixels
     }
@@ -178,9 +178,9 @@ impl SweepWork {
     fn race(&self, task: &Task, until: Option<usize>) -> Result<Option<Finished>, Cancelled> {
         let races = self.races.as_ref().expect("only adaptive sampling has races");
         let [row, column] = task.pixel;
-        let place = &races.of_pixels[row * self.spec.shape()[1] + column];
+        let race_state = &races.of_pixels[row * self.spec.shape()[1] + column];
         // Another thread may be at an earlier task of this pixel; then this one waits for it.
-        let mut state = place.lock().expect("no thread panics while it holds the lock");
+        let mut state = race_state.lock().expect("no thread panics while it holds the lock");
         let mut race = match std::mem::replace(&mut *state, RaceState::Over) {
             RaceState::Ahead => Arc::new(Race::new(&self.spec.candidate_counts())),
             RaceState::Begun(race) => race,
@@ -189,12 +189,12 @@ impl SweepWork {
         let point = self.spec.point(row, column);
         let key = PixelKey::new(&self.spec, row, column);
         let pixel = PixelRuns { spec: &self.spec, point: &point, key, cancelled: &self.cancelled };
-        let racing = races.racing.get_or_init(|| Racing::new(&self.spec, &races.adaptive));
-        let course = Course { backend: self.backend, pixel, racing };
+        let rules = races.rules.get_or_init(|| RaceRules::new(&self.spec, &races.adaptive));
+        let context = RaceContext { backend: self.backend, pixel, rules };
         let before = race.runs();
-        Arc::make_mut(&mut race).advance(&course, until).ok_or(Cancelled)?;
+        Arc::make_mut(&mut race).advance(&context, until).ok_or(Cancelled)?;
         self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);
-        let cell = race.cell(&self.spec, racing);
+        let cell = race.cell(&self.spec, rules);
         if race.is_over() {
             let unused = self.spec.most_runs_of_pixel().saturating_sub(race.runs());
             self.all_steps.fetch_sub(task.steps * unused as u64, Ordering::Relaxed);
@@ -224,5 +224,335 @@ impl SweepWork {
         };
         self.pixels.fetch_add(1, Ordering::Relaxed);
         Some(Finished { pixel, cell: cell(&runs), runs: self.keep_runs.then_some(runs) })
+    }
+}
+
+/// The order in which pixels are computed. It does not change the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PixelOrder {
+    /// Computes 8 replicates of the middle pixel of each block, from few large blocks to the first picture's 12 × 13 or
+    /// more; then the missing replicates, then finer blocks. Nothing is computed twice.
+    ///
+    /// Adaptive sampling makes several passes over the pixels, each of which continues the races that are not over, so
+    /// that the diagram is refined where it is uncertain.
+    CoarseToFine,
+    RowByRow,
+}
+
+/// A unit of work on a pixel.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    pub pixel: [usize; 2],
+    pub work: Work,
+    /// Optimizer steps that it takes; of a race, those of each run.
+    pub steps: u64,
+}
+
+/// The work of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Compute some replicates of all candidates.
+    Replicates(Portion),
+    /// Continue the pixel's race until it has this many runs; without a number, to its end.
+    Race { until: Option<usize> },
+}
+
+/// The replicates of a pixel that a task computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Portion {
+    /// The first replicates, for a first picture.
+    Preview,
+    /// The replicates without those of the preview.
+    Rest,
+    Whole,
+}
+
+/// The number of replicates of a first picture.
+const PREVIEW: usize = 8;
+/// The largest number of pixels of a first picture: their runs are kept until the rest of them is done.
+const MOST_PREVIEWS: usize = 10_000;
+/// The smallest number of rows and columns of a first picture, if the diagram has that many.
+const PREVIEW_SHAPE: [usize; 2] = [12, 13];
+/// The smallest number of blocks of the coarser pictures before it, if the diagram has that many pixels.
+const COARSEST: usize = 9;
+
+impl Portion {
+    pub(super) fn replicates(self, spec: &SweepSpec) -> Range<usize> {
+        let all = spec.replicates.get();
+        let preview = PREVIEW.min(all);
+        match self {
+            Portion::Preview => 0..preview,
+            Portion::Rest => preview..all,
+            Portion::Whole => 0..all,
+        }
+    }
+}
+
+/// The tasks of a sweep, in order. Those of the passes of adaptive sampling are made one by one, as a window begins sweeps
+/// while a setting is dragged.
+struct Tasks {
+    /// The tasks of the last pass, which end pixels; with uniform sampling, all tasks.
+    last: Vec<Task>,
+    /// The runs of each pixel after the passes before.
+    before: Vec<usize>,
+}
+
+impl Tasks {
+    pub(super) fn new(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Tasks {
+        match spec.sampling.is_uniform() {
+            true => Tasks { last: uniform_tasks(spec, order, known), before: Vec::new() },
+            false => Tasks { last: last_races(spec, order, known), before: passes(spec, order) },
+        }
+    }
+
+    /// Returns a task by its index in the order.
+    pub(super) fn get(&self, index: usize) -> Option<Task> {
+        let pass = index.checked_div(self.last.len())?;
+        match self.before.get(pass) {
+            Some(runs) => {
+                let work = Work::Race { until: Some(*runs) };
+                Some(Task { work, ..self.last[index % self.last.len()] })
+            }
+            None => self.last.get(index - self.before.len() * self.last.len()).copied(),
+        }
+    }
+
+    /// Returns the tasks of the last pass; with uniform sampling, all of them.
+    fn last_pass(&self) -> &[Task] {
+        &self.last
+    }
+}
+
+fn last_races(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+    let steps = spec.steps_of_runs();
+    let task = |pixel: [usize; 2]| Task { pixel, work: Work::Race { until: None }, steps: steps(pixel) };
+    if order == PixelOrder::RowByRow {
+        return spec.pixels().filter(|pixel| !known(*pixel)).map(task).collect();
+    }
+    let shape = spec.shape();
+    let mut is_new = first_visits(shape);
+    let blocks = halved(coarsest_block(shape));
+    blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it) && !known(*it)).map(task).collect()
+}
+
+/// Returns the runs of each pixel after each pass but the last of adaptive sampling.
+fn passes(spec: &SweepSpec, order: PixelOrder) -> Vec<usize> {
+    if order == PixelOrder::RowByRow {
+        return Vec::new();
+    }
+    // The first pass ends after about one analysis of each candidate.
+    let first = 4 * spec.candidate_counts().iter().sum::<usize>();
+    let grown = std::iter::successors(Some(first), |runs| Some(2 * runs));
+    grown.take_while(|runs| *runs < spec.most_runs_of_pixel()).collect()
+}
+
+fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Vec<Task> {
+    let shape = spec.shape();
+    let steps = spec.steps_of_runs();
+    let runs: usize = spec.candidate_counts().iter().sum();
+    let mut tasks = Vec::new();
+    let mut add = |pixel: [usize; 2], portion: Portion| {
+        if !known(pixel) {
+            let replicates = portion.replicates(spec).len();
+            let steps = steps(pixel) * (runs * replicates) as u64;
+            tasks.push(Task { pixel, work: Work::Replicates(portion), steps });
+        }
+    };
+    let mut is_new = first_visits(shape);
+    let mut block = 1;
+    if order == PixelOrder::CoarseToFine {
+        let first_picture = first_picture_block(shape);
+        let blocks = halved(coarsest_block(shape)).take_while(|block| *block >= first_picture);
+        let pixels: Vec<_> = blocks.flat_map(|block| centers(shape, block)).filter(|it| is_new(*it)).collect();
+        let mut portion = Portion::Whole;
+        if spec.replicates.get() > PREVIEW && pixels.len() <= MOST_PREVIEWS {
+            pixels.iter().for_each(|pixel| add(*pixel, Portion::Preview));
+            portion = Portion::Rest;
+        }
+        pixels.into_iter().for_each(|pixel| add(pixel, portion));
+        block = first_picture / 2;
+    }
+    let finer = halved(block).flat_map(|block| centers(shape, block)).filter(|it| is_new(*it));
+    finer.for_each(|pixel| add(pixel, Portion::Whole));
+    tasks
+}
+
+/// Returns a function that returns true for a pixel at its first call with it, then false.
+fn first_visits([rows, columns]: [usize; 2]) -> impl FnMut([usize; 2]) -> bool {
+    let mut visited = vec![false; rows * columns];
+    move |[row, column]| !std::mem::replace(&mut visited[row * columns + column], true)
+}
+
+/// Returns a block's side, half of it, and so on to 1.
+pub(super) fn halved(block: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(block), |block| Some(block / 2)).take_while(|block| *block > 0)
+}
+
+/// Returns the side of the square blocks of the first picture, which has one pixel of each.
+pub(super) fn first_picture_block(shape: [usize; 2]) -> usize {
+    doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
+}
+
+pub(super) fn coarsest_block(shape: [usize; 2]) -> usize {
+    doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
+}
+
+/// Doubles a block's side while there are enough rows and columns of blocks.
+fn doubled(mut block: usize, shape: [usize; 2], is_enough: impl Fn([usize; 2]) -> bool) -> usize {
+    while is_enough(shape.map(|side| side.div_ceil(2 * block))) {
+        block *= 2;
+    }
+    block
+}
+
+/// Lists the pixels that represent the square blocks, row by row.
+pub(super) fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
+    let finest = first_picture_block(shape);
+    let [rows, columns] = shape;
+    (0..rows)
+        .step_by(block)
+        .flat_map(move |row| (0..columns).step_by(block).map(move |column| center(shape, [row, column], block, finest)))
+}
+
+/// Returns the pixel that represents the square block around a pixel: its middle. For a block larger than those of the
+/// first picture, whose side is `finest`, it is moved to the nearest pixel of that picture.
+pub(super) fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest: usize) -> [usize; 2] {
+    [0, 1].map(|side| {
+        let last = shape[side] - 1;
+        let middle = (pixel[side] / block * block + block / 2).min(last);
+        if block > finest { (middle / finest * finest + finest / 2).min(last) } else { middle }
+    })
+}
+
+/// A part of a sweep's pixels that is computed separately: its number, counted from 1, and the number of parts.
+///
+/// The file of a part is a checkpoint whose text also describes the part and the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct SweepPart {
+    count: u32,
+    number: u32,
+}
+
+/// A part, with a label for the whole sweep's results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartLabel {
+    pub part: SweepPart,
+    pub title: String,
+    pub description: String,
+}
+
+/// Why a text is not a part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartError {
+    #[error("expected a part and the number of parts, such as 3/8, found {0:?}")]
+    NoPart(String),
+    #[error(
+        "expected a number before the slash, such as 3/8, found {0:?}; the variable that names a job of an array is set only \
+         in that job"
+    )]
+    NoNumber(String),
+    #[error(
+        "expected a part from 1 to {count}, found {found}; parts are counted from 1: for SLURM that is --array=1-{count}, \
+         and where jobs are counted from 0, add 1"
+    )]
+    Outside { found: u64, count: u32 },
+    #[error("expected from 1 to {most} parts, found {found}")]
+    WrongCount { found: u64, most: u32 },
+}
+
+impl SweepPart {
+    /// The largest number of parts.
+    pub(crate) const MOST: u32 = 1_000_000;
+
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    pub fn count(self) -> u32 {
+        self.count
+    }
+
+    /// Lists all parts of a sweep with `count` parts, in order.
+    pub fn all(count: u32) -> impl Iterator<Item = SweepPart> {
+        (1..=count).map(move |number| SweepPart { count, number })
+    }
+
+    /// Returns the number of the part of each pixel, row by row, for `count` parts.
+    pub fn numbers(count: u32, spec: &SweepSpec) -> Vec<u32> {
+        let cost = spec.costs();
+        let [rows, columns] = spec.shape();
+        let costs: Vec<u64> = (0..rows * columns).map(|index| cost([index / columns, index % columns])).collect();
+        SweepPart::divide(count, &costs)
+    }
+
+    /// Returns the number of the part of each piece of work, by their costs, for `count` parts.
+    ///
+    /// Each piece, the costliest first, is assigned to the cheapest part so far, the first of equals. So parts differ
+    /// in cost by that of one piece at most, and with equal costs, neighbours are in different parts.
+    pub fn divide(count: u32, costs: &[u64]) -> Vec<u32> {
+        let mut order: Vec<usize> = (0..costs.len()).collect();
+        order.sort_by_key(|&index| Reverse(costs[index]));
+        let mut cheapest: BinaryHeap<_> = (1..=count).map(|number| Reverse((0_u128, number))).collect();
+        let mut numbers = vec![0; order.len()];
+        for index in order {
+            let Reverse((so_far, number)) = cheapest.pop().expect("there are parts");
+            numbers[index] = number;
+            cheapest.push(Reverse((so_far + u128::from(costs[index]), number)));
+        }
+        numbers
+    }
+
+    pub fn file_name(self) -> String {
+        self.stem() + ".bin"
+    }
+
+    /// Returns the stem of the names of the part's files and folders, such as `part-3-of-8`.
+    pub fn stem(self) -> String {
+        format!("part-{}-of-{}", self.number, self.count)
+    }
+
+    /// Returns whether this may be the name of a part's file.
+    pub fn is_file_name(name: &str) -> bool {
+        name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".bin")).is_some_and(|rest| rest.contains("-of-"))
+    }
+}
+
+impl FromStr for SweepPart {
+    type Err = PartError;
+
+    fn from_str(text: &str) -> Result<SweepPart, PartError> {
+        let no_part = || PartError::NoPart(text.to_owned());
+        let (number, count) = text.split_once('/').ok_or_else(no_part)?;
+        if number.is_empty() {
+            return Err(PartError::NoNumber(text.to_owned()));
+        }
+        let [number, count] = [number, count].map(|digits| digits.parse::<u64>().map_err(|_| no_part()));
+        let (number, count) = (number?, count?);
+        let (most, wrong) = (SweepPart::MOST, |found| PartError::WrongCount { found, most: SweepPart::MOST });
+        let count = u32::try_from(count).ok().filter(|count| (1..=most).contains(count)).ok_or_else(|| wrong(count))?;
+        let inside = u32::try_from(number).ok().filter(|number| (1..=count).contains(number));
+        let number = inside.ok_or(PartError::Outside { found: number, count })?;
+        Ok(SweepPart { count, number })
+    }
+}
+
+impl TryFrom<String> for SweepPart {
+    type Error = PartError;
+
+    fn try_from(text: String) -> Result<SweepPart, PartError> {
+        text.parse()
+    }
+}
+
+impl From<SweepPart> for String {
+    fn from(part: SweepPart) -> String {
+        part.to_string()
+    }
+}
+
+impl Display for SweepPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.count)
     }
 }

@@ -10,36 +10,31 @@
 //! MnistScanPreset          a scan                          ┘
 //! ```
 
-mod choices;
-mod dataset;
 pub mod form;
 pub mod gpt2;
-mod live;
 pub mod mnist;
-mod needs;
+mod requirements;
 mod runs;
-mod scan;
-mod settings;
-
-pub use choices::{DeviceChoice, FloatType, NotFinite, Sharing};
-pub use dataset::{Dataset, DatasetFiles, Outlook, OutlookResult, without_folder};
-pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
-pub use live::{LiveSetting, changes, live_path, live_settings, with_live_settings};
-pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
-pub use needs::Needs;
-pub use runs::{Common, CommonMut, Course, RunSpec, RunsPreset};
-pub use scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY, ScanOptimizer};
-pub use settings::STEPS;
 
 use std::collections::BTreeMap;
 
+use form::Form;
 use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::SweepPart;
 use valleyscope_runs::Started;
 
-use self::form::Form;
-use crate::dataset::DataChoice;
+use super::dataset::DataChoice;
+use super::view::ticks::grouped;
+
+pub use form::{LiveSetting, changes, live_path, live_settings, with_live_settings};
+pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
+pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
+pub use requirements::{DataStatus, DataStatusResult, Dataset, DatasetFiles, Needs, without_folder};
+pub use runs::{
+    Common, CommonMut, Course, DeviceChoice, FloatType, LARGEST_STACK, MOST_SCANNED, NotFinite, ONE_PROCESS_ONLY,
+    RunSpec, RunsPreset, ScanOptimizer, Sharing,
+};
 
 /// Calls a macro with every workload: the first word of its presets' files, and the type of such presets. A workload is
 /// registered by a line here.
@@ -139,7 +134,6 @@ pub trait Workload {
         None
     }
 
-    /// Returns the source of the data of a run.
     fn data(&self, run: usize) -> &DataChoice {
         const NONE: &DataChoice = &DataChoice::Automatic;
         self.runs().get(run).map_or(NONE, |run| run.data)
@@ -155,7 +149,7 @@ pub trait Workload {
     /// # Errors
     ///
     /// Returns an error where the names, lengths and headers of files show that it could not begin.
-    fn outlook(&self) -> OutlookResult;
+    fn data_status(&self) -> DataStatusResult;
 
     /// Returns the device of the first run.
     fn device(&self) -> DeviceChoice {
@@ -239,4 +233,43 @@ pub trait Workload {
     fn set_live(&mut self, _settings: &BTreeMap<String, f64>) -> Result<(), String> {
         Err("expected a training of one model, found a scan or a preset of several runs".to_owned())
     }
+}
+
+/// The fields of all workloads that titles and legends omit or show otherwise: they distinguish replicates, do not
+/// affect learning, or are among the [common ones](Common).
+const OMITTED: [&str; 14] = [
+    "name",
+    "seed",
+    "data",
+    "device",
+    "processes",
+    "shard_optimizer",
+    "log_every",
+    "eval_every",
+    "checkpoint_every",
+    "keep_every",
+    "not_finite",
+    "optimizer",
+    ShownSetting::LEARNING_RATE,
+    "batch_size",
+];
+
+/// The meaning of the number of steps among the shown settings.
+pub const STEPS: &str = "steps";
+
+/// Returns the field at a path in a run as titles and legends show it; none if they omit it or show it otherwise.
+fn shown_field(path: &str, value: &str) -> Option<ShownSetting> {
+    let words = match (path, value) {
+        _ if OMITTED.contains(&path.split('.').next()?) => return None,
+        (STEPS, _) => format!("{} steps", value.parse().map_or_else(|_| value.to_owned(), grouped)),
+        ("precision", _) => value.to_lowercase(),
+        (_, "true") => field_name(path),
+        (_, "false") => format!("no {}", field_name(path)),
+        _ => format!("{} {value}", field_name(path)),
+    };
+    Some(ShownSetting::new(path, words))
+}
+
+fn field_name(path: &str) -> String {
+    path.rsplit('.').next().unwrap_or(path).replace('_', " ")
 }

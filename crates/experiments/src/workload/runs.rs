@@ -1,16 +1,16 @@
+//! Presets of trainings: their specs, and the settings that trainings and scans of all workloads share.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
-use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::quantity::{LearningRate, Processes};
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::Started;
 
-use super::form::{Field, Form};
-use super::live::{LiveSetting, live_settings, with_live_settings};
-use super::settings::shown_field;
-use super::{DeviceChoice, Needs, NotFinite, OutlookResult, Sharing, Workload, WorkloadInfo};
+use super::form::{Field, Form, LiveSetting, live_settings, with_live_settings};
+use super::{DataStatusResult, Needs, Workload, WorkloadInfo, shown_field};
 use crate::dataset::DataChoice;
 use crate::format_version::FormatVersion;
 
@@ -74,8 +74,8 @@ pub trait RunSpec: Clone {
         (fits > 0).then_some(fits)
     }
 
-    /// Returns the data that the training would use if it began now; see [`Workload::outlook`].
-    fn outlook(&self) -> OutlookResult;
+    /// Returns the data that the training would use if it began now; see [`Workload::data_status`].
+    fn data_status(&self) -> DataStatusResult;
 
     /// Returns the model's settings in words, without its kind: a training continues only from checkpoints of an equal
     /// model.
@@ -198,9 +198,9 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
         if let [run] = &self.runs[..] { Some(run.evaluation()) } else { None }
     }
 
-    fn outlook(&self) -> OutlookResult {
+    fn data_status(&self) -> DataStatusResult {
         let run = self.runs.first().ok_or("the preset has no runs; give it one")?;
-        run.outlook()
+        run.data_status()
     }
 
     fn check_processes(&self, processes: usize) -> Result<(), String> {
@@ -257,4 +257,92 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
 /// Checks a name, which is shown in one line.
 pub(super) fn check_name(name: Option<&str>) -> Result<(), SpecError> {
     name.map_or(Ok(()), |name| SpecError::check_name("name", name, OptimizerSpec::LONGEST_NAME))
+}
+
+/// The largest number of optimizers in a scan, and of batch sizes.
+pub const MOST_SCANNED: usize = 64;
+/// The largest number of trainings of one optimizer and batch size.
+pub const LARGEST_STACK: usize = 10_000;
+
+/// The reason why a scan is not trained by several processes.
+pub const ONE_PROCESS_ONLY: &str =
+    "expected a run of one training, found a scan, which several processes cannot train together";
+
+/// An optimizer of a scan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScanOptimizer {
+    /// The name in the legend; without it, the rule's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Red, green, blue; without it, the rule's colour, or another if that is too much like those of other optimizers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<[u8; 3]>,
+    #[serde(deserialize_with = "RuleSpec::deserialize_in_training")]
+    pub rule: RuleSpec,
+}
+
+impl ScanOptimizer {
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.rule.name())
+    }
+}
+
+/// The device of the tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeviceChoice {
+    /// The first CUDA device if there is a working one, else the processor.
+    #[default]
+    Automatic,
+    Cpu,
+    /// The CUDA device of this number, counted from 0.
+    Cuda(u32),
+}
+
+/// The processes of a training on one machine, which share each batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sharing {
+    pub processes: Processes,
+    /// Whether each process keeps the optimizer's memory for a part of the parameters only, and steps these.
+    pub shard_optimizer: bool,
+}
+
+impl Sharing {
+    /// Returns the settings of a single process.
+    pub fn none() -> Sharing {
+        Sharing { processes: Processes::of::<1>(), shard_optimizer: false }
+    }
+}
+
+pub(super) fn is_one(processes: &Processes) -> bool {
+    *processes == Processes::of::<1>()
+}
+
+/// Floating-point precision of the parameters and of everything computed with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FloatType {
+    #[default]
+    Float32,
+    /// Double precision, for checks.
+    Float64,
+}
+
+impl FloatType {
+    /// Returns the name in the events of a run.
+    pub fn name(self) -> &'static str {
+        match self {
+            FloatType::Float32 => "float32",
+            FloatType::Float64 => "float64",
+        }
+    }
+}
+
+/// The action of a run when its loss is no longer finite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotFinite {
+    /// The run continues, and the curve shows the loss.
+    #[default]
+    GoOn,
+    /// The run stops with a checkpoint.
+    Stop,
 }

@@ -3,23 +3,23 @@
 //! The lines are arranged anew when runs or choices change. The cells of a run are made when they are first drawn, and
 //! again only when the run has changed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use valleyscope_experiments::view::ticks::with_edge;
 use valleyscope_runs::{Better, RunFolder};
 
-use super::bar::lower_first;
-use super::choices::TableChoices;
-use crate::app::training::filter_field::FilterField;
+use super::TableChoices;
+use crate::app::training::list::FilterField;
 use crate::app::training::summary::Summary;
 use crate::export::CsvWriter;
-use crate::run_table::{Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, Value, csv_cell, ordered};
+use crate::runs::{
+    Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, Value, csv_cell, lower_first, ordered,
+};
 
-/// A cell of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::app::training) struct Cell {
+pub(super) struct Cell {
     pub text: String,
     /// The difference to the baseline, with its sign, and whether it is for the better, where that is known.
     pub difference: Option<(String, Option<bool>)>,
@@ -31,7 +31,7 @@ pub(in crate::app::training) struct Cell {
 
 /// The identity of a line, which stays while other lines are added and removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::app::training) enum LineId {
+pub(super) enum LineId {
     Run(PathBuf),
     /// The baseline above groups, besides its line in its group.
     Baseline,
@@ -40,20 +40,18 @@ pub(in crate::app::training) enum LineId {
 
 enum Line {
     Group { id: String, group: Group, is_open: bool, cells: Vec<Cell> },
-    Run { run: usize, place: RunPlace },
+    Run { run: usize, role: RunRole },
 }
 
-/// The place of a run's line.
+/// The role of a run's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RunPlace {
+enum RunRole {
     Ungrouped,
-    /// In an open group.
     InGroup,
     /// The baseline above all groups, which one of them has too.
     Pinned,
 }
 
-/// The runs, columns and choices from which the lines are made.
 #[derive(Clone, PartialEq)]
 struct Key {
     /// The numbers of the list of runs and of the filter.
@@ -62,29 +60,24 @@ struct Key {
     open: BTreeSet<String>,
 }
 
-/// The lines of the table.
 #[derive(Default)]
-pub(in crate::app::training) struct Lines {
+pub(super) struct Lines {
     key: Option<Key>,
     runs: Vec<Arc<Summary>>,
-    /// All columns, of which the usual ones follow from the runs that fit the filter.
     all_columns: Arc<Columns>,
     columns: Arc<[Column]>,
     lines: Vec<Line>,
-    /// The groups without a best value of the chosen setting, in words.
     undecided: Vec<String>,
     baseline: Option<Arc<Summary>>,
     grouping: Grouping,
     /// The fields in which groups differ, by which they are named.
     distinctive: Vec<Column>,
-    /// The cells of runs, with the run as it was then.
     cells: HashMap<PathBuf, (Arc<Summary>, Vec<Cell>)>,
-    /// The number of listed runs.
     found: usize,
 }
 
 /// The runs of which lines are made.
-pub(in crate::app::training) struct ListedInput<'i> {
+pub(super) struct ListedInput<'i> {
     pub runs: &'i [Arc<Summary>],
     pub columns: &'i Arc<Columns>,
     /// A number that changes with the runs.
@@ -95,8 +88,7 @@ pub(in crate::app::training) struct ListedInput<'i> {
 }
 
 impl Lines {
-    /// Arranges the lines anew if the runs or the choices have changed.
-    pub(in crate::app::training) fn update(&mut self, input: &ListedInput<'_>, choices: &TableChoices) {
+    pub(super) fn update(&mut self, input: &ListedInput<'_>, choices: &TableChoices) {
         let generations = [input.generation, input.filter.generation()];
         let choices = TableChoices { widths: Default::default(), filter: String::new(), ..choices.clone() };
         let key = Key { generations, choices, open: input.open.clone() };
@@ -130,7 +122,6 @@ impl Lines {
         self.key = Some(key);
     }
 
-    /// Arranges the lines of these runs.
     fn arrange(&mut self, found: Vec<usize>, key: &Key) {
         let facts: Vec<&RunFacts> = self.runs.iter().map(|run| &run.facts).collect();
         let columns = Arc::clone(&self.all_columns);
@@ -143,14 +134,14 @@ impl Lines {
         let baseline = self.baseline.as_ref().map(|run| run.run.path());
         let pinned = found.iter().position(|index| Some(self.runs[*index].run.path()) == baseline);
         if group_by.is_empty() {
-            if let Some(place) = pinned {
-                found[..=place].rotate_right(1);
+            if let Some(index) = pinned {
+                found[..=index].rotate_right(1);
             }
-            let line = |run| Line::Run { run, place: RunPlace::Ungrouped };
+            let line = |run| Line::Run { run, role: RunRole::Ungrouped };
             self.lines = found.into_iter().map(line).collect();
             return;
         }
-        let pinned = pinned.map(|place| Line::Run { run: found[place], place: RunPlace::Pinned });
+        let pinned = pinned.map(|index| Line::Run { run: found[index], role: RunRole::Pinned });
         let groups = self.grouping.groups(&facts, found, sort, &columns);
         self.undecided = self.grouping.undecided(&facts, &groups, &columns);
         let fields = group_by.iter().chain(&self.grouping.best_over).filter(|field| *field != Replicates::FIELD);
@@ -166,7 +157,6 @@ impl Lines {
         self.lines = pinned.into_iter().chain(groups).collect();
     }
 
-    /// Returns the line of a group, and those of its runs if it is open.
     fn group(&self, group: Group, open: &BTreeSet<String>) -> Vec<Line> {
         let first = &self.runs[group.members[0]].facts;
         let id = self.grouping.by.iter().map(|field| format!("{:?}", first.get(field))).collect::<Vec<_>>().join(" ");
@@ -183,7 +173,7 @@ impl Lines {
             Cell { text: with_edge(Some(edge), &cell.text), remark, ..cell }
         });
         let cells = cells.collect();
-        let line = |run: &usize| Line::Run { run: *run, place: RunPlace::InGroup };
+        let line = |run: &usize| Line::Run { run: *run, role: RunRole::InGroup };
         let runs: Vec<Line> = group.members.iter().filter(|_| is_open).map(line).collect();
         std::iter::once(Line::Group { id, group, is_open, cells }).chain(runs).collect()
     }
@@ -211,13 +201,11 @@ impl Lines {
     }
 
     fn cell(&self, run: &Summary, column: &Column) -> Cell {
-        let Some(value) = column.of(&run.facts) else { return Cell::default() };
         let baseline = self.baseline.as_deref().filter(|baseline| baseline.run != run.run);
-        self.compared(column, Some(value), baseline, column.format.text(value).into_owned())
+        self.compared(column, column.of(&run.facts), baseline, column.text(&run.facts).into_owned())
     }
 
-    /// Returns the cells of a line.
-    pub(in crate::app::training) fn cells(&mut self, line: usize) -> &[Cell] {
+    pub(super) fn cells(&mut self, line: usize) -> &[Cell] {
         let run = match self.lines.get(line) {
             Some(Line::Run { run, .. }) => Arc::clone(&self.runs[*run]),
             _ => return self.group_cells(line),
@@ -237,23 +225,22 @@ impl Lines {
         }
     }
 
-    pub(in crate::app::training) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Returns the runs that fit the filter, in the order of the lines.
-    pub(in crate::app::training) fn listed(&self) -> impl Iterator<Item = &Arc<Summary>> {
+    pub(super) fn listed(&self) -> impl Iterator<Item = &Arc<Summary>> {
         let runs = self.lines.iter().flat_map(|line| match line {
             Line::Group { group, .. } => &group.members[..],
-            Line::Run { run, place: RunPlace::Ungrouped } => std::slice::from_ref(run),
+            Line::Run { run, role: RunRole::Ungrouped } => std::slice::from_ref(run),
             // Its group has it.
-            Line::Run { place: RunPlace::InGroup | RunPlace::Pinned, .. } => &[],
+            Line::Run { role: RunRole::InGroup | RunRole::Pinned, .. } => &[],
         });
         runs.map(|run| &self.runs[*run])
     }
 
     /// Returns the shown columns of runs as CSV, with all digits.
-    pub(in crate::app::training) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
+    pub(super) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
         let header: Vec<&str> = self.columns.iter().map(|column| column.field.as_str()).collect();
         let written = CsvWriter::new(Vec::new(), &header).and_then(|mut table| {
             for run in runs {
@@ -264,44 +251,38 @@ impl Lines {
         written.expect("a vector can be written")
     }
 
-    /// Returns the number of runs that fit the filter, and of all runs.
-    pub(in crate::app::training) fn counts(&self) -> [usize; 2] {
+    pub(super) fn counts(&self) -> [usize; 2] {
         [self.found, self.runs.len()]
     }
 
-    /// Returns all columns, with those that are usual for the runs that fit the filter.
-    pub(in crate::app::training) fn all_columns(&self) -> &Arc<Columns> {
+    pub(super) fn all_columns(&self) -> &Arc<Columns> {
         &self.all_columns
     }
 
-    /// Returns which groups have no best value of the chosen setting, in words.
-    pub(in crate::app::training) fn undecided(&self) -> &[String] {
+    pub(super) fn undecided(&self) -> &[String] {
         &self.undecided
     }
 
-    /// Returns the facts of the runs that fit the filter.
-    pub(in crate::app::training) fn facts(&self) -> impl Iterator<Item = &RunFacts> {
+    pub(super) fn facts(&self) -> impl Iterator<Item = &RunFacts> {
         self.listed().map(|run| &run.facts)
     }
 
-    pub(in crate::app::training) fn columns(&self) -> &Arc<[Column]> {
+    pub(super) fn columns(&self) -> &Arc<[Column]> {
         &self.columns
     }
 
-    pub(in crate::app::training) fn baseline(&self) -> Option<&Summary> {
+    pub(super) fn baseline(&self) -> Option<&Summary> {
         self.baseline.as_deref()
     }
 
-    /// Returns the run of a line that is no group.
-    pub(in crate::app::training) fn run(&self, line: usize) -> Option<&Arc<Summary>> {
+    pub(super) fn run(&self, line: usize) -> Option<&Arc<Summary>> {
         match self.lines.get(line)? {
             Line::Run { run, .. } => Some(&self.runs[*run]),
             Line::Group { .. } => None,
         }
     }
 
-    /// Returns the runs of a line: one, or those of a group.
-    pub(in crate::app::training) fn runs(&self, line: usize) -> Vec<&RunFolder> {
+    pub(super) fn runs(&self, line: usize) -> Vec<&RunFolder> {
         match self.lines.get(line) {
             None => Vec::new(),
             Some(Line::Run { run, .. }) => vec![&self.runs[*run].run],
@@ -310,37 +291,36 @@ impl Lines {
     }
 
     /// Returns the id and the runs of a group, and whether it is open.
-    pub(in crate::app::training) fn group_of(&self, line: usize) -> Option<(&str, &Group, bool)> {
+    pub(super) fn group_of(&self, line: usize) -> Option<(&str, &Group, bool)> {
         match self.lines.get(line)? {
             Line::Group { id, group, is_open, .. } => Some((id, group, *is_open)),
             Line::Run { .. } => None,
         }
     }
 
-    pub(in crate::app::training) fn is_in_group(&self, line: usize) -> bool {
-        matches!(self.lines.get(line), Some(Line::Run { place: RunPlace::InGroup, .. }))
+    pub(super) fn is_in_group(&self, line: usize) -> bool {
+        matches!(self.lines.get(line), Some(Line::Run { role: RunRole::InGroup, .. }))
     }
 
-    pub(in crate::app::training) fn id(&self, line: usize) -> Option<LineId> {
+    pub(super) fn id(&self, line: usize) -> Option<LineId> {
         Some(match self.lines.get(line)? {
             Line::Group { id, .. } => LineId::Group(id.clone()),
-            Line::Run { place: RunPlace::Pinned, .. } => LineId::Baseline,
+            Line::Run { role: RunRole::Pinned, .. } => LineId::Baseline,
             Line::Run { run, .. } => LineId::Run(self.runs[*run].run.path().to_owned()),
         })
     }
 
-    /// Returns the line with this id, if it is there.
-    pub(in crate::app::training) fn place_of(&self, id: &LineId) -> Option<usize> {
+    pub(super) fn index_of(&self, id: &LineId) -> Option<usize> {
         self.lines.iter().position(|line| match (line, id) {
             (Line::Group { id, .. }, LineId::Group(other)) => id == other,
-            (Line::Run { place: RunPlace::Pinned, .. }, id) => *id == LineId::Baseline,
+            (Line::Run { role: RunRole::Pinned, .. }, id) => *id == LineId::Baseline,
             (Line::Run { run, .. }, LineId::Run(path)) => self.runs[*run].run.path() == path,
             _ => false,
         })
     }
 
     /// Names a group by the values that its runs share and in which it differs from other groups.
-    pub(in crate::app::training) fn group_name(&self, line: usize) -> String {
+    pub(super) fn group_name(&self, line: usize) -> String {
         let Some(Line::Group { group, .. }) = self.lines.get(line) else { return String::new() };
         let first = &self.runs[group.shown[0]];
         let is_of_replicates = self.grouping.by.iter().any(|field| field == Replicates::FIELD);
@@ -363,5 +343,88 @@ impl Lines {
         let of_fields = distinctive.map(word).filter(|word| !words.contains(word)).collect::<Vec<_>>();
         words.extend(of_fields);
         words.join(", ")
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Click {
+    Only,
+    /// Selects this line too, or no longer.
+    Toggle,
+    /// Selects all lines from the last clicked one to this one.
+    Range,
+}
+
+/// The selected runs, and the line at which keys act.
+#[derive(Default)]
+pub(super) struct Selection {
+    runs: HashSet<PathBuf>,
+    cursor: Option<LineId>,
+    /// The line at which a range begins.
+    anchor: Option<LineId>,
+}
+
+impl Selection {
+    pub(super) fn contains(&self, run: &Path) -> bool {
+        self.runs.contains(run)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(super) fn cursor(&self, lines: &Lines) -> Option<usize> {
+        lines.index_of(self.cursor.as_ref()?)
+    }
+
+    pub(super) fn is_cursor(&self, id: Option<&LineId>) -> bool {
+        id.is_some() && self.cursor.as_ref() == id
+    }
+
+    pub(super) fn click(&mut self, lines: &Lines, line: usize, how: Click) {
+        let Some(id) = lines.id(line) else { return };
+        let runs = || lines.runs(line).into_iter().map(|run| run.path().to_owned());
+        match how {
+            Click::Only => self.runs = runs().collect(),
+            Click::Toggle if runs().all(|run| self.runs.contains(&run)) => {
+                for run in runs() {
+                    self.runs.remove(&run);
+                }
+            }
+            Click::Toggle => self.runs.extend(runs()),
+            Click::Range => {
+                let from = self.anchor.as_ref().and_then(|id| lines.index_of(id)).unwrap_or(line);
+                let range = from.min(line)..=from.max(line);
+                self.runs = range.flat_map(|line| lines.runs(line)).map(|run| run.path().to_owned()).collect();
+            }
+        }
+        if how != Click::Range || self.anchor.is_none() {
+            self.anchor = Some(id.clone());
+        }
+        self.cursor = Some(id);
+    }
+
+    /// Moves the cursor by some lines, and returns its line. It selects the line, or extends the range to it.
+    pub(super) fn step(&mut self, lines: &Lines, by: isize, extends: bool) -> Option<usize> {
+        let last = lines.len().checked_sub(1)?;
+        let line = self.cursor(lines).map_or(0, |line| line.saturating_add_signed(by).min(last));
+        self.click(lines, line, if extends { Click::Range } else { Click::Only });
+        Some(line)
+    }
+
+    pub(super) fn select_all(&mut self, lines: &Lines) {
+        self.runs = (0..lines.len()).flat_map(|line| lines.runs(line)).map(|run| run.path().to_owned()).collect();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.runs.clear();
+    }
+
+    pub(super) fn retain(&mut self, is_there: impl Fn(&Path) -> bool) {
+        self.runs.retain(|run| is_there(run));
     }
 }

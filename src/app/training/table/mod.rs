@@ -1,28 +1,22 @@
 //! The table of runs: all runs with their settings and results, to be filtered, sorted, grouped and compared.
 
-mod bar;
-mod choices;
 mod lines;
-mod selection;
 mod view;
 
-use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use egui::{EventFilter, Id, Key, Modifiers, Response, RichText, Role, Sense, TextStyle, Ui, WidgetInfo};
 use egui_table::{Column as Width, HeaderRow, Table, TableState};
+use lines::{Lines, ListedInput, Selection};
+use serde::{Deserialize, Serialize};
 use valleyscope_runs::RunFolder;
+use view::{LINE, MARKS, SelectedRuns, TableEvent, TableView};
 
-use self::bar::SelectedRuns;
-pub(super) use self::choices::TableChoices;
-use self::lines::{Lines, ListedInput};
-use self::selection::Selection;
-use self::view::{LINE, MARKS, TableEvent, TableView};
-use super::filter_field::FilterField;
-use super::list::ListInput;
+use super::list::{FilterField, ListInput, RunsAction};
 use crate::app::theme::text_width;
-use crate::run_table::Column;
+use crate::runs::{Column, Grouping, SortKey, Statistic, TableLayout};
 
 /// The usual width of the column of names, without and with columns of settings, and the smallest and the largest usual width of others, in points.
 const NAME: f32 = 220.0;
@@ -40,7 +34,6 @@ const WIDEST: f32 = 600.0;
 /// The width of the table from which the names stay while it is scrolled, in points.
 const STICKY: f32 = 460.0;
 
-/// The table of runs.
 #[derive(Default)]
 pub(super) struct RunTable {
     pub choices: TableChoices,
@@ -48,42 +41,13 @@ pub(super) struct RunTable {
     selection: Selection,
     /// The number of the runs of which the selected ones are known.
     generation: u64,
-    /// The open groups.
     open: BTreeSet<String>,
-    /// The line to scroll to.
     scroll_to: Option<usize>,
     new_tag: String,
 }
 
-/// A request of the table to the panel.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum TableAction {
-    /// Shows the curves of these runs, or hides them.
-    Show(Vec<RunFolder>, bool),
-    /// Shows the curves of this run only, in place of the table.
-    Open(RunFolder),
-    /// Shows the curves in place of the table.
-    ShowCurves,
-    /// Sets the colour of this run's curves; `None` restores its usual one.
-    Color(RunFolder, Option<[u8; 3]>),
-    Stop(Vec<RunFolder>),
-    /// Lists the settings in which these runs differ.
-    Compare(Vec<RunFolder>),
-    /// Asks whether to delete these runs.
-    Delete(Vec<RunFolder>),
-    /// Adds a tag to these runs, or removes it.
-    Tag(Vec<RunFolder>, String, bool),
-    /// Exports all points of these runs.
-    ExportPoints(Vec<RunFolder>),
-    /// Saves a table as CSV.
-    ExportTable(Vec<u8>),
-    /// Asks for a folder of runs from elsewhere.
-    Import,
-}
-
 impl RunTable {
-    /// Shows the table with its bars.
-    pub(super) fn ui(&mut self, ui: &mut Ui, filter: &mut FilterField, input: &ListInput<'_>) -> Option<TableAction> {
+    pub(super) fn ui(&mut self, ui: &mut Ui, filter: &mut FilterField, input: &ListInput<'_>) -> Option<RunsAction> {
         let ListInput { runs, columns, generation, .. } = *input;
         let update = |table: &mut RunTable, filter: &FilterField| {
             let input = ListedInput { runs, columns, generation, filter, open: &table.open };
@@ -115,7 +79,7 @@ impl RunTable {
         action.or(self.table(ui, input))
     }
 
-    fn table(&mut self, ui: &mut Ui, input: &ListInput<'_>) -> Option<TableAction> {
+    fn table(&mut self, ui: &mut Ui, input: &ListInput<'_>) -> Option<RunsAction> {
         let rect = ui.available_rect_before_wrap();
         let focus = ui.interact(rect, ui.scope_id().with("table of runs"), Sense::focusable_noninteractive());
         focus.widget_info(|| WidgetInfo::labeled(Role::Grid, true, "Table of runs"));
@@ -146,7 +110,6 @@ impl RunTable {
         action
     }
 
-    /// Returns the table with the widths of its columns.
     fn sized(&mut self, ui: &Ui) -> Table {
         let width = |column: &Column| {
             let chosen = self.choices.widths.get(&column.field).copied();
@@ -176,7 +139,6 @@ impl RunTable {
         table
     }
 
-    /// Returns whether numbers are shown with a deviation, and with a difference.
     fn additions(&self) -> [bool; 2] {
         [!self.choices.group_by.is_empty(), self.lines.baseline().is_some()]
     }
@@ -209,7 +171,6 @@ impl RunTable {
         title.max(number)
     }
 
-    /// Keeps the widths that the user has chosen.
     fn keep_widths(&mut self, ui: &Ui, id: Id) {
         let Some(state) = TableState::load(ui, id) else { return };
         let columns = Arc::clone(self.lines.columns());
@@ -223,7 +184,7 @@ impl RunTable {
         }
     }
 
-    fn handle(&mut self, event: TableEvent, input: &ListInput<'_>) -> Option<TableAction> {
+    fn handle(&mut self, event: TableEvent, input: &ListInput<'_>) -> Option<RunsAction> {
         let (columns, layout) = (self.lines.all_columns(), &mut self.choices.layout);
         match event {
             TableEvent::Sort(field) => self.choices.sort_by(&field),
@@ -239,20 +200,20 @@ impl RunTable {
                 self.choices.baseline = self.lines.run(line).map(|run| run.run.path().to_owned());
             }
             TableEvent::Color(line, color) => {
-                return Some(TableAction::Color(self.lines.run(line)?.run.clone(), color));
+                return Some(RunsAction::Color(self.lines.run(line)?.run.clone(), color));
             }
             TableEvent::ToggleShown(line) => {
                 let run = self.lines.run(line)?.run.clone();
                 let is_shown = input.selected.contains(&run);
-                return Some(TableAction::Show(vec![run], !is_shown));
+                return Some(RunsAction::Show(vec![run], !is_shown));
             }
         }
         None
     }
 
-    fn open(&mut self, line: usize) -> Option<TableAction> {
+    fn open(&mut self, line: usize) -> Option<RunsAction> {
         match self.lines.run(line) {
-            Some(run) => Some(TableAction::Open(run.run.clone())),
+            Some(run) => Some(RunsAction::Open(vec![run.run.clone()])),
             None => {
                 self.toggle_group(line);
                 None
@@ -268,8 +229,7 @@ impl RunTable {
         }
     }
 
-    /// Handles the keys of the table.
-    fn keys(&mut self, ui: &Ui, focus: &Response, shown: &[RunFolder]) -> Option<TableAction> {
+    fn keys(&mut self, ui: &Ui, focus: &Response, shown: &[RunFolder]) -> Option<RunsAction> {
         let escape = !self.selection.is_empty();
         let filter = EventFilter { horizontal_arrows: true, vertical_arrows: true, escape, ..EventFilter::default() };
         ui.memory_mut(|memory| memory.set_focus_lock_filter(focus.id, filter));
@@ -302,11 +262,11 @@ impl RunTable {
         if pressed(Modifiers::NONE, Key::Space) {
             let runs = selected();
             let is_shown = !runs.is_empty() && runs.iter().all(|run| shown.contains(run));
-            return Some(TableAction::Show(runs, !is_shown));
+            return Some(RunsAction::Show(runs, !is_shown));
         }
         if pressed(Modifiers::NONE, Key::Delete) {
             // Selected runs that the filter hides stay.
-            return Some(selected()).filter(|runs| !runs.is_empty()).map(TableAction::Delete);
+            return Some(selected()).filter(|runs| !runs.is_empty()).map(RunsAction::Delete);
         }
         let cursor = self.selection.cursor(&self.lines)?;
         let group = self.lines.group_of(cursor).map(|(_, _, is_open)| is_open);
@@ -317,5 +277,58 @@ impl RunTable {
             self.toggle_group(cursor);
         }
         if pressed(Modifiers::NONE, Key::Enter) { self.open(cursor) } else { None }
+    }
+}
+
+/// The choices for the table of runs; kept with the session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TableChoices {
+    /// Shows the table in place of the curves if true.
+    pub is_open: bool,
+    pub layout: TableLayout,
+    /// The widths of columns in points, by their fields.
+    pub widths: BTreeMap<String, f32>,
+    pub sort: Vec<SortKey>,
+    /// The fields whose values the runs of a group share; empty without groups.
+    pub group_by: Vec<String>,
+    /// The statistic of numbers that groups show.
+    pub statistic: Statistic,
+    /// The setting at whose best value each group is shown.
+    pub best_over: Option<String>,
+    /// The folder of the run to which the others are compared.
+    pub baseline: Option<PathBuf>,
+    /// The typed filter, which the list of runs has too.
+    pub filter: String,
+}
+
+impl TableChoices {
+    /// The number of fields by which the runs are sorted at most.
+    const MOST_KEYS: usize = 3;
+
+    /// Sorts by a field; if the runs are sorted by it already, the other way round. The former fields decide between
+    /// equal values.
+    pub fn sort_by(&mut self, field: &str) {
+        let is_descending = self.sort.first().is_some_and(|key| key.field == field && !key.is_descending);
+        self.sort_in_order(field, is_descending);
+    }
+
+    pub fn sort_in_order(&mut self, field: &str, is_descending: bool) {
+        self.sort.retain(|key| key.field != field);
+        self.sort.insert(0, SortKey { field: field.to_owned(), is_descending });
+        self.sort.truncate(TableChoices::MOST_KEYS);
+    }
+
+    pub fn grouping(&self) -> Grouping {
+        let TableChoices { group_by, statistic, best_over, .. } = self;
+        Grouping { by: group_by.clone(), statistic: *statistic, best_over: best_over.clone() }
+    }
+
+    /// Groups by a field, or no longer.
+    pub fn toggle_group(&mut self, field: &str) {
+        match self.group_by.iter().position(|other| other == field) {
+            Some(index) => drop(self.group_by.remove(index)),
+            None => self.group_by.push(field.to_owned()),
+        }
     }
 }

@@ -22,19 +22,24 @@
 
 mod built_in;
 mod code;
-mod direction;
-mod run;
-mod slices;
 
 pub use built_in::text_of;
-pub use run::ProgramCoefficients;
-pub use slices::step_slices;
+pub(crate) use code::GivenOfStep;
+pub use code::{ProgramCoefficients, step_slices};
 
+use std::sync::Mutex;
+
+use super::{
+    Algebra, Batch, Hyperparameter, HyperparameterKind, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved,
+    Need, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
+};
+use crate::expression::compile::{Excess, Instruction};
+use crate::expression::{Graph, Input, Node, NodeId, Op};
+use crate::language::{Dialect, Parameter, ProgramError, parse};
+use crate::parameter::Spacing;
+use crate::quantity::{Beta, Range};
+use crate::typed_text::{Compiled, Interned};
 use code::{COEFFICIENTS, Code, REGISTERS, STEP_NUMBERS};
-pub(crate) use run::GivenOfStep;
-
-use super::MOST_HYPERPARAMETERS;
-use crate::language::{Dialect, Excess, Graph, Input, Instruction, Parameter, ProgramError, parse};
 
 /// The language of rules.
 const RULES: Dialect = Dialect {
@@ -139,5 +144,296 @@ impl Program {
     /// Whether the step uses `norm`, `mean`, `sum` or `dot`.
     pub fn needs_whole_parameter(&self) -> bool {
         self.needs_whole_parameter
+    }
+}
+
+/// The rule of a [`TypedRule`], whose steps follow its text.
+pub struct Typed;
+
+/// A typed rule.
+pub type TypedRule = Interned<CompiledRule>;
+
+/// The program and the description of a typed rule.
+#[derive(Debug)]
+pub struct CompiledRule {
+    program: Program,
+    info: RuleInfo,
+    /// The named results of the lines of the text, in their order.
+    parts: &'static [StepPart],
+}
+
+impl Interned<CompiledRule> {
+    const MARKER: Marker = Marker::filled(MarkerShape::Star);
+    const COLOR: [u8; 3] = [186, 153, 139];
+
+    pub fn info(&'static self) -> &'static RuleInfo {
+        &self.compiled.info
+    }
+
+    pub(super) fn tables() -> Vec<&'static [Hyperparameter]> {
+        TypedRule::all().into_iter().map(|rule| rule.compiled.info.hyperparameters).collect()
+    }
+}
+
+impl Compiled for CompiledRule {
+    const NOUN: &'static str = "rule";
+    const KIN: &'static str = "optimizer";
+
+    fn compile(name: &str, text: &str) -> Result<CompiledRule, ProgramError> {
+        let program = Program::new(text)?;
+        let parts = parts(&program).leak();
+        Ok(CompiledRule { info: info(name.to_owned().leak(), &program, parts), program, parts })
+    }
+
+    fn name(&self) -> &'static str {
+        self.info.name
+    }
+
+    fn text(&self) -> &str {
+        self.program.text()
+    }
+
+    fn is_built_in(name: &str) -> bool {
+        RuleKind::named(name).is_some() || name == Typed::INFO.name
+    }
+
+    fn interned() -> &'static Mutex<Vec<&'static TypedRule>> {
+        static INTERNED: Mutex<Vec<&'static TypedRule>> = Mutex::new(Vec::new());
+        &INTERNED
+    }
+}
+
+/// A name as it is shown: with a Greek letter and an index in place of their names, so that no two look alike.
+pub(crate) fn symbol(name: &str) -> &'static str {
+    const GREEK: [(&str, &str); 15] = [
+        ("alpha", "α"),
+        ("beta", "β"),
+        ("gamma", "γ"),
+        ("delta", "δ"),
+        ("eps", "ε"),
+        ("zeta", "ζ"),
+        ("kappa", "κ"),
+        ("lambda", "λ"),
+        ("mu", "μ"),
+        ("nu", "ν"),
+        ("rho", "ρ"),
+        ("sigma", "σ"),
+        ("tau", "τ"),
+        ("phi", "φ"),
+        ("psi", "ψ"),
+    ];
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let index = name[letters.len()..].chars().filter_map(|digit| char::from_u32(0x2080 + digit.to_digit(10)?));
+    let greek = GREEK.iter().find(|(word, _)| *word == letters).map_or(letters, |(_, letter)| letter);
+    greek.chars().chain(index).collect::<String>().leak()
+}
+
+/// The states, then the other names, in the order in which the lines assign to them.
+fn parts(program: &Program) -> Vec<StepPart> {
+    let part = |name: &String| match program.states().contains(name) {
+        true => StepPart::state(symbol(name), name.clone().leak(), ""),
+        false if program.is_of_step(name) => StepPart::coefficient(symbol(name)),
+        false => StepPart::quantity(symbol(name), ""),
+    };
+    program.names().iter().map(part).collect()
+}
+
+fn info(name: &'static str, program: &Program, parts: &'static [StepPart]) -> RuleInfo {
+    let state = |name: &String| -> &'static StepPart {
+        let named = parts.iter().find(|part| part.is_state_of(name));
+        named.unwrap_or_else(|| Box::leak(Box::new(StepPart::state(symbol(name), name.clone().leak(), ""))))
+    };
+    let states: Vec<&'static StepPart> = program.states().iter().map(state).collect();
+    let needs: &'static [Need] = if program.needs_whole_parameter() { &[Need::WholeParameter] } else { &[] };
+    RuleInfo { name, hyperparameters: table(program), states: states.leak(), needs, ..Typed::INFO }
+}
+
+fn table(program: &Program) -> &'static [Hyperparameter] {
+    let hyperparameter = |parameter: &Parameter| {
+        let key = &*parameter.name.clone().leak();
+        let symbol = symbol(key);
+        let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
+        let [low, high] = parameter.range;
+        let range = Range { name: key, min: low, max: high };
+        let of = Hyperparameter { key, ..Hyperparameter::number(symbol, label, range) };
+        let of = of.defaults(parameter.default, parameter.default);
+        match parameter.is_decay_rate {
+            true => {
+                let high = high.min(Beta::RANGE.max);
+                let default = parameter.default.min(high);
+                Hyperparameter { kind: HyperparameterKind::DecayRate, spacing: Spacing::LogComplement, ..of }
+                    .slider(low, high)
+                    .defaults(default, default)
+            }
+            false if low > 0.0 && high / low >= 1e3 => of.spacing(Spacing::Log),
+            false => of,
+        }
+    };
+    let mut table: Vec<Hyperparameter> = program.parameters().iter().map(hyperparameter).collect();
+    if program.has_weight_decay() {
+        table.push(Hyperparameter { key: Hyperparameter::WEIGHT_DECAY, ..Hyperparameter::weight_decay() });
+    }
+    table.leak()
+}
+
+#[inline(always)]
+fn given<N: Copy>(settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>) -> GivenOfStep<'_, N> {
+    GivenOfStep { parameters: &settings.hyper, powers: &settings.power, t: settings.t }
+}
+
+const DIRECTION: StepArrow = StepArrow::direction("−d", "direction of the step");
+
+impl Rule for Typed {
+    /// The description that all typed rules share.
+    const INFO: RuleInfo = RuleInfo {
+        name: "Typed",
+        color: TypedRule::COLOR,
+        marker: TypedRule::MARKER,
+        source: "a rule of your own",
+        hyperparameters: &[],
+        states: &[],
+        needs: &[],
+        observed: None,
+    };
+
+    type Hyper<N: Copy> = [N; MOST_HYPERPARAMETERS];
+    type Coefficients<A: Algebra> = ProgramCoefficients<A>;
+    type State<A: Algebra> = [A; MOST_STATES];
+
+    #[inline(always)]
+    fn info(rule: &RuleSpec) -> &'static RuleInfo {
+        rule.info()
+    }
+
+    #[inline(always)]
+    fn coefficients<N: Scalar, A: Algebra>(
+        settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>,
+        of: impl Fn(N) -> A,
+    ) -> ProgramCoefficients<A> {
+        let CompiledRule { program, parts, .. } = &settings.typed.expect("a typed rule has its text").compiled;
+        let mut coefficients = ProgramCoefficients::new(program, parts);
+        coefficients.set(given(settings), of);
+        coefficients
+    }
+
+    #[inline(always)]
+    fn set_coefficients<N: Scalar, A: Algebra>(
+        coefficients: &mut ProgramCoefficients<A>,
+        settings: &StepSettings<N, [N; MOST_HYPERPARAMETERS]>,
+        of: impl Fn(N) -> A,
+    ) {
+        coefficients.set_changed(given(settings), of);
+    }
+
+    #[inline(always)]
+    fn step<A: Algebra, B: Batch<A>>(
+        coefficients: &ProgramCoefficients<A>,
+        seen: RuleInput<A, B>,
+        mut states: [A; MOST_STATES],
+    ) -> ([A; MOST_STATES], Moved<A>) {
+        let moved = Typed::step_in_place(coefficients, seen, &mut states);
+        (states, moved)
+    }
+
+    #[inline(always)]
+    fn step_in_place<A: Algebra, B: Batch<A>>(
+        coefficients: &ProgramCoefficients<A>,
+        RuleInput { rates, theta, gradient, .. }: RuleInput<A, B>,
+        states: &mut [A; MOST_STATES],
+    ) -> Moved<A> {
+        let moved = coefficients.step(rates, theta, gradient, states);
+        A::draw(&DIRECTION, || moved.direction);
+        moved
+    }
+}
+
+impl Graph {
+    /// `(θ − θ′) / η`, where θ′ is θ after a step without weight decay: the direction of the step. Where η is not found
+    /// as a factor, it is 0 for η = 0.
+    fn direction(&mut self, theta_after: NodeId) -> Option<NodeId> {
+        let after = self.without_decay(theta_after)?;
+        let theta = self.add(Node::Input(Input::Theta))?;
+        let moved = match self.node(after) {
+            Node::Of(Op::Sub(from, by)) if from == theta => self.over_rate(by)?,
+            Node::Of(Op::Add(from, by)) if from == theta => match self.over_rate(by)? {
+                Some(by) => Some(self.add(Node::Of(Op::Neg(by)))?),
+                None => None,
+            },
+            _ => None,
+        };
+        if moved.is_some() {
+            return moved;
+        }
+        let difference = self.add(Node::Of(Op::Sub(theta, after)))?;
+        let rate = self.add(Node::Input(Input::LearningRate))?;
+        let quotient = self.add(Node::Of(Op::Div(difference, rate)))?;
+        // A schedule may end with no step at all.
+        let none = self.constant(0.0)?;
+        self.add(Node::Of(Op::Select(rate, quotient, none)))
+    }
+
+    /// Returns the number for ω = 0.
+    fn without_decay(&mut self, of: NodeId) -> Option<NodeId> {
+        // Nodes come after what they are computed of, so that one pass suffices.
+        let mut replaced: Vec<NodeId> = Vec::with_capacity(of.0 + 1);
+        for index in 0..=of.0 {
+            let same = match self.node(NodeId(index)) {
+                Node::Input(Input::WeightDecay) => self.constant(0.0)?,
+                Node::Constant(_) | Node::Input(_) => NodeId(index),
+                Node::Of(op) => {
+                    let without = op.map(|operand| replaced[operand.0]);
+                    if without == op { NodeId(index) } else { self.simplified(without)? }
+                }
+            };
+            replaced.push(same);
+        }
+        Some(replaced[of.0])
+    }
+
+    /// Interns an operation without terms that are 0 and factors that are 1.
+    fn simplified(&mut self, op: Op<NodeId>) -> Option<NodeId> {
+        let is = |graph: &Graph, id: NodeId, value: f64| graph.node(id) == Node::Constant(value);
+        match op {
+            Op::Mul(a, b) if is(self, a, 0.0) || is(self, b, 0.0) => self.constant(0.0),
+            Op::Div(a, _) if is(self, a, 0.0) => self.constant(0.0),
+            Op::Mul(a, b) if is(self, a, 1.0) => Some(b),
+            Op::Mul(a, b) if is(self, b, 1.0) => Some(a),
+            Op::Add(a, b) if is(self, a, 0.0) => Some(b),
+            Op::Add(a, b) | Op::Sub(a, b) if is(self, b, 0.0) => Some(a),
+            Op::Sub(a, b) => match (self.node(a), self.node(b)) {
+                (Node::Constant(a), Node::Constant(b)) => self.constant(a - b),
+                _ => self.add(Node::Of(op)),
+            },
+            other => self.add(Node::Of(other)),
+        }
+    }
+
+    /// Returns a number divided by η, if η is a factor of it.
+    fn over_rate(&mut self, of: NodeId) -> Option<Option<NodeId>> {
+        let made = |graph: &mut Graph, op| graph.add(Node::Of(op)).map(Some);
+        match self.node(of) {
+            Node::Input(Input::LearningRate) => self.constant(1.0).map(Some),
+            Node::Of(Op::Mul(a, b)) => {
+                for (a, b) in [(a, b), (b, a)] {
+                    if self.node(a) == Node::Input(Input::LearningRate) {
+                        return Some(Some(b));
+                    }
+                    if let Some(a) = self.over_rate(a)? {
+                        return made(self, Op::Mul(a, b));
+                    }
+                }
+                Some(None)
+            }
+            Node::Of(Op::Div(a, b)) => match self.over_rate(a)? {
+                // η / b is 1 / b.
+                Some(a) => made(self, Op::Div(a, b)),
+                None => Some(None),
+            },
+            Node::Of(Op::Neg(a)) => match self.over_rate(a)? {
+                Some(a) => made(self, Op::Neg(a)),
+                None => Some(None),
+            },
+            Node::Constant(_) | Node::Input(_) | Node::Of(_) => Some(None),
+        }
     }
 }

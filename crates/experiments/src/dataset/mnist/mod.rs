@@ -1,23 +1,22 @@
 //! MNIST (LeCun, Cortes and Burges): 60,000 handwritten digits for training and 10,000 for testing.
 
-mod error;
 mod files;
-mod idx;
-mod obtain;
-mod official;
 mod synthetic;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fmt, io};
 
+use files::Likeness;
 use sha2::{Digest, Sha256};
 
-use self::official::Likeness;
-pub use error::DataError;
+use super::download::{DownloadError, DownloadProgress, PATIENCE};
+use super::{DataChoice, FOLDER_VARIABLE, SparseLines, named_folder};
+
 pub(crate) use files::look_in;
-pub use files::{copy_folder, read_folder, write_folder};
-pub use obtain::{MnistSources, look, obtain};
-pub use official::{MnistCheck, MnistFound, cache_folder, check, download, mirrors};
+pub use files::{
+    MnistCheck, MnistFound, cache_folder, check, copy_folder, download, mirrors, read_folder, write_folder,
+};
 pub use synthetic::{SYNTHETIC_SEED, synthetic_digits};
 
 /// Pixels along each side of an image.
@@ -79,7 +78,7 @@ impl Mnist {
         if synthetic::drew(&mnist.test) {
             mnist.source = MnistSource::Synthetic;
         } else if mnist.counts() == WHOLE {
-            match official::likeness(&mnist) {
+            match files::likeness(&mnist) {
                 Likeness::Equal => mnist.source = MnistSource::Official(folder.to_owned()),
                 Likeness::Rebuilt => mnist.source = MnistSource::Rebuilt(folder.to_owned()),
                 Likeness::None => {}
@@ -88,7 +87,6 @@ impl Mnist {
         mnist
     }
 
-    /// Returns the number of images for training, and for testing.
     fn counts(&self) -> [usize; 2] {
         [&self.train, &self.test].map(|digits| digits.labels.len())
     }
@@ -104,4 +102,150 @@ impl Mnist {
         }
         format!("{:x}", hash.finalize())
     }
+}
+
+/// The reason why the digits cannot be obtained.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    #[error(
+        "there is no folder {}; name the folder that holds the four files of MNIST, or get them with `valleyscope data \
+         mnist`", .0.display()
+    )]
+    NoFolder(PathBuf),
+    #[error(
+        "expected the four files of MNIST in {} or its subfolder mnist, as they are or with .gz, found no {}; name the \
+         folder that holds them, or get them with `valleyscope data mnist`",
+        folder.display(), missing.join(", no ")
+    )]
+    Missing { folder: PathBuf, missing: Vec<&'static str> },
+    #[error("cannot use {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: expected {expected}, found {found}; put the original file there, or get it with `valleyscope data mnist`", path.display())]
+    Damaged { path: PathBuf, expected: String, found: String },
+    #[error("there is no home folder to keep MNIST in; set HOME, or name a folder for the files")]
+    NoCache,
+    #[error(transparent)]
+    Download(#[from] DownloadError),
+}
+
+impl DataError {
+    /// Returns whether the files were not found, as opposed to being wrong.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, DataError::NoFolder(_) | DataError::Missing { .. })
+    }
+}
+
+const DRAWN: &str = "digits drawn by Valleyscope";
+
+/// The sources of [`DataChoice::Automatic`].
+#[derive(Clone, Debug)]
+pub struct MnistSources {
+    pub cache: Option<PathBuf>,
+    /// A folder to use where the cache is empty.
+    pub folder: Option<PathBuf>,
+    pub mirrors: Vec<String>,
+    /// The time limit for a silent mirror.
+    pub patience: Duration,
+}
+
+impl MnistSources {
+    /// Returns the user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
+    pub fn of_this_machine() -> MnistSources {
+        MnistSources { cache: cache_folder().ok(), folder: named_folder(), mirrors: mirrors(), patience: PATIENCE }
+    }
+}
+
+/// Returns the digits that a preset requests, with warnings about them.
+///
+/// `say` receives a line from time to time about long work.
+pub fn obtain(
+    choice: &DataChoice,
+    sources: &MnistSources,
+    say: &mut dyn FnMut(&str),
+    cancelled: &dyn Fn() -> bool,
+) -> Result<(Mnist, Vec<String>), DataError> {
+    let mut warnings = Vec::new();
+    let mnist = match choice {
+        DataChoice::Automatic => automatic(sources, say, cancelled, &mut warnings)?,
+        DataChoice::Folder(folder) => read_folder(folder.as_ref())?,
+        DataChoice::Synthetic => synthetic_digits(SYNTHETIC_SEED),
+    };
+    let source = &mnist.source;
+    if mnist.counts() != WHOLE {
+        let [[train, test], [all_train, all_test]] = [mnist.counts(), WHOLE];
+        warnings.push(format!(
+            "{source}: {train} images to learn from and {test} to test with; MNIST has {all_train} and {all_test}"
+        ));
+    } else if matches!(source, MnistSource::Folder(_)) {
+        warnings.push(format!("{source}: other digits than MNIST's, though as many"));
+    } else if matches!(source, MnistSource::Rebuilt(_)) {
+        warnings.push(format!("{source}: get the official files with `valleyscope data mnist` to compare with others"));
+    }
+    let told = warnings.iter().any(|warning| warning.contains(DRAWN));
+    if mnist.source == MnistSource::Synthetic && *choice != DataChoice::Synthetic && !told {
+        warnings.push(format!("the files hold {DRAWN}, not MNIST"));
+    }
+    Ok((mnist, warnings))
+}
+
+/// Returns the folder whose files [`obtain`] would read, without reading them; `None` where it would download them or
+/// draw digits.
+///
+/// # Errors
+///
+/// Returns an error where a folder is named that does not have all of the files.
+pub fn look(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
+    match choice {
+        DataChoice::Automatic => {
+            let mut places = [&sources.cache, &sources.folder].into_iter().flatten();
+            Ok(places.find(|place| look_in(place).is_ok()).cloned())
+        }
+        DataChoice::Folder(folder) => {
+            let folder = PathBuf::from(folder);
+            look_in(&folder).map(|()| Some(folder))
+        }
+        DataChoice::Synthetic => Ok(None),
+    }
+}
+
+fn automatic(
+    sources: &MnistSources,
+    say: &mut dyn FnMut(&str),
+    cancelled: &dyn Fn() -> bool,
+    warnings: &mut Vec<String>,
+) -> Result<Mnist, DataError> {
+    if let Some(cache) = &sources.cache {
+        match read_folder(cache) {
+            Ok(mnist) => return Ok(mnist),
+            Err(error) if error.is_absence() => {}
+            Err(error) => warnings.push(format!("the cache cannot be used: {error}")),
+        }
+    }
+    if let Some(folder) = &sources.folder {
+        match read_folder(folder) {
+            // The folder may hold other data.
+            Err(error) if error.is_absence() => warnings.push(format!("{FOLDER_VARIABLE}: {error}")),
+            outcome => return outcome,
+        }
+    }
+    let error = match &sources.cache {
+        Some(cache) => {
+            let mut lines = SparseLines::new(say);
+            let outcome = download(
+                cache,
+                &sources.mirrors,
+                sources.patience,
+                &mut |DownloadProgress { done, total }| lines.at("downloading MNIST", done, total),
+                cancelled,
+            );
+            match outcome.and_then(|()| read_folder(cache)) {
+                Ok(mnist) => return Ok(mnist),
+                Err(DataError::Download(DownloadError::Cancelled)) => return Err(DownloadError::Cancelled.into()),
+                Err(error) => error,
+            }
+        }
+        None => DataError::NoCache,
+    };
+    warnings.push(format!("MNIST cannot be had, and {DRAWN} take its place: {error}"));
+    Ok(synthetic_digits(SYNTHETIC_SEED))
 }

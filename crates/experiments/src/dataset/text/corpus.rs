@@ -1,15 +1,21 @@
 //! A corpus for training a language model.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use valleyscope_engine::random::Key;
+use valleyscope_engine::random::{Key, Stream};
+use valleyscope_runs::atomic_file::write_plain_file;
+use valleyscope_runs::plain_file;
+use valleyscope_runs::plain_file::Links;
 
-use super::error::REMAKE_ADVICE;
-use super::plan::STATE_FILE;
-use super::tokens::{self, Tokens};
-use super::verified_sums::CheckedFile;
-use super::{Meta, Offsets, Split, TextError, TextSource, Tokenizer};
+use super::prepare::STATE_FILE;
+use super::{Meta, REMAKE_ADVICE, Split, TextError, TextSource, Tokenizer};
 
 /// Tokens for training and for validation.
 #[derive(Debug)]
@@ -92,7 +98,7 @@ impl Corpus {
     /// Returns the errors of [`Corpus::open`], except for tokens beyond the vocabulary.
     pub fn check(folder: &Path, context: usize) -> Result<Tokenizer, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
-        let count = |split: Split| tokens::count_in(&folder.join(split.file_name()));
+        let count = |split: Split| count_in(&folder.join(split.file_name()));
         check_counts(folder, meta.as_ref(), [count(Split::Train)?, count(Split::Validation)?], context)?;
         Ok(tokenizer)
     }
@@ -111,19 +117,18 @@ impl Corpus {
         Ok(Corpus { source, tokenizer, context, tokens, sums: None })
     }
 
-    /// Returns the number of tokens.
     pub fn count(&self, split: Split) -> u64 {
         self.tokens[split.index()].count()
     }
 
     /// Returns the random offsets of sequences, by the key of a training.
-    pub fn offsets(&self, split: Split, key: Key) -> Offsets {
-        Offsets::new(key, self.count(split), self.context)
+    pub fn offsets(&self, split: Split, key: Key) -> super::Offsets {
+        super::Offsets::new(key, self.count(split), self.context)
     }
 
     /// Returns the offsets of sequences for evaluation, always the same.
-    pub fn evaluation_offsets(&self, split: Split) -> Offsets {
-        Offsets::for_evaluation(self.count(split), self.context)
+    pub fn evaluation_offsets(&self, split: Split) -> super::Offsets {
+        super::Offsets::for_evaluation(self.count(split), self.context)
     }
 
     /// Returns the offsets of consecutive sequences, from the first token on. The rest at the end, with fewer targets
@@ -190,7 +195,7 @@ impl Description {
             return Err(bad(Meta::FILE, "only meta.pkl, which Python reads", REMAKE_ADVICE));
         }
         if meta.is_none() {
-            Split::ALL.into_iter().try_for_each(|split| tokens::refuse_wide(&folder.join(split.file_name())))?;
+            Split::ALL.into_iter().try_for_each(|split| refuse_wide(&folder.join(split.file_name())))?;
         }
         let tokenizer = meta.as_ref().map_or(Ok(Tokenizer::Gpt2), |meta| meta.tokenizer(folder))?;
         Ok(Description { meta, tokenizer })
@@ -215,4 +220,253 @@ fn check_counts(folder: &Path, meta: Option<&Meta>, counts: [u64; 2], context: u
         }
     }
     Ok(())
+}
+
+/// The offsets of the sequences of batches among the tokens, uniformly distributed.
+///
+/// The offsets of a batch depend only on the key and the numbers of the step and the batch, so that a resumed run gets
+/// the batches that it would have got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offsets {
+    key: Key,
+    /// Offsets are smaller than this.
+    count: u64,
+}
+
+/// The key of evaluations, whatever the seed of a run.
+const EVALUATION: u64 = 0x6576_616c;
+
+impl Offsets {
+    /// Returns the offsets at which a sequence of `context` tokens and the token after it fit into `tokens` tokens.
+    ///
+    /// # Panics
+    ///
+    /// Where there are not more tokens than in the context. A [`super::Corpus`] has more.
+    pub fn new(key: Key, tokens: u64, context: usize) -> Offsets {
+        let count = tokens.saturating_sub(context as u64);
+        assert!(count > 0, "there are {tokens} tokens, too few for a context of {context}");
+        Offsets { key, count }
+    }
+
+    /// Returns the offsets for evaluation, the same in every run and every time; their step is 0.
+    pub(crate) fn for_evaluation(tokens: u64, context: usize) -> Offsets {
+        Offsets::new(Key::new(EVALUATION), tokens, context)
+    }
+
+    /// Returns the offsets of the sequences of a step's batch; both are counted from 0.
+    pub fn batch(&self, step: u64, batch: u64, sequences: usize) -> Vec<u64> {
+        let mut stream = Stream::new(self.key.at(step).at(batch));
+        (0..sequences).map(|_| stream.below(self.count)).collect()
+    }
+}
+
+/// Tokens in a file or in memory.
+///
+/// Files are read on demand, and stay in the system's cache. (A memory-mapped file that is truncated would end the
+/// program by a signal.)
+#[derive(Debug)]
+pub(super) struct Tokens {
+    storage: TokenStorage,
+    path: PathBuf,
+    count: u64,
+}
+
+#[derive(Debug)]
+enum TokenStorage {
+    File(Mutex<File>),
+    Memory(Vec<u16>),
+}
+
+/// The largest number of tokens that are checked when a file is opened; in larger files tokens are checked as they are
+/// read, and their sum once.
+const CHECKED_AT_ONCE: u64 = 1 << 26;
+const CHUNK: usize = 1 << 16;
+
+impl Tokens {
+    /// Opens a file of tokens, which must be smaller than `vocabulary`.
+    pub(super) fn open(path: &Path, vocabulary: usize) -> Result<Tokens, TextError> {
+        let (file, count) = open(path)?;
+        let tokens = Tokens { storage: TokenStorage::File(Mutex::new(file)), path: path.to_owned(), count };
+        if tokens.is_checked() {
+            let mut at = 0;
+            while at < tokens.count {
+                let count = (tokens.count - at).min(CHUNK as u64) as usize;
+                tokens.read(at, count, vocabulary)?;
+                at += count as u64;
+            }
+        }
+        Ok(tokens)
+    }
+
+    /// Returns the tokens in memory, with the name of a file for errors.
+    pub(super) fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
+        Tokens { path: name.into(), count: tokens.len() as u64, storage: TokenStorage::Memory(tokens) }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Reads `count` tokens from the place `at` on, which must be smaller than `vocabulary`.
+    pub(super) fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
+        let tokens = match &self.storage {
+            TokenStorage::Memory(tokens) => {
+                let rest = tokens.get(usize::try_from(at).unwrap_or(usize::MAX)..).unwrap_or_default();
+                rest.get(..count)
+                    .ok_or_else(|| TextError::at(&self.path)(io::ErrorKind::UnexpectedEof.into()))?
+                    .to_vec()
+            }
+            TokenStorage::File(file) => {
+                let mut bytes = vec![0; 2 * count];
+                read_at(file, 2 * at, &mut bytes).map_err(TextError::at(&self.path))?;
+                bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+            }
+        };
+        match tokens.iter().position(|&token| usize::from(token) >= vocabulary) {
+            None => Ok(tokens),
+            Some(index) => Err(TextError::Bad {
+                path: self.path.clone(),
+                expected: format!("tokens smaller than {vocabulary}, the size of the vocabulary"),
+                found: format!("{} as token {}", tokens[index], at + index as u64),
+                remedy: REMAKE_ADVICE,
+            }),
+        }
+    }
+
+    /// Returns whether all tokens were checked when the file was opened.
+    pub(super) fn is_checked(&self) -> bool {
+        self.count <= CHECKED_AT_ONCE
+    }
+
+    /// Returns the SHA-256 of all tokens, in hexadecimal. `seen` receives the number of bytes so far; an error of it
+    /// ends the reading.
+    pub(super) fn sum(&self, seen: &mut dyn FnMut(u64) -> Result<(), TextError>) -> Result<String, TextError> {
+        let mut hash = Sha256::new();
+        let (mut at, mut bytes) = (0, Vec::new());
+        while at < self.count {
+            let count = (self.count - at).min(CHUNK as u64) as usize;
+            match &self.storage {
+                TokenStorage::Memory(tokens) => {
+                    let tokens = &tokens[at as usize..at as usize + count];
+                    bytes = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+                }
+                TokenStorage::File(file) => {
+                    bytes.resize(2 * count, 0);
+                    read_at(file, 2 * at, &mut bytes).map_err(TextError::at(&self.path))?;
+                }
+            }
+            hash.update(&bytes);
+            at += count as u64;
+            seen(2 * at)?;
+        }
+        Ok(format!("{:x}", hash.finalize()))
+    }
+
+    /// Refuses tokens with another sum than `meta.json` has.
+    pub(super) fn compare(&self, found: &str, known: &str) -> Result<(), TextError> {
+        if found == known {
+            return Ok(());
+        }
+        Err(TextError::Bad {
+            path: self.path.clone(),
+            expected: format!("the tokens of {}, with the SHA-256 {known}", Meta::FILE),
+            found: format!("tokens with the SHA-256 {found}"),
+            remedy: REMAKE_ADVICE,
+        })
+    }
+}
+
+/// Returns the number of tokens of a file, by its length.
+pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
+    open(path).map(|(_, count)| count)
+}
+
+/// Refuses a file whose tokens have four or eight bytes each, which nothing describes: as tokens of two bytes, every
+/// second one would be the high part of a number, 0 or little more.
+pub(super) fn refuse_wide(path: &Path) -> Result<(), TextError> {
+    /// Bytes that are read.
+    const MOST: u64 = 1 << 14;
+    /// The fewest tokens that show it.
+    const FEWEST: usize = 32;
+    /// The largest high part: of vocabularies of up to 262,144 tokens.
+    const LARGEST: u16 = 3;
+    let (file, _) = open(path)?;
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).map_err(TextError::at(path))?;
+    let tokens: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    let are_small = |first: usize, step: usize| tokens.iter().skip(first).step_by(step).all(|token| *token <= LARGEST);
+    if tokens.len() < FEWEST || !are_small(1, 2) {
+        return Ok(());
+    }
+    let (found, remedy) = match are_small(2, 4) {
+        true => ("eight", "convert GPT-2's with NumPy: np.fromfile(FILE, np.uint64).astype(np.uint16).tofile(FILE)"),
+        false => ("four", "convert GPT-2's with NumPy: np.fromfile(FILE, np.uint32).astype(np.uint16).tofile(FILE)"),
+    };
+    let expected = "tokens of two bytes each".to_owned();
+    let found = format!("tokens of {found} bytes, as every second number of two bytes is 0 or nearly");
+    Err(TextError::Bad { path: path.to_owned(), expected, found, remedy })
+}
+
+/// Opens a file of tokens, and returns its number of tokens.
+fn open(path: &Path) -> Result<(File, u64), TextError> {
+    let file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;
+    let bytes = file.metadata().map_err(TextError::at(path))?.len();
+    let found = match bytes {
+        0 => "an empty file".to_owned(),
+        odd if odd % 2 == 1 => format!("{odd} bytes, an odd number"),
+        even => return Ok((file, even / 2)),
+    };
+    let expected = "tokens of two bytes each".to_owned();
+    Err(TextError::Bad { path: path.to_owned(), expected, found, remedy: REMAKE_ADVICE })
+}
+
+fn read_at(file: &Mutex<File>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(bytes)
+}
+
+/// A record that a file of this length and time had this sum.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CheckedFile {
+    path: PathBuf,
+    bytes: u64,
+    /// The time of its last change: seconds since 1970, and nanoseconds.
+    modified: (u64, u32),
+    sha256: String,
+}
+
+impl CheckedFile {
+    /// The longest record, in bytes.
+    const LONGEST: u64 = 1 << 16;
+
+    /// Returns the record of a file in its current state.
+    pub(super) fn of(path: &Path, sha256: &str) -> Result<CheckedFile, TextError> {
+        let look = || {
+            let found = fs::metadata(path)?;
+            Ok((path.canonicalize()?, found.len(), found.modified()?))
+        };
+        let (path, bytes, modified) = look().map_err(TextError::at(path))?;
+        let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified = (modified.as_secs(), modified.subsec_nanos());
+        Ok(CheckedFile { path, bytes, modified, sha256: sha256.to_owned() })
+    }
+
+    /// Returns whether a folder has this record.
+    pub(super) fn is_in(&self, folder: &Path) -> bool {
+        let text = plain_file::read_text(&self.place(folder), Links::Refused, Self::LONGEST);
+        text.is_ok_and(|text| serde_json::from_str(&text).is_ok_and(|known: CheckedFile| known == *self))
+    }
+
+    /// Writes the record into a folder. Where that fails, the file is compared again the next time.
+    pub(super) fn keep(&self, folder: &Path) {
+        if let Ok(text) = serde_json::to_string(self) {
+            let _ = fs::create_dir_all(folder).and_then(|()| write_plain_file(&self.place(folder), text.as_bytes()));
+        }
+    }
+
+    fn place(&self, folder: &Path) -> PathBuf {
+        let name = format!("{:x}", Sha256::digest(self.path.as_os_str().as_encoded_bytes()));
+        folder.join(format!("checked-{}.json", &name[..16]))
+    }
 }

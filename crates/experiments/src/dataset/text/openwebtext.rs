@@ -23,9 +23,9 @@ use valleyscope_engine::random::{Key, Stream};
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::output::{Begun, TokenFiles};
-use super::plan::TokenPlan;
 use super::prepare::BLOCKS_PER_THREAD;
-use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, gpt2};
+use super::prepare::TokenPlan;
+use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, tokenizer};
 use crate::dataset::download::DownloadFile;
 
 /// The archive of all packs. Contrary to its name, only the packs in it are compressed.
@@ -45,7 +45,6 @@ const LONGEST_PACK: u64 = 1 << 30;
 const LONGEST_DOCUMENT: u64 = 64 << 20;
 const MOST_MEMORY: u32 = 256 << 10;
 
-/// Returns the addresses of the archive.
 pub fn mirrors() -> Vec<String> {
     vec!["https://zenodo.org/records/3834942/files".to_owned(), "https://zenodo.org/record/3834942/files".to_owned()]
 }
@@ -203,7 +202,6 @@ fn look_in(path: &Path, packs: &mut Vec<Pack>) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the sums of the files.
 fn sums(
     files: &[PathBuf],
     progress: &mut dyn FnMut(PreparationProgress),
@@ -250,7 +248,7 @@ fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], Tex
         if !text.is_empty() {
             let is_drawn = Stream::new(key.at(place)).next_u64() < most;
             let split = if is_drawn { Split::Validation } else { Split::Train };
-            let all = gpt2::encode(&text).into_iter().chain([END_OF_TEXT]);
+            let all = tokenizer::encode(&text).into_iter().chain([END_OF_TEXT]);
             tokens[split.index()].extend(all.flat_map(u16::to_le_bytes));
         }
         place += 1;

@@ -3,18 +3,23 @@
 //! The state of the work is written after the tokens have reached the disk. When the work is resumed, the files are
 //! truncated to the lengths in the state.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
-use valleyscope_runs::atomic_file::AtomicFile;
-use valleyscope_runs::plain_file::{self, Links};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
+use valleyscope_runs::plain_file;
+use valleyscope_runs::plain_file::Links;
 
-use super::meta::TokenFile;
-use super::plan::{PreparationProgress, ResumeState, STATE_FILE, Stage, TokenPlan};
-use super::{Meta, Split, TextError};
-use crate::dataset::{download, lock};
+use super::prepare::{PreparationProgress, ResumeState, STATE_FILE, Stage, TokenPlan};
+use super::tokenizer::Alphabet;
+use super::{REMAKE_ADVICE, Split, TextError, Tokenizer, TokenizerKind};
+use crate::dataset;
+use crate::dataset::download;
 
 /// The lock file of a folder. It stays there, empty.
 const LOCK: &str = ".tokens.lock";
@@ -24,7 +29,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(2);
 /// The outcome of beginning or resuming the work.
 pub(super) enum Begun<'a> {
     /// The tokens are complete.
-    Complete(Meta),
+    Complete(super::Meta),
     Unfinished(TokenFiles<'a>),
 }
 
@@ -56,7 +61,7 @@ impl TokenFiles<'_> {
             io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => TextError::NoFolder(folder.to_owned()),
             _ => TextError::at(folder)(source),
         })?;
-        let lock = lock::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(TextError::at(folder))?;
+        let lock = dataset::wait(&folder.join(LOCK), &mut || (), cancelled).map_err(TextError::at(folder))?;
         let lock = lock.ok_or(TextError::Cancelled)?;
         AtomicFile::clear(folder).map_err(TextError::at(folder))?;
         let state = match ResumeState::read(folder) {
@@ -111,7 +116,6 @@ impl TokenFiles<'_> {
         Ok(output)
     }
 
-    /// Returns the current state.
     pub(super) fn state(&self) -> &ResumeState {
         &self.state
     }
@@ -162,7 +166,7 @@ impl TokenFiles<'_> {
 
     /// Finishes the work, or removes its files where the text has changed meanwhile. A file that cannot be removed does
     /// no harm: its state does not fit the plan of the changed text.
-    pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<Meta, TextError> {
+    pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<super::Meta, TextError> {
         let Err(error) = outcome else { return self.finish() };
         if matches!(error, TextError::Changed(_)) {
             let parts = Split::ALL.map(|split| part_path(self.folder, split));
@@ -174,7 +178,7 @@ impl TokenFiles<'_> {
     }
 
     /// Renames the files, and writes their description.
-    fn finish(mut self) -> Result<Meta, TextError> {
+    fn finish(mut self) -> Result<super::Meta, TextError> {
         self.save()?;
         let mut part = |split: Split| {
             let file = &mut self.files[split.index()];
@@ -215,15 +219,15 @@ fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Has
 
 /// Returns the description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
 /// replaced.
-fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<Meta>, TextError> {
-    let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
+fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<super::Meta>, TextError> {
+    let names = [Split::Train.file_name(), Split::Validation.file_name(), super::Meta::FILE];
     let mut paths = names.iter().map(|name| folder.join(name));
     let Some(path) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(None) };
-    let has_sum = |meta: &Meta, split: Split| {
+    let has_sum = |meta: &super::Meta, split: Split| {
         let file = plain_file::open(&final_path(folder, split), Links::Followed);
         file.and_then(|mut file| download::sum(&mut file)).is_ok_and(|sum| sum == meta.part(split).sha256)
     };
-    match Meta::read(folder) {
+    match super::Meta::read(folder) {
         Ok(Some(meta))
             if meta == plan.meta([meta.train.clone(), meta.val.clone()])
                 && Split::ALL.into_iter().all(|split| has_sum(&meta, split)) =>
@@ -246,4 +250,115 @@ fn part_path(folder: &Path, split: Split) -> PathBuf {
 
 fn failed(folder: &Path, split: Split, source: io::Error) -> TextError {
     TextError::File { path: part_path(folder, split), source }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// `gpt2` or `char`.
+    pub tokenizer: String,
+    pub vocabulary_size: usize,
+    /// The characters in the order of their tokens, at character level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<String>,
+    pub train: TokenFile,
+    pub val: TokenFile,
+    /// The fraction of the text for validation.
+    pub val_fraction: f64,
+    pub sources: Vec<SourceFile>,
+}
+
+/// One of the two files of tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenFile {
+    pub tokens: u64,
+    /// SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+}
+
+/// A file that tokens were made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    pub name: String,
+    pub bytes: u64,
+    /// SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+impl Meta {
+    pub const FILE: &str = "meta.json";
+    /// The longest file, in bytes; enough for a hundred thousand sources.
+    const LONGEST: u64 = 64 << 20;
+
+    /// Reads the file from a folder; `None` where there is none.
+    pub fn read(folder: &Path) -> Result<Option<Meta>, TextError> {
+        let expected = "what is known of tokens, as JSON";
+        read_json(folder.join(Meta::FILE), Links::Followed, Meta::LONGEST, expected, REMAKE_ADVICE)
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> Result<(), TextError> {
+        let path = folder.join(Meta::FILE);
+        let mut text = serde_json::to_string_pretty(self).expect("it has nothing that JSON has not");
+        text.push('\n');
+        if text.len() as u64 > Meta::LONGEST {
+            return Err(TextError::Unusable {
+                expected: format!("sources whose names take at most {} MB", Meta::LONGEST >> 20),
+                found: format!("{} files", self.sources.len()),
+                remedy: "join files",
+            });
+        }
+        write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))
+    }
+
+    pub fn part(&self, split: Split) -> &TokenFile {
+        match split {
+            Split::Train => &self.train,
+            Split::Validation => &self.val,
+        }
+    }
+
+    /// Returns the tokenizer that it describes; `folder` is where it was read.
+    pub fn tokenizer(&self, folder: &Path) -> Result<Tokenizer, TextError> {
+        let bad = |expected: String, found: String| TextError::Bad {
+            path: folder.join(Meta::FILE),
+            expected,
+            found,
+            remedy: REMAKE_ADVICE,
+        };
+        let Some(kind) = TokenizerKind::from_name(&self.tokenizer) else {
+            return Err(bad("the tokenizer gpt2 or char".to_owned(), format!("{:?}", self.tokenizer)));
+        };
+        let tokenizer = match kind {
+            TokenizerKind::Gpt2 => Tokenizer::Gpt2,
+            TokenizerKind::Char => {
+                let characters = self.vocabulary.iter().flat_map(|text| text.chars()).collect();
+                let expected = || format!("a vocabulary of 1 to {} characters in the order of Unicode", Alphabet::MOST);
+                let alphabet = Alphabet::new(characters).ok_or_else(|| bad(expected(), "none".to_owned()))?;
+                Tokenizer::Characters(alphabet)
+            }
+        };
+        if self.vocabulary_size != tokenizer.vocabulary_size() {
+            let expected = format!("a vocabulary_size of {}", tokenizer.vocabulary_size());
+            return Err(bad(expected, self.vocabulary_size.to_string()));
+        }
+        Ok(tokenizer)
+    }
+}
+
+/// Reads a value from a file of JSON with at most `longest` bytes; `None` where there is none.
+pub(super) fn read_json<T: DeserializeOwned>(
+    path: PathBuf,
+    links: Links,
+    longest: u64,
+    expected: &str,
+    remedy: &'static str,
+) -> Result<Option<T>, TextError> {
+    let text = match plain_file::read_text(&path, links, longest) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(TextError::File { path, source }),
+    };
+    serde_json::from_str(&text).map(Some).map_err(|error| {
+        let (expected, found) = (expected.to_owned(), error.to_string());
+        TextError::Bad { path, expected, found, remedy }
+    })
 }

@@ -1,8 +1,12 @@
 //! Tokenizers.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
-use super::{TextError, TokenizerKind, gpt2};
+use serde::{Deserialize, Serialize};
+use tiktoken_rs::CoreBPE;
+
+use super::TextError;
 
 /// GPT-2's token between documents.
 pub const END_OF_TEXT: u16 = 50_256;
@@ -61,17 +65,17 @@ impl Alphabet {
 }
 
 impl Tokenizer {
-    pub fn kind(&self) -> TokenizerKind {
+    pub fn kind(&self) -> super::TokenizerKind {
         match self {
-            Tokenizer::Gpt2 => TokenizerKind::Gpt2,
-            Tokenizer::Characters(_) => TokenizerKind::Char,
+            Tokenizer::Gpt2 => super::TokenizerKind::Gpt2,
+            Tokenizer::Characters(_) => super::TokenizerKind::Char,
         }
     }
 
     /// Returns the number of distinct tokens, which are smaller than this.
     pub fn vocabulary_size(&self) -> usize {
         match self {
-            Tokenizer::Gpt2 => gpt2::SIZE,
+            Tokenizer::Gpt2 => SIZE,
             Tokenizer::Characters(alphabet) => alphabet.characters.len(),
         }
     }
@@ -84,7 +88,7 @@ impl Tokenizer {
     /// Returns [`TextError::UnknownCharacter`] where the text has a character outside of the alphabet.
     pub fn encode(&self, text: &str) -> Result<Vec<u16>, TextError> {
         match self {
-            Tokenizer::Gpt2 => Ok(gpt2::encode(text)),
+            Tokenizer::Gpt2 => Ok(encode(text)),
             Tokenizer::Characters(alphabet) => {
                 let token = |character| alphabet.token(character).ok_or(TextError::UnknownCharacter(character));
                 text.chars().map(token).collect()
@@ -98,7 +102,7 @@ impl Tokenizer {
         const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
         match self {
             Tokenizer::Gpt2 => {
-                let bytes = |&token| gpt2::bytes(token).unwrap_or_else(|| UNKNOWN.to_string().into_bytes());
+                let bytes = |&token| bytes(token).unwrap_or_else(|| UNKNOWN.to_string().into_bytes());
                 String::from_utf8_lossy(&tokens.iter().flat_map(bytes).collect::<Vec<u8>>()).into_owned()
             }
             Tokenizer::Characters(alphabet) => {
@@ -107,4 +111,83 @@ impl Tokenizer {
             }
         }
     }
+}
+
+/// The tokenizer of a language model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TokenizerKind {
+    /// Parts of words, by GPT-2's byte pair encoding.
+    #[default]
+    Gpt2,
+    /// Single characters, those that occur in the text.
+    Char,
+}
+
+impl TokenizerKind {
+    pub const ALL: [TokenizerKind; 2] = [TokenizerKind::Gpt2, TokenizerKind::Char];
+
+    /// Returns the name on the command line and in `meta.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenizerKind::Gpt2 => "gpt2",
+            TokenizerKind::Char => "char",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<TokenizerKind> {
+        TokenizerKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// The size of the vocabulary, including the end-of-text token.
+pub(super) const SIZE: usize = 50_257;
+
+static ENCODING: LazyLock<CoreBPE> =
+    LazyLock::new(|| tiktoken_rs::r50k_base().expect("the vocabulary that is compiled in is whole"));
+
+/// Bytes that are encoded at once. The encoder's pattern fails on a million spaces before a word, which [`next_cut`]
+/// always separates.
+const SEGMENT: usize = 4096;
+
+/// Returns the tokens of a text, in which nothing has a special meaning.
+pub(super) fn encode(text: &str) -> Vec<u16> {
+    let mut tokens = Vec::with_capacity(text.len() / 3);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (segment, after) = rest.split_at(next_cut(rest, SEGMENT).unwrap_or(rest.len()));
+        let found = ENCODING.encode_ordinary(segment);
+        tokens.extend(found.into_iter().map(|token| u16::try_from(token).expect("the vocabulary is smaller")));
+        rest = after;
+    }
+    tokens
+}
+
+/// Returns the bytes of a token; none beyond the vocabulary.
+pub(super) fn bytes(token: u16) -> Option<Vec<u8>> {
+    ENCODING.decode_bytes(&[u32::from(token)]).ok()
+}
+
+/// Returns the first place from byte `from` on where a text can be cut without changing its tokens: before the last
+/// white space in front of a word. No token crosses it, and the tokens of each part do not depend on the other part.
+fn next_cut(text: &str, from: usize) -> Option<usize> {
+    let mut characters = text.get(text.ceil_char_boundary(from)..)?.char_indices().peekable();
+    let start = text.ceil_char_boundary(from);
+    while let Some((place, character)) = characters.next() {
+        if character.is_whitespace() && characters.peek().is_some_and(|(_, next)| !next.is_whitespace()) {
+            return Some(start + place);
+        }
+    }
+    None
+}
+
+/// Returns the last such place in a text, except its beginning.
+pub(super) fn last_cut(text: &str) -> Option<usize> {
+    let mut after_is_word = false;
+    for (place, character) in text.char_indices().rev() {
+        if character.is_whitespace() && after_is_word {
+            return (place > 0).then_some(place);
+        }
+        after_is_word = !character.is_whitespace();
+    }
+    None
 }

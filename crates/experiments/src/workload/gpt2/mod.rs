@@ -1,32 +1,28 @@
 //! Pre-training of GPT-2 (Appendix "GPT-2" of the paper), of any size.
 
-mod schedule;
 mod shape;
 
 use serde::{Deserialize, Serialize};
-
-pub use schedule::Schedule;
-pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
-
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
 use valleyscope_engine::quantity::{
-    Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, LearningRate, LoggingInterval,
-    Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
+    Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, FinalLearningRate, LearningRate,
+    LoggingInterval, Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
+    WarmupSteps,
 };
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
 
-use super::choices::is_one;
 use super::form::{Field, Form, Section, Value};
-use super::settings::shown_field;
+use super::runs::is_one;
 use super::{
-    Common, CommonMut, Course, Dataset, DeviceChoice, Needs, NotFinite, Outlook, OutlookResult, RunSpec, RunsPreset,
-    Sharing, WorkloadInfo,
+    Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DeviceChoice, Needs, NotFinite, RunSpec,
+    RunsPreset, Sharing, WorkloadInfo, shown_field,
 };
-use crate::dataset::DataChoice;
-use crate::dataset::text::TokenizerKind;
-use crate::dataset::text::{self, TextNeeds, TextSource, TextSources};
+use crate::dataset::text::{TextNeeds, TextSource, TextSources, TokenizerKind};
+use crate::dataset::{DataChoice, text};
 use crate::view::ticks::grouped;
+
+pub use shape::{Attention, Gpt2Precision, Gpt2Shape};
 
 /// Trainings of GPT-2, one after another.
 pub type Gpt2Preset = RunsPreset<Gpt2Spec>;
@@ -162,7 +158,6 @@ impl Gpt2Spec {
         format!("{parameters} parameters, {tokens} tokens a step")
     }
 
-    /// Returns the number of tokens of a step.
     pub fn tokens_per_step(&self) -> u64 {
         (self.batch_size.get() * self.accumulation.get()) as u64 * u64::from(self.shape.context)
     }
@@ -247,8 +242,8 @@ impl RunSpec for Gpt2Spec {
         Needs::of_model(&self.shape.tensors(), bytes, &self.optimizer, &course, activations, step_operations)
     }
 
-    fn outlook(&self) -> OutlookResult {
-        let text::TextOutlook { source, vocabulary, warnings } =
+    fn data_status(&self) -> DataStatusResult {
+        let text::TextStatus { source, vocabulary, warnings } =
             text::look(&self.data, self.wanted(), &TextSources::of_this_machine())?;
         vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
         let is_fallback = source == TextSource::Synthetic && self.data == DataChoice::Automatic;
@@ -259,7 +254,7 @@ impl RunSpec for Gpt2Spec {
         } else {
             source.to_string()
         };
-        Ok(Outlook { data, is_fallback, warnings })
+        Ok(DataStatus { data, is_fallback, warnings })
     }
 
     fn model(&self) -> String {
@@ -389,7 +384,6 @@ pub const LOSS_SCALE: MetricId = MetricId::of("loss_scale");
 /// Skipped steps so far, whose gradients were not finite in float16.
 pub const SKIPPED: MetricId = MetricId::of("skipped");
 
-/// Returns the metrics that a run logs.
 fn metrics() -> Vec<MetricInfo> {
     let on_log_axis = |info| MetricInfo { scale: MetricScale::Log, ..info };
     vec![
@@ -405,4 +399,35 @@ fn metrics() -> Vec<MetricInfo> {
         MetricId::VAL_LOSS.info(),
         MetricId::TRAIN_LOSS.info(),
     ]
+}
+
+/// The schedule of the learning rate: a linear warm-up, then half a cosine.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// W, the steps of the warm-up.
+    pub warmup: WarmupSteps,
+    /// The learning rate after the last step.
+    pub min_lr: FinalLearningRate,
+}
+
+impl Schedule {
+    /// Returns the learning rate of update i = 0, 1, … of a run of N steps:
+    ///
+    /// ```text
+    /// η(i) = peak · i/W                                               for i < W
+    /// η(i) = min_lr + ½ (peak − min_lr) (1 + cos π (i − W)/(N − W))   for W ≤ i < N
+    /// η(i) = min_lr                                                   from N on
+    /// ```
+    pub fn learning_rate(&self, peak: f64, update: u64, steps: u64) -> f64 {
+        let (warmup, least) = (self.warmup.get() as u64, self.min_lr.get());
+        if update < warmup {
+            return peak * update as f64 / warmup as f64;
+        }
+        if update >= steps {
+            return least;
+        }
+        let share = (update - warmup) as f64 / (steps - warmup) as f64;
+        least + 0.5 * (peak - least) * (1.0 + (std::f64::consts::PI * share).cos())
+    }
 }

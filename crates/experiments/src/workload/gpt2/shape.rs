@@ -167,7 +167,6 @@ impl Gpt2Shape {
         format!("{layers} layers, {heads} heads, width {width}, context {context}, vocabulary {vocabulary}, {biases}")
     }
 
-    /// Returns the fields as a form shows them.
     pub(super) fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
             Field::whole("Layers", "Blocks of attention and feed-forward net", &mut self.layers).at("shape.layers"),

@@ -10,11 +10,11 @@ use valleyscope_engine::quantity::{
 };
 use valleyscope_runs::{MetricId, Started};
 
-use super::choices::is_one;
 use super::form::{Field, Form, Section};
+use super::runs::is_one;
 use super::{
-    Common, CommonMut, Course, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs, NotFinite, Outlook,
-    OutlookResult, RunSpec, RunsPreset, Sharing, WorkloadInfo,
+    Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs,
+    NotFinite, RunSpec, RunsPreset, Sharing, WorkloadInfo,
 };
 use crate::dataset::DataChoice;
 use crate::dataset::mnist::{self, MnistSource, MnistSources};
@@ -90,7 +90,7 @@ pub struct MnistSpec {
 /// The sizes of the layers: pixels, units of the paper's hidden layers, and digits.
 pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
 
-fn outlook(choice: &DataChoice) -> OutlookResult {
+fn data_status(choice: &DataChoice) -> DataStatusResult {
     let data = match mnist::look(choice, &MnistSources::of_this_machine())? {
         Some(folder) => format!("files in {}", folder.display()),
         None if *choice == DataChoice::Synthetic => MnistSource::Synthetic.to_string(),
@@ -100,7 +100,7 @@ fn outlook(choice: &DataChoice) -> OutlookResult {
                 .to_owned()
         }
     };
-    Ok(Outlook { data, is_fallback: false, warnings: Vec::new() })
+    Ok(DataStatus { data, is_fallback: false, warnings: Vec::new() })
 }
 
 impl RunSpec for MnistSpec {
@@ -156,8 +156,8 @@ impl RunSpec for MnistSpec {
         Needs::of_model(&tensors, bytes, &self.optimizer, &self.common().course, activations, step_operations)
     }
 
-    fn outlook(&self) -> OutlookResult {
-        outlook(&self.data)
+    fn data_status(&self) -> DataStatusResult {
+        data_status(&self.data)
     }
 
     fn model(&self) -> String {

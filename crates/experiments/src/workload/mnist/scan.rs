@@ -5,14 +5,14 @@ use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
 
-use super::{FAMILY, MNIST, PRECISIONS, SEED, outlook};
+use super::{FAMILY, MNIST, PRECISIONS, SEED, data_status};
 use crate::dataset::DataChoice;
 use crate::format_version::FormatVersion;
 use crate::workload::form::{Field, Form, Section, Value};
 use crate::workload::runs::check_name;
-use crate::workload::scan::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
-use crate::workload::settings::{field_name, shown_field};
-use crate::workload::{DeviceChoice, FloatType, OutlookResult, ScanOptimizer, Workload, WorkloadInfo};
+use crate::workload::runs::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
+use crate::workload::{DataStatusResult, DeviceChoice, FloatType, ScanOptimizer, Workload, WorkloadInfo};
+use crate::workload::{field_name, shown_field};
 
 /// A scan of MNIST trainings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,8 +166,8 @@ impl Workload for MnistScanPreset {
         self.scan.data = data.clone();
     }
 
-    fn outlook(&self) -> OutlookResult {
-        outlook(&self.scan.data)
+    fn data_status(&self) -> DataStatusResult {
+        data_status(&self.scan.data)
     }
 
     fn device(&self) -> DeviceChoice {

@@ -1,0 +1,310 @@
+//! Expression graphs: how each number of a rule, a loss or a recorded step is computed from others.
+
+pub(crate) mod compile;
+
+use std::collections::HashMap;
+
+use crate::optimizer::{Algebra, Function, Relation};
+
+/// A given number of a step or of a point of a landscape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Input {
+    Theta,
+    Gradient,
+    LearningRate,
+    WeightDecay,
+    State(usize),
+    Parameter(usize),
+    /// The product of a parameter over the steps, βᵗ.
+    Power(usize),
+    /// The number t of the step.
+    Step,
+    X,
+    Y,
+    /// φ, the angle of a landscape's rotation, in radians.
+    Angle,
+    /// The cosine of φ.
+    Cosine,
+    /// The sine of φ.
+    Sine,
+}
+
+/// The origin of a number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Node {
+    Constant(f64),
+    Input(Input),
+    Of(Op<NodeId>),
+}
+
+/// The index of a node in the graph. A node is computed from nodes with smaller indices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NodeId(pub usize);
+
+/// The kind of inputs on which a number depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Dependence {
+    /// The number depends on parameters, t and φ only, and is computed once a step, or once a landscape.
+    Uniform,
+    /// The number also depends on the rates, which may differ between parameters.
+    Rates,
+    /// The number depends on a parameter's elements together, and is the same for all of them.
+    Whole,
+    /// The number depends on the element, or on the point of a landscape.
+    Element,
+}
+
+/// An expression graph without duplicate nodes.
+#[derive(Clone, Debug)]
+pub(crate) struct Graph {
+    nodes: Vec<Node>,
+    dependences: Vec<Dependence>,
+    /// Whether each number is proved finite.
+    finite: Vec<bool>,
+    ids: HashMap<Key, NodeId>,
+    most_nodes: usize,
+}
+
+/// The key of a node in a map. Constants are compared by their bits; 0 and −0 are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Constant(u64),
+    Input(Input),
+    Of(Op<NodeId>),
+}
+
+impl Key {
+    fn of(node: Node) -> Key {
+        match node {
+            Node::Constant(value) => Key::Constant((value + 0.0).to_bits()),
+            Node::Input(input) => Key::Input(input),
+            Node::Of(op) => Key::Of(op),
+        }
+    }
+}
+
+impl Graph {
+    /// The largest number of nodes of an expression that is written out as a formula. Where each number is used twice, the
+    /// formula doubles with each level.
+    pub(crate) const LARGEST_EXPRESSION: usize = 20_000;
+
+    pub(crate) fn new(most_nodes: usize) -> Graph {
+        Graph { nodes: Vec::new(), dependences: Vec::new(), finite: Vec::new(), ids: HashMap::new(), most_nodes }
+    }
+
+    /// Returns the node if the graph has it.
+    pub(crate) fn find(&self, node: Node) -> Option<NodeId> {
+        self.ids.get(&Key::of(node)).copied()
+    }
+
+    /// Interns a node; returns `None` if the graph is full.
+    pub(crate) fn add(&mut self, node: Node) -> Option<NodeId> {
+        let key = Key::of(node);
+        if let Some(known) = self.ids.get(&key) {
+            return Some(*known);
+        }
+        if self.nodes.len() == self.most_nodes {
+            return None;
+        }
+        let id = NodeId(self.nodes.len());
+        self.dependences.push(self.dependence_of(node));
+        self.finite.push(self.is_finite_node(node));
+        self.nodes.push(node);
+        self.ids.insert(key, id);
+        Some(id)
+    }
+
+    pub(crate) fn constant(&mut self, value: f64) -> Option<NodeId> {
+        self.add(Node::Constant(value))
+    }
+
+    /// Interns the coordinates `u = x cos φ + y sin φ` and `v = −x sin φ + y cos φ`.
+    pub(crate) fn axes(&mut self) -> Option<[NodeId; 2]> {
+        let [x, y] = [self.add(Node::Input(Input::X))?, self.add(Node::Input(Input::Y))?];
+        let [cos, sin] = [self.add(Node::Input(Input::Cosine))?, self.add(Node::Input(Input::Sine))?];
+        let mut of = |op| self.add(Node::Of(op));
+        let [x_cos, y_sin] = [of(Op::Mul(x, cos))?, of(Op::Mul(y, sin))?];
+        let [y_cos, x_sin] = [of(Op::Mul(y, cos))?, of(Op::Mul(x, sin))?];
+        Some([of(Op::Add(x_cos, y_sin))?, of(Op::Sub(y_cos, x_sin))?])
+    }
+
+    pub(crate) fn most_nodes(&self) -> usize {
+        self.most_nodes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> Node {
+        self.nodes[id.0]
+    }
+
+    pub(crate) fn dependence(&self, id: NodeId) -> Dependence {
+        self.dependences[id.0]
+    }
+
+    /// Returns whether a number differs between the elements of a parameter.
+    pub(crate) fn is_of_element(&self, id: NodeId) -> bool {
+        self.dependence(id) == Dependence::Element
+    }
+
+    /// Returns whether a number is proved finite wherever its inputs are, as far as sums and products do not overflow. A
+    /// point and parameters are finite; gradients, states and the parameters of a network may not be.
+    pub(crate) fn is_finite(&self, id: NodeId) -> bool {
+        self.finite[id.0]
+    }
+
+    fn is_finite_node(&self, node: Node) -> bool {
+        let op = match node {
+            Node::Constant(value) => return value.is_finite(),
+            Node::Input(input) => return !matches!(input, Input::Theta | Input::Gradient | Input::State(_)),
+            Node::Of(op) => op,
+        };
+        let operands = op.operands();
+        let constant = |id: NodeId| if let Node::Constant(value) = self.node(id) { Some(value) } else { None };
+        // An operation on constants alone remains only where its result is not finite.
+        let is_constant = operands.iter().all(|id| constant(*id).is_some());
+        let has_finite_operands = operands.iter().all(|id| self.is_finite(*id));
+        match op {
+            Op::Compare(..) => true,
+            Op::Div(_, by) => has_finite_operands && !is_constant && constant(by).is_some_and(|by| by != 0.0),
+            Op::Sqrt(_) | Op::Pow(..) | Op::Function(Function::Exp | Function::Ln, _) => false,
+            _ => has_finite_operands && !is_constant,
+        }
+    }
+
+    fn dependence_of(&self, node: Node) -> Dependence {
+        match node {
+            Node::Constant(_) => Dependence::Uniform,
+            Node::Input(input) => match input {
+                Input::Parameter(_) | Input::Power(_) | Input::Step => Dependence::Uniform,
+                Input::Angle | Input::Cosine | Input::Sine => Dependence::Uniform,
+                Input::LearningRate | Input::WeightDecay => Dependence::Rates,
+                Input::Theta | Input::Gradient | Input::State(_) | Input::X | Input::Y => Dependence::Element,
+            },
+            Node::Of(op) if op.is_reduction() => Dependence::Whole,
+            Node::Of(op) => {
+                let all = op.operands().into_iter().map(|operand| self.dependence(operand));
+                all.max().unwrap_or(Dependence::Uniform)
+            }
+        }
+    }
+
+    /// Returns the size of the largest expression of a node, written out without names.
+    pub(crate) fn largest_expression(&self) -> usize {
+        let mut sizes: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            sizes.push(match node {
+                Node::Constant(_) | Node::Input(_) => 1,
+                Node::Of(op) => {
+                    op.operands().into_iter().fold(1, |size, operand| size.saturating_add(sizes[operand.0]))
+                }
+            });
+        }
+        sizes.into_iter().max().unwrap_or(0)
+    }
+}
+
+/// An operation on operands of type `T`, such as nodes of the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Op<T> {
+    Neg(T),
+    Sqrt(T),
+    Abs(T),
+    Sign(T),
+    Function(Function, T),
+    Norm(T),
+    Mean(T),
+    Sum(T),
+    Add(T, T),
+    Sub(T, T),
+    Mul(T, T),
+    Div(T, T),
+    Pow(T, T),
+    Max(T, T),
+    Min(T, T),
+    Compare(Relation, T, T),
+    /// The second operand where the first is not 0, else the third.
+    Select(T, T, T),
+    /// `a b + c`, rounded once.
+    MulAdd(T, T, T),
+    /// `c − a b`, rounded once.
+    NegMulAdd(T, T, T),
+}
+
+impl<T: Copy> Op<T> {
+    /// Maps the operands of the operation.
+    pub(crate) fn map<U>(self, mut of: impl FnMut(T) -> U) -> Op<U> {
+        match self {
+            Op::Neg(a) => Op::Neg(of(a)),
+            Op::Sqrt(a) => Op::Sqrt(of(a)),
+            Op::Abs(a) => Op::Abs(of(a)),
+            Op::Sign(a) => Op::Sign(of(a)),
+            Op::Function(function, a) => Op::Function(function, of(a)),
+            Op::Norm(a) => Op::Norm(of(a)),
+            Op::Mean(a) => Op::Mean(of(a)),
+            Op::Sum(a) => Op::Sum(of(a)),
+            Op::Add(a, b) => Op::Add(of(a), of(b)),
+            Op::Sub(a, b) => Op::Sub(of(a), of(b)),
+            Op::Mul(a, b) => Op::Mul(of(a), of(b)),
+            Op::Div(a, b) => Op::Div(of(a), of(b)),
+            Op::Pow(a, b) => Op::Pow(of(a), of(b)),
+            Op::Max(a, b) => Op::Max(of(a), of(b)),
+            Op::Min(a, b) => Op::Min(of(a), of(b)),
+            Op::Compare(relation, a, b) => Op::Compare(relation, of(a), of(b)),
+            Op::Select(a, b, c) => Op::Select(of(a), of(b), of(c)),
+            Op::MulAdd(a, b, c) => Op::MulAdd(of(a), of(b), of(c)),
+            Op::NegMulAdd(a, b, c) => Op::NegMulAdd(of(a), of(b), of(c)),
+        }
+    }
+
+    /// Splits the operation from its operands; operands that it lacks are filled with the first.
+    pub(crate) fn split(self) -> (Opcode, [T; 3]) {
+        let operands = self.operands();
+        let operand = |index: usize| operands.get(index).copied().unwrap_or(operands[0]);
+        (self.map(|_| ()), [operand(0), operand(1), operand(2)])
+    }
+
+    pub(crate) fn operands(self) -> Vec<T> {
+        let mut operands = Vec::with_capacity(3);
+        self.map(|operand| operands.push(operand));
+        operands
+    }
+
+    /// Returns whether the result is the same for all elements of a parameter.
+    pub(crate) fn is_reduction(self) -> bool {
+        matches!(self, Op::Norm(_) | Op::Mean(_) | Op::Sum(_))
+    }
+}
+
+/// An operation without its operands.
+pub(crate) type Opcode = Op<()>;
+
+impl Opcode {
+    /// Computes the result; operands that the operation lacks are ignored.
+    #[inline(always)]
+    pub(crate) fn result<A: Algebra>(self, a: &A, b: &A, c: &A) -> A {
+        match self {
+            Op::Neg(()) => -*a,
+            Op::Sqrt(()) => a.sqrt(),
+            Op::Abs(()) => a.abs(),
+            Op::Sign(()) => a.sign(),
+            Op::Function(function, ()) => a.function(function),
+            Op::Norm(()) => a.norm(),
+            Op::Mean(()) => a.mean(),
+            Op::Sum(()) => a.sum(),
+            Op::Add((), ()) => *a + *b,
+            Op::Sub((), ()) => *a - *b,
+            Op::Mul((), ()) => *a * *b,
+            Op::Div((), ()) => *a / *b,
+            Op::Pow((), ()) => a.power(*b),
+            Op::Max((), ()) => a.maximum(*b),
+            Op::Min((), ()) => a.minimum(*b),
+            Op::Compare(relation, (), ()) => a.compared(relation, *b),
+            Op::Select((), (), ()) => a.choose(*b, *c),
+            Op::MulAdd((), (), ()) => a.mul_add(*b, *c),
+            Op::NegMulAdd((), (), ()) => c.add_product(-*a, *b),
+        }
+    }
+}

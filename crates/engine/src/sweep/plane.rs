@@ -1,0 +1,355 @@
+//! Whole runs on the plane, many side by side: the innermost loop of a sweep.
+//!
+//! Batches of runs are stepped 32 steps at a time: first the noise of those steps is drawn, in short loops, then the
+//! steps are taken. One long loop would be a longer chain of dependent operations than the processor's out-of-order
+//! window holds. For the same reason x and y are stepped as one vector ([`crate::lanes::Planar`]) of eight registers,
+//! each operation on all of them, and in single precision Adam divides by multiplying ([`crate::lanes`]), as operations
+//! that wait for the one divider would stall the rest.
+//!
+//! Closures are avoided here: their bodies are not compiled for the vector instructions of the enclosing function.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::axis::{Point, PointOptimizer, Variant};
+use crate::instructions::{OfSet, OwnFunction, VectorSet};
+use crate::landscape::{Landscape, Local};
+use crate::lanes::{Lanes, Planar, Real, Vector};
+use crate::noise::{Action, GradientNoise};
+use crate::optimizer::{BiasCorrection, Numbers, PlaneBatch, Rates, Rule, RuleInput, SideBySide, with_rule};
+use crate::random::Normals;
+
+/// The metrics of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Metrics<R> {
+    /// The loss after the last step.
+    pub final_loss: R,
+    /// The smallest loss after any step.
+    pub smallest_loss: R,
+    /// The largest `u` after any step, at least 0.
+    pub depth: R,
+}
+
+impl<R> Metrics<R> {
+    #[inline(always)]
+    pub(crate) fn map<T>(self, f: impl Fn(R) -> T) -> Metrics<T> {
+        Metrics { final_loss: f(self.final_loss), smallest_loss: f(self.smallest_loss), depth: f(self.depth) }
+    }
+}
+
+/// A vector of runs, one per lane.
+#[derive(Clone, Copy)]
+pub(super) struct RunBatch<V: Planar> {
+    learning_rate: V::Both,
+    /// The parameters x and y.
+    theta: V::Both,
+    /// The landscape at θ.
+    local: Local<V>,
+    metrics: Metrics<V>,
+}
+
+impl<V: Planar + OfSet> RunBatch<V> {
+    /// Creates the runs before the first step.
+    #[inline(always)]
+    pub(super) fn new(landscape: &Landscape, theta: [V; 2], learning_rate: V) -> Self {
+        let local = landscape.local(theta);
+        let metrics = Metrics { final_loss: local.loss, smallest_loss: V::splat(f64::INFINITY), depth: V::splat(0.0) };
+        RunBatch { learning_rate: V::both([learning_rate; 2]), theta: V::both(theta), local, metrics }
+    }
+
+    pub(super) fn metrics(&self) -> Metrics<V> {
+        self.metrics
+    }
+}
+
+/// The number of steps whose noise is drawn at once, which fits into the L1 cache. Drawing and stepping in two loops
+/// keeps the processor busy: in one loop, every step would wait for its draws.
+pub(super) const NOISE_BLOCK: usize = 32;
+
+/// Draws of the noise for x and y at each step of a block, with mean 0 and variance 1.
+#[derive(Clone, Copy)]
+pub(super) struct Noise<V>([[V; 2]; NOISE_BLOCK]);
+
+impl<V: Real + OfSet> Noise<V> {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Noise([[V::splat(0.0); 2]; NOISE_BLOCK])
+    }
+
+    /// Draws the noise of `steps` steps, at most a block.
+    #[inline(always)]
+    pub(super) fn draw<const N: usize>(&mut self, noise: &GradientNoise, generator: &mut V::Generator, steps: usize)
+    where
+        V: Normals<N>,
+    {
+        V::normal_pairs(generator, &mut self.0[..steps]);
+        noise.shape(&mut self.0[..steps]);
+    }
+}
+
+/// Returns the factors or terms `mean + σ n` for draws n of the noise.
+#[inline(always)]
+fn scaled<V: Planar>(noise: &GradientNoise, draws: [V; 2]) -> V::Both {
+    V::both(draws).mul_add(V::Both::splat(noise.sigma), V::Both::splat(noise.mean))
+}
+
+/// The landscape and the noise of the runs. Steps with additive noise are taken on programs only, so that those on the
+/// compiled valley need not ask for the kind of noise.
+#[derive(Clone)]
+pub(super) struct ToyProblem {
+    pub landscape: Landscape,
+    pub noise: GradientNoise,
+}
+
+impl ToyProblem {
+    pub(super) fn of(point: &Point) -> ToyProblem {
+        let (landscape, noise) = (&point.landscape, point.noise.noise());
+        let landscape = match noise.action {
+            Action::Multiplies => landscape.landscape(),
+            Action::Adds => landscape.as_program(),
+        };
+        ToyProblem { landscape, noise }
+    }
+
+    /// Takes a step for each pair of draws with the rule `R` of an optimizer; returns the bias correction after them.
+    /// Only rules that need it use the noise of the curvature.
+    #[inline(always)]
+    pub(super) fn advance<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule>(
+        &self,
+        Variant { rule, schedule }: &Variant,
+        mut bias: BiasCorrection,
+        batch: &mut RunBatch<V>,
+        state: &mut R::State<V::Both>,
+        [noise, curvature_noise]: [&Noise<V>; 2],
+        steps: usize,
+    ) -> BiasCorrection {
+        let (mut batch_in_registers, mut state_in_registers) = (*batch, *state);
+        let mut rates = Rates {
+            learning_rate: batch_in_registers.learning_rate,
+            weight_decay: <V::Both as Real>::splat(rule.weight_decay()),
+            is_cautious: rule.is_cautious(),
+        };
+        let is_constant = schedule.is_constant();
+        let mut rate = BiasCorrection::CONSTANT_RATE;
+        let part_toward = <V::Both as Real>::splat(R::part_toward(&rule.hyper::<R>()));
+        let mut coefficients = bias.after::<R>(rule, rate).coefficients::<R, V::Both>(rule);
+        for step in 0..steps.min(NOISE_BLOCK) {
+            if !is_constant {
+                rate = schedule.factor(bias.steps + 1);
+                rates.learning_rate = batch_in_registers.learning_rate * <V::Both as Real>::splat(rate);
+            }
+            bias = bias.after::<R>(rule, rate);
+            bias.set_coefficients::<R, V::Both>(rule, &mut coefficients);
+            let (batch, state) = (&mut batch_in_registers, &mut state_in_registers);
+            let draws = [noise.0[step], curvature_noise.0[step]];
+            self.step::<N, V, R>(&coefficients, rates, part_toward, batch, state, draws);
+        }
+        (*batch, *state) = (batch_in_registers, state_in_registers);
+        bias
+    }
+
+    #[inline(always)]
+    fn step<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule>(
+        &self,
+        coefficients: &R::Coefficients<V::Both>,
+        rates: Rates<V::Both>,
+        part_toward: V::Both,
+        batch: &mut RunBatch<V>,
+        state: &mut R::State<V::Both>,
+        [draws, curvature_draws]: [[V; 2]; 2],
+    ) {
+        let (at, local) = match R::GRADIENT_TOWARD {
+            None => (V::apart(batch.theta), batch.local),
+            Some(index) => {
+                let at = V::apart(Real::mul_add(state.as_ref()[index], part_toward, batch.theta));
+                (at, self.landscape.local(at))
+            }
+        };
+        let noise = scaled(&self.noise, draws);
+        let exact = V::both(self.landscape.gradient_at(&local));
+        let gradient = match self.landscape {
+            Landscape::Valley(_) => exact * noise,
+            Landscape::Program(_) => self.noise.action.apply_to(exact, noise),
+        };
+        let of_step = SideBySide(PlaneBatch {
+            landscape: &self.landscape,
+            at,
+            action: self.noise.action,
+            noise: V::apart(noise),
+            curvature_noise: V::apart(scaled(&self.noise, curvature_draws)),
+        });
+        let seen = RuleInput { rates, theta: batch.theta, gradient, batch: of_step };
+        let moved = R::step_in_place(coefficients, seen, state);
+        batch.theta = moved.theta;
+        let theta = V::apart(moved.theta);
+        batch.local = self.landscape.local(theta);
+        let loss = batch.local.loss;
+        batch.metrics = Metrics {
+            final_loss: loss,
+            smallest_loss: loss.smaller(batch.metrics.smallest_loss),
+            depth: self.landscape.depth(&batch.local, theta).larger(batch.metrics.depth),
+        };
+    }
+}
+
+/// Splits the steps of a run into blocks, with a check for cancellation before each.
+///
+/// It is used in a loop rather than calling a closure: code in a closure would not be compiled for the vector
+/// instructions of the enclosing function.
+pub(super) struct StepBlocks<'a> {
+    left: usize,
+    longest: usize,
+    cancelled: &'a AtomicBool,
+}
+
+impl<'a> StepBlocks<'a> {
+    pub(super) fn new(steps: usize, longest: usize, cancelled: &'a AtomicBool) -> Self {
+        StepBlocks { left: steps, longest, cancelled }
+    }
+
+    /// Returns the length of the next block; 0 after the last and when cancelled.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> usize {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let next = self.left.min(self.longest);
+        self.left -= next;
+        next
+    }
+
+    pub(super) fn are_through(&self) -> bool {
+        self.left == 0
+    }
+}
+
+/// The arrangement of runs with the same noise in a vector: some replicates with the first learning rate, then the same
+/// with the next one.
+#[derive(Clone, Copy)]
+pub(super) struct LaneAssignment {
+    pub replicates: usize,
+    rates: usize,
+}
+
+impl LaneAssignment {
+    /// Arranges as many of these replicates as fit into a vector of `N` numbers.
+    pub(super) fn new<const N: usize>(replicates: usize) -> Self {
+        let replicates = replicates.min(N);
+        LaneAssignment { replicates, rates: N / replicates }
+    }
+
+    /// Returns the replicate of a lane, from 0.
+    pub(super) fn replicate(self, lane: usize) -> usize {
+        lane % self.replicates
+    }
+
+    /// Returns the learning rate of a lane, from 0. Left-over lanes repeat runs with the last one.
+    fn rate(self, lane: usize) -> usize {
+        (lane / self.replicates).min(self.rates - 1)
+    }
+}
+
+/// The runs of a variant of an optimizer on the plane, in batches of some learning rates.
+pub(super) struct SharedNoiseBatch<'a, V: Planar + OfSet> {
+    variant: &'a Variant,
+    bias: BiasCorrection,
+    batches: Vec<RunBatch<V>>,
+    /// The rule's state, batch after batch.
+    states: Vec<V::Both>,
+}
+
+impl<'a, V: Planar + OfSet> SharedNoiseBatch<'a, V> {
+    /// Creates the runs of each variant of an optimizer at `start`.
+    #[inline(always)]
+    pub(super) fn of_variants<const N: usize>(
+        optimizer: &'a PointOptimizer,
+        lanes: LaneAssignment,
+        landscape: &Landscape,
+        start: [V; 2],
+    ) -> Vec<Self>
+    where
+        V: Vector<N, Number: Real>,
+    {
+        let rates = &optimizer.learning_rates;
+        let of_variant = |variant| SharedNoiseBatch::new::<N>(variant, rates, lanes, landscape, start);
+        optimizer.variants.iter().map(of_variant).collect()
+    }
+
+    /// Creates the runs of a variant with these learning rates at `start`.
+    #[inline(always)]
+    fn new<const N: usize>(
+        variant: &'a Variant,
+        learning_rates: &[f64],
+        lanes: LaneAssignment,
+        landscape: &Landscape,
+        start: [V; 2],
+    ) -> Self
+    where
+        V: Vector<N, Number: Real>,
+    {
+        let batches: Vec<RunBatch<V>> = learning_rates
+            .chunks(lanes.rates)
+            .map(|rates| {
+                let rate = |lane| V::Number::splat(rates[lanes.rate(lane).min(rates.len() - 1)]);
+                RunBatch::new(landscape, start, V::from_lanes(Lanes::from_fn(rate)))
+            })
+            .collect();
+        let states = vec![V::Both::splat(0.0); batches.len() * variant.rule.info().states.len()];
+        SharedNoiseBatch { variant, bias: BiasCorrection::START, batches, states }
+    }
+
+    /// Takes `steps` steps with these draws for the gradient and for the curvature.
+    #[inline(always)]
+    pub(super) fn advance<S: VectorSet, const N: usize>(
+        &mut self,
+        problem: &ToyProblem,
+        noise: [&Noise<V>; 2],
+        steps: usize,
+    ) where
+        V: Vector<N>,
+    {
+        with_rule!(self.variant.rule.kind(), R => {
+            S::in_function(Advance::<N, V, R> { batch: self, problem, noise, steps, of: PhantomData });
+        });
+    }
+
+    #[inline(always)]
+    fn advance_with<const N: usize, R: Rule>(&mut self, problem: &ToyProblem, noise: [&Noise<V>; 2], steps: usize)
+    where
+        V: Vector<N>,
+    {
+        let (count, start) = (R::info(&self.variant.rule).states.len(), self.bias);
+        for (index, batch) in self.batches.iter_mut().enumerate() {
+            let states = &mut self.states[index * count..(index + 1) * count];
+            let mut state: R::State<V::Both> = Numbers::from_fn(|of| match states.get(of) {
+                Some(state) => *state,
+                None => V::Both::splat(0.0),
+            });
+            self.bias = problem.advance::<N, V, R>(self.variant, start, batch, &mut state, noise, steps);
+            states.copy_from_slice(&state.as_ref()[..count]);
+        }
+    }
+
+    pub(super) fn metrics(&self) -> Vec<Metrics<V>> {
+        self.batches.iter().map(RunBatch::metrics).collect()
+    }
+}
+
+/// Steps of the rule `R` with the same draws in all batches of a variant.
+struct Advance<'a, 'b, const N: usize, V: Planar + OfSet, R> {
+    batch: &'a mut SharedNoiseBatch<'b, V>,
+    problem: &'a ToyProblem,
+    noise: [&'a Noise<V>; 2],
+    steps: usize,
+    of: PhantomData<R>,
+}
+
+impl<const N: usize, V: Vector<N> + Planar + OfSet, R: Rule> OwnFunction for Advance<'_, '_, N, V, R> {
+    type Output = ();
+    type Home = R;
+
+    #[inline(always)]
+    fn run(self) {
+        self.batch.advance_with::<N, R>(self.problem, self.noise, self.steps);
+    }
+}

@@ -1,0 +1,465 @@
+//! Downloads of files, complete or not at all, from several mirrors.
+//!
+//! Received bytes go into a file that ends in `.part`, which the next attempt continues, from the same mirror or
+//! another, at any time. When it is complete its SHA-256 is checked, and it is renamed; if the sum is wrong it is
+//! deleted. A lock lets one process at a time work on a folder.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+
+use super as dataset;
+use sha2::{Digest, Sha256};
+use ureq::Agent;
+use ureq::http::{HeaderMap, StatusCode, header};
+
+/// The usual time limit for a silent mirror.
+pub const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A file to get.
+#[derive(Clone, Copy, Debug)]
+pub struct DownloadFile<'a> {
+    /// The file's name, in the folder and after the mirror's address.
+    pub name: &'a str,
+    pub bytes: u64,
+    /// SHA-256 in hexadecimal.
+    pub sha256: &'a str,
+}
+
+/// The files of a download, and their mirrors.
+#[derive(Clone, Copy, Debug)]
+pub struct Download<'a> {
+    pub files: &'a [DownloadFile<'a>],
+    /// Addresses that the files' names are appended to, tried in turn.
+    pub mirrors: &'a [String],
+    /// The time limit for a silent mirror.
+    pub patience: Duration,
+}
+
+/// The progress of a download, in bytes of all files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DownloadProgress {
+    pub done: u64,
+    pub total: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DownloadError {
+    #[error("cannot use {}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "the disk is full: {} takes {missing} more bytes; free some space and try again, which resumes the \
+         download", path.display()
+    )]
+    DiskFull { path: PathBuf, missing: u64 },
+    #[error(
+        "no mirror gave {name}: {}; try again later, which resumes the download, or get the files by other \
+         means and name their folder",
+        answers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    )]
+    NoMirror { name: String, answers: Vec<Refusal> },
+    #[error("the download was cancelled; trying again resumes it")]
+    Cancelled,
+}
+
+/// The failure of a mirror.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub mirror: String,
+    pub reason: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.mirror, self.reason)
+    }
+}
+
+/// The lock file of a folder. It stays there, empty.
+const LOCK: &str = ".download.lock";
+/// The largest number of times that a mirror which cuts connections is asked to continue.
+const MOST_CUTS: usize = 20;
+/// The polling interval.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The reason why an attempt with one mirror ended early.
+enum AttemptError {
+    /// An error that applies to all mirrors.
+    Final(DownloadError),
+    /// The connection broke or fell silent. The received bytes are kept.
+    Cut(String),
+    /// The mirror's file is another one.
+    Refused(String),
+}
+
+impl Download<'_> {
+    /// Downloads the files into a folder, which is created if needed. Existing files with the right sum stay as they
+    /// are; one with another sum is renamed to end in `.old`.
+    pub fn into_folder(
+        &self,
+        folder: &Path,
+        progress: &mut dyn FnMut(DownloadProgress),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), DownloadError> {
+        let failed = |source| DownloadError::File { path: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(failed)?;
+        let total = self.files.iter().map(|file| file.bytes).sum();
+        let mut report = |done| progress(DownloadProgress { done, total });
+        let _lock = self.lock(folder, &mut report, cancelled)?;
+        let mut before = 0;
+        for file in self.files {
+            self.bring(file, folder, &mut |done| report(before + done), cancelled)?;
+            before += file.bytes;
+            report(before);
+        }
+        Ok(())
+    }
+
+    /// Waits until no other process works on the folder.
+    fn lock(
+        &self,
+        folder: &Path,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<File, DownloadError> {
+        let path = folder.join(LOCK);
+        let mut waiting = || report(self.files.iter().map(|file| arrived(file, folder)).sum());
+        let held = dataset::wait(&path, &mut waiting, cancelled);
+        held.map_err(|source| DownloadError::File { path, source })?.ok_or(DownloadError::Cancelled)
+    }
+
+    fn bring(
+        &self,
+        file: &DownloadFile<'_>,
+        folder: &Path,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), DownloadError> {
+        let target = folder.join(file.name);
+        if has_sum(&target, file) {
+            return Ok(());
+        }
+        let mut part = PartialFile::open(&target, file)?;
+        let mut answers = Vec::new();
+        for mirror in self.mirrors {
+            match self.bring_from(mirror, file, &mut part, report, cancelled) {
+                Ok(()) => return part.commit(&target),
+                Err(AttemptError::Final(error)) => return Err(error),
+                Err(AttemptError::Cut(reason) | AttemptError::Refused(reason)) => {
+                    answers.push(Refusal { mirror: mirror.clone(), reason });
+                }
+            }
+        }
+        Err(DownloadError::NoMirror { name: file.name.to_owned(), answers })
+    }
+
+    /// Completes the part with one mirror, and checks it.
+    fn bring_from(
+        &self,
+        mirror: &str,
+        file: &DownloadFile<'_>,
+        part: &mut PartialFile<'_>,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), AttemptError> {
+        let url = format!("{}/{}", mirror.trim_end_matches('/'), file.name);
+        let mut cuts = 0;
+        loop {
+            let had = part.length();
+            match self.receive(&url, part, report, cancelled) {
+                Ok(()) if part.has_sum().map_err(AttemptError::Final)? => return Ok(()),
+                Ok(()) => {
+                    part.clear().map_err(AttemptError::Final)?;
+                    // Bytes of an earlier attempt may have been wrong, and the mirror's right.
+                    if had == 0 {
+                        return Err(AttemptError::Refused("sent a file with another SHA-256".to_owned()));
+                    }
+                }
+                Err(AttemptError::Cut(reason)) => {
+                    cuts += 1;
+                    if part.length() <= had || cuts == MOST_CUTS {
+                        return Err(AttemptError::Cut(reason));
+                    }
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// Requests the missing bytes from a mirror, and appends them.
+    fn receive(
+        &self,
+        url: &str,
+        part: &mut PartialFile<'_>,
+        report: &mut dyn FnMut(u64),
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), AttemptError> {
+        if part.missing() == 0 {
+            return Ok(());
+        }
+        let request = HttpRequest::send(url.to_owned(), part.length(), self.patience);
+        loop {
+            if cancelled() {
+                return Err(AttemptError::Final(DownloadError::Cancelled));
+            }
+            let Some(answer) = request.wait(TICK).map_err(AttemptError::Cut)? else { continue };
+            match answer {
+                ServerResponse::Begins { from, total } => {
+                    let whole = part.length() + part.missing();
+                    if let Some(total) = total.filter(|&total| total != whole) {
+                        return Err(AttemptError::Refused(format!("has a file of {total} bytes, expected {whole}")));
+                    }
+                    if from == 0 {
+                        // A server without ranges sends the whole file also where a part was requested.
+                        part.clear().map_err(AttemptError::Final)?;
+                    } else if from != part.length() {
+                        return Err(AttemptError::Refused(
+                            "sent another part of the file than was asked for".to_owned(),
+                        ));
+                    }
+                }
+                ServerResponse::NoSuchPart if part.length() > 0 => {
+                    part.clear().map_err(AttemptError::Final)?;
+                    return self.receive(url, part, report, cancelled);
+                }
+                ServerResponse::NoSuchPart => return Err(AttemptError::Refused("answered 416".to_owned())),
+                ServerResponse::Status(status) => return Err(AttemptError::Refused(format!("answered {status}"))),
+                ServerResponse::Bytes(bytes) => part.append(&bytes).map_err(AttemptError::Final)?,
+                ServerResponse::End if part.missing() > 0 => {
+                    return Err(AttemptError::Cut(format!("ended {} bytes too early", part.missing())));
+                }
+                ServerResponse::End => return Ok(()),
+            }
+            report(part.length());
+            if part.missing() == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Returns the bytes of a file that are in the folder already.
+fn arrived(file: &DownloadFile<'_>, folder: &Path) -> u64 {
+    let target = folder.join(file.name);
+    let length = |path: &Path| path.metadata().ok().map(|found| found.len().min(file.bytes));
+    length(&target).or_else(|| length(&path(&target))).unwrap_or(0)
+}
+
+/// The received part of a file.
+struct PartialFile<'a> {
+    file: File,
+    path: PathBuf,
+    wanted: &'a DownloadFile<'a>,
+    length: u64,
+}
+
+fn path(target: &Path) -> PathBuf {
+    with_suffix(target, ".part")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Returns whether a file exists and has the expected sum.
+fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
+    let right_length = path.metadata().is_ok_and(|found| found.len() == wanted.bytes);
+    right_length && File::open(path).and_then(|mut file| sum(&mut file)).is_ok_and(|sum| sum == wanted.sha256)
+}
+
+/// Returns the SHA-256 of the rest of a file, in hexadecimal.
+pub(super) fn sum(file: &mut File) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut BufReader::with_capacity(1 << 16, file), &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
+}
+
+impl<'a> PartialFile<'a> {
+    /// Opens the existing part of a file, or creates it.
+    fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
+        let path = path(target);
+        let open = || {
+            let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
+            let length = file.seek(SeekFrom::End(0))?;
+            Ok((file, length))
+        };
+        match open() {
+            Ok((file, length)) => {
+                let mut part = PartialFile { file, path, wanted, length };
+                if length > wanted.bytes {
+                    part.clear()?;
+                }
+                Ok(part)
+            }
+            Err(source) => Err(DownloadError::File { path, source }),
+        }
+    }
+
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn missing(&self) -> u64 {
+        self.wanted.bytes - self.length
+    }
+
+    /// Adds bytes, of which those beyond the file's end are dropped.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), DownloadError> {
+        let count = bytes.len().min(usize::try_from(self.missing()).unwrap_or(usize::MAX));
+        self.file.write_all(&bytes[..count]).map_err(|source| self.failed(source))?;
+        self.length += count as u64;
+        Ok(())
+    }
+
+    /// Discards the received bytes.
+    fn clear(&mut self) -> Result<(), DownloadError> {
+        self.file.set_len(0).and_then(|()| self.file.rewind()).map_err(|source| self.failed(source))?;
+        self.length = 0;
+        Ok(())
+    }
+
+    fn has_sum(&mut self) -> Result<bool, DownloadError> {
+        let sum = self.file.rewind().and_then(|()| sum(&mut self.file)).map_err(|source| self.failed(source))?;
+        Ok(sum == self.wanted.sha256)
+    }
+
+    /// Renames the complete file.
+    fn commit(self, target: &Path) -> Result<(), DownloadError> {
+        self.file.sync_all().map_err(|source| self.failed(source))?;
+        let PartialFile { file, path, .. } = self;
+        drop(file);
+        let failed = |source| DownloadError::File { path: target.to_owned(), source };
+        if target.symlink_metadata().is_ok() {
+            fs::rename(target, with_suffix(target, ".old")).map_err(failed)?;
+        }
+        fs::rename(path, target).map_err(failed)
+    }
+
+    fn failed(&self, source: io::Error) -> DownloadError {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                DownloadError::DiskFull { path: self.path.clone(), missing: self.missing() }
+            }
+            _ => DownloadError::File { path: self.path.clone(), source },
+        }
+    }
+}
+
+/// The parts of a server's response, in this order.
+enum ServerResponse {
+    /// Content follows from this byte on, with the length of the file if that is known.
+    Begins {
+        from: u64,
+        total: Option<u64>,
+    },
+    /// The file does not have the requested part.
+    NoSuchPart,
+    /// No content follows.
+    Status(StatusCode),
+    Bytes(Vec<u8>),
+    End,
+}
+
+struct HttpRequest {
+    answers: Receiver<Result<ServerResponse, String>>,
+    heard: std::cell::Cell<Instant>,
+    patience: Duration,
+}
+
+/// The number of bytes passed on at once, and the capacity of the channel.
+const CHUNK: usize = 1 << 16;
+const WAITING: usize = 8;
+
+impl HttpRequest {
+    /// Requests the content of `url` from byte `from` on.
+    fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
+        let (sender, answers) = sync_channel(WAITING);
+        thread::spawn(move || {
+            // If the receiver was dropped, nobody needs the error.
+            if let Err(reason) = get(&url, from, patience, &sender) {
+                let _ = sender.send(Err(reason));
+            }
+        });
+        HttpRequest { answers, heard: Instant::now().into(), patience }
+    }
+
+    /// Returns the next part of the response if it arrives within the time; an error if the connection broke, or
+    /// nothing arrived for too long.
+    fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
+        match self.answers.recv_timeout(time) {
+            Ok(answer) => {
+                self.heard.set(Instant::now());
+                answer.map(Some)
+            }
+            Err(RecvTimeoutError::Timeout) if self.heard.get().elapsed() < self.patience => Ok(None),
+            Err(RecvTimeoutError::Timeout) => Err(format!("said nothing for {:?}", self.patience)),
+            Err(RecvTimeoutError::Disconnected) => Err("the connection broke".to_owned()),
+        }
+    }
+}
+
+fn get(
+    url: &str,
+    from: u64,
+    patience: Duration,
+    answers: &SyncSender<Result<ServerResponse, String>>,
+) -> Result<(), String> {
+    // The caller gives up after that time; these limits end the thread soon after.
+    let limit = Some(patience);
+    let agent: Agent = Agent::config_builder()
+        .http_status_as_error(false)
+        .user_agent(concat!("valleyscope/", env!("CARGO_PKG_VERSION")))
+        .timeout_resolve(limit)
+        .timeout_connect(limit)
+        .timeout_recv_response(limit)
+        .timeout_per_read(limit)
+        // A redirection is followed on a connection of its own: the last one may be about to end unannounced.
+        .max_idle_connections(0)
+        .build()
+        .into();
+    let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
+    if from > 0 {
+        request = request.header(header::RANGE, format!("bytes={from}-"));
+    }
+    let mut response = request.call().map_err(|error| error.to_string())?;
+    let answer = match response.status() {
+        StatusCode::OK => {
+            ServerResponse::Begins { from: 0, total: number(response.headers().get(header::CONTENT_LENGTH)) }
+        }
+        StatusCode::PARTIAL_CONTENT => {
+            begins(response.headers()).ok_or("did not say which part of the file it sent")?
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => ServerResponse::NoSuchPart,
+        status => ServerResponse::Status(status),
+    };
+    let has_content = matches!(answer, ServerResponse::Begins { .. });
+    if answers.send(Ok(answer)).is_err() || !has_content {
+        return Ok(());
+    }
+    let mut reader = response.body_mut().as_reader();
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let count = reader.read(&mut buffer).map_err(|error| error.to_string())?;
+        let answer = if count == 0 { ServerResponse::End } else { ServerResponse::Bytes(buffer[..count].to_vec()) };
+        if answers.send(Ok(answer)).is_err() || count == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Parses `Content-Range: bytes FROM-TO/TOTAL`.
+fn begins(headers: &HeaderMap) -> Option<ServerResponse> {
+    let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
+    let (part, total) = range.split_once('/')?;
+    let (from, _) = part.split_once('-')?;
+    Some(ServerResponse::Begins { from: from.trim().parse().ok()?, total: total.trim().parse().ok() })
+}
+
+fn number(value: Option<&header::HeaderValue>) -> Option<u64> {
+    value?.to_str().ok()?.trim().parse().ok()
+}

@@ -1,0 +1,457 @@
+//! The thumbnails of the library's diagrams below the maps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use egui::accesskit::Role;
+use egui::containers::menu::{MenuButton, MenuConfig};
+use egui::text::{LayoutJob, TextWrapping};
+use egui::{
+    Align, Button, Checkbox, Color32, Context, DragValue, Key, Label, Layout, Popup, PopupCloseBehavior, Rect,
+    RichText, ScrollArea, Sense, Stroke, StrokeKind, TextEdit, TextFormat, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
+};
+use valleyscope_engine::sweep::{Precision, SweepSpec};
+use valleyscope_experiments::preset::SweepPreset;
+
+use super::PhasePanel;
+use super::controls::time;
+use super::library::{KeptDiagram, Library, Limits, is_dear};
+use crate::app::boxes::Outlined;
+use crate::app::icons::{Icon, icon_button};
+use crate::app::question::Question;
+use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
+use crate::app::theme::frame_fields;
+use crate::figure::{TitledSweep, difference, over_axes, settings_among};
+
+/// The size of a small picture, in points.
+const PICTURE: Vec2 = vec2(92.0, 60.0);
+/// The width of a diagram in the strip, in points.
+const WIDTH: f32 = 116.0;
+/// The side of a small button, in points.
+const BUTTON: f32 = 18.0;
+/// The largest number of letters of a name.
+const LONGEST_NAME: usize = 100;
+/// The number of cards beyond each end of the visible part that are also made, for the focus to move to.
+const CARDS_BEYOND: usize = 2;
+
+/// The state of the strip.
+#[derive(Default)]
+pub(super) struct StripState {
+    /// The diagram that is being renamed, and the text so far.
+    renaming: Option<(u64, String)>,
+    /// The diagram whose removal needs an answer.
+    to_remove: Option<u64>,
+    words: CardCache,
+}
+
+/// A request of a diagram in the strip.
+enum Request {
+    Open,
+    Compare(bool),
+    Pin(bool),
+    Rename(Option<String>),
+    Remove,
+}
+
+impl PhasePanel {
+    /// Returns a message about folders that cannot be used, if there are some.
+    pub(super) fn refused(&self) -> Option<String> {
+        let refused = &self.diagrams.library.refused;
+        let lines: Vec<String> = refused.iter().map(|(name, reason)| format!("{name}: {reason}")).collect();
+        let advice = "They are left as they are. Move them elsewhere to see this message no more.";
+        (!lines.is_empty()).then(|| format!("{}\n\n{advice}", lines.join("\n\n")))
+    }
+
+    /// Shows the kept diagrams, if there are some.
+    pub(super) fn strip(&mut self, ui: &mut Ui, sizes: &mut PanelSizes) {
+        if self.diagrams.library.numbers().is_empty() {
+            return;
+        }
+        let usual = 150.0;
+        let strip = SidePanel { name: "kept diagrams", edge: Edge::Bottom, usual, range: 60.0..=240.0, frame: None };
+        strip.show(ui, sizes, |ui, _| {
+            self.strip_heading(ui);
+            self.strip.words.renew(&self.diagrams.library);
+            let numbers: Vec<u64> = self.diagrams.library.numbers().into_iter().rev().collect();
+            ScrollArea::horizontal().id_salt("kept diagrams").auto_shrink(false).show_viewport(ui, |ui, viewport| {
+                let step = WIDTH + ui.spacing().item_spacing.x;
+                let place = |x: f32| ((x / step).floor().max(0.0) as usize).min(numbers.len());
+                let first = place(viewport.left()).saturating_sub(CARDS_BEYOND);
+                let last = (place(viewport.right()) + 1 + CARDS_BEYOND).min(numbers.len());
+                ui.horizontal_top(|ui| {
+                    // Cards out of view are not made, only their room.
+                    let spacing = ui.spacing().item_spacing.x;
+                    if first > 0 {
+                        ui.add_space(first as f32 * step - spacing);
+                    }
+                    for number in &numbers[first..last] {
+                        ui.push_id(number, |ui| self.kept_diagram(ui, *number));
+                    }
+                    if last < numbers.len() {
+                        ui.add_space((numbers.len() - last) as f32 * step - spacing);
+                    }
+                });
+            });
+        });
+    }
+
+    fn strip_heading(&mut self, ui: &mut Ui) {
+        ui.horizontal(|ui| {
+            ui.label(RichText::new("Kept diagrams").small().strong());
+            let (count, bytes) = self.diagrams.library.taken();
+            let Limits { diagrams, .. } = self.diagrams.library.limits;
+            let text = format!("{count} of {diagrams} · {} MB", bytes.div_ceil(1_000_000));
+            ui.label(RichText::new(text).small().weak());
+            let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+            let limits = MenuButton::from_button(Button::new("Limits").small());
+            let (button, _) = limits.config(config).ui(ui, |ui| self.limits(ui));
+            let help = "Beyond these limits the oldest diagram makes room, at first of those that take seconds to compute; \
+                        one that took longer or has a name only after a question. Pinned ones stay.";
+            button.on_hover_text(help).accessible_name("Limits of kept diagrams");
+            if !self.comparison.is_empty() && ui.small_button("Only this one").clicked() {
+                self.comparison.clear();
+                self.fit_figure_width(false);
+            }
+        });
+    }
+
+    fn limits(&mut self, ui: &mut Ui) {
+        let Limits { diagrams, megabytes } = &mut self.diagrams.library.limits;
+        let changes = ui.horizontal(|ui| {
+            frame_fields(ui);
+            // A number that is typed digit by digit, or dragged, drops no diagram on the way.
+            let field = DragValue::new(diagrams).update_while_editing(false);
+            ui.label("At most");
+            let most = ui.add(field.range(1..=1000)).accessible_name("Most kept diagrams");
+            ui.label("diagrams and");
+            let field = DragValue::new(megabytes).update_while_editing(false);
+            most | ui.add(field.range(10..=1_000_000).suffix(" MB")).accessible_name("Most megabytes")
+        });
+        if !changes.inner.dragged() {
+            self.diagrams.library.store_limits();
+        }
+    }
+
+    fn kept_diagram(&mut self, ui: &mut Ui, number: u64) {
+        let place = Place {
+            is_present: self.diagrams.newest().number == number,
+            is_beside: self.comparison.contains(number),
+            can_be_beside: self.comparison.can_grow(),
+        };
+        let Some(words) = self.strip.words.get(number, &self.diagrams.library) else { return };
+        let Some(kept) = self.diagrams.library.get_mut(number) else { return };
+        let renaming = &mut self.strip.renaming;
+        let card = ui.allocate_ui_with_layout(vec2(WIDTH, 0.0), Layout::top_down(Align::Min), |ui| {
+            ui.set_width(WIDTH);
+            card(ui, number, kept, &words, place, renaming)
+        });
+        match card.inner {
+            Some(Request::Open) => self.show_kept(number),
+            Some(Request::Compare(true)) => {
+                self.comparison.add(number);
+                self.fit_figure_width(true);
+            }
+            Some(Request::Compare(false)) => {
+                self.comparison.remove(number);
+                self.fit_figure_width(!self.comparison.is_empty());
+            }
+            Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |record| record.pinned = pinned),
+            Some(Request::Rename(name)) => self.diagrams.library.describe(number, |record| record.name = name),
+            Some(Request::Remove) => self.ask_to_remove(number),
+            None => {}
+        }
+    }
+
+    /// Removes a diagram, after a question if it took long to compute or has a name.
+    fn ask_to_remove(&mut self, number: u64) {
+        match self.diagrams.library.get(number) {
+            Some(kept) if is_dear(&kept.record, self.worth_asking) => self.strip.to_remove = Some(number),
+            _ => self.diagrams.remove_kept(number),
+        }
+    }
+
+    /// Shows the question before a diagram is removed, and makes room where the limits are exceeded.
+    pub(super) fn ask_about_kept(&mut self, ctx: &Context) {
+        if let Some(number) = self.strip.to_remove {
+            let Some(description) = self.diagrams.library.get(number).map(described) else {
+                self.strip.to_remove = None;
+                return;
+            };
+            let question = Question {
+                id: "remove kept diagram",
+                heading: "Remove this diagram?",
+                text: &format!("{description} This can't be undone."),
+                yes: "Remove",
+                no: "Keep",
+            };
+            if let Some(is_removed) = question.ask(ctx) {
+                self.strip.to_remove = None;
+                if is_removed {
+                    self.diagrams.remove_kept(number);
+                }
+            }
+            return;
+        }
+        self.make_room(ctx);
+    }
+
+    /// Drops diagrams that took seconds to compute while the limits are exceeded, and asks about others.
+    fn make_room(&mut self, ctx: &Context) {
+        // Limits that are being dragged drop nothing yet.
+        if ctx.input(|input| input.pointer.any_down()) {
+            return;
+        }
+        let mut in_use = self.diagrams.in_use();
+        in_use.extend(self.comparison.beside());
+        while let Some(number) = self.diagrams.library.surplus(&in_use, self.worth_asking) {
+            let Some(kept) = self.diagrams.library.get(number) else { return };
+            if !is_dear(&kept.record, self.worth_asking) {
+                self.diagrams.remove_kept(number);
+                continue;
+            }
+            let Limits { diagrams, megabytes } = self.diagrams.library.limits;
+            let text = format!(
+                "More diagrams are kept than the limits of {diagrams} diagrams and {megabytes} MB allow. The oldest that is \
+                 not pinned: {}",
+                described(kept)
+            );
+            let question = Question {
+                id: "room for kept diagrams",
+                heading: "Drop the oldest kept diagram?",
+                text: &text,
+                yes: "Drop it",
+                no: "Keep it, and raise the limits",
+            };
+            match question.ask(ctx) {
+                Some(true) => self.diagrams.remove_kept(number),
+                Some(false) => self.diagrams.library.raise_limits(),
+                None => return,
+            }
+        }
+    }
+}
+
+/// The place of a diagram among those that are shown.
+#[derive(Clone, Copy)]
+struct Place {
+    is_present: bool,
+    is_beside: bool,
+    can_be_beside: bool,
+}
+
+/// Shows a diagram of the strip: its picture, its caption, and its buttons.
+fn card(
+    ui: &mut Ui,
+    number: u64,
+    kept: &mut KeptDiagram,
+    CardWords { title, caption }: &CardWords,
+    place: Place,
+    renaming: &mut Option<(u64, String)>,
+) -> Option<Request> {
+    let opens = small_picture(ui, kept, title, place.is_present);
+    let mut request = opens.then_some(Request::Open);
+    let caption = ui.add(Label::new(caption_in_lines(ui, caption)));
+    if caption.hovered() {
+        caption.on_hover_text(described(kept));
+    }
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 2.0;
+        let mut compares = place.is_beside;
+        let is_free = !place.is_present && (place.is_beside || place.can_be_beside);
+        let label = RichText::new(if place.is_present { "shown" } else { "beside" }).small();
+        let compare = ui.add_enabled(is_free, Outlined(Checkbox::new(&mut compares, label)));
+        let compare =
+            compare.on_hover_text("Show it beside the present diagram").accessible_name(format!("Compare {title}"));
+        if compare.changed() {
+            request = Some(Request::Compare(compares));
+        }
+        let pinned = kept.record.pinned;
+        let (icon, word) = if pinned { (Icon::Pinned, "Unpin") } else { (Icon::Pin, "Pin") };
+        let hint = "A pinned diagram stays until you remove it";
+        if icon_button(ui, icon, BUTTON, &format!("{word} {title}"), hint).clicked() {
+            request = Some(Request::Pin(!pinned));
+        }
+        let more = icon_button(ui, Icon::More, BUTTON, &format!("More about {title}"), "Rename or remove");
+        let popup = Popup::menu(&more).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+        let chosen = popup.show(|ui| menu(ui, number, kept, title, renaming));
+        if chosen.is_none() {
+            renaming.take_if(|(of, _)| *of == number);
+        }
+        request = chosen.and_then(|chosen| chosen.inner).or(request.take());
+    });
+    request
+}
+
+/// Lays out a caption in two lines at most.
+fn caption_in_lines(ui: &Ui, caption: &str) -> LayoutJob {
+    let font = TextStyle::Small.resolve(ui.style());
+    let mut job = LayoutJob::single_section(caption.to_owned(), TextFormat::simple(font, ui.visuals().text_color()));
+    job.wrap = TextWrapping { max_width: WIDTH, max_rows: 2, ..TextWrapping::default() };
+    job
+}
+
+/// Shows the menu of a diagram.
+fn menu(
+    ui: &mut Ui,
+    number: u64,
+    kept: &KeptDiagram,
+    title: &str,
+    renaming: &mut Option<(u64, String)>,
+) -> Option<Request> {
+    let mut request = None;
+    let before = kept.record.name.clone().unwrap_or_default();
+    let mut text = match renaming.take() {
+        Some((of, text)) if of == number => text,
+        _ => before.clone(),
+    };
+    ui.horizontal(|ui| {
+        ui.label("Name");
+        let field = TextEdit::singleline(&mut text).hint_text("made from its settings").char_limit(LONGEST_NAME);
+        let field = ui.add(field.desired_width(220.0)).accessible_name(format!("Name of {title}"));
+        let is_given_up = ui.input(|input| input.key_pressed(Key::Escape));
+        if is_given_up {
+            text.clone_from(&before);
+        } else if field.lost_focus() {
+            let name = text.trim().to_owned();
+            if name != before {
+                request = Some(Request::Rename(Some(name).filter(|name| !name.is_empty())));
+            }
+        }
+    });
+    *renaming = Some((number, text));
+    ui.separator();
+    if ui.button("Remove").clicked() {
+        request = Some(Request::Remove);
+        ui.close();
+    }
+    request
+}
+
+/// Shows the picture of a diagram; returns whether it is to be opened.
+fn small_picture(ui: &mut Ui, kept: &mut KeptDiagram, title: &str, is_present: bool) -> bool {
+    let (room, response) = ui.allocate_exact_size(PICTURE, Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Open {title}")));
+    if ui.is_rect_visible(room) {
+        let context = ui.ctx().clone();
+        let painter = ui.painter();
+        painter.rect_filled(room, 2.0, ui.visuals().extreme_bg_color);
+        if let Some(texture) = kept.texture(&context) {
+            let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+            painter.image(texture.id(), room, whole, Color32::WHITE);
+        }
+        let color = match () {
+            () if is_present || response.has_focus() => ui.visuals().hyperlink_color,
+            () if response.hovered() => ui.visuals().strong_text_color(),
+            () => ui.visuals().widgets.noninteractive.bg_stroke.color,
+        };
+        let width = if is_present || response.has_focus() { 2.0 } else { 1.0 };
+        painter.rect_stroke(room, 2.0, Stroke::new(width, color), StrokeKind::Inside);
+        if !kept.is_complete() {
+            let bar = Rect::from_min_max(pos2(room.left(), room.bottom() - 4.0), room.max);
+            painter.rect_filled(bar, 0.0, ui.visuals().extreme_bg_color);
+            let done = bar.with_max_x(bar.left() + bar.width() * kept.part());
+            painter.rect_filled(done, 0.0, ui.visuals().hyperlink_color);
+        }
+    }
+    if response.gained_focus() {
+        response.scroll_to_me(None);
+    }
+    let is_opened = response.clicked();
+    if response.hovered() {
+        response.on_hover_text(described(kept));
+    }
+    is_opened
+}
+
+/// The words of a card.
+#[derive(Clone, Debug)]
+pub(super) struct CardWords {
+    /// The title, which no other card has where their settings differ.
+    pub title: String,
+    /// The name that the user gave; else the optimizers, where those of others differ, and the settings that differ from
+    /// those of other diagrams of these optimizers.
+    pub caption: String,
+}
+
+/// The words of all cards that were shown since a diagram was added, changed or removed.
+#[derive(Default)]
+pub(super) struct CardCache {
+    /// The diagrams for which the words were made: number, name, and the address of the sweep of each.
+    key: Vec<(u64, Option<String>, usize)>,
+    words: BTreeMap<u64, CardWords>,
+}
+
+impl CardCache {
+    /// Forgets the words if the kept diagrams have changed.
+    pub(super) fn renew(&mut self, library: &Library) {
+        let key = library.numbers().into_iter().filter_map(|number| {
+            let kept = library.get(number)?;
+            Some((number, kept.record.name.clone(), Arc::as_ptr(&kept.spec) as usize))
+        });
+        let key: Vec<_> = key.collect();
+        if key != self.key {
+            *self = CardCache { key, words: BTreeMap::new() };
+        }
+    }
+
+    /// Returns the words of a diagram's card.
+    pub(super) fn get(&mut self, number: u64, library: &Library) -> Option<CardWords> {
+        let kept = library.get(number)?;
+        Some(self.words.entry(number).or_insert_with(|| words(kept, number, library)).clone())
+    }
+}
+
+fn words(kept: &KeptDiagram, number: u64, library: &Library) -> CardWords {
+    let others: Vec<&KeptDiagram> =
+        library.numbers().into_iter().filter(|other| *other != number).filter_map(|other| library.get(other)).collect();
+    let names = kept.spec.shown_names();
+    let mut parts = Vec::new();
+    if others.iter().any(|other| other.spec.shown_names() != names) {
+        parts.push(names.join(", "));
+    }
+    let titled = |kept: &KeptDiagram, of: &SweepSpec| TitledSweep {
+        name: None,
+        // The strip shows diagrams, whatever metric they were displayed by.
+        preset: SweepPreset {
+            sweep: SweepSpec { metric: of.metric, ..(*kept.spec).clone() },
+            ..(*kept.record.preset).clone()
+        },
+        precision: kept.record.precision,
+    };
+    let alike = others.iter().filter(|other| other.spec.shown_names() == names);
+    let alike: Vec<TitledSweep> = alike.map(|other| titled(other, &kept.spec)).collect();
+    parts.extend(settings_among(&titled(kept, &kept.spec), &alike.iter().collect::<Vec<_>>()));
+    let title = kept.title();
+    let made = if parts.is_empty() { title.clone() } else { parts.join(", ") };
+    let is_taken = others.iter().any(|other| other.title() == title);
+    CardWords {
+        title: if is_taken { format!("{title}: {made}") } else { title },
+        caption: kept.record.name.clone().unwrap_or(made),
+    }
+}
+
+/// Describes a diagram in a few sentences.
+pub(super) fn described(kept: &KeptDiagram) -> String {
+    let [rows, columns] = kept.spec.shape();
+    let mut text = format!("“{}”, {rows} × {columns} pixels", kept.title());
+    if !kept.is_complete() {
+        text.push_str(&format!(", of which {} are computed", kept.record.pixels));
+    }
+    if kept.record.worked >= Duration::from_secs(1) {
+        text.push_str(&format!(", computed in {}", time(kept.record.worked)));
+    }
+    if kept.record.precision == Precision::Double {
+        text.push_str(", in double precision");
+    }
+    text.push_str(&format!(": {}", over_axes(&kept.spec)));
+    let preset = &kept.record.preset;
+    let changes = difference(&kept.spec, &preset.sweep);
+    if !changes.is_empty() {
+        text.push_str(&format!(" Changed from “{}”: {}.", preset.title, changes.join("; ")));
+    }
+    if let Some(fault) = &kept.fault {
+        text.push_str(&format!(" {fault}"));
+    }
+    text
+}

@@ -1,0 +1,407 @@
+//! Curves as lines in a plot, with marks of changed settings, forks and resumes; cached while neither they nor the view changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use egui::{Color32, Theme};
+use egui_plot::{MarkerShape, PlotUi};
+use rayon::prelude::*;
+use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, suited, whole};
+use valleyscope_experiments::view::{AxisScale, Pen};
+use valleyscope_runs::{MarkKind, MetricId, RunMark};
+
+use super::charts::ChartCurve;
+use super::names::{color, dash};
+use super::track::{Pieces, Track, TrackView};
+use crate::app::plot::{band, near_line, point};
+use crate::gpu::{CurveSet, CurveStyle};
+
+/// The lines of a track, in positions.
+pub(super) struct Lines {
+    /// The line before smoothing; empty without smoothing.
+    pub raw: Pieces,
+    pub line: Pieces,
+    pub band: Vec<[f64; 3]>,
+    /// The position of the fork from another run, which has the points before.
+    pub fork: Option<f64>,
+}
+
+impl Lines {
+    pub(super) fn of(track: &Track, view: &TrackView) -> Lines {
+        let raw = if track.is_smoothed() { track.raw(view) } else { Pieces::new() };
+        Lines { raw, line: track.line(view), band: track.band(view), fork: track.fork(view) }
+    }
+
+    /// Returns the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
+    fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePlaces {
+        let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
+        let band =
+            || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
+        let around = || band().chain(visible_heights(&self.raw, [from, to]).map(|y| [y, y]));
+        let highest = || line().chain(around()).map(|[_, high]| high);
+        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
+        let below = |extent: &Extent| extent[1] <= top;
+        let end = CurvePlaces::of_line(&self.line).end;
+        CurvePlaces { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
+    }
+}
+
+/// The choice of the vertical range of a plot that is not zoomed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fit {
+    Everything,
+    /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
+    /// axis a few values far below, do not flatten the others.
+    Sensible(Option<Ceiling>, AxisScale),
+}
+
+/// Returns the smallest range of positions that shows the curves as far as `fit` includes them.
+pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
+    let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
+    match fit {
+        Fit::Everything => whole(&places(None)),
+        Fit::Sensible(ceiling, scale) => {
+            let below = places(ceiling);
+            // A view of diverged parts alone shows them.
+            let is_empty = below.iter().all(|places| places.line.is_empty());
+            suited(&if is_empty { places(None) } else { below }, scale)
+        }
+    }
+}
+
+/// Returns the heights of a curve's points in view, and those at which it enters and leaves the view.
+fn visible_heights(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
+    let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
+    let segments = pieces.iter().flat_map(|piece| piece.windows(2));
+    let crossings = segments.flat_map(move |ends| {
+        let [[x, y], [next_x, next]] = [ends[0], ends[1]];
+        let crossed = [from, to].into_iter().filter(move |edge| x < *edge && *edge < next_x);
+        crossed.map(move |edge| y + (next - y) * ((edge - x) / (next_x - x)))
+    });
+    inside.chain(crossings)
+}
+
+/// Splits a line at a fork, in a common point, into the other run's part, which is paler, and the rest, with their
+/// strengths.
+fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
+    const PALE: f32 = 0.65;
+    let after = fork.map_or(0, |fork| line.partition_point(|point| point[0] <= fork));
+    [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CurveCanvas {
+    pub theme: Theme,
+    /// The ranges of positions in view.
+    pub x: [f64; 2],
+    pub y: [f64; 2],
+    /// The size in points.
+    pub size: [f32; 2],
+    pub pixels_per_point: f32,
+}
+
+impl CurveCanvas {
+    /// Returns the lines of all curves for the GPU, each with its opacity: the raw line and over it the main line.
+    pub(super) fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen, f32)>) -> CurveSet {
+        let mut set = CurveSet::default();
+        for (lines, pen, of_curve) in curves {
+            let own = color(pen, self.theme);
+            for (pieces, opacity, dash, width) in [(&lines.raw, 0.3, None, 1.0), (&lines.line, 1.0, dash(pen), 1.6)] {
+                for (part, strength) in pieces.iter().flat_map(|piece| at_fork(piece, lines.fork)) {
+                    let style = CurveStyle {
+                        color: [own.r(), own.g(), own.b()],
+                        opacity: strength * opacity * of_curve,
+                        width_px: strength * width * self.pixels_per_point,
+                        dash_px: dash.map(|[dash, gap]| [dash, dash + gap].map(|size| size * self.pixels_per_point)),
+                    };
+                    let size_px = self.size.map(|size| f64::from(size * self.pixels_per_point));
+                    set.add(style, size_px, near_line(part, self.y).into_iter().map(|point| self.place(point)));
+                }
+            }
+        }
+        set
+    }
+
+    /// Converts positions to shares of the view, from 0 to 1.
+    fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let share = |at: f64, [from, to]: [f64; 2]| (at - from) / (to - from);
+        [share(x, self.x), share(y, self.y)]
+    }
+
+    /// Fills the area of a curve's deviations, below all lines.
+    pub(super) fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, opacity: f32) {
+        if lines.band.is_empty() {
+            return;
+        }
+        band(plot, lines.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2 * opacity), self.y);
+    }
+
+    pub(super) fn leaving(&self, lines: &Lines) -> Option<[f64; 2]> {
+        let outside = |[_, y]: &[f64; 2]| !(self.y[0]..=self.y[1]).contains(y);
+        self.points_in_view(lines).find(outside)
+    }
+
+    /// Returns the points of a curve above, in and below the view.
+    pub(super) fn points_in_view<'l>(&self, lines: &'l Lines) -> impl Iterator<Item = [f64; 2]> + use<'l> {
+        let [from, to] = self.x;
+        lines.line.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).copied()
+    }
+
+    /// Draws marks above all lines: a curve's single points, its fork, the ends before values that are not finite, and
+    /// the point nearest to the pointer.
+    pub(super) fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, nearest: Option<[f64; 2]>) {
+        let own = color(pen, self.theme);
+        let mut mark = |at, shape, radius, color| point(plot, at, shape, radius, color, self.y);
+        for (pieces, color) in [(&lines.raw, own.gamma_multiply(0.3)), (&lines.line, own)] {
+            for piece in pieces {
+                if let [only] = piece[..] {
+                    mark(only, MarkerShape::Circle, 2.5, color);
+                }
+            }
+        }
+        if let Some(nearest) = nearest.filter(|[x, y]| x.is_finite() && y.is_finite()) {
+            mark(nearest, MarkerShape::Circle, 3.0, own);
+        }
+        let mut points = lines.line.iter().flatten();
+        if let Some(first) = points.find(|point| lines.fork.is_some_and(|fork| point[0] >= fork)) {
+            mark(*first, MarkerShape::Diamond, 4.0, own);
+        }
+        for ends in lines.line.windows(2) {
+            if let Some(last) = ends[0].last() {
+                mark(*last, MarkerShape::Cross, 4.0, own);
+            }
+        }
+    }
+}
+
+/// The distance from the pointer at which a mark is described, in points.
+const NEAR: f64 = 8.0;
+/// The width of the rim around a mark, in points.
+const RIM: f32 = 1.5;
+
+/// Draws the marks of a curve: a triangle on the horizontal axis for each, and a square on the curve for changed
+/// settings. `y` is the vertical range.
+pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, view: &TrackView, y: [f64; 2], curve: &ChartCurve<'_>) {
+    let color = color(curve.group.pen, theme);
+    // A mark has the colour of its curve, on which it would not be visible without a rim.
+    let rim = if theme == Theme::Dark { Color32::WHITE } else { Color32::BLACK };
+    for mark in &curve.group.drawn.marks {
+        let Some([x, height]) = curve.track.position_of_step(view, mark.step) else { continue };
+        let mut rimmed = |at, shape, radius| {
+            point(plot, at, shape, radius + RIM, rim, y);
+            point(plot, at, shape, radius, color, y);
+        };
+        rimmed([x, y[0]], MarkerShape::Up, 7.0);
+        if mark.kind == MarkKind::Changed && height.is_finite() {
+            rimmed([x, height], MarkerShape::Square, 4.0);
+        }
+    }
+}
+
+/// Describes the marks of the curves near a position on the horizontal axis, each once. A plot is `width` points wide.
+pub(super) fn near(view: &TrackView, curves: &[ChartCurve<'_>], at: f64, width: f64) -> Vec<String> {
+    let reach = NEAR * (view.x[1] - view.x[0]) / width.max(1.0);
+    // Where only one curve has marks, its name says nothing.
+    let is_named = curves.iter().filter(|curve| !curve.group.drawn.marks.is_empty()).count() > 1;
+    let mut found = Vec::new();
+    for curve in curves {
+        let is_near = |mark: &&RunMark| {
+            let position = curve.track.position_of_step(view, mark.step);
+            position.is_some_and(|[x, _]| (x - at).abs() <= reach)
+        };
+        for mark in curve.group.drawn.marks.iter().filter(is_near) {
+            let text = described(mark, &if is_named { curve.group.name.whole() } else { String::new() });
+            if !found.contains(&text) {
+                found.push(text);
+            }
+        }
+    }
+    found
+}
+
+pub(super) fn all(curve: &ChartCurve<'_>) -> impl Iterator<Item = String> {
+    let name = curve.group.name.whole();
+    curve.group.drawn.marks.iter().map(move |mark| described(mark, &name))
+}
+
+fn described(mark: &RunMark, name: &str) -> String {
+    let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    match mark.kind {
+        MarkKind::Changed => format!("{of}{} after step {}", mark.words, mark.step),
+        MarkKind::Forked | MarkKind::Resumed => format!("{of}{}", mark.words),
+    }
+}
+
+/// The lines of a curve, its pen, and its opacity.
+pub(super) type PennedLines = (Arc<Lines>, Pen, f32);
+
+#[derive(Default)]
+pub(super) struct CurveCache {
+    lines: HashMap<MetricId, Vec<CachedLines>>,
+    sets: HashMap<MetricId, CachedSet>,
+}
+
+struct CachedLines {
+    track: Arc<Track>,
+    view: TrackView,
+    lines: Arc<Lines>,
+}
+
+struct CachedSet {
+    curves: Vec<PennedLines>,
+    canvas: CurveCanvas,
+    set: Arc<CurveSet>,
+}
+
+impl CachedLines {
+    fn is_of(&self, track: &Arc<Track>, view: TrackView) -> bool {
+        self.view == view && Arc::ptr_eq(&self.track, track)
+    }
+}
+
+impl CurveCache {
+    pub(super) fn retain(&mut self, metrics: &[MetricId]) {
+        self.lines.retain(|metric, _| metrics.contains(metric));
+        self.sets.retain(|metric, _| metrics.contains(metric));
+    }
+
+    /// Returns the lines of a metric's tracks. Drops those of other tracks.
+    pub(super) fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], view: TrackView) -> Vec<Arc<Lines>> {
+        let cached = self.lines.entry(metric).or_default();
+        let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, view);
+        if cached.len() != tracks.len() || !cached.iter().zip(tracks).all(is_same) {
+            let made = tracks.par_iter().map(|track| {
+                let known = cached.iter().find(|cached| cached.is_of(track, view));
+                let lines = known.map_or_else(|| Arc::new(Lines::of(track, &view)), |known| Arc::clone(&known.lines));
+                CachedLines { track: Arc::clone(track), view, lines }
+            });
+            *cached = made.collect();
+        }
+        cached.iter().map(|cached| Arc::clone(&cached.lines)).collect()
+    }
+
+    /// Returns all curves of a metric for the GPU.
+    pub(super) fn set(&mut self, metric: MetricId, curves: Vec<PennedLines>, canvas: CurveCanvas) -> Arc<CurveSet> {
+        let is_same = |cached: &CachedSet| {
+            let same = |(old, new): (&PennedLines, &PennedLines)| {
+                Arc::ptr_eq(&old.0, &new.0) && (old.1, old.2) == (new.1, new.2)
+            };
+            let old = &cached.curves;
+            cached.canvas == canvas && old.len() == curves.len() && old.iter().zip(&curves).all(same)
+        };
+        if let Some(cached) = self.sets.get(&metric).filter(|cached| is_same(cached)) {
+            return Arc::clone(&cached.set);
+        }
+        let set = Arc::new(canvas.curves(curves.iter().map(|(lines, pen, opacity)| (&**lines, *pen, *opacity))));
+        self.sets.insert(metric, CachedSet { curves, canvas, set: Arc::clone(&set) });
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fit, Lines, y_in_view};
+    use valleyscope_experiments::view::AxisScale;
+    use valleyscope_experiments::view::range::Ceiling;
+
+    fn of(line: &[[f64; 2]]) -> Lines {
+        Lines { raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new(), fork: None }
+    }
+
+    #[test]
+    fn a_view_between_two_points_shows_what_lies_between_them() {
+        let sparse = of(&[[0.0, 10.0], [100.0, 20.0], [200.0, 10.0]]);
+        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
+        assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
+        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
+        assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
+    }
+
+    #[test]
+    fn a_diverged_run_does_not_flatten_the_others_and_is_shown_on_request() {
+        let good = of(&[[1.0, 2.3], [2.0, 1.0], [3.0, 0.5]]);
+        let diverged = of(&[[1.0, 2.4], [2.0, 1e6], [3.0, 1e20]]);
+        let initial = [2.3, 2.4];
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
+        let view = |x, lines: &[&Lines], fit| y_in_view(x, lines.iter().copied(), fit);
+        let sensible = |x, lines: &[&Lines]| view(x, lines, Fit::Sensible(ceiling, AxisScale::Linear));
+        // Also where the diverged runs are the majority, or alone.
+        for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
+            let [low, high] = sensible([1.0, 3.0], lines);
+            assert!((0.3..0.5).contains(&low) && (2.4..2.6).contains(&high), "{low} to {high}");
+        }
+        let [low, high] = sensible([1.0, 3.0], &[&diverged]);
+        assert!(low > 0.0 && (2.4..3.0).contains(&high), "{low} to {high}");
+        // The range has no limit where only the diverged part is in view, or with the whole range.
+        assert!(sensible([2.5, 3.0], &[&diverged])[1] >= 1e20);
+        assert!(view([1.0, 3.0], &[&good, &diverged], Fit::Everything)[1] >= 1e20);
+        // A spike below ten times the initial loss is shown whole.
+        let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
+        assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
+        // On a logarithmic axis it is the values that count, too.
+        let places = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
+        let (good, diverged) = (places(&good), places(&diverged));
+        let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
+        assert!((0.38..0.5).contains(&high), "{high}");
+    }
+}
+
+#[cfg(test)]
+mod curve_cache_tests {
+    use egui::Theme;
+
+    use super::*;
+    use crate::app::training::track::{Horizontal, OfStep};
+    use valleyscope_experiments::view::AxisScale;
+
+    const VIEW: TrackView =
+        TrackView { horizontal: Horizontal::Step, scales: [AxisScale::Linear; 2], x: [0.0, 1.0], columns: 100 };
+    const CANVAS: CurveCanvas =
+        CurveCanvas { theme: Theme::Dark, x: [0.0, 1.0], y: [0.0, 1.0], size: [100.0; 2], pixels_per_point: 1.0 };
+
+    fn track() -> Arc<Track> {
+        Arc::new(Track::new(OfStep { samples: 1.0, tokens: 0.0 }, 0.0))
+    }
+
+    #[test]
+    fn lines_are_made_once_for_a_track_and_a_view() {
+        let mut cache = CurveCache::default();
+        let (a, b) = (track(), track());
+        let mut lines = |tracks: &[&Arc<Track>], view| cache.lines(MetricId::LOSS, tracks, view);
+        let first = lines(&[&a, &b], VIEW);
+        let again = lines(&[&b, &a], VIEW);
+        assert!(Arc::ptr_eq(&first[0], &again[1]) && Arc::ptr_eq(&first[1], &again[0]));
+        let zoomed = lines(&[&a], TrackView { x: [0.0, 0.5], ..VIEW });
+        assert!(!Arc::ptr_eq(&first[0], &zoomed[0]));
+        // Tracks that are no longer shown are dropped.
+        assert_eq!([Arc::strong_count(&a), Arc::strong_count(&b)], [2, 1]);
+        cache.retain(&[MetricId::GRAD_NORM]);
+        assert_eq!(Arc::strong_count(&a), 1);
+    }
+
+    #[test]
+    fn curves_are_remade_when_lines_pens_or_the_view_change() {
+        let mut cache = CurveCache::default();
+        let lines = cache.lines(MetricId::LOSS, &[&track(), &track()], VIEW);
+        let pens = [0, 1].map(|number| Pen::new([255, 0, 0], number));
+        let mut set = |curves: &[(usize, usize)], canvas| {
+            let curves = curves.iter().map(|(line, pen)| (Arc::clone(&lines[*line]), pens[*pen], 1.0));
+            cache.set(MetricId::LOSS, curves.collect(), canvas)
+        };
+        let first = set(&[(0, 0)], CANVAS);
+        assert!(Arc::ptr_eq(&first, &set(&[(0, 0)], CANVAS)));
+        let others = [
+            (&[(0, 1)][..], CANVAS),
+            (&[(1, 0)], CANVAS),
+            (&[(0, 0), (1, 1)], CANVAS),
+            (&[(0, 0)], CurveCanvas { y: [0.0, 2.0], ..CANVAS }),
+            (&[(0, 0)], CurveCanvas { theme: Theme::Light, ..CANVAS }),
+        ];
+        for (curves, canvas) in others {
+            set(&[(0, 0)], CANVAS);
+            let before = set(&[(0, 0)], CANVAS);
+            assert!(!Arc::ptr_eq(&before, &set(curves, canvas)), "{curves:?} {canvas:?}");
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! The state of the training tab, the session's memory of it, and the updates from its background threads.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use egui::{Context, Rect, Ui, vec2};
+use valleyscope_experiments::dataset::DataChoice;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_machine::{SetUpState, SetUpStatus};
+use valleyscope_runs::RunFolder;
+
+use super::charts::Charts;
+use super::detail::{DetailView, RunDetail};
+use super::dialogs::Dialog;
+use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, take_data};
+use super::jobs::{Queue, TrainingJobs};
+use super::list::List;
+use super::names::Pens;
+use super::plots::KnownNames;
+use super::plotter::{CurveRequest, Plotter, RunCurves};
+use super::summary::Summary;
+use super::table::{RunTable, TableChoices};
+use super::watcher::{ListedRuns, Update, WatcherCommand};
+use super::worker::{Installation, TrainingPaths, WorkerCard, WorkerState};
+use crate::app::editor::{AnyEditor, EditorStatus, PresetDraft};
+use crate::app::figure_layout::FigureLayout;
+use crate::app::live::{Action, Requests};
+use crate::app::opened::OpenedContent;
+use crate::app::pending_exports::PendingExports;
+use crate::app::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use crate::app::wake::Wake;
+use crate::runs::{Columns, MetricAliases};
+
+/// The background threads of the tab, started when it is first shown.
+pub(super) struct Threads {
+    pub(super) jobs: TrainingJobs,
+    pub(super) plotter: Plotter,
+}
+
+/// The delay from an update to its drawing while the tab is shown.
+const SEEN: Duration = Duration::from_millis(50);
+/// The delay from an update to its drawing while the tab is hidden.
+const UNSEEN: Duration = Duration::from_secs(5);
+
+/// The state of the training tab.
+pub struct TrainingPanel {
+    pub(super) wake: Wake,
+    pub(super) paths: TrainingPaths,
+    pub(super) threads: Option<Threads>,
+    /// True if an earlier window has left a queue, so that the threads start at once.
+    pub(super) has_queue: bool,
+    pub(super) worker: WorkerState,
+    pub(super) worker_card: WorkerCard,
+    pub(super) editor: TrainingEditor,
+    /// The editor's number of the preset for which the controls were last drawn.
+    pub(super) scrolled: usize,
+    pub(super) data_status: DataWatch,
+    pub(super) runs: Vec<Arc<Summary>>,
+    /// The indices of the runs in this list, by their folders.
+    pub(super) run_indices: HashMap<PathBuf, usize>,
+    pub(super) columns: Arc<Columns>,
+    /// The names under which metrics are shown.
+    pub(super) aliases: Arc<MetricAliases>,
+    /// A number that changes with the runs.
+    pub(super) generation: u64,
+    pub(super) trouble: Option<String>,
+    pub(super) list: List,
+    pub(super) table: RunTable,
+    pub(super) pens: Pens,
+    /// The shown runs, the last chosen one at the end.
+    pub(super) selected: Vec<RunFolder>,
+    /// The shown runs of the last session, and those that are gone: they are selected as soon as they are found.
+    pub(super) recalled: Vec<PathBuf>,
+    pub(super) focus: Option<RunFolder>,
+    pub(super) detail: Option<(RunFolder, RunDetail)>,
+    pub(super) shown: DetailView,
+    pub(super) drawn: Vec<RunCurves>,
+    pub(super) curve_names: Option<KnownNames>,
+    pub(super) curve_request: CurveRequest,
+    pub(super) charts: Charts,
+    pub(super) exports: PendingExports,
+    pub(super) figure_layout: FigureLayout,
+    pub(super) dialog: Option<Dialog>,
+    /// True while a fork was started whose run is not made yet.
+    pub(super) forks: bool,
+    pub(super) area: Option<Rect>,
+}
+
+impl TrainingPanel {
+    pub fn new(context: Context, paths: TrainingPaths) -> TrainingPanel {
+        TrainingPanel {
+            has_queue: paths.runs.as_deref().is_some_and(Queue::is_in),
+            wake: Wake::new(context, SEEN, UNSEEN),
+            paths,
+            threads: None,
+            worker: WorkerState::Asked,
+            worker_card: WorkerCard::default(),
+            editor: TrainingEditor::first(Preset::WORKLOADS[0]),
+            scrolled: 0,
+            data_status: DataWatch::default(),
+            runs: Vec::new(),
+            run_indices: HashMap::new(),
+            columns: Arc::default(),
+            aliases: Arc::default(),
+            generation: 0,
+            trouble: None,
+            list: List::default(),
+            table: RunTable::default(),
+            pens: Pens::default(),
+            selected: Vec::new(),
+            recalled: Vec::new(),
+            focus: None,
+            detail: None,
+            shown: DetailView::default(),
+            drawn: Vec::new(),
+            curve_names: None,
+            curve_request: CurveRequest::default(),
+            charts: Charts::default(),
+            exports: PendingExports::default(),
+            figure_layout: FigureLayout::default(),
+            dialog: None,
+            forks: false,
+            area: None,
+        }
+    }
+
+    /// Shows a run in any folder.
+    pub fn open_run(&mut self, run: RunFolder) {
+        self.threads().jobs.send(WatcherCommand::Include(run.clone()));
+        self.select_only(vec![run]);
+    }
+
+    fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
+        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, table, .. } = memory;
+        self.list.search_mut().restore(table.filter.clone());
+        self.table.choices = table;
+        (self.recalled, self.charts.choices) = (selected, choices);
+        self.pens = Pens::restore(memory.pens, memory.colors, memory.scan_colors);
+        let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
+        let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
+        let preset = stored(&preset, "the training of the last session")?;
+        let clean = stored(&clean, "the preset of the last session's training")?;
+        let saved = SavedTraining { kept_data, ..SavedTraining::opened(clean, file.as_deref()) };
+        self.editor = TrainingEditor::restored(preset, saved, file, data);
+        Ok(())
+    }
+
+    /// Returns the state to restore in the next session.
+    pub fn memory(&self) -> TrainingMemory {
+        let SavedTraining { clean, kept_data, .. } = self.editor.presets.saved_state();
+        let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
+        let selected = self.selected.iter().map(|run| run.path().to_owned());
+        // A folder that cannot be read now, such as a mounted one, may be back in the next session.
+        let is_known = |path: &Path| path.exists() || !path.parent().is_some_and(Path::exists);
+        TrainingMemory {
+            preset: preset.to_ron(),
+            clean: clean.to_ron(),
+            kept_data: kept_data.clone(),
+            data: self.editor.chosen_data(),
+            file: self.editor.presets.file().map(Path::to_owned),
+            selected: selected.chain(self.recalled.iter().filter(|path| is_known(path)).cloned()).collect(),
+            choices: self.charts.choices.clone(),
+            pens: self.pens.numbers(is_known),
+            colors: self.pens.colors(is_known),
+            scan_colors: self.pens.scans(is_known),
+            table: TableChoices { filter: self.list.search().text().to_owned(), ..self.table.choices.clone() },
+        }
+    }
+
+    pub fn preset(&self) -> &Preset {
+        self.editor.preset()
+    }
+
+    /// Returns the preset to save.
+    pub fn draft(&self) -> PresetDraft {
+        self.editor.draft()
+    }
+
+    pub fn is_dirty(&self) -> bool {
+        self.editor.presets.is_dirty()
+    }
+
+    /// Returns the known runs.
+    pub fn runs(&self) -> &[Arc<Summary>] {
+        &self.runs
+    }
+
+    /// Returns the shown runs.
+    pub fn selected(&self) -> &[RunFolder] {
+        &self.selected
+    }
+
+    /// Returns the curves of the shown runs.
+    pub fn drawn(&self) -> &[RunCurves] {
+        &self.drawn
+    }
+
+    /// Returns the state of the worker.
+    pub fn worker(&self) -> &WorkerState {
+        &self.worker
+    }
+
+    /// Returns the status of the worker's running or last set-up.
+    pub fn set_up(&self) -> Option<&SetUpStatus> {
+        self.worker_card.installation.as_ref()?.status.as_ref()
+    }
+
+    /// Sets the source of the data of the training under the controls to a folder.
+    pub fn use_data_in(&mut self, folder: &Path) {
+        let data = DataChoice::Folder(folder.display().to_string());
+        self.editor.presets.change(|presets| take_data(&mut presets.draft, &data));
+    }
+
+    pub(in crate::app) fn import_runs(&mut self, folder: PathBuf) {
+        self.threads().jobs.import(folder);
+    }
+
+    pub(super) fn threads(&mut self) -> &Threads {
+        self.threads.get_or_insert_with(|| {
+            let jobs = TrainingJobs::open(self.paths.clone(), self.wake.clone());
+            jobs.find_worker();
+            for path in &self.recalled {
+                jobs.send(WatcherCommand::IncludePath(path.clone()));
+            }
+            Threads { jobs, plotter: Plotter::start(self.wake.clone()) }
+        })
+    }
+}
+
+impl RegisteredTab for TrainingPanel {
+    const INFO: TabInfo = TabInfo {
+        title: "Real workloads",
+        in_words: "real workloads",
+        preset_kinds: Preset::WORKLOADS,
+        presets_heading: "Real workloads",
+        keys: &[],
+        has_plots: false,
+        presented_size: vec2(1120.0, 630.0),
+    };
+
+    fn begin(start: &mut Start<'_>) -> TrainingPanel {
+        let mut panel = TrainingPanel::new(start.cc.egui_ctx.clone(), start.options.training.clone());
+        start.restore_memory("The last training's preset was not restored", |memory| panel.restore_memory(memory));
+        panel
+    }
+}
+
+impl Tab for TrainingPanel {
+    fn editor(&self) -> &dyn AnyEditor {
+        &self.editor.presets
+    }
+
+    fn editor_mut(&mut self) -> &mut dyn AnyEditor {
+        &mut self.editor.presets
+    }
+
+    fn status(&self) -> EditorStatus {
+        let named = self.editor.named();
+        self.editor.presets.status(named.title(), named.description())
+    }
+
+    fn to_save(&self) -> PresetDraft {
+        self.draft()
+    }
+
+    fn open(
+        &mut self,
+        content: OpenedContent,
+        file: Option<&Path>,
+        _requests: &mut Requests,
+    ) -> Result<(), OpenedContent> {
+        match content {
+            OpenedContent::Run(run) => self.open_run(run),
+            OpenedContent::Preset(preset) if preset.workload().is_some() => {
+                self.editor.open(*preset, file.map(Path::to_owned));
+            }
+            other => return Err(other),
+        }
+        Ok(())
+    }
+
+    fn to_memory(&self) -> Memory {
+        Memory::new(&self.memory())
+    }
+
+    fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
+        self.take_updates(frame.is_shown, requests);
+    }
+
+    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests) {
+        self.draw(ui, window.layout, window.catalog, requests);
+    }
+
+    fn area(&self) -> Option<Rect> {
+        self.area
+    }
+}
+
+impl TrainingPanel {
+    /// Takes the updates of the threads, even while the panel is not shown.
+    pub(super) fn take_updates(&mut self, is_shown: bool, requests: &mut Requests) {
+        self.wake.show(is_shown);
+        self.exports.poll(requests);
+        if std::mem::take(&mut self.has_queue) {
+            self.threads();
+        }
+        let Some(threads) = &self.threads else { return };
+        if let Some((curve_request, drawn)) = threads.plotter.take()
+            && curve_request.groups == self.curve_request.groups
+        {
+            self.drawn = drawn;
+        }
+        let updates: Vec<Update> = std::iter::from_fn(|| threads.jobs.next()).collect();
+        for update in updates {
+            self.handle_update(update, requests);
+        }
+    }
+
+    fn handle_update(&mut self, update: Update, requests: &mut Requests) {
+        match update {
+            Update::Runs(listed) => self.list_runs(listed),
+            Update::Detail(run, detail) => {
+                if self.focus.as_ref() == Some(&run) {
+                    self.detail = Some((run, *detail));
+                }
+            }
+            Update::Text(run, outcome) => self.shown.texts.set(&run, outcome),
+            Update::Worker(state) => {
+                self.worker = *state;
+                self.data_status.check_again();
+            }
+            Update::DataStatus(training, found) => self.data_status.set(*training, found),
+            Update::SetUp(installation) => self.follow_set_up(*installation),
+            Update::InstallBegun(outcome) => {
+                self.worker_card.begins = false;
+                self.worker_card.refused = outcome.err();
+                self.threads().jobs.send(WatcherCommand::Refresh);
+            }
+            Update::Made(run, fork) => {
+                // The next start begins at step 0 again.
+                if let Some(fork) = fork {
+                    self.editor.fork_begun(&fork);
+                    self.forks = false;
+                }
+                // An earlier search would hide the new run.
+                self.list.search_mut().clear();
+                self.threads().jobs.send(WatcherCommand::Refresh);
+                // Shown runs stay shown.
+                self.selected.push(run);
+                self.sync_selection();
+            }
+            Update::Notice(text) => {
+                self.threads().jobs.send(WatcherCommand::Refresh);
+                requests.actions.push(Action::Notify(text));
+            }
+            Update::Failed(text) => {
+                self.forks = false;
+                self.threads().jobs.send(WatcherCommand::Refresh);
+                requests.actions.push(Action::Report { title: "The operation failed".to_owned(), text });
+            }
+            Update::NotTrashed { runs, reason } => self.dialog = Some(Dialog::RemoveForGood { runs, reason }),
+            Update::Removed(runs) => {
+                let text = match &runs[..] {
+                    [run] => format!("{} was deleted.", run.name()),
+                    runs => format!("{} runs were deleted.", runs.len()),
+                };
+                requests.actions.push(Action::Notify(text));
+                self.selected.retain(|selected| !runs.contains(selected));
+                self.sync_selection();
+                self.threads().jobs.send(WatcherCommand::Refresh);
+            }
+            Update::Imported { made, report } => {
+                self.threads().jobs.send(WatcherCommand::Refresh);
+                let title = match made {
+                    0 => "No run was imported".to_owned(),
+                    1 => "1 run was imported".to_owned(),
+                    made => format!("{made} runs were imported"),
+                };
+                requests.actions.push(Action::Report { title, text: report });
+            }
+        }
+    }
+
+    /// Looks for the worker after a successful set-up.
+    fn follow_set_up(&mut self, installation: Installation) {
+        let before = self.worker_card.installation.replace(installation);
+        let now = self.worker_card.installation.as_ref();
+        let is_new = before.is_some_and(|before| Some(&before.status) != now.map(|now| &now.status));
+        if is_new && now.and_then(Installation::state) == Some(SetUpState::Done) {
+            self.worker_card.refused = None;
+            self.look_for_worker();
+        }
+    }
+
+    pub(super) fn look_for_worker(&mut self) {
+        self.worker = WorkerState::Asked;
+        self.threads().jobs.find_worker();
+    }
+
+    fn list_runs(&mut self, ListedRuns { runs, columns, trouble, aliases }: ListedRuns) {
+        let indices = indices(&runs);
+        // Runs that are gone are recalled when they are back, such as those of a folder that is not mounted. Runs that
+        // were never listed are still to be found.
+        let is_gone = |run: &RunFolder| !indices.contains_key(run.path()) && self.run_indices.contains_key(run.path());
+        let (gone, selected): (Vec<RunFolder>, Vec<RunFolder>) =
+            std::mem::take(&mut self.selected).into_iter().partition(is_gone);
+        self.recalled.extend(gone.iter().map(|run| run.path().to_owned()));
+        let (found, missing): (Vec<PathBuf>, Vec<PathBuf>) =
+            std::mem::take(&mut self.recalled).into_iter().partition(|path| indices.contains_key(path));
+        let found = found.iter().map(|path| runs[indices[path]].run.clone());
+        // They were chosen before the currently selected ones.
+        let found = found.filter(|run| !selected.contains(run));
+        self.selected = found.chain(selected.iter().cloned()).collect();
+        self.recalled = missing;
+        (self.runs, self.columns, self.trouble, self.run_indices) = (runs, columns, trouble, indices);
+        self.aliases = aliases;
+        self.generation += 1;
+        self.sync_selection();
+    }
+
+    pub(super) fn select_only(&mut self, runs: Vec<RunFolder>) {
+        self.selected = runs;
+        self.recalled.clear();
+        self.charts.reset_view();
+        self.sync_selection();
+    }
+
+    pub(super) fn focus(&self) -> Option<&Summary> {
+        let last = self.selected.last()?;
+        self.summary(last)
+    }
+
+    /// Requests the shown runs from the threads.
+    pub(super) fn sync_selection(&mut self) {
+        let focus = self.selected.last().cloned();
+        if focus != self.focus {
+            self.detail = None;
+            self.focus.clone_from(&focus);
+            self.threads().jobs.send(WatcherCommand::Focus(focus));
+        }
+        let shown = self.selected.iter().filter_map(|run| self.runs.get(*self.run_indices.get(run.path())?));
+        self.pens.assign_distinct(&shown.map(|run| &**run).collect::<Vec<_>>());
+        self.sync_curves();
+    }
+
+    /// Returns the selected runs. Where the search hides curves, they are those that match it, and those without a
+    /// summary yet.
+    pub(super) fn plotted(&self) -> Vec<RunFolder> {
+        if !self.charts.choices.only_found {
+            return self.selected.clone();
+        }
+        let search = self.list.search();
+        let is_found = |run: &&RunFolder| self.summary(run).is_none_or(|summary| search.finds(summary));
+        self.selected.iter().filter(is_found).cloned().collect()
+    }
+
+    pub(super) fn sync_curves(&mut self) {
+        let mut groups: Vec<Vec<RunFolder>> = Vec::new();
+        let mut known: HashMap<&String, usize> = HashMap::new();
+        let plotted = self.plotted();
+        for run in &plotted {
+            let summary = self.summary(run);
+            let config = summary.and_then(|summary| summary.config.as_ref()).filter(|_| self.charts.choices.grouped);
+            let index = config.map_or(groups.len(), |config| *known.entry(config).or_insert(groups.len()));
+            if index == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[index].push(run.clone());
+        }
+        let curve_request =
+            CurveRequest { groups, smoothing: self.charts.choices.smoothing, aliases: Arc::clone(&self.aliases) };
+        if curve_request != self.curve_request {
+            self.drawn.retain(|drawn| curve_request.groups.contains(&drawn.runs));
+            self.curve_request = curve_request.clone();
+            self.threads().plotter.ask(curve_request);
+        }
+    }
+}
+
+/// Returns the indices of runs in their list, by their folders.
+fn indices(runs: &[Arc<Summary>]) -> HashMap<PathBuf, usize> {
+    runs.iter().enumerate().map(|(index, run)| (run.run.path().to_owned(), index)).collect()
+}

@@ -1,0 +1,437 @@
+//! Draws the training panel.
+
+use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Sides, Ui};
+use valleyscope_experiments::difference::{DifferenceTable, run_column};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::CapacityReport;
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_experiments::workload::{DataStatus, DeviceChoice};
+use valleyscope_runs::{Handshake, NotesEdit, RunCommand, RunFolder};
+
+use super::detail::RunAction;
+use super::dialogs::{Dialog, DialogDecision};
+use super::editor::{Feasibility, ForkPoint, TrainingFault};
+use super::list::{ListInput, RunsAction, line_with_name};
+use super::panel::TrainingPanel;
+use super::plots::export_table;
+use super::summary::Summary;
+use super::watcher::WatcherCommand;
+use super::worker::{WorkerAction, WorkerState};
+use super::{controls, detail, list};
+use crate::app::form::small_button;
+use crate::app::live::{Action, Requests};
+use crate::app::preset_catalog::PresetCatalog;
+use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
+use crate::app::window_layout::WindowLayout;
+
+const NOT_READY: &str = "The training worker is not ready";
+
+impl TrainingPanel {
+    pub(super) fn draw(
+        &mut self,
+        ui: &mut Ui,
+        window: &mut WindowLayout,
+        catalog: &PresetCatalog,
+        requests: &mut Requests,
+    ) {
+        self.threads();
+        self.list.search_mut().update(&self.columns, &self.runs);
+        let is_table = self.table.choices.is_open && !window.is_presenting();
+        let width = ui.available_width();
+        if !window.is_presenting() {
+            let most = (0.36 * width).clamp(250.0, 460.0);
+            let left = SidePanel {
+                name: "training controls",
+                edge: Edge::Left,
+                usual: 340.0,
+                range: 240.0..=most,
+                frame: None,
+            };
+            left.show_collapsible(ui, &mut window.sizes, &mut window.controls, |ui, sizes| {
+                self.left(ui, sizes, catalog, requests);
+            });
+            if let Some(run) = self.focus().cloned().filter(|_| !is_table) {
+                let most = (0.6 * ui.available_height()).max(110.0);
+                let (name, edge, range) = ("run in words", Edge::Bottom, 84.0..=most);
+                let bottom = SidePanel { name, edge, usual: 190.0, range, frame: None };
+                bottom.show(ui, &mut window.sizes, |ui, _| self.run_details(ui, &run, requests));
+            }
+        }
+        CentralPanel::default().show(ui, |ui| {
+            self.area = Some(ui.available_rect_before_wrap());
+            if is_table {
+                self.runs_table(ui, requests);
+            } else {
+                self.plots(ui);
+            }
+        });
+        self.sync_curves();
+        self.show_dialog(ui.ctx());
+        self.editor.presets.record_for_undo(ui.ctx(), |_| ());
+    }
+
+    fn left(&mut self, ui: &mut Ui, sizes: &mut PanelSizes, catalog: &PresetCatalog, requests: &mut Requests) {
+        let height = ui.available_height();
+        let most = (height - 130.0).max(120.0);
+        let frame = Some(Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO }));
+        let (name, edge, range) = ("list of runs", Edge::Bottom, 110.0..=most);
+        let bottom = SidePanel { name, edge, usual: list::height(self.runs.len()).min(0.45 * height), range, frame };
+        // The table has the same runs.
+        if !self.table.choices.is_open {
+            bottom.show(ui, sizes, |ui, _| self.runs_list(ui, requests));
+        }
+        self.settings(ui, catalog, requests);
+    }
+
+    fn runs_list(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        if let Some(trouble) = &self.trouble {
+            let color = ui.visuals().error_fg_color;
+            ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
+        }
+        let input = ListInput {
+            runs: &self.runs,
+            columns: &self.columns,
+            generation: self.generation,
+            selected: &self.selected,
+            pens: &self.pens,
+        };
+        let action = self.list.ui(ui, input, &mut self.charts.choices.only_found);
+        self.handle(ui.ctx(), action, requests);
+    }
+
+    fn settings(&mut self, ui: &mut Ui, catalog: &PresetCatalog, requests: &mut Requests) {
+        let fault = self.fault();
+        self.start_bar(ui, fault.as_ref());
+        ui.separator();
+        let mut area = ScrollArea::vertical().auto_shrink(false).id_salt("training controls");
+        if std::mem::replace(&mut self.scrolled, self.editor.presets.saved_state_number())
+            != self.editor.presets.saved_state_number()
+        {
+            // Another preset is read from its beginning.
+            area = area.vertical_scroll_offset(0.0);
+        }
+        area.show(ui, |ui| {
+            match self.worker_card.ui(ui, &self.worker, &self.paths, requests) {
+                Some(WorkerAction::LookAgain) => self.look_for_worker(),
+                Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
+                None => {}
+            }
+            let known = controls::SetupStatus { worker: &self.worker, fault: fault.as_ref() };
+            controls::show(ui, &mut self.editor, known, catalog, requests);
+        });
+    }
+
+    fn training(&self) -> Option<Preset> {
+        self.editor.preset().trainings().into_iter().nth(self.editor.chosen())
+    }
+
+    fn fault(&self) -> Option<TrainingFault> {
+        let training = self.training();
+        let device = || missing_device(training.as_ref()?, &self.worker);
+        let device = || Some(TrainingFault { path: "device".to_owned(), message: device()? });
+        self.editor.fault().or_else(device).or_else(|| self.data_status.fault(training.as_ref()))
+    }
+
+    fn start_bar(&mut self, ui: &mut Ui, fault: Option<&TrainingFault>) {
+        ui.add_space(4.0);
+        let trainings = self.editor.preset().trainings();
+        let one = self.training();
+        if let Some(question) = self.data_status.question(one.as_ref(), ui.input(|input| input.time)) {
+            let worker = self.handshake().cloned();
+            self.threads().jobs.check_feasibility(question, worker);
+        }
+        let has_worker = matches!(self.worker, WorkerState::Ready(_));
+        ui.horizontal_wrapped(|ui| {
+            let can_start = has_worker && fault.is_none() && !self.forks;
+            let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
+            if !has_worker {
+                start = start.on_disabled_hover_text(NOT_READY);
+            }
+            if start.accessible_name("Start the training").clicked()
+                && let Some(one) = self.editor.named_trainings().into_iter().nth(self.editor.chosen())
+            {
+                let (stem, fork) =
+                    (self.editor.presets.saved_state().stem.clone(), self.editor.presets.saved_state().fork.clone());
+                self.forks = fork.is_some();
+                self.threads().jobs.train(one, stem, fork);
+            }
+            if trainings.len() > 1 {
+                self.start_all(ui, &trainings, fault.is_none());
+            }
+            if let WorkerState::Ready(handshake) = &self.worker {
+                let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
+                let text = format!("libtorch {}, {cuda}", handshake.libtorch);
+                ui.add(Label::new(RichText::new(text).small().weak()).truncate());
+            }
+        });
+        self.fork_line(ui);
+        if let Some(fault) = fault {
+            // The fault is shown below its field, if that is visible.
+            let text = match self.editor.field_name(fault).filter(|name| !name.is_empty()) {
+                Some(name) => format!("“{name}” can't be used as it is; see below."),
+                None => fault.message.clone(),
+            };
+            ui.add(Label::new(RichText::new(text).color(ui.visuals().error_fg_color)).wrap());
+        }
+        if let Some(found) = self.data_status.of(one.as_ref()) {
+            show_found(ui, found);
+        }
+    }
+
+    fn handshake(&self) -> Option<&Handshake> {
+        if let WorkerState::Ready(handshake) = &self.worker { Some(handshake) } else { None }
+    }
+
+    fn start_all(&self, ui: &mut Ui, trainings: &[Preset], is_sound: bool) {
+        let has_worker = matches!(self.worker, WorkerState::Ready(_));
+        let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
+        let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
+        let text = format!("Start all {}", trainings.len());
+        let all = ui.add_enabled(has_worker && is_sound && fault_of_one.is_none(), Button::new(text));
+        let help = "Run the trainings one after another. Closing the window pauses the queue until the next start; a \
+                    run that is stopped or fails ends it.";
+        let mut all = all.on_hover_text(help);
+        if let Some(why) = fault_of_one.as_deref().or((!has_worker).then_some(NOT_READY)) {
+            all = all.on_disabled_hover_text(why);
+        }
+        if all.accessible_name("Start all trainings of the preset").clicked()
+            && let (Some(threads), Some(worker)) = (&self.threads, self.handshake())
+        {
+            threads.jobs.train_all(
+                self.editor.named_trainings(),
+                self.editor.presets.saved_state().stem.clone(),
+                worker.clone(),
+            );
+        }
+    }
+
+    fn fork_line(&mut self, ui: &mut Ui) {
+        let Some(ForkPoint { run, step }) = &self.editor.presets.saved_state().fork else { return };
+        let name = run.file_name().unwrap_or(run.as_os_str()).to_string_lossy();
+        let step = format!(" at step {}", grouped(*step));
+        let label = |ui: &mut Ui| {
+            let parts = ["Forks ", &name, &step];
+            let shown = line_with_name(ui, ui.visuals().text_color(), parts);
+            shown.on_hover_text(format!("{}\n{}", parts.concat(), run.display()));
+        };
+        let cross = |ui: &mut Ui| small_button(ui, true, "×", "Do not fork", "Start the run at step 0 instead");
+        let ((), is_undone) = Sides::new().shrink_left().show(ui, label, cross);
+        if is_undone {
+            self.editor.forget_fork();
+        }
+    }
+
+    fn run_details(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
+        ui.add_space(4.0);
+        let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
+        let chosen = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
+        let writers: Vec<&Summary> = chosen.filter(|run| run.writes_text).map(|run| &**run).collect();
+        let pen = self.pens.of(run);
+        let Some(action) = detail::show(ui, &mut self.shown, run, pen, detail, writers.len()) else { return };
+        let folder = run.run.clone();
+        match action {
+            RunAction::Stop => self.threads().jobs.send(WatcherCommand::Send(vec![folder], RunCommand::Stop)),
+            RunAction::WriteText => {
+                let command = self.shown.texts.command();
+                self.threads().jobs.send(WatcherCommand::Send(vec![folder], command));
+            }
+            RunAction::WriteSaved => {
+                self.shown.texts.begin(&writers);
+                let runs = writers.iter().map(|run| run.run.clone()).collect();
+                let request = self.shown.texts.request();
+                self.threads().jobs.write_texts(runs, request);
+            }
+            RunAction::Change => {
+                let command = RunCommand::Set { settings: self.shown.change.settings() };
+                self.threads().jobs.send(WatcherCommand::Send(vec![folder], command));
+            }
+            RunAction::Resume => match silent_worker_warning(run) {
+                Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
+                None => self.threads().jobs.resume(folder),
+            },
+            RunAction::Fork => {
+                let found = detail.and_then(|detail| {
+                    let training = Box::new(detail.begun.clone()?);
+                    Some((training, detail.changes.clone(), detail.checkpoints.clone()))
+                });
+                let Some((training, changes, steps)) = found else {
+                    let text = format!("The settings of {} cannot be read.", run.title);
+                    return requests
+                        .actions
+                        .push(Action::Report { title: "The run cannot be forked".to_owned(), text });
+                };
+                let chosen = steps.len() - 1;
+                let title = run.in_full();
+                self.dialog = Some(Dialog::Fork { run: folder, title, training, changes, steps, chosen });
+            }
+            RunAction::Describe => {
+                let (notes, title) = (run.notes.clone(), run.title.clone());
+                self.dialog =
+                    Some(Dialog::Describe { run: folder, before: notes.clone(), notes, title, focused: false });
+            }
+            RunAction::Delete => {
+                self.dialog =
+                    Some(Dialog::Delete { run: folder, title: run.in_full(), lost: silent_worker_warning(run) });
+            }
+            RunAction::CopyPath => {
+                let path = folder.path().display().to_string();
+                ui.ctx().copy_text(path.clone());
+                requests.actions.push(Action::Notify(format!("Copied {path}")));
+            }
+        }
+    }
+
+    fn show_dialog(&mut self, ctx: &Context) {
+        if self.worker_card.confirms_install(ctx, &self.paths) {
+            self.worker_card.begins = true;
+            self.worker_card.refused = None;
+            self.threads().jobs.install();
+        }
+        let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ctx)) else { return };
+        self.dialog = None;
+        let jobs = &self.threads().jobs;
+        match decision {
+            DialogDecision::Edit(run, edits) => {
+                jobs.send(WatcherCommand::Edit(run, edits));
+                jobs.send(WatcherCommand::Refresh);
+            }
+            DialogDecision::Trash(runs) => jobs.trash(runs),
+            DialogDecision::Resume(run) => jobs.resume(run),
+            DialogDecision::Remove(runs) => jobs.remove(runs),
+            DialogDecision::Fork { run, step, training } => {
+                let point = ForkPoint { run: run.path().to_owned(), step };
+                self.editor.fork(*training, run.stem(), point);
+            }
+            DialogDecision::Cancelled => {}
+        }
+    }
+
+    pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
+        self.runs.get(*self.run_indices.get(run.path())?).map(|known| &**known)
+    }
+}
+
+fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibility) {
+    let visuals = ui.visuals();
+    let [usual, warning] = [visuals.weak_text_color(), visuals.warn_fg_color];
+    let show = |ui: &mut Ui, text: String, color| ui.add(Label::new(RichText::new(text).small().color(color)).wrap());
+    if let Ok(DataStatus { data, is_fallback, warnings }) = data {
+        let line = show(ui, format!("Data: {data}"), if *is_fallback { warning } else { usual });
+        if !warnings.is_empty() {
+            line.on_hover_text(warnings.join("\n"));
+        }
+    }
+    if let Some(CapacityReport { needs, lacks: None, warning: found }) = capacity {
+        show(ui, format!("The training {needs}."), usual);
+        if let Some(text) = found {
+            show(ui, format!("Warning: {text}."), warning);
+        }
+    }
+}
+
+/// Returns why a training cannot have the device that it names, if it cannot.
+fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
+    let (DeviceChoice::Cuda(number), WorkerState::Ready(has)) = (training.device()?, worker) else { return None };
+    has.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
+}
+
+/// Returns the warning for a run whose worker is on another machine and whose heartbeat is old.
+pub(super) fn silent_worker_warning(run: &Summary) -> Option<String> {
+    run.status.is_lost().then(|| {
+        format!(
+            "It was {}. Its worker may still be running on another machine, and would then continue to write into \
+             this folder.",
+            run.status
+        )
+    })
+}
+
+impl TrainingPanel {
+    pub(super) fn runs_table(&mut self, ui: &mut Ui, requests: &mut Requests) {
+        let input = ListInput {
+            runs: &self.runs,
+            columns: &self.columns,
+            generation: self.generation,
+            selected: &self.selected,
+            pens: &self.pens,
+        };
+        let action = self.table.ui(ui, self.list.search_mut(), &input);
+        self.handle(ui.ctx(), action, requests);
+    }
+
+    fn handle(&mut self, ctx: &Context, action: Option<RunsAction>, requests: &mut Requests) {
+        match action {
+            None => {}
+            Some(RunsAction::Show(runs, is_shown)) => self.show_together(runs, is_shown),
+            Some(RunsAction::Open(runs)) => {
+                self.table.choices.is_open = false;
+                self.select_only(runs);
+            }
+            Some(RunsAction::ShowTable(is_open)) => self.table.choices.is_open = is_open,
+            Some(RunsAction::Color(run, color)) => {
+                self.pens.choose(&run, color);
+                self.sync_selection();
+            }
+            Some(RunsAction::Stop(runs)) => {
+                self.threads().jobs.send(WatcherCommand::Send(runs, RunCommand::Stop));
+            }
+            Some(RunsAction::Compare(runs)) => self.show_differences(ctx, runs),
+            Some(RunsAction::Delete(runs)) => self.ask_to_delete(&runs),
+            Some(RunsAction::Tag(runs, tag, is_added)) => self.tag(&runs, &tag, is_added),
+            Some(RunsAction::ExportPoints(runs)) => self.exports.begin(ctx, move || export_table(&runs)),
+            Some(RunsAction::ExportTable(bytes)) => {
+                let suggested_name = "table-of-runs.csv".to_owned();
+                requests.actions.push(Action::SaveBytes { bytes, suggested_name });
+            }
+            Some(RunsAction::Import) => requests.actions.push(Action::ChooseRunsFolder),
+        }
+    }
+
+    fn show_together(&mut self, runs: Vec<RunFolder>, is_shown: bool) {
+        self.selected.retain(|selected| !runs.contains(selected));
+        if is_shown {
+            self.selected.extend(runs);
+        }
+        self.sync_selection();
+    }
+
+    /// Asks once whether to delete runs. Those that are trained stay.
+    fn ask_to_delete(&mut self, runs: &[RunFolder]) {
+        if runs.is_empty() {
+            return;
+        }
+        let known: Vec<&Summary> = runs.iter().filter_map(|run| self.summary(run)).collect();
+        let (deleted, staying): (Vec<&Summary>, Vec<&Summary>) =
+            known.into_iter().partition(|run| !run.is_open() || run.status.is_lost());
+        let name = |runs: &[&Summary]| runs.iter().map(|run| run.in_full()).collect::<Vec<_>>().join("\n");
+        let stays =
+            (!staying.is_empty()).then(|| format!("Those that are trained stay; stop them first:\n{}", name(&staying)));
+        let lost = deleted.iter().find_map(|run| silent_worker_warning(run));
+        let warnings = stays.into_iter().chain(lost).collect();
+        let names = name(&deleted);
+        let runs = deleted.iter().map(|run| run.run.clone()).collect();
+        self.dialog = Some(Dialog::DeleteSeveral { runs, names, warnings });
+    }
+
+    fn tag(&mut self, runs: &[RunFolder], tag: &str, is_added: bool) {
+        let edit = if is_added { NotesEdit::Tag(tag.to_owned()) } else { NotesEdit::Untag(tag.to_owned()) };
+        for run in runs {
+            self.threads().jobs.send(WatcherCommand::Edit(run.clone(), vec![edit.clone()]));
+        }
+        self.threads().jobs.send(WatcherCommand::Refresh);
+    }
+}
+
+impl TrainingPanel {
+    /// Reads the settings of two or more runs in the background, and then shows a window with the table of those that
+    /// differ.
+    pub(super) fn show_differences(&mut self, ctx: &Context, runs: Vec<RunFolder>) {
+        let name = |run: &RunFolder| self.summary(run).map_or_else(|| run.name(), |run| run.heading()[0].clone());
+        let runs: Vec<(String, RunFolder)> = runs.into_iter().map(|run| (name(&run), run)).collect();
+        let columns = move || runs.into_iter().map(|(name, run)| run_column(&run, name)).collect::<Result<Vec<_>, _>>();
+        self.exports.begin(ctx, move || match columns() {
+            Ok(columns) => Action::ShowDifferences(Box::new(DifferenceTable::of(&columns))),
+            Err(text) => Action::Report { title: "The runs were not compared".to_owned(), text },
+        });
+    }
+}

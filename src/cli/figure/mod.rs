@@ -1,0 +1,268 @@
+//! `valleyscope figure`: a figure of a landscape or a phase diagram, computed or from existing results, of a scan, or
+//! of the runs of a preset of trainings.
+
+mod plan;
+mod sweeps;
+mod trainings;
+
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use plan::{FigureComputer, Plan, Source, TOY_MODEL_FIGURES};
+use valleyscope_experiments::view::DiagnosticMetric;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
+
+use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
+use super::{Failure, in_one_line, one_of, say, warn_of_blanks};
+use crate::figure::{Figure, FigureError, Format, Options, Svg};
+
+#[derive(clap::Args)]
+pub(super) struct FigureArgs {
+    /// A preset of the kind Landscape or Sweep: a name or a file; `pairs` for any two optimizers of fig2a and fig2b;
+    /// `moretoy` for fig2b-unrotated beside fig2b-100d; a folder of results, or its phase.npz, to draw without
+    /// computing; the run of a scan: its name or folder; or a preset of trainings, such as fig3a, to draw from existing
+    /// runs
+    #[arg(value_name = "NAME", required_unless_present = "super::figure")]
+    name: Option<OsString>,
+    /// Draw all figures of the paper's toy models: fig1c, saturation, fig2a, fig2b, pairs, fig2b-unrotated, fig2b-100d
+    /// and moretoy
+    #[arg(long, conflicts_with_all = ["name", "runs", "certainty"])]
+    all: bool,
+    /// Write to this file, replacing it if it exists; with --all, to NAME.png, NAME.svg and NAME.pdf in this folder,
+    /// which is created if needed
+    #[arg(long, value_name = "FILE.png|.svg|.pdf|DIR")]
+    out: PathBuf,
+    /// Write figures of --all in this format only
+    #[arg(long, value_name = "png|svg|pdf", value_parser = one_of(&Format::ALL, Format::extension))]
+    format: Option<Format>,
+    /// Folder that contains the runs of a preset of trainings [default: runs in the user's folder for data]
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+    /// Width in millimetres [default: a column of a journal, or a page for several maps or a landscape]
+    #[arg(long, value_name = "W", allow_hyphen_values = true)]
+    width_mm: Option<f64>,
+    /// Dots per inch of a PNG
+    #[arg(long, value_name = "D", default_value = "300", allow_hyphen_values = true)]
+    dpi: f64,
+    /// Draw a landscape flat or as a surface in space, seen as in the preset [default: as in the preset]
+    #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
+    #[arg(conflicts_with_all = ["super::figure", "runs", "certainty"])]
+    view: Option<LandscapeView>,
+    /// Set a field of the preset of a landscape or a phase diagram, such as noise=0.5; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with_all = ["super::figure", "runs"])]
+    set: Vec<(String, String)>,
+    /// Draw a landscape or a phase diagram beside another: the same preset with settings such as noise=2, several of them
+    /// separated by semicolons, another preset, or for a phase diagram also existing results; may be repeated, for at most
+    /// four landscapes or nine phase diagrams
+    #[arg(long, value_name = "KEY=VALUE|PRESET|RESULTS", conflicts_with_all = ["super::figure", "runs"])]
+    beside: Vec<String>,
+    /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy. Marks show the changes
+    /// of a recorded session
+    #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = metric)]
+    #[arg(conflicts_with_all = ["super::figure", "runs", "certainty", "view"])]
+    plots: Vec<DiagnosticMetric>,
+    /// The plots of --plots with a logarithmic axis, and `steps` for that of the steps [default: abs-v]
+    #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = log_axis, requires = "plots")]
+    log: Option<Vec<LogAxis>>,
+    /// Compute a coarse picture: at most 24x25 pixels and 10 replicates, or 10 particles
+    #[arg(long)]
+    quick: bool,
+    /// Show winners paler where they are less certain: full at 100 %, palest at 50 % and below
+    #[arg(long)]
+    certainty: bool,
+    /// Draw the advantage of one optimizer over another instead of the winners: by their names in the phase diagram, or
+    /// by their ids in its preset
+    #[arg(long, value_name = "ONE,OTHER", conflicts_with_all = ["super::figure", "runs", "certainty", "letters"])]
+    margin: Option<String>,
+    /// Draw the best value of a tuned setting instead of the winners, such as FOCUS.gamma or Adam.learning_rate: an optimizer
+    /// by its name or its id, a dot, and the setting
+    #[arg(long, value_name = "OPTIMIZER.SETTING", conflicts_with_all = ["super::figure", "runs", "certainty", "letters", "margin"])]
+    best: Option<String>,
+    /// Draw how many runs adaptive sampling has spent at each pixel instead of the winners
+    #[arg(long, conflicts_with_all = ["super::figure", "runs", "certainty", "letters", "margin", "best"])]
+    spent: bool,
+    /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
+    #[arg(long, conflicts_with = "runs")]
+    letters: bool,
+}
+
+/// A way to draw a landscape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LandscapeView {
+    Plane,
+    Space,
+}
+
+impl LandscapeView {
+    const ALL: [LandscapeView; 2] = [LandscapeView::Plane, LandscapeView::Space];
+
+    fn name(self) -> &'static str {
+        match self {
+            LandscapeView::Plane => "2d",
+            LandscapeView::Space => "3d",
+        }
+    }
+}
+
+pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
+    let Some(name) = &args.name else { return draw_all(args) };
+    if args.format.is_some() {
+        return Err(Failure::BadInput(anyhow!(
+            "--format is for --all; the format of a single figure is that of the name in --out, so leave it out"
+        )));
+    }
+    let format = Format::of(&args.out).ok_or_else(|| {
+        let out = args.out.display();
+        Failure::BadInput(anyhow!("--out must be a file that ends in .png, .svg or .pdf, found {out}"))
+    })?;
+    let plan = Plan::of(name, args)?;
+    refuse_misplaced(name, &plan, args)?;
+    if let Some(landscape) = plan.landscape().filter(|_| !args.plots.is_empty()) {
+        check_known(&args.plots, landscape)?;
+    }
+    check(&plan, &[format], args)?;
+    let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
+    let source = match plan {
+        Plan::There(source) => source,
+        plan => FigureComputer::new()?.source(plan)?,
+    };
+    let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
+    write(&drawing, format, &args.out, file, args)
+}
+
+/// Refuses options for another kind of figure.
+fn refuse_misplaced(name: &OsString, plan: &Plan, args: &FigureArgs) -> Result<(), Failure> {
+    let (is_landscape, name) = (plan.shows_a_landscape(), name.display());
+    let refused = [
+        (args.certainty && !plan.shows_winners(), "--certainty is for the winners of phase diagrams", "shows none"),
+        (args.letters && !plan.shows_winners(), "--letters is for the winners of phase diagrams", "shows none"),
+        (args.view.is_some() && !is_landscape, "--view is for landscapes", "is none"),
+        (!args.plots.is_empty() && !is_landscape, "--plots is for landscapes", "is none"),
+        (args.margin.is_some() && !plan.shows_diagrams(), "--margin is for phase diagrams", "is none"),
+        (args.spent && !plan.shows_diagrams(), "--spent is for phase diagrams", "is none"),
+        (
+            !args.beside.is_empty() && !is_landscape && !plan.shows_diagrams(),
+            "--beside is for landscapes and phase diagrams",
+            "is none",
+        ),
+    ];
+    match refused.into_iter().find(|(is_misplaced, ..)| *is_misplaced) {
+        Some((_, option, found)) => Err(Failure::BadInput(anyhow!("{option}, and {name} {found}; leave it out"))),
+        None => Ok(()),
+    }
+}
+
+/// Draws a plan's outline, so that errors of drawing are reported before hours of work.
+fn check(plan: &Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failure> {
+    let draw = |format: &Format| drawing(&plan.outline(), args)?.to_file(*format, args.dpi);
+    formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
+}
+
+/// Returns a source's figure, laid out.
+fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
+    let figure = match source {
+        Source::Trajectories(trajectories) if !args.plots.is_empty() => {
+            Figure::run_plots(trajectories, &run_plots(&args.plots, args.log.as_deref()))
+        }
+        source => source.figure(args),
+    };
+    let figure = if args.letters { figure.with_letters() } else { figure };
+    let width_mm = args.width_mm.unwrap_or(figure.usual_width_mm());
+    figure.render(&Options { width_mm, ..Options::default() })
+}
+
+/// Writes a figure's file and renames it into place.
+fn write(drawing: &Svg, format: Format, path: &Path, mut file: AtomicFile, args: &FigureArgs) -> Result<(), Failure> {
+    let content = drawing.to_file(format, args.dpi).map_err(anyhow::Error::from)?;
+    file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
+    warn_of_blanks(drawing);
+    say(format_args!("{:.0} × {:.0} mm are in {}", drawing.width_mm(), drawing.height_mm(), path.display()));
+    Ok(())
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+/// Returns the error in terms of the command line's options.
+fn of_options(error: FigureError) -> FigureError {
+    match error {
+        FigureError::OutOfRange { name: "width_mm", expected, found } => {
+            FigureError::OutOfRange { name: "--width-mm", expected, found }
+        }
+        FigureError::OutOfRange { name: "dpi", expected, found } => {
+            FigureError::OutOfRange { name: "--dpi", expected, found }
+        }
+        other => other,
+    }
+}
+
+/// Draws one figure after the other. The others are drawn even if one fails.
+fn draw_all(args: &FigureArgs) -> Result<(), Failure> {
+    let folder = &args.out;
+    if Format::of(folder).is_some() || folder.is_file() {
+        return Err(Failure::BadInput(anyhow!(
+            "--all writes several files, so --out must be a folder, found the file {}",
+            folder.display()
+        )));
+    }
+    let formats = args.format.map_or(Format::ALL.to_vec(), |format| vec![format]);
+    let plans = TOY_MODEL_FIGURES.map(|name| Plan::of(OsStr::new(name), args).map(|plan| (name, plan)));
+    let plans = plans.into_iter().collect::<Result<Vec<_>, Failure>>()?;
+    for (_, plan) in &plans {
+        check(plan, &formats, args)?;
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut computer = FigureComputer::new()?;
+    let (mut drawn, mut failed) = (Vec::new(), Vec::new());
+    for (index, (name, plan)) in plans.into_iter().enumerate() {
+        say(format_args!("figure {} of {}, {name}", index + 1, TOY_MODEL_FIGURES.len()));
+        match draw(&mut computer, name, plan, &formats, args) {
+            Ok(()) => drawn.push(name),
+            Err(Failure::Failed(error) | Failure::BadInput(error)) => {
+                say(format_args!("{name} was not drawn: {}", in_one_line(&error)));
+                failed.push(name);
+            }
+            Err(interrupted) => {
+                let missing: Vec<&str> = TOY_MODEL_FIGURES.into_iter().filter(|name| !drawn.contains(name)).collect();
+                say(format_args!("{}; not drawn: {}", there(&drawn, args), missing.join(", ")));
+                return Err(interrupted);
+            }
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Failed(anyhow!("{}; not drawn: {}", there(&drawn, args), failed.join(", "))))
+}
+
+/// Computes a figure and writes its files.
+fn draw(
+    computer: &mut FigureComputer,
+    name: &str,
+    plan: Plan,
+    formats: &[Format],
+    args: &FigureArgs,
+) -> Result<(), Failure> {
+    let targets = formats.iter().map(|format| (*format, args.out.join(format!("{name}.{}", format.extension()))));
+    // Errors of writing are reported before hours of work.
+    let mut files = Vec::new();
+    for (format, path) in targets {
+        let file = AtomicFile::for_target(&path).with_context(|| cannot_write(&path))?;
+        files.push((format, path, file));
+    }
+    let drawing = drawing(&computer.source(plan)?, args).map_err(anyhow::Error::from)?;
+    for (format, path, file) in files {
+        write(&drawing, format, &path, file, args)?;
+    }
+    Ok(())
+}
+
+fn there(drawn: &[&str], args: &FigureArgs) -> String {
+    match drawn {
+        [] => "no figure was drawn".to_owned(),
+        drawn => format!("drawn into {}: {}", args.out.display(), drawn.join(", ")),
+    }
+}

@@ -1,0 +1,582 @@
+//! The columns of listed runs: facts, settings and metrics; the user's choice and order of them, and the names under
+//! which metrics are shown.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_runs::atomic_file::{Overwrite, write_file};
+use valleyscope_runs::plain_file::{self, Links};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
+
+use super::facts::{
+    ALIASES, FACTS, NAME, OPTIMIZER, RUN, RunFacts, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
+    smoothed_of,
+};
+use super::value::{Aggregate, Format, Statistic, Value};
+
+/// A column of a table of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The field's name in filters.
+    pub field: String,
+    pub title: String,
+    /// The title above the column, such as the symbol of a hyperparameter.
+    pub short: String,
+    /// The title above a column of text, in capitals: of a setting the name that users type.
+    pub heading: String,
+    pub help: String,
+    pub format: Format,
+    pub better: Better,
+    /// A setting of the runs, by which they can be grouped.
+    pub is_setting: bool,
+    /// Shown unless the user hides it.
+    pub is_usual: bool,
+}
+
+impl Column {
+    fn new(field: impl Into<String>, title: impl Into<String>, help: &str, format: Format) -> Column {
+        let (field, title, help) = (field.into(), title.into(), help.to_owned());
+        let (short, heading) = (title.clone(), title.to_uppercase());
+        Column {
+            field,
+            title,
+            short,
+            heading,
+            help,
+            format,
+            better: Better::Neither,
+            is_setting: false,
+            is_usual: true,
+        }
+    }
+
+    fn hidden(self) -> Column {
+        Column { is_usual: false, ..self }
+    }
+
+    /// Returns the value of a run.
+    pub fn of<'f>(&self, facts: &'f RunFacts) -> Option<&'f Value> {
+        facts.get(&self.field)
+    }
+
+    /// Returns the value of a run for users; empty without one.
+    pub fn text<'f>(&self, facts: &'f RunFacts) -> Cow<'f, str> {
+        self.of(facts).map_or(Cow::Borrowed(""), |value| self.format.text(value))
+    }
+
+    /// Returns the value of a group of runs: a statistic of what is measured.
+    pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>, statistic: Statistic) -> Aggregate {
+        let values = runs.map(|run| self.of(run));
+        if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::by(statistic, self.better, values) }
+    }
+
+    /// Returns the title within a sentence, without a symbol at its end.
+    pub fn word(&self) -> String {
+        let words: Vec<&str> = self.title.split(' ').filter(|word| word.is_ascii()).collect();
+        if words.is_empty() { self.short.clone() } else { words.join(" ").to_lowercase() }
+    }
+
+    /// Names the values of the setting, such as `the learning rates`.
+    pub fn values_word(&self) -> String {
+        let word = self.word();
+        let is_singular = word.is_ascii() && !word.ends_with('s');
+        if is_singular { format!("the {word}s") } else { format!("the values of {word}") }
+    }
+}
+
+/// Why a text is no field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FieldError(String);
+
+/// The columns of listed runs, in their usual order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns(Vec<Column>);
+
+impl Columns {
+    /// Returns the columns of these runs, which are known by their `name`s or their folders.
+    pub fn of(runs: &[&RunFacts], is_by_name: bool) -> Columns {
+        let known = |field: &str| runs.iter().any(|run| run.get(field).is_some());
+        let is_mixed = |field: &str| runs.iter().any(|run| run.get(field) != runs[0].get(field));
+        let (differing, equal): (Vec<Column>, Vec<Column>) = of_settings(runs).into_iter().partition(|it| it.is_usual);
+        let (mut differing, mut measured) = (Some(differing), Some(of_metrics(runs).into_iter().chain(equal)));
+        let mut columns = Vec::new();
+        for fact in FACTS.iter().filter(|fact| fact.shown != Shown::NoColumn) {
+            // What distinguishes the runs is beside their names, and what was reached before the facts about the time.
+            match fact.field {
+                STATE => columns.extend(differing.take().into_iter().flatten()),
+                STEP => columns.extend(measured.take().into_iter().flatten()),
+                _ => {}
+            }
+            let is_usual = match fact.shown {
+                _ if [NAME, RUN].contains(&fact.field) => is_by_name == (fact.field == NAME),
+                Shown::IfKnown => known(fact.field),
+                Shown::IfMixed => is_mixed(fact.field),
+                shown => shown == Shown::Always,
+            };
+            columns.push(Column { is_usual, ..Column::new(fact.field, fact.title, fact.help, fact.format) });
+        }
+        if !is_by_name {
+            columns.swap(0, 1);
+        }
+        // A setting of one run may have the name of a metric of another.
+        let mut seen = BTreeSet::new();
+        columns.retain(|column| seen.insert(column.field.clone()));
+        Columns(columns)
+    }
+
+    /// Returns the columns while only some of the runs are shown: which are usual depends on these, and columns that only
+    /// other runs have are hidden at the end.
+    pub fn while_shown(&self, shown: &[&RunFacts]) -> Columns {
+        let is_by_name = self.0.first().is_none_or(|first| first.field == NAME);
+        let mut columns = Columns::of(shown, is_by_name);
+        let others = self.0.iter().filter(|column| columns.get(&column.field).is_none());
+        let others: Vec<Column> = others.map(|column| column.clone().hidden()).collect();
+        columns.0.extend(others);
+        columns
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Column> + Clone {
+        self.0.iter()
+    }
+
+    pub fn get(&self, field: &str) -> Option<&Column> {
+        self.0.iter().find(|column| column.field == field)
+    }
+
+    /// Returns the column that a user names: by its field, by the end of a setting's path, or by another usual name.
+    pub fn find(&self, typed: &str) -> Result<&Column, FieldError> {
+        let typed = typed.trim().trim_matches('"');
+        let lower = typed.to_lowercase();
+        let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
+        let alias = || ALIASES.iter().find(|(alias, _)| *alias == lower).and_then(|(_, field)| named(field));
+        // Runs without settings may have measured their learning rate.
+        let measured = || named(&format!("last_{lower}"));
+        // An imported loss has the tag's name as its title.
+        let titled = || self.0.iter().find(|column| column.title.to_lowercase() == lower);
+        if let Some(column) = self.get(typed).or_else(|| named(&lower)).or_else(alias).or_else(measured).or_else(titled)
+        {
+            return Ok(column);
+        }
+        let end = format!(".{lower}");
+        let ending: Vec<&Column> = self.0.iter().filter(|it| it.field.to_lowercase().ends_with(&end)).collect();
+        match ending[..] {
+            [only] => Ok(only),
+            [] => Err(self.unknown(typed)),
+            _ => {
+                let all = ending.iter().map(|column| format!("`{}`", column.field)).collect::<Vec<_>>().join(" or ");
+                Err(FieldError(format!("`{typed}` may be {all}; say which")))
+            }
+        }
+    }
+
+    fn unknown(&self, typed: &str) -> FieldError {
+        let mut alike: Vec<(f64, &str)> = self
+            .0
+            .iter()
+            .flat_map(|column| [Some(column.field.as_str()), column.field.rsplit_once('.').map(|(_, end)| end)])
+            .flatten()
+            .chain(ALIASES.iter().filter(|(_, field)| self.get(field).is_some()).map(|(alias, _)| *alias))
+            .map(|field| (strsim::jaro_winkler(field, typed), field))
+            .filter(|(likeness, _)| *likeness > 0.75)
+            .collect();
+        alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let hint = match alike.first() {
+            Some((_, field)) => format!("; did you mean `{field}`?"),
+            None => {
+                let usual = self.iter().filter(|column| column.is_usual).map(|column| column.field.as_str());
+                format!("; fields are {} and others", usual.collect::<Vec<_>>().join(", "))
+            }
+        };
+        FieldError(format!("there is no field `{typed}`{hint}"))
+    }
+
+    /// Returns the column by which runs are judged: their best loss, on data that they do not learn from if they log one.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they cannot be judged: no such loss is one of all runs. Runs without any metric do not count.
+    pub fn usual_result<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>) -> Result<&Column, String> {
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        let mut measured = 0;
+        for fields in runs.map(RunFacts::judging_fields).filter(|fields| !fields.is_empty()) {
+            measured += 1;
+            for field in fields {
+                match counts.iter_mut().find(|(known, _)| *known == field) {
+                    Some((_, count)) => *count += 1,
+                    None => counts.push((field, 1)),
+                }
+            }
+        }
+        let common = counts.iter().find(|(_, count)| *count == measured).and_then(|(field, _)| self.get(field));
+        common.ok_or_else(|| match measured {
+            0 => "its runs have no loss".to_owned(),
+            _ => {
+                let counts = counts.iter().map(|(field, count)| format!("{field} in {count}"));
+                let counts = counts.collect::<Vec<_>>().join(", ");
+                format!(
+                    "its runs are judged by different losses ({counts}): filter them, group by workload too, or sort by a \
+                     result"
+                )
+            }
+        })
+    }
+
+    /// Lists the fields for filters.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| column.field.as_str())
+    }
+}
+
+fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
+    let mut infos: Vec<&MetricInfo> = Vec::new();
+    for info in runs.iter().flat_map(|run| run.metrics()) {
+        if !infos.iter().any(|known| known.name == info.name) {
+            infos.push(info);
+        }
+    }
+    infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
+    let has_held_out = infos.iter().any(|info| is_held_out(info));
+    let mut columns = Vec::new();
+    for info in infos {
+        let format = match info.unit {
+            Unit::Plain => Format::Measured,
+            Unit::Exact => Format::Exact,
+            Unit::Rate => Format::Rate,
+            Unit::Fraction => Format::Fraction,
+        };
+        let column = |field: String, title: String, help: &str| Column {
+            better: info.better,
+            ..Column::new(field, title, help, format)
+        };
+        let is_result = is_result(info);
+        let field = last_of(info);
+        // The learning rate is a setting, too.
+        let is_own = field == info.name;
+        let title = if is_own { info.title.clone() } else { format!("Last {}", lower_first(&info.title)) };
+        columns.push(Column { is_usual: is_result, ..column(field, title, "The last value") });
+        if is_result {
+            let of = lower_first(&info.title);
+            // A run is judged by its best loss on data that it does not learn from.
+            let is_usual = if has_held_out { is_held_out(info) } else { info.name == MetricId::LOSS.name() };
+            let best = column(best_of(info), format!("Best {of}"), "The best value so far");
+            columns.push(Column { is_usual, ..best });
+            let help = "An exponential average over about the last 50 points";
+            columns.push(column(smoothed_of(info), format!("Smoothed {of}"), help).hidden());
+        }
+    }
+    columns
+}
+
+/// Returns a title within a sentence.
+pub(crate) fn lower_first(title: &str) -> String {
+    let mut chars = title.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+fn of_settings(runs: &[&RunFacts]) -> Vec<Column> {
+    struct Seen<'f> {
+        value: Option<&'f Value>,
+        varies: bool,
+        is_number: bool,
+        index: usize,
+    }
+    let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
+    for (path, value) in runs.iter().flat_map(|run| run.settings()) {
+        let (index, value) = (seen.len(), value.as_ref());
+        let known = seen.entry(path).or_insert(Seen { value, varies: false, is_number: true, index });
+        known.varies |= known.value != value;
+        known.is_number &= value.is_none_or(|value| value.number().is_some());
+    }
+    let mut all: Vec<(&str, Seen<'_>)> = seen.into_iter().collect();
+    all.sort_by_key(|(_, seen)| seen.index);
+    let end = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    let mut ends: HashMap<String, usize> = HashMap::new();
+    all.iter().for_each(|(path, _)| *ends.entry(end(path)).or_default() += 1);
+    let column = |(path, seen): &(&str, Seen<'_>)| {
+        let words =
+            Some(end(path)).filter(|end| ends[end] == 1).unwrap_or_else(|| (*path).to_owned()).replace('_', " ");
+        let format = if seen.is_number { Format::Exact } else { Format::Text };
+        let [title, short] = setting_titles(path, runs).unwrap_or_else(|| [upper_first(&words), upper_first(&words)]);
+        let (heading, is_usual) = (words.to_uppercase(), seen.varies);
+        Column { short, heading, is_setting: true, is_usual, ..Column::new(*path, title, "A setting", format) }
+    };
+    all.iter().map(column).collect()
+}
+
+/// Returns the label and the symbol of a setting with a symbol, if the rules of all runs agree on it.
+fn setting_titles(path: &str, runs: &[&RunFacts]) -> Option<[String; 2]> {
+    if path == LEARNING_RATE.key {
+        return Some([LEARNING_RATE.label, LEARNING_RATE.symbol].map(str::to_owned));
+    }
+    let key = path.strip_prefix("optimizer.")?;
+    let mut found: Vec<[&str; 2]> = Vec::new();
+    for run in runs.iter().filter(|run| run.get(path).is_some()) {
+        let Some(Value::Text(rule)) = run.get(OPTIMIZER) else { return None };
+        let rule = RuleSpec::in_training(RuleKind::shown_as(rule)?);
+        let of = rule.hyperparameter(key)?;
+        if !found.contains(&[of.label, of.symbol]) {
+            found.push([of.label, of.symbol]);
+        }
+    }
+    let [label, symbol] = *found.first()?;
+    match &found[..] {
+        _ if symbol.is_empty() => None,
+        [_] => Some([label, symbol].map(str::to_owned)),
+        // β₂ has several meanings.
+        several => several.iter().all(|[_, other]| *other == symbol).then(|| [symbol, symbol].map(str::to_owned)),
+    }
+}
+
+fn upper_first(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The columns that a user has chosen: what differs from the usual ones, which depend on the listed runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TableLayout {
+    /// The fields that the user shows or hides, with whether they are shown; others are shown where they are usual.
+    chosen: BTreeMap<String, bool>,
+    /// The fields in the user's order; others follow those before which they usually are.
+    order: Vec<String>,
+}
+
+impl TableLayout {
+    pub fn shows(&self, column: &Column) -> bool {
+        self.chosen.get(&column.field).copied().unwrap_or(column.is_usual)
+    }
+
+    pub fn show(&mut self, field: &str, is_shown: bool) {
+        self.chosen.insert(field.to_owned(), is_shown);
+    }
+
+    /// Returns all columns in the user's order.
+    pub fn arranged<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
+        let mut arranged: Vec<&Column> = self.order.iter().filter_map(|field| columns.get(field)).collect();
+        let mut before: Option<&str> = None;
+        for column in columns.iter() {
+            if !arranged.iter().any(|known| known.field == column.field) {
+                let after = arranged.iter().position(|known| Some(known.field.as_str()) == before);
+                arranged.insert(after.map_or(0, |index| index + 1), column);
+            }
+            before = Some(&column.field);
+        }
+        arranged
+    }
+
+    /// Returns the shown columns in the user's order.
+    pub fn shown<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
+        self.arranged(columns).into_iter().filter(|column| self.shows(column)).collect()
+    }
+
+    /// Moves a column to the position of another one.
+    pub fn move_to(&mut self, columns: &Columns, field: &str, to: &str) {
+        let mut order: Vec<String> = self.arranged(columns).iter().map(|column| column.field.clone()).collect();
+        let index = |order: &[String], field: &str| order.iter().position(|other| other == field);
+        let (Some(from), Some(to)) = (index(&order, field), index(&order, to)) else { return };
+        let moved = order.remove(from);
+        order.insert(to, moved);
+        // Columns that other runs have keep their order.
+        let others = std::mem::take(&mut self.order).into_iter().filter(|field| columns.get(field).is_none());
+        self.order = order.into_iter().chain(others).collect();
+    }
+
+    /// Moves a column by one position among the shown ones.
+    pub fn shift(&mut self, columns: &Columns, field: &str, to_left: bool) {
+        let shown: Vec<String> = self.shown(columns).iter().map(|column| column.field.clone()).collect();
+        let index = shown.iter().position(|other| other == field);
+        let to = index.and_then(|index| if to_left { index.checked_sub(1) } else { Some(index + 1) });
+        if let Some(to) = to.and_then(|to| shown.get(to)) {
+            self.move_to(columns, field, to);
+        }
+    }
+
+    /// Restores the usual columns and their order.
+    pub fn reset(&mut self) {
+        *self = TableLayout::default();
+    }
+
+    pub fn is_usual(&self) -> bool {
+        *self == TableLayout::default()
+    }
+}
+
+/// The largest file of aliases, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+/// The number of metrics that are proposed to be shown together with another.
+const MOST_PROPOSED: usize = 12;
+/// The likeness of names, from 0 to 1, from which metrics are proposed though their better directions differ.
+const SIMILAR: f64 = 0.5;
+
+/// The names under which metrics are shown, by their names in the events of runs. The user's choice counts for the plots
+/// of the window, that of a command for its columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MetricAliases(BTreeMap<String, String>);
+
+impl MetricAliases {
+    /// Returns the user's file of aliases, if the system has a folder for settings.
+    pub fn file_of_user() -> Option<PathBuf> {
+        Some(directories::ProjectDirs::from("", "", "valleyscope")?.config_dir().join("metrics.ron"))
+    }
+
+    /// Reads a file of aliases; a missing file has none.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence with the file, what was expected and what was found.
+    pub fn read(file: &Path) -> Result<MetricAliases, String> {
+        let failed = |error: &dyn std::fmt::Display| {
+            let expected =
+                r#"expected the names of metrics with those under which to show them, {"val/loss": "val_loss"}"#;
+            format!("cannot read {}: {expected}: {error}", file.display())
+        };
+        let text = match plain_file::read_text(file, Links::Followed, MOST_BYTES) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(MetricAliases::default()),
+            Err(error) => return Err(failed(&error)),
+        };
+        let read: BTreeMap<String, String> = ron::from_str(&text).map_err(|error| failed(&error))?;
+        let mut aliases = MetricAliases::default();
+        for (name, shown) in read {
+            aliases.set(&name, &shown).map_err(|error| failed(&error))?;
+        }
+        Ok(aliases)
+    }
+
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        if let Some(folder) = file.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let text = ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().new_line("\n"))
+            .expect("texts hold nothing that RON cannot express");
+        write_file(file, Overwrite::Yes, (text + "\n").as_bytes())
+    }
+
+    /// Shows a metric under another name, with all that is shown under its own.
+    ///
+    /// # Errors
+    ///
+    /// Returns a sentence about a name that no metric can have.
+    pub fn set(&mut self, name: &str, shown: &str) -> Result<(), String> {
+        for name in [name, shown] {
+            if MetricId::named(name).is_none() {
+                return Err(format!("expected the name of a metric, such as val_loss, found `{name}`"));
+            }
+        }
+        let shown = self.0.get(shown).cloned().unwrap_or_else(|| shown.to_owned());
+        self.0.values_mut().filter(|other| *other == name).for_each(|other| other.clone_from(&shown));
+        self.0.insert(name.to_owned(), shown);
+        self.0.retain(|name, shown| name != shown);
+        Ok(())
+    }
+
+    /// Shows a metric under its own name again.
+    pub fn remove(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    /// Lists the metrics that are shown under the name of another one.
+    pub fn shown_as<'a>(&'a self, shown: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(_, other)| *other == shown).map(|(name, _)| name.as_str())
+    }
+
+    /// Returns the metrics of a run with their descriptions as they are shown. Where the run also logs the metric under
+    /// whose name another one would be shown, both keep their own names.
+    pub fn apply(&self, metrics: Vec<MetricInfo>) -> Vec<(MetricId, MetricInfo)> {
+        let names = metrics.iter().map(|info| info.name.clone());
+        let mut taken: BTreeSet<String> = names.filter(|name| !self.0.contains_key(name)).collect();
+        let shown = |info: MetricInfo| {
+            let metric = info.metric()?;
+            let Some(shown) = self.0.get(&info.name).filter(|shown| taken.insert((*shown).clone())) else {
+                return Some((metric, info));
+            };
+            let known = MetricId::named(shown)?.info();
+            let (better, source) =
+                if known.better == Better::Neither { (info.better, info.source) } else { (known.better, known.source) };
+            Some((metric, MetricInfo { name: shown.clone(), title: known.title, better, source, ..info }))
+        };
+        metrics.into_iter().filter_map(shown).collect()
+    }
+}
+
+/// Returns the metrics that may be shown together with another one, those of the most similar names first: of the same
+/// unit, with the same better direction or a similar name, and logged by no run that logs the other, too.
+pub fn proposals<'m>(of: &MetricInfo, all: &'m [MetricInfo], runs: &[&[MetricInfo]]) -> Vec<&'m MetricInfo> {
+    let has = |run: &&&[MetricInfo], name: &str| run.iter().any(|info| info.name == name);
+    let are_together = |name: &str| runs.iter().any(|run| has(&run, &of.name) && has(&run, name));
+    let words = |name: &str| name.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ");
+    let likeness = |info: &MetricInfo| strsim::normalized_damerau_levenshtein(&words(&info.name), &words(&of.name));
+    let is_alike = |info: &MetricInfo| info.better == of.better || likeness(info) > SIMILAR;
+    let fits = |info: &&MetricInfo| {
+        info.name != of.name && info.unit == of.unit && is_alike(info) && !are_together(&info.name)
+    };
+    let mut found: Vec<&MetricInfo> = all.iter().filter(fits).collect();
+    found.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
+    found.truncate(MOST_PROPOSED);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn infos(names: &[&str]) -> Vec<MetricInfo> {
+        names.iter().map(|name| MetricId::named(name).expect("a name").info()).collect()
+    }
+
+    fn shown(aliases: &MetricAliases, names: &[&str]) -> Vec<String> {
+        aliases.apply(infos(names)).into_iter().map(|(_, info)| info.name).collect()
+    }
+
+    #[test]
+    fn metrics_are_shown_under_one_name_unless_a_run_logs_both() {
+        let mut aliases = MetricAliases::default();
+        aliases.set("test_loss", "val/loss").expect("names");
+        aliases.set("val/loss", "val_loss").expect("names");
+        assert_eq!(shown(&aliases, &["loss", "test_loss"]), ["loss", "val_loss"]);
+        assert_eq!(shown(&aliases, &["val/loss"]), ["val_loss"]);
+        assert_eq!(shown(&aliases, &["test_loss", "val_loss"]), ["test_loss", "val_loss"]);
+        assert_eq!(shown(&aliases, &["test_loss", "val/loss"]), ["val_loss", "val/loss"]);
+        assert_eq!(aliases.apply(infos(&["val/loss"]))[0].1.title, "Validation loss");
+        // The other way round, the first name is its own again.
+        aliases.set("val_loss", "test_loss").expect("names");
+        assert_eq!(shown(&aliases, &["val_loss"]), ["val_loss"]);
+        aliases.remove("test_loss");
+        assert_eq!(aliases.shown_as("val_loss").collect::<Vec<_>>(), ["val/loss"]);
+        assert!(aliases.set("a name", "time").is_err());
+    }
+
+    #[test]
+    fn aliases_are_written_and_read_and_a_mistake_names_the_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let file = folder.path().join("settings/metrics.ron");
+        assert_eq!(MetricAliases::read(&file), Ok(MetricAliases::default()));
+        let mut aliases = MetricAliases::default();
+        aliases.set("val/loss", "val_loss").expect("names");
+        aliases.write(&file).expect("it can be written");
+        assert_eq!(MetricAliases::read(&file).as_ref(), Ok(&aliases));
+        std::fs::write(&file, "{\"val/loss\": 3}").expect("it can be written");
+        let error = MetricAliases::read(&file).expect_err("no name");
+        assert!(error.contains("metrics.ron") && error.contains("\"val/loss\": \"val_loss\""), "{error}");
+    }
+
+    #[test]
+    fn similar_names_are_proposed_first() {
+        let [one, two] = [infos(&["loss", "test_loss", "test_accuracy"]), infos(&["loss", "val_loss", "grad_norm"])];
+        let all = infos(&["loss", "grad_norm", "val_loss", "test_loss", "test_accuracy"]);
+        let names = |of: &str| -> Vec<String> {
+            let of = &infos(&[of])[0];
+            proposals(of, &all, &[&one, &two]).iter().map(|info| info.name.clone()).collect()
+        };
+        assert_eq!(names("test_loss"), ["val_loss"]);
+        assert!(names("loss").is_empty() && names("test_accuracy").is_empty());
+    }
+}

@@ -1,0 +1,438 @@
+//! The facts of a run: the table of what is known of each run besides its settings and metrics, and the values of one run.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::RunConfig;
+use valleyscope_experiments::workload::Sharing;
+use valleyscope_runs::{
+    Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, MetricSource, Notes, RunFolder,
+    RunHistory, SettingChange, Started, Status, Unit,
+};
+
+use super::column::MetricAliases;
+use super::import::Words;
+use super::value::Format::{self, Duration, Moment, Rate, Text, Whole};
+use super::value::Value;
+use Shown::{Always, IfKnown, IfMixed, Never, NoColumn};
+
+/// A fact about each run besides its settings and metrics: a field of filters, a column of tables, and a key of JSON.
+pub(super) struct Fact {
+    pub field: &'static str,
+    pub title: &'static str,
+    pub help: &'static str,
+    pub format: Format,
+    pub shown: Shown,
+    value: FactValue,
+}
+
+type FactValue = fn(&RunSource<'_>) -> Option<Value>;
+
+/// Whether the column of a fact is shown unless the user hides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Always,
+    /// If a run has a value.
+    IfKnown,
+    /// If the runs have different values.
+    IfMixed,
+    Never,
+    /// It is no column, but runs can be grouped by it.
+    NoColumn,
+}
+
+pub(super) const RUN: &str = "run";
+pub(super) const NAME: &str = "name";
+pub(super) const OPTIMIZER: &str = "optimizer";
+pub(super) const STATE: &str = "state";
+pub(super) const PROBLEM: &str = "problem";
+pub(super) const STEP: &str = "step";
+pub(super) const BEGAN: &str = "began";
+pub(super) const TAGS: &str = "tags";
+pub(super) const NOTE: &str = "note";
+/// The key of what replicates share.
+pub(super) const REPLICATES: &str = "replicates";
+
+const STATES: &str = "starting, running, stopped, finished, failed, crashed or silent";
+const CHANGED: &str = "The settings that were changed, and after which steps";
+
+/// The facts, in the order of their columns.
+pub(super) static FACTS: [Fact; 16] = [
+    fact(NAME, "Name", "The run's name or title", Text, Always, name),
+    fact(RUN, "Folder", "The name of the run's folder", Text, Never, |it| text(it.run.name())),
+    fact("workload", "Workload", "What is trained", Text, IfMixed, |it| {
+        let family = it.settings.family.map(str::to_owned);
+        text(family.or_else(|| Some(it.history.started()?.kind.clone()))?)
+    }),
+    fact(OPTIMIZER, "Optimizer", "The update rule", Text, Always, |it| {
+        let optimizer = it.settings.optimizer.clone();
+        text(optimizer.or_else(|| Some(it.history.started()?.optimizer.clone()))?)
+    }),
+    fact(STATE, "State", STATES, Text, Always, |it| text(state(it.status))),
+    fact(PROBLEM, "Problem", "diverged, stalled or warned", Text, IfKnown, |it| text(Concern::summary(it.concerns))),
+    fact(STEP, "Step", "Steps so far", Whole, Always, |it| {
+        it.history.started().map(|_| Value::Whole(it.history.step()))
+    }),
+    fact("rate", "Rate", "Steps a second of training since the last start", Rate, Always, |it| {
+        it.history.steps_per_s().map(Value::Number)
+    }),
+    fact("time", "Time", "Time of training, without pauses", Duration, Always, |it| {
+        Some(it.history.wall_s()).filter(|seconds| *seconds > 0.0).map(Value::Number)
+    }),
+    fact("left", "Left", "Estimated time until the last step", Duration, Never, |it| {
+        it.history.seconds_left().filter(|_| it.status.is_open()).map(Value::Number)
+    }),
+    fact(BEGAN, "Began", "When the training began, in UTC", Moment, Never, |it| {
+        let began = it.history.began().or_else(|| it.run.made());
+        began.map(|time| Value::Number(time.as_duration().as_secs_f64()))
+    }),
+    fact("fork", "Fork of", "The run and the step that a fork goes on from", Text, Never, |it| {
+        text(it.history.forked().map(|forked| format!("{}@{}", forked.from_run, forked.from_step))?)
+    }),
+    fact("changed", "Changed while it ran", CHANGED, Text, IfKnown, |it| text(it.history.changes_in_words())),
+    fact(TAGS, "Tags", "Your tags", Text, IfKnown, |it| text(it.notes.tags.join(", "))),
+    fact(NOTE, "Note", "Your note", Text, IfKnown, |it| {
+        text(it.notes.note.split_whitespace().collect::<Vec<_>>().join(" "))
+    }),
+    fact(REPLICATES, "", "", Text, NoColumn, |it| text(short_hash(&it.settings.replicates(it.history)?))),
+];
+
+/// Other names of fields.
+pub(super) const ALIASES: [(&str, &str); 8] = [
+    ("lr", "learning_rate"),
+    ("η", "learning_rate"),
+    ("batch", "batch_size"),
+    ("status", STATE),
+    ("title", NAME),
+    ("tag", TAGS),
+    ("notes", NOTE),
+    ("started", BEGAN),
+];
+
+const fn fact(
+    field: &'static str,
+    title: &'static str,
+    help: &'static str,
+    format: Format,
+    shown: Shown,
+    value: FactValue,
+) -> Fact {
+    Fact { field, title, help, format, shown, value }
+}
+
+fn text(text: impl Into<String>) -> Option<Value> {
+    Some(text.into()).filter(|text: &String| !text.is_empty()).map(Value::Text)
+}
+
+fn name(it: &RunSource<'_>) -> Option<Value> {
+    let titles = [Some(&it.notes.title), it.history.started().map(|started| &started.title)];
+    let title = titles.into_iter().flatten().find(|title| !title.is_empty());
+    text(title.map_or_else(|| it.run.name(), |title| title.lines().next().unwrap_or("").to_owned()))
+}
+
+fn state(status: &Status) -> &'static str {
+    match status {
+        Status::Starting => "starting",
+        Status::Running(_) => "running",
+        Status::Stopped => "stopped",
+        Status::Finished => "finished",
+        Status::Failed(_) => "failed",
+        Status::Crashed { .. } => "crashed",
+        Status::Silent { .. } => "silent",
+    }
+}
+
+/// The state of a run whose events cannot be read.
+const UNREADABLE: &str = "unreadable";
+
+/// Lists the words that a filter compares the state with: the states, and the kinds of problems.
+pub(super) fn states() -> impl Iterator<Item = &'static str> {
+    let states = ["starting", "running", "stopped", "finished", "failed", "crashed", "silent", UNREADABLE];
+    states.into_iter().chain(ConcernKind::ALL.map(ConcernKind::word)).filter(|word| !word.is_empty())
+}
+
+fn short_hash(key: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// Whether a field is that of a fact, and neither of a setting nor of a metric.
+fn is_fact(field: &str) -> bool {
+    FACTS.iter().any(|fact| fact.field == field)
+}
+
+/// The values from which the facts of a run follow.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSource<'s> {
+    pub run: &'s RunFolder,
+    pub settings: &'s RunSettings,
+    pub history: &'s RunHistory,
+    pub status: &'s Status,
+    pub notes: &'s Notes,
+    pub concerns: &'s [Concern],
+    pub aliases: &'s MetricAliases,
+}
+
+/// The settings of a run by their paths as for `--set`, in the order of its config; `None` where an optional one is left
+/// out.
+type Settings = Arc<[(String, Option<Value>)]>;
+
+/// The config of a run, which never changes: it is read once.
+#[derive(Clone, Debug, Default)]
+pub struct RunSettings {
+    /// The training, if this program can read its config.
+    pub preset: Option<Preset>,
+    settings: Settings,
+    optimizer: Option<String>,
+    family: Option<&'static str>,
+    replicates: Option<String>,
+}
+
+/// The settings that trainings of all workloads may leave out.
+const OPTIONAL: [&str; 1] = ["keep_every"];
+
+impl RunSettings {
+    /// Reads the config of a run, or the settings that another program has given it.
+    pub fn read(run: &RunFolder) -> RunSettings {
+        RunConfig::read(run)
+            .map_or_else(|_| RunSettings::of_other_program(run), |config| RunSettings::of(config.preset))
+    }
+
+    pub fn of(preset: Preset) -> RunSettings {
+        // The names of an optimizer and of a run have columns of their own.
+        let is_shown = |(path, _): &(String, String)| path != OPTIMIZER && path != NAME;
+        let listed = preset.settings().into_iter().filter(is_shown);
+        let mut settings: Vec<_> = listed.map(|(path, value)| (path, Some(Value::parse(&value)))).collect();
+        // Runs of a workload have the same keys, whatever their configs leave out.
+        if let Some((training, workload)) = preset.training().zip(preset.workload()) {
+            let Sharing { processes, shard_optimizer } = training.sharing;
+            let defaults = [
+                ("processes", Some(Value::Whole(processes.get() as u64))),
+                ("shard_optimizer", Some(Value::Text(shard_optimizer.to_string()))),
+            ];
+            let optional = workload.optional_fields().iter().map(|(path, _)| *path).chain(OPTIONAL);
+            for (path, value) in defaults.into_iter().chain(optional.map(|path| (path, None))) {
+                if !settings.iter().any(|(known, _)| known == path) {
+                    settings.push((path.to_owned(), value));
+                }
+            }
+        }
+        RunSettings {
+            settings: settings.into(),
+            optimizer: preset.training().map(|training| training.rule.name().to_owned()),
+            family: preset.workload().map(|workload| workload.info().family),
+            replicates: preset.replicate_key(),
+            preset: Some(preset),
+        }
+    }
+
+    fn of_other_program(run: &RunFolder) -> RunSettings {
+        let mut settings = RunSettings::default();
+        let mut list = Vec::new();
+        for (path, value) in run.other_settings().ok().flatten().unwrap_or_default() {
+            let value = match value {
+                serde_json::Value::String(text) => Value::Text(text),
+                value => Value::parse(&value.to_string()),
+            };
+            let path = match (path.as_str(), &value) {
+                (OPTIMIZER, Value::Text(name)) => {
+                    settings.optimizer = Some(name.clone());
+                    continue;
+                }
+                (field, _) if is_fact(field) => format!("config.{field}"),
+                (field, _) => {
+                    let standard = ALIASES.iter().find(|(alias, path)| *alias == field && !is_fact(path));
+                    standard.map_or(field, |(_, path)| *path).to_owned()
+                }
+            };
+            list.push((path, value));
+        }
+        let setting = |(path, value): &(String, Value)| (path != "seed").then(|| format!("{path} {}", value.key()));
+        let shared: Vec<String> = list.iter().filter_map(setting).collect();
+        settings.replicates = Some(match shared.is_empty() && settings.optimizer.is_none() {
+            // Without settings nothing shows that two runs are alike.
+            true => run.name(),
+            false => format!("{:?} {}", settings.optimizer, shared.join(", ")),
+        });
+        settings.settings = list.into_iter().map(|(path, value)| (path, Some(value))).collect();
+        settings
+    }
+
+    /// Returns the key that replicates share: their settings with all changes, their data, which may be in several folders,
+    /// and the step at which they were forked.
+    pub fn replicates(&self, history: &RunHistory) -> Option<String> {
+        let data = history.started().map_or("", |started| &started.fingerprint);
+        let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
+        let changes = history.changes_in_words();
+        self.replicates.as_ref().map(|key| format!("{key}{data}{}{changes}", fork.unwrap_or_default()))
+    }
+}
+
+/// Returns the field of a metric's last value: its name, unless another field or the setting of a run may have it.
+pub(super) fn last_of(info: &MetricInfo) -> String {
+    let is_taken = is_fact(&info.name) || Words::of(&info.name).is_setting();
+    if is_taken { format!("last_{}", info.name) } else { info.name.clone() }
+}
+
+pub(super) fn best_of(info: &MetricInfo) -> String {
+    format!("best_{}", info.name)
+}
+
+pub(super) fn smoothed_of(info: &MetricInfo) -> String {
+    format!("smooth_{}", info.name)
+}
+
+/// Whether a metric is a result: one of its directions is better, and it is no rate.
+pub(super) fn is_result(info: &MetricInfo) -> bool {
+    info.better != Better::Neither && info.unit != Unit::Rate
+}
+
+/// Whether a metric is a loss on data that the run does not learn from.
+pub(super) fn is_held_out(info: &MetricInfo) -> bool {
+    let is_evaluated = info.source == MetricSource::Evaluation && info.name != MetricId::TRAIN_LOSS.name();
+    is_evaluated && info.better == Better::Lower
+}
+
+/// The values of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunFacts {
+    settings: Settings,
+    /// The facts and the measured values, by their fields.
+    values: BTreeMap<String, Value>,
+    metrics: Vec<MetricInfo>,
+    tags: Vec<String>,
+}
+
+impl RunFacts {
+    pub fn of(source: RunSource<'_>) -> RunFacts {
+        let RunSource { settings, history, notes, aliases, .. } = source;
+        let metrics = aliases.apply(history.metrics());
+        let facts = FACTS.iter().filter_map(|fact| Some((fact.field.to_owned(), (fact.value)(&source)?)));
+        let mut facts = RunFacts {
+            settings: Arc::clone(&settings.settings),
+            values: facts.collect(),
+            metrics: metrics.iter().map(|(_, info)| info.clone()).collect(),
+            tags: notes.tags.clone(),
+        };
+        if settings.settings.is_empty() {
+            facts.settings = history.started().map(described).unwrap_or_default();
+        }
+        facts.put_in_force(history);
+        for (metric, info) in metrics {
+            facts.measure(metric, &info, history);
+        }
+        facts
+    }
+
+    /// Returns the facts of a run whose events cannot be read.
+    pub fn unreadable(run: &RunFolder) -> RunFacts {
+        let values = [(RUN, run.name()), (NAME, run.name()), (STATE, UNREADABLE.to_owned())];
+        let values = values.map(|(field, text)| (field.to_owned(), Value::Text(text)));
+        RunFacts { values: values.into(), ..RunFacts::default() }
+    }
+
+    /// Replaces the settings that were changed while the run was trained by the values now in force.
+    fn put_in_force(&mut self, history: &RunHistory) {
+        let mut changed = history.changed_settings();
+        // A command for other steps changes those of the run, and no setting of its training.
+        let is_scan = history.started().is_some_and(|started| started.scan.is_some());
+        let steps = history.steps().filter(|_| !is_scan);
+        changed.extend(steps.map(|steps| (SettingChange::STEPS.to_owned(), steps as f64)));
+        let in_force = |(path, value): &(String, Option<Value>)| {
+            let now = value.as_ref().zip(changed.get(path)).map(|(value, now)| value.in_place_of(*now));
+            (path.clone(), now.or_else(|| value.clone()))
+        };
+        let differs = |setting: &(String, Option<Value>)| in_force(setting).1 != setting.1;
+        if self.settings.iter().any(differs) {
+            self.settings = self.settings.iter().map(in_force).collect();
+        }
+    }
+
+    /// Adds the last, the best and the smoothed value of a metric that is shown with this description.
+    fn measure(&mut self, metric: MetricId, info: &MetricInfo, history: &RunHistory) {
+        let curve = history.curve(metric);
+        let mut measured = vec![(last_of(info), curve.value.last().copied())];
+        if is_result(info) {
+            let (best, smoothed) = match metric {
+                MetricId::LOSS => (history.losses().best(), history.losses().smoothed()),
+                _ => (best(&curve, info.better), smoothed(&curve)),
+            };
+            measured.extend([(best_of(info), best), (smoothed_of(info), smoothed)]);
+        }
+        let known = measured.into_iter().filter_map(|(field, value)| Some((field, Value::Number(value?))));
+        self.values.extend(known);
+    }
+
+    pub fn get(&self, field: &str) -> Option<&Value> {
+        let of_settings = || self.settings.iter().find(|(path, _)| path == field)?.1.as_ref();
+        self.values.get(field).or_else(of_settings)
+    }
+
+    /// Returns the value of a field that has numbers.
+    pub fn number(&self, field: &str) -> Option<f64> {
+        self.get(field)?.number()
+    }
+
+    /// Returns the last value of a metric.
+    pub fn last(&self, info: &MetricInfo) -> Option<f64> {
+        self.number(&last_of(info))
+    }
+
+    /// Whether the run has a field, also if its value is not known yet.
+    pub fn has_field(&self, field: &str) -> bool {
+        let is_measured = |info: &MetricInfo| {
+            let of_result = || [best_of(info), smoothed_of(info)].iter().any(|name| name == field);
+            last_of(info) == field || (is_result(info) && of_result())
+        };
+        is_fact(field) || self.settings.iter().any(|(path, _)| path == field) || self.metrics.iter().any(is_measured)
+    }
+
+    /// Returns the fields by which the run can be judged: its best losses on data that it does not learn from or, if it
+    /// logs none, its best training loss.
+    pub(super) fn judging_fields(&self) -> Vec<String> {
+        let held_out: Vec<String> = self.metrics.iter().filter(|info| is_held_out(info)).map(best_of).collect();
+        let training = || self.metrics.iter().filter(|info| info.name == MetricId::LOSS.name()).map(best_of).collect();
+        if held_out.is_empty() { training() } else { held_out }
+    }
+
+    /// Replaces the name by one that distinguishes the run from others.
+    pub fn set_name(&mut self, name: String) {
+        self.values.insert(NAME.to_owned(), Value::Text(name));
+    }
+
+    pub fn tags(&self) -> &[String] {
+        &self.tags
+    }
+
+    pub(super) fn settings(&self) -> &[(String, Option<Value>)] {
+        &self.settings
+    }
+
+    pub(super) fn metrics(&self) -> &[MetricInfo] {
+        &self.metrics
+    }
+}
+
+/// Returns the settings of a run without a readable config, as its first event describes them.
+fn described(started: &Started) -> Settings {
+    let known = [
+        ("learning_rate", started.learning_rate.map(Value::Number)),
+        ("batch_size", started.batch_size.map(Value::Whole)),
+        ("seed", started.seed.map(Value::Whole)),
+    ];
+    known.into_iter().filter_map(|(path, value)| Some((path.to_owned(), Some(value?)))).collect()
+}
+
+fn best(curve: &MetricCurve<'_>, better: Better) -> Option<f64> {
+    let known = curve.value.iter().copied().filter(|value| !value.is_nan());
+    if better == Better::Higher { known.reduce(f64::max) } else { known.reduce(f64::min) }
+}
+
+fn smoothed(curve: &MetricCurve<'_>) -> Option<f64> {
+    let mut tally = LossTally::default();
+    curve.value.iter().for_each(|value| tally.push(*value));
+    tally.smoothed()
+}

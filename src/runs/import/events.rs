@@ -1,0 +1,494 @@
+//! Runs made from scalars of other programs.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::io::Write;
+use std::path::Path;
+
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
+use valleyscope_runs::{
+    Better, Event, EventRecord, MetricId, MetricInfo, MetricScale, MetricSource, RunFolder, Started, Timestamp,
+};
+
+use super::scalars::{Point, Replaced, Scalars, ScalarsError};
+use super::{Outcome, RunError};
+
+/// Points of a step share an event if their times are within so many seconds.
+const TOGETHER_S: f64 = 1.0;
+
+/// Writes a run of this title with the scalars of a folder or a file.
+pub(super) fn make_run(into: &Path, from: &Path, title: &str, mut scalars: Scalars) -> Result<Outcome, RunError> {
+    let loss = training_loss(scalars.metric_tags().map(|tag| scalars.tags[tag].name.as_str()));
+    let loss = loss.and_then(|name| scalars.metric_tags().find(|tag| scalars.tags[*tag].name == name));
+    let (survey, replaced) = Survey::of(&mut scalars, loss)?;
+    survey.explain(&mut scalars, loss, &replaced)?;
+    let metrics = Metric::all(&mut scalars, loss, &survey);
+    let named = metrics.iter().zip(&survey.points).filter(|(metric, points)| metric.is_some() && **points > 0);
+    let (tags, points) = named.fold((0, 0), |(tags, points), (_, more)| (tags + 1, points + more));
+    let left_out: Vec<String> = scalars.left_out.lines().collect();
+    if points == 0 {
+        let reasons = left_out.iter().map(|line| format!("; {line}")).collect::<String>();
+        return Err(RunError::Unfit(format!("it has no scalars{reasons}")));
+    }
+    let settings = match scalars.settings.len() {
+        0 => String::new(),
+        1 => " and 1 setting".to_owned(),
+        count => format!(" and {count} settings"),
+    };
+    let what = format!("{points} points of {tags} tags{settings}");
+    let run = RunFolder::make(into, title, |run| {
+        let write = |path: &Path, text: &str| {
+            let written = write_file(path, Overwrite::No, text.as_bytes());
+            written.map_err(|source| RunError::Write { path: path.to_owned(), source })
+        };
+        let config = serde_json::to_string_pretty(&scalars.settings).expect("texts and numbers can be written");
+        write(&run.other_config(), &(config + "\n"))?;
+        let lines = left_out.iter().map(|line| format!("{}\n", visible(line))).collect::<String>();
+        write(&run.log(), &format!("imported: {what} of {}\n{lines}", visible(&from.to_string_lossy())))?;
+        let events = EventsWriter { title, loss, metrics: &metrics, survey: &survey };
+        events.write(&mut scalars, &run.events())
+    })?;
+    Ok(Outcome::Made { run, what, left_out })
+}
+
+/// The findings of a first pass over all points.
+struct Survey {
+    /// The number of points of each tag.
+    points: Vec<u64>,
+    /// Whether a tag is logged only together with the loss: at its steps, and not before the loss of the step before or
+    /// after that of the next.
+    is_with_loss: Vec<bool>,
+    /// The earliest and the latest time in seconds since 1970.
+    times: [f64; 2],
+    last_step: u64,
+}
+
+impl Survey {
+    fn of(scalars: &mut Scalars, loss: Option<usize>) -> Result<(Survey, Replaced), RunError> {
+        let tags = scalars.tags.len();
+        let mut survey = Survey {
+            points: vec![0; tags],
+            is_with_loss: vec![loss.is_some(); tags],
+            times: [f64::INFINITY, f64::NEG_INFINITY],
+            last_step: 0,
+        };
+        let mut beside = BesideLoss::default();
+        let replaced = scalars.for_each_step(|row| {
+            for point in row {
+                survey.points[point.tag] += 1;
+                survey.times = [survey.times[0].min(point.time), survey.times[1].max(point.time)];
+                survey.last_step = point.step;
+            }
+            match row.iter().find(|point| Some(point.tag) == loss) {
+                Some(loss) => beside.add(row, loss.time, &mut survey.is_with_loss),
+                None => row.iter().for_each(|point| survey.is_with_loss[point.tag] = false),
+            }
+            Ok::<(), ScalarsError>(())
+        })?;
+        beside.check_until(f64::INFINITY, &mut survey.is_with_loss);
+        if !survey.times[0].is_finite() {
+            survey.times = [0.0; 2];
+        }
+        Ok((survey, replaced))
+    }
+
+    /// Names what the run does not show, and refuses points of several curves in one column.
+    fn explain(&self, scalars: &mut Scalars, loss: Option<usize>, replaced: &Replaced) -> Result<(), RunError> {
+        if let Some(column) = &scalars.varying_text
+            && replaced.by_points.iter().any(|count| *count > 0)
+        {
+            return Err(RunError::Unfit(format!(
+                "its column `{column}` has several texts, and steps repeat with other values, so it holds several curves; \
+                 write those of each text to a file of its own, or all to a table with the columns `step`, `tag` and `value`"
+            )));
+        }
+        for (tag, count) in replaced.by_points.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let why = match (self.points[tag], self.last_step) {
+                (1, 0) => ", which are all at step 0, as the program that wrote them gave no steps",
+                _ => "",
+            };
+            let example = format!("those of `{}`{why}", scalars.tags[tag].name);
+            scalars.left_out.add("points at the step of a later point of their tag", *count, || example);
+        }
+        let what = "points that a restart of the writing program made void";
+        scalars.left_out.add(what, replaced.by_restarts, String::new);
+        match loss.map(|loss| scalars.tags[loss].name.clone()) {
+            Some(name) if name == MetricId::LOSS.name() => {}
+            Some(name) => scalars.left_out.note(format!("the loss of the training is `{name}`")),
+            None if self.points.iter().any(|count| *count > 0) => scalars.left_out.note(
+                "no tag is the loss of the training by its name, such as `loss` or `train_loss`; the run is listed without \
+                 one"
+                    .to_owned(),
+            ),
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Finds the tags whose points are not from the time of the loss at the same step: a step may be a number of epochs.
+#[derive(Default)]
+struct BesideLoss {
+    /// The times of the last two losses.
+    before: Option<f64>,
+    last: Option<f64>,
+    /// Tags and times of the other points at the last loss's step.
+    waiting: Vec<(usize, f64)>,
+}
+
+impl BesideLoss {
+    fn add(&mut self, row: &[Point], loss_time: f64, is_with_loss: &mut [bool]) {
+        self.check_until(loss_time, is_with_loss);
+        self.before = self.last.replace(loss_time);
+        self.waiting.extend(row.iter().map(|point| (point.tag, point.time)));
+    }
+
+    fn check_until(&mut self, next: f64, is_with_loss: &mut [bool]) {
+        let Some(last) = self.last else { return };
+        let range = self.before.unwrap_or(f64::NEG_INFINITY).min(last)..=next.max(last);
+        for (tag, time) in self.waiting.drain(..) {
+            is_with_loss[tag] &= range.contains(&time) || time.is_nan() || last.is_nan();
+        }
+    }
+}
+
+/// The metric of a tag.
+struct Metric {
+    id: MetricId,
+    info: MetricInfo,
+    /// Whether its points are in the events of the loss.
+    is_with_loss: bool,
+}
+
+impl Metric {
+    /// Returns the metrics of all tags; none of a tag that is a setting or cannot be named.
+    fn all(scalars: &mut Scalars, loss: Option<usize>, survey: &Survey) -> Vec<Option<Metric>> {
+        let mut taken = BTreeSet::new();
+        let mut metrics: Vec<Option<Metric>> = Vec::new();
+        for (index, tag) in scalars.tags.iter().enumerate() {
+            if tag.is_setting {
+                metrics.push(None);
+                continue;
+            }
+            let name =
+                if Some(index) == loss { MetricId::LOSS.name().to_owned() } else { metric_name(&tag.name, &taken) };
+            let Some(id) = MetricId::named(&name) else {
+                let what = "tags with names of too many bytes, or beyond the 10,000 names that this program can hold";
+                scalars
+                    .left_out
+                    .add(what, 1, || format!("`{}`", visible(&tag.name).chars().take(60).collect::<String>()));
+                metrics.push(None);
+                continue;
+            };
+            taken.insert(name);
+            let (words, usual) = (Words::of(&tag.name), id.info());
+            let is_with_loss = survey.is_with_loss[index];
+            let is_evaluation = Some(index) != loss
+                && (usual.source == MetricSource::Evaluation
+                    || words.is_evaluation()
+                    || (!is_with_loss && words.better() != Better::Neither && !words.is_training()));
+            let source = if is_evaluation { MetricSource::Evaluation } else { MetricSource::Training };
+            let is_usual = id.name() == tag.name && usual.better != Better::Neither;
+            let better = if is_usual { usual.better } else { words.better() };
+            let scale = if words.better() == Better::Lower { MetricScale::Log } else { usual.scale };
+            let own_title = if id.name() == tag.name { usual.title.clone() } else { visible(&tag.name).into_owned() };
+            let title = tag.title.as_ref().map_or(own_title, |title| visible(title).into_owned());
+            let info = MetricInfo { title, scale, better, source, ..usual };
+            metrics.push(Some(Metric { id, info, is_with_loss: is_with_loss && !is_evaluation }));
+        }
+        metrics
+    }
+}
+
+/// Returns the name of a tag as a metric: neither one of those already taken nor a field of events.
+fn metric_name(tag: &str, taken: &BTreeSet<String>) -> String {
+    let name = visible(tag);
+    let name = if name.trim().is_empty() { "_" } else { &*name };
+    let is_free = |name: &str| !taken.contains(name) && name != MetricId::LOSS.name() && !MetricId::is_reserved(name);
+    if is_free(name) {
+        return name.to_owned();
+    }
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    numbered.into_iter().find(|name| is_free(name)).expect("some number is free")
+}
+
+/// Writes the events of a run.
+struct EventsWriter<'s> {
+    title: &'s str,
+    loss: Option<usize>,
+    metrics: &'s [Option<Metric>],
+    survey: &'s Survey,
+}
+
+impl EventsWriter<'_> {
+    fn write(&self, scalars: &mut Scalars, path: &Path) -> Result<(), RunError> {
+        let failed = |source| RunError::Write { path: path.to_owned(), source };
+        let mut file = AtomicFile::for_target(path).map_err(failed)?;
+        let mut push = |record: EventRecord| file.write_all((record.to_line() + "\n").as_bytes()).map_err(failed);
+        let [began, ended] = self.survey.times;
+        let (step, event) = (self.survey.last_step, Event::Started(self.started()));
+        push(EventRecord { step: 0, time: timestamp(began), wall_s: 0.0, event })?;
+        let mut longest = ended - began;
+        // Points without a time have that of the points before them.
+        let mut time = began;
+        let mut event = |points: &[Point], is_train: bool| {
+            let Some(first) = points.first() else { return Ok(()) };
+            time = if first.time.is_nan() { time } else { first.time };
+            let wall_s = if first.wall_s.is_nan() { (time - began).max(0.0) } else { first.wall_s };
+            longest = longest.max(wall_s);
+            let values = points.iter().filter_map(|point| Some((self.metrics[point.tag].as_ref()?.id, point.value)));
+            let event = if is_train { Event::Train(values.collect()) } else { Event::Eval(values.collect()) };
+            push(EventRecord { step: first.step, time: timestamp(time), wall_s, event })
+        };
+        scalars.for_each_step(|row| {
+            let is_loss = |point: &Point| Some(point.tag) == self.loss;
+            let is_with_loss = |point: &Point| self.metrics[point.tag].as_ref().is_some_and(|it| it.is_with_loss);
+            let (mut train, mut others): (Vec<Point>, Vec<Point>) = (Vec::new(), Vec::new());
+            for point in row.iter().filter(|point| self.metrics[point.tag].is_some()) {
+                let part = if is_loss(point) || is_with_loss(point) { &mut train } else { &mut others };
+                part.push(*point);
+            }
+            // The time of the event is that of the loss.
+            train.sort_by_key(|point| !is_loss(point));
+            others.sort_by(|a, b| a.time.total_cmp(&b.time));
+            event(&train, true)?;
+            by_time(&others).try_for_each(|points| event(points, false))
+        })?;
+        push(EventRecord { step, time: timestamp(ended), wall_s: longest, event: Event::Finished })?;
+        file.commit(Overwrite::No).map_err(failed)
+    }
+
+    fn started(&self) -> Started {
+        let loss = self.loss.and_then(|loss| self.metrics[loss].as_ref());
+        let mut infos: Vec<(&Metric, Words)> =
+            self.metrics.iter().flatten().map(|metric| (metric, Words::of(&metric.info.name))).collect();
+        infos.sort_by_key(|(metric, words)| {
+            let is_loss = loss.is_some_and(|loss| loss.id == metric.id);
+            let is_evaluation = metric.info.source == MetricSource::Evaluation;
+            let rank = if is_evaluation { words.evaluation_rank() } else { (false, 0) };
+            (is_evaluation, !is_loss, rank, metric.info.name.clone())
+        });
+        Started {
+            title: self.title.to_owned(),
+            kind: "Imported".to_owned(),
+            steps: self.survey.last_step,
+            metrics: infos.into_iter().map(|(metric, _)| metric.info.clone()).collect(),
+            ..Started::default()
+        }
+    }
+}
+
+/// Divides points of one step, in the order of their times, into those whose times are close.
+fn by_time(mut points: &[Point]) -> impl Iterator<Item = &[Point]> {
+    std::iter::from_fn(move || {
+        let first = points.first()?;
+        let is_later = |point: &Point| point.time - first.time > TOGETHER_S;
+        let count = points.iter().take_while(|point| !is_later(point)).count();
+        let (chunk, rest) = points.split_at(count);
+        points = rest;
+        Some(chunk)
+    })
+}
+
+fn timestamp(seconds: f64) -> Timestamp {
+    Timestamp::from_microsecond((seconds * 1e6).round() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// The words of the name of a tag or a column, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Words(Vec<String>);
+
+/// The words that the name of the training's loss may have besides `loss`, with their weights: the tag with the smallest
+/// sum is taken.
+const OF_TRAINING_LOSS: [(&str, u32); 6] =
+    [("train", 1), ("training", 1), ("step", 2), ("batch", 4), ("total", 8), ("epoch", 16)];
+/// The words of data that a model does not learn from; losses on the earlier ones judge a run.
+const HELD_OUT: [&str; 8] = ["val", "valid", "validation", "eval", "evaluation", "dev", "heldout", "test"];
+/// The words of losses that are not the whole loss, and of numbers that are no loss.
+const NO_LOSS: [&str; 14] = [
+    "scale",
+    "scaler",
+    "scaling",
+    "aux",
+    "auxiliary",
+    "weight",
+    "coef",
+    "coefficient",
+    "reg",
+    "penalty",
+    "min",
+    "max",
+    "std",
+    "lr",
+];
+/// The words of settings; digits may follow them, as in `beta1`.
+const OF_SETTINGS: [&str; 40] = [
+    "lr",
+    "η",
+    "learning",
+    "batch",
+    "batchsize",
+    "seed",
+    "decay",
+    "wd",
+    "beta",
+    "betas",
+    "eps",
+    "epsilon",
+    "alpha",
+    "gamma",
+    "lambda",
+    "momentum",
+    "nesterov",
+    "warmup",
+    "dropout",
+    "layers",
+    "heads",
+    "dim",
+    "width",
+    "depth",
+    "hidden",
+    "embd",
+    "channels",
+    "vocab",
+    "context",
+    "optimizer",
+    "optim",
+    "rule",
+    "scheduler",
+    "schedule",
+    "patience",
+    "fold",
+    "model",
+    "dataset",
+    "precision",
+    "dtype",
+];
+/// The words of what is measured of a setting, as in `momentum_norm`.
+const OF_MEASURES: [&str; 6] = ["norm", "grad", "gradient", "mean", "std", "time"];
+const LOWER_IS_BETTER: [&str; 8] = ["loss", "perplexity", "ppl", "nll", "error", "mse", "rmse", "mae"];
+const HIGHER_IS_BETTER: [&str; 7] = ["acc", "accuracy", "f1", "auc", "bleu", "iou", "reward"];
+
+impl Words {
+    pub(crate) fn of(name: &str) -> Words {
+        let (mut words, mut word, mut before) = (Vec::new(), String::new(), ' ');
+        for sign in name.chars() {
+            let is_boundary = sign.is_uppercase() && before.is_lowercase();
+            if (is_boundary || !sign.is_alphanumeric()) && !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+            if sign.is_alphanumeric() {
+                word.extend(sign.to_lowercase());
+            }
+            before = sign;
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        Words(words)
+    }
+
+    fn has(&self, some: &[&str]) -> bool {
+        self.0.iter().any(|word| some.contains(&word.as_str()))
+    }
+
+    pub(super) fn is_evaluation(&self) -> bool {
+        self.has(&HELD_OUT) && !(self.has(&["dev"]) && self.has(&["std"]))
+    }
+
+    /// Returns whether a number of this name is a setting if it never changes.
+    pub(crate) fn is_setting(&self) -> bool {
+        let is_word = |word: &String| OF_SETTINGS.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
+        let is_measured = self.better() != Better::Neither || self.is_evaluation() || self.has(&OF_MEASURES);
+        self.0.iter().any(is_word) && !is_measured
+    }
+
+    pub(super) fn is_training(&self) -> bool {
+        self.has(&["train", "training"])
+    }
+
+    pub(super) fn is_loss(&self) -> bool {
+        self.has(&["loss"]) && !self.has(&NO_LOSS)
+    }
+
+    /// Returns which direction is better; neither if no word of the name decides it.
+    pub(super) fn better(&self) -> Better {
+        if self.has(&NO_LOSS) {
+            Better::Neither
+        } else if self.has(&LOWER_IS_BETTER) {
+            Better::Lower
+        } else if self.has(&HIGHER_IS_BETTER) {
+            Better::Higher
+        } else {
+            Better::Neither
+        }
+    }
+
+    /// Returns the position of the tag's loss among those of evaluations: validation before test, whole losses first.
+    pub(super) fn evaluation_rank(&self) -> (bool, usize) {
+        let position = HELD_OUT.iter().position(|word| self.has(&[word])).unwrap_or(HELD_OUT.len());
+        (!self.is_loss(), position)
+    }
+
+    /// Returns the rank of the name among those of the training's loss; none if it is not one of them.
+    fn training_rank(&self) -> Option<u32> {
+        let mut others = self.0.iter().filter(|word| *word != "loss");
+        let is_loss = self.0.iter().filter(|word| *word == "loss").count() == 1;
+        let weight =
+            |word: &String| OF_TRAINING_LOSS.iter().find(|(known, _)| known == word).map(|(_, weight)| *weight);
+        is_loss.then(|| others.try_fold(0, |sum, word| Some(sum + weight(word)?))).flatten()
+    }
+}
+
+/// Returns the tag that is the loss of the training: the first of `loss`, `train_loss`, `loss_step`, `train_loss_step`
+/// and so on, in any spelling, or else the only loss that is neither of an evaluation nor a part.
+pub(super) fn training_loss<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    let ranked = names.clone().filter_map(|name| Some((Words::of(name).training_rank()?, name)));
+    let exact = ranked.min_by_key(|(rank, name)| (*rank, *name != MetricId::LOSS.name(), *name));
+    let is_candidate = |name: &&str| {
+        let words = Words::of(name);
+        words.is_loss() && !words.is_evaluation() && !words.has(&["hparam"])
+    };
+    let mut candidates = names.filter(is_candidate);
+    let only = candidates.next().filter(|_| candidates.next().is_none());
+    exact.map(|(_, name)| name).or(only)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Words, training_loss};
+
+    #[test]
+    fn the_training_loss_is_found_by_its_exact_name_first() {
+        let loss = |names: &[&'static str]| training_loss(names.iter().copied());
+        assert_eq!(loss(&["aux_loss", "loss_scale", "train_loss", "val_loss"]), Some("train_loss"));
+        assert_eq!(loss(&["Loss", "loss", "train_loss"]), Some("loss"));
+        assert_eq!(loss(&["train/loss_epoch", "train/loss_step"]), Some("train/loss_step"));
+        assert_eq!(loss(&["Loss/train", "Loss/val"]), Some("Loss/train"));
+        assert_eq!(loss(&["trainLoss", "epoch"]), Some("trainLoss"));
+        assert_eq!(loss(&["mlm_loss", "val_loss", "loss_scale"]), Some("mlm_loss"));
+        assert_eq!(loss(&["loss_d", "loss_g"]), None, "either may be meant");
+        assert_eq!(loss(&["val_loss", "loss_scale", "aux_loss", "glossary"]), None);
+    }
+
+    #[test]
+    fn settings_are_told_by_words() {
+        for name in ["lr", "learning_rate", "batchSize", "optimizer.beta2", "weight_decay", "n_layers", "seed"] {
+            assert!(Words::of(name).is_setting(), "{name}");
+        }
+        for name in ["grad_norm", "momentum_norm", "clip_rate", "tokens", "epoch", "batch_loss", "val_batch", "loss"] {
+            assert!(!Words::of(name).is_setting(), "{name}");
+        }
+    }
+
+    #[test]
+    fn evaluations_are_told_by_words() {
+        for name in ["val_loss", "Loss/val", "eval/loss", "testAccuracy", "validation/ppl"] {
+            assert!(Words::of(name).is_evaluation(), "{name}");
+        }
+        for name in ["loss", "value_loss", "latest", "interval", "std_dev"] {
+            assert!(!Words::of(name).is_evaluation(), "{name}");
+        }
+        let rank = |name| Words::of(name).evaluation_rank();
+        assert!(rank("val_loss") < rank("test_loss") && rank("test/loss") < rank("val_accuracy"));
+    }
+}

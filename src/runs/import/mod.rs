@@ -1,0 +1,335 @@
+//! Runs from elsewhere, imported into a folder of runs: TensorBoard's event files, tables as CSV, and folders of runs of
+//! this program from another folder.
+
+mod events;
+mod scalars;
+mod table;
+
+use std::io::{BufRead, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
+use events::make_run;
+use scalars::{LogFolder, ScalarsError, read_logs, runs_of};
+use table::{RowError, read_table};
+use valleyscope_engine::terminal_escape::{visible, visible_path};
+use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::{FolderError, RunFolder, plain_file};
+
+use super::tensorboard::{event_files, is_event_file};
+
+pub(crate) use events::Words;
+
+/// The deepest folder below the named one in which runs are looked for.
+const DEEPEST: usize = 8;
+/// The largest number of runs that are imported at once.
+const MOST: usize = 10_000;
+
+/// The result of importing a folder or a file.
+#[derive(Debug)]
+pub struct Imported {
+    pub from: PathBuf,
+    pub outcome: Outcome,
+}
+
+/// The outcome for a folder or a file that holds a run.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A run was written; with what was read, and sentences about what was left out of it.
+    Made { run: RunFolder, what: String, left_out: Vec<String> },
+    /// Nothing was written, for this reason.
+    LeftOut(String),
+}
+
+/// Why nothing can be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("cannot read {}: {source}", visible_path(path))]
+    Look { path: PathBuf, source: io::Error },
+    #[error(
+        "expected runs in {}, and it has none: neither event files of TensorBoard, whose names contain `tfevents`, nor \
+         tables whose names end in `.csv`, nor folders of runs",
+        visible_path(.0)
+    )]
+    Nothing(PathBuf),
+    #[error("{} holds more than {MOST} runs; name a folder in it", visible_path(.0))]
+    TooMany(PathBuf),
+}
+
+/// Why one run cannot be imported.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Scalars(#[from] ScalarsError),
+    #[error(transparent)]
+    Row(#[from] RowError),
+    #[error("cannot write {}: {source}", visible_path(path))]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: {source}", visible_path(path))]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Unfit(String),
+}
+
+impl Imported {
+    /// Returns a line about the run, after lines about what was left out of it.
+    pub fn lines(&self) -> Vec<String> {
+        let from = visible_path(&self.from);
+        match &self.outcome {
+            Outcome::Made { run, what, left_out } => {
+                let left_out = left_out.iter().map(|line| format!("{from}: {}", visible(line)));
+                left_out.chain([format!("{what} of {from} are in {}", visible_path(run.path()))]).collect()
+            }
+            Outcome::LeftOut(reason) => vec![format!("{from} is left out: {}", visible(reason))],
+        }
+    }
+}
+
+/// A folder or a file that holds a run.
+enum Found {
+    Log(LogFolder),
+    Table(PathBuf),
+    /// A folder of a run of this program.
+    Run(PathBuf),
+    /// A folder that is not read, with the reason.
+    Passed(PathBuf, String),
+}
+
+/// Imports all runs at and below a path into a folder of runs, and passes on the outcome of each.
+pub fn import_runs(into: &Path, path: &Path, mut take: impl FnMut(Imported)) -> Result<(), ImportError> {
+    let mut found = Vec::new();
+    if path.is_file() {
+        found.extend(found_file(path));
+    } else {
+        found = Search::run(path, into)?;
+    }
+    if found.is_empty() {
+        return Err(ImportError::Nothing(path.to_owned()));
+    }
+    for found in found {
+        let (from, made) = match found {
+            Found::Log(log) => {
+                let title = title(path, &log.path);
+                let made = read_logs(into, &log).and_then(|scalars| make_run(into, &log.path, &title, scalars));
+                (log.path, made)
+            }
+            Found::Table(file) => {
+                let title = title_of_table(path, &file);
+                let made = read_table(into, &file).and_then(|scalars| make_run(into, &file, &title, scalars));
+                (file, made)
+            }
+            Found::Run(folder) => {
+                let made = copy_run(into, &folder);
+                (folder, made)
+            }
+            Found::Passed(folder, reason) => (folder, Err(RunError::Unfit(reason))),
+        };
+        let outcome = made.unwrap_or_else(|error| Outcome::LeftOut(error.to_string()));
+        take(Imported { from, outcome });
+    }
+    Ok(())
+}
+
+fn found_file(path: &Path) -> Option<Found> {
+    if is_event_file(path) {
+        let only = Some(path.to_owned());
+        return Some(Found::Log(LogFolder { path: path.parent()?.to_owned(), only, parts: Vec::new() }));
+    }
+    is_table(path).then(|| Found::Table(path.to_owned()))
+}
+
+fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+}
+
+/// A search for runs below a folder.
+struct Search<'p> {
+    root: &'p Path,
+    /// The folder of runs, which must not be read while it is written.
+    into: Option<PathBuf>,
+    /// Folders with event files, each after those above it.
+    logs: Vec<PathBuf>,
+    found: Vec<Found>,
+}
+
+impl Search<'_> {
+    /// Finds the runs at and below a folder.
+    fn run(root: &Path, into: &Path) -> Result<Vec<Found>, ImportError> {
+        let into = into.canonicalize().ok();
+        let mut search = Search { root, into, logs: Vec::new(), found: Vec::new() };
+        search.look(root, DEEPEST)?;
+        let logs = runs_of(search.logs).into_iter().map(Found::Log);
+        Ok(logs.chain(search.found).collect())
+    }
+
+    fn look(&mut self, folder: &Path, depth: usize) -> Result<(), ImportError> {
+        let failed = |source| ImportError::Look { path: folder.to_owned(), source };
+        if self.logs.len() + self.found.len() > MOST {
+            return Err(ImportError::TooMany(self.root.to_owned()));
+        }
+        if RunFolder::is_at(folder) {
+            self.found.push(Found::Run(folder.to_owned()));
+            return Ok(());
+        }
+        if is_remains(folder) {
+            let reason = "it is what an interrupted import has left".to_owned();
+            self.found.push(Found::Passed(folder.to_owned(), reason));
+            return Ok(());
+        }
+        if !event_files(folder).map_err(failed)?.is_empty() {
+            self.logs.push(folder.to_owned());
+        }
+        let mut entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(failed)?;
+        entries.sort_by_key(fs::DirEntry::path);
+        let of_kind = |test: fn(&fs::FileType) -> bool| {
+            let is_it = move |entry: &&fs::DirEntry| entry.file_type().is_ok_and(|kind| test(&kind));
+            entries.iter().filter(is_it).map(fs::DirEntry::path)
+        };
+        self.found.extend(of_kind(fs::FileType::is_file).filter(|path| is_table(path)).map(Found::Table));
+        let is_own = |folder: &PathBuf| self.into.is_some() && folder.canonicalize().ok() == self.into;
+        let folders: Vec<PathBuf> = of_kind(fs::FileType::is_dir).filter(|folder| !is_own(folder)).collect();
+        if depth == 0 && !folders.is_empty() {
+            let reason = format!("its folders are more than {DEEPEST} folders below the named one; name one of them");
+            self.found.push(Found::Passed(folder.to_owned(), reason));
+            return Ok(());
+        }
+        for folder in folders {
+            match self.look(&folder, depth - 1) {
+                // The others can be imported all the same.
+                Err(ImportError::Look { path, source }) => {
+                    self.found.push(Found::Passed(path, format!("it cannot be read: {source}")));
+                }
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the title of the run in a folder: its path below the named folder, or the name of that one.
+fn title(root: &Path, folder: &Path) -> String {
+    let below = folder.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
+    // The named folder may be `.`.
+    let whole = || folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let names = match below {
+        Some(below) => below.iter().map(|name| name.to_string_lossy().into_owned()).collect(),
+        None => whole().file_name().map(|name| name.to_string_lossy().into_owned()).into_iter().collect::<Vec<_>>(),
+    };
+    if names.is_empty() { "imported".to_owned() } else { names.join("/") }
+}
+
+/// Returns the title of the run in a table. The only table of a folder of its own is called like the folder, as in
+/// `runs/adam/metrics.csv`.
+fn title_of_table(root: &Path, file: &Path) -> String {
+    let folder = file.parent().filter(|folder| *folder != root && file != root);
+    let is_only = |folder: &&Path| {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files.filter(|path| is_table(path) || is_event_file(path)).count() == 1
+    };
+    let name = || title(root, &file.with_extension(""));
+    folder.filter(is_only).map_or_else(name, |folder| title(root, folder))
+}
+
+/// The beginning of the name of a folder in which a copy is made.
+const ASIDE: &str = ".import-";
+/// The file that marks such a folder as this program's.
+const MARK: &str = ".valleyscope-import";
+
+/// Copies the files of a run into a folder of runs under the same name. The run appears there when it is complete.
+fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source: io::Error| RunError::Write { path, source }
+    };
+    let from = RunFolder::open(folder)?;
+    fs::create_dir_all(into).map_err(failed(into))?;
+    // A hidden folder is no run of the user's.
+    let name = from.name();
+    let name = name.trim_start_matches('.');
+    let name = if name.is_empty() { "run" } else { name };
+    let target = into.canonicalize().map_err(failed(into))?.join(name);
+    if target == from.path() {
+        return Err(RunError::Unfit("it is in the folder of runs already".to_owned()));
+    }
+    if target.exists() {
+        let is_same = same_events(&from, &target);
+        let is = if is_same {
+            "was imported before"
+        } else {
+            "is another run; rename its folder or this one, and import it again"
+        };
+        return Err(RunError::Unfit(format!("{}, of the same name, {is}", visible_path(&target))));
+    }
+    remove_remains(into);
+    let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(into).map_err(failed(into))?;
+    let mark = aside.path().join(MARK);
+    fs::write(&mark, "").map_err(failed(&mark))?;
+    let whole = aside.path().join(name);
+    fs::create_dir(&whole).map_err(failed(&whole))?;
+    let unreadable = |source| RunError::Read { path: from.path().to_owned(), source };
+    let mut files = 0;
+    for entry in fs::read_dir(from.path()).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        // A run consists of plain files; links may lead anywhere.
+        if entry.file_type().map_err(unreadable)?.is_file() {
+            let copied = whole.join(entry.file_name());
+            copy_file(&entry.path(), &copied)?;
+            files += 1;
+        }
+    }
+    fs::rename(&whole, &target).map_err(failed(&target))?;
+    let run = RunFolder::open(&target)?;
+    Ok(Outcome::Made { run, what: format!("{files} files"), left_out: Vec::new() })
+}
+
+/// Copies a file, unless a link or a FIFO has replaced it.
+fn copy_file(from: &Path, to: &Path) -> Result<(), RunError> {
+    let unreadable = |source| RunError::Read { path: from.to_owned(), source };
+    let failed = |source| RunError::Write { path: to.to_owned(), source };
+    let mut source = plain_file::open(from, Links::Refused).map_err(unreadable)?;
+    let mut copy = fs::File::create_new(to).map_err(failed)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match source.read(&mut buffer).map_err(unreadable)? {
+            0 => return Ok(()),
+            count => copy.write_all(&buffer[..count]).map_err(failed)?,
+        }
+    }
+}
+
+/// Removes what imports have left that were killed. Younger folders may be those of an import in another window.
+fn remove_remains(into: &Path) {
+    const OLD: Duration = Duration::from_secs(24 * 3600);
+    let Ok(entries) = fs::read_dir(into) else { return };
+    for entry in entries.flatten() {
+        let modified = entry.metadata().and_then(|data| data.modified());
+        let is_old = modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
+        if is_old && is_remains(&entry.path()) {
+            // The next import tries again.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Returns whether a folder is one in which an import was making a copy.
+fn is_remains(folder: &Path) -> bool {
+    let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
+    is_named && folder.join(MARK).symlink_metadata().is_ok_and(|mark| mark.is_file())
+}
+
+/// Returns whether the events of two runs begin alike: one may have been trained longer.
+fn same_events(run: &RunFolder, other: &Path) -> bool {
+    /// The largest number of compared bytes: the first line has the whole config.
+    const MOST: u64 = 64 << 20;
+    let first_line = |path: &Path| -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        let file = plain_file::open(path, Links::Refused).ok()?;
+        io::BufReader::new(file.take(MOST)).read_until(b'\n', &mut line).ok()?;
+        Some(line)
+    };
+    let events = [run.events(), other.join(RunFolder::EVENTS)].map(|path| first_line(&path));
+    events[0].is_some() && events[0] == events[1]
+}
