@@ -22,7 +22,7 @@ use valleyscope::app::{AppOptions, Graphics, PlaybackPace, Valleyscope};
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};
 use valleyscope_engine::simulation::Setting;
-use valleyscope_experiments::preset::{Beside, Preset, built_ins};
+use valleyscope_experiments::preset::{Preset, PresetSimulation, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
@@ -359,7 +359,7 @@ fn playing_with_branches(bencher: Bencher) {
         // A slider takes no click that begins and ends within one frame.
         window.settle();
         window.release_pointer(place);
-        window.until(|app| app.live().snapshot.as_ref().is_some_and(|it| it.others.len() == branches));
+        window.until(|app| app.live().snapshot.as_ref().is_some_and(|it| it.branches.len() == branches));
     }
     window.press_with(egui::Key::Num6, egui::Modifiers::ALT);
     window.press_with(egui::Key::Space, egui::Modifiers::NONE);
@@ -372,7 +372,7 @@ fn playing_side_by_side(bencher: Bencher) {
     let mut beside = landscape();
     let Preset::Landscape(landscape) = &mut beside.preset else { panic!("a landscape") };
     let set = vec![Setting::Noise(Noise::clamped(3.0).into())];
-    landscape.beside = vec![Beside { set, ..Beside::default() }];
+    landscape.simulations.push(PresetSimulation { set, ..PresetSimulation::default() });
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let pace = Some(PlaybackPace::default());
     let options = AppOptions { preset: Some(beside), play: true, pace, ..AppOptions::default() };
@@ -411,7 +411,7 @@ fn typing_a_landscape(bencher: Bencher) {
     window.press_with(egui::Key::ArrowUp, egui::Modifiers::NONE);
     window.press_with(egui::Key::End, egui::Modifiers::NONE);
     window.events.push(egui::Event::Text(" + 0.1".to_owned()));
-    let text = |app: &Valleyscope| app.document().spec.landscape.kind().formula().map(LandscapeFormula::text);
+    let text = |app: &Valleyscope| app.document().spec(0).landscape.kind().formula().map(LandscapeFormula::text);
     window.until(|app| text(app).is_some_and(|text| text.contains("+ 0.1")));
     let mut digit = 0;
     measure_each(bencher, window, move |window| {

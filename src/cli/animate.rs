@@ -103,7 +103,7 @@ mod with_app {
     pub(in crate::cli) fn run(args: &AnimateArgs) -> Result<(), Failure> {
         let format = format(args)?;
         let preset = landscape_preset(&args.preset, &args.set)?;
-        check_known(&args.plots, &preset.simulation.landscape)?;
+        check_known(&args.plots, &preset.spec().landscape)?;
         let options = options(args);
         let in_space = preset.view.as_ref().is_some_and(|view| view.space);
         if let Some(problem) = options.problem(in_space) {
@@ -156,8 +156,8 @@ mod with_app {
         let choices = PlotChoices::default();
         let plots = if args.plots.is_empty() { choices.shown.iter().copied().collect() } else { args.plots.clone() };
         Ok(PictureSubject {
-            records: preset.records().map_err(|error| Failure::BadInput(anyhow!("beside: {error}")))?,
-            titles: preset.beside.iter().map(|beside| beside.name.clone()).collect(),
+            records: preset.records().map_err(|error| Failure::BadInput(anyhow!("simulations: {error}")))?,
+            titles: preset.simulations.iter().map(|simulation| simulation.name.clone()).collect(),
             title: preset.title,
             view: preset.view.unwrap_or_default(),
             seen: None,

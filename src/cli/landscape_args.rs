@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use anyhow::anyhow;
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_experiments::preset::{Beside, LandscapePreset, Library, Preset, TitledSimulation};
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetSimulation, TitledSimulation};
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 use super::Failure;
@@ -13,8 +13,8 @@ use crate::figure::RunPlots;
 /// Returns the preset with further simulations beside its own. Each text holds settings as in `--set`, separated by
 /// semicolons, or the name or the file of another preset.
 pub(super) fn with_beside(mut preset: LandscapePreset, texts: &[String]) -> Result<LandscapePreset, Failure> {
-    const MOST: usize = Beside::MOST;
-    let count = preset.beside.len() + texts.len();
+    const MOST: usize = PresetSimulation::MOST - 1;
+    let count = preset.simulations.len() - 1 + texts.len();
     if count > MOST {
         return Err(Failure::BadInput(anyhow!(
             "--beside: expected at most {MOST} simulations beside the preset's own, found {count}; leave some out"
@@ -25,8 +25,8 @@ pub(super) fn with_beside(mut preset: LandscapePreset, texts: &[String]) -> Resu
             true => changed(&preset, text)?,
             false => named(text)?,
         };
-        let beside = Beside::describing(&other, &preset.simulation);
-        preset.beside.push(beside);
+        let described = PresetSimulation::after(preset.spec(), &other);
+        preset.simulations.push(described);
     }
     Ok(preset)
 }
@@ -36,12 +36,12 @@ fn changed(preset: &LandscapePreset, text: &str) -> Result<TitledSimulation, Fai
     let refused = |error: anyhow::Error| Failure::BadInput(error.context(format!("--beside {text}")));
     let settings = text.split(';').map(super::assignment).collect::<Result<Vec<_>, _>>();
     let settings = settings.map_err(|error| refused(anyhow!("{error}")))?;
-    let own = Preset::Landscape(LandscapePreset::new(&preset.title, preset.simulation.clone()));
+    let own = Preset::Landscape(LandscapePreset::new(&preset.title, preset.spec().clone()));
     let changed = own.with_all(settings.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     let changed = changed.map_err(|error| refused(error.into()))?;
     super::say_replaced_rules(&own, &changed);
     match changed {
-        Preset::Landscape(changed) => Ok(TitledSimulation { title: None, spec: changed.simulation }),
+        Preset::Landscape(changed) => Ok(TitledSimulation::untitled(changed.spec().clone())),
         _ => unreachable!("a preset with another value of a field is of the same kind"),
     }
 }
@@ -50,7 +50,10 @@ fn changed(preset: &LandscapePreset, text: &str) -> Result<TitledSimulation, Fai
 fn named(name: &str) -> Result<TitledSimulation, Failure> {
     let loaded = Library::open().load(OsStr::new(name)).map_err(Failure::bad_input)?;
     match loaded.preset {
-        Preset::Landscape(other) => Ok(TitledSimulation { title: Some(other.title), spec: other.simulation }),
+        Preset::Landscape(other) => {
+            let spec = other.spec().clone();
+            Ok(TitledSimulation { title: Some(other.title), spec })
+        }
         other => Err(Failure::BadInput(anyhow!(
             "--beside: expected settings such as noise=2, or a preset of the kind Landscape, and `{name}` is a {}",
             other.kind()

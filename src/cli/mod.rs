@@ -286,11 +286,11 @@ fn preset_in_place_of<'n>(noun: &str, names: impl Iterator<Item = &'n str>, name
     Ok(loaded.preset)
 }
 
-/// Returns the simulations of a preset: its own, those beside it and those of its lesson.
+/// Returns the simulations of a preset and the first ones of its lesson's steps.
 fn simulations(preset: &LandscapePreset) -> Result<Vec<SimulationSpec>, Failure> {
-    let beside = preset.side_by_side().map_err(Failure::bad_input)?.into_iter().map(|it| Ok(it.spec));
-    let steps = (0..preset.lesson.len()).map(|step| preset.simulation_at(step).map_err(Failure::bad_input));
-    beside.chain(steps).collect()
+    let own = preset.resolved_simulations().map_err(Failure::bad_input)?.into_iter().map(|it| Ok(it.spec));
+    let steps = (0..preset.lesson.len()).map(|step| preset.spec_at(step).map_err(Failure::bad_input));
+    own.chain(steps).collect()
 }
 
 /// Returns the typed ones of some rules or landscapes, or all where none is typed, each once.
@@ -334,7 +334,7 @@ fn say_replaced_rules(preset: &Preset, changed: &Preset) {
 fn rules(preset: &Preset) -> Vec<(RuleSpec, Option<LearningRate>)> {
     match preset {
         Preset::Landscape(preset) => {
-            let rated = preset.simulation.optimizers.iter().map(|optimizer| &optimizer.rule);
+            let rated = preset.spec().optimizers.iter().map(|optimizer| &optimizer.rule);
             rated.map(|RatedRule { rule, learning_rate, .. }| (*rule, Some(*learning_rate))).collect()
         }
         Preset::Sweep(preset) => preset.sweep.optimizers.iter().map(|optimizer| (optimizer.rule, None)).collect(),

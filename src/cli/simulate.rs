@@ -88,15 +88,13 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let mut preset = of_session(preset, args.session)?;
     // A schedule of the learning rate spans the steps to take. A recorded session keeps its schedule, as it is repeated
     // exactly.
-    if preset.changes.is_empty() {
-        preset.simulation.steps = args.steps.or(preset.simulation.steps);
+    let is_recorded = !preset.simulations[0].changes.is_empty();
+    let spec = preset.spec_mut();
+    if !is_recorded {
+        spec.steps = args.steps.or(spec.steps);
     }
-    if let Some(particles) = args.particles {
-        preset.simulation.particles = particles;
-    }
-    if let Some(seed) = args.seed {
-        preset.simulation.seed = seed;
-    }
+    spec.particles = args.particles.unwrap_or(spec.particles);
+    spec.seed = args.seed.unwrap_or(spec.seed);
     Ok(preset)
 }
 
@@ -114,13 +112,15 @@ fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset
     let count = all.len();
     if session >= count {
         return Err(Failure::BadInput(anyhow!(
-            "--session {}: the preset has only {}; its `beside` lists those beside its own",
+            "--session {}: the preset's `simulations` are only {}",
             letter(session),
             LETTERS[..count].join(", ")
         )));
     }
     let Record { spec, changes } = all.swap_remove(session);
-    Ok(LandscapePreset { changes, ..LandscapePreset::new(preset.title, spec) })
+    let mut preset = LandscapePreset::new(preset.title, spec);
+    preset.simulations[0].changes = changes;
+    Ok(preset)
 }
 
 /// Returns the number of recorded steps: the start, every `every`-th and the last.
@@ -182,7 +182,7 @@ enum Recorder<'p> {
 
 impl<'p> Recorder<'p> {
     fn new(format: Format, out: Option<&'p Path>, preset: LandscapePreset, steps: u64) -> anyhow::Result<Self> {
-        let spec = &preset.simulation;
+        let spec = preset.spec();
         let Some(out) = out else {
             let mut shown = spec.clone();
             for name in shown.optimizers.iter_mut().filter_map(|optimizer| optimizer.name.as_mut()) {

@@ -282,7 +282,7 @@ struct Columns {
 impl TrajectoryArrays {
     /// Allocates arrays for exactly this many recorded steps.
     pub fn new(preset: LandscapePreset, steps: usize) -> Self {
-        let spec = &preset.simulation;
+        let spec = preset.spec();
         let optimizers = optimizer_names(spec);
         let particles = spec.particles.get().min(POSITIONS);
         TrajectoryArrays {
@@ -322,7 +322,7 @@ impl TrajectoryArrays {
         npz.array("diverged", &shape, of_each().flat_map(|columns| columns.diverged.iter().copied()))?;
         let shape = [shape[0], shape[1], self.particles, 2];
         npz.array("positions", &shape, of_each().flat_map(|columns| columns.positions.iter().copied()))?;
-        let (version, seed) = (env!("CARGO_PKG_VERSION"), self.preset.simulation.seed);
+        let (version, seed) = (env!("CARGO_PKG_VERSION"), self.preset.spec().seed);
         npz.text("spec", &Preset::Landscape(self.preset.clone()).to_ron())?;
         npz.text("program", &format!("valleyscope {version}, {}, seed {seed}", Precision::Double.name()))?;
         npz.finish()

@@ -22,8 +22,8 @@ pub enum TrajectoriesError {
          from one of them"
     )]
     NoOptimizer { count: usize },
-    #[error("a simulation beside the preset's own cannot be made: {0}")]
-    Beside(#[from] SettingError),
+    #[error("a simulation of the preset cannot be made: {0}")]
+    Setting(#[from] SettingError),
 }
 
 /// The trajectories of a preset's optimizers on its landscape, and of the simulations beside it, as far as they have
@@ -77,15 +77,13 @@ pub(super) struct RunCurve {
 }
 
 impl Trajectories {
-    /// Returns a preset's simulations at step 0: its own, and those beside it. Each runs for its steps, or for 1000
-    /// where it names none.
+    /// Returns a preset's simulations at step 0. Each runs for its steps, or for 1000 where it names none.
     ///
     /// # Errors
     ///
     /// Returns an error where none of the optimizers is enabled.
     pub fn new(preset: &LandscapePreset) -> Result<Trajectories, TrajectoriesError> {
-        let all = preset.side_by_side()?;
-        let titles = titles_side_by_side(all.iter().map(|one| (one.title.as_deref(), &one.spec)));
+        let titles = titles_side_by_side(&preset.resolved_simulations()?);
         let runs = preset.records()?.into_iter().zip(titles).map(|(record, title)| TracedRun::new(record, title));
         Ok(Trajectories { preset: preset.clone(), runs: runs.collect::<Result<_, _>>()? })
     }

@@ -95,7 +95,7 @@ impl LandscapePicture {
         width: f64,
     ) -> Result<LandscapePicture, LessonPageError> {
         let view = preset.view.clone().unwrap_or_default();
-        let start = preset.simulation.start;
+        let start = preset.spec().start;
         let shown = runs.iter().filter(|run| group.contains(&run.plan.spec.landscape));
         let paths = shown.flat_map(|run| run.ensembles.iter().map(EnsembleRecording::paths));
         // A view that does not follow the particles keeps its camera.

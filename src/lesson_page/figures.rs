@@ -103,7 +103,8 @@ fn diagram(preset: &SweepPreset, is_wanted: impl Fn() -> bool) -> Option<Figure>
 
 fn landscape(preset: &LandscapePreset, is_wanted: impl Fn() -> bool) -> Result<Option<Figure>, LessonPictureError> {
     let mut preset = preset.clone();
-    preset.simulation.particles = preset.simulation.particles.min(ParticleCount::clamped(PARTICLES));
+    let particles = &mut preset.spec_mut().particles;
+    *particles = (*particles).min(ParticleCount::clamped(PARTICLES));
     let mut trajectories = Trajectories::new(&preset)?;
     while !trajectories.is_complete() {
         if !is_wanted() {

@@ -167,7 +167,7 @@ struct StepPlan {
     /// The step at which the runs are when the lesson's step is shown.
     pub from: u64,
     pub to: u64,
-    /// The step's own simulation, and those beside it.
+    /// The step's own simulation, and those with which it is compared.
     pub panes: Vec<PanePlan>,
 }
 
@@ -187,14 +187,11 @@ struct PanePlan {
 ///
 /// # Errors
 ///
-/// Returns an error if the settings of a simulation beside that of a step do not fit it.
+/// Returns an error if the settings of a step or of a simulation that it compares do not fit.
 fn plan(preset: &LandscapePreset) -> Result<(Vec<RunPlan>, Vec<StepPlan>), SettingError> {
     let (mut runs, mut steps): (Vec<RunPlan>, Vec<StepPlan>) = (Vec::new(), Vec::new());
     for (index, step) in preset.lesson.iter().enumerate() {
-        let own = preset.simulation_at(index)?;
-        let beside = preset.beside_at(index, &own)?;
-        let shown: Vec<TitledSimulation> =
-            std::iter::once(TitledSimulation { title: None, spec: own }).chain(beside).collect();
+        let shown = preset.simulations_at(index)?;
         let pause = shown[0].spec.steps;
         let before = steps.last().filter(|before| continues(step, &shown, before));
         let (from, to) = match before {
@@ -239,7 +236,7 @@ fn panes(
 ) -> Vec<PanePlan> {
     let titles = match shown.len() {
         1 => vec![String::new()],
-        _ => titles_side_by_side(shown.iter().map(|it| (it.title.as_deref(), &it.spec))),
+        _ => titles_side_by_side(&shown),
     };
     let with_runs = shown.into_iter().zip(titles).zip(runs).zip(first..);
     let pane = |(((shown, title), run), index): (((TitledSimulation, String), &mut RunPlan), usize)| PanePlan {

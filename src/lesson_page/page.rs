@@ -132,8 +132,8 @@ pub(super) fn html(
     figures: &[PageFigure],
 ) -> String {
     let view = preset.view.clone().unwrap_or_default();
-    let (start, looks) = (start_of(&preset.simulation), optimizer_styles(&preset.simulation));
-    let packed = |run: &Recording| packed(run, grounds, &start, &looks);
+    let (start, styles) = (start_of(preset.spec()), optimizer_styles(preset.spec()));
+    let packed = |run: &Recording| packed(run, grounds, &start, &styles);
     let page = Page {
         title: &preset.title,
         description: &preset.description,
@@ -145,7 +145,7 @@ pub(super) fn html(
         grounds,
         figures,
         runs: runs.iter().map(packed).collect(),
-        optimizers: looks,
+        optimizers: styles,
         steps: (0..steps.len()).map(|index| in_words(&preset.lesson, index, &steps[index], figures)).collect(),
     };
     // A `<` could end the script that holds the data.
@@ -162,7 +162,7 @@ pub(super) fn html(
 fn footer(preset: &LandscapePreset, runs: &[Recording]) -> String {
     let all = |run: &Recording| run.plan.spec.particles.get();
     let few = runs.iter().filter(|run| run.plan.particles < all(run)).map(|run| run.plan.particles).min();
-    let usual = preset.simulation.particles.get();
+    let usual = preset.spec().particles.get();
     let is_usual = runs.iter().all(|run| all(run) == usual);
     let particles = match few {
         Some(few) if is_usual => format!("{} of {} particles", grouped(few as u64), grouped(usual as u64)),
@@ -180,7 +180,7 @@ fn footer(preset: &LandscapePreset, runs: &[Recording]) -> String {
     format!(
         "Made by {CREATOR}, seed {}. Recorded: {particles} of each optimizer, {steps}; a position to 1/20,000 of the \
          view's width. Means, deviations and plots are of all particles.",
-        preset.simulation.seed
+        preset.spec().seed
     )
 }
 
@@ -202,12 +202,12 @@ fn optimizer_styles(simulation: &SimulationSpec) -> Vec<OptimizerStyle> {
     Pen::side_by_side(&colors).into_iter().zip(colors.iter().zip(&marks)).map(look).collect()
 }
 
-/// Packs a run. `usual_start` and `usual_looks` are those of the page.
+/// Packs a run. `usual_start` and `usual_styles` are those of the page.
 fn packed(
     run: &Recording,
     grounds: &[LandscapePicture],
     usual_start: &[f64; 2],
-    usual_looks: &[OptimizerStyle],
+    usual_styles: &[OptimizerStyle],
 ) -> Run {
     let index = LandscapePicture::index(grounds, run);
     let ground = &grounds[index];
@@ -246,7 +246,7 @@ fn packed(
         metrics,
         data: packed.to_base64(),
         start: Some(start_of(&run.plan.spec)).filter(|start| start != usual_start),
-        optimizers: Some(optimizer_styles(&run.plan.spec)).filter(|looks| looks != usual_looks),
+        optimizers: Some(optimizer_styles(&run.plan.spec)).filter(|styles| styles != usual_styles),
     }
 }
 

@@ -38,6 +38,9 @@ pub(crate) struct SettingMarks {
 }
 
 impl SettingMarks {
+    /// The marks of a session without changes.
+    pub(crate) const NONE: &SettingMarks = &SettingMarks { record: None, spec: None, settled: None, marks: Vec::new() };
+
     /// Takes the changes of a session. All marks are made anew only if it is another session; otherwise those of the
     /// last step and of later ones, as a change at the last step replaces one of the same setting.
     pub(crate) fn update(&mut self, record: &Arc<Record>) {
@@ -92,10 +95,10 @@ impl SettingMarks {
         self.marks.iter().filter(|mark| mark.change.is_among(changes)).cloned().collect()
     }
 
-    /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `place` returns the places,
+    /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `position` returns the positions,
     /// share a group.
-    pub(crate) fn groups(&self, place: impl Fn(u64) -> f64, near: f64) -> impl Iterator<Item = &[SettingMark]> {
-        self.marks.chunk_by(move |a, b| place(b.step) - place(a.step) < near)
+    pub(crate) fn groups(&self, position: impl Fn(u64) -> f64, near: f64) -> impl Iterator<Item = &[SettingMark]> {
+        self.marks.chunk_by(move |a, b| position(b.step) - position(a.step) < near)
     }
 }
 
@@ -241,9 +244,9 @@ pub(crate) mod tests {
     /// Returns a session of Adam and FOCUS with these changes.
     pub(crate) fn record(changes: &str) -> Arc<Record> {
         let text = format!(
-            "Landscape(version: 1, title: \"Changed\", simulation: (noise: 1, optimizers: [\
-            (id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]), \
-            changes: [{changes}])"
+            "Landscape(version: 1, title: \"Changed\", simulations: [(changes: [{changes}], spec: (\
+                noise: 1, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), \
+                (id: 1, rule: Focus(learning_rate: 0.01, gamma: 0.2))]))])"
         );
         let Preset::Landscape(preset) = Preset::parse(&text, "test").expect("it is valid") else {
             panic!("a landscape")

@@ -26,28 +26,27 @@ pub use thread::Speed;
 /// A command to the player.
 #[derive(Clone, Debug)]
 pub enum PlayerCommand {
-    /// Begin these sessions at step 0, side by side on one clock, and repeat their changes at their steps. Whether they
+    /// Begins these sessions at step 0, side by side on one clock, and repeats their changes at their steps. Whether they
     /// play does not change.
     Load(Vec<Record>),
-    /// Changes the session at this place, from 0, before its next step. At a step of the past, the later steps are
-    /// removed first; they stay as a session of their own, whose kind is [`SessionKind::OldFuture`].
+    /// Changes the session of this index before its next step. At a step of the past, the later steps are removed first;
+    /// they stay as a branch, whose kind is [`BranchKind::OldFuture`].
     Set(usize, Setting),
-    /// Computes the session at this place without some of its changes, as [`SessionKind::Without`].
+    /// Computes the session of this index without some of its changes, as [`BranchKind::Without`].
     Without(usize, Vec<Change>),
-    /// Removes the session with this id, an old future or one without a change.
+    /// Removes the branch with this id.
     Remove(u64),
-    /// Puts the session with this id, an old future or one without a change, at the place to which it belongs. The
-    /// session there becomes an old future.
+    /// Puts the branch with this id in place of the session to which it belongs, which becomes an old future.
     GoBackTo(u64),
     /// Plays these steps over and over: at the last of them or later, a playing simulation goes on at the first one.
     /// `None` ends it, and so does another simulation.
     Loop(Option<[u64; 2]>),
-    /// Begin again at step 0 with the settings in force now.
+    /// Begins again at step 0 with the settings in force now.
     Restart,
     Play,
     Pause,
-    /// Take this many steps as fast as possible, also beyond the number of steps asked for, then pause. The
-    /// snapshot that shows the last of them has been reached when its `playback` is not `Playing`.
+    /// Takes this many steps as fast as possible, also beyond the number of steps asked for, then pauses. The snapshot
+    /// that shows the last of them is the first whose `playback` is not `Playing`.
     Advance(u64),
     /// Pauses and shows this step again, or the last one reached if it is later. Playing on repeats the run to its last
     /// step.
@@ -63,8 +62,8 @@ pub enum PlayerCommand {
     /// The largest number of past positions to send for the trails.
     TrailLength(usize),
     Plot(PlotRequest),
-    /// Answers with the first session so far.
-    Record(Sender<Record>),
+    /// Answers with the sessions so far.
+    Records(Sender<Vec<Record>>),
     /// Answers with the histories of the sessions side by side, in the finest stored buckets.
     History(Sender<Vec<OptimizerHistory>>),
 }
@@ -72,8 +71,8 @@ pub enum PlayerCommand {
 /// The history of an optimizer.
 #[derive(Clone, Debug)]
 pub struct OptimizerHistory {
-    /// The place of its session: 0 for the first.
-    pub place: usize,
+    /// The index of its session.
+    pub session: usize,
     /// The optimizer's id.
     pub optimizer: u32,
     pub buckets: Vec<Bucket>,
@@ -143,61 +142,43 @@ impl Player {
     }
 }
 
-/// The state of a running simulation at one step, and the changes since the previous snapshot.
+/// The state of all sessions at one step of their clock, and the changes since the previous snapshot.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The number of restarts. At a new number, curves start again.
     pub run: u64,
     /// The number of restarts and seeks. At a new number, trails start again.
     pub track: u64,
-    /// The shown step, counted from the start.
+    /// The shown step of the clock, which is the first session's, counted from the start.
     pub step: u64,
-    /// The last step that the run has reached.
+    /// The last step that the first session has reached.
     pub last_step: u64,
     pub playback: Playback,
     /// The first and the last of the steps that are played over and over.
     pub looped: Option<[u64; 2]>,
-    /// The specification, with the settings in force.
-    pub spec: Arc<SimulationSpec>,
     /// The number of commands so far that set or replaced settings. While it is smaller than the number of those sent,
-    /// `spec` is older than the settings sent last.
+    /// the specifications are older than the settings sent last.
     pub settings: u64,
-    /// The session's start and its changes up to the last step.
-    pub record: Arc<Record>,
     /// The speed over a recent interval: steps per second, and particle steps per second of all ensembles together.
     pub steps_per_sec: f64,
     pub particle_steps_per_sec: f64,
-    /// The enabled optimizers' ensembles, in the order of the specification.
-    pub ensembles: Vec<EnsembleView>,
-    /// The selected particle's last step; none before the first step or without a selection.
-    pub step_trace: Option<Box<StepTrace>>,
-    /// The other sessions on the same clock: first those side by side with the first one, in their order.
-    pub others: Vec<SessionView>,
+    /// The sessions of the simulations side by side, in their order; at least one.
+    pub sessions: Vec<SessionView>,
+    /// The branches of the sessions.
+    pub branches: Vec<BranchView>,
 }
 
 impl Snapshot {
-    /// Returns the snapshot of another session on the same clock.
-    pub fn of(&self, other: SessionView) -> Snapshot {
-        Snapshot {
-            step: other.step,
-            last_step: other.last_step,
-            spec: other.spec,
-            record: other.record,
-            ensembles: other.ensembles,
-            step_trace: other.step_trace,
-            others: Vec::new(),
-            ..*self
-        }
+    /// Returns the branches of the session of this index.
+    pub fn branches_of(&self, session: usize) -> impl Iterator<Item = &BranchView> {
+        self.branches.iter().filter(move |branch| branch.kind.session() == session)
     }
 }
 
-/// The state of another session than the first.
+/// The state of a session.
 #[derive(Clone, Debug)]
 pub struct SessionView {
-    /// The number that names the session until it is removed; never used for another one.
-    pub id: u64,
-    pub kind: SessionKind,
-    /// The shown step: the snapshot's, unless the session was begun or changed a moment ago and has yet to reach it.
+    /// The shown step: the clock's, unless the session was begun or changed a moment ago and has yet to reach it.
     pub step: u64,
     /// The last step that the session has reached, which may be later than the first session's.
     pub last_step: u64,
@@ -207,42 +188,43 @@ pub struct SessionView {
     pub record: Arc<Record>,
     /// The enabled optimizers' ensembles, in the order of the specification.
     pub ensembles: Vec<EnsembleView>,
-    /// The step of the selected particle, which has the same optimizer and number in all sessions.
+    /// The last step of the selected particle, which has the same optimizer and number in all sessions; none before the
+    /// first step or without a selection.
     pub step_trace: Option<Box<StepTrace>>,
 }
 
-/// The place of a session beside the first one. `of` is the place of the session to which it belongs: 0 for the first,
-/// 1 for the one beside it, and so on.
+/// The state of a branch of a session.
+#[derive(Clone, Debug)]
+pub struct BranchView {
+    /// The number that names the branch until it is removed; never used for another one.
+    pub id: u64,
+    pub kind: BranchKind,
+    pub session: SessionView,
+}
+
+/// The relation of a branch to the session of index `of`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SessionKind {
-    /// A session with settings of its own, at this place.
-    Beside { place: usize },
+pub enum BranchKind {
     /// The session as it went on before a setting was changed in its past, after the step `since`.
     OldFuture { of: usize, since: u64 },
     /// The session without some of its changes.
     Without { of: usize, removed: Vec<Change> },
 }
 
-impl SessionKind {
-    /// Returns whether it is a session side by side with the first one, no branch.
-    pub fn is_beside(&self) -> bool {
-        matches!(self, SessionKind::Beside { .. })
-    }
-
-    /// Returns of a branch the place of the session to which it belongs, and the step from which on the two differ.
-    pub fn branch(&self) -> Option<(usize, u64)> {
+impl BranchKind {
+    /// Returns the index of the session to which the branch belongs.
+    pub fn session(&self) -> usize {
         match self {
-            SessionKind::Beside { .. } => None,
-            SessionKind::OldFuture { of, since } => Some((*of, *since)),
-            SessionKind::Without { of, removed } => {
-                Some((*of, removed.iter().map(|change| change.step).min().unwrap_or_default()))
-            }
+            BranchKind::OldFuture { of, .. } | BranchKind::Without { of, .. } => *of,
         }
     }
 
-    /// Returns whether it is a branch of the session at this place.
-    pub fn is_branch_of(&self, place: usize) -> bool {
-        self.branch().is_some_and(|(of, _)| of == place)
+    /// Returns the step from which on the branch differs from its session.
+    pub fn since(&self) -> u64 {
+        match self {
+            BranchKind::OldFuture { since, .. } => *since,
+            BranchKind::Without { removed, .. } => removed.iter().map(|change| change.step).min().unwrap_or_default(),
+        }
     }
 }
 
@@ -263,15 +245,15 @@ pub struct EnsembleView {
     pub rule: RatedRule,
     pub particles: usize,
     /// Positions (x, y) since the previous snapshot, `columns × particles`, oldest column first. The last column
-    /// belongs to the snapshot's step, the one before to the step before, and so on. There is at least one column,
+    /// belongs to the session's step, the one before to the step before, and so on. There is at least one column,
     /// which repeats the last one if no step was taken since, and at most the trail length plus one. Positions of
     /// diverged particles are not finite.
     pub columns: Arc<Vec<[f32; 2]>>,
-    /// The ensemble's mean position from the start to the snapshot's step, thinned to a bounded number of points.
+    /// The ensemble's mean position from the start to the session's step, thinned to a bounded number of points.
     pub mean_path: Arc<Vec<[f32; 2]>>,
     /// The smallest box around the finite particles, as [min x, min y, max x, max y].
     pub bounds: Option<[f64; 4]>,
-    /// The diagnostics of the snapshot's step, on the landscape in force.
+    /// The diagnostics of the session's step, on the landscape in force.
     pub sample: Sample,
     /// The history of the run up to its last step, over the requested range of steps, oldest first.
     pub plot: Vec<Bucket>,

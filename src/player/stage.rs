@@ -8,7 +8,7 @@ use valleyscope_engine::simulation::{
     Change, Ensemble, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
 };
 
-use super::{EnsembleView, OptimizerHistory, SessionKind, SessionView};
+use super::{BranchKind, BranchView, EnsembleView, OptimizerHistory, SessionView};
 
 /// The most old futures and sessions without a change. The oldest gives way to another one: each keeps up to 64 MiB of
 /// keyframes, and its histories.
@@ -16,10 +16,10 @@ const MOST_BRANCHES: usize = 4;
 
 /// One to four sessions side by side, the first of which is the clock of all, and the branches of these sessions.
 pub(super) struct Stage {
-    /// The sessions side by side, with their ids.
-    beside: Vec<(u64, Session)>,
+    /// The sessions side by side; at least one.
+    sessions: Vec<Session>,
     branches: Vec<Branch>,
-    next_id: u64,
+    last_id: u64,
     selected: Option<ParticleId>,
     trail_length: usize,
 }
@@ -27,13 +27,14 @@ pub(super) struct Stage {
 /// An old future, or a session without some changes.
 struct Branch {
     id: u64,
-    kind: SessionKind,
+    kind: BranchKind,
     session: Session,
 }
 
 impl Stage {
     pub(super) fn new(spec: SimulationSpec) -> Stage {
-        let mut stage = Stage { beside: Vec::new(), branches: Vec::new(), next_id: 0, selected: None, trail_length: 0 };
+        let mut stage =
+            Stage { sessions: Vec::new(), branches: Vec::new(), last_id: 0, selected: None, trail_length: 0 };
         stage.load(vec![Record { spec, changes: Vec::new() }]);
         stage
     }
@@ -41,29 +42,23 @@ impl Stage {
     /// Begins these sessions at step 0.
     pub(super) fn load(&mut self, records: Vec<Record>) {
         self.branches.clear();
-        self.beside.clear();
-        for record in records {
+        let session = |record| {
             let mut session = Session::new(Timeline::replay(record), self.trail_length);
             session.select(self.selected);
-            let id = self.new_id();
-            self.beside.push((id, session));
-        }
+            session
+        };
+        self.sessions = records.into_iter().map(session).collect();
     }
 
     /// Begins all sessions again with the settings in force.
     pub(super) fn restart(&mut self) {
-        let spec = |(_, session): &(u64, Session)| session.simulation().spec().clone();
-        self.load(self.beside.iter().map(|it| Record { spec: spec(it), changes: Vec::new() }).collect());
-    }
-
-    fn new_id(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id
+        let unchanged = |session: &Session| Record { spec: session.simulation().spec().clone(), changes: Vec::new() };
+        self.load(self.sessions.iter().map(unchanged).collect());
     }
 
     /// Returns the session whose step all others follow.
     pub(super) fn first(&self) -> &Session {
-        &self.beside[0].1
+        &self.sessions[0]
     }
 
     pub(super) fn simulation(&self) -> &Simulation {
@@ -76,7 +71,7 @@ impl Stage {
 
     fn sessions_mut(&mut self) -> impl Iterator<Item = &mut Session> {
         let branches = self.branches.iter_mut().map(|branch| &mut branch.session);
-        self.beside.iter_mut().map(|(_, session)| session).chain(branches)
+        self.sessions.iter_mut().chain(branches)
     }
 
     /// Takes a step in the first session, and in all others that have reached its step.
@@ -99,7 +94,7 @@ impl Stage {
     /// Returns whether a session has yet to reach the first one's step.
     pub(super) fn is_behind(&self) -> bool {
         let step = self.step();
-        self.beside.iter().any(|(_, session)| session.step() < step)
+        self.sessions.iter().any(|session| session.step() < step)
             || self.branches.iter().any(|branch| branch.session.step() < step)
     }
 
@@ -109,33 +104,33 @@ impl Stage {
         self.sessions_mut().for_each(|session| session.seek(step));
     }
 
-    /// Changes a setting of the session at this place. The branches without some of its changes follow.
-    pub(super) fn set(&mut self, place: usize, setting: &Setting) -> Result<(), SettingError> {
-        let Some((_, session)) = self.beside.get_mut(place) else { return Ok(()) };
+    /// Changes a setting of the session of this index. The branches without some of its changes follow.
+    pub(super) fn set(&mut self, index: usize, setting: &Setting) -> Result<(), SettingError> {
+        let Some(session) = self.sessions.get_mut(index) else { return Ok(()) };
         let step = session.step();
         let mut after = session.simulation().spec().clone();
         after.apply(setting)?;
         let old = (step < session.last_step() && is_another_future(session, &after)).then(|| session.clone());
         session.apply(setting)?;
         if let Some(old) = old {
-            self.add_old_future(place, step, old);
+            self.add_old_future(index, step, old);
         }
-        self.renew_without(place);
+        self.renew_without(index);
         Ok(())
     }
 
-    /// Brings the sessions without some changes of the session at this place up to date with it. Those whose changes it
-    /// has no more are removed.
-    fn renew_without(&mut self, place: usize) {
-        let session = &self.beside[place].1;
-        let is_without = |branch: &Branch| matches!(branch.kind, SessionKind::Without { of, .. } if of == place);
+    /// Brings the branches without some changes of the session of this index up to date with it. Those whose changes it has
+    /// no more are removed.
+    fn renew_without(&mut self, index: usize) {
+        let session = &self.sessions[index];
+        let is_without = |branch: &Branch| matches!(branch.kind, BranchKind::Without { of, .. } if of == index);
         if !self.branches.iter().any(is_without) {
             return;
         }
         let record = session.whole_record();
         self.branches.retain_mut(|branch| {
-            let SessionKind::Without { of, removed } = &branch.kind else { return true };
-            if *of != place {
+            let BranchKind::Without { of, removed } = &branch.kind else { return true };
+            if *of != index {
                 return true;
             }
             let is_of_session = removed.iter().all(|change| change.is_among(&record.changes));
@@ -146,55 +141,53 @@ impl Stage {
         });
     }
 
-    /// Adds the session at this place without some of its changes, unless that is here already.
-    pub(super) fn add_without(&mut self, place: usize, removed: Vec<Change>) {
-        let Some((_, session)) = self.beside.get_mut(place) else { return };
+    /// Adds the session of this index without some of its changes, unless there is such a branch.
+    pub(super) fn add_without(&mut self, index: usize, removed: Vec<Change>) {
+        let Some(session) = self.sessions.get_mut(index) else { return };
         let record = session.record();
         let is_of_session = !removed.is_empty() && removed.iter().all(|change| change.is_among(&record.changes));
-        let kind = SessionKind::Without { of: place, removed };
-        if !is_of_session || self.branches.iter().any(|branch| branch.kind == kind) {
-            return;
+        let kind = BranchKind::Without { of: index, removed: removed.clone() };
+        if is_of_session && self.branches.iter().all(|branch| branch.kind != kind) {
+            let without = session.without(&removed);
+            self.add_branch(kind, without);
         }
-        let SessionKind::Without { removed, .. } = &kind else { return };
-        let without = self.beside[place].1.without(removed);
-        self.add_branch(kind, without);
     }
 
-    /// Keeps a session that was replaced at this place, from which the present one differs since a step.
-    fn add_old_future(&mut self, place: usize, since: u64, old: Session) {
+    /// Adds a session that was replaced as a branch of the one of this index, from which it differs since a step.
+    fn add_old_future(&mut self, index: usize, since: u64, old: Session) {
         // Older futures have no more in common with the present session.
         for branch in &mut self.branches {
-            if let SessionKind::OldFuture { of, since: other } = &mut branch.kind
-                && *of == place
+            if let BranchKind::OldFuture { of, since: other } = &mut branch.kind
+                && *of == index
             {
                 *other = since.min(*other);
             }
         }
-        self.add_branch(SessionKind::OldFuture { of: place, since }, old);
+        self.add_branch(BranchKind::OldFuture { of: index, since }, old);
     }
 
     /// Adds a branch, whose trails are not drawn.
-    fn add_branch(&mut self, kind: SessionKind, mut session: Session) {
+    fn add_branch(&mut self, kind: BranchKind, mut session: Session) {
         if self.branches.len() == MOST_BRANCHES {
             self.branches.remove(0);
         }
         session.set_trail_length(0);
-        let id = self.new_id();
-        self.branches.push(Branch { id, kind, session });
+        self.last_id += 1;
+        self.branches.push(Branch { id: self.last_id, kind, session });
     }
 
-    /// Puts the branch with this id at the place to which it belongs. The session there becomes an old future.
+    /// Puts the branch with this id in place of its session, which becomes an old future.
     pub(super) fn go_back_to(&mut self, id: u64) {
-        let Some(index) = self.branches.iter().position(|branch| branch.id == id) else { return };
-        let Branch { kind, session, .. } = self.branches.remove(index);
-        let Some((place, since)) = kind.branch() else { return };
-        let Some((_, present)) = self.beside.get_mut(place) else { return };
+        let Some(found) = self.branches.iter().position(|branch| branch.id == id) else { return };
+        let Branch { kind, session, .. } = self.branches.remove(found);
+        let (index, since) = (kind.session(), kind.since());
+        let Some(present) = self.sessions.get_mut(index) else { return };
         let old = std::mem::replace(present, session);
         present.set_trail_length(self.trail_length);
         present.retake_trails();
-        self.renew_without(place);
-        self.add_old_future(place, since, old);
-        // The session may have yet to reach the step of the clock, which it becomes at the first place.
+        self.renew_without(index);
+        self.add_old_future(index, since, old);
+        // The session may have yet to reach the step of the clock, which the first one sets.
         let step = self.step();
         self.sessions_mut().for_each(|session| session.seek(step));
     }
@@ -211,23 +204,22 @@ impl Stage {
 
     pub(super) fn set_trail_length(&mut self, length: usize) {
         self.trail_length = length;
-        self.beside.iter_mut().for_each(|(_, session)| session.set_trail_length(length));
+        self.sessions.iter_mut().for_each(|session| session.set_trail_length(length));
     }
 
     /// Returns the number of particles that take a step together.
     pub(super) fn particles(&self) -> usize {
         let branches = self.branches.iter().map(|branch| branch.session.particles());
-        self.beside.iter().map(|(_, session)| session.particles()).chain(branches).sum()
+        self.sessions.iter().map(Session::particles).chain(branches).sum()
     }
 
     /// Returns the histories of the sessions side by side.
     pub(super) fn histories(&self) -> Vec<OptimizerHistory> {
-        let sessions = self.beside.iter().enumerate();
-        let histories = sessions.flat_map(|(place, (_, session))| {
+        let histories = self.sessions.iter().enumerate().flat_map(|(index, session)| {
             let simulation = session.simulation();
             let ensembles = simulation.ensembles().iter().zip(simulation.histories());
             ensembles.map(move |(ensemble, history)| OptimizerHistory {
-                place,
+                session: index,
                 optimizer: ensemble.optimizer(),
                 buckets: history.finest(),
             })
@@ -235,17 +227,24 @@ impl Stage {
         histories.collect()
     }
 
-    pub(super) fn first_mut(&mut self) -> &mut Session {
-        &mut self.beside[0].1
+    /// Returns the records of the sessions side by side, up to their last steps.
+    pub(super) fn records(&mut self) -> Vec<Record> {
+        self.sessions.iter_mut().map(|session| Record::clone(&session.record())).collect()
     }
 
-    /// Returns the states of all sessions but the first.
-    pub(super) fn others(&mut self, plot: &PlotRequest) -> Vec<SessionView> {
-        let beside = self.beside.iter_mut().enumerate().skip(1);
-        let beside = beside.map(|(place, (id, session))| view(*id, SessionKind::Beside { place }, session, plot));
-        let branches = self.branches.iter_mut();
-        let branches = branches.map(|branch| view(branch.id, branch.kind.clone(), &mut branch.session, plot));
-        beside.chain(branches).collect()
+    /// Returns the states of the sessions side by side.
+    pub(super) fn views(&mut self, plot: &PlotRequest) -> Vec<SessionView> {
+        self.sessions.iter_mut().map(|session| session.view(plot)).collect()
+    }
+
+    /// Returns the states of the branches.
+    pub(super) fn branch_views(&mut self, plot: &PlotRequest) -> Vec<BranchView> {
+        let view = |branch: &mut Branch| BranchView {
+            id: branch.id,
+            kind: branch.kind.clone(),
+            session: branch.session.view(plot),
+        };
+        self.branches.iter_mut().map(view).collect()
     }
 }
 
@@ -260,19 +259,6 @@ fn is_another_future(session: &Session, after: &SimulationSpec) -> bool {
     };
     let has_later = || session.whole_record().changes.last().is_some_and(|change| change.step > session.step());
     is_moved || schedules(before) != schedules(after) || has_later()
-}
-
-fn view(id: u64, kind: SessionKind, session: &mut Session, plot: &PlotRequest) -> SessionView {
-    SessionView {
-        id,
-        kind,
-        step: session.step(),
-        last_step: session.last_step(),
-        spec: Arc::new(session.simulation().spec().clone()),
-        record: session.record(),
-        step_trace: session.simulation().step_trace(),
-        ensembles: session.views(plot),
-    }
 }
 
 /// A timeline with its trails, its mean paths and its record.
@@ -411,8 +397,19 @@ impl Session {
         self.simulation().ensembles().iter().map(Ensemble::particles).sum()
     }
 
-    /// Returns the ensembles' data for drawing, with the positions since the last call.
-    pub(super) fn views(&mut self, plot: &PlotRequest) -> Vec<EnsembleView> {
+    /// Returns the session's state, with the positions since the last call.
+    fn view(&mut self, plot: &PlotRequest) -> SessionView {
+        SessionView {
+            step: self.step(),
+            last_step: self.last_step(),
+            spec: Arc::new(self.simulation().spec().clone()),
+            record: self.record(),
+            step_trace: self.simulation().step_trace(),
+            ensembles: self.ensemble_views(plot),
+        }
+    }
+
+    fn ensemble_views(&mut self, plot: &PlotRequest) -> Vec<EnsembleView> {
         let simulation = self.timeline.simulation();
         let ensembles = simulation.ensembles().iter().zip(simulation.present_samples()).zip(simulation.histories());
         let views = ensembles.zip(&mut self.drawings).map(|(((ensemble, sample), history), drawing)| EnsembleView {

@@ -1,10 +1,9 @@
 //! The thread of a player: its sessions and its pace.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
 
-use valleyscope_engine::simulation::{PlotRequest, Record, SimulationSpec};
+use valleyscope_engine::simulation::{PlotRequest, SimulationSpec};
 
 use super::stage::Stage;
 use super::{Message, Playback, PlayerCommand, Snapshot};
@@ -146,12 +145,12 @@ impl Worker {
                 self.stage.restart();
                 self.begin();
             }
-            PlayerCommand::Set(place, setting) => {
-                if let Err(error) = self.stage.set(place, &setting) {
+            PlayerCommand::Set(index, setting) => {
+                if let Err(error) = self.stage.set(index, &setting) {
                     log::warn!("a setting was not applied: {error}");
                 }
             }
-            PlayerCommand::Without(place, removed) => self.stage.add_without(place, removed),
+            PlayerCommand::Without(index, removed) => self.stage.add_without(index, removed),
             PlayerCommand::Remove(id) => self.stage.remove(id),
             PlayerCommand::GoBackTo(id) => {
                 self.stage.go_back_to(id);
@@ -169,9 +168,9 @@ impl Worker {
             PlayerCommand::Select(selected) => self.stage.select(selected),
             PlayerCommand::TrailLength(length) => self.stage.set_trail_length(length),
             PlayerCommand::Plot(request) => self.plot = request,
-            PlayerCommand::Record(answer) => {
+            PlayerCommand::Records(answer) => {
                 // The receiver may have been dropped meanwhile.
-                let _ = answer.send(Record::clone(&self.stage.first_mut().record()));
+                let _ = answer.send(self.stage.records());
             }
             PlayerCommand::History(answer) => {
                 let _ = answer.send(self.stage.histories());
@@ -255,22 +254,18 @@ impl Worker {
         let (step, playback) = (self.stage.step(), self.playback());
         let steps_per_sec = self.rate.measure(now, step, self.pace.is_moving());
         let particles = self.stage.particles();
-        let first = self.stage.first_mut();
         let snapshot = Snapshot {
             run: self.run,
             track: self.track,
             step,
-            last_step: first.last_step(),
+            last_step: self.stage.first().last_step(),
             playback,
             looped: self.looped,
-            spec: Arc::new(first.simulation().spec().clone()),
             settings: self.settings,
-            record: first.record(),
             steps_per_sec,
             particle_steps_per_sec: steps_per_sec * particles as f64,
-            step_trace: first.simulation().step_trace(),
-            ensembles: first.views(&self.plot),
-            others: self.stage.others(&self.plot),
+            sessions: self.stage.views(&self.plot),
+            branches: self.stage.branch_views(&self.plot),
         };
         // There is room: the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);

@@ -22,7 +22,7 @@ pub fn text() -> String {
         .info()
         .parameters
         .iter()
-        .map(|of| (format!("simulation.landscape.{}", of.key()), of.parameter));
+        .map(|of| (format!("simulations[0].spec.landscape.{}", of.key()), of.parameter));
     let all = valley.chain(OF_SIMULATION.map(|(path, control)| (path.to_owned(), control)));
     let rows = all.map(|(path, control)| {
         let scale = if control.slider.spacing == Spacing::Log { ", logarithmic" } else { "" };
@@ -38,7 +38,7 @@ pub fn text() -> String {
         text += &format!("## Trainings: {kind}\n\n{}", form(workload));
     }
     text += "## Fields of presets\n\n\
-        `--set PATH=VALUE` sets any field, such as `simulation.noise=0.5`. `simulation`, `sweep` or `scan` at the beginning of a \
+        `--set PATH=VALUE` sets any field, such as `noise=0.5`. `simulations[0].spec`, `sweep` or `scan` at the beginning of a \
         path can be omitted; without `runs[0]` the field is set in all runs. Below is a preset of each kind as the \
         program writes it, with defaults written out. Parts without content, such as an empty lesson, are left out.\n\n";
     for kind in kinds() {

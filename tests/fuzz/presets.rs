@@ -15,7 +15,7 @@ const WORDS: &str = "( ) [ ] { } , : \" \\ \\u{3b2} // /* */ r#\" \"# b\" ' Some
 fn crafted() -> Vec<Vec<u8>> {
     let long_name = format!("Landscape(version: 1, {}: [{}])", "a".repeat(30_000), "0, ".repeat(65_000));
     let deep = format!("Landscape(version: 1, title: {})", "[".repeat(5000));
-    let digits = format!("Landscape(version: 1, title: \"x\", simulation: (noise: {}))", "9".repeat(20_000));
+    let digits = format!("Landscape(version: 1, title: \"x\", simulations: [(spec: (noise: {}))])", "9".repeat(20_000));
     let nested = "/*".repeat(20_000);
     [long_name, deep, digits, nested].map(String::into_bytes).into()
 }
@@ -71,7 +71,7 @@ fn set() {
         "name=x\"), (optimizer: Adam(), learning_rate: 0.1",
         "data=Folder(\"/some/where\")",
         "device=Cuda(1)",
-        "simulation.noise=2",
+        "simulations[0].spec.noise=2",
         "view.camera=(center: (0, 0), width: 2)",
     ];
     let seeds = seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect();

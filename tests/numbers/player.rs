@@ -34,8 +34,8 @@ fn wait_until_done(player: &Player, step: u64) -> Snapshot {
 
 fn record(player: &Player) -> Record {
     let (sender, receiver) = channel();
-    player.send(PlayerCommand::Record(sender));
-    receiver.recv_timeout(PATIENCE).expect("there is an answer within a minute")
+    player.send(PlayerCommand::Records(sender));
+    receiver.recv_timeout(PATIENCE).expect("there is an answer within a minute").swap_remove(0)
 }
 
 /// Returns the simulation after so many steps, taken one by one.
@@ -55,8 +55,8 @@ fn text(sample: &Sample) -> String {
 #[track_caller]
 fn assert_same(snapshot: &Snapshot, reference: &Simulation) {
     assert_eq!(snapshot.step, reference.step());
-    assert_eq!(snapshot.ensembles.len(), reference.ensembles().len());
-    for (view, ensemble) in snapshot.ensembles.iter().zip(reference.ensembles()) {
+    assert_eq!(snapshot.sessions[0].ensembles.len(), reference.ensembles().len());
+    for (view, ensemble) in snapshot.sessions[0].ensembles.iter().zip(reference.ensembles()) {
         assert_eq!(view.optimizer, ensemble.optimizer());
         assert_eq!(&view.rule, ensemble.rule());
         assert_eq!(view.particles, ensemble.particles());
@@ -76,7 +76,7 @@ fn begins_paused_at_the_start() {
     let spec = simulation(1.0, 9, &all_rules(0.01));
     let snapshot = wait_until(&spawn(&spec), |_| true);
     assert_eq!(snapshot.playback, Playback::Paused);
-    assert_eq!(*snapshot.spec, spec);
+    assert_eq!(*snapshot.sessions[0].spec, spec);
     assert_same(&snapshot, &reference(&spec, 0));
 }
 
@@ -143,10 +143,12 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     let before = wait_until_done(&player, 50);
     let steep = valley(1000.0, 0.2, 60.0);
     player.send(PlayerCommand::Set(0, Setting::Landscape(steep)));
-    let after = wait_until(&player, |snapshot| snapshot.spec.landscape == steep);
+    let after = wait_until(&player, |snapshot| snapshot.sessions[0].spec.landscape == steep);
     assert_eq!(after.step, 50);
     let landscape = steep.landscape();
-    for ((view, old), ensemble) in after.ensembles.iter().zip(&before.ensembles).zip(reference(&spec, 50).ensembles()) {
+    for ((view, old), ensemble) in
+        after.sessions[0].ensembles.iter().zip(&before.sessions[0].ensembles).zip(reference(&spec, 50).ensembles())
+    {
         let mean = |of: &dyn Fn([f64; 2]) -> f64| {
             let values = ensemble.positions().map(of);
             values.sum::<f64>() / ensemble.particles() as f64
@@ -162,7 +164,7 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
         assert_eq!(view.sample.effective_step, old.sample.effective_step, "the step that was taken stays");
     }
     player.send(PlayerCommand::Set(0, Setting::Landscape(spec.landscape)));
-    let back = wait_until(&player, |snapshot| snapshot.spec.landscape == spec.landscape);
+    let back = wait_until(&player, |snapshot| snapshot.sessions[0].spec.landscape == spec.landscape);
     assert_same(&back, &reference(&spec, 50));
     // Observing changes no step.
     player.send(PlayerCommand::Set(0, Setting::Landscape(steep)));
@@ -222,7 +224,7 @@ fn trails_have_every_step_once() {
     let mut columns: Vec<Vec<[f32; 2]>> = vec![Vec::new(); 2];
     let mut shown = None;
     wait_until(&player, |snapshot| {
-        for (columns, view) in columns.iter_mut().zip(&snapshot.ensembles) {
+        for (columns, view) in columns.iter_mut().zip(&snapshot.sessions[0].ensembles) {
             assert_eq!(view.columns.len() % view.particles, 0);
             let count = (view.columns.len() / view.particles) as u64;
             // A snapshot begins with the step after the previous snapshot, or repeats the current positions.
@@ -252,7 +254,7 @@ fn a_short_trail_has_the_newest_positions() {
     player.send(PlayerCommand::TrailLength(4));
     player.send(PlayerCommand::Advance(1000));
     let snapshot = wait_until_done(&player, 1000);
-    assert!(snapshot.ensembles[0].columns.len() <= 5 * 3);
+    assert!(snapshot.sessions[0].ensembles[0].columns.len() <= 5 * 3);
     assert_same(&snapshot, &reference(&spec, 1000));
 }
 
@@ -264,7 +266,7 @@ fn every_snapshot_has_a_column() {
     player.send(PlayerCommand::Advance(10));
     wait_until_done(&player, 10);
     player.send(PlayerCommand::Plot(PlotRequest { buckets: 3, ..PlotRequest::default() }));
-    let snapshot = wait_until(&player, |snapshot| snapshot.ensembles[0].plot.len() <= 3);
+    let snapshot = wait_until(&player, |snapshot| snapshot.sessions[0].ensembles[0].plot.len() <= 3);
     assert_same(&snapshot, &reference(&spec, 10));
 }
 
@@ -278,7 +280,7 @@ fn snapshots_show_history_path_and_bounds() {
     let snapshot = wait_until_done(&player, 1000);
     let reference = reference(&spec, 1000);
     let start = Simulation::new(spec);
-    for (index, view) in snapshot.ensembles.iter().enumerate() {
+    for (index, view) in snapshot.sessions[0].ensembles.iter().enumerate() {
         assert_eq!(view.plot, reference.histories()[index].view(&request));
         let path = &view.mean_path;
         assert!(path.len() >= 2 && path.len() < 10_000);
@@ -329,16 +331,17 @@ fn a_sought_step_has_the_bits_the_trail_and_the_path_of_the_run() {
         assert_eq!((shown.last_step, shown.playback), (1000, Playback::Paused));
         assert_same(&shown, &reference(&spec, step));
         let first = step.saturating_sub(TRAIL as u64);
-        for (index, view) in shown.ensembles.iter().enumerate() {
+        for (index, view) in shown.sessions[0].ensembles.iter().enumerate() {
             assert_eq!(view.columns.len() as u64, (step - first + 1) * 9);
             let oldest: Vec<_> = reference(&spec, first).ensembles()[index].positions().map(single).collect();
             assert_eq!(view.columns[..9], oldest);
-            let path: Vec<_> = (0..=step).map(|step| last.ensembles[index].mean_path[step as usize]).collect();
+            let path: Vec<_> =
+                (0..=step).map(|step| last.sessions[0].ensembles[index].mean_path[step as usize]).collect();
             assert_eq!(view.mean_path[..view.mean_path.len() - 1], path);
             assert_eq!(view.mean_path.last(), path.last());
-            assert_eq!(view.plot, last.ensembles[index].plot, "the plots show the whole run");
+            assert_eq!(view.plot, last.sessions[0].ensembles[index].plot, "the plots show the whole run");
         }
-        let trace = shown.step_trace.map(|trace| trace.step());
+        let trace = shown.sessions[0].step_trace.as_ref().map(|trace| trace.step());
         assert_eq!(trace, (step > 0).then_some(step), "the selected particle's step is that of the shown one");
     }
 }
@@ -353,15 +356,15 @@ fn playing_from_an_earlier_step_repeats_the_run_and_goes_on() {
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(2.0))));
     player.send(PlayerCommand::Advance(100));
     let last = wait_until_done(&player, 300);
-    let changes = last.record.changes.clone();
+    let changes = last.sessions[0].record.changes.clone();
     assert_eq!(changes.len(), 1);
     player.send(PlayerCommand::Seek(100));
     let shown = wait_until(&player, |snapshot| snapshot.step == 100);
-    assert_eq!(shown.spec.noise, spec.noise, "the settings in force are those of the step");
+    assert_eq!(shown.sessions[0].spec.noise, spec.noise, "the settings in force are those of the step");
     player.send(PlayerCommand::Play);
     let finished = wait_until_done(&player, 600);
     assert_eq!((finished.last_step, finished.playback), (600, Playback::Finished));
-    assert_eq!(finished.spec.noise, noise(2.0));
+    assert_eq!(finished.sessions[0].spec.noise, noise(2.0));
     assert_eq!(record(&player), Record { spec: spec.clone(), changes });
     let mut straight = Simulation::replay(record(&player));
     (0..600).for_each(|_| straight.advance());
@@ -400,7 +403,7 @@ fn a_change_at_an_earlier_step_replaces_the_later_ones() {
     fresh.apply(&Setting::Noise(noise(0.25))).expect("it fits");
     (0..50).for_each(|_| fresh.advance());
     assert_same(&shown, &fresh);
-    for (view, history) in shown.ensembles.iter().zip(fresh.histories()) {
+    for (view, history) in shown.sessions[0].ensembles.iter().zip(fresh.histories()) {
         assert_eq!(format!("{:?}", view.plot), format!("{:?}", history.view(&PlotRequest::default())));
         assert_eq!(view.mean_path.len(), 172, "the path is that of the new steps");
     }
@@ -417,7 +420,7 @@ fn a_setting_that_does_not_fit_is_refused_and_harmless() {
     player.send(PlayerCommand::Advance(30));
     let snapshot = wait_until_done(&player, 30);
     assert_same(&snapshot, &reference(&spec, 30));
-    assert!(snapshot.step_trace.is_none());
+    assert!(snapshot.sessions[0].step_trace.is_none());
     assert!(record(&player).changes.is_empty());
 }
 
@@ -449,7 +452,7 @@ fn a_held_run_takes_only_requested_steps_and_then_continues() {
     let held = wait_until(&player, |snapshot| snapshot.playback == Playback::Playing);
     assert_eq!(held.step, 0, "it plays, as far as can be seen, but takes no step");
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.5))));
-    let held = wait_until(&player, |snapshot| snapshot.spec.noise.sigma() == 0.5);
+    let held = wait_until(&player, |snapshot| snapshot.sessions[0].spec.noise.sigma() == 0.5);
     assert_eq!((held.step, held.playback), (0, Playback::Playing));
     player.send(PlayerCommand::Hold(false));
     wait_until(&player, |snapshot| snapshot.step > 0);

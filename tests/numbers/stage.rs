@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use valleyscope::player::{Playback, Player, PlayerCommand, SessionKind, SessionView, Snapshot, Speed};
+use valleyscope::player::{BranchKind, BranchView, Playback, Player, PlayerCommand, SessionView, Snapshot, Speed};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::Decay;
 use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, Simulation, SimulationSpec};
@@ -31,9 +31,9 @@ fn steep() -> Setting {
 fn shown(player: &Player, step: u64, others: usize) -> Snapshot {
     loop {
         let snapshot = player.wait_snapshot(PATIENCE).expect("there is a snapshot within a minute");
-        let all_there = snapshot.others.iter().all(|other| other.step == step);
+        let sessions = || snapshot.sessions.iter().chain(snapshot.branches.iter().map(|branch| &branch.session));
         let rests = snapshot.step == step && snapshot.playback != Playback::Playing;
-        if rests && all_there && snapshot.others.len() == others {
+        if rests && sessions().all(|session| session.step == step) && sessions().count() == 1 + others {
             return snapshot;
         }
     }
@@ -68,27 +68,26 @@ fn sessions_side_by_side_share_the_clock_and_keep_their_own_settings() {
     player.send(PlayerCommand::Load(vec![fresh(&a), fresh(&b)]));
     player.send(PlayerCommand::Select(Some(ParticleId { optimizer: 1, particle: 2 })));
     let snapshot = advance_to(&player, 0, 150, 1);
-    assert_eq!(snapshot.others[0].kind, SessionKind::Beside { place: 1 });
-    assert_replays(&snapshot.others[0], &fresh(&b));
-    let traces = [snapshot.step_trace.as_deref(), snapshot.others[0].step_trace.as_deref()];
+    assert_replays(&snapshot.sessions[1], &fresh(&b));
+    let traces = [0, 1].map(|index| snapshot.sessions[index].step_trace.as_deref());
     assert!(traces.iter().all(|trace| trace.is_some_and(|trace| trace.step() == 150)));
 
     player.send(PlayerCommand::Set(1, steep()));
     player.send(PlayerCommand::Seek(40));
     let past = shown(&player, 40, 1);
-    assert_replays(&past.others[0], &fresh(&b));
+    assert_replays(&past.sessions[1], &fresh(&b));
     player.send(PlayerCommand::Seek(150));
     let last = advance_to(&player, 150, 200, 1);
     let changed = Record { changes: vec![Change { step: 150, set: steep() }], ..fresh(&b) };
-    assert_eq!(*last.others[0].record, changed);
-    assert_replays(&last.others[0], &changed);
-    assert_eq!(*last.spec, a, "the first session has its own settings");
+    assert_eq!(*last.sessions[1].record, changed);
+    assert_replays(&last.sessions[1], &changed);
+    assert_eq!(*last.sessions[0].spec, a, "the first session has its own settings");
 
-    // A setting of a place without a session is harmless.
+    // A setting of a session that there is not is harmless.
     player.send(PlayerCommand::Set(3, steep()));
     player.send(PlayerCommand::Restart);
     let restarted = shown(&player, 0, 1);
-    assert_eq!(restarted.others[0].spec.landscape, last.others[0].spec.landscape);
+    assert_eq!(restarted.sessions[1].spec.landscape, last.sessions[1].spec.landscape);
 }
 
 #[test]
@@ -107,15 +106,15 @@ fn a_change_in_the_past_keeps_the_old_future_until_it_is_removed() {
         player.send(PlayerCommand::Set(0, Setting::Noise(noise(value))));
     }
     let branched = shown(&player, 120, 1);
-    let old = &branched.others[0];
-    assert_eq!(old.kind, SessionKind::OldFuture { of: 0, since: 120 });
-    assert_eq!((branched.last_step, old.last_step), (120, 300));
+    let old = &branched.branches[0];
+    assert_eq!(old.kind, BranchKind::OldFuture { of: 0, since: 120 });
+    assert_eq!((branched.last_step, old.session.last_step), (120, 300));
     let later = advance_to(&player, 120, 350, 1);
     let paused = Change { step: 120, set: Setting::Steps(Some(900)) };
-    assert_replays(&later.others[0], &Record { spec: spec(), changes: vec![paused] });
-    let plot_end = later.others[0].ensembles[0].plot.last().map(|bucket| bucket.first_step + bucket.steps);
+    assert_replays(&later.branches[0].session, &Record { spec: spec(), changes: vec![paused] });
+    let plot_end = later.branches[0].session.ensembles[0].plot.last().map(|bucket| bucket.first_step + bucket.steps);
     assert_eq!(plot_end, Some(351));
-    player.send(PlayerCommand::Remove(later.others[0].id));
+    player.send(PlayerCommand::Remove(later.branches[0].id));
     shown(&player, 350, 0);
 }
 
@@ -128,8 +127,8 @@ fn a_pause_set_in_the_past_keeps_later_changes_as_an_old_future() {
     player.send(PlayerCommand::Seek(50));
     player.send(PlayerCommand::Set(0, Setting::Steps(Some(500))));
     let branched = shown(&player, 50, 1);
-    assert_eq!(branched.others[0].kind, SessionKind::OldFuture { of: 0, since: 50 });
-    assert_eq!(branched.others[0].record.changes, [Change { step: 100, set: steep() }]);
+    assert_eq!(branched.branches[0].kind, BranchKind::OldFuture { of: 0, since: 50 });
+    assert_eq!(branched.branches[0].session.record.changes, [Change { step: 100, set: steep() }]);
 }
 
 #[test]
@@ -168,18 +167,18 @@ fn a_session_without_a_change_is_computed_beside_the_one_with_it() {
     advance_to(&player, 200, 300, 0);
     player.send(PlayerCommand::Without(0, vec![Change { step: 100, set: steep() }]));
     let with = shown(&player, 300, 1);
-    assert_eq!(with.record.changes.len(), 2, "the session itself stays");
+    assert_eq!(with.sessions[0].record.changes.len(), 2, "the session itself stays");
     let only_sloped = landscape(&[("slope", 2.0)]);
     let expected = Record { spec: spec(), changes: vec![Change { step: 200, set: only_sloped }] };
-    assert_eq!(*with.others[0].record, expected);
-    assert_replays(&with.others[0], &expected);
+    assert_eq!(*with.branches[0].session.record, expected);
+    assert_replays(&with.branches[0].session, &expected);
 
     // It follows the changes that are made now, in the parameters that they change.
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.5))));
     let later = advance_to(&player, 300, 400, 1);
     let mut changes = expected.changes.clone();
     changes.push(Change { step: 300, set: Setting::Noise(noise(0.5)) });
-    assert_replays(&later.others[0], &Record { changes, ..expected });
+    assert_replays(&later.branches[0].session, &Record { changes, ..expected });
 
     // A second time adds nothing, nor does a change that was never made.
     player.send(PlayerCommand::Without(0, vec![Change { step: 100, set: steep() }]));
@@ -191,7 +190,7 @@ fn a_session_without_a_change_is_computed_beside_the_one_with_it() {
     player.send(PlayerCommand::Seek(60));
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.125))));
     let anew = shown(&player, 60, 1);
-    assert_eq!(anew.others[0].kind, SessionKind::OldFuture { of: 0, since: 60 });
+    assert_eq!(anew.branches[0].kind, BranchKind::OldFuture { of: 0, since: 60 });
 }
 
 #[test]
@@ -203,7 +202,7 @@ fn a_replayed_session_without_a_change_keeps_the_changes_to_come() {
     player.send(PlayerCommand::Without(0, vec![early]));
     shown(&player, 150, 1);
     let later = advance_to(&player, 150, 250, 1);
-    assert_replays(&later.others[0], &Record { spec: spec(), changes: vec![late] });
+    assert_replays(&later.branches[0].session, &Record { spec: spec(), changes: vec![late] });
 }
 
 #[test]
@@ -225,7 +224,7 @@ fn a_session_without_a_change_that_is_behind_takes_over_the_changes_of_a_dragged
     let changes = [(300, 0.75), (350, 1.5)].map(|(step, value)| Change { step, set: Setting::Noise(noise(value)) });
     let changes = changes.to_vec();
     let spec = SimulationSpec { particles: particles(500), ..spec() };
-    assert_replays(&later.others[0], &Record { spec, changes });
+    assert_replays(&later.branches[0].session, &Record { spec, changes });
 }
 
 #[test]
@@ -239,14 +238,14 @@ fn old_futures_differ_from_the_session_that_one_of_them_becomes() {
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.25))));
     let branched = shown(&player, 300, 2);
     let since = |snapshot: &Snapshot| -> Vec<u64> {
-        let of = |view: &SessionView| match view.kind {
-            SessionKind::OldFuture { since, .. } => since,
+        let of = |branch: &BranchView| match branch.kind {
+            BranchKind::OldFuture { since, .. } => since,
             _ => panic!("an old future"),
         };
-        snapshot.others.iter().map(of).collect()
+        snapshot.branches.iter().map(of).collect()
     };
     assert_eq!(since(&branched), [100, 300]);
-    player.send(PlayerCommand::GoBackTo(branched.others[0].id));
+    player.send(PlayerCommand::GoBackTo(branched.branches[0].id));
     let back = shown(&player, 300, 2);
     assert_eq!(since(&back), [100, 100], "the first one differs from all others since step 100");
 }
@@ -258,22 +257,22 @@ fn an_old_future_becomes_the_session_again() {
     player.send(PlayerCommand::Seek(100));
     player.send(PlayerCommand::Set(0, Setting::Noise(noise(0.5))));
     let branched = advance_to(&player, 100, 150, 1);
-    player.send(PlayerCommand::GoBackTo(branched.others[0].id));
+    player.send(PlayerCommand::GoBackTo(branched.branches[0].id));
     let back = shown(&player, 150, 1);
-    assert_eq!((back.last_step, back.record.changes.len()), (200, 0));
-    let old = &back.others[0];
-    assert_eq!(old.kind, SessionKind::OldFuture { of: 0, since: 100 });
+    assert_eq!((back.last_step, back.sessions[0].record.changes.len()), (200, 0));
+    let old = &back.branches[0];
+    assert_eq!(old.kind, BranchKind::OldFuture { of: 0, since: 100 });
     let changes = vec![Change { step: 100, set: Setting::Noise(noise(0.5)) }];
-    assert_replays(old, &Record { spec: spec(), changes });
+    assert_replays(&old.session, &Record { spec: spec(), changes });
     let later = advance_to(&player, 150, 250, 1);
     let mut alone = Simulation::new(spec());
     while alone.step() < 250 {
         alone.advance();
     }
-    let samples = later.ensembles.iter().map(|view| format!("{:?}", view.sample));
+    let samples = later.sessions[0].ensembles.iter().map(|view| format!("{:?}", view.sample));
     assert!(samples.eq(alone.ensembles().iter().map(|ensemble| format!("{:?}", ensemble.sample()))));
     // An id that is gone is harmless.
-    player.send(PlayerCommand::GoBackTo(branched.others[0].id));
+    player.send(PlayerCommand::GoBackTo(branched.branches[0].id));
     shown(&player, 250, 1);
 }
 

@@ -41,16 +41,16 @@ fn written(text: &str, hyperparameters: &str) -> String {
 /// Returns the positions of a few particles after some steps with noise.
 fn positions(rule: &str, steps: u64) -> Vec<[f64; 2]> {
     let preset = format!(
-        "Landscape(version: 1, title: \"t\", simulation: (
+        "Landscape(version: 1, title: \"t\", simulations: [(spec: (
             landscape: Valley(sharpness: 10.0, slope: 0.1, rotation_degrees: 30.0),
             noise: 0.5, steps: {steps}, particles: 13, seed: 3,
             optimizers: [(id: 1, rule: {rule})],
-        ))"
+        ))])"
     );
     let Preset::Landscape(preset) = Preset::parse(&preset, "test").unwrap_or_else(|error| panic!("{error}")) else {
         panic!("it is a landscape");
     };
-    let mut simulation = Simulation::new(preset.simulation);
+    let mut simulation = Simulation::new(preset.spec().clone());
     (0..steps).for_each(|_| simulation.advance());
     simulation.ensembles()[0].positions().collect()
 }
@@ -306,8 +306,8 @@ fn functions_of_the_whole_parameter_use_x_and_y() {
 fn a_preset_with_a_typed_rule_is_read_as_it_was_written() {
     let rule = written(FOCUS, ", gamma: 0.5");
     let text = format!(
-        "Landscape(version: 1, title: \"t\", simulation: (landscape: Valley(sharpness: 10.0, slope: 0.1, \
-         rotation_degrees: 30.0), noise: 1.0, steps: 100, optimizers: [(id: 1, rule: {rule})]))"
+        "Landscape(version: 1, title: \"t\", simulations: [(spec: (landscape: Valley(sharpness: 10.0, slope: 0.1, \
+         rotation_degrees: 30.0), noise: 1.0, steps: 100, optimizers: [(id: 1, rule: {rule})]))])"
     );
     let preset = Preset::parse(&text, "test").unwrap();
     let ron = preset.to_ron();

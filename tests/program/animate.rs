@@ -10,8 +10,8 @@ use image::codecs::gif::GifDecoder;
 use crate::put_program::put_program;
 use crate::sandbox::{Sandbox, expect_code, expect_error, stderr};
 
-const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise: 1, steps: 12, particles: 3, \
-    optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]))";
+const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulations: [(spec: (noise: 1, steps: 12, particles: 3, \
+    optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]))])";
 
 #[test]
 fn a_preset_is_animated_without_a_window() {

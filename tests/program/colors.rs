@@ -22,7 +22,7 @@ impl Together {
         let scanned = preset.workload().map_or(&[][..], Workload::scanned);
         match preset {
             Preset::Landscape(preset) => {
-                let optimizers = &preset.simulation.optimizers;
+                let optimizers = &preset.spec().optimizers;
                 let marks = markers(optimizers.iter().map(|optimizer| optimizer.rule.rule.marker()));
                 Together::Optimizers(simulation_colors(optimizers), marks)
             }

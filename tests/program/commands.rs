@@ -15,8 +15,8 @@ fn expect_error(output: &Output, code: i32, words: &[&str]) {
     assert_eq!(stdout(output), "");
 }
 
-const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulation: (noise: 1, steps: 5, particles: 3,
-    optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, name: \"a, b\", rule: Signum(learning_rate: 0.01))]))";
+const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulations: [(spec: (noise: 1, steps: 5, particles: 3,
+    optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, name: \"a, b\", rule: Signum(learning_rate: 0.01))]))])";
 
 #[test]
 fn optimizers_are_listed_and_shown_with_all_settings() {

@@ -32,19 +32,22 @@ const SMALL: &str = r#"
 Landscape(
     version: 1,
     title: "Small",
-    simulation: (
-        noise: 1,
-        seed: 7,
-        steps: 6,
-        particles: 4,
-        optimizers: [
-            (id: 0, rule: Adam(learning_rate: 0.01)),
-            (id: 1, enabled: false, rule: Sgd(learning_rate: 0.01)),
-            (id: 2, name: "a, \"b\"", rule: Signum(learning_rate: 0.01)),
-            (id: 9, rule: Adam(learning_rate: 0.02)),
-        ],
-    ),
-    changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(Valley(sharpness: 100.0)))],
+    simulations: [
+        (spec: (
+            noise: 1,
+            seed: 7,
+            steps: 6,
+            particles: 4,
+            optimizers: [
+                (id: 0, rule: Adam(learning_rate: 0.01)),
+                (id: 1, enabled: false, rule: Sgd(learning_rate: 0.01)),
+                (id: 2, name: "a, \"b\"", rule: Signum(learning_rate: 0.01)),
+                (id: 9, rule: Adam(learning_rate: 0.02)),
+            ],
+        ),
+        changes: [(step: 2, set: Noise(2.0)), (step: 4, set: Landscape(Valley(sharpness: 100.0)))],
+        ),
+    ],
 )"#;
 
 fn small() -> Sandbox {
@@ -387,9 +390,9 @@ fn an_interrupted_run_exits_with_130_and_leaves_nothing_half_written() {
 #[test]
 fn a_session_beside_the_presets_own_is_simulated_like_a_preset_of_its_settings() {
     let sandbox = Sandbox::new();
-    let beside = SMALL.replace("    changes: [", "    beside: [(set: [Noise(3)])],\n    changes: [");
+    let beside = SMALL.replace("        ),\n    ],", "        ),\n        (set: [Noise(3)]),\n    ],");
     fs::write(sandbox.join("beside.ron"), beside).unwrap();
-    let alone = SMALL.replace("noise: 1", "noise: 3").replace("    changes: [", "    lesson: [], // ");
+    let alone = SMALL.replace("noise: 1", "noise: 3").replace("changes: [", "set: [], // ");
     fs::write(sandbox.join("alone.ron"), alone).unwrap();
     let own = sandbox.csv(&["beside.ron"]);
     assert_eq!(sandbox.csv(&["beside.ron", "--session", "A"]), own);

@@ -65,7 +65,7 @@ fn drag(harness: &mut Harness<'_, Stage>, from: Pos2, by: egui::Vec2) {
 
 /// Returns the last column's particle.
 fn particle(harness: &Harness<'_, Stage>, optimizer: u32, particle: usize) -> [f64; 2] {
-    let view = harness.state().live.visible().find(|view| view.optimizer == optimizer).expect("it is shown");
+    let view = harness.state().live.visible(0).find(|view| view.optimizer == optimizer).expect("it is shown");
     view.columns[view.columns.len() - view.particles + particle].map(f64::from)
 }
 
@@ -152,18 +152,26 @@ fn a_double_click_and_the_button_fit_the_particles() {
 #[test]
 fn fitting_before_the_first_step_shows_the_neighbourhood_of_the_landscape() {
     let mut harness = landscape();
-    harness.state_mut().document.spec.start.x = StartCoordinate::clamped(-4.0);
+    harness.state_mut().document.spec_mut(0).start.x = StartCoordinate::clamped(-4.0);
     until(&mut harness, "the start", |stage| {
-        stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 0 && snapshot.spec.start.x.get() == -4.0)
+        stage
+            .live
+            .snapshot
+            .as_ref()
+            .is_some_and(|snapshot| snapshot.step == 0 && snapshot.sessions[0].spec.start.x.get() == -4.0)
     });
     harness.get_by_label("Fit").click();
     harness.run_steps(3);
     for place in [[-4.0, 0.0], [0.9, 0.5], [2.3, 0.5]] {
         assert!(canvas(&harness).contains(on_screen(&harness, place)), "{place:?} is in {:?}", viewport(&harness));
     }
-    harness.state_mut().document.spec.start.x = StartCoordinate::clamped(0.0);
+    harness.state_mut().document.spec_mut(0).start.x = StartCoordinate::clamped(0.0);
     until(&mut harness, "the start", |stage| {
-        stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 0 && snapshot.spec.start.x.get() == 0.0)
+        stage
+            .live
+            .snapshot
+            .as_ref()
+            .is_some_and(|snapshot| snapshot.step == 0 && snapshot.sessions[0].spec.start.x.get() == 0.0)
     });
     harness.get_by_label("Fit").click();
     harness.run_steps(3);
@@ -179,7 +187,7 @@ fn the_start_is_placed_by_tool_by_shift_and_by_its_marker() {
     let wanted = viewport(&harness).xy_from_px((at - canvas(&harness).min).into());
     click(&mut harness, at, Modifiers::NONE);
     let start = |harness: &Harness<'_, Stage>| {
-        let start = harness.state().document.spec.start;
+        let start = harness.state().document.spec(0).start;
         [start.x.get(), start.y.get()]
     };
     assert!((0..2).all(|axis| (start(&harness)[axis] - wanted[axis]).abs() < 0.01), "{:?}", start(&harness));
@@ -216,7 +224,7 @@ fn the_legend_hides_and_shows() {
     row.click();
     harness.run_steps(2);
     assert!(harness.state().live.hidden.contains(&1));
-    assert_eq!(harness.state().live.visible().count(), 2);
+    assert_eq!(harness.state().live.visible(0).count(), 2);
     harness.get_by_label("Show Signum").click();
     harness.run_steps(2);
     assert!(harness.state().live.hidden.is_empty());
@@ -278,7 +286,7 @@ fn with_a_runaway(optimizers: std::ops::Range<usize>) -> Harness<'static, Stage>
 /// Returns whether the first ensemble is far off but still finite.
 fn far_off(harness: &mut Harness<'_, Stage>) -> bool {
     let live = &harness.state().live;
-    let view = &live.snapshot.as_ref().expect("there is a snapshot").ensembles[0];
+    let view = &live.snapshot.as_ref().expect("there is a snapshot").sessions[0].ensembles[0];
     view.bounds.is_some_and(|bounds| bounds[2] > 1e5)
 }
 
@@ -313,7 +321,7 @@ fn the_view_stays_in_reach_if_all_optimizers_run_away() {
         advance_to(&mut harness, step);
         assert!(viewport(&harness).camera.width < 1e5, "step {step}: {:?}", viewport(&harness).camera);
     }
-    assert!(harness.state().live.snapshot.as_ref().is_some_and(|s| s.ensembles[0].sample.diverged > 0));
+    assert!(harness.state().live.snapshot.as_ref().is_some_and(|s| s.sessions[0].ensembles[0].sample.diverged > 0));
     harness.get_by_label("Fit").click();
     harness.run_steps(3);
     assert!(viewport(&harness).camera.width < 10.0, "the start is shown: {:?}", viewport(&harness).camera);
@@ -328,7 +336,7 @@ fn following_goes_back_to_the_start_of_a_new_run() {
     harness.run_steps(200);
     assert_ne!(viewport(&harness).camera, first);
     let run = harness.state().live.snapshot.as_ref().map(|snapshot| snapshot.run);
-    harness.state_mut().document.spec.seed += 1;
+    harness.state_mut().document.spec_mut(0).seed += 1;
     until(&mut harness, "another run has begun", |stage| stage.live.snapshot.as_ref().map(|s| s.run) > run);
     harness.run_steps(200);
     assert_eq!(viewport(&harness).camera, first);
@@ -436,7 +444,7 @@ fn the_formula_panel_chooses_particles_and_shows_each_line() {
     harness.run_steps(3);
     harness.get_by_label_contains("Press → for");
     advance_to(&mut harness, 4);
-    until(&mut harness, "the step is there", |stage| stage.live.step_trace().is_some());
+    until(&mut harness, "the step is there", |stage| stage.live.step_trace(0).is_some());
     assert_eq!(harness.state().live.selected, Some(ParticleId { optimizer: 0, particle: 0 }));
     harness.get_by_label("m̂ = m / (1 − β₁ᵗ)");
     harness.get_by_label("θ ← θ − η (d + ω θ)");
@@ -460,7 +468,7 @@ fn surface(harness: &Harness<'_, Stage>) -> SpaceProjection {
     let Stage { landscape, document, .. } = harness.state();
     let canvas = canvas(harness);
     let view = SpaceView { camera: landscape.camera(), orbit: landscape.orbit(), size_px: canvas.size().into() };
-    let valley = document.spec.landscape.landscape();
+    let valley = document.spec(0).landscape.landscape();
     let scale = document.view.scale.expect("the test has a fixed scale");
     let loss = |xy| valley.loss(xy);
     SpaceProjection { view, heights: Arc::new(HeightField::sample(loss, view.camera, &scale)) }
@@ -510,7 +518,7 @@ fn a_click_in_space_selects_the_particle_there_and_places_the_start_on_the_surfa
     assert!(!mark.is_hidden);
     let at = canvas(&harness).min + Vec2::from(mark.px);
     click(&mut harness, at, Modifiers::SHIFT);
-    let start = &harness.state().document.spec.start;
+    let start = &harness.state().document.spec(0).start;
     assert!((start.x.get() - wanted[0]).abs() < 0.02 && (start.y.get() - wanted[1]).abs() < 0.02, "{start:?}");
 }
 

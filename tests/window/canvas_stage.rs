@@ -79,11 +79,11 @@ impl Stage {
             self.player.send(command);
         }
         self.actions.extend(actions);
-        match self.running.settings_to(&self.document.spec) {
+        match self.running.settings_to(self.document.spec(0)) {
             Some(settings) => settings.into_iter().for_each(|setting| self.player.send(PlayerCommand::Set(0, setting))),
-            None => self.player.send(PlayerCommand::load(self.document.spec.clone())),
+            None => self.player.send(PlayerCommand::load(self.document.spec(0).clone())),
         }
-        self.running = self.document.spec.clone();
+        self.running = self.document.spec(0).clone();
     }
 }
 

@@ -220,7 +220,7 @@ fn plots_are_those_of_the_landscape_and_come_back_with_it() {
     let shown = |harness: &Harness<'_, Stage>, label: &str| harness.query_by_label(label).is_some();
     assert!(shown(&harness, "Plot of depth u") && shown(&harness, "Spread |v|"));
     let choose = |harness: &mut Harness<'_, Stage>, kind| {
-        harness.state_mut().document.spec.landscape = LandscapeSpec::new(kind);
+        harness.state_mut().document.spec_mut(0).landscape = LandscapeSpec::new(kind);
         harness.run_steps(3);
     };
     choose(&mut harness, LandscapeKind::Rosenbrock);
@@ -266,7 +266,7 @@ fn the_temperature_is_the_learning_rate_until_it_is_set() {
     harness.run_steps(3);
     harness.get_by_label("Temperature is the learning rate").click();
     harness.run_steps(3);
-    let temperature = harness.state().document.spec.temperature.expect("one of its own");
+    let temperature = harness.state().document.spec(0).temperature.expect("one of its own");
     assert_eq!(temperature.get(), 0.01);
     harness.get_by_label("Temperature Θ");
 }

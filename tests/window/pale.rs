@@ -17,16 +17,16 @@ fn an_old_future_is_drawn_until_it_is_removed() {
         until(&mut harness, "the past is shown", |stage| {
             stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.step == 30)
         });
-        harness.state_mut().document.spec.noise = Noise::clamped(4.0).into();
+        harness.state_mut().document.spec_mut(0).noise = Noise::clamped(4.0).into();
         until(&mut harness, "there is an old future", |stage| {
-            stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.others.len() == 1)
+            stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.branches.len() == 1)
         });
         advance_to(&mut harness, 120);
         let with = harness.render().expect("it is drawn");
-        let id = harness.state().live.snapshot.as_ref().expect("there is one").others[0].id;
+        let id = harness.state().live.snapshot.as_ref().expect("there is one").branches[0].id;
         harness.state().player.send(PlayerCommand::Remove(id));
         until(&mut harness, "it is removed", |stage| {
-            stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.others.is_empty())
+            stage.live.snapshot.as_ref().is_some_and(|snapshot| snapshot.branches.is_empty())
         });
         let without = harness.render().expect("it is drawn");
         // Left of the legend, which has an entry for it.

@@ -254,13 +254,13 @@ pub const LEARNING_RATE: Parameter =
 
 /// The parameters of a simulation besides those of its landscape, with the paths of their fields in a preset.
 pub const OF_SIMULATION: [(&str, Parameter); 7] = [
-    ("simulation.noise", NOISE),
-    ("simulation.particles", PARTICLES),
-    ("simulation.start.x", START_X),
-    ("simulation.start.y", START_Y),
-    ("simulation.start.spread", START_SPREAD),
-    ("simulation.temperature", TEMPERATURE),
-    ("simulation.optimizers[0].rule.learning_rate", LEARNING_RATE),
+    ("simulations[0].spec.noise", NOISE),
+    ("simulations[0].spec.particles", PARTICLES),
+    ("simulations[0].spec.start.x", START_X),
+    ("simulations[0].spec.start.y", START_Y),
+    ("simulations[0].spec.start.spread", START_SPREAD),
+    ("simulations[0].spec.temperature", TEMPERATURE),
+    ("simulations[0].spec.optimizers[0].rule.learning_rate", LEARNING_RATE),
 ];
 
 /// The spacing of values between two ends.

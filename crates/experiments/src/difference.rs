@@ -326,6 +326,8 @@ impl ListedSetting {
     }
 }
 
+/// The beginnings of paths that names of settings leave out.
+const STARTS: [&str; 4] = ["simulations[0].spec.", "simulations[0].", "sweep.", "scan."];
 /// The lists whose elements own settings.
 const LISTS: [&str; 2] = ["optimizers", "runs"];
 /// The fields that are a single setting each, as they have thousands of values.
@@ -337,15 +339,14 @@ const WORDS: [&str; 3] = ["version", "title", "description"];
 
 impl Preset {
     /// Lists all settings of the preset: its kind, and every value of its file, in the file's order. The names of
-    /// fields that presets of different kinds share are equal: `simulation.noise` and `sweep.noise` are `noise`.
+    /// fields that presets of different kinds share are equal: `simulations[0].spec.noise` and `sweep.noise` are `noise`.
     /// The value of a setting that an axis of a sweep varies is the name of the axis.
     pub fn listed_settings(&self) -> Vec<ListedSetting> {
         let labels = Labels::of(self);
         let mut settings = vec![ListedSetting::new("kind", "Kind", self.kind())];
         for (path, value) in self.leaves() {
+            let path = STARTS.iter().find_map(|start| path.strip_prefix(start)).unwrap_or(&path);
             let field = path.split(['.', '[']).next().unwrap_or_default();
-            let path =
-                ["simulation.", "sweep.", "scan."].iter().find_map(|start| path.strip_prefix(start)).unwrap_or(&path);
             if WORDS.contains(&field) || WHOLE.contains(&field) || value == NONE {
                 continue;
             }
@@ -355,7 +356,10 @@ impl Preset {
             add(&mut settings, &labels, owner, path, value);
         }
         self.add_left_out(&mut settings, &labels);
-        let wholes = WHOLE.into_iter().filter_map(|field| Some((field, self.field_text(field)?)));
+        let wholes = WHOLE.into_iter().filter_map(|field| {
+            let of_first = || self.field_text(&format!("simulations[0].{field}"));
+            Some((field, self.field_text(field).or_else(of_first)?))
+        });
         settings.extend(wholes.map(|(field, text)| ListedSetting::new(field, labels.label(None, field), plain(&text))));
         settings
     }
@@ -397,7 +401,7 @@ impl Preset {
 
     fn names_of(&self, list: &str) -> Vec<String> {
         match self {
-            Preset::Landscape(preset) => preset.simulation.distinct_names(),
+            Preset::Landscape(preset) => preset.spec().distinct_names(),
             Preset::Sweep(preset) => preset.sweep.optimizers.iter().map(|it| it.label().to_owned()).collect(),
             _ => self.workload().map_or_else(Vec::new, |workload| match list {
                 "runs" => workload.labels(),
@@ -490,8 +494,8 @@ impl Labels {
         let mut labels = Labels { landscape: None, rules: Vec::new(), fields: HashMap::new() };
         match preset {
             Preset::Landscape(preset) => {
-                labels.landscape = Some(preset.simulation.landscape);
-                labels.rules = preset.simulation.optimizers.iter().map(|optimizer| optimizer.rule.rule).collect();
+                labels.landscape = Some(preset.spec().landscape);
+                labels.rules = preset.spec().optimizers.iter().map(|optimizer| optimizer.rule.rule).collect();
             }
             Preset::Sweep(preset) => {
                 labels.landscape = Some(preset.sweep.landscape);

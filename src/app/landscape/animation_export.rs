@@ -89,7 +89,7 @@ fn is_empty_folder(path: &std::path::Path) -> bool {
 
 /// The sessions to show.
 pub struct Subject<'a> {
-    /// The sessions so far, and the present settings from step 0, in the order of their places.
+    /// The sessions so far, and the present settings from step 0, in the order of the simulations.
     pub sessions: &'a [Record],
     pub present: &'a [Record],
     /// The way in which they are looked at. Its records are not used.

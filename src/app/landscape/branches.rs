@@ -15,7 +15,7 @@ use super::live::{Action, LandscapeAction, Live, Requests};
 use super::timeline::changes_text;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::player::marks::{SettingMark, SettingMarks, changes_of, text, text_before};
-use crate::player::{PlayerCommand, SessionKind, SessionView, Snapshot};
+use crate::player::{BranchKind, BranchView, PlayerCommand, SessionView, Snapshot};
 
 /// The opacity of a branch's particles and mean paths on the landscape.
 pub(crate) const BRANCH_OPACITY: f32 = 0.45;
@@ -27,10 +27,9 @@ pub(crate) fn branch_curve_opacity(visuals: &egui::Visuals) -> f32 {
 
 /// A branch of a session.
 pub(crate) struct Branch {
-    /// The id of its session.
     pub id: u64,
-    /// The place of the session to which it belongs.
-    place: usize,
+    /// The index of the session to which it belongs.
+    session: usize,
     /// The step from which on it differs from the session to which it belongs.
     pub since: u64,
     /// The last step that it has reached.
@@ -53,25 +52,25 @@ impl Branches {
     /// Takes the branches of a snapshot.
     pub(crate) fn update(&mut self, snapshot: &Snapshot) {
         let mut before = std::mem::take(&mut self.all);
-        for view in &snapshot.others {
-            let Some((place, since)) = view.kind.branch() else { continue };
-            let removed = match &view.kind {
-                SessionKind::Without { removed, .. } => removed.clone(),
-                _ => Vec::new(),
+        for BranchView { id, kind, session } in &snapshot.branches {
+            let removed = match kind {
+                BranchKind::Without { removed, .. } => removed.clone(),
+                BranchKind::OldFuture { .. } => Vec::new(),
             };
-            let known = before.iter().position(|branch| branch.id == view.id).map(|index| before.swap_remove(index));
+            let known = before.iter().position(|branch| branch.id == *id).map(|index| before.swap_remove(index));
             let mut marks = known.map(|branch| branch.marks).unwrap_or_default();
-            marks.update(&view.record);
-            let progress = branch_progress(view, since, snapshot.step);
-            self.all.push(Branch { id: view.id, place, since, last_step: view.last_step, progress, removed, marks });
+            marks.update(&session.record);
+            let (since, last_step) = (kind.since(), session.last_step);
+            let progress = branch_progress(session, since, snapshot.step);
+            self.all.push(Branch { id: *id, session: kind.session(), since, last_step, progress, removed, marks });
         }
         let all = &self.all;
         self.hidden.retain(|id| all.iter().any(|branch| branch.id == *id));
     }
 
-    /// Returns the branches of the session at a place.
-    pub(crate) fn of(&self, place: usize) -> impl Iterator<Item = &Branch> {
-        self.all.iter().filter(move |branch| branch.place == place)
+    /// Returns the branches of the session of this index.
+    pub(crate) fn of(&self, session: usize) -> impl Iterator<Item = &Branch> {
+        self.all.iter().filter(move |branch| branch.session == session)
     }
 
     /// Returns the branch with this id, unless it is hidden.
@@ -88,15 +87,15 @@ impl Branches {
         let _ = self.hidden.remove(&id) || self.hidden.insert(id);
     }
 
-    /// Returns the id of the session at a place without all these changes, if there is one.
-    pub(crate) fn without(&self, place: usize, changes: &[Change]) -> Option<u64> {
+    /// Returns the id of the branch of a session without all these changes, if there is one.
+    pub(crate) fn without(&self, session: usize, changes: &[Change]) -> Option<u64> {
         let leaves_out = |branch: &&Branch| changes.iter().all(|change| change.is_among(&branch.removed));
-        self.of(place).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
+        self.of(session).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
     }
 
-    /// Returns the last step of the branches of the session at a place.
-    pub(crate) fn last_step(&self, place: usize) -> u64 {
-        self.of(place).map(|branch| branch.last_step).max().unwrap_or_default()
+    /// Returns the last step of the branches of a session.
+    pub(crate) fn last_step(&self, session: usize) -> u64 {
+        self.of(session).map(|branch| branch.last_step).max().unwrap_or_default()
     }
 }
 
@@ -160,7 +159,7 @@ pub(crate) fn branch_list(ui: &mut Ui, document: &Document, live: &mut Live, req
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(3.0, 2.0);
         for branch in live.branches.of(live.chosen) {
-            let label = branch.label(&live.marks, &document.spec);
+            let label = branch.label(live.marks_of(live.chosen), document.spec(live.chosen));
             let is_hidden = live.branches.is_hidden(branch.id);
             let most = ui.max_rect().width();
             // An entry stays together: its width is that of the text with the sample and three buttons.
@@ -227,30 +226,29 @@ pub(crate) struct MarkedChanges {
     pub step: u64,
     /// The steps and the changes.
     pub text: String,
-    /// The place of the session.
-    place: usize,
+    /// The index of the session.
+    session: usize,
     changes: Vec<Change>,
     /// The session without these changes, if there is one.
     without: Option<u64>,
 }
 
 impl MarkedChanges {
-    /// Returns a group of changes of the chosen session, whose settings are `spec`.
-    pub(crate) fn of(group: &[SettingMark], spec: &SimulationSpec, live: &Live) -> MarkedChanges {
-        let changes = changes_of(group);
-        let without = live.branches.without(live.chosen, &changes);
+    /// Returns a group of changes of the chosen session.
+    pub(crate) fn of(group: &[SettingMark], document: &Document, live: &Live) -> MarkedChanges {
+        let (session, changes) = (live.chosen, changes_of(group));
         MarkedChanges {
             step: group.first().map_or(0, |mark| mark.step),
-            text: changes_text(group, spec),
-            place: live.chosen,
+            text: changes_text(group, document.spec(session)),
+            session,
+            without: live.branches.without(session, &changes),
             changes,
-            without,
         }
     }
 
     /// Makes a mark of a step without changes, which a lesson names.
     pub(crate) fn none(step: u64, text: String) -> MarkedChanges {
-        MarkedChanges { step, text, place: 0, changes: Vec::new(), without: None }
+        MarkedChanges { step, text, session: 0, changes: Vec::new(), without: None }
     }
 
     /// Returns whether the session without the changes is shown beside the one with them.
@@ -277,7 +275,7 @@ impl MarkedChanges {
         let button = ui.button(format!("{checked}{label}")).on_hover_text(hint).accessible_name(name);
         if button.clicked() {
             requests.commands.push(match self.without {
-                None => PlayerCommand::Without(self.place, self.changes.clone()),
+                None => PlayerCommand::Without(self.session, self.changes.clone()),
                 Some(id) => PlayerCommand::Remove(id),
             });
             ui.close();
@@ -413,7 +411,7 @@ mod tests {
     #[test]
     fn a_run_keeps_its_marks_and_pauses_while_it_goes_on() {
         let text = r#"Landscape(version: 1, title: "A lesson",
-            simulation: (noise: 0.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]),
+            simulations: [(spec: (noise: 0.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]))],
             lesson: [
                 (text: "One.", set: [Noise(1.0), Steps(100)], marks: [(step: 50, text: "half")]),
                 (text: "Two.", set: [Steps(200)], marks: [(step: 20, text: "early")]),

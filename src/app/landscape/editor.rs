@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use egui::Context;
-use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::{Record, SettingError, SimulationSpec};
 use valleyscope_experiments::preset::{
-    Beside, LETTERS, LandscapePreset, LessonDraft, LessonStep, Preset, TitledSimulation, titles_side_by_side,
+    LandscapePreset, LessonDraft, LessonStep, Preset, PresetSimulation, TitledSimulation, titles_side_by_side,
 };
 use valleyscope_experiments::view::ViewSettings;
 
@@ -37,25 +36,34 @@ impl LandscapeDraft {
     fn new(preset: &LandscapePreset, lesson_step: usize, view: ViewSettings) -> LandscapeDraft {
         let lesson = LessonDraft::of(preset);
         // A preset whose lesson does not fit its own simulation is refused when it is read.
-        let spec = lesson.simulation_at(lesson_step).unwrap_or_else(|_| preset.simulation.clone());
+        let spec = lesson.spec_at(lesson_step).unwrap_or_else(|_| preset.spec().clone());
         let view = lesson.view_at(lesson_step).unwrap_or(view);
-        let beside = lesson.beside_at(lesson_step, &spec).unwrap_or_default();
-        LandscapeDraft { document: Document { spec, view, beside }, lesson, lesson_step }
+        let simulations = lesson.simulations_at(lesson_step, &spec);
+        let simulations = simulations.unwrap_or_else(|_| vec![TitledSimulation::untitled(spec)]);
+        LandscapeDraft { document: Document { simulations, view }, lesson, lesson_step }
     }
 
     /// Shows a lesson step: all settings of the lesson get their values after this step. The view and the simulations
-    /// beside are those of the step if the lesson has any. Other settings stay.
+    /// are those of the step if the lesson has any. Other settings stay.
     fn go_to(&mut self, step: usize) -> Result<(), SettingError> {
-        let spec = self.lesson.applied(&self.document.spec, step)?;
-        if self.lesson.has_beside() {
-            self.document.beside = self.lesson.beside_at(step, &spec)?;
-        }
-        self.document.spec = spec;
+        self.document.simulations = self.simulations_at(step, &self.document)?;
         if let Some(view) = self.lesson.view_at(step) {
             self.document.view = view;
         }
         self.lesson_step = step;
         Ok(())
+    }
+
+    /// Returns the simulations of `document` with the settings of a lesson step, and with the others that it shows if the
+    /// lesson has any.
+    fn simulations_at(&self, step: usize, document: &Document) -> Result<Vec<TitledSimulation>, SettingError> {
+        let first = self.lesson.applied(document.spec(0), step)?;
+        if self.lesson.has_several() {
+            return self.lesson.simulations_at(step, &first);
+        }
+        let mut simulations = document.simulations.clone();
+        simulations[0].spec = first;
+        Ok(simulations)
     }
 }
 
@@ -73,14 +81,8 @@ impl Draft for LandscapeDraft {
         if document.view != *view.as_ref().unwrap_or(&clean.document.view) {
             return true;
         }
-        let at_step = lesson.applied(&clean.document.spec, *lesson_step).and_then(|spec| {
-            let beside = match clean.lesson.has_beside() {
-                true => clean.lesson.beside_at(*lesson_step, &spec)?,
-                false => clean.document.beside.clone(),
-            };
-            Ok(spec == document.spec && beside == document.beside)
-        });
-        !at_step.unwrap_or(false)
+        let at_step = clean.simulations_at(*lesson_step, &clean.document);
+        !at_step.is_ok_and(|simulations| simulations == document.simulations)
     }
 
     fn saved_as(written: PresetDraft, _file: &Path, before: &SavedLandscape) -> Option<SavedLandscape> {
@@ -133,66 +135,58 @@ impl LandscapeEditor {
     /// Returns the document as a preset with title and description of the opened one. What the lesson sets has its values
     /// before the first step.
     pub(super) fn preset(&self) -> LandscapePreset {
-        let LandscapeDraft { document: Document { spec, view, .. }, lesson, lesson_step } = &self.draft;
+        let LandscapeDraft { document, lesson, lesson_step } = &self.draft;
         let is_view_of_lesson = lesson.view_at(*lesson_step).is_some();
-        // What the steps of a lesson show beside theirs belongs to the steps.
-        let is_of_steps = lesson.steps.iter().any(|step| !step.beside.is_empty());
+        let mut simulations = PresetSimulation::describing(&document.simulations);
+        // The simulations that the steps of a lesson compare with theirs belong to the steps.
+        if lesson.steps.iter().any(|step| !step.compared.is_empty()) {
+            simulations.truncate(1);
+            simulations.extend(lesson.simulations.iter().skip(1).cloned());
+        }
+        simulations[0].spec = Some(lesson.under(document.spec(0)));
         LandscapePreset {
-            simulation: lesson.under(spec),
-            view: if is_view_of_lesson { lesson.view.clone() } else { Some(view.clone()) },
-            beside: if is_of_steps { lesson.beside.clone() } else { self.beside() },
+            simulations,
+            view: if is_view_of_lesson { lesson.view.clone() } else { Some(document.view.clone()) },
             lesson: lesson.steps.clone(),
-            changes: Vec::new(),
             ..self.saved_state().preset.clone()
         }
     }
 
-    /// Describes the simulations beside the first one.
-    fn beside(&self) -> Vec<Beside> {
-        let Document { spec, beside, .. } = &self.draft.document;
-        beside.iter().map(|beside| Beside::describing(beside, spec)).collect()
-    }
-
     /// Returns the document as a preset without a lesson, whose settings are the present ones.
     pub(super) fn present_preset(&self) -> LandscapePreset {
-        let Document { spec, view, .. } = &self.draft.document;
+        let Document { simulations, view } = &self.draft.document;
         LandscapePreset {
-            simulation: spec.clone(),
+            simulations: PresetSimulation::describing(simulations),
             view: Some(view.clone()),
-            beside: self.beside(),
             lesson: Vec::new(),
             ..self.preset()
         }
     }
 
-    /// Returns a preset of a recorded session and those beside it, without a lesson.
-    pub(super) fn session_preset(&self, session: Record, beside: Vec<Record>) -> LandscapePreset {
-        let Record { spec: simulation, changes } = session;
-        let titles = self.draft.document.beside.iter().map(|beside| beside.title.clone());
-        let described = |(title, Record { spec, changes })| Beside {
-            changes,
-            ..Beside::describing(&TitledSimulation { title, spec }, &simulation)
-        };
-        let beside = titles.zip(beside).map(described).collect();
-        LandscapePreset { simulation, changes, beside, ..self.present_preset() }
+    /// Returns a preset of recorded sessions, without a lesson.
+    pub(super) fn session_preset(&self, records: Vec<Record>) -> LandscapePreset {
+        let titles = self.draft.document.simulations.iter().map(|simulation| simulation.title.clone());
+        let titled = |(title, Record { spec, changes })| (TitledSimulation { title, spec }, changes);
+        let (started, changes): (Vec<_>, Vec<_>) = titles.zip(records).map(titled).unzip();
+        let mut simulations = PresetSimulation::describing(&started);
+        simulations.iter_mut().zip(changes).for_each(|(simulation, changes)| simulation.changes = changes);
+        LandscapePreset { simulations, ..self.present_preset() }
     }
 
     /// Makes a draft of this preset that replaces the saved state when it is saved.
     pub(super) fn document_draft(&self, preset: LandscapePreset) -> PresetDraft {
-        let saved = &self.saved_state().preset;
-        let has_changes = !saved.changes.is_empty() || saved.beside.iter().any(|beside| !beside.changes.is_empty());
+        let saved = &self.saved_state().preset.simulations;
         PresetDraft {
             lesson_step: self.lesson_step(),
-            drops_changes: has_changes,
+            drops_changes: saved.iter().any(|simulation| !simulation.changes.is_empty()),
             drops_settings: self.differs_from_step(),
             ..self.preset_draft(Preset::Landscape(preset))
         }
     }
 
-    /// Makes a preset of a recorded session and those beside it, apart from the document's own, with its title and
-    /// description.
-    pub(super) fn session_draft(&self, session: Record, beside: Vec<Record>) -> PresetDraft {
-        let preset = self.session_preset(session, beside);
+    /// Makes a preset of recorded sessions, apart from the document's own, with its title and description.
+    pub(super) fn session_draft(&self, records: Vec<Record>) -> PresetDraft {
+        let preset = self.session_preset(records);
         PresetDraft { replaces: None, ..self.preset_draft(Preset::Landscape(preset)) }
     }
 
@@ -208,10 +202,10 @@ impl LandscapeEditor {
         let lesson = &self.draft.lesson;
         let of_step = |step: usize| {
             let before = match step {
-                0 => lesson.simulation.clone(),
-                _ => lesson.simulation_at(step - 1).ok()?,
+                0 => lesson.spec().clone(),
+                _ => lesson.spec_at(step - 1).ok()?,
             };
-            let sliders = sliders_set_by(&steps[step].set, &before, &lesson.simulation_at(step).ok()?);
+            let sliders = sliders_set_by(&steps[step].set, &before, &lesson.spec_at(step).ok()?);
             (!sliders.is_empty()).then_some(sliders)
         };
         (0..=present).rev().find_map(of_step).unwrap_or_default()
@@ -225,10 +219,8 @@ impl LandscapeEditor {
     fn differs_from_step(&self) -> bool {
         let LandscapeDraft { document, lesson, lesson_step } = &self.draft;
         let is_other_view = lesson.view_at(*lesson_step).is_some_and(|view| view != document.view);
-        let is_other = lesson.applied(&document.spec, *lesson_step).is_ok_and(|spec| {
-            let beside = lesson.beside_at(*lesson_step, &spec);
-            spec != document.spec || lesson.has_beside() && beside.is_ok_and(|beside| beside != document.beside)
-        });
+        let at_step = self.draft.simulations_at(*lesson_step, document);
+        let is_other = at_step.is_ok_and(|simulations| simulations != document.simulations);
         !lesson.steps.is_empty() && (is_other || is_other_view)
     }
 
@@ -246,15 +238,16 @@ impl LandscapeEditor {
     /// [`go_to_step`]: LandscapeEditor::go_to_step
     pub(super) fn edit_lesson(&mut self, edit: impl FnOnce(&mut LessonDraft) -> usize) -> Result<(), SettingError> {
         let mut draft = self.draft.clone();
-        let had_beside = draft.lesson.has_beside();
-        draft.document.spec = draft.lesson.under(&draft.document.spec);
+        let had_several = draft.lesson.has_several();
+        let first = draft.document.spec_mut(0);
+        *first = draft.lesson.under(first);
         let step = edit(&mut draft.lesson);
         let shown = if draft.lesson.steps.is_empty() { Ok(()) } else { draft.go_to(step) };
         if shown.is_err() {
             draft.lesson_step = step;
         }
-        if had_beside && !draft.lesson.has_beside() {
-            draft.document.beside.clear();
+        if had_several && !draft.lesson.has_several() {
+            draft.document.simulations.truncate(1);
         }
         self.change(|editor| editor.draft = draft);
         shown
@@ -263,8 +256,8 @@ impl LandscapeEditor {
     /// Begins a lesson with one step, which shows the document as it is.
     pub(super) fn begin_lesson(&mut self) {
         self.change(|editor| {
-            let (beside, Document { spec, view, .. }) = (editor.beside(), editor.draft.document.clone());
-            editor.draft.lesson = LessonDraft::begin(spec, beside, view);
+            let Document { simulations, view } = &editor.draft.document;
+            editor.draft.lesson = LessonDraft::begin(simulations, view.clone());
             editor.draft.lesson_step = 0;
         });
     }
@@ -282,28 +275,25 @@ fn opened(preset: &LandscapePreset, view: &ViewSettings) -> LandscapeDraft {
 
 /// The simulations and their view, as set by the controls. Panels change it in place; the app sends the player the
 /// difference.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    pub spec: SimulationSpec,
+    /// One to four simulations on one clock, which the first one sets.
+    pub simulations: Vec<TitledSimulation>,
     pub view: ViewSettings,
-    /// The simulations beside the first one, on the same clock.
-    #[serde(default)]
-    pub beside: Vec<TitledSimulation>,
 }
 
 impl Document {
-    /// Returns a document of one simulation.
+    /// Makes a document of one simulation.
     pub fn new(spec: SimulationSpec, view: ViewSettings) -> Document {
-        Document { spec, view, beside: Vec::new() }
+        Document { simulations: vec![TitledSimulation::untitled(spec)], view }
     }
 
     /// Returns the document with the settings in force at the shown step of a run of it.
     pub fn in_force(&self, live: &Live) -> Document {
-        let snapshots = (0..self.count()).map_while(|place| live.snapshot_of(place));
-        self.with_settings(snapshots.map(|snapshot| &*snapshot.spec))
+        self.with_settings(live.sessions().iter().map(|session| &*session.spec))
     }
 
-    /// Returns the document with the settings of runs of it, in the order of their places.
+    /// Returns the document with the settings of runs of it, in the order of the simulations.
     pub fn with_settings<'a>(&self, runs: impl IntoIterator<Item = &'a SimulationSpec>) -> Document {
         let mut document = self.clone();
         for (spec, run) in document.specs_mut().zip(runs) {
@@ -314,67 +304,50 @@ impl Document {
         document
     }
 
-    /// Replaces the simulations, in the order of their places.
+    /// Replaces the specifications, in the order of the simulations.
     pub fn set_specs(&mut self, specs: impl IntoIterator<Item = SimulationSpec>) {
         self.specs_mut().zip(specs).for_each(|(spec, new)| *spec = new);
     }
 
-    /// Returns the number of simulations side by side.
+    /// Returns the number of simulations.
     pub fn count(&self) -> usize {
-        1 + self.beside.len()
+        self.simulations.len()
     }
 
-    /// Returns the simulations in the order of their places: the first is 0.
+    pub fn spec(&self, index: usize) -> &SimulationSpec {
+        &self.simulations[index].spec
+    }
+
+    pub fn spec_mut(&mut self, index: usize) -> &mut SimulationSpec {
+        &mut self.simulations[index].spec
+    }
+
     pub fn specs(&self) -> impl Iterator<Item = &SimulationSpec> {
-        std::iter::once(&self.spec).chain(self.beside.iter().map(|beside| &beside.spec))
+        self.simulations.iter().map(|simulation| &simulation.spec)
     }
 
-    /// Returns the simulations in the order of their places, mutable.
     pub fn specs_mut(&mut self) -> impl Iterator<Item = &mut SimulationSpec> {
-        std::iter::once(&mut self.spec).chain(self.beside.iter_mut().map(|beside| &mut beside.spec))
+        self.simulations.iter_mut().map(|simulation| &mut simulation.spec)
     }
 
-    /// Returns the titles of the simulations side by side, such as `A: σ = 1`.
+    /// Returns the titles of the simulations, such as `A: σ = 1`.
     pub fn titles(&self) -> Vec<String> {
-        if self.beside.is_empty() {
-            return vec![LETTERS[0].to_owned()];
-        }
-        let others = self.beside.iter().map(|beside| (beside.title.as_deref(), &beside.spec));
-        titles_side_by_side(std::iter::once((None, &self.spec)).chain(others))
+        titles_side_by_side(&self.simulations)
     }
 
     /// Gives all simulations the step at which to pause and the seed of the first one, where these have changed.
     pub(crate) fn share_changed(&mut self, (steps, seed): (Option<u64>, u64)) {
-        let now = (self.spec.steps, self.spec.seed);
-        for beside in &mut self.beside {
-            if now.0 != steps {
-                beside.spec.steps = now.0;
+        let (first_steps, first_seed) = (self.spec(0).steps, self.spec(0).seed);
+        for spec in self.specs_mut() {
+            if first_steps != steps {
+                spec.steps = first_steps;
             }
-            if now.1 != seed {
-                beside.spec.seed = now.1;
+            if first_seed != seed {
+                spec.seed = first_seed;
             }
-        }
-    }
-
-    /// Calls `edit` while the simulation at this place is in the place of the first one.
-    pub(crate) fn with_session<T>(&mut self, place: usize, edit: impl FnOnce(&mut Document) -> T) -> T {
-        self.exchange(place);
-        let edited = edit(self);
-        self.exchange(place);
-        edited
-    }
-
-    fn exchange(&mut self, place: usize) {
-        if let Some(other) = place.checked_sub(1).and_then(|index| self.beside.get_mut(index)) {
-            std::mem::swap(&mut self.spec, &mut other.spec);
         }
     }
 }
-
-// Undo while an earlier step of the run is shown.
-//
-// Looking back shows the settings of an earlier step, which is no change of the document. So the undo
-// history holds only the settings at the last step of the run.
 
 impl LandscapeTab {
     /// Undoes or redoes. A change of settings is undone at the step at which it was made.
@@ -401,8 +374,7 @@ impl LandscapeTab {
     /// settings of all sessions at that step, after it; `None` without such a change.
     fn undone_at(&self) -> Option<(u64, Vec<SimulationSpec>)> {
         let document = &self.editor.draft.document;
-        let records: Vec<&Record> =
-            (0..document.count()).map_while(|place| Some(&*self.live.snapshot_of(place)?.record)).collect();
+        let records: Vec<&Record> = self.live.sessions().iter().map(|session| &*session.record).collect();
         let last = |record: &Record| in_force_until(record, u64::MAX);
         let mut changed = records.iter().zip(document.specs()).filter(|(record, spec)| !is_at(&last(record), spec));
         let step = changed.find_map(|(record, spec)| undone_at(record, spec))?;
@@ -438,15 +410,14 @@ impl LandscapeTab {
         self.editor.continue_from(shown, latest);
     }
 
-    /// Returns the settings at the last step of the run while an earlier one is shown, in the order of the simulations'
-    /// places.
+    /// Returns the settings at the last step of the run while an earlier one is shown, in the order of the simulations.
     fn latest_settings(&self) -> Option<Vec<SimulationSpec>> {
         let shown = self.live.snapshot.as_ref().filter(|snapshot| self.player.is_current(snapshot))?;
         if shown.step >= shown.last_step {
             return None;
         }
         let document = &self.editor.draft.document;
-        let latest = (0..document.count()).map_while(|place| self.live.marks_of(place).latest());
+        let latest = (0..document.count()).map_while(|index| self.live.marks_of(index).latest());
         Some(document.with_settings(latest).specs().cloned().collect())
     }
 }

@@ -330,11 +330,11 @@ impl LandscapeTab {
         let LandscapePreset { title, description, .. } = self.named();
         let present = self.editor.present_preset();
         let preset = LandscapePreset { title, description, view: Some(self.view()), ..present };
-        let session = self.editor.session_preset(snapshot.record.as_ref().clone(), self.live.records_beside());
+        let session = self.editor.session_preset(self.live.records());
         let (title, description) = (preset.title.clone(), preset.description.clone());
         let session = LandscapePreset { title, description, view: preset.view.clone(), ..session };
         let PlotChoices { log, log_steps, band, whole_range, .. } = self.diagnostics.choices();
-        let metrics = self.diagnostics.displayed(&preset.simulation.landscape);
+        let metrics = self.diagnostics.displayed(&preset.spec().landscape);
         let plots = RunPlots { metrics, log, log_steps, band, whole_range };
         Some(FigureSubject { preset, session, last_step: snapshot.last_step, plots })
     }
@@ -344,12 +344,12 @@ impl LandscapeTab {
         PictureSubject {
             title: self.named().title,
             records,
-            titles: self.editor.draft.document.beside.iter().map(|beside| beside.title.clone()).collect(),
+            titles: self.editor.draft.document.simulations.iter().map(|simulation| simulation.title.clone()).collect(),
             view: self.editor.draft.document.view.clone(),
             seen: Some(self.landscape.seen()),
             selected: self.live.selected,
             hidden: self.live.hidden.clone(),
-            plots: self.diagnostics.displayed(&self.editor.draft.document.spec.landscape),
+            plots: self.diagnostics.displayed(&self.editor.draft.document.spec(0).landscape),
             choices: self.diagnostics.choices(),
         }
     }

@@ -6,15 +6,14 @@ use egui::{Align, CentralPanel, Context, Layout, Panel, ScrollArea, Ui, vec2};
 use valleyscope_engine::parameter::{Extent, Parameter};
 use valleyscope_engine::quantity::OutOfRange;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_experiments::preset::{LandscapePreset, LessonStep};
+use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation};
 use valleyscope_experiments::view::{Colormap, ViewSettings};
 
 use super::branches::run_marks;
 use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
 use super::controls::{Adjustable, Control, Highlight, SliderId, controls_set_by};
-use super::editor::Document;
 use super::lesson::LessonStage;
-use super::live::{Action, LandscapeAction, Live, Requests};
+use super::live::{Action, LandscapeAction, Requests};
 use super::{LandscapeTab, lesson, transport};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{check_box, radio_button};
@@ -31,6 +30,7 @@ const LEAST_STAGE: f32 = 120.0;
 
 impl LandscapeTab {
     pub(super) fn draw(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
+        self.live.chosen = self.live.chosen.min(self.editor.draft.document.count() - 1);
         let pointed_at = self.editor.lesson().map_or(&[][..], |(step, lesson)| &lesson[step].show);
         self.diagnostics.point_at(pointed_at);
         self.prepare_lesson(ui.ctx());
@@ -43,13 +43,12 @@ impl LandscapeTab {
             return self.draw_presentation(ui, layout, requests);
         }
         let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-        live.chosen = live.chosen.min(document.count() - 1);
         Panel::bottom("transport").show(ui, |ui| {
             ui.add_space(2.0);
-            chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
+            self.timeline.ui(ui, document, live, requests);
             // All simulations share the clock. They share the seed, too, so that their noise is the same.
-            let shared = (document.spec.steps, document.spec.seed);
-            transport::bar(ui, document, live, &mut self.pace, requests);
+            let shared = (document.spec(0).steps, document.spec(0).seed);
+            transport::bar(ui, document.spec_mut(0), live, &mut self.pace, requests);
             document.share_changed(shared);
             ui.add_space(2.0);
         });
@@ -62,7 +61,7 @@ impl LandscapeTab {
     fn prepare_lesson(&mut self, ctx: &Context) {
         let (draft, step) = (&self.editor.draft, self.editor.lesson_step());
         self.stage.prepare(ctx, &draft.lesson.steps, step);
-        self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec.steps);
+        self.live.run_marks = run_marks(&draft.lesson, step, draft.document.spec(0).steps);
     }
 
     /// Returns the lesson's step if it shows anything beside the landscape.
@@ -108,7 +107,7 @@ impl LandscapeTab {
                 let height = ui.available_height();
                 let (name, edge, range) = ("lesson stage", Edge::Top, LEAST_STAGE..=(0.7 * height).max(LEAST_STAGE));
                 let top = SidePanel { name, edge, usual: LessonStage::share(step) * height, range, frame: None };
-                top.show(ui, sizes, |ui, _| self.stage.ui(ui, step, &document.spec, false));
+                top.show(ui, sizes, |ui, _| self.stage.ui(ui, step, document.spec(0), false));
             }
             if live.selected.is_some() {
                 let height = ui.available_height();
@@ -117,13 +116,13 @@ impl LandscapeTab {
                 let top = SidePanel { name, edge, usual: 0.5 * height, range, frame: None };
                 top.show(ui, sizes, |ui, _| {
                     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-                        chosen(document, live, |document, live| self.formula.ui(ui, document, live, requests));
+                        self.formula.ui(ui, document, live, requests);
                     });
                 });
             } else {
                 // Allows choosing a particle without a pointer.
                 Panel::top("particle").show(ui, |ui| {
-                    chosen(document, live, |document, live| self.formula.ui(ui, document, live, requests));
+                    self.formula.ui(ui, document, live, requests);
                     ui.add_space(4.0);
                 });
             }
@@ -133,16 +132,6 @@ impl LandscapeTab {
             layout.plots = shown;
         }
     }
-}
-
-/// Calls `show` with the simulation that the controls set in the place of the first one.
-pub(super) fn chosen<T>(
-    document: &mut Document,
-    live: &mut Live,
-    show: impl FnOnce(&mut Document, &mut Live) -> T,
-) -> T {
-    let place = live.chosen;
-    document.with_session(place, |document| live.with_session(place, |live| show(document, live)))
 }
 
 /// The share of the width that the plots take.
@@ -156,14 +145,13 @@ impl LandscapeTab {
         Panel::bottom("presentation bar").show(ui, |ui| {
             ui.add_space(2.0);
             let (document, live) = (&mut self.editor.draft.document, &mut self.live);
-            live.chosen = live.chosen.min(document.count() - 1);
-            chosen(document, live, |document, live| self.timeline.ui(ui, document, live, requests));
+            self.timeline.ui(ui, document, live, requests);
             self.bar(ui, requests);
             ui.add_space(1.0);
         });
         let has_room = ui.available_width() >= ROOM_FOR_PLOTS;
         let staged = self.staged();
-        let landscape = &self.editor.draft.document.spec.landscape;
+        let landscape = &self.editor.draft.document.spec(0).landscape;
         let has_plots = self.diagnostics.is_presented(landscape, layout.plots);
         if has_room && (has_plots || staged.is_some()) {
             let width = PLOTS * ui.available_width();
@@ -171,11 +159,11 @@ impl LandscapeTab {
             Panel::right("presented plots").resizable(false).exact_size(width).show(ui, |ui| {
                 match &staged {
                     Some(step) if has_plots => {
-                        let height = LessonStage::presented_height(ui, step, &document.spec, ui.available_height());
+                        let height = LessonStage::presented_height(ui, step, document.spec(0), ui.available_height());
                         let panel = Panel::top("presented stage").resizable(false).exact_size(height);
-                        panel.show(ui, |ui| self.stage.ui(ui, step, &document.spec, true));
+                        panel.show(ui, |ui| self.stage.ui(ui, step, document.spec(0), true));
                     }
-                    Some(step) => self.stage.ui(ui, step, &document.spec, true),
+                    Some(step) => self.stage.ui(ui, step, document.spec(0), true),
                     None => {}
                 }
                 if has_plots {
@@ -190,8 +178,7 @@ impl LandscapeTab {
     /// the row of the state.
     fn bar(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let of_lesson = self.editor.lesson_sliders();
-        let place = self.live.chosen;
-        let Some(spec) = self.editor.draft.document.specs_mut().nth(place) else { return };
+        let spec = self.editor.draft.document.spec_mut(self.live.chosen);
         let sliders = self.controls.pins.sliders(of_lesson, spec);
         if let [slider] = sliders.as_slice() {
             ui.horizontal(|ui| {
@@ -281,7 +268,7 @@ impl LandscapeTab {
 
     pub(crate) fn act(&mut self, ctx: &Context, action: LandscapeAction, requests: &mut Requests) {
         match action {
-            LandscapeAction::Set(spec) => self.editor.draft.document.spec = *spec,
+            LandscapeAction::Set(spec) => *self.editor.draft.document.spec_mut(0) = *spec,
             LandscapeAction::Play => self.player.send(PlayerCommand::Play),
             LandscapeAction::TogglePlay => self.player.toggle_play(self.live.playback()),
             LandscapeAction::Step(steps @ ..0) => self.player.send(PlayerCommand::Back(steps.unsigned_abs())),
@@ -290,7 +277,7 @@ impl LandscapeTab {
             LandscapeAction::Restart => self.player.send(PlayerCommand::Restart),
             LandscapeAction::GoToStep(step) => self.go_to_lesson_step(ctx, step, requests),
             LandscapeAction::EditLesson => self.edit_lesson(),
-            LandscapeAction::SaveSession => self.recording = Some(self.player.record()),
+            LandscapeAction::SaveSession => self.recording = Some(self.player.records()),
             LandscapeAction::OpenPictureExport => self.picture_export.open(),
             LandscapeAction::OpenFigureExport => self.figure_export.open(),
             LandscapeAction::OpenAnimationExport => self.open_animation_export(),
@@ -299,7 +286,7 @@ impl LandscapeTab {
 
     pub(super) fn open_landscape(&mut self, preset: LandscapePreset, file: Option<PathBuf>, requests: &mut Requests) {
         let title = preset.title.clone();
-        // What is beside the preset fits it, as it was checked when the preset was read.
+        // The settings of all simulations fit, as was checked when the preset was read.
         let records = preset.records().ok().filter(|records| records.iter().any(|record| !record.changes.is_empty()));
         self.editor.open_preset(preset, file);
         // Hidden and selected items belong to the previous document.
@@ -327,8 +314,7 @@ impl LandscapeTab {
     /// Shows a lesson step. Its settings take effect from the start of a run, so that one begins; a step that only sets
     /// a later pause continues the previous run.
     fn go_to_lesson_step(&mut self, ctx: &Context, index: usize, requests: &mut Requests) {
-        let (index_before, document) = (self.editor.lesson_step(), &self.editor.draft.document);
-        let (before, beside_before) = (document.spec.clone(), document.beside.clone());
+        let (index_before, before) = (self.editor.lesson_step(), self.editor.draft.document.simulations.clone());
         if let Err(error) = self.editor.go_to_step(index) {
             let text = format!(
                 "Step {} of the lesson can't be shown: {error}. Undo restores the settings that the lesson needs.",
@@ -338,17 +324,16 @@ impl LandscapeTab {
             return;
         }
         let Some(step) = self.editor.lesson().and_then(|(_, lesson)| lesson.get(index).cloned()) else { return };
-        let Document { spec, beside, .. } = self.editor.draft.document.clone();
-        let is_same = |now: &SimulationSpec, before: &SimulationSpec| {
-            SimulationSpec { steps: before.steps, ..now.clone() } == *before
+        let now = &self.editor.draft.document.simulations;
+        let is_same = |(now, before): (&TitledSimulation, &TitledSimulation)| {
+            SimulationSpec { steps: before.spec.steps, ..now.spec.clone() } == before.spec
         };
-        let is_same_beside = beside.len() == beside_before.len()
-            && beside.iter().zip(&beside_before).all(|(now, before)| is_same(&now.spec, &before.spec));
-        let is_same_run = is_same_beside && is_same(&spec, &before);
-        let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(spec.steps);
-        let controls = controls_set_by(&step.set, &before, &spec);
+        let is_same_run = now.len() == before.len() && now.iter().zip(&before).all(is_same);
+        let first = &now[0].spec;
+        let goes_on = step.goes_on() && index == index_before + 1 && is_same_run && !self.is_finished_by(first.steps);
+        let controls = controls_set_by(&step.set, &before[0].spec, first);
+        let is_changed = *now != before || !step.set.is_empty();
         self.look_as_lesson();
-        let is_changed = spec != before || beside != beside_before || !step.set.is_empty();
         if !goes_on && is_changed {
             self.begin_document();
         }

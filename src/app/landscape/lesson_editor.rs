@@ -35,13 +35,17 @@ pub(super) struct LessonEditor {
 
 /// The present state of the window, which a step can take over.
 struct Present {
-    spec: SimulationSpec,
-    /// The simulations beside it.
-    beside: Vec<TitledSimulation>,
+    simulations: Vec<TitledSimulation>,
     view: ViewSettings,
     plots: Vec<DiagnosticMetric>,
     /// The shown step of the run.
     step: u64,
+}
+
+impl Present {
+    fn spec(&self) -> &SimulationSpec {
+        &self.simulations[0].spec
+    }
 }
 
 impl LandscapeTab {
@@ -76,10 +80,9 @@ impl LandscapeTab {
         // The last step may just have been removed.
         let Some((step, _)) = self.editor.lesson() else { return };
         let present = Present {
-            spec: self.editor.draft.document.spec.clone(),
-            beside: self.editor.draft.document.beside.clone(),
+            simulations: self.editor.draft.document.simulations.clone(),
             view: self.view(),
-            plots: self.diagnostics.displayed(&self.editor.draft.document.spec.landscape),
+            plots: self.diagnostics.displayed(&self.editor.draft.document.spec(0).landscape),
             step: self.live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step),
         };
         ui.horizontal(|ui| {
@@ -203,8 +206,8 @@ impl LandscapeTab {
             ui.add(field.char_limit(LessonStep::LONGEST_TEXT)).accessible_name("Text of the step");
         });
         marks(ui, edited, present.step);
-        formula(ui, edited, &present.spec);
-        figure(ui, edited, &present.spec);
+        formula(ui, edited, present.spec());
+        figure(ui, edited, present.spec());
     }
 }
 
@@ -326,8 +329,8 @@ fn present_point(sweep: &SweepSpec, spec: &SimulationSpec) -> [f64; 2] {
 enum TakenOut {
     /// The setting with this index.
     Setting(usize),
-    /// The simulation with this index among those beside the step's own.
-    Beside(usize),
+    /// The simulation with this index among those that the step compares with its own.
+    Compared(usize),
 }
 
 impl LandscapeTab {
@@ -335,20 +338,19 @@ impl LandscapeTab {
     fn run_fields(&mut self, ui: &mut Ui, step: usize, present: &Present, requests: &mut Requests) {
         let lesson = &mut self.editor.draft.lesson;
         let taken_out = settings(ui, lesson, step, present).map(TakenOut::Setting);
-        if let Some(taken_out) = taken_out.or(beside(ui, lesson, step, present).map(TakenOut::Beside)) {
+        if let Some(taken_out) = taken_out.or(compared(ui, lesson, step, present).map(TakenOut::Compared)) {
             // A step that does not fit any more shows its error.
             let _ = self.editor.edit_lesson(|lesson| {
                 match taken_out {
                     TakenOut::Setting(index) => _ = lesson.steps[step].set.remove(index),
-                    TakenOut::Beside(index) => _ = lesson.steps[step].beside.remove(index),
+                    TakenOut::Compared(index) => _ = lesson.steps[step].compared.remove(index),
                 }
                 step
             });
             requests.actions.push(Action::Landscape(LandscapeAction::GoToStep(step)));
         }
         let lesson = &mut self.editor.draft.lesson;
-        let spec = &mut self.editor.draft.document.spec;
-        run(ui, lesson, step, &mut spec.steps);
+        run(ui, lesson, step, &mut self.editor.draft.document.spec_mut(0).steps);
         plots(ui, &mut lesson.steps[step].show, present);
         if view(ui, step, &mut lesson.steps[step].view, &present.view) {
             self.editor.draft.document.view = lesson.view_at(step).unwrap_or_else(|| present.view.clone());
@@ -360,9 +362,9 @@ impl LandscapeTab {
 fn settings(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, present: &Present) -> Option<usize> {
     let mut removed = None;
     row(ui, "Settings", |ui| {
-        let before = step.checked_sub(1).map(|before| lesson.simulation_at(before));
-        let before = before.and_then(Result::ok).unwrap_or_else(|| lesson.simulation.clone());
-        let now = lesson.simulation_at(step).unwrap_or_else(|_| before.clone());
+        let before = step.checked_sub(1).map(|before| lesson.spec_at(before));
+        let before = before.and_then(Result::ok).unwrap_or_else(|| lesson.spec().clone());
+        let now = lesson.spec_at(step).unwrap_or_else(|_| before.clone());
         if lesson.steps[step].set.is_empty() {
             ui.weak(as_before(step));
         }
@@ -378,33 +380,31 @@ fn settings(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, present: &Presen
         }
         let help = "Set what differs from the step before to its present value, and show what is beside now";
         let button = ui.button("Take over the present settings").on_hover_text(help);
-        let Present { spec, beside, .. } = present;
-        if lesson.differs_at(step, spec, beside) {
+        if lesson.differs_at(step, &present.simulations) {
             ui.colored_label(ui.visuals().warn_fg_color, "The present settings are others.");
-            if let Err(reason) = lesson.settings_beside(spec, beside) {
+            if let Err(reason) = lesson.compared_settings(&present.simulations) {
                 ui.colored_label(ui.visuals().warn_fg_color, format!("{reason}."));
             }
         }
         if button.clicked() {
             // A step before with an error reports it.
-            let _ = lesson.take_over(step, spec, beside);
+            let _ = lesson.take_over(step, &present.simulations);
         }
     });
     removed
 }
 
-/// Shows the simulations beside that of a step. Returns the index of one that is to be taken out.
-fn beside(ui: &mut Ui, lesson: &LessonDraft, step: usize, present: &Present) -> Option<usize> {
-    let own = lesson.simulation_at(step).unwrap_or_else(|_| present.spec.clone());
-    let beside = lesson.beside_at(step, &own).unwrap_or_default();
-    if beside.is_empty() {
+/// Shows the simulations that a step compares with its own. Returns the index of one that is to be taken out.
+fn compared(ui: &mut Ui, lesson: &LessonDraft, step: usize, present: &Present) -> Option<usize> {
+    let first = lesson.spec_at(step).unwrap_or_else(|_| present.spec().clone());
+    let simulations = lesson.simulations_at(step, &first).unwrap_or_default();
+    if simulations.len() <= 1 {
         return None;
     }
     let mut removed = None;
     row(ui, "Beside", |ui| {
-        let all = std::iter::once((None, &own)).chain(beside.iter().map(|it| (it.title.as_deref(), &it.spec)));
-        let titles = titles_side_by_side(all).split_off(1);
-        if lesson.steps[step].beside.is_empty() {
+        let titles = titles_side_by_side(&simulations).split_off(1);
+        if lesson.steps[step].compared.is_empty() {
             ui.weak(format!("{}, as beside every step without others", titles.join("; ")));
             return;
         }
@@ -455,7 +455,7 @@ fn plots(ui: &mut Ui, show: &mut Vec<DiagnosticMetric>, present: &Present) {
     row(ui, "Plots", |ui| {
         ui.horizontal_wrapped(|ui| {
             for metric in DiagnosticMetric::ALL {
-                let Some(info) = metric.info(&present.spec.landscape) else { continue };
+                let Some(info) = metric.info(&present.spec().landscape) else { continue };
                 let mut is_shown = show.contains(&metric);
                 let name = info.name.as_ref();
                 let toggle = ui.toggle_value(&mut is_shown, name).on_hover_text(info.explanation);

@@ -22,17 +22,14 @@ use crate::result::RawPlan;
 /// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
 #[derive(Default)]
 pub struct Live {
-    /// The newest snapshot of the first simulation. Its `columns` are those since the previous one.
+    /// The newest snapshot. Its `columns` are those since the previous one.
     pub snapshot: Option<Snapshot>,
-    /// The marks of the session's changes.
-    pub(crate) marks: SettingMarks,
+    /// The marks of each session's changes.
+    pub(crate) marks: Vec<SettingMarks>,
     /// The marks of the run that the lesson's step shows.
     pub(crate) run_marks: Vec<RunMark>,
-    /// The old futures of all sessions, and the sessions without some of their changes.
     pub(crate) branches: Branches,
-    /// The simulations beside the first one.
-    pub(crate) beside: Vec<LiveBeside>,
-    /// The place of the simulation that the controls set: the first is 0.
+    /// The index of the simulation that the controls set.
     pub chosen: usize,
     /// Whether landscapes side by side have cameras of their own.
     pub has_own_cameras: bool,
@@ -45,103 +42,57 @@ pub struct Live {
     pub frame_secs: Option<f32>,
 }
 
-/// The newest state of a simulation beside the first one.
-#[derive(Default)]
-pub(crate) struct LiveBeside {
-    snapshot: Option<Snapshot>,
-    marks: SettingMarks,
-}
-
 impl Live {
-    /// Takes the newest snapshot, and from it those of the simulations beside the first one.
-    pub fn take(&mut self, mut snapshot: Snapshot) {
+    /// Takes the newest snapshot.
+    pub fn take(&mut self, snapshot: Snapshot) {
         self.branches.update(&snapshot);
-        let mut others = std::mem::take(&mut snapshot.others);
-        let is_beside = |view: &mut SessionView| view.kind.is_beside();
-        let beside: Vec<SessionView> = others.extract_if(.., is_beside).collect();
-        let mut branches_of =
-            |place: usize| others.extract_if(.., |view| view.kind.is_branch_of(place)).collect::<Vec<SessionView>>();
-        self.beside.resize_with(beside.len(), LiveBeside::default);
-        for (index, (live, view)) in self.beside.iter_mut().zip(beside).enumerate() {
-            live.marks.update(&view.record);
-            live.snapshot = Some(Snapshot { others: branches_of(1 + index), ..snapshot.of(view) });
+        self.marks.resize_with(snapshot.sessions.len(), SettingMarks::default);
+        for (marks, session) in self.marks.iter_mut().zip(&snapshot.sessions) {
+            marks.update(&session.record);
         }
-        snapshot.others = branches_of(0);
-        self.marks.update(&snapshot.record);
         self.snapshot = Some(snapshot);
     }
 
-    /// Returns the newest snapshot of the simulation at this place.
-    pub fn snapshot_of(&self, place: usize) -> Option<&Snapshot> {
-        match place.checked_sub(1) {
-            None => self.snapshot.as_ref(),
-            Some(index) => self.beside.get(index)?.snapshot.as_ref(),
-        }
+    /// Returns the newest states of the sessions, in the order of the document's simulations; none before the first
+    /// snapshot.
+    pub fn sessions(&self) -> &[SessionView] {
+        self.snapshot.as_ref().map_or(&[], |snapshot| &snapshot.sessions)
+    }
+
+    /// Returns the newest state of the session of this index.
+    pub fn session(&self, index: usize) -> Option<&SessionView> {
+        self.sessions().get(index)
     }
 
     /// Returns whether several simulations are shown.
     pub(crate) fn is_side_by_side(&self) -> bool {
-        !self.beside.is_empty()
+        self.sessions().len() > 1
     }
 
-    /// Returns the marks of the changes of the simulation at this place.
-    pub(crate) fn marks_of(&self, place: usize) -> &SettingMarks {
-        let beside = place.checked_sub(1).and_then(|index| self.beside.get(index));
-        beside.map_or(&self.marks, |beside| &beside.marks)
+    /// Returns the marks of the changes of the session of this index.
+    pub(crate) fn marks_of(&self, session: usize) -> &SettingMarks {
+        self.marks.get(session).unwrap_or(SettingMarks::NONE)
     }
 
-    /// Returns the sessions of the simulations beside the first one, up to their last steps.
-    pub(crate) fn records_beside(&self) -> Vec<Record> {
-        let snapshots = self.beside.iter().filter_map(|beside| beside.snapshot.as_ref());
-        snapshots.map(|snapshot| Record::clone(&snapshot.record)).collect()
-    }
-
-    /// Returns all sessions side by side, up to their last steps.
+    /// Returns all sessions, up to their last steps.
     pub(crate) fn records(&self) -> Vec<Record> {
-        let first = self.snapshot.as_ref().map(|snapshot| Record::clone(&snapshot.record));
-        first.into_iter().chain(self.records_beside()).collect()
+        self.sessions().iter().map(|session| Record::clone(&session.record)).collect()
     }
 
-    /// Calls `show` while the simulation at this place is in the place of the first one.
-    pub(crate) fn with_session<T>(&mut self, place: usize, show: impl FnOnce(&mut Live) -> T) -> T {
-        self.exchange(place);
-        let shown = show(self);
-        self.exchange(place);
-        shown
+    /// Returns the shown ensembles of a session, in the specification's order.
+    pub fn visible(&self, session: usize) -> impl Iterator<Item = &EnsembleView> {
+        self.session(session).into_iter().flat_map(|session| self.visible_of(session))
     }
 
-    fn exchange(&mut self, place: usize) {
-        if let Some(other) = place.checked_sub(1).and_then(|index| self.beside.get_mut(index)) {
-            std::mem::swap(&mut self.snapshot, &mut other.snapshot);
-            std::mem::swap(&mut self.marks, &mut other.marks);
-        }
+    /// Returns the ensembles of a session or a branch whose optimizers are not hidden.
+    pub(crate) fn visible_of<'a>(&'a self, session: &'a SessionView) -> impl Iterator<Item = &'a EnsembleView> {
+        session.ensembles.iter().filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
     }
 
-    /// Returns the shown ensembles of the first simulation, in the specification's order.
-    pub fn visible(&self) -> impl Iterator<Item = &EnsembleView> {
-        self.visible_in(0)
-    }
-
-    /// Returns the shown ensembles of the simulation at this place, in the specification's order.
-    pub fn visible_in(&self, place: usize) -> impl Iterator<Item = &EnsembleView> {
-        let ensembles = self.snapshot_of(place).into_iter().flat_map(|snapshot| &snapshot.ensembles);
-        ensembles.filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
-    }
-
-    /// Returns the shown branches of the first session, which are drawn pale.
-    pub(crate) fn pale(&self) -> impl Iterator<Item = (&Branch, &SessionView)> {
-        self.pale_in(0)
-    }
-
-    /// Returns the shown branches of the session at this place.
-    pub(crate) fn pale_in(&self, place: usize) -> impl Iterator<Item = (&Branch, &SessionView)> {
-        let others = self.snapshot_of(place).into_iter().flat_map(|snapshot| &snapshot.others);
-        others.filter_map(|view| Some((self.branches.shown(view.id)?, view)))
-    }
-
-    /// Returns the ensembles of a pale session whose optimizers are not hidden.
-    pub(crate) fn visible_of<'a>(&'a self, view: &'a SessionView) -> impl Iterator<Item = &'a EnsembleView> {
-        view.ensembles.iter().filter(|ensemble| !self.hidden.contains(&ensemble.optimizer))
+    /// Returns the shown branches of a session, which are drawn pale.
+    pub(crate) fn branches_of(&self, session: usize) -> impl Iterator<Item = (&Branch, &SessionView)> {
+        let views = self.snapshot.iter().flat_map(move |snapshot| snapshot.branches_of(session));
+        views.filter_map(|view| Some((self.branches.shown(view.id)?, &view.session)))
     }
 
     /// Selects a particle, at once here and in the player for its next snapshots.
@@ -152,10 +103,15 @@ impl Live {
         }
     }
 
-    /// Returns the selected particle's last step, once the player has recorded it.
-    pub fn step_trace(&self) -> Option<&StepTrace> {
-        let step = self.snapshot.as_ref()?.step_trace.as_deref()?;
+    /// Returns the selected particle's last step in a session, once the player has recorded it.
+    pub fn step_trace(&self, session: usize) -> Option<&StepTrace> {
+        let step = self.session(session)?.step_trace.as_deref()?;
         (Some(step.id) == self.selected).then_some(step)
+    }
+
+    /// Returns the first and the last of the steps that are played over and over.
+    pub(crate) fn looped(&self) -> Option<[u64; 2]> {
+        self.snapshot.as_ref()?.looped
     }
 
     pub fn playback(&self) -> Playback {
@@ -274,7 +230,6 @@ pub enum LandscapeAction {
 /// The player, and the state that was last sent to it.
 pub(crate) struct PlayerLink {
     player: Player,
-    /// The simulations in the order of their places.
     specs: Vec<SimulationSpec>,
     pace: PlaybackPace,
     trail_steps: u32,
@@ -287,10 +242,11 @@ pub(crate) struct PlayerLink {
 impl PlayerLink {
     /// Starts a paused simulation. Its thread calls `wake` for each new snapshot.
     pub(crate) fn start(document: &Document, pace: PlaybackPace, wake: impl Fn() + Send + 'static) -> PlayerLink {
-        let player = Player::spawn(document.spec.clone(), wake);
+        let specs: Vec<SimulationSpec> = document.specs().cloned().collect();
+        let player = Player::spawn(specs[0].clone(), wake);
         player.send(PlayerCommand::Speed(pace.speed()));
         player.send(PlayerCommand::TrailLength(document.view.trail_steps as usize));
-        let (specs, trail_steps) = (vec![document.spec.clone()], document.view.trail_steps);
+        let trail_steps = document.view.trail_steps;
         let mut link = PlayerLink { player, specs, pace, trail_steps, is_held: false, settings: 0 };
         if document.count() > 1 {
             link.load(document);
@@ -303,19 +259,19 @@ impl PlayerLink {
     pub(crate) fn follow(&mut self, document: &Document, pace: PlaybackPace) -> Option<&'static str> {
         let mut begun_by = None;
         if !self.specs.iter().eq(document.specs()) {
-            let has_same_places = self.specs.len() == document.count();
+            let has_same_count = self.specs.len() == document.count();
             let settings: Option<Vec<Vec<Setting>>> =
                 self.specs.iter().zip(document.specs()).map(|(from, to)| from.settings_to(to)).collect();
-            match settings.filter(|_| has_same_places) {
+            match settings.filter(|_| has_same_count) {
                 Some(settings) => {
-                    for (place, settings) in settings.into_iter().enumerate() {
-                        settings.into_iter().for_each(|setting| self.send(PlayerCommand::Set(place, setting)));
+                    for (index, settings) in settings.into_iter().enumerate() {
+                        settings.into_iter().for_each(|setting| self.send(PlayerCommand::Set(index, setting)));
                     }
                     self.specs = document.specs().cloned().collect();
                 }
                 None => {
                     let changed = self.specs.iter().zip(document.specs()).find(|(from, to)| from != to);
-                    begun_by = Some(match changed.filter(|_| has_same_places) {
+                    begun_by = Some(match changed.filter(|_| has_same_count) {
                         Some((from, to)) => restart_reason(from, to),
                         None if self.specs.len() < document.count() => "a simulation was added beside it",
                         None => "a simulation beside it was removed",
@@ -395,10 +351,10 @@ impl PlayerLink {
         }
     }
 
-    /// Requests the record of the session so far; the receiver gets it.
-    pub(crate) fn record(&mut self) -> Receiver<Record> {
+    /// Requests the records of the sessions so far; the receiver gets them.
+    pub(crate) fn records(&mut self) -> Receiver<Vec<Record>> {
         let (sender, receiver) = channel();
-        self.send(PlayerCommand::Record(sender));
+        self.send(PlayerCommand::Records(sender));
         receiver
     }
 
@@ -413,8 +369,7 @@ impl PlayerLink {
         if !self.is_current(snapshot) {
             return;
         }
-        let beside = snapshot.others.iter().filter(|other| other.kind.is_beside());
-        let in_force = std::iter::once(&snapshot.spec).chain(beside.map(|other| &other.spec));
+        let in_force = snapshot.sessions.iter().map(|session| &session.spec);
         for ((sent, shown), in_force) in self.specs.iter_mut().zip(document.specs_mut()).zip(in_force) {
             for setting in sent.settings_to(in_force).unwrap_or_default() {
                 if sent.apply(&setting).is_err() || shown.apply(&setting).is_err() {

@@ -40,10 +40,8 @@ use plots::{DiagnosticsPanel, PlotChoices};
 use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
 use transport::PlaybackPace;
-use valleyscope_engine::simulation::{ParticleId, Record, SimulationSpec};
-use valleyscope_experiments::preset::{
-    Beside, LandscapePreset, LessonDraft, LessonStep, Preset, built_ins, is_made_title,
-};
+use valleyscope_engine::simulation::{ParticleId, Record};
+use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, built_ins, is_made_title};
 use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
 
 use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
@@ -82,8 +80,8 @@ pub(crate) struct LandscapeTab {
     lesson_editor: LessonEditor,
     /// The settings that move by themselves.
     animated: SettingAnimations,
-    /// The pending record of a session to be saved.
-    recording: Option<Receiver<Record>>,
+    /// The pending records of sessions to be saved.
+    recording: Option<Receiver<Vec<Record>>>,
     /// The area in which the landscape was last drawn.
     area: Option<Rect>,
 }
@@ -235,11 +233,9 @@ impl Tab for LandscapeTab {
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
         self.animated.begin_frame(&self.editor.draft.document);
-        if let Some(record) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
+        if let Some(records) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
-            requests
-                .actions
-                .push(Action::AskToSave(Box::new(self.editor.session_draft(record, self.live.records_beside()))));
+            requests.actions.push(Action::AskToSave(Box::new(self.editor.session_draft(records))));
         }
         self.player.hold(!(frame.is_window_visible && frame.is_shown));
     }
@@ -286,8 +282,7 @@ impl Tab for LandscapeTab {
     }
 
     fn ended_by_escape(&self) -> Option<PlayerCommand> {
-        let looped = self.live.snapshot.as_ref().and_then(|snapshot| snapshot.looped);
-        looped.map(|_| PlayerCommand::Loop(None))
+        self.live.looped().map(|_| PlayerCommand::Loop(None))
     }
 
     fn handle_keys(&mut self, keys: &Keys<'_>, requests: &mut Requests) {
@@ -388,8 +383,10 @@ impl LandscapeTab {
         let mut before = self.editor.saved_state().preset.clone();
         if preset.lesson_misfit().is_some() {
             // It is saved without the lesson, with the settings of the present step, which are no change.
-            preset.simulation = self.editor.present_preset().simulation;
-            before.simulation = before.simulation_at(self.editor.lesson_step()).unwrap_or(before.simulation);
+            *preset.spec_mut() = self.editor.draft.document.spec(0).clone();
+            if let Ok(at_step) = before.spec_at(self.editor.lesson_step()) {
+                *before.spec_mut() = at_step;
+            }
         }
         let titled = Preset::Landscape(preset.clone()).as_changed_from(&Preset::Landscape(before));
         titled.title().clone_into(&mut preset.title);
@@ -451,20 +448,10 @@ struct LandscapeMemory {
     file: Option<PathBuf>,
     /// The lesson, if it was edited. It need not be valid yet.
     #[serde(default)]
-    lesson: Option<EditedLesson>,
+    lesson: Option<LessonDraft>,
     lesson_step: usize,
     pace: PlaybackPace,
     view: ViewState,
-}
-
-/// A lesson with unsaved changes, and what its steps change.
-#[derive(Debug, Serialize, Deserialize)]
-struct EditedLesson {
-    simulation: SimulationSpec,
-    view: Option<ViewSettings>,
-    #[serde(default)]
-    beside: Vec<Beside>,
-    steps: Vec<LessonStep>,
 }
 
 /// The view of the landscape.
@@ -478,7 +465,7 @@ struct ViewState {
     pub selected: Option<(u32, usize)>,
     /// The ids of hidden optimizers.
     pub hidden: BTreeSet<u32>,
-    /// The place of the simulation that the controls set.
+    /// The index of the simulation that the controls set.
     #[serde(default)]
     pub chosen: usize,
     /// Whether landscapes side by side have cameras of their own.
@@ -501,16 +488,13 @@ impl LandscapeMemory {
     fn new(editor: &LandscapeEditor, pace: PlaybackPace, view: ViewState) -> LandscapeMemory {
         let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
         let saved = &editor.saved_state().preset;
-        let lesson = (editor.draft.lesson.steps != saved.lesson).then(|| {
-            let LessonDraft { simulation, view, beside, steps } = editor.draft.lesson.clone();
-            EditedLesson { simulation, view, beside, steps }
-        });
+        let lesson = &editor.draft.lesson;
         LandscapeMemory {
             origin: text(saved.clone()),
             // Without the lesson, which need not be valid.
             current: text(editor.present_preset()),
             file: editor.file().map(Path::to_owned),
-            lesson,
+            lesson: (lesson.steps != saved.lesson).then(|| lesson.clone()),
             lesson_step: editor.lesson_step(),
             pace,
             view,
@@ -523,15 +507,12 @@ impl LandscapeMemory {
         let preset = |text: &str, what: &str| stored_preset(text, what, "simulation", landscape);
         let origin = preset(&self.origin, "the preset of the last session")?;
         let current = preset(&self.current, "the last session")?;
-        let beside = current.beside_at(0, &current.simulation).map_err(|error| error.to_string())?;
-        let document = Document { spec: current.simulation, view: current.view.unwrap_or_default(), beside };
-        let lesson = self.lesson.map(|EditedLesson { simulation, view, beside, steps }| LessonDraft {
-            simulation,
-            view,
-            beside,
-            steps,
-        });
-        let editor = LandscapeEditor::restored(origin, self.file, document, lesson, self.lesson_step);
+        let simulations = current.resolved_simulations().map_err(|error| error.to_string())?;
+        let document = Document { simulations, view: current.view.unwrap_or_default() };
+        if let Some(lesson) = &self.lesson {
+            lesson.check_simulations().map_err(|error| format!("the lesson of the last session: {error}"))?;
+        }
+        let editor = LandscapeEditor::restored(origin, self.file, document, self.lesson, self.lesson_step);
         let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
         Ok(Restored { editor, pace, view: self.view })
     }

@@ -45,9 +45,9 @@ const SNAPSHOT_PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct PictureSubject {
     pub title: String,
-    /// The sessions in the order of their places, at least one.
+    /// The sessions, at least one.
     pub records: Vec<Record>,
-    /// The titles given to the sessions beside the first one.
+    /// The titles given to the sessions.
     pub titles: Vec<Option<String>>,
     pub view: ViewSettings,
     /// The part of the landscape in view; `None` for that of the view settings.
@@ -117,8 +117,8 @@ impl PictureStage {
             landscape.restore_view(&document, camera, orbit);
             landscape.contain(aspect);
         }
-        let enabled = document.spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();
-        let particles = enabled * document.spec.particles.get();
+        let enabled = document.spec(0).optimizers.iter().filter(|optimizer| optimizer.enabled).count();
+        let particles = enabled * document.spec(0).particles.get();
         landscape.keep_trails(document.count(), trail_columns(document.view.trail_steps as usize, particles));
         let log_steps = choices.log_steps;
         let stage = PictureStage {
@@ -126,7 +126,7 @@ impl PictureStage {
             extent: options.extent(),
             options,
             offscreen,
-            player: Player::spawn(document.spec.clone(), || {}),
+            player: Player::spawn(document.spec(0).clone(), || {}),
             live: Live { selected, hidden, frame_secs: Some(frame_secs), ..Live::default() },
             landscape,
             diagnostics: DiagnosticsPanel::of_picture(plots, choices, last_step),
@@ -198,7 +198,7 @@ impl PictureStage {
         let caption = shown.map(|snapshot| Caption {
             step: options.step.then(|| step_text(snapshot.step)),
             widest_step: step_text(self.last_step),
-            settings: options.settings.then(|| self.varied.caption(&snapshot.spec)),
+            settings: options.settings.then(|| self.varied.caption(&snapshot.sessions[0].spec)),
         });
         let rows = &mut self.caption_rows;
         offscreen.draw(*extent, |ui| {
@@ -233,10 +233,12 @@ impl PictureStage {
 
 /// Returns the document of sessions side by side at their start.
 fn document_of(records: &[Record], titles: Vec<Option<String>>, view: ViewSettings) -> Result<Document, String> {
-    let Some((first, others)) = records.split_first() else { return Err("there is no session".to_owned()) };
+    if records.is_empty() {
+        return Err("there is no session".to_owned());
+    }
+    let titles = titles.into_iter().chain(std::iter::repeat(None));
     let titled = |(record, title): (&Record, Option<String>)| TitledSimulation { title, spec: record.spec.clone() };
-    let beside = others.iter().zip(titles).map(titled).collect();
-    Ok(Document { spec: first.spec.clone(), view, beside })
+    Ok(Document { simulations: records.iter().zip(titles).map(titled).collect(), view })
 }
 
 /// Returns the areas of the landscape and of the plots, if they are shown.

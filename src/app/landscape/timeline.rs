@@ -19,7 +19,7 @@ use crate::app::widgets::number::TypedField;
 use crate::app::widgets::theme::text_width;
 use crate::app::widgets::{form, number};
 use crate::player::marks::{SettingMark, text};
-use crate::player::{PlayerCommand, Snapshot};
+use crate::player::{PlayerCommand, SessionView};
 
 /// The height of the slider, in points.
 const SLIDER: f32 = 16.0;
@@ -72,10 +72,10 @@ impl TimelineBar {
     }
 
     fn rail(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
-        let Some(snapshot) = &live.snapshot else { return };
+        let Some(session) = live.session(live.chosen) else { return };
         let font = TextStyle::Small.resolve(ui.style());
         // Marks of the lesson and a pause that are still to come have room, too.
-        let end = live.run_marks.iter().map(|mark| mark.step).fold(snapshot.last_step, u64::max);
+        let end = live.run_marks.iter().map(|mark| mark.step).fold(session.last_step, u64::max);
         let last = grouped(end);
         // At least four digits, so that the slider does not move while the number grows.
         let widest = grouped(10_u64.pow(end.max(1000).ilog10()));
@@ -92,30 +92,30 @@ impl TimelineBar {
             let at = pos2(area.right() - MENU - 2.0, slider.center().y);
             ui.painter().text(at, Align2::RIGHT_CENTER, last, font, color);
         }
-        ui.scope_builder(egui::UiBuilder::new().max_rect(slider), |ui| self.slider(ui, rail, snapshot, requests));
-        let reached = snapshot.last_step;
+        ui.scope_builder(egui::UiBuilder::new().max_rect(slider), |ui| self.slider(ui, rail, session, requests));
+        let reached = session.last_step;
         if rail.end > reached {
             let done = Rect::from_x_y_ranges(rail.x(0)..=rail.x(reached), slider.bottom() - 2.0..=slider.bottom());
             ui.painter().rect_filled(done, 1.0, color);
         }
         draw_branches(ui, rail, document, live);
-        self.loop_band(ui, rail, snapshot, requests);
+        self.loop_band(ui, rail, live.looped(), requests);
         draw_marks(ui, rail, document, live, requests);
         let (points_per_step, top, bottom) = (rail.x(1) - rail.x(0), top - MARKS + 1.0, top + 2.0);
         let marks = MarkRail { left: rail.x(0), points_per_step, top, bottom };
-        branches::show_run_marks(ui, &marks, &live.run_marks, [snapshot.step, snapshot.last_step], requests);
+        branches::show_run_marks(ui, &marks, &live.run_marks, [session.step, session.last_step], requests);
         let button = Rect::from_center_size(pos2(area.right() - 0.5 * MENU, slider.center().y), Vec2::splat(MENU));
         let button = egui::UiBuilder::new().max_rect(button);
         ui.scope_builder(button, |ui| self.menu(ui, document, live, requests));
     }
 
     /// Shows the slider. Beyond the last step there is nothing to show yet.
-    fn slider(&mut self, ui: &mut Ui, rail: Rail, snapshot: &Snapshot, requests: &mut Requests) {
+    fn slider(&mut self, ui: &mut Ui, rail: Rail, session: &SessionView, requests: &mut Requests) {
         ui.spacing_mut().slider_width = ui.available_width();
         ui.spacing_mut().interact_size.y = ui.available_height();
-        let mut step = snapshot.step;
+        let mut step = session.step;
         let slider = Slider::new(&mut step, 0..=rail.end.max(1)).show_value(false);
-        let response = ui.add_enabled(snapshot.last_step > 0, slider).accessible_name("Timeline");
+        let response = ui.add_enabled(session.last_step > 0, slider).accessible_name("Timeline");
         self.slider = Some(response.id);
         let is_choosing = self.choose_loop(ui, &response, rail, requests);
         // A slider takes no click that begins and ends within one frame.
@@ -212,7 +212,11 @@ fn draw_branches(ui: &mut Ui, rail: Rail, document: &Document, live: &Live) {
         ui.painter().vline(from, rail.slider.center().y + 4.0..=y + 1.0, stroke);
         let area = Rect::from_x_y_ranges(from..=to, y - 0.5 * BRANCH..=y + 0.5 * BRANCH);
         let response = ui.interact(area, ui.scope_id().with(("branch", branch.id)), Sense::hover());
-        let text = format!("{}\nto step {}", branch.label(&live.marks, &document.spec), grouped(branch.last_step));
+        let text = format!(
+            "{}\nto step {}",
+            branch.label(live.marks_of(live.chosen), document.spec(live.chosen)),
+            grouped(branch.last_step)
+        );
         response.on_hover_text(text);
     }
 }
@@ -223,13 +227,13 @@ fn draw_marks(ui: &mut Ui, rail: Rail, document: &Document, live: &Live, request
     let points_per_step = rail.x(1) - rail.x(0);
     let top = slider.top() - MARKS + 1.0;
     let near = f64::from(NEAR / points_per_step);
-    for (index, group) in live.marks.groups(|step| step as f64, near).enumerate() {
+    for (index, group) in live.marks_of(live.chosen).groups(|step| step as f64, near).enumerate() {
         let [first, last] = ends(group);
         let [from, to] = [first, last].map(|step| rail.x(step));
         let area = Rect::from_x_y_ranges(from - 4.0..=to + 4.0, top..=slider.top() + 2.0);
         // Without the focus of Tab: a session may have very many.
         let response = ui.interact(area, ui.scope_id().with(("mark", index)), Sense::CLICK | Sense::HOVER);
-        let marked = MarkedChanges::of(group, &document.spec, live);
+        let marked = MarkedChanges::of(group, document, live);
         let muted = if marked.is_muted() { ", muted" } else { "" };
         let name = format!("{}{muted}", marked.text.replace('\n', ", "));
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &name));
@@ -304,8 +308,8 @@ impl TimelineBar {
     }
 
     /// Draws the range of the loop. A click above the slider ends it.
-    fn loop_band(&self, ui: &mut Ui, rail: Rail, snapshot: &Snapshot, requests: &mut Requests) {
-        let Some([first, last]) = self.chosen.map(sorted).or(snapshot.looped) else { return };
+    fn loop_band(&self, ui: &mut Ui, rail: Rail, looped: Option<[u64; 2]>, requests: &mut Requests) {
+        let Some([first, last]) = self.chosen.map(sorted).or(looped) else { return };
         let [from, to] = [first, last].map(|step| rail.x(step.min(rail.end)));
         let strip = rail.slider.top() - MARKS + 1.0..=rail.slider.top() + 1.0;
         let response = ui.interact(
@@ -350,8 +354,8 @@ impl TimelineBar {
     }
 
     fn loop_fields(&mut self, ui: &mut Ui, live: &Live, requests: &mut Requests) {
-        let Some(snapshot) = &live.snapshot else { return };
-        let shown = snapshot.looped.unwrap_or([0, snapshot.last_step]);
+        let Some(session) = live.session(live.chosen) else { return };
+        let shown = live.looped().unwrap_or([0, session.last_step]);
         let mut ends = self.typed.unwrap_or(shown);
         ui.strong("Loop");
         for (end, [name, accessible]) in
@@ -374,7 +378,7 @@ impl TimelineBar {
                 self.typed = None;
                 ui.close();
             }
-            let end = ui.add_enabled(snapshot.looped.is_some(), Button::new("End the loop"));
+            let end = ui.add_enabled(live.looped().is_some(), Button::new("End the loop"));
             if end.on_disabled_hover_text("No steps are played over and over.").clicked() {
                 requests.commands.push(PlayerCommand::Loop(None));
             }
@@ -385,13 +389,13 @@ impl TimelineBar {
 /// Shows an entry for each change of the session, which adds or removes the session without it.
 fn change_list(ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
     ui.strong("What if not");
-    let mut groups = live.marks.groups(|step| step as f64, 1.0).peekable();
+    let mut groups = live.marks_of(live.chosen).groups(|step| step as f64, 1.0).peekable();
     if groups.peek().is_none() {
         ui.weak("No setting was changed.");
     }
     ScrollArea::vertical().max_height(MENU_LIST_HEIGHT).show(ui, |ui| {
         for group in groups {
-            let marked = MarkedChanges::of(group, &document.spec, live);
+            let marked = MarkedChanges::of(group, document, live);
             let changes = marked.text.replace('\n', ", ");
             marked.what_if_not(ui, [&changes, &format!("{changes}: what if not")], requests);
         }

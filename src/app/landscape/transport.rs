@@ -2,9 +2,9 @@
 
 use egui::{Button, Response, RichText, Sense, Slider, SliderClamping, TextStyle, Ui, vec2};
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::grouped;
 
-use super::editor::Document;
 use super::live::{Action, LandscapeAction, Live, Requests};
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, icon_button};
@@ -19,8 +19,14 @@ fn next_stop(step: u64) -> u64 {
     stops.find(|&stop| stop > step).unwrap_or(u64::MAX)
 }
 
-/// Shows the transport bar.
-pub(crate) fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut PlaybackPace, requests: &mut Requests) {
+/// Shows the transport bar, with the end and the seed of the first simulation.
+pub(crate) fn bar(
+    ui: &mut Ui,
+    spec: &mut SimulationSpec,
+    live: &Live,
+    pace: &mut PlaybackPace,
+    requests: &mut Requests,
+) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = vec2(6.0, 6.0);
         buttons(ui, live, requests);
@@ -29,9 +35,9 @@ pub(crate) fn bar(ui: &mut Ui, document: &mut Document, live: &Live, pace: &mut 
         divider(ui);
         speed(ui, pace);
         divider(ui);
-        steps(ui, &mut document.spec.steps, live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step));
+        steps(ui, &mut spec.steps, live.snapshot.as_ref().map_or(0, |snapshot| snapshot.step));
         divider(ui);
-        seed(ui, &mut document.spec.seed);
+        seed(ui, &mut spec.seed);
     });
 }
 
@@ -93,7 +99,7 @@ pub(crate) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
 
 /// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".
 pub(crate) fn step_and_noise(snapshot: &Snapshot) -> String {
-    format!("{} · {}", step(snapshot), snapshot.spec.noise.words(number::text))
+    format!("{} · {}", step(snapshot), snapshot.sessions[0].spec.noise.words(number::text))
 }
 
 /// Formats the step of a snapshot, as in "Step 1,200".

@@ -302,7 +302,7 @@ impl Valleyscope {
                 menu::bar(ui, &mut self.tabs, &mut self.catalog, &mut self.layout, requests);
             });
         }
-        let simulation = self.tabs.landscape.document().spec.clone();
+        let simulation = self.tabs.landscape.document().spec(0).clone();
         let window = TabWindow { layout: &mut self.layout, catalog: &self.catalog, simulation: &simulation };
         self.tabs.shown_mut().ui(ui, window, requests);
     }

@@ -157,7 +157,7 @@ impl SavePreset {
     pub(crate) fn show(&mut self, ctx: &Context) -> SaveDecision {
         let mut decision = SaveDecision::None;
         let changes = match &self.draft.preset {
-            Preset::Landscape(preset) => preset.changes.len(),
+            Preset::Landscape(preset) => preset.simulations.iter().map(|simulation| simulation.changes.len()).sum(),
             _ => 0,
         };
         let heading = if changes == 0 { "Save preset" } else { "Save session for replay" };

@@ -194,8 +194,8 @@ impl Plan {
 
     fn of_landscape(preset: LandscapePreset, args: &FigureArgs) -> Result<Plan, Failure> {
         let mut preset = with_beside(preset, &args.beside)?;
-        let others = preset.beside.iter_mut().filter_map(|beside| beside.simulation.as_mut());
-        for SimulationSpec { particles, .. } in std::iter::once(&mut preset.simulation).chain(others) {
+        let specs = preset.simulations.iter_mut().filter_map(|simulation| simulation.spec.as_mut());
+        for SimulationSpec { particles, .. } in specs {
             if args.quick && particles.get() > QUICK_PARTICLES as usize {
                 *particles = ParticleCount::new(QUICK_PARTICLES).expect("within the range");
             }

@@ -9,7 +9,7 @@ use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSp
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{LearningRate, Noise, StartCoordinate};
 use valleyscope_engine::simulation::{Setting, Simulation};
-use valleyscope_experiments::preset::{Beside, LandscapePreset, Preset, built_ins};
+use valleyscope_experiments::preset::{LandscapePreset, Preset, PresetSimulation, built_ins};
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, ViewSettings};
 
 use super::scan_pictures::{frames, near, paths, texts};
@@ -33,9 +33,9 @@ fn preset(name: &str) -> LandscapePreset {
 /// Returns a preset of so few steps that each of them is a point of the curves.
 fn short() -> LandscapePreset {
     let mut preset = preset("fig1c");
-    preset.simulation.steps = Some(200);
-    preset.simulation.start.x = StartCoordinate::clamped(0.3);
-    preset.simulation.start.y = StartCoordinate::clamped(-0.1);
+    preset.spec_mut().steps = Some(200);
+    preset.spec_mut().start.x = StartCoordinate::clamped(0.3);
+    preset.spec_mut().start.y = StartCoordinate::clamped(-0.1);
     preset
 }
 
@@ -116,7 +116,7 @@ fn the_loss_along_a_depth_is_drawn_inside_its_panel() {
         (LandscapeKind::Rosenbrock, false),
         (LandscapeKind::Beale, false),
     ] {
-        preset.simulation.landscape = LandscapeSpec::new(kind);
+        preset.spec_mut().landscape = LandscapeSpec::new(kind);
         let svg = drawn(&preset, PAGE_MM);
         let document = Document::parse(&svg).expect("well-formed XML");
         let texts = texts(&document);
@@ -148,8 +148,8 @@ fn picture(document: &Document<'_>) -> image::RgbImage {
 fn losses_that_are_no_numbers_are_hatched() {
     let mut preset = short();
     let formula = LandscapeFormula::new("Half a plane", "L = ln(x) + y^2").expect("a loss");
-    preset.simulation.landscape = LandscapeSpec::new(LandscapeKind::Formula(formula));
-    preset.simulation.start.x = StartCoordinate::clamped(1.0);
+    preset.spec_mut().landscape = LandscapeSpec::new(LandscapeKind::Formula(formula));
+    preset.spec_mut().start.x = StartCoordinate::clamped(1.0);
     let camera = Camera { center: [0.0, 0.0], width: 4.0 };
     preset.view = Some(ViewSettings { camera: Some(camera), follow: false, ..ViewSettings::default() });
     let svg = drawn(&preset, PAGE_MM);
@@ -172,7 +172,7 @@ fn losses_that_are_no_numbers_are_hatched() {
 fn the_axis_of_losses_has_at_least_two_labels() {
     let mut preset = short();
     for slope in [0.1, 0.137, 0.7, 3.3] {
-        preset.simulation.landscape.set("slope", slope).expect("a slope");
+        preset.spec_mut().landscape.set("slope", slope).expect("a slope");
         for width_mm in [85.0, 120.0, PAGE_MM] {
             let svg = drawn(&preset, width_mm);
             let document = Document::parse(&svg).expect("well-formed XML");
@@ -211,7 +211,7 @@ fn trajectories_lead_from_the_start_to_where_the_simulation_ends() {
     let svg = drawn(&preset, PAGE_MM);
     let document = Document::parse(&svg).expect("well-formed XML");
     let [x, y] = axes(&document, GROUND);
-    let mut simulation = Simulation::new(preset.simulation.clone());
+    let mut simulation = Simulation::new(preset.spec().clone());
     let start = simulation.ensembles()[0].mean_position();
     (0..200).for_each(|_| simulation.advance());
     let end = simulation.ensembles()[0].mean_position();
@@ -240,7 +240,7 @@ fn contours_have_their_levels(scale: SymLog) {
     let svg = drawn(&preset, PAGE_MM);
     let document = Document::parse(&svg).expect("well-formed XML");
     let ([x, y], [left, _, right, _]) = (axes(&document, GROUND), frames(&document)[GROUND]);
-    let landscape = preset.simulation.landscape.landscape();
+    let landscape = preset.spec().landscape.landscape();
     let mut levels = BTreeSet::new();
     let lines = ["#000000", "#ffffff"].map(|color| paths(&document, color, CONTOUR)).concat();
     for [at_x, at_y] in lines.into_iter().flatten().filter(|[x, _]| (left..=right).contains(x)) {
@@ -276,10 +276,10 @@ fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
         scale: Some(scale),
         ..ViewSettings::default()
     });
-    let mut simulation = Simulation::new(preset.simulation.clone());
+    let mut simulation = Simulation::new(preset.spec().clone());
     (0..200).for_each(|_| simulation.advance());
     let mean = simulation.ensembles()[0].mean_position();
-    let landscape = preset.simulation.landscape.landscape();
+    let landscape = preset.spec().landscape.landscape();
     let loss = |xy| landscape.loss(xy);
     for width_mm in [85.0, PAGE_MM] {
         let svg = drawn(&preset, width_mm);
@@ -305,7 +305,7 @@ fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
 #[test]
 fn losses_are_drawn_at_their_labels() {
     let preset = short();
-    let mut simulation = Simulation::new(preset.simulation.clone());
+    let mut simulation = Simulation::new(preset.spec().clone());
     (0..200).for_each(|_| simulation.advance());
     let sample = *simulation.ensembles()[0].sample();
     for width_mm in [85.0, PAGE_MM] {
@@ -352,8 +352,8 @@ fn the_view_of_a_preset_that_does_not_follow_is_kept() {
 #[test]
 fn an_optimizer_that_runs_away_is_named_and_does_not_widen_the_view() {
     let mut preset = preset("four-optimizers");
-    preset.simulation.steps = Some(300);
-    for optimizer in &mut preset.simulation.optimizers {
+    preset.spec_mut().steps = Some(300);
+    for optimizer in &mut preset.spec_mut().optimizers {
         if optimizer.rule.rule.kind() == RuleKind::Sgd {
             optimizer.rule.learning_rate = LearningRate::clamped(1e3);
         }
@@ -370,9 +370,9 @@ fn an_optimizer_that_runs_away_is_named_and_does_not_widen_the_view() {
 #[test]
 fn a_preset_without_steps_runs_a_thousand_and_recorded_changes_are_applied() {
     let mut preset = preset("fig1c");
-    preset.simulation.steps = None;
+    preset.spec_mut().steps = None;
     assert_eq!(Trajectories::new(&preset).expect("there are optimizers").steps(), 1000);
-    preset.changes = vec![valleyscope_engine::simulation::Change {
+    preset.simulations[0].changes = vec![valleyscope_engine::simulation::Change {
         step: 10,
         set: valleyscope_engine::simulation::Setting::Steps(Some(30)),
     }];
@@ -382,7 +382,7 @@ fn a_preset_without_steps_runs_a_thousand_and_recorded_changes_are_applied() {
 #[test]
 fn without_an_optimizer_there_is_no_figure() {
     let mut preset = preset("fig1c");
-    preset.simulation.optimizers.iter_mut().for_each(|optimizer| optimizer.enabled = false);
+    preset.spec_mut().optimizers.iter_mut().for_each(|optimizer| optimizer.enabled = false);
     let refusal = Trajectories::new(&preset).expect_err("nothing to draw");
     assert_eq!(refusal, TrajectoriesError::NoOptimizer { count: 2 });
     assert!(refusal.to_string().contains("enabled: false"), "{refusal}");
@@ -409,8 +409,12 @@ fn a_landscape_is_drawn_in_every_format_and_width_or_refused() {
 
 /// Returns the short preset with further noises beside its own.
 fn beside(noises: &[f64]) -> LandscapePreset {
-    let set = |noise: &f64| Beside { set: vec![Setting::Noise(Noise::clamped(*noise).into())], ..Beside::default() };
-    LandscapePreset { beside: noises.iter().map(set).collect(), ..short() }
+    let mut preset = short();
+    preset.simulations.extend(noises.iter().map(|noise| {
+        let set = vec![Setting::Noise(Noise::clamped(*noise).into())];
+        PresetSimulation { set, ..PresetSimulation::default() }
+    }));
+    preset
 }
 
 #[test]

@@ -9,9 +9,9 @@ use super::scan_pictures::{frames, texts};
 use crate::sandbox::{Sandbox, expect_code, expect_error};
 
 /// A session of four particles in which the noise is raised at step 40.
-const SESSION: &str = "Landscape(version: 1, title: \"Session\", simulation: (noise: 1, steps: 100, particles: 4, \
-    optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))]), \
-    changes: [(step: 40, set: Noise(2))])";
+const SESSION: &str = "Landscape(version: 1, title: \"Session\", simulations: [(\
+        changes: [(step: 40, set: Noise(2))], spec: (noise: 1, steps: 100, particles: 4, \
+        optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))]))])";
 
 fn plots() -> RunPlots {
     RunPlots {

@@ -170,10 +170,10 @@ fn a_name_that_states_other_settings_is_removed_by_a_command() {
         let Preset::Landscape(changed) = found.preset.with(path, value).expect("it fits") else {
             panic!("a landscape")
         };
-        changed.simulation.optimizers[3].name.clone()
+        changed.spec().optimizers[3].name.clone()
     };
     let Preset::Landscape(preset) = &found.preset else { panic!("a landscape") };
-    let own = preset.simulation.optimizers[3].name.clone();
+    let own = preset.spec().optimizers[3].name.clone();
     assert_eq!(own.as_deref(), Some("FOCUS, γ 0.1"));
     assert_eq!(name("optimizers[3].rule.beta1", "0.5"), own);
     assert_eq!(name("optimizers[3].rule.gamma", "0.3"), None);
@@ -245,7 +245,7 @@ fn the_legend_of_a_landscape_names_each_setting_that_differs() {
         let Preset::Landscape(changed) = found.preset.with_all(settings.iter().copied()).expect("a preset") else {
             panic!("fig1c is a landscape")
         };
-        SimulationSpec::shown_names(&changed.simulation)
+        SimulationSpec::shown_names(changed.spec())
     };
     assert_eq!(names(&[]), ["Adam", "Signum"]);
     let faster = [("optimizers[0].rule.learning_rate", "0.01")];

@@ -59,8 +59,8 @@ fn ron(text: &str) -> String {
 
 fn landscape() -> String {
     format!(
-        "// {EVIL}\nLandscape(version: 1, title: {1}, description: {0}, simulation: (noise: 1.0, particles: 2, steps: 2,
-        optimizers: [(id: 0, name: {2}, rule: Adam(learning_rate: 0.01))]))",
+        "// {EVIL}\nLandscape(version: 1, title: {1}, description: {0}, simulations: [(spec: (noise: 1.0, particles: 2, steps: 2,
+        optimizers: [(id: 0, name: {2}, rule: Adam(learning_rate: 0.01))]))])",
         ron(EVIL),
         ron(TURNED),
         ron(VISIBLE)

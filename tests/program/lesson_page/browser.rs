@@ -132,7 +132,7 @@ const MARKED: &str = r#"
 Landscape(
     version: 1,
     title: "Marked",
-    simulation: (
+    simulations: [(spec: (
         noise: 1.0,
         particles: 4,
         optimizers: [
@@ -140,7 +140,7 @@ Landscape(
             (id: 1, rule: Adam(learning_rate: 0.01)),
             (id: 2, rule: Signum(learning_rate: 0.01)),
         ],
-    ),
+    ))],
     lesson: [
         (section: "Noise", text: "First.", set: [Steps(40)], marks: [(step: 10, text: "ten")], formula: 2),
         (text: "It goes on.", set: [Steps(80)], marks: [(step: 60, text: "<b>sixty</b>")]),

@@ -36,7 +36,7 @@ const WILD: &str = r#"
 Landscape(
     version: 1,
     title: "</script><b>Wild</b> & \"odd\"",
-    simulation: (
+    simulations: [(spec: (
         noise: 1.0,
         seed: 3,
         particles: 4,
@@ -45,7 +45,7 @@ Landscape(
             (id: 1, enabled: false, rule: Signum(learning_rate: 0.01)),
             (id: 2, rule: Sgd(learning_rate: 0.9)),
         ],
-    ),
+    ))],
     lesson: [
         (text: "First.", set: [Steps(40)], play: true, show: [Loss]),
         (text: "It goes on.", set: [Steps(90)], play: true, show: [Depth, EffectiveStep]),
@@ -59,19 +59,19 @@ const BESIDE: &str = r#"
 Landscape(
     version: 1,
     title: "Beside",
-    simulation: (
+    simulations: [(spec: (
         noise: 0.5,
         particles: 3,
         optimizers: [
             (id: 0, rule: Adam(learning_rate: 0.01, schedule: (warmup: 10, decay: Cosine(to: 0.1)))),
             (id: 1, rule: Signum(learning_rate: 0.01)),
         ],
-    ),
+    ))],
     lesson: [
         (text: "One alone.", set: [Steps(42)], show: [Loss]),
-        (text: "Much noise beside little.", beside: [[Noise(3.0)]], play: true, show: [Loss, Depth]),
-        (text: "They go on.", set: [Steps(9000)], beside: [[Noise(3.0)]], show: [EffectiveStep, AbsV]),
-        (text: "Four.", set: [Noise(1.0), Steps(50)], show: [Loss, Depth], beside: [
+        (text: "Much noise beside little.", compared: [[Noise(3.0)]], play: true, show: [Loss, Depth]),
+        (text: "They go on.", set: [Steps(9000)], compared: [[Noise(3.0)]], show: [EffectiveStep, AbsV]),
+        (text: "Four.", set: [Noise(1.0), Steps(50)], show: [Loss, Depth], compared: [
             [Landscape(Rosenbrock())],
             [Rule(optimizer: 1, rule: Signum(learning_rate: 0.03))],
             [Noise(0.0)],
@@ -84,8 +84,7 @@ const OTHER_BESIDE: &str = r#"
 Landscape(
     version: 1,
     title: "Another beside",
-    simulation: (noise: 1.0, particles: 3, steps: 600, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]),
-    beside: [(name: "three others", simulation: (
+    simulations: [(spec: (noise: 1.0, particles: 3, steps: 600, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))])), (name: "three others", spec: (
         noise: 0.2,
         particles: 2,
         start: (x: 0.3, y: 0.1, spread: 0.001),
@@ -148,9 +147,9 @@ fn another_simulation_beside_has_its_own_optimizers_and_start() {
 fn a_page_of_many_long_runs_on_landscapes_side_by_side_is_small() {
     let steps = (0..6).map(|index| {
         let on = |place: u32| format!("Landscape(Valley(sharpness: {}.0))", 10 + 4 * index + place);
-        let beside = (1..4).map(|place| format!("[{}],", on(place))).collect::<String>();
+        let compared = (1..4).map(|index| format!("[{}],", on(index))).collect::<String>();
         let show = "[Loss, Depth, AbsV, EffectiveStep, FreeEnergy]";
-        format!("(text: \"Step.\", set: [{}, Steps(4000)], beside: [{beside}], show: {show}),", on(0))
+        format!("(text: \"Step.\", set: [{}, Steps(4000)], compared: [{compared}], show: {show}),", on(0))
     });
     let steps = steps.collect::<String>();
     let before = BESIDE.split_once("lesson: [").unwrap().0.replace("particles: 3", "particles: 100");
@@ -195,7 +194,7 @@ fn the_page_holds_the_steps_with_their_texts_plots_and_formulas() {
         assert_eq!((&shown.text, shown.play), (&step.text, step.play));
         let plots: Vec<Cow<'_, str>> =
             shown.show.iter().map(|metric| page.runs[shown.run].metrics[*metric].title.as_str().into()).collect();
-        let landscape = &preset.simulation.landscape;
+        let landscape = &preset.spec().landscape;
         let info = |metric: &DiagnosticMetric| metric.info(landscape).expect("the landscape has it");
         let named: Vec<_> = step.show.iter().map(|metric| info(metric).title).collect();
         assert_eq!(plots, if named.is_empty() { vec!["loss L".into()] } else { named });
@@ -219,13 +218,9 @@ impl Page {
     }
 }
 
-/// Returns the settings at a step of a lesson, of the simulation at this place.
-fn spec_at(preset: &LandscapePreset, step: usize, place: usize) -> SimulationSpec {
-    let own = preset.simulation_at(step).unwrap();
-    match place.checked_sub(1) {
-        None => own,
-        Some(beside) => preset.beside_at(step, &own).unwrap().swap_remove(beside).spec,
-    }
+/// Returns the settings at a step of a lesson, of the simulation of this index.
+fn spec_at(preset: &LandscapePreset, step: usize, index: usize) -> SimulationSpec {
+    preset.simulations_at(step).unwrap().swap_remove(index).spec
 }
 
 /// Expects that the page holds the positions and the quantities of all runs, within half a step of their codes.

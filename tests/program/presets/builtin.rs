@@ -45,12 +45,12 @@ fn the_canonical_presets_are_built_in() {
         built_in(name);
     }
     assert!(built_in("lesson").lesson.len() >= 6);
-    assert_eq!(built_in("unrotated").simulation.landscape.get("rotation_degrees").unwrap(), 0.0);
+    assert_eq!(built_in("unrotated").spec().landscape.get("rotation_degrees").unwrap(), 0.0);
 }
 
 #[test]
 fn the_zoo_has_every_optimizer() {
-    let optimizers = &built_in("zoo").simulation.optimizers;
+    let optimizers = &built_in("zoo").spec().optimizers;
     assert_eq!(optimizers.len(), RuleKind::ALL.len());
     for kind in RuleKind::ALL {
         assert!(optimizers.iter().any(|of| of.rule.rule.kind() == *kind), "{}", kind.info().name);
@@ -59,7 +59,7 @@ fn the_zoo_has_every_optimizer() {
 
 #[test]
 fn the_paper_s_presets_have_the_paper_s_values() {
-    let fig1c = &built_in("fig1c").simulation;
+    let fig1c = built_in("fig1c").spec();
     let values = [("sharpness", 10.0), ("slope", 0.1), ("rotation_degrees", 30.0)];
     let valley = LandscapeSpec::new(LandscapeKind::Valley);
     let paper = values.into_iter().fold(valley, |spec, (key, value)| spec.with(key, value).unwrap());
@@ -68,7 +68,7 @@ fn the_paper_s_presets_have_the_paper_s_values() {
     assert_eq!([adam.rule.rule.kind(), signum.rule.rule.kind()], [RuleKind::Adam, RuleKind::Signum]);
     assert_eq!(adam.rule.learning_rate, signum.rule.learning_rate);
 
-    let saturation = &built_in("saturation").simulation;
+    let saturation = built_in("saturation").spec();
     assert_eq!((saturation.landscape, saturation.noise.sigma(), saturation.steps), (paper, 1.0, Some(3000)));
     let [adam, focus] = &saturation.optimizers[..] else { panic!("two optimizers") };
     let rated = |kind| RuleSpec::on_plane(kind).rated(LearningRate::clamped(0.005));
@@ -90,7 +90,7 @@ fn samples(spec: &SimulationSpec, steps: u64) -> Vec<Sample> {
 fn the_stated_winner_wins_with_any_seed() {
     for (name, winner) in [("adam-wins", "Adam"), ("signum-wins", "Signum"), ("focus-wins", "FOCUS")] {
         for seed in 0..5 {
-            let spec = SimulationSpec { seed, ..built_in(name).simulation.clone() };
+            let spec = SimulationSpec { seed, ..built_in(name).spec().clone() };
             let losses = samples(&spec, 1000).into_iter().map(|sample| sample.loss.mean);
             let named = spec.optimizers.iter().map(|optimizer| optimizer.rule.name()).zip(losses);
             let (best, loss) = named.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
@@ -107,7 +107,7 @@ fn a_rule_that_is_set_keeps_common_hyperparameters() {
     };
     let landscape = |path: &str, value: &str| {
         let Preset::Landscape(preset) = set("fig1c", path, value) else { panic!("fig1c is a landscape") };
-        preset.simulation.optimizers[0].rule
+        preset.spec().optimizers[0].rule
     };
     let before = landscape("seed", "1");
     let focus = landscape("optimizers[0].rule", "focus");

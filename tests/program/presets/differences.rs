@@ -113,7 +113,7 @@ fn hyperparameters_of_one_symbol_and_another_meaning_are_different_settings() {
 fn optimizers_are_compared_by_their_names_and_else_by_their_places() {
     let fig1c = built_in("fig1c");
     let Preset::Landscape(mut other) = fig1c.clone() else { panic!("a landscape") };
-    other.simulation.optimizers.swap(0, 1);
+    other.spec_mut().optimizers.swap(0, 1);
     let swapped = Preset::Landscape(other);
     assert!(table(&[&fig1c, &swapped]).rows.is_empty(), "their order is of no importance");
     let replaced = fig1c.with("optimizers[1].rule", "Lion").expect("it fits");

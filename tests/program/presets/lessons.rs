@@ -40,7 +40,7 @@ fn run_to_pause(simulation: &mut Simulation) -> Run {
 fn runs(preset: &LandscapePreset, seed: u64) -> Vec<Run> {
     let mut present: Option<Simulation> = None;
     let each = preset.lesson.iter().enumerate().map(|(index, step)| {
-        let spec = SimulationSpec { seed, ..preset.simulation_at(index).expect("the lesson fits") };
+        let spec = SimulationSpec { seed, ..preset.spec_at(index).expect("the lesson fits") };
         let fresh = || Simulation::new(spec.clone());
         let goes_on = step.goes_on() && present.is_some();
         let mut simulation = present.take().filter(|_| goes_on).unwrap_or_else(fresh);
@@ -103,7 +103,7 @@ fn refuted(preset: &LandscapePreset, seed: u64) -> Vec<String> {
         step.claims.iter().map(move |claim| (claim.run_of.unwrap_or(index + 1), index + 1, claim))
     });
     let refuted = claims.filter_map(|(run_of, number, claim)| {
-        let found = refutation(claim, &runs[run_of - 1], seed == preset.simulation.seed)?;
+        let found = refutation(claim, &runs[run_of - 1], seed == preset.spec().seed)?;
         Some(format!("step {number}, seed {seed}, “{}” ({claim:?}): {found}", claim.words))
     });
     refuted.collect()
@@ -128,7 +128,7 @@ fn a_false_claim_is_refuted() {
         let claims = &mut preset.lesson[2].claims;
         change(claims.iter_mut().find(|claim| claim.words == text).expect("the lesson has it"));
         preset.lesson.truncate(3);
-        refuted(&preset, preset.simulation.seed).len()
+        refuted(&preset, preset.spec().seed).len()
     };
     assert_eq!(found(&|_| ()), 0);
     assert_eq!(found(&|claim| claim.words = "Adam at 1.8".to_owned()), 1);
@@ -196,7 +196,7 @@ fn unchecked(step: &LessonStep, spec: &SimulationSpec) -> Vec<String> {
 fn claims_cover_every_number_of_a_lesson() {
     for (name, preset) in lessons() {
         for (index, step) in preset.lesson.iter().enumerate() {
-            let spec = preset.simulation_at(index).unwrap();
+            let spec = preset.spec_at(index).unwrap();
             assert_eq!(unchecked(step, &spec), [""; 0], "{name}");
             for claim in &step.claims {
                 assert!(step.text.contains(&claim.words), "{name}: “{}” in: {}", claim.words, step.text);
@@ -220,7 +220,7 @@ fn a_step_shows_the_plots_that_its_claims_are_about() {
 #[test]
 fn an_uncovered_number_is_found() {
     let (_, lesson) = lessons().next().expect("there is a lesson");
-    let spec = lesson.simulation_at(2).unwrap();
+    let spec = lesson.spec_at(2).unwrap();
     let after = |text: &str, other: &str| {
         let mut step = lesson.lesson[2].clone();
         assert!(step.text.contains(text), "{}", step.text);
@@ -250,10 +250,9 @@ fn each_step_of_a_lesson_plays_to_a_pause_and_names_its_plots() {
 #[test]
 fn a_lesson_s_settings_add_up_and_can_be_taken_back() {
     let (_, lesson) = lessons().find(|(name, _)| *name == "lesson").expect("it is built in");
-    let noise: Vec<f64> =
-        (0..lesson.lesson.len()).map(|step| lesson.simulation_at(step).unwrap().noise.sigma()).collect();
+    let noise: Vec<f64> = (0..lesson.lesson.len()).map(|step| lesson.spec_at(step).unwrap().noise.sigma()).collect();
     assert_eq!(noise[..4], [0.0, 0.0, 1.0, 1.0]);
-    assert_eq!(lesson.simulation.noise.sigma(), 0.0);
+    assert_eq!(lesson.spec().noise.sigma(), 0.0);
     assert!(lesson.lesson[3].goes_on(), "that Adam passes Signum is seen in the same run");
 }
 
@@ -275,13 +274,13 @@ fn each_lesson_shows_a_formula_or_figure_and_marks_steps_of_its_runs() {
 fn a_mark_says_who_is_ahead_there() {
     let mut found = 0;
     for (name, preset) in lessons() {
-        let runs = runs(preset, preset.simulation.seed);
+        let runs = runs(preset, preset.spec().seed);
         for (step, run) in preset.lesson.iter().zip(&runs) {
             for mark in &step.marks {
                 let Some(leader) = mark.text.strip_suffix(" is ahead") else { continue };
                 let depth = |(id, buckets): &(u32, Vec<Bucket>)| {
                     let mean = DiagnosticMetric::Depth.value(&buckets[mark.step as usize]).mean;
-                    (mean, preset.simulation.name_of(*id).expect("it is simulated"))
+                    (mean, preset.spec().name_of(*id).expect("it is simulated"))
                 };
                 // FOCUS without attraction is Signum, and as deep.
                 let of_two = ["Adam", "FOCUS"].map(|name| run.iter().map(depth).find(|(_, it)| it == name));

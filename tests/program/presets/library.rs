@@ -57,9 +57,9 @@ fn nothing_is_overwritten_unless_requested() {
 fn a_preset_that_could_not_be_read_again_is_not_saved() {
     let (folder, library, _) = fixture();
     let Preset::Landscape(mut broken) = built_ins()[1].preset.clone() else { panic!("a simulation") };
-    broken.simulation.optimizers[1].id = broken.simulation.optimizers[0].id;
+    broken.spec_mut().optimizers[1].id = broken.spec().optimizers[0].id;
     let error = save(&library, "mine", &Preset::Landscape(broken), Overwrite::No).unwrap_err();
-    assert!(error.to_string().contains("simulation.optimizers[1].id"), "{error}");
+    assert!(error.to_string().contains("spec.optimizers[1].id"), "{error}");
     assert!(!folder.path().join("settings/presets/mine.ron").exists());
 }
 

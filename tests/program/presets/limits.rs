@@ -41,7 +41,7 @@ fn the_length_of_lists_is_limited_except_for_recorded_changes() {
     let change = "(step: 9, set: Noise(1.0)),\n";
     let text = GOOD.replace("changes: [", &format!("changes: [\n{}", change.repeat(20_000)));
     let Preset::Landscape(preset) = Preset::parse(&text, "long").unwrap() else { panic!("a simulation") };
-    assert_eq!(preset.changes.len(), 20_002);
+    assert_eq!(preset.record().changes.len(), 20_002);
 }
 
 #[test]
@@ -126,11 +126,11 @@ fn a_schedule_is_set_by_its_path() {
         preset.sweep.optimizers.iter().map(|it| it.schedule).collect::<Vec<_>>(),
         [Schedule::default(), schedule, Schedule::default()]
     );
-    let Preset::Landscape(preset) = set("four-optimizers", "simulation.optimizers[0].rule") else {
+    let Preset::Landscape(preset) = set("four-optimizers", "simulations[0].spec.optimizers[0].rule") else {
         panic!("it is a landscape")
     };
-    assert_eq!(preset.simulation.optimizers[0].rule.schedule, schedule);
-    assert_eq!(preset.simulation.optimizers[1].rule.schedule, Schedule::default());
+    assert_eq!(preset.spec().optimizers[0].rule.schedule, schedule);
+    assert_eq!(preset.spec().optimizers[1].rule.schedule, Schedule::default());
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn texts_are_set_without_quotes_and_other_values_as_in_a_file() {
     assert_eq!(name("\"in quotation marks\"").as_deref(), Some("in quotation marks"));
     assert_eq!(name("None"), None);
     assert_eq!(built_in("mnist").with("title", "None").unwrap().title(), "None");
-    let nested = built_in("fig1c").with("simulation.optimizers[1].name", "Adam, slow").unwrap();
+    let nested = built_in("fig1c").with("simulations[0].spec.optimizers[1].name", "Adam, slow").unwrap();
     assert!(nested.to_ron().contains("name: \"Adam, slow\""));
     for (path, value, words) in [
         ("optimizer", "5", ["`5`", "found"]),

@@ -1,6 +1,5 @@
 //! Presets: the built-in ones, reading and writing, errors, and the user's own.
 
-mod beside;
 mod builtin;
 mod differences;
 mod fault;
@@ -11,5 +10,6 @@ mod names;
 mod noise;
 mod refusals;
 mod round_trip;
+mod simulations;
 mod sweep_refusals;
 mod typed_refusals;

@@ -34,7 +34,7 @@ fn in_file(part: &str, replacement: &str) -> LandscapePreset {
 }
 
 fn rule_of(preset: &LandscapePreset) -> RuleSpec {
-    preset.simulation.optimizers[0].rule.rule
+    preset.spec().optimizers[0].rule.rule
 }
 
 #[test]
@@ -69,12 +69,12 @@ fn every_shown_name_of_a_rule_is_accepted() {
 fn every_shown_name_of_a_landscape_is_accepted() {
     for kind in LandscapeKind::ALL {
         for name in typed(kind.name(), kind.key()) {
-            assert_eq!(set("landscape", &name).simulation.landscape.kind(), *kind, "{name}");
-            let turned = set("landscape", &format!("{name}(rotation_degrees: 30)")).simulation.landscape;
+            assert_eq!(set("landscape", &name).spec().landscape.kind(), *kind, "{name}");
+            let turned = set("landscape", &format!("{name}(rotation_degrees: 30)")).spec().landscape;
             assert_eq!((turned.kind(), turned.get("rotation_degrees")), (*kind, Some(30.0)), "{name}");
         }
         for name in [kind.name(), kind.key()] {
-            let landscape = in_file("noise: 1.0,", &format!("noise: 1.0, landscape: {name}(),")).simulation.landscape;
+            let landscape = in_file("noise: 1.0,", &format!("noise: 1.0, landscape: {name}(),")).spec().landscape;
             assert_eq!(landscape.kind(), *kind, "{name}");
         }
     }
@@ -85,12 +85,12 @@ fn every_shown_name_of_a_noise_is_accepted() {
     for kind in NoiseKind::ALL {
         let values = if kind.info().parameters.len() > 1 { "(0.5, 4)" } else { "(0.5)" };
         for name in typed(kind.info().name, kind.key()) {
-            assert_eq!(set("noise", &name).simulation.noise.kind(), *kind, "{name}");
-            let noise = set("noise", &format!("{name}{values}")).simulation.noise;
+            assert_eq!(set("noise", &name).spec().noise.kind(), *kind, "{name}");
+            let noise = set("noise", &format!("{name}{values}")).spec().noise;
             assert_eq!((noise.kind(), noise.sigma()), (*kind, 0.5), "{name}");
         }
         for name in [kind.info().name, kind.key()] {
-            let noise = in_file("noise: 1.0", &format!("noise: {name}{values}")).simulation.noise;
+            let noise = in_file("noise: 1.0", &format!("noise: {name}{values}")).spec().noise;
             assert_eq!((noise.kind(), noise.sigma()), (*kind, 0.5), "{name}");
         }
     }

@@ -10,7 +10,7 @@ use super::fault::{fault_of, refused_in};
 const GOOD: &str = r#"Landscape(
     version: 1,
     title: "Noisy",
-    simulation: (noise: 1.0, optimizers: [(id: 3, rule: Adam(learning_rate: 0.1))]),
+    simulations: [(spec: (noise: 1.0, optimizers: [(id: 3, rule: Adam(learning_rate: 0.1))]))],
     lesson: [(text: "See.", set: [Noise(0.0)])],
 )
 "#;
@@ -27,7 +27,7 @@ fn heavy_tailed(sigma: f64, freedom: f64) -> NoiseSpec {
 
 fn noise_of(preset: &Preset) -> NoiseSpec {
     match preset {
-        Preset::Landscape(preset) => preset.simulation.noise,
+        Preset::Landscape(preset) => preset.spec().noise,
         Preset::Sweep(preset) => preset.sweep.noise,
         _ => panic!("a preset with noise"),
     }
@@ -87,7 +87,7 @@ fn setting_a_number_keeps_the_kind() {
         (&heavy, "Multiplicative(0.25)", of_kind(NoiseKind::Multiplicative, 0.25)),
     ];
     for (preset, value, expected) in cases {
-        for path in ["noise", "simulation.noise"] {
+        for path in ["noise", "simulations[0].spec.noise"] {
             assert_eq!(noise_of(&preset.with(path, value).unwrap()), expected, "{value}");
         }
     }

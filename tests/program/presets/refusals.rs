@@ -11,18 +11,19 @@ pub const GOOD: &str = r#"// A comment.
 Landscape(
     version: 1,
     title: "Good",
-    simulation: (
-        noise: 1.0,
-        particles: 10,
-        steps: 100,
-        optimizers: [
-            (id: 3, rule: Adam(learning_rate: 0.1)),
-            (id: 5, rule: Focus(learning_rate: 0.1, gamma: 0.2)), // " ( [ "
-        ],
-    ),
+    simulations: [
+        (spec: (
+            noise: 1.0,
+            particles: 10,
+            steps: 100,
+            optimizers: [
+                (id: 3, rule: Adam(learning_rate: 0.1)),
+                (id: 5, rule: Focus(learning_rate: 0.1, gamma: 0.2)), // " ( [ "
+            ],
+        ), changes: [(step: 9, set: Noise(1.0)), (step: 9, set: Noise(2.0))]),
+    ],
     view: (camera: (center: (0.0, 1.0), width: 2.0), orbit: (azimuth: -30.0, elevation: 40.0)),
     lesson: [(text: "See.", set: [Noise(0.0)])],
-    changes: [(step: 9, set: Noise(1.0)), (step: 9, set: Noise(2.0))],
 )
 "#;
 
@@ -95,10 +96,10 @@ fn values_of_another_type_are_refused_with_their_position() {
     refused("noise: 1.0", "noise: \"1.0\"", "\"1.0\"", &["expected a number", "found a text"]);
     refused("noise: 1.0", "noise: loud", "loud", &["expected a number", "`loud`"]);
     refused("title: \"Good\"", "title: 5", "5", &["expected a text", "`5`"]);
-    refused("steps: 100", "steps: -5", "-5", &["simulation.steps", "whole number", "-5"]);
+    refused("steps: 100", "steps: -5", "-5", &["spec.steps", "whole number", "-5"]);
     refused("steps: 100", "steps: 2.5", "2.5", &["whole number", "2.5"]);
     refused("steps: 100", "steps: 1e3", "1e3", &["whole number", "1e3"]);
-    refused("steps: 100", "steps: 99999999999999999999", "99999999999999999999", &["simulation.steps", "too large"]);
+    refused("steps: 100", "steps: 99999999999999999999", "99999999999999999999", &["spec.steps", "too large"]);
     refused("id: 3", "id: 4294967296", "4294967296", &["id", "too large"]);
     refused("id: 3", "id: 3, color: (1, 256, 2)", "256", &["color", "256"]);
     refused("id: 3", "id: 3, enabled: yes", "yes", &["`true` or `false`", "`yes`"]);
@@ -109,14 +110,14 @@ fn values_of_another_type_are_refused_with_their_position() {
 
 #[test]
 fn unknown_names_are_refused_with_the_known_ones() {
-    refused("noise: 1.0", "nose: 1.0", "nose", &["`simulation`", "no field `nose`", "`noise`"]);
+    refused("noise: 1.0", "nose: 1.0", "nose", &["`simulations[0].spec`", "no field `nose`", "`noise`"]);
     refused("version: 1,", "version: 1, x: 2,", "x", &["the preset", "no field `x`", "`title`"]);
-    refused("gamma: 0.2", "gama: 0.2", "gama", &["simulation.optimizers[1].rule", "`gama`", "`gamma`"]);
+    refused("gamma: 0.2", "gama: 0.2", "gama", &["spec.optimizers[1].rule", "`gama`", "`gamma`"]);
     let built_in = RuleKind::ALL.iter().map(|kind| kind.info().name);
     let names: Vec<String> = built_in.chain(["Typed"]).map(|name| format!("`{name}`")).collect();
     refused("Adam(", "Adamm(", "Adamm", &[&format!("one of {}, found `Adamm`", names.join(", "))]);
     refused("set: [Noise(0.0)]", "set: [Nose(0.0)]", "Nose", &["`Noise`", "`Nose`"]);
-    refused("noise: 1.0,", "noise: 1.0, noise: 2.0,", "noise: 2", &["`noise`", "twice", "`simulation`"]);
+    refused("noise: 1.0,", "noise: 1.0, noise: 2.0,", "noise: 2", &["`noise`", "twice", "`simulations[0].spec`"]);
     refused("Adam(learning_rate: 0.1)", "Adam(beta1: 0.5)", ")", &["`learning_rate`", "missing", "optimizers[0].rule"]);
 }
 
@@ -138,7 +139,7 @@ fn a_file_that_ends_too_early_is_refused_at_its_end() {
         let fault = fault_of(empty);
         assert!(fault.message.contains("Landscape(version: 1"), "{fault}");
     }
-    let missing = fault_of("Landscape(version: 1, simulation: (noise: 1, optimizers: []))");
+    let missing = fault_of("Landscape(version: 1, simulations: [(spec: (noise: 1, optimizers: []))])");
     assert!(missing.message.contains("`title`"), "{missing}");
     let trailing = fault_of(&format!("{GOOD}Landscape()"));
     assert_eq!((trailing.line, trailing.column), (18, 1), "{trailing}");
@@ -160,17 +161,22 @@ fn another_kind_of_preset_is_refused_by_name() {
 
 #[test]
 fn errors_between_fields_name_both() {
-    refused("id: 5", "id: 3", "3", &["simulation.optimizers[1].id", "simulation.optimizers[0].id"]);
+    refused("id: 5", "id: 3", "3", &["spec.optimizers[1].id", "spec.optimizers[0].id"]);
     refused("step: 9, set: Noise(2.0)", "step: 8, set: Noise(2.0)", "8", &["changes[1].step", "changes[0].step", "9"]);
     let other = "(step: 9, set: Rule(optimizer: 5, rule: Adam(learning_rate: 1)))";
-    refused("(step: 9, set: Noise(1.0))", other, "Rule", &["changes[0].set", "simulation.optimizers", "FOCUS", "Adam"]);
+    refused(
+        "(step: 9, set: Noise(1.0))",
+        other,
+        "Rule",
+        &["changes[0].set", "simulation's optimizers", "FOCUS", "Adam"],
+    );
     let unknown = "Rule(optimizer: 4, rule: Adam(learning_rate: 1))";
-    refused("Noise(0.0)", unknown, "Rule", &["lesson[0].set[0]", "simulation.optimizers", "4"]);
+    refused("Noise(0.0)", unknown, "Rule", &["lesson[0].set[0]", "simulation's optimizers", "4"]);
     let linear = "view: (scale: (linear: 2.0, max: 1.0), ";
     refused("view: (", linear, "1.0", &["view.scale.max", "view.scale.linear"]);
     let text = GOOD.replace("(id: 3,", "(id: 3, enabled: false,").replace("(id: 5,", "(id: 5, enabled: false,");
     let fault = fault_of(&text);
-    assert_eq!((fault.line, fault.column), (9, 21), "{fault}");
+    assert_eq!((fault.line, fault.column), (10, 25), "{fault}");
     assert!(fault.message.contains("enabled: true"), "{fault}");
 }
 
@@ -225,8 +231,8 @@ fn names_texts_and_views_are_limited() {
     refused("\"Good\"", "\"two\\nlines\"", "\"", &["`title`", "single line"]);
     let long = format!("\"{}\"", "long ".repeat(30));
     refused("\"Good\"", &long, "\"", &["`title`", "1 to 100", "150"]);
-    refused("id: 3,", "id: 3, name: \" \",", "\" \"", &["simulation.optimizers[0].name", "empty"]);
-    let hidden = ["simulation.optimizers[0].name", "visible character", "\\u{200b}"];
+    refused("id: 3,", "id: 3, name: \" \",", "\" \"", &["spec.optimizers[0].name", "empty"]);
+    let hidden = ["spec.optimizers[0].name", "visible character", "\\u{200b}"];
     refused("id: 3,", "id: 3, name: \"\u{200b}\",", "\"\u{200b}\"", &hidden);
     refused("id: 3,", "id: 3, name: \"Ad\u{200b}am\",", "\"Ad", &hidden);
     refused("\"See.\"", "\"\"", "\"\"", &["lesson[0].text", "empty"]);
@@ -237,7 +243,7 @@ fn names_texts_and_views_are_limited() {
     refused("center: (0.0, 1.0)", "center: (0.0, NaN)", "(0.0", &["view.camera.center", "NaN"]);
     refused("view: (", "view: (trail_width: -1, ", "-1", &["view.trail_width", "from 0 to 100", "-1"]);
     let many: String = (10..26).map(|id| format!("(id: {id}, rule: Adam(learning_rate: 1)), ")).collect();
-    refused("optimizers: [", &format!("optimizers: [{many}"), "[", &["simulation.optimizers", "1 to 16", "18"]);
+    refused("optimizers: [", &format!("optimizers: [{many}"), "[", &["spec.optimizers", "1 to 16", "18"]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, 
 use valleyscope_engine::quantity::*;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
 use valleyscope_experiments::preset::{
-    Beside, Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, built_ins,
+    Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, PresetSimulation, built_ins,
 };
 use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
 
@@ -19,24 +19,24 @@ fn optional_fields_and_settings_are_written_without_wrappers() {
         Landscape(
             version: 1,
             title: "Bare values",
-            simulation: (
-                noise: 1,
-                steps: 3000,
-                temperature: 0.25,
-                optimizers: [(id: 7, name: "mine", color: (1, 2, 3), rule: Adam(learning_rate: 1e-3))],
-            ),
+            simulations: [
+                (spec: (
+                    noise: 1,
+                    steps: 3000,
+                    temperature: 0.25,
+                    optimizers: [(id: 7, name: "mine", color: (1, 2, 3), rule: Adam(learning_rate: 1e-3))],
+                ), changes: [(step: 3, set: Rule(optimizer: 7, rule: Adam(learning_rate: 0.5)))]),
+            ],
             view: (camera: (center: (0.5, -2), width: 4)),
             lesson: [(text: "Look.", set: [Noise(1.5), Steps(None), Temperature(2), Landscape(Valley(sharpness: 3))])],
-            changes: [(step: 3, set: Rule(optimizer: 7, rule: Adam(learning_rate: 0.5)))],
         )"#;
     let Preset::Landscape(preset) = Preset::parse(text, "bare.ron").unwrap() else { panic!("a simulation") };
-    assert_eq!(preset.simulation.steps, Some(3000));
-    assert_eq!(preset.simulation.temperature, Some(Temperature::clamped(0.25)));
-    assert_eq!(preset.simulation.optimizers[0].color, Some([1, 2, 3]));
+    assert_eq!(preset.spec().steps, Some(3000));
+    assert_eq!(preset.spec().temperature, Some(Temperature::clamped(0.25)));
+    assert_eq!(preset.spec().optimizers[0].color, Some([1, 2, 3]));
     assert_eq!(preset.view.as_ref().unwrap().camera, Some(Camera { center: [0.5, -2.0], width: 4.0 }));
     assert_eq!(preset.lesson[0].set[..2], [Setting::Noise(Noise::clamped(1.5).into()), Setting::Steps(None)]);
-    assert_eq!(preset.changes[0].step, 3);
-    assert_eq!(preset.record().changes, preset.changes);
+    assert_eq!(preset.record().changes[0].step, 3);
     // `Some` and a byte order mark are accepted too.
     let explicit = text.replace("steps: 3000", "steps: Some(3000)");
     assert_eq!(Preset::parse(&explicit, "").unwrap(), Preset::Landscape(preset.clone()));
@@ -236,10 +236,10 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
     let claims = prop::collection::vec(claim(), 0..3);
     let text = r#"[a-z"\\ \nωé]{1,30}x"#;
     let settings = || prop::collection::vec(setting(), 0..4);
-    let beside = prop::collection::vec(settings(), 0..3);
-    let step = (section, text, settings(), beside, any::<bool>(), show, claims, shown_by_step());
-    let step = step.prop_map(|(section, text, set, beside, play, show, claims, shown)| {
-        let mut step = LessonStep { section, text, set, beside, play, show, claims, ..shown };
+    let compared = prop::collection::vec(settings(), 0..3);
+    let step = (section, text, settings(), compared, any::<bool>(), show, claims, shown_by_step());
+    let step = step.prop_map(|(section, text, set, compared, play, show, claims, shown)| {
+        let mut step = LessonStep { section, text, set, compared, play, show, claims, ..shown };
         if !step.marks.is_empty() {
             // Otherwise the run would have to pause at the last of them or later.
             step.set.push(Setting::Steps(None));
@@ -254,34 +254,30 @@ fn preset() -> impl Strategy<Value = LandscapePreset> {
         changes.sort_by_key(|&(step, _)| step);
         changes.into_iter().map(|(step, set)| Change { step, set }).collect::<Vec<_>>()
     });
-    let beside = (proptest::option::of("[a-zσ ]{0,20}x"), settings(), settings());
-    let beside = beside.prop_map(|(name, set, changes)| {
+    let other = (proptest::option::of("[a-zσ ]{0,20}x"), settings(), settings());
+    let other = other.prop_map(|(name, set, changes)| {
         let changes = changes.into_iter().enumerate().map(|(step, set)| Change { step: step as u64, set });
-        Beside { name, simulation: None, set, changes: changes.collect() }
+        PresetSimulation { name, spec: None, set, changes: changes.collect() }
     });
-    let beside = prop::collection::vec(beside, 0..=Beside::MOST);
+    let others = prop::collection::vec(other, 0..PresetSimulation::MOST);
     let texts = (r#"[ -~αβ]{0,40}x"#, r#"[ -~\n]{0,60}"#);
-    (texts, simulation(), proptest::option::of(view()), beside, prop::collection::vec(step, 0..4), changes).prop_map(
-        |((title, description), simulation, view, beside, mut lesson, changes)| {
+    (texts, simulation(), proptest::option::of(view()), others, prop::collection::vec(step, 0..4), changes).prop_map(
+        |((title, description), simulation, view, others, mut lesson, changes)| {
             let is_run = |id: &u32| simulation.optimizers.iter().any(|it| it.id == *id && it.enabled);
             for step in &mut lesson {
                 step.formula = step.formula.filter(is_run);
             }
-            with_metrics_that_exist(LandscapePreset {
-                description,
-                view,
-                beside,
-                lesson,
-                changes,
-                ..LandscapePreset::new(title, simulation)
-            })
+            let mut preset = LandscapePreset { description, view, lesson, ..LandscapePreset::new(title, simulation) };
+            preset.simulations[0].changes = changes;
+            preset.simulations.extend(others);
+            with_metrics_that_exist(preset)
         },
     )
 }
 
 /// Leaves out the metrics that the landscapes of a lesson lack.
 fn with_metrics_that_exist(mut preset: LandscapePreset) -> LandscapePreset {
-    let landscape = |index| preset.simulation_at(index).expect("the settings fit").landscape;
+    let landscape = |index| preset.spec_at(index).expect("the settings fit").landscape;
     let landscapes: Vec<LandscapeSpec> = (0..preset.lesson.len()).map(landscape).collect();
     for (index, step) in preset.lesson.iter_mut().enumerate() {
         let of_run = |claim: &Claim| match claim.run_of {

@@ -8,7 +8,7 @@ use super::fault::{fault_of, refused_in};
 const GOOD: &str = r##"Landscape(
     version: 1,
     title: "Good",
-    simulation: (
+    simulations: [(spec: (
         landscape: Formula(name: "Bowl", text: "param k = 2 in 0.5..8 # \u{3b2}, \"k\"\nL = k*x^2 + y^2", k: 3.0),
         noise: 1.0,
         particles: 10,
@@ -19,7 +19,7 @@ param pull = 0.5 in 0..1
 theta = theta - eta*g*pull
 "#, learning_rate: 0.1, pull: 0.25)),
         ],
-    ),
+    ))],
 )
 "##;
 
@@ -54,7 +54,8 @@ fn a_refused_name_is_marked() {
 
 #[test]
 fn unknown_fields_and_wrong_values_of_typed_ones_are_named_and_marked() {
-    let fields = "`simulation.landscape` has no field `kk`; its fields are `name`, `text`, `k`, `rotation_degrees`";
+    let fields =
+        "`simulations[0].spec.landscape` has no field `kk`; its fields are `name`, `text`, `k`, `rotation_degrees`";
     refused("k: 3.0", "kk: 3.0", "kk", &[fields]);
     refused("k: 3.0", "kk: \"a text\"", "kk", &[fields]);
     refused("k: 3.0", "k: \"a text\"", "\"a text\"", &["the parameter `k` must be a number"]);

@@ -215,9 +215,9 @@ fn a_landscape_is_simulated_and_drawn() {
 #[test]
 fn a_landscape_without_an_optimizer_is_refused() {
     let sandbox = Sandbox::new();
-    let preset = r#"Landscape(version: 1, title: "None", simulation: (noise: 1.0, optimizers: [
+    let preset = r#"Landscape(version: 1, title: "None", simulations: [(spec: (noise: 1.0, optimizers: [
         (id: 0, enabled: false, rule: Adam(learning_rate: 0.1)),
-    ]))"#;
+    ]))])"#;
     fs::write(sandbox.join("none.ron"), preset).unwrap();
     let words = ["none.ron:1:", "at least one optimizer with `enabled: true`"];
     expect_error(&sandbox.run(&["figure", "none.ron", "--out", "f.svg"]), 2, &words);

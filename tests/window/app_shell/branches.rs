@@ -3,7 +3,7 @@
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, PointerButton, Pos2, pos2, vec2};
 use egui_kittest::kittest::Queryable;
-use valleyscope::player::{SessionKind, SessionView};
+use valleyscope::player::{BranchKind, BranchView};
 
 use super::harness::App;
 use super::timeline::{noise, point_at_mark, press, seek, steps, take_tens, with_a_change};
@@ -11,8 +11,8 @@ use super::timeline::{noise, point_at_mark, press, seek, steps, take_tens, with_
 const OLD: &str = "Old future from step 10 · σ 1 → 2 at step 20";
 const WITHOUT: &str = "Without σ 1 → 2 at step 20";
 
-fn others(app: &App) -> &[SessionView] {
-    app.state().live().snapshot.as_ref().map_or(&[], |snapshot| &snapshot.others)
+fn shown(app: &App) -> &[BranchView] {
+    app.state().live().snapshot.as_ref().map_or(&[], |snapshot| &snapshot.branches)
 }
 
 fn plot(app: &App) -> String {
@@ -25,7 +25,7 @@ fn branched() -> App {
     seek(&mut app, 10);
     app.until("the noise of that step", |app| noise(app) == 1.0);
     app.set_slider("Noise σ", 3.0);
-    app.until("the old future", |app| others(app).len() == 1);
+    app.until("the old future", |app| shown(app).len() == 1);
     app.settle();
     app
 }
@@ -57,7 +57,7 @@ fn right_click_mark(app: &mut App, name: &str) {
 #[test]
 fn an_old_future_is_listed_plotted_hidden_and_removed() {
     let mut app = branched();
-    assert_eq!(others(&app)[0].kind, SessionKind::OldFuture { of: 0, since: 10 });
+    assert_eq!(shown(&app)[0].kind, BranchKind::OldFuture { of: 0, since: 10 });
     assert!(plot(&app).contains(OLD), "{}", plot(&app));
     let landscape = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value().expect("a summary");
     assert!(landscape.contains(&format!("Pale: {OLD}, mean loss Adam ")), "{landscape}");
@@ -68,9 +68,9 @@ fn an_old_future_is_listed_plotted_hidden_and_removed() {
     app.settle();
     assert!(plot(&app).contains(OLD));
     take_tens(&mut app, 1);
-    assert_eq!(others(&app)[0].step, 20, "it goes on with the run");
+    assert_eq!(shown(&app)[0].session.step, 20, "it goes on with the run");
     app.press(&format!("Remove: {OLD}"));
-    app.until("it is gone", |app| others(app).is_empty());
+    app.until("it is gone", |app| shown(app).is_empty());
     app.settle();
     assert!(!app.shows(OLD) && !plot(&app).contains(OLD));
 }
@@ -93,14 +93,14 @@ fn a_right_click_on_a_mark_shows_the_run_without_it() {
     let mut app = with_a_change();
     right_click_mark(&mut app, "Step 20: σ 1 → 2");
     app.button("What if not");
-    app.until("the session without the change", |app| others(app).len() == 1 && others(app)[0].step == 40);
+    app.until("the session without the change", |app| shown(app).len() == 1 && shown(app)[0].session.step == 40);
     app.settle();
-    assert_eq!((others(&app)[0].spec.noise.sigma(), noise(&app)), (1.0, 2.0));
+    assert_eq!((shown(&app)[0].session.spec.noise.sigma(), noise(&app)), (1.0, 2.0));
     assert!(app.shows("Step 20: σ 1 → 2, muted"));
     assert!(plot(&app).contains(WITHOUT), "{}", plot(&app));
     right_click_mark(&mut app, "Step 20: σ 1 → 2, muted");
     app.button("What if not");
-    app.until("it is removed", |app| others(app).is_empty());
+    app.until("it is removed", |app| shown(app).is_empty());
     app.settle();
     assert!(!app.shows("muted"));
     right_click_mark(&mut app, "Step 20: σ 1 → 2");
@@ -114,7 +114,7 @@ fn plots_offer_what_if_not_and_show_the_pale_values() {
     let mark = point_at_mark(&mut app, "Right click: what if not.");
     right_click(&mut app, mark);
     app.button("What if not");
-    app.until("the session without the change", |app| others(app).len() == 1 && others(app)[0].step == 40);
+    app.until("the session without the change", |app| shown(app).len() == 1 && shown(app)[0].session.step == 40);
     let count = |app: &App| app.harness.query_all_by_label_contains(WITHOUT).count();
     let before = count(&app);
     app.harness.hover_at(mark + vec2(30.0, 0.0));
@@ -127,7 +127,7 @@ fn the_menu_of_the_timeline_offers_what_if_not_without_a_pointer() {
     let mut app = with_a_change();
     app.button("Timeline menu");
     app.button("Step 20: σ 1 → 2: what if not");
-    app.until("the session without the change", |app| others(app).len() == 1);
+    app.until("the session without the change", |app| shown(app).len() == 1);
 }
 
 #[test]

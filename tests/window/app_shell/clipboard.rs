@@ -36,7 +36,7 @@ fn a_preset_is_copied_as_text_and_pasted_onto_the_window() {
 
     let mut other = App::with(&PLAIN.replace("Plain", "Another"));
     paste(&mut other, &text);
-    assert_eq!(other.state().document().spec.noise.sigma(), 0.25);
+    assert_eq!(other.state().document().spec(0).noise.sigma(), 0.25);
     assert!(other.shows("Opened “"));
 }
 

@@ -33,7 +33,7 @@ fn named(app: &App, part: &str) -> String {
 }
 
 fn optimizers(app: &App) -> &[OptimizerSpec] {
-    &app.state().document().spec.optimizers
+    &app.state().document().spec(0).optimizers
 }
 
 #[test]
@@ -45,11 +45,11 @@ fn the_legend_on_the_landscape_chooses_a_colour_that_the_preset_keeps() {
     set_red_in_menu(&mut app, Role::CheckBox, &entry, 20);
     let chosen = optimizers(&app)[0].color.expect("a colour was chosen");
     assert!(chosen[0].abs_diff(20) <= 1 && chosen[1].abs_diff(before[0][1]) <= 1, "{chosen:?}");
-    let draft = LandscapePreset::new("saved", app.state().document().spec.clone());
+    let draft = LandscapePreset::new("saved", app.state().document().spec(0).clone());
     let Ok(Preset::Landscape(saved)) = Preset::parse(&Preset::Landscape(draft).to_ron(), "saved") else {
         panic!("a landscape")
     };
-    assert_eq!(saved.simulation.optimizers[0].color, Some(chosen));
+    assert_eq!(saved.spec().optimizers[0].color, Some(chosen));
     restore_in_menu(&mut app, Role::CheckBox, &entry);
     assert_eq!(optimizers(&app)[0].color, None);
 }

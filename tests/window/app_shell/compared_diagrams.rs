@@ -58,7 +58,7 @@ fn a_pixel_of_a_diagram_beside_is_kept_read_out_and_played() {
     // The readout is that of the diagram beside: its title is there, above its map, and on its card.
     assert_eq!(app.harness.query_all_by_label("c = 0.1").count(), 3);
     press(&mut app, "Diagram beside", PointerButton::Primary);
-    let spec = &app.state().document().spec;
+    let spec = app.state().document().spec(0);
     let found = ["slope", "sharpness"].map(|key| spec.landscape.get(key).unwrap());
     assert_eq!((found, spec.noise.sigma()), ([0.1, 1.0], 0.0));
 }

@@ -12,14 +12,14 @@ use valleyscope_experiments::view::simulation_colors;
 use super::harness::{App, PLAIN};
 
 fn spec(app: &App) -> &SimulationSpec {
-    &app.state().document().spec
+    app.state().document().spec(0)
 }
 
 /// Waits until the player runs exactly the document's simulation.
 fn engine_follows(app: &mut App) {
     app.until("the player to follow the document", |app| {
         let snapshot = app.state().live().snapshot.as_ref();
-        snapshot.is_some_and(|snapshot| snapshot.spec.as_ref() == spec(app))
+        snapshot.is_some_and(|snapshot| snapshot.sessions[0].spec.as_ref() == spec(app))
     });
 }
 
@@ -134,7 +134,8 @@ fn a_new_start_keeps_playing() {
     app.set_slider("Particles", 7.0);
     app.until("the new ensemble to move", |app| {
         let snapshot = app.state().live().snapshot.as_ref();
-        snapshot.is_some_and(|s| s.ensembles[0].particles == 7 && s.step > 0 && app.state().live().is_playing())
+        snapshot
+            .is_some_and(|s| s.sessions[0].ensembles[0].particles == 7 && s.step > 0 && app.state().live().is_playing())
     });
 }
 
@@ -329,7 +330,7 @@ fn optimizers_are_added_duplicated_disabled_and_removed() {
     engine_follows(&mut app);
     app.click(Role::CheckBox, "Adam: enabled");
     engine_follows(&mut app);
-    let simulated = app.state().live().snapshot.as_ref().map(|snapshot| snapshot.ensembles.len());
+    let simulated = app.state().live().snapshot.as_ref().map(|snapshot| snapshot.sessions[0].ensembles.len());
     assert_eq!(simulated, Some(3), "a disabled optimizer is not simulated");
     app.button("SGD: remove");
     assert_eq!(spec(&app).optimizers.len(), 3);
@@ -362,7 +363,7 @@ fn optimizers_of_one_name_are_distinguished_everywhere() {
 fn shown_in_legend_and_plots(app: &mut App) -> Vec<String> {
     let count = spec(app).optimizers.len();
     app.until("all are simulated", |app| {
-        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.ensembles.len() == count)
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.sessions[0].ensembles.len() == count)
     });
     app.harness.run_steps(3);
     let rows = app.harness.query_all_by_label_contains("Show ");

@@ -73,7 +73,9 @@ fn an_animation_replays_changes_by_default() {
     app.button("Single step");
     app.until("a step", |app| step(app) == 1);
     app.set_slider("Noise σ", 2.0);
-    app.until("the change", |app| app.state().live().snapshot.as_ref().is_some_and(|it| !it.record.changes.is_empty()));
+    app.until("the change", |app| {
+        app.state().live().snapshot.as_ref().is_some_and(|it| !it.sessions[0].record.changes.is_empty())
+    });
     app.menu("File", "Export animation…");
     assert_eq!(choices(&app), [Some(true), Some(false)]);
     app.click(Role::RadioButton, "as they are now, from step 0 on");

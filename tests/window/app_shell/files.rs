@@ -18,12 +18,12 @@ fn a_file_is_opened_and_remembered() {
     let mut app = App::plain();
     let path = app.write("mine.ron", &PLAIN.replace("Plain", "Mine").replace("noise: 1.0", "noise: 2.25"));
     app.open(&path);
-    app.until("the preset", |app| app.state().document().spec.noise.sigma() == 2.25);
+    app.until("the preset", |app| app.state().document().spec(0).noise.sigma() == 2.25);
     app.set_slider("Noise σ", 0.5);
     app.button("File");
     app.press("Recent files");
     app.press("mine.ron");
-    app.until("the preset once more", |app| app.state().document().spec.noise.sigma() == 2.25);
+    app.until("the preset once more", |app| app.state().document().spec(0).noise.sigma() == 2.25);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_dropped_preset_is_opened_and_anything_else_refused() {
     let mut app = App::plain();
     let preset = app.write("dropped.ron", &PLAIN.replace("noise: 1.0", "noise: 2.75"));
     app.drop(&preset);
-    app.until("the dropped preset", |app| app.state().document().spec.noise.sigma() == 2.75);
+    app.until("the dropped preset", |app| app.state().document().spec(0).noise.sigma() == 2.75);
     let other = app.write("notes.txt", "no preset");
     app.drop(&other);
     app.until("a refusal", |app| app.shows("The dropped file was not opened"));
@@ -77,7 +77,7 @@ fn a_preset_is_saved_to_the_users_own_and_listed() {
     let saved = read(&path);
     assert_eq!(saved.title, "Plain, changed: σ = 2.5");
     assert_eq!(saved.description, "“Plain”, changed: σ = 2.5.");
-    assert_eq!(saved.simulation, app.state().document().spec);
+    assert_eq!(saved.spec(), app.state().document().spec(0));
     assert_eq!(saved.view.as_ref(), Some(&app.state().document().view), "while following, the view is the preset's");
     app.until("the notice", |app| app.shows("Saved "));
     app.button("Presets");
@@ -104,14 +104,14 @@ fn the_view_is_saved_unless_it_follows() {
 #[test]
 fn saving_an_opened_recording_warns_that_its_changes_are_left_out() {
     let mut app = App::plain();
-    let text = PLAIN.replace("    simulation: (", "    changes: [(step: 3, set: Noise(2.0))],\n    simulation: (");
+    let text = PLAIN.replace("[(spec: (", "[(changes: [(step: 3, set: Noise(2.0))], spec: (");
     let path = app.write("recorded.ron", &text);
     app.open(&path);
     app.until("the recording", |app| app.shows("Its recorded changes are repeated"));
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.settle();
     assert!(app.shows("Without the recorded changes"));
-    assert_eq!(read(&path).changes.len(), 1, "nothing is written before that was read");
+    assert_eq!(read(&path).simulations[0].changes.len(), 1, "nothing is written before that was read");
 }
 
 #[test]
@@ -140,11 +140,11 @@ fn a_save_counts_for_the_preset_that_was_saved() {
     // Another preset is opened while the dialog is open.
     let other = app.write("other.ron", &PLAIN.replace("Plain", "Other").replace("noise: 1.0", "noise: 2.75"));
     app.drop(&other);
-    app.until("the other preset", |app| app.state().document().spec.noise.sigma() == 2.75);
+    app.until("the other preset", |app| app.state().document().spec(0).noise.sigma() == 2.75);
     app.button("Save to my presets");
     app.until("the notice", |app| app.shows("Saved "));
     let saved = read(&app.folder.path().join("presets").join("plain.ron"));
-    assert_eq!(saved.simulation.noise.sigma(), 1.0);
+    assert_eq!(saved.spec().noise.sigma(), 1.0);
     app.settle();
     assert!(!app.shows("changed"), "the other preset is as it was opened");
 }
@@ -165,11 +165,11 @@ fn a_file_of_the_user_is_replaced_only_after_a_question() {
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.until("the question again", |app| app.shows("Replace mine.ron?"));
     app.button("Replace");
-    app.until("the new file", |_| read(&path).simulation.noise.sigma() == 2.5);
+    app.until("the new file", |_| read(&path).spec().noise.sigma() == 2.5);
     app.until("the notice", |app| app.shows("Saved "));
     app.set_slider("Noise σ", 0.75);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
-    app.until("the next save, without a question", |_| read(&path).simulation.noise.sigma() == 0.75);
+    app.until("the next save, without a question", |_| read(&path).spec().noise.sigma() == 0.75);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_folder_that_cannot_be_written_is_named_and_nothing_is_lost() {
     app.type_path(&blocker.join("mine.ron"));
     app.until("the report", |app| app.shows("mine.ron was not saved"));
     assert!(app.shows("cannot write"));
-    assert_eq!(app.state().document().spec.noise.sigma(), 2.5);
+    assert_eq!(app.state().document().spec(0).noise.sigma(), 2.5);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_session_is_saved_with_its_changes() {
     let path = app.folder.path().join("presets").join("plain.ron");
     app.until("the file", |_| path.exists());
     let saved = read(&path);
-    assert_eq!(saved.simulation.noise.sigma(), 1.0, "it begins as the session began");
-    assert_eq!(saved.changes.len(), 1);
-    assert_eq!(saved.changes[0].step, 1);
+    assert_eq!(saved.spec().noise.sigma(), 1.0, "it begins as the session began");
+    assert_eq!(saved.simulations[0].changes.len(), 1);
+    assert_eq!(saved.simulations[0].changes[0].step, 1);
 }

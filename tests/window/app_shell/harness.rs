@@ -22,13 +22,13 @@ use crate::canvas_stage::render_state;
 pub const PLAIN: &str = r#"Landscape(
     version: 1,
     title: "Plain",
-    simulation: (
+    simulations: [(spec: (
         noise: 1.0,
         optimizers: [
             (id: 0, rule: Adam(learning_rate: 0.01)),
             (id: 1, rule: Focus(learning_rate: 0.01)),
         ],
-    ),
+    ))],
 )"#;
 
 /// A file that is dropped from the desktop.

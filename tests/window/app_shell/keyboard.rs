@@ -13,7 +13,7 @@ fn step(app: &App) -> Option<u64> {
 }
 
 fn noise(app: &App) -> f64 {
-    app.state().document().spec.noise.sigma()
+    app.state().document().spec(0).noise.sigma()
 }
 
 fn press(app: &mut App, modifiers: Modifiers, key: Key) {
@@ -77,7 +77,7 @@ fn space_presses_the_focused_button_instead() {
     app.harness.run_steps(2);
     press(&mut app, Modifiers::NONE, Key::Space);
     app.settle();
-    assert_eq!(app.state().document().spec.optimizers.len(), 3);
+    assert_eq!(app.state().document().spec(0).optimizers.len(), 3);
     assert!(!app.state().live().is_playing());
 }
 
@@ -98,7 +98,7 @@ fn undo_and_redo_go_through_every_change() {
     press(&mut app, Modifiers::COMMAND, Key::Y);
     assert_eq!(noise(&app), 3.0);
     app.until("the player to follow", |app| {
-        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.noise.sigma() == 3.0)
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.sessions[0].spec.noise.sigma() == 3.0)
     });
 }
 
@@ -123,9 +123,9 @@ fn undo_restores_a_removed_optimizer() {
     app.button("Adam: remove");
     app.settle();
     app.menu("Edit", "Undo");
-    assert_eq!(app.state().document().spec.optimizers.len(), 2);
+    assert_eq!(app.state().document().spec(0).optimizers.len(), 2);
     app.until("the player to follow", |app| {
-        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.ensembles.len() == 2)
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.sessions[0].ensembles.len() == 2)
     });
 }
 

@@ -14,7 +14,7 @@ use super::phase::{SMALL, computed};
 const BOWL: &str = "param k = 2 in 0.5..8\nL = k*x^2 + y^2";
 
 fn landscape(app: &App) -> LandscapeSpec {
-    app.state().document().spec.landscape
+    app.state().document().spec(0).landscape
 }
 
 fn text(landscape: &LandscapeSpec) -> &'static str {
@@ -39,7 +39,11 @@ fn a_typed_formula_runs_from_the_next_step_and_a_mistake_leaves_it_running() {
     app.replace(&field, Role::MultilineTextInput, BOWL);
     assert_eq!(text(&landscape(&app)), BOWL);
     app.until("the player to have it", |app| {
-        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.landscape == landscape(app))
+        app.state()
+            .live()
+            .snapshot
+            .as_ref()
+            .is_some_and(|snapshot| snapshot.sessions[0].spec.landscape == landscape(app))
     });
     app.settle();
     app.set_slider("k", 3.0);
@@ -68,7 +72,7 @@ fn each_built_in_landscape_opens_as_text_with_the_same_losses_view_and_start() {
         }
         app.set_slider("Rotation φ (°)", 20.0);
         app.settle();
-        let (built_in, start) = (landscape(&app), app.state().document().spec.start);
+        let (built_in, start) = (landscape(&app), app.state().document().spec(0).start);
         assert_eq!((built_in.kind(), built_in.rotation_degrees()), (kind, 20.0));
         app.button("Landscape: text");
         app.settle();
@@ -82,7 +86,7 @@ fn each_built_in_landscape_opens_as_text_with_the_same_losses_view_and_start() {
             let [expected, found] = losses.each_ref().map(|landscape| landscape.loss::<f64>(at));
             assert!((expected - found).abs() <= 1e-12 * expected.abs().max(1.0), "{kind:?} {at:?}: {expected} {found}");
         }
-        assert_eq!(app.state().document().spec.start, start);
+        assert_eq!(app.state().document().spec(0).start, start);
         assert_eq!(app.state().document().view.camera, Some(Camera::home(&built_in)));
     }
 }
@@ -122,9 +126,9 @@ fn a_saved_preset_keeps_a_typed_landscape() {
     let Preset::Landscape(saved) = Preset::read(&path).expect("the saved preset can be read") else {
         panic!("a simulation")
     };
-    assert_eq!(saved.simulation, app.state().document().spec);
-    assert_eq!(saved.simulation.landscape.get("depth"), Some(1.25));
-    assert_eq!(saved.simulation.landscape.kind().name(), name);
+    assert_eq!(saved.spec(), app.state().document().spec(0));
+    assert_eq!(saved.spec().landscape.get("depth"), Some(1.25));
+    assert_eq!(saved.spec().landscape.kind().name(), name);
 }
 
 #[test]
@@ -228,7 +232,7 @@ fn a_landscape_chosen_before_the_first_step_begins_the_plots_anew() {
     let mut app = App::plain();
     let first_loss = |app: &App| {
         let snapshot = app.state().live().snapshot.as_ref()?;
-        snapshot.ensembles[0].plot.first().map(|bucket| bucket.loss.mean)
+        snapshot.sessions[0].ensembles[0].plot.first().map(|bucket| bucket.loss.mean)
     };
     let before = first_loss(&app);
     app.choose("Landscape L", "Himmelblau");

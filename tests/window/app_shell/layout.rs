@@ -33,7 +33,7 @@ fn a_small_window_shows_plots_below_a_particles_formulas() {
         let mut app = App::begin(Begin { size, ..Begin::default() });
         app.button("Show");
         app.button("Single step");
-        app.until("its step is taken apart", |app| app.state().live().step_trace().is_some());
+        app.until("its step is taken apart", |app| app.state().live().step_trace(0).is_some());
         app.settle();
         let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, size.into());
         let plots = app.harness.query_all_by_role(Role::Figure);

@@ -12,10 +12,10 @@ use super::harness::{App, Begin, PLAIN};
 const LESSON: &str = r#"Landscape(
     version: 1,
     title: "A lesson",
-    simulation: (
+    simulations: [(spec: (
         noise: 0.5,
         optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))],
-    ),
+    ))],
     lesson: [
         (text: "It begins as it is.", set: [Steps(40)]),
         (text: "Now there is more noise.", set: [Noise(1.0), Steps(40)], show: [EffectiveStep]),
@@ -33,7 +33,7 @@ fn editing() -> App {
 }
 
 fn noise(app: &App) -> f64 {
-    app.state().document().spec.noise.sigma()
+    app.state().document().spec(0).noise.sigma()
 }
 
 /// Saves the preset under its title and returns it as it is read again.
@@ -72,11 +72,7 @@ fn a_lesson_is_begun_on_any_preset_and_saved_with_it() {
     assert!(app.shows("σ 1 → 2"), "what the step sets");
     app.settle();
     let preset = saved(&mut app, "plain.ron");
-    assert_eq!(
-        (preset.lesson.len(), preset.simulation.noise.sigma()),
-        (2, 1.0),
-        "the lesson begins without the change"
-    );
+    assert_eq!((preset.lesson.len(), preset.spec().noise.sigma()), (2, 1.0), "the lesson begins without the change");
     assert_eq!((preset.lesson[0].text.as_str(), preset.lesson[0].section.as_deref()), ("Look at Adam.", Some("Noise")));
     assert!(matches!(preset.lesson[1].set[..], [Setting::Noise(noise)] if noise.sigma() == 2.0));
 }
@@ -138,7 +134,7 @@ fn a_step_continues_a_run_or_begins_one_and_pauses() {
     app.harness.get_by_role_and_label(Role::SpinButton, "Step at which the run pauses").set_value_accesskit(90.0);
     app.settle();
     assert!(!app.shows("goes on with the run"));
-    assert_eq!(app.state().document().spec.steps, Some(90));
+    assert_eq!(app.state().document().spec(0).steps, Some(90));
     app.click(Role::CheckBox, "Plays when shown");
     let preset = saved(&mut app, "a-lesson.ron");
     assert_eq!(preset.lesson[1].set, [Setting::Steps(Some(90))]);
@@ -192,8 +188,8 @@ fn what_is_beside_is_taken_over_and_taken_out() {
     app.settle();
     assert_eq!(noises(&app), [0.5, 2.0]);
     let preset = saved(&mut app, "a-lesson.ron");
-    assert!(matches!(&preset.lesson[0].beside[..], [set] if matches!(set[..], [Setting::Noise(_)])));
-    assert!(preset.beside.is_empty() && preset.lesson[1].beside.is_empty());
+    assert!(matches!(&preset.lesson[0].compared[..], [set] if matches!(set[..], [Setting::Noise(_)])));
+    assert!(preset.simulations.len() == 1 && preset.lesson[1].compared.is_empty());
     app.settle();
     app.button("Take out B: σ = 2");
     app.settle();

@@ -141,7 +141,7 @@ fn keys_choose_a_pixel_and_show_its_landscape() {
     assert_eq!(side("Column of the pixel").as_deref(), Some("3"));
     app.harness.key_press(Key::Enter);
     app.settle();
-    let spec = &app.state().document().spec;
+    let spec = app.state().document().spec(0);
     assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
 }
 
@@ -199,7 +199,7 @@ fn a_click_plays_the_pixels_landscape() {
     let corner = map.right_top() + egui::vec2(-10.0, 10.0);
     drag(&mut app, corner, corner);
     app.settle();
-    let spec = &app.state().document().spec;
+    let spec = app.state().document().spec(0);
     assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
     assert!(!app.shows("Common random numbers"), "the landscape is shown");
 }
@@ -215,7 +215,7 @@ fn a_pixels_landscape_starts_where_the_sweep_does() {
         let corner = map.left_bottom() + egui::vec2(10.0, -10.0);
         drag(&mut app, corner, corner);
         app.settle();
-        let found = &app.state().document().spec.start;
+        let found = &app.state().document().spec(0).start;
         assert_eq!([found.x.get(), found.y.get()], start);
         assert!(spread.is_none_or(|spread| found.spread.get() == spread), "{found:?}");
     }
@@ -237,7 +237,7 @@ fn a_pixel_in_which_every_run_diverged_is_named_so() {
 fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
     let mut app = computed(SMALL);
     let map = app.harness.get_by_role_and_label(Role::Canvas, "Diagram").rect();
-    let landscape = &app.state().document().spec;
+    let landscape = app.state().document().spec(0);
     // Columns from 0 to 3 in 4, rows from 1 to 100 in 5, whose values are in their middles.
     let along = [landscape.noise.sigma() / 3.0, landscape.landscape.get("sharpness").unwrap().log10() / 2.0];
     let place = |[noise, sharpness]: [f64; 2]| {
@@ -245,7 +245,7 @@ fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
         egui::pos2(map.left() + x * map.width(), map.bottom() - y * map.height())
     };
     drag(&mut app, place(along), place([1.0, 1.0]));
-    let spec = &app.state().document().spec;
+    let spec = app.state().document().spec(0);
     assert!(
         (spec.landscape.get("sharpness").unwrap() / 100.0 - 1.0).abs() < 0.02,
         "{}",
@@ -281,7 +281,7 @@ fn a_pixel_opens_as_a_landscape() {
     assert!(app.shows("wins") || app.shows("is ahead"));
     app.button("Show this landscape");
     app.settle();
-    let spec = &app.state().document().spec;
+    let spec = app.state().document().spec(0);
     assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
         let best = diagram.learning_rate([4, 3], index, cell.score(index, Metric::FinalLoss).best);
@@ -289,10 +289,10 @@ fn a_pixel_opens_as_a_landscape() {
     }
     // It plays to its end, and so does another after it.
     let is_finished = |app: &App, sharpness: f64| {
-        let spec = &app.state().document().spec;
+        let spec = app.state().document().spec(0);
         spec.landscape.get("sharpness") == Some(sharpness)
             && app.state().live().snapshot.as_ref().is_some_and(|snapshot| {
-                *snapshot.spec == *spec && snapshot.step == 30 && snapshot.playback == Playback::Finished
+                *snapshot.sessions[0].spec == *spec && snapshot.step == 30 && snapshot.playback == Playback::Finished
             })
     };
     app.until("its end", |app| is_finished(app, 100.0));
@@ -434,7 +434,7 @@ fn a_landscape_of_a_pixel_has_the_colours_of_its_diagram() {
     app.settle();
     app.button("Show this landscape");
     app.settle();
-    assert_eq!(simulation_colors(&app.state().document().spec.optimizers), colors);
+    assert_eq!(simulation_colors(&app.state().document().spec(0).optimizers), colors);
 }
 
 /// Starts an app that cannot keep diagrams, as its folder for them is in the returned file.

@@ -333,7 +333,7 @@ fn a_setting_is_tuned_beside_the_learning_rate() {
     let best = diagram.cell([4, 0]).unwrap().score(1, Metric::FinalLoss).best;
     app.button("Show this landscape");
     app.settle();
-    let rule = app.state().document().spec.optimizers[1].rule.rule;
+    let rule = app.state().document().spec(0).optimizers[1].rule.rule;
     assert_eq!(rule.get("gamma"), Some(diagram.tuned_value(1, 0, best)));
 }
 

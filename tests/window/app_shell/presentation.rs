@@ -10,14 +10,14 @@ use super::harness::{App, Begin};
 const LESSON: &str = r#"Landscape(
     version: 1,
     title: "A lesson",
-    simulation: (
+    simulations: [(spec: (
         noise: 0.5,
         optimizers: [
             (id: 0, rule: Adam(learning_rate: 0.01)),
             (id: 1, rule: Signum(learning_rate: 0.01)),
             (id: 2, rule: Focus(learning_rate: 0.01, gamma: 0.0)),
         ],
-    ),
+    ))],
     lesson: [
         (text: "It begins as it is."),
         (
@@ -67,7 +67,7 @@ fn a_presentation_fills_every_screen_with_all_its_parts() {
     ] {
         let mut app = presenting(size, pixels_per_point, 1);
         app.until("the player's noise of the step", |app| {
-            app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.spec.noise.sigma() == 1.0)
+            app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.sessions[0].spec.noise.sigma() == 1.0)
         });
         let screen = app.harness.ctx.content_rect();
         let enlargement = app.harness.ctx.zoom_factor();
@@ -124,7 +124,7 @@ fn a_presentation_has_the_sliders_that_the_lesson_sets() {
     press(&mut app, Key::PageDown);
     assert_eq!(sliders(&app), ["FOCUS: Learning rate η", "FOCUS: Attraction γ"]);
     app.set_slider("FOCUS: Attraction γ", 0.5);
-    let rule = app.state().document().spec.optimizers[2].rule.rule;
+    let rule = app.state().document().spec(0).optimizers[2].rule.rule;
     assert_eq!(rule.get("gamma"), Some(0.5));
 }
 
@@ -141,7 +141,7 @@ fn pinned_sliders_are_in_presentations_and_the_next_session() {
     press(&mut app, Key::F11);
     assert_eq!(sliders(&app), ["Sharpness a", "Adam: Momentum β₁", "Particles"]);
     app.set_slider("Sharpness a", 50.0);
-    assert_eq!(app.state().document().spec.landscape.get("sharpness"), Some(50.0));
+    assert_eq!(app.state().document().spec(0).landscape.get("sharpness"), Some(50.0));
     press(&mut app, Key::PageDown);
     assert_eq!(sliders(&app), ["Noise σ", "Sharpness a", "Adam: Momentum β₁"], "the lesson's come first");
 }

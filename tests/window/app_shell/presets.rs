@@ -11,7 +11,7 @@ use super::harness::{App, Begin, PLAIN};
 const LESSON: &str = r#"Landscape(
     version: 1,
     title: "A lesson",
-    simulation: (noise: 0.5, optimizers: [(id: 3, rule: Signum(learning_rate: 0.01))]),
+    simulations: [(spec: (noise: 0.5, optimizers: [(id: 3, rule: Signum(learning_rate: 0.01))]))],
     lesson: [
         (text: "It begins without noise.", set: [Noise(0.0)]),
         (text: "Now there is noise.", set: [Noise(2.0)]),
@@ -25,10 +25,10 @@ fn each_built_in_preset_opens_from_the_menu() {
     for built_in in built_ins() {
         let Preset::Landscape(preset) = &built_in.preset else { continue };
         app.menu("Presets", &preset.title);
-        let expected = preset.simulation_at(0).expect("the preset's lesson fits");
-        assert_eq!(app.state().document().spec, expected, "{}", built_in.name);
+        let expected = preset.spec_at(0).expect("the preset's lesson fits");
+        assert_eq!(*app.state().document().spec(0), expected, "{}", built_in.name);
         app.until("the player to run the preset", |app| {
-            app.state().live().snapshot.as_ref().is_some_and(|snapshot| *snapshot.spec == expected)
+            app.state().live().snapshot.as_ref().is_some_and(|snapshot| *snapshot.sessions[0].spec == expected)
         });
         app.settle();
     }
@@ -56,7 +56,7 @@ fn an_opened_preset_plays_after_a_pause_and_after_a_finished_run() {
     app.until("the end", |app| run_of(app).2 == Playback::Finished);
     open_next(&mut app);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.until("the preset before", |app| app.state().document().spec.steps == Some(5));
+    app.until("the preset before", |app| app.state().document().spec(0).steps == Some(5));
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn an_opened_preset_is_followed_unless_its_view_turns_following_off() {
 #[test]
 fn a_lesson_goes_forward_and_back() {
     let mut app = App::with(LESSON);
-    let noise = |app: &App| app.state().document().spec.noise.sigma();
-    let rate = |app: &App| app.state().document().spec.optimizers[0].rule.learning_rate.get();
+    let noise = |app: &App| app.state().document().spec(0).noise.sigma();
+    let rate = |app: &App| app.state().document().spec(0).optimizers[0].rule.learning_rate.get();
     assert!(app.shows("1 / 3") && app.shows("It begins without noise."));
     assert_eq!((noise(&app), rate(&app)), (0.0, 0.01), "the first step's settings are in force");
     app.button("Next step of the lesson");
@@ -140,7 +140,7 @@ fn a_lesson_step_that_sets_something_restarts_the_run() {
 const PAUSING: &str = r#"Landscape(
     version: 1,
     title: "A lesson that pauses",
-    simulation: (noise: 0.5, optimizers: [(id: 3, rule: Signum(learning_rate: 0.01))]),
+    simulations: [(spec: (noise: 0.5, optimizers: [(id: 3, rule: Signum(learning_rate: 0.01))]))],
     lesson: [
         (text: "See."),
         (text: "To the first pause.", set: [Noise(2.0), Steps(20)], play: true, show: [EffectiveStep, Depth]),
@@ -180,7 +180,7 @@ fn a_lesson_step_plays_to_its_pause_and_the_next_continues_from_there() {
     let other = ended_at(&mut app, 30, again + 1);
     app.button("Previous step of the lesson");
     ended_at(&mut app, 40, other + 1);
-    assert_eq!(app.state().document().spec.noise.sigma(), 2.0);
+    assert_eq!(app.state().document().spec(0).noise.sigma(), 2.0);
 }
 
 #[test]
@@ -212,14 +212,14 @@ fn the_contents_of_a_lesson_go_to_any_step() {
     app.settle();
     assert!(app.shows("Step 4 / 4") && app.shows("Second part · Without noise."));
     assert!(!app.shows("Go to step"), "the list closes");
-    assert_eq!(app.state().document().spec.noise.sigma(), 0.0);
+    assert_eq!(app.state().document().spec(0).noise.sigma(), 0.0);
     let run = ended_at(&mut app, 30, 0);
     // A step that goes on with a run begins it where it is jumped to.
     app.button("Step 4 / 4, contents of the lesson");
     app.press("Go to step 3: And on.");
     ended_at(&mut app, 40, run + 1);
     assert!(app.shows("First part · And on."), "a section lasts until the next");
-    assert_eq!(app.state().document().spec.noise.sigma(), 2.0);
+    assert_eq!(app.state().document().spec(0).noise.sigma(), 2.0);
 }
 
 #[test]
@@ -355,8 +355,8 @@ fn a_lesson_keeps_settings_that_it_does_not_set() {
     app.set_slider("Sharpness a", 100.0);
     app.set_slider("Noise σ", 1.5);
     app.button("Again");
-    assert_eq!(app.state().document().spec.noise.sigma(), 0.0, "the step's own setting is in force again");
-    assert_eq!(app.state().document().spec.landscape.get("sharpness").unwrap(), 100.0);
+    assert_eq!(app.state().document().spec(0).noise.sigma(), 0.0, "the step's own setting is in force again");
+    assert_eq!(app.state().document().spec(0).landscape.get("sharpness").unwrap(), 100.0);
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn a_preset_is_saved_without_a_lesson_whose_optimizer_is_gone() {
         panic!("a simulation")
     };
     assert!(saved.lesson.is_empty());
-    assert_eq!(saved.simulation, app.state().document().spec);
+    assert_eq!(saved.spec(), app.state().document().spec(0));
 }
 
 #[test]
@@ -411,12 +411,11 @@ fn a_recorded_session_is_repeated_and_shows_in_the_controls() {
     let recorded = r#"Landscape(
         version: 1,
         title: "Recorded",
-        simulation: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]),
-        changes: [(step: 3, set: Noise(2.0)), (step: 6, set: Noise(0.5))],
+        simulations: [(spec: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]), changes: [(step: 3, set: Noise(2.0)), (step: 6, set: Noise(0.5))])],
     )"#;
     let mut app = App::with(recorded);
-    assert_eq!(app.state().document().spec.noise.sigma(), 1.0);
-    let shown = |app: &App| app.state().document().spec.noise.sigma();
+    assert_eq!(app.state().document().spec(0).noise.sigma(), 1.0);
+    let shown = |app: &App| app.state().document().spec(0).noise.sigma();
     for (steps, noise) in [(5, 2.0), (5, 0.5)] {
         for _ in 0..steps {
             app.harness.key_press(Key::ArrowRight);

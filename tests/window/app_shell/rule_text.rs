@@ -10,13 +10,13 @@ use super::harness::App;
 const SIGN: &str = "param pull = 0.5 in 0..2\ntheta = theta - eta*(sign(g) + pull*theta)";
 
 fn rule(app: &App, index: usize) -> RuleSpec {
-    app.state().document().spec.optimizers[index].rule.rule
+    app.state().document().spec(0).optimizers[index].rule.rule
 }
 
 #[test]
 fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     let mut app = App::plain();
-    let before = app.state().document().spec.optimizers.len();
+    let before = app.state().document().spec(0).optimizers.len();
     app.button("Adam: text");
     app.settle();
     let copy = rule(&app, before);
@@ -31,7 +31,7 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     assert!(app.shows("The rule is valid."));
     app.until("a step of it", |app| {
         let snapshot = app.state().live().snapshot.as_ref().unwrap();
-        snapshot.ensembles.len() == before + 1
+        snapshot.sessions[0].ensembles.len() == before + 1
     });
     app.settle();
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Adam as text: pull").is_some(), "it has its slider");
@@ -56,7 +56,7 @@ fn a_rule_of_ones_own_is_added() {
     app.button("+ Add optimizer");
     app.press("A rule of your own…");
     app.settle();
-    let own = app.state().document().spec.optimizers.last().unwrap().rule.rule;
+    let own = app.state().document().spec(0).optimizers.last().unwrap().rule.rule;
     assert!(own.name().starts_with("My rule"), "{}", own.name());
     assert!(app.shows("The rule is valid."));
 }
@@ -66,13 +66,13 @@ fn a_rule_of_ones_own_is_added() {
 fn a_text_with_a_mistake_outlasts_a_restart() {
     // Another rule than that of the test above, as the whole process shares the names of typed rules.
     let mut app = App::plain();
-    let before = app.state().document().spec.optimizers.len();
+    let before = app.state().document().spec(0).optimizers.len();
     app.button("FOCUS: text");
     app.settle();
     let wrong = SIGN.replace("sign(", "sing(");
     app.replace("FOCUS as text: text of the rule", Role::MultilineTextInput, &wrong);
     let memory = app.harness.ctx.memory(|memory| ron::to_string(memory).unwrap());
-    let preset = Preset::Landscape(LandscapePreset::new("again", app.state().document().spec.clone())).to_ron();
+    let preset = Preset::Landscape(LandscapePreset::new("again", app.state().document().spec(0).clone())).to_ron();
 
     let mut again = App::with(&preset);
     let memory = ron::from_str(&memory).unwrap();
@@ -93,9 +93,9 @@ fn what_the_language_cannot_say_is_explained() {
     // The preset has room for one more optimizer.
     let text = zoo.text.replace("(id: 15, rule: ScheduleFree(learning_rate: 0.02)),", "");
     let mut app = App::with(&text);
-    let before = app.state().document().spec.optimizers.len();
+    let before = app.state().document().spec(0).optimizers.len();
     app.button("Muon: text");
     app.settle();
     assert!(app.shows("Muon cannot be written as text: the language lacks"));
-    assert_eq!(app.state().document().spec.optimizers.len(), before);
+    assert_eq!(app.state().document().spec(0).optimizers.len(), before);
 }

@@ -138,8 +138,8 @@ fn a_run_stands_still_while_another_tab_is_shown_and_then_goes_on() {
 #[test]
 fn a_lesson_comes_back_at_its_step() {
     let lesson = PLAIN.replace(
-        "    simulation: (",
-        "    lesson: [(text: \"One.\"), (text: \"Two.\", set: [Noise(2.0)])],\n    simulation: (",
+        "    simulations: [",
+        "    lesson: [(text: \"One.\"), (text: \"Two.\", set: [Noise(2.0)])],\n    simulations: [",
     );
     let mut app = App::with(&lesson);
     app.button("Next step of the lesson");
@@ -151,8 +151,8 @@ fn a_lesson_comes_back_at_its_step() {
 #[test]
 fn a_session_comes_back_whose_lesson_lost_its_optimizer() {
     let lesson = PLAIN.replace(
-        "    simulation: (",
-        "    lesson: [(text: \"One.\", set: [Rule(optimizer: 1, rule: Focus(learning_rate: 0.1))])],\n    simulation: (",
+        "    simulations: [",
+        "    lesson: [(text: \"One.\", set: [Rule(optimizer: 1, rule: Focus(learning_rate: 0.1))])],\n    simulations: [",
     );
     let mut app = App::with(&lesson);
     app.button("FOCUS: remove");
@@ -170,7 +170,7 @@ fn a_preset_that_is_asked_for_comes_before_the_session() {
     let storage = stored(&app);
     let asked = PLAIN.replace("noise: 1.0", "noise: 0.125");
     let again = App::begin(Begin { preset: Some(&asked), storage: Some(&storage), ..Begin::default() });
-    assert_eq!(again.state().document().spec.noise.sigma(), 0.125);
+    assert_eq!(again.state().document().spec(0).noise.sigma(), 0.125);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_tab_whose_state_is_broken_is_reported_and_the_others_are_restored() {
     storage.insert(KEY.to_owned(), broken.clone());
     let again = restarted(&storage);
     assert!(again.shows("The last phase diagram's preset was not restored"));
-    assert_eq!(again.state().document().spec.noise.sigma(), 2.5, "the landscape is restored");
+    assert_eq!(again.state().document().spec(0).noise.sigma(), 2.5, "the landscape is restored");
     let storage = again.state().session();
     assert_eq!(storage["valleyscope.session.unreadable"], broken, "it is kept aside");
 }
@@ -232,7 +232,7 @@ fn a_change_is_saved_though_nothing_more_is_drawn() {
     drop(app.harness);
     let (session, report) = Store::new(file).restore();
     assert_eq!(report, None);
-    assert_eq!(restarted(&session).state().document().spec.noise.sigma(), 2.5);
+    assert_eq!(restarted(&session).state().document().spec(0).noise.sigma(), 2.5);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn begin_animating(app: &mut App, name: &str) {
 }
 
 fn changes(app: &App) -> usize {
-    app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.record.changes.len())
+    app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.sessions[0].record.changes.len())
 }
 
 #[test]
@@ -46,19 +46,19 @@ fn a_setting_moves_while_the_run_plays_and_undo_takes_it_back_as_one_step() {
     app.until("the last value", |app| noise(app) == 2.0);
     app.until("all changes", |app| {
         let snapshot = app.state().live().snapshot.as_ref().expect("there is one");
-        snapshot.spec.noise.sigma() == 2.0
+        snapshot.sessions[0].spec.noise.sigma() == 2.0
     });
     press(&mut app, Modifiers::NONE, Key::Space);
     app.until("a pause", |app| !app.state().live().is_playing());
     app.settle();
     let snapshot = app.state().live().snapshot.clone().expect("there is one");
-    let mut again = Simulation::replay((*snapshot.record).clone());
+    let mut again = Simulation::replay((*snapshot.sessions[0].record).clone());
     while again.step() < snapshot.last_step {
         again.advance();
     }
     let sample = |loss: f64| loss.to_bits();
     let replayed = again.ensembles().iter().map(|ensemble| sample(ensemble.sample().loss.mean));
-    let shown = snapshot.ensembles.iter().map(|view| sample(view.sample.loss.mean));
+    let shown = snapshot.sessions[0].ensembles.iter().map(|view| sample(view.sample.loss.mean));
     assert!(replayed.eq(shown), "a replay repeats it");
     press(&mut app, Modifiers::COMMAND, Key::Z);
     app.settle();
@@ -100,12 +100,9 @@ fn a_setting_of_the_simulation_beside_the_first_moves_alone() {
     app.settle();
     begin_animating(&mut app, "B: Noise σ");
     press(&mut app, Modifiers::NONE, Key::Space);
-    let noise_of_b = |app: &App| {
-        let others = &app.state().live().snapshot_of(1).expect("B is there").spec;
-        others.noise.sigma()
-    };
+    let noise_of_b = |app: &App| app.state().live().session(1).expect("B is there").spec.noise.sigma();
     app.until("a value on the way", |app| noise_of_b(app) > 1.0);
-    assert_eq!(app.state().live().snapshot.as_ref().expect("A is there").spec.noise.sigma(), 1.0);
+    assert_eq!(app.state().live().session(0).expect("A is there").spec.noise.sigma(), 1.0);
 }
 
 #[test]

@@ -14,11 +14,11 @@ fn noises(app: &App) -> Vec<f64> {
 
 /// Returns the noises in force in the running simulations.
 fn running(app: &App) -> Vec<f64> {
-    (0..4).map_while(|place| app.state().live().snapshot_of(place)).map(|it| it.spec.noise.sigma()).collect()
+    app.state().live().sessions().iter().map(|session| session.spec.noise.sigma()).collect()
 }
 
 fn steps(app: &App) -> Vec<u64> {
-    (0..4).map_while(|place| app.state().live().snapshot_of(place)).map(|it| it.step).collect()
+    app.state().live().sessions().iter().map(|session| session.step).collect()
 }
 
 /// Adds a simulation with the settings of the chosen one.
@@ -121,7 +121,9 @@ fn a_change_in_the_past_of_one_simulation_leaves_its_old_future_pale() {
     app.until("ten steps", |app| steps(app) == [10, 10]);
     app.settle();
     app.set_slider("Noise σ", 3.0);
-    app.until("the old future", |app| app.state().live().snapshot_of(1).is_some_and(|it| it.others.len() == 1));
+    app.until("the old future", |app| {
+        app.state().live().snapshot.as_ref().is_some_and(|snapshot| snapshot.branches_of(1).count() == 1)
+    });
     app.settle();
     assert!(app.shows(&format!("Remove: {OLD}")), "it is listed below the timeline");
     assert!(canvas_text(&app, "Landscape B: σ = 3").contains(OLD));
@@ -142,7 +144,7 @@ fn another_preset_is_shown_beside_by_its_title() {
     app.settle();
     app.until("both", |app| steps(app).len() == 2);
     assert!(app.shows("B: Where Adam and FOCUS come to rest"));
-    assert_eq!(app.state().document().beside[0].spec.seed, app.state().document().spec.seed);
+    assert_eq!(app.state().document().spec(1).seed, app.state().document().spec(0).seed);
 }
 
 #[test]
@@ -189,8 +191,8 @@ fn they_are_saved_in_presets_and_restored_with_the_session() {
     app.type_path(&path);
     app.until("the file", |_| path.exists());
     let Preset::Landscape(saved) = Preset::read(&path).expect("it can be read") else { panic!("a landscape") };
-    assert_eq!(saved.side_by_side().expect("they fit")[1].spec, document.beside[0].spec);
-    assert!(saved.beside[0].simulation.is_none(), "only the setting that differs is written");
+    assert_eq!(saved.resolved_simulations().expect("they fit")[1].spec, *document.spec(1));
+    assert!(saved.simulations[1].spec.is_none(), "only the setting that differs is written");
     let storage = app.state().session();
     let mut again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     again.until("both simulations", |app| running(app) == [1.0, 2.0]);
@@ -201,7 +203,7 @@ fn they_are_saved_in_presets_and_restored_with_the_session() {
 fn a_lesson_step_shows_two_and_the_next_one_again() {
     let lesson = r#"lesson: [
         (text: "One.", set: [Noise(0.5)]),
-        (text: "Two.", set: [Noise(1.0)], beside: [[Noise(3.0)]]),
+        (text: "Two.", set: [Noise(1.0)], compared: [[Noise(3.0)]]),
         (text: "One again."),
     ],
 )"#;

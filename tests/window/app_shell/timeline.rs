@@ -12,7 +12,7 @@ pub(super) fn steps(app: &App) -> [u64; 2] {
 }
 
 pub(super) fn noise(app: &App) -> f64 {
-    app.state().document().spec.noise.sigma()
+    app.state().document().spec(0).noise.sigma()
 }
 
 pub(super) fn press(app: &mut App, modifiers: Modifiers, key: Key) {

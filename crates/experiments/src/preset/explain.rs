@@ -267,9 +267,9 @@ fn noise_around(outline: Outline<'_>, end: usize) -> Option<Range<usize>> {
     is_noise(field).then_some(span)
 }
 
-/// Returns whether the field at a path is the noise of a simulation, also of one beside it, or of a sweep.
+/// Returns whether the field at a path is the noise of a simulation or of a sweep.
 pub(super) fn is_noise(path: &str) -> bool {
-    ["simulation.noise", "sweep.noise"].iter().any(|noise| path.ends_with(noise))
+    ["spec.noise", "sweep.noise"].iter().any(|noise| path.ends_with(noise))
 }
 
 fn describe(text: &str, token: Range<usize>) -> String {

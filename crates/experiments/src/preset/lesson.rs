@@ -5,8 +5,9 @@ use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::simulation::{Setting, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
-use super::lesson_draft::simulation_at;
-use super::{LandscapePreset, simulations};
+use super::LandscapePreset;
+use super::lesson_draft::spec_at;
+use super::simulations::check_compared;
 use super::{check_setting, check_view};
 use crate::view::{DiagnosticMetric, ViewSettings};
 
@@ -24,9 +25,9 @@ pub struct LessonStep {
     /// continues.
     #[serde(default)]
     pub set: Vec<Setting>,
-    /// Settings of simulations that are shown beside this one, each on top of those of this step.
+    /// Settings of up to three simulations with which the step compares its own, each on top of those of this step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<Vec<Setting>>,
+    pub compared: Vec<Vec<Setting>>,
     /// Whether the run plays when the step is shown; otherwise it continues to play or stays paused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub play: bool,
@@ -173,12 +174,12 @@ impl Comparison {
 
 /// Checks the lesson of a preset, and returns the first rule that it breaks.
 pub(super) fn check(preset: &LandscapePreset) -> Result<(), SpecError> {
-    (0..preset.lesson.len()).try_for_each(|number| check_step(&preset.simulation, &preset.lesson, number))
+    (0..preset.lesson.len()).try_for_each(|number| check_step(preset.spec(), &preset.lesson, number))
 }
 
 /// Checks a step of a lesson on a simulation.
 pub(super) fn check_step(first: &SimulationSpec, lesson: &[LessonStep], number: usize) -> Result<(), SpecError> {
-    let at = |step| simulation_at(first, lesson, step).ok();
+    let at = |step| spec_at(first, lesson, step).ok();
     // An error of a step before is reported there.
     let simulation = &mut number.checked_sub(1).and_then(at).unwrap_or_else(|| first.clone());
     let step = &lesson[number];
@@ -195,7 +196,7 @@ pub(super) fn check_step(first: &SimulationSpec, lesson: &[LessonStep], number: 
         check_setting(simulation, setting, || format!("{path}.set[{index}]"))?;
     }
     check_pause(number, step, paused_at.filter(|_| number > 0), simulation.steps)?;
-    simulations::check_step(&path, step, simulation)?;
+    check_compared(&path, step, simulation)?;
     check_shown(&path, &step.show, &simulation.landscape)?;
     if let Some(view) = &step.view {
         check_view(view).map_err(|error| error.at(&path))?;

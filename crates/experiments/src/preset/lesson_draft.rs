@@ -1,28 +1,28 @@
 //! A lesson while it is edited: operations on its steps.
 
+use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::{Setting, SettingError, SimulationSpec};
 use valleyscope_engine::spec_error::SpecError;
 
 use super::lesson::{self, LessonStep};
-use super::simulations::simulations_beside;
-use super::{Beside, LETTERS, LandscapePreset, TitledSimulation, first_step_of_run};
+use super::simulations::{self, first_spec, simulations_at};
+use super::{LETTERS, LandscapePreset, PresetSimulation, TitledSimulation, first_step_of_run};
 use crate::view::ViewSettings;
 
 /// A lesson with what its steps change: the settings and the view of its preset.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LessonDraft {
-    /// The simulation before the settings of the first step.
-    pub simulation: SimulationSpec,
+    /// The simulations before the settings of the first step. Steps set the first one; a step that compares none shows
+    /// the others.
+    pub simulations: Vec<PresetSimulation>,
     /// The view before that of any step; `None` for the default.
     pub view: Option<ViewSettings>,
-    /// The simulations beside that of a step which has none of its own beside it.
-    pub beside: Vec<Beside>,
     pub steps: Vec<LessonStep>,
 }
 
-/// The reason why a step of a lesson cannot show the simulations that are beside its own.
+/// The reason why a step of a lesson cannot compare its own simulation with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BesideMisfit {
+pub enum ComparedMisfit {
     #[error(
         "{letter} cannot be taken over, as it has another start, seed or optimizers, and a step shows only other \
          settings beside its own"
@@ -38,33 +38,44 @@ const NEW: &str = "New step";
 impl LessonDraft {
     /// Returns the lesson of a preset, which may have no steps.
     pub fn of(preset: &LandscapePreset) -> LessonDraft {
-        let LandscapePreset { simulation, view, beside, lesson, .. } = preset.clone();
-        LessonDraft { simulation, view, beside, steps: lesson }
+        let LandscapePreset { simulations, view, lesson, .. } = preset.clone();
+        LessonDraft { simulations, view, steps: lesson }
     }
 
-    /// Returns a lesson with one step, which shows a simulation, those beside it and their view as they are.
-    pub fn begin(simulation: SimulationSpec, beside: Vec<Beside>, view: ViewSettings) -> LessonDraft {
-        LessonDraft { simulation, view: Some(view), beside, steps: vec![new_step()] }
+    /// Makes a lesson of one step, which shows simulations and their view as they are.
+    pub fn begin(simulations: &[TitledSimulation], view: ViewSettings) -> LessonDraft {
+        let simulations = PresetSimulation::describing(simulations);
+        LessonDraft { simulations, view: Some(view), steps: vec![new_step()] }
     }
 
-    /// Returns whether the lesson decides what is shown beside its simulation.
-    pub fn has_beside(&self) -> bool {
-        !self.beside.is_empty() || self.steps.iter().any(|step| !step.beside.is_empty())
+    /// Checks the simulations of a lesson that was not read as a preset, and returns the first rule that they break.
+    pub fn check_simulations(&self) -> Result<(), SpecError> {
+        simulations::check_simulations(&self.simulations)
     }
 
-    /// Returns the simulations beside `own`, which is that of a step, counted from 0.
-    pub fn beside_at(&self, step: usize, own: &SimulationSpec) -> Result<Vec<TitledSimulation>, SettingError> {
-        simulations_beside(&self.beside, &self.steps, step, own)
+    /// Returns the first simulation before the settings of the first step.
+    pub fn spec(&self) -> &SimulationSpec {
+        first_spec(&self.simulations)
+    }
+
+    /// Returns whether the lesson decides which simulations are shown with its first one.
+    pub fn has_several(&self) -> bool {
+        self.simulations.len() > 1 || self.steps.iter().any(|step| !step.compared.is_empty())
+    }
+
+    /// Returns the simulations of a step, counted from 0, the first of which has the specification `first`.
+    pub fn simulations_at(&self, step: usize, first: &SimulationSpec) -> Result<Vec<TitledSimulation>, SettingError> {
+        simulations_at(&self.simulations, &self.steps, step, first)
     }
 
     /// Returns the settings in force at a step, counted from 0.
-    pub fn simulation_at(&self, step: usize) -> Result<SimulationSpec, SettingError> {
-        simulation_at(&self.simulation, &self.steps, step)
+    pub fn spec_at(&self, step: usize) -> Result<SimulationSpec, SettingError> {
+        spec_at(self.spec(), &self.steps, step)
     }
 
     /// Returns `spec` with all settings that the lesson ever sets at their values after a step. Other settings stay.
     pub fn applied(&self, spec: &SimulationSpec, step: usize) -> Result<SimulationSpec, SettingError> {
-        let target = self.simulation_at(step)?;
+        let target = self.spec_at(step)?;
         let mut spec = spec.clone();
         for setting in self.touched_in(&target) {
             spec.apply(&setting)?;
@@ -76,7 +87,7 @@ impl LessonDraft {
     /// be stored with the lesson.
     pub fn under(&self, spec: &SimulationSpec) -> SimulationSpec {
         let mut spec = spec.clone();
-        for setting in self.touched_in(&self.simulation) {
+        for setting in self.touched_in(self.spec()) {
             // An optimizer of the lesson may be gone. Then the check of the lesson fails.
             let _ = spec.apply(&setting);
         }
@@ -99,7 +110,7 @@ impl LessonDraft {
 
     /// Returns the first rule that a step breaks.
     pub fn error_at(&self, step: usize) -> Option<SpecError> {
-        lesson::check_step(&self.simulation, &self.steps, step).err()
+        lesson::check_step(self.spec(), &self.steps, step).err()
     }
 
     /// Adds a new step after one. Returns its index.
@@ -153,66 +164,64 @@ impl LessonDraft {
         }
     }
 
-    /// Makes the settings of a step those of `present`: sets the differences to the step before. A step that began its
-    /// run anew still does. The step also shows what is `beside`, as far as settings lead to it.
+    /// Makes the settings of a step those of the first of the `present` simulations: sets the differences to the step
+    /// before. A step that began its run anew still does. The step also compares the others, as far as settings lead to
+    /// them.
     ///
     /// # Errors
     ///
     /// Returns an error if the steps before do not fit the simulation.
-    pub fn take_over(
-        &mut self,
-        step: usize,
-        present: &SimulationSpec,
-        beside: &[TitledSimulation],
-    ) -> Result<(), SettingError> {
+    pub fn take_over(&mut self, step: usize, present: &[TitledSimulation]) -> Result<(), SettingError> {
         let begins = self.begins_run(step);
-        let before = self.before(step, present)?;
-        let taken = before.settings_to(present).expect("both have the same optimizers, start and seed");
+        let first = &present[0].spec;
+        let before = self.before(step, first)?;
+        let taken = before.settings_to(first).expect("both have the same optimizers, start and seed");
         self.steps[step].set = taken;
         if begins && step > 0 && !self.begins_run(step) {
-            self.steps[step].set.insert(0, Setting::Noise(present.noise));
+            self.steps[step].set.insert(0, Setting::Noise(first.noise));
         }
-        if let Ok(settings) = self.settings_beside(present, beside) {
-            self.steps[step].beside = settings;
+        if let Ok(settings) = self.compared_settings(present) {
+            self.steps[step].compared = settings;
         }
         Ok(())
     }
 
-    /// Returns the settings by which a step shows simulations beside `own`; none where the preset shows them.
+    /// Returns the settings by which a step compares the first of these simulations with the others; none where the
+    /// preset shows them.
     ///
     /// # Errors
     ///
     /// Returns the reason if a step cannot show them.
-    pub fn settings_beside(
-        &self,
-        own: &SimulationSpec,
-        beside: &[TitledSimulation],
-    ) -> Result<Vec<Vec<Setting>>, BesideMisfit> {
-        if simulations_beside(&self.beside, &[], 0, own).is_ok_and(|of_preset| is_same(&of_preset, beside)) {
+    pub fn compared_settings(&self, simulations: &[TitledSimulation]) -> Result<Vec<Vec<Setting>>, ComparedMisfit> {
+        let first = &simulations[0].spec;
+        let of_preset = simulations_at(&self.simulations, &[], 0, first);
+        if of_preset.is_ok_and(|of_preset| is_same(&of_preset, simulations)) {
             return Ok(Vec::new());
         }
-        if beside.is_empty() {
-            return Err(BesideMisfit::Alone);
+        if simulations.len() == 1 {
+            return Err(ComparedMisfit::Alone);
         }
         let settings = |(other, letter): (&TitledSimulation, &'static str)| {
-            let described = Beside::describing(other, own);
-            if described.simulation.is_none() { Ok(described.set) } else { Err(BesideMisfit::Other { letter }) }
+            let described = PresetSimulation::after(first, other);
+            if described.spec.is_none() { Ok(described.set) } else { Err(ComparedMisfit::Other { letter }) }
         };
-        beside.iter().zip(LETTERS.into_iter().skip(1)).map(settings).collect()
+        simulations.iter().zip(LETTERS).skip(1).map(settings).collect()
     }
 
-    /// Returns whether the present settings are others than those of a step, or other simulations are beside.
-    pub fn differs_at(&self, step: usize, present: &SimulationSpec, beside: &[TitledSimulation]) -> bool {
-        let at = self.before(step + 1, present);
-        let differs = at.is_ok_and(|at| at.settings_to(present).is_some_and(|settings| !settings.is_empty()));
-        differs || self.beside_at(step, present).is_ok_and(|at| !is_same(&at, beside))
+    /// Returns whether the first of the `present` simulations has other settings than a step, or the others are not those
+    /// of the step.
+    pub fn differs_at(&self, step: usize, present: &[TitledSimulation]) -> bool {
+        let first = &present[0].spec;
+        let at = self.before(step + 1, first);
+        let differs = at.is_ok_and(|at| at.settings_to(first).is_some_and(|settings| !settings.is_empty()));
+        differs || self.simulations_at(step, first).is_ok_and(|at| !is_same(&at, present))
     }
 
     /// Returns the settings before a step, with the optimizers, the start and the seed of `present`, which a lesson does
     /// not set.
     fn before(&self, step: usize, present: &SimulationSpec) -> Result<SimulationSpec, SettingError> {
         let mut base = present.clone();
-        let known = &self.simulation;
+        let known = self.spec();
         (base.landscape, base.noise, base.temperature, base.steps) =
             (known.landscape, known.noise, known.temperature, known.steps);
         for optimizer in &known.optimizers {
@@ -221,7 +230,7 @@ impl LessonDraft {
         }
         match step {
             0 => Ok(base),
-            _ => simulation_at(&base, &self.steps, step - 1),
+            _ => spec_at(&base, &self.steps, step - 1),
         }
     }
 
@@ -233,7 +242,7 @@ impl LessonDraft {
     /// Returns whether a step has to begin a run, as its settings differ from those of the step before.
     pub fn has_to_begin_run(&self, step: usize) -> bool {
         let Some(before) = step.checked_sub(1) else { return true };
-        let (Ok(mut before), Ok(at)) = (self.simulation_at(before), self.simulation_at(step)) else { return true };
+        let (Ok(mut before), Ok(at)) = (self.spec_at(before), self.spec_at(step)) else { return true };
         before.steps = at.steps;
         before != at
     }
@@ -243,7 +252,7 @@ impl LessonDraft {
         if begins == self.begins_run(step) || self.has_to_begin_run(step) {
             return;
         }
-        let noise = self.simulation_at(step).map_or(self.simulation.noise, |at| at.noise);
+        let noise = self.spec_at(step).map_or(self.spec().noise, |at| at.noise);
         let set = &mut self.steps[step].set;
         match begins {
             true => set.insert(0, Setting::Noise(noise)),
@@ -262,7 +271,7 @@ impl LessonDraft {
 
     /// Returns the step of the run at which a step pauses.
     pub fn pause(&self, step: usize) -> Option<u64> {
-        self.simulation_at(step).map_or(self.simulation.steps, |at| at.steps)
+        self.spec_at(step).map_or(self.spec().steps, |at| at.steps)
     }
 }
 
@@ -276,7 +285,7 @@ fn new_step() -> LessonStep {
 }
 
 /// Returns a simulation with the settings of all steps up to one, counted from 0.
-pub(super) fn simulation_at(
+pub(super) fn spec_at(
     simulation: &SimulationSpec,
     steps: &[LessonStep],
     step: usize,
@@ -310,7 +319,7 @@ mod tests {
     /// A lesson of three steps: the first shows the run, the second begins one with noise, and the third continues it.
     fn lesson() -> LessonDraft {
         let text = r#"Landscape(version: 1, title: "A lesson",
-            simulation: (noise: 0.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))]),
+            simulations: [(spec: (noise: 0.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))]))],
             lesson: [
                 (section: "One", text: "One.", set: [Steps(100)]),
                 (section: "Two", text: "Two.", set: [Noise(1.0), Steps(100)], marks: [(step: 50, text: "half")]),
@@ -328,6 +337,10 @@ mod tests {
 
     fn texts(lesson: &LessonDraft) -> Vec<&str> {
         lesson.steps.iter().map(|step| step.text.as_str()).collect()
+    }
+
+    fn alone(spec: &SimulationSpec) -> [TitledSimulation; 1] {
+        [TitledSimulation::untitled(spec.clone())]
     }
 
     /// Returns what the lesson's step sets.
@@ -374,15 +387,15 @@ mod tests {
     #[test]
     fn present_settings_are_taken_over_as_differences_to_the_step_before() {
         let mut lesson = lesson();
-        let mut present = lesson.simulation_at(2).expect("it fits");
+        let mut present = lesson.spec_at(2).expect("it fits");
         present.apply(&noise(2.0)).expect("it fits");
-        lesson.take_over(2, &present, &[]).expect("it fits");
+        lesson.take_over(2, &alone(&present)).expect("it fits");
         assert_eq!(set(&lesson, 2), [noise(2.0), Setting::Steps(Some(200))]);
-        assert_eq!(lesson.simulation_at(2), Ok(present.clone()));
+        assert_eq!(lesson.spec_at(2), Ok(present.clone()));
         // Settings that only the window changes are taken over, too, and going back takes them back.
         let other: Setting = ron::from_str("Temperature(Some(2.0))").expect("it is a setting");
         present.apply(&other).expect("it fits");
-        lesson.take_over(2, &present, &[]).expect("it fits");
+        lesson.take_over(2, &alone(&present)).expect("it fits");
         assert!(set(&lesson, 2).contains(&other));
         assert_eq!(lesson.applied(&present, 1).map(|spec| spec.temperature), Ok(None));
     }
@@ -390,8 +403,8 @@ mod tests {
     #[test]
     fn a_step_that_began_its_run_still_does_without_differences() {
         let mut lesson = lesson();
-        let before = lesson.simulation_at(0).expect("it fits");
-        lesson.take_over(1, &before, &[]).expect("it fits");
+        let before = lesson.spec_at(0).expect("it fits");
+        lesson.take_over(1, &alone(&before)).expect("it fits");
         assert_eq!(set(&lesson, 1), [noise(0.0)]);
         assert!(lesson.begins_run(1) && !lesson.has_to_begin_run(1));
         lesson.set_begins_run(1, false);
@@ -413,45 +426,46 @@ mod tests {
     #[test]
     fn seed_start_and_added_optimizers_belong_to_no_step() {
         let mut lesson = lesson();
-        let mut present = lesson.simulation_at(1).expect("it fits");
+        let mut present = lesson.spec_at(1).expect("it fits");
         present.seed += 1;
         let mut added = present.optimizers[1].clone();
         added.id = 7;
         present.optimizers.push(added);
-        lesson.take_over(1, &present, &[]).expect("it fits");
+        lesson.take_over(1, &alone(&present)).expect("it fits");
         assert_eq!(set(&lesson, 1), [noise(1.0)], "the pause is that of the step before");
         let stored = lesson.under(&present);
-        assert_eq!((stored.noise, stored.seed, stored.optimizers.len()), (lesson.simulation.noise, present.seed, 3));
+        assert_eq!((stored.noise, stored.seed, stored.optimizers.len()), (lesson.spec().noise, present.seed, 3));
     }
 
     #[test]
-    fn what_is_beside_is_taken_over_as_settings_on_top_of_the_steps_own() {
+    fn other_simulations_are_taken_over_as_settings_on_top_of_the_first() {
         let mut lesson = lesson();
-        let own = lesson.simulation_at(1).expect("it fits");
+        let own = lesson.spec_at(1).expect("it fits");
         let with = |setting: &Setting| {
             let mut spec = own.clone();
             spec.apply(setting).expect("it fits");
-            TitledSimulation { title: None, spec }
+            TitledSimulation::untitled(spec)
         };
-        let beside = [with(&noise(3.0))];
-        assert!(lesson.differs_at(1, &own, &beside) && !lesson.differs_at(1, &own, &[]));
-        lesson.take_over(1, &own, &beside).expect("it fits");
-        assert_eq!(lesson.steps[1].beside, [vec![noise(3.0)]]);
+        let single = alone(&own);
+        let both = [single[0].clone(), with(&noise(3.0))];
+        assert!(lesson.differs_at(1, &both) && !lesson.differs_at(1, &single));
+        lesson.take_over(1, &both).expect("it fits");
+        assert_eq!(lesson.steps[1].compared, [vec![noise(3.0)]]);
         assert_eq!(set(&lesson, 1), [noise(1.0)], "its own settings stay");
-        assert!(!lesson.differs_at(1, &own, &beside) && lesson.differs_at(1, &own, &[]));
-        lesson.take_over(1, &own, &[]).expect("it fits");
-        assert!(lesson.steps[1].beside.is_empty());
+        assert!(!lesson.differs_at(1, &both) && lesson.differs_at(1, &single));
+        lesson.take_over(1, &single).expect("it fits");
+        assert!(lesson.steps[1].compared.is_empty());
 
         let mut other = own.clone();
         other.seed += 1;
-        let other = [with(&noise(3.0)), TitledSimulation { title: None, spec: other }];
-        assert_eq!(lesson.settings_beside(&own, &other), Err(BesideMisfit::Other { letter: "C" }));
-        lesson.take_over(1, &own, &other).expect("it fits");
-        assert!(lesson.steps[1].beside.is_empty() && lesson.differs_at(1, &own, &other));
+        let three = [single[0].clone(), with(&noise(3.0)), TitledSimulation::untitled(other)];
+        assert_eq!(lesson.compared_settings(&three), Err(ComparedMisfit::Other { letter: "C" }));
+        lesson.take_over(1, &three).expect("it fits");
+        assert!(lesson.steps[1].compared.is_empty() && lesson.differs_at(1, &three));
 
-        lesson.beside = vec![Beside { set: vec![noise(3.0)], ..Beside::default() }];
-        assert_eq!(lesson.settings_beside(&own, &beside), Ok(Vec::new()), "the preset shows it");
-        assert_eq!(lesson.settings_beside(&own, &[]), Err(BesideMisfit::Alone));
+        lesson.simulations.push(PresetSimulation { set: vec![noise(3.0)], ..PresetSimulation::default() });
+        assert_eq!(lesson.compared_settings(&both), Ok(Vec::new()), "the preset shows it");
+        assert_eq!(lesson.compared_settings(&single), Err(ComparedMisfit::Alone));
     }
 
     #[test]

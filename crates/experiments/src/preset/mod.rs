@@ -5,11 +5,15 @@
 //!     version: 1,
 //!     title: "Noise starves Adam",
 //!     description: "One sentence for the menu.",
-//!     simulation: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.005))]),
+//!     simulations: [
+//!         (
+//!             spec: (noise: 1.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.005))]),
+//!             changes: [(step: 100, set: Noise(2.0))],             // optional
+//!         ),
+//!         (set: [Noise(2.0)]),                                     // optional: another one, on the same clock
+//!     ],
 //!     view: (follow: true),                                        // optional
-//!     beside: [(set: [Noise(2.0)])],                               // optional
 //!     lesson: [(text: "Without noise …", set: [Noise(0.0)])],      // optional
-//!     changes: [(step: 100, set: Noise(2.0))],                     // optional
 //! )
 //! ```
 //!
@@ -44,15 +48,17 @@ use super::workload::{Common, DeviceChoice, Workload, for_each_workload};
 
 pub use super::format_version::FormatVersion;
 pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
-pub use lesson_draft::{BesideMisfit, LessonDraft};
+pub use lesson_draft::{ComparedMisfit, LessonDraft};
 pub use library::{BuiltIn, Library, Loaded, PresetSource, UserPreset, built_ins};
 pub use read::{Fault, PresetError};
-pub use simulations::{Beside, LETTERS, TitledSimulation, titles_side_by_side};
+use simulations::check_simulations;
+pub use simulations::{LETTERS, PresetSimulation, TitledSimulation, titles_side_by_side};
 pub use titles::{changed_head, description as changed_description, is_made_title, split_changed, with_changes};
 
 macro_rules! define_preset {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
         /// An experiment that can be repeated.
+        #[expect(clippy::large_enum_variant, reason = "there are only as many presets as files are read")]
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub enum Preset {
             /// A simulation on the narrowing valley.
@@ -122,7 +128,7 @@ macro_rules! define_preset {
 }
 for_each_workload!(define_preset);
 
-/// A simulation, with its view, lesson and recorded changes.
+/// Simulations side by side, with their view and a lesson.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LandscapePreset {
@@ -132,19 +138,14 @@ pub struct LandscapePreset {
     /// One sentence that describes what can be seen.
     #[serde(default)]
     pub description: String,
-    pub simulation: SimulationSpec,
+    /// One to four simulations on one clock. The lesson sets the first one.
+    pub simulations: Vec<PresetSimulation>,
     /// The view; without it, opening the preset keeps the current view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<ViewSettings>,
-    /// The simulations beside this one, on the same clock.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<Beside>,
     /// Numbered steps to walk a class through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lesson: Vec<LessonStep>,
-    /// The changes during a recorded session, in the order of the steps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
 }
 
 /// A phase diagram to compute.
@@ -161,23 +162,21 @@ pub struct SweepPreset {
 }
 
 impl LandscapePreset {
-    /// Returns a preset of just a simulation.
-    pub fn new(title: impl Into<String>, simulation: SimulationSpec) -> Self {
+    /// Makes a preset of a simulation alone.
+    pub fn new(title: impl Into<String>, spec: SimulationSpec) -> Self {
         LandscapePreset {
             version: FormatVersion,
             title: title.into(),
             description: String::new(),
-            simulation,
+            simulations: vec![PresetSimulation::first(TitledSimulation::untitled(spec))],
             view: None,
-            beside: Vec::new(),
             lesson: Vec::new(),
-            changes: Vec::new(),
         }
     }
 
-    /// Returns the simulation with its recorded changes.
+    /// Returns the first simulation with its recorded changes.
     pub fn record(&self) -> Record {
-        Record { spec: self.simulation.clone(), changes: self.changes.clone() }
+        Record { spec: self.spec().clone(), changes: self.simulations[0].changes.clone() }
     }
 
     /// The number of steps of a preset that names none, as in the paper's runs.
@@ -188,10 +187,10 @@ impl LandscapePreset {
         planned_steps(&self.record())
     }
 
-    /// Returns the simulation with the settings in force at a step of the lesson, counted from 0: those of all
+    /// Returns the first simulation with the settings in force at a step of the lesson, counted from 0: those of all
     /// steps up to it, so that going back in a lesson undoes what a step has set.
-    pub fn simulation_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
-        lesson_draft::simulation_at(&self.simulation, &self.lesson, lesson_step)
+    pub fn spec_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
+        lesson_draft::spec_at(self.spec(), &self.lesson, lesson_step)
     }
 
     /// Returns the rule that the lesson breaks, if it breaks one, so that the preset could not be read again.
@@ -317,13 +316,11 @@ fn check_sweep(preset: &SweepPreset) -> Result<(), SpecError> {
 }
 
 fn check_landscape(preset: &LandscapePreset) -> Result<(), SpecError> {
-    check_optimizers("simulation.optimizers", &preset.simulation)?;
+    check_simulations(&preset.simulations)?;
     if let Some(view) = &preset.view {
         check_view(view)?;
     }
-    simulations::check(preset)?;
-    lesson::check(preset)?;
-    check_changes(&preset.simulation, &preset.changes, "changes")
+    lesson::check(preset)
 }
 
 /// Checks the optimizers of the simulation at this path.
@@ -412,5 +409,7 @@ fn check_setting(
     setting: &Setting,
     path: impl FnOnce() -> String,
 ) -> Result<(), SpecError> {
-    simulation.apply(setting).or_else(|error| broken(path(), format!("does not fit `simulation.optimizers`: {error}")))
+    simulation
+        .apply(setting)
+        .or_else(|error| broken(path(), format!("does not fit the simulation's optimizers: {error}")))
 }

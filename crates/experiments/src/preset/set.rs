@@ -20,7 +20,7 @@ impl Preset {
     /// schedule. A number for the noise is its σ, of the same kind as before, and the name of a kind alone keeps σ.
     ///
     /// A path is that in the file, like `runs[0].optimizer.gamma`. Its beginning may be omitted: `optimizer.gamma`
-    /// means all runs of the preset, or its scan, and `noise` that of the simulation or sweep.
+    /// means all runs of the preset, or its scan, and `noise` that of the first simulation, or of the sweep.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Preset {
     fn paths(&self, path: &str) -> Vec<String> {
         let first = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let of_file: &[&str] = match self {
-            Preset::Landscape(_) => &["simulation", "view", "beside", "lesson", "changes"],
+            Preset::Landscape(_) => &["simulations", "view", "lesson"],
             Preset::Sweep(_) => &["sweep"],
             _ => &["runs", "scan"],
         };
@@ -81,7 +81,7 @@ impl Preset {
         }
         let places = match (self, self.workload()) {
             (_, Some(workload)) => workload.places(),
-            (Preset::Landscape(_), None) => vec!["simulation".to_owned()],
+            (Preset::Landscape(_), None) => vec!["simulations[0].spec".to_owned()],
             (_, None) => vec!["sweep".to_owned()],
         };
         places.iter().map(|place| format!("{place}.{path}")).collect()

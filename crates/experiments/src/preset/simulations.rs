@@ -1,4 +1,4 @@
-//! The simulations of a landscape preset, all on one clock.
+//! The simulations of a landscape preset, which run side by side on one clock.
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::{Change, Record, Setting, SettingError, SimulationSpec};
@@ -10,17 +10,18 @@ use super::{
     with_changes,
 };
 
-/// A simulation that is shown beside the preset's own.
+/// A simulation of a preset: the first one by its specification, each other one by a specification of its own or by
+/// settings on top of the first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Beside {
+pub struct PresetSimulation {
     /// The title; without it, the settings in which the simulations differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The simulation; without it, the preset's own, in a lesson with the settings of its step.
+    /// The specification; without it, that of the first simulation, in a lesson with the settings of its step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub simulation: Option<SimulationSpec>,
-    /// Settings applied on top of the simulation.
+    pub spec: Option<SimulationSpec>,
+    /// Settings applied on top of the specification. The first simulation has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<Setting>,
     /// The changes during a recorded session, in the order of the steps.
@@ -29,65 +30,84 @@ pub struct Beside {
 }
 
 /// A simulation with the title that it was given, if any.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TitledSimulation {
     pub title: Option<String>,
     pub spec: SimulationSpec,
 }
 
-impl Beside {
-    /// The largest number of simulations beside the preset's own: with it they are four, in two rows.
-    pub const MOST: usize = 3;
+impl TitledSimulation {
+    pub fn untitled(spec: SimulationSpec) -> TitledSimulation {
+        TitledSimulation { title: None, spec }
+    }
+}
 
-    /// Describes a simulation beside `own`: by its settings if these lead to it, else as a whole.
-    pub fn describing(other: &TitledSimulation, own: &SimulationSpec) -> Beside {
-        let TitledSimulation { title, spec } = other;
-        let reached = own.settings_to(spec).filter(|settings| {
-            let mut reached = own.clone();
+impl PresetSimulation {
+    /// The largest number of simulations: in two rows.
+    pub const MOST: usize = 4;
+
+    /// Describes the first simulation of a preset.
+    pub fn first(simulation: TitledSimulation) -> PresetSimulation {
+        let TitledSimulation { title: name, spec } = simulation;
+        PresetSimulation { name, spec: Some(spec), ..PresetSimulation::default() }
+    }
+
+    /// Describes a simulation after the first one: by its settings if these lead to it, else as a whole.
+    pub fn after(first: &SimulationSpec, simulation: &TitledSimulation) -> PresetSimulation {
+        let TitledSimulation { title, spec } = simulation;
+        let reached = first.settings_to(spec).filter(|settings| {
+            let mut reached = first.clone();
             settings.iter().all(|setting| reached.apply(setting).is_ok()) && reached == *spec
         });
-        let (simulation, set) = match reached {
+        let (spec, set) = match reached {
             Some(set) => (None, set),
             None => (Some(spec.clone()), Vec::new()),
         };
-        Beside { name: title.clone(), simulation, set, changes: Vec::new() }
+        PresetSimulation { name: title.clone(), spec, set, changes: Vec::new() }
     }
 
-    /// Returns the simulation beside `own`.
-    fn simulation_beside(&self, own: &SimulationSpec) -> Result<TitledSimulation, SettingError> {
-        let mut spec = self.simulation.clone().unwrap_or_else(|| own.clone());
+    /// Describes simulations, the first of which the others follow.
+    pub fn describing(simulations: &[TitledSimulation]) -> Vec<PresetSimulation> {
+        let Some((first, others)) = simulations.split_first() else { return Vec::new() };
+        let others = others.iter().map(|other| PresetSimulation::after(&first.spec, other));
+        std::iter::once(PresetSimulation::first(first.clone())).chain(others).collect()
+    }
+
+    /// Returns the simulation where that of the first one is `first`.
+    fn resolved(&self, first: &SimulationSpec) -> Result<TitledSimulation, SettingError> {
+        let mut spec = self.spec.clone().unwrap_or_else(|| first.clone());
         self.set.iter().try_for_each(|setting| spec.apply(setting))?;
         Ok(TitledSimulation { title: self.name.clone(), spec })
     }
 }
 
-/// The short names of simulations side by side, the preset's own first.
-pub const LETTERS: [&str; 1 + Beside::MOST] = ["A", "B", "C", "D"];
+/// The short names of simulations side by side.
+pub const LETTERS: [&str; PresetSimulation::MOST] = ["A", "B", "C", "D"];
 
-/// Returns the titles of simulations side by side, each with its given title and its specification: the short name,
-/// and the given title, or else the settings in which those without one differ, as in `A: σ = 1`.
-pub fn titles_side_by_side<'a>(all: impl IntoIterator<Item = (Option<&'a str>, &'a SimulationSpec)>) -> Vec<String> {
-    let all: Vec<(Option<&str>, &SimulationSpec)> = all.into_iter().collect();
+/// Returns the titles of simulations side by side: the short name, and the given title, or else the settings in which
+/// those without one differ, as in `A: σ = 1`. The short name alone is the title of a single one.
+pub fn titles_side_by_side(simulations: &[TitledSimulation]) -> Vec<String> {
     let untitled: Vec<&SimulationSpec> =
-        all.iter().filter(|(given, _)| given.is_none()).map(|(_, spec)| *spec).collect();
+        simulations.iter().filter(|simulation| simulation.title.is_none()).map(|simulation| &simulation.spec).collect();
     let mut made = SimulationSpec::titles(&untitled).into_iter();
-    let title = |(letter, (given, spec)): (&str, &(Option<&str>, &SimulationSpec))| match given
-        .map_or_else(|| made.next().unwrap_or_default(), |given| title_of_changed(given, spec))
-    {
-        title if title.is_empty() => letter.to_owned(),
-        title => format!("{letter}: {title}"),
+    let title = |(letter, TitledSimulation { title, spec }): (&str, &TitledSimulation)| {
+        let title = match title {
+            Some(given) => title_of_changed(given, spec),
+            None => made.next().unwrap_or_default(),
+        };
+        if title.is_empty() { letter.to_owned() } else { format!("{letter}: {title}") }
     };
-    LETTERS.into_iter().zip(&all).map(title).collect()
+    LETTERS.into_iter().zip(simulations).map(title).collect()
 }
 
 /// Returns the title of a simulation that was given this one: where it is that of a built-in preset with other settings,
 /// with those that were changed. The seed and the end are those of the clock that simulations side by side share.
 fn title_of_changed(given: &str, spec: &SimulationSpec) -> String {
     let found = built_ins().iter().find(|built_in| built_in.preset.title() == given);
-    let Some(Preset::Landscape(LandscapePreset { simulation, .. })) = found.map(|built_in| &built_in.preset) else {
+    let Some(Preset::Landscape(preset)) = found.map(|built_in| &built_in.preset) else {
         return given.to_owned();
     };
-    let before = SimulationSpec { seed: spec.seed, steps: spec.steps, ..simulation.clone() };
+    let before = SimulationSpec { seed: spec.seed, steps: spec.steps, ..preset.spec().clone() };
     let [this, before] = [spec.clone(), before].map(|spec| LandscapePreset::new(given, spec));
     match changes_of_landscape(&this, &before) {
         changes if changes.is_empty() => given.to_owned(),
@@ -96,74 +116,108 @@ fn title_of_changed(given: &str, spec: &SimulationSpec) -> String {
 }
 
 impl LandscapePreset {
-    /// Returns the preset's own simulation and those beside it, at the start of a preset without a lesson.
-    pub fn side_by_side(&self) -> Result<Vec<TitledSimulation>, SettingError> {
-        let own = TitledSimulation { title: None, spec: self.simulation.clone() };
-        let others = self.beside.iter().map(|beside| beside.simulation_beside(&self.simulation));
-        std::iter::once(Ok(own)).chain(others).collect()
+    /// Returns the specification of the first simulation.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is none. The reader refuses such a preset.
+    pub fn spec(&self) -> &SimulationSpec {
+        first_spec(&self.simulations)
     }
 
-    /// Returns the simulations side by side with their recorded changes.
+    /// Returns the specification of the first simulation, mutable; panics as [`spec`](LandscapePreset::spec) does.
+    pub fn spec_mut(&mut self) -> &mut SimulationSpec {
+        self.simulations[0].spec.as_mut().expect(FIRST_HAS_SPEC)
+    }
+
+    /// Returns the simulations of a preset without a lesson.
+    pub fn resolved_simulations(&self) -> Result<Vec<TitledSimulation>, SettingError> {
+        self.simulations.iter().map(|simulation| simulation.resolved(self.spec())).collect()
+    }
+
+    /// Returns the simulations with their recorded changes.
     pub fn records(&self) -> Result<Vec<Record>, SettingError> {
-        let beside = self.side_by_side()?.into_iter().skip(1).zip(&self.beside);
-        let beside = beside.map(|(other, beside)| Record { spec: other.spec, changes: beside.changes.clone() });
-        Ok(std::iter::once(self.record()).chain(beside).collect())
+        let changes = self.simulations.iter().map(|simulation| simulation.changes.clone());
+        let record = |(TitledSimulation { spec, .. }, changes)| Record { spec, changes };
+        Ok(self.resolved_simulations()?.into_iter().zip(changes).map(record).collect())
     }
 
-    /// Returns the simulations beside `own`, which is that of a lesson step, counted from 0: those of the step, or else
-    /// the preset's. Without a lesson they are the preset's.
-    pub fn beside_at(&self, lesson_step: usize, own: &SimulationSpec) -> Result<Vec<TitledSimulation>, SettingError> {
-        simulations_beside(&self.beside, &self.lesson, lesson_step, own)
+    /// Returns the simulations of a lesson step, counted from 0: those that the step compares, or else the preset's.
+    pub fn simulations_at(&self, lesson_step: usize) -> Result<Vec<TitledSimulation>, SettingError> {
+        simulations_at(&self.simulations, &self.lesson, lesson_step, &self.spec_at(lesson_step)?)
     }
 }
 
-/// Returns the simulations beside `own`, which is that of a lesson step, counted from 0: those of the step, or else
-/// those of the preset.
-pub(super) fn simulations_beside(
-    of_preset: &[Beside],
+const FIRST_HAS_SPEC: &str = "the first simulation of a preset has a specification, as the reader checks";
+
+pub(super) fn first_spec(simulations: &[PresetSimulation]) -> &SimulationSpec {
+    simulations[0].spec.as_ref().expect(FIRST_HAS_SPEC)
+}
+
+/// Returns the simulations of a lesson step, counted from 0, the first of which has the specification `first`: those that
+/// the step compares, or else those of the preset.
+pub(super) fn simulations_at(
+    of_preset: &[PresetSimulation],
     lesson: &[LessonStep],
     lesson_step: usize,
-    own: &SimulationSpec,
+    first: &SimulationSpec,
 ) -> Result<Vec<TitledSimulation>, SettingError> {
-    let of_step = lesson.get(lesson_step).map_or(&[][..], |step| &step.beside);
-    if of_step.is_empty() {
-        return of_preset.iter().map(|beside| beside.simulation_beside(own)).collect();
-    }
-    let beside = |set: &Vec<Setting>| Beside { set: set.clone(), ..Beside::default() }.simulation_beside(own);
-    of_step.iter().map(beside).collect()
+    let title = of_preset.first().and_then(|simulation| simulation.name.clone());
+    let others: Vec<PresetSimulation> = match lesson.get(lesson_step) {
+        Some(step) if !step.compared.is_empty() => step
+            .compared
+            .iter()
+            .map(|set| PresetSimulation { set: set.clone(), ..PresetSimulation::default() })
+            .collect(),
+        _ => of_preset.iter().skip(1).cloned().collect(),
+    };
+    let first_one = TitledSimulation { title, spec: first.clone() };
+    std::iter::once(Ok(first_one)).chain(others.iter().map(|simulation| simulation.resolved(first))).collect()
 }
 
-/// Checks the simulations beside a preset's own, and returns the first rule that they break.
-pub(super) fn check(preset: &LandscapePreset) -> Result<(), SpecError> {
-    check_count("beside", preset.beside.len())?;
-    for (index, beside) in preset.beside.iter().enumerate() {
-        let path = format!("beside[{index}]");
-        if let Some(name) = &beside.name {
+/// Checks the simulations of a preset, and returns the first rule that they break.
+pub(super) fn check_simulations(simulations: &[PresetSimulation]) -> Result<(), SpecError> {
+    const MOST: usize = PresetSimulation::MOST;
+    if !(1..=MOST).contains(&simulations.len()) {
+        let found = simulations.len();
+        return broken("simulations", format!("must hold 1 to {MOST} simulations, found {found}"));
+    }
+    let Some(first) = &simulations[0].spec else {
+        return broken("simulations[0]", "must have a `spec`, which later simulations may leave out");
+    };
+    if !simulations[0].set.is_empty() {
+        return broken(
+            "simulations[0].set",
+            "must be empty, as it would change the `spec` beside it; change that instead",
+        );
+    }
+    for (index, PresetSimulation { name, spec, set, changes }) in simulations.iter().enumerate() {
+        let path = format!("simulations[{index}]");
+        if let Some(name) = name {
             SpecError::check_name(&format!("{path}.name"), name, Preset::LONGEST_TITLE)?;
         }
-        if let Some(simulation) = &beside.simulation {
-            check_optimizers(&format!("{path}.simulation.optimizers"), simulation)?;
+        if let Some(spec) = spec {
+            check_optimizers(&format!("{path}.spec.optimizers"), spec)?;
         }
-        let own = beside.simulation.as_ref().unwrap_or(&preset.simulation);
-        check_settings(own, &beside.set, &format!("{path}.set"))?;
-        check_changes(own, &beside.changes, &format!("{path}.changes"))?;
+        let own = spec.as_ref().unwrap_or(first);
+        check_settings(own, set, &format!("{path}.set"))?;
+        check_changes(own, changes, &format!("{path}.changes"))?;
     }
     Ok(())
 }
 
-/// Checks the simulations beside that of a lesson's step.
-pub(super) fn check_step(path: &str, step: &LessonStep, own: &SimulationSpec) -> Result<(), SpecError> {
-    check_count(&format!("{path}.beside"), step.beside.len())?;
-    let mut all = step.beside.iter().enumerate();
-    all.try_for_each(|(index, set)| check_settings(own, set, &format!("{path}.beside[{index}]")))
-}
-
-fn check_count(path: &str, count: usize) -> Result<(), SpecError> {
-    const MOST: usize = Beside::MOST;
-    if count <= MOST {
-        return Ok(());
+/// Checks the simulations with which a lesson's step compares its own.
+pub(super) fn check_compared(path: &str, step: &LessonStep, own: &SimulationSpec) -> Result<(), SpecError> {
+    const MOST: usize = PresetSimulation::MOST - 1;
+    let found = step.compared.len();
+    if found > MOST {
+        let most = PresetSimulation::MOST;
+        let complaint =
+            format!("must hold at most {MOST} simulations, as {most} are shown side by side, found {found}");
+        return broken(format!("{path}.compared"), complaint);
     }
-    broken(path, format!("must hold at most {MOST} simulations, as four are shown side by side, found {count}"))
+    let mut all = step.compared.iter().enumerate();
+    all.try_for_each(|(index, set)| check_settings(own, set, &format!("{path}.compared[{index}]")))
 }
 
 fn check_settings(own: &SimulationSpec, set: &[Setting], path: &str) -> Result<(), SpecError> {

@@ -61,7 +61,7 @@ impl Preset {
     pub(super) fn forget_false_names(&mut self, before: &Preset) {
         match (self, before) {
             (Preset::Landscape(this), Preset::Landscape(before)) => {
-                let both = this.simulation.optimizers.iter_mut().zip(&before.simulation.optimizers);
+                let both = this.spec_mut().optimizers.iter_mut().zip(&before.spec().optimizers);
                 for (own, _) in both.filter(|(own, old)| own.name == old.name && own.rule != old.rule) {
                     let RatedRule { rule, learning_rate, .. } = own.rule;
                     own.name.take_if(|name| states_other_settings(name, &rule, Some(learning_rate)));
@@ -151,11 +151,11 @@ pub fn description(title: &str, changes: &[String]) -> String {
 
 /// Returns the settings of a landscape that differ from another's.
 pub(super) fn changes_of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
-    let [own, old] = [this, before].map(|preset| &preset.simulation);
+    let [own, old] = [this, before].map(LandscapePreset::spec);
     let mut changes = changed_words(&own.shared_settings(), &old.shared_settings());
     changes_of_optimizers(own, old, &mut changes);
-    if this.beside != before.beside {
-        changes.push(if this.beside.is_empty() { "nothing beside it" } else { "side by side" }.to_owned());
+    if this.simulations[1..] != before.simulations[1..] {
+        changes.push(if this.simulations.len() == 1 { "nothing beside it" } else { "side by side" }.to_owned());
     }
     changes
 }

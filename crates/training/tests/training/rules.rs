@@ -64,7 +64,7 @@ fn every_rule_trains_every_workload_with_its_defaults() {
 fn typed_rule() -> (String, &'static RuleInfo) {
     let own_rule = built_ins().iter().find(|built_in| built_in.name == "own-rule").unwrap();
     let Preset::Landscape(preset) = &own_rule.preset else { panic!("it is no landscape") };
-    let mut kinds = preset.simulation.optimizers.iter().map(|optimizer| optimizer.rule.rule.kind());
+    let mut kinds = preset.spec().optimizers.iter().map(|optimizer| optimizer.rule.rule.kind());
     let typed = kinds.find_map(RuleKind::typed).unwrap();
     (format!("Typed(name: {:?}, text: {:?})", typed.name(), typed.text()), typed.info())
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use egui::{Rect, Response, Ui};
 use valleyscope_engine::landscape::Landscape;
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::{Camera, Orbit, SymLog, Viewport};
 
 use super::interaction::{CameraMove, start_xy};
@@ -23,7 +24,7 @@ const FIT_SPREADS: f64 = 40.0;
 pub(crate) struct Framing {
     camera: Option<Camera>,
     orbit: Option<Orbit>,
-    /// The document's first look in the last frame; a different one means another document or landscape.
+    /// The document's initial view in the last frame; a different one means another document or landscape.
     first: Option<InitialView>,
     follower: Follower,
     fit_requested: bool,
@@ -32,11 +33,11 @@ pub(crate) struct Framing {
     /// The box around the start and the shown ensembles that have not run away, if there are any, with its inputs.
     bounds: Option<Bounds>,
     gathered: Option<BoundsInputs>,
-    /// The shown optimizers that have run away, and are not followed, with the places of their simulations.
+    /// The shown optimizers that have run away, and are not followed, with the indices of their simulations.
     left_out: Vec<(usize, u32)>,
 }
 
-/// The place and the direction from which a document is first looked at.
+/// The camera and the direction with which a simulation of a document is shown first.
 #[derive(Debug)]
 struct InitialView {
     camera: Camera,
@@ -46,13 +47,13 @@ struct InitialView {
 }
 
 impl InitialView {
-    fn of(document: &Document) -> InitialView {
-        let kind = document.spec.landscape.kind();
+    fn of(document: &Document, index: usize) -> InitialView {
+        let kind = document.spec(index).landscape.kind();
         let landscape = kind.formula().is_none().then(|| kind.key());
-        InitialView { camera: initial_camera(document), orbit: document.view.orbit, landscape }
+        InitialView { camera: initial_camera(document, index), orbit: document.view.orbit, landscape }
     }
 
-    /// Returns whether another document or another landscape is looked at.
+    /// Returns whether another document or another landscape is shown.
     fn differs(&self, before: &InitialView) -> bool {
         let are_built_in = self.landscape.is_some() && before.landscape.is_some();
         (self.camera, self.orbit) != (before.camera, before.orbit)
@@ -64,7 +65,7 @@ impl InitialView {
 #[derive(Debug, PartialEq)]
 struct BoundsInputs {
     run_and_step: Option<(u64, u64)>,
-    places: Range<usize>,
+    simulations: Range<usize>,
     hidden: BTreeSet<u32>,
     start: [f64; 2],
 }
@@ -84,9 +85,9 @@ impl Framing {
         self.orbit = Some(orbit.limited());
     }
 
-    /// Returns the shown optimizers of the simulation at this place that have run away, and are not followed.
-    pub(crate) fn left_out(&self, place: usize) -> Vec<u32> {
-        self.left_out.iter().filter(|(of, _)| *of == place).map(|(_, id)| *id).collect()
+    /// Returns the shown optimizers of the simulation of this index that have run away, and are not followed.
+    pub(crate) fn left_out(&self, index: usize) -> Vec<u32> {
+        self.left_out.iter().filter(|(of, _)| *of == index).map(|(_, id)| *id).collect()
     }
 
     /// Makes the next document start with its own initial camera.
@@ -94,8 +95,8 @@ impl Framing {
         (self.camera, self.orbit) = (None, None);
     }
 
-    pub(crate) fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
-        self.first = Some(InitialView::of(document));
+    pub(crate) fn restore_view(&mut self, document: &Document, index: usize, camera: Camera, orbit: Orbit) {
+        self.first = Some(InitialView::of(document, index));
         self.look_at(limited(camera));
         self.look_from(orbit);
     }
@@ -109,9 +110,9 @@ impl Framing {
         self.fit_requested = true;
     }
 
-    /// Sets the document's initial camera, if it is another document.
-    pub(crate) fn begin(&mut self, document: &Document) {
-        let first = InitialView::of(document);
+    /// Sets the initial camera of a simulation, if it is another document's.
+    pub(crate) fn begin(&mut self, document: &Document, index: usize) {
+        let first = InitialView::of(document, index);
         let is_other = self.first.as_ref().is_none_or(|before| first.differs(before));
         if self.camera.is_none() || is_other {
             self.camera = Some(first.camera);
@@ -121,56 +122,57 @@ impl Framing {
         self.first = Some(first);
     }
 
-    /// Moves the camera to fit or to follow the particles of the simulations at these places. `aspect` is the width of
-    /// the canvas over its height.
-    pub(crate) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, places: Range<usize>, aspect: f64) {
-        self.gather(document, live, places);
+    /// Moves the camera to fit or to follow the particles of the simulations of these indices, the first of which has the
+    /// start. `aspect` is the width of the canvas over its height.
+    pub(crate) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, simulations: Range<usize>, aspect: f64) {
+        let index = simulations.start;
+        self.gather(document.spec(index), live, simulations);
         let bounds = self.bounds;
         if std::mem::take(&mut self.fit_requested) {
-            self.camera = Some(self.fit(document, live, aspect));
+            self.camera = Some(self.fit(document.spec(index), live, aspect));
             self.follower.stop();
         }
         if document.view.follow {
-            self.follow(ui, document, live, bounds, aspect);
+            self.follow(ui, initial_camera(document, index), live, bounds, aspect);
         } else {
             self.follower.stop();
         }
     }
 
     /// Returns the camera that fits the shown particles and the start. Before the first step, when all particles are in
-    /// one place, it shows the landscape's home view and the start.
-    fn fit(&self, document: &Document, live: &Live, aspect: f64) -> Camera {
-        let start = Bounds::of_point(start_xy(document));
+    /// one point, it shows the landscape's home view and the start.
+    fn fit(&self, spec: &SimulationSpec, live: &Live, aspect: f64) -> Camera {
+        let start = Bounds::of_point(start_xy(spec));
         if live.snapshot.as_ref().is_none_or(|snapshot| snapshot.step == 0) {
-            let home = Camera::home(&document.spec.landscape);
+            let home = Camera::home(&spec.landscape);
             let view = Bounds::of_view(home, aspect);
             let with_start = view.union(start);
             return if with_start == view { home } else { fitted(&with_start, aspect, 0.0) };
         }
-        let least = (FIT_SPREADS * document.spec.start.spread.get()).max(1e-6);
+        let least = (FIT_SPREADS * spec.start.spread.get()).max(1e-6);
         // If all have run away, the view shows the start.
         fitted(&self.bounds.unwrap_or(start), aspect, least)
     }
 
     /// Determines the ensembles that belong in the view.
-    fn gather(&mut self, document: &Document, live: &Live, places: Range<usize>) {
-        let start = start_xy(document);
+    fn gather(&mut self, spec: &SimulationSpec, live: &Live, simulations: Range<usize>) {
+        let start = start_xy(spec);
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
         let hidden = live.hidden.clone();
-        let gathered = Some(BoundsInputs { run_and_step, places: places.clone(), hidden, start });
+        let gathered = Some(BoundsInputs { run_and_step, simulations: simulations.clone(), hidden, start });
         if self.gathered == gathered {
             return;
         }
         self.gathered = gathered;
-        let visible = || places.clone().flat_map(|place| live.visible_in(place).map(move |view| (place, view)));
+        let visible = || simulations.clone().flat_map(|index| live.visible(index).map(move |view| (index, view)));
         let boxes: Vec<Option<Bounds>> = visible().map(|(_, view)| bounds_of(view, start)).collect();
         let framed = FramedEnsembles::select(start, &boxes);
         let outside = visible().zip(&framed.inside).filter(|(_, inside)| !**inside);
-        self.left_out = outside.map(|((place, view), _)| (place, view.optimizer)).collect();
+        self.left_out = outside.map(|((index, view), _)| (index, view.optimizer)).collect();
         self.bounds = if boxes.is_empty() { Some(Bounds::of_point(start)) } else { framed.bounds };
     }
 
-    fn follow(&mut self, ui: &Ui, document: &Document, live: &Live, bounds: Option<Bounds>, aspect: f64) {
+    fn follow(&mut self, ui: &Ui, initial: Camera, live: &Live, bounds: Option<Bounds>, aspect: f64) {
         let Some(snapshot) = &live.snapshot else { return };
         let camera = self.camera();
         let shown = Some((snapshot.run, snapshot.step));
@@ -182,7 +184,7 @@ impl Framing {
                 // Without a target the camera stays.
                 None => self.follower.stop(),
                 Some(bounds) if run_before.is_some_and(|run| run != snapshot.run) => {
-                    self.follower.aim_at_restart(initial_camera(document), &bounds, aspect);
+                    self.follower.aim_at_restart(initial, &bounds, aspect);
                 }
                 Some(bounds) => self.follower.aim(camera, &bounds, aspect),
             }
@@ -206,8 +208,8 @@ impl Framing {
     }
 }
 
-fn initial_camera(document: &Document) -> Camera {
-    limited(document.view.camera.unwrap_or_else(|| Camera::home(&document.spec.landscape)))
+fn initial_camera(document: &Document, index: usize) -> Camera {
+    limited(document.view.camera.unwrap_or_else(|| Camera::home(&document.spec(index).landscape)))
 }
 
 /// Returns the box around most of an ensemble's particles, without those that have run away.
@@ -352,7 +354,7 @@ pub fn zoomed(viewport: &Viewport, at_px: [f32; 2], factor: f64) -> Camera {
     zoomed_about(viewport.camera, viewport.xy_from_px(at_px), factor)
 }
 
-/// Returns the camera closer by `factor`, such that a point of the plane keeps its place in the view.
+/// Returns the camera closer by `factor`, such that a point of the plane stays where it is in the view.
 pub(crate) fn zoomed_about(camera: Camera, fixed: [f64; 2], factor: f64) -> Camera {
     let width = limited(Camera { width: camera.width / factor, ..camera }).width;
     let ratio = width / camera.width;
@@ -428,9 +430,9 @@ fn contains(camera: &Camera, aspect: f64, bounds: &Bounds) -> bool {
 }
 
 impl LandscapePanel {
-    /// Returns the index of the pane whose camera is that of the canvas at this place.
-    pub(crate) fn framed_by(place: usize, live: &Live) -> usize {
-        if live.has_own_cameras { place } else { 0 }
+    /// Returns the index of the pane whose camera is that of the canvas of this index.
+    pub(super) fn framed_by(index: usize, live: &Live) -> usize {
+        if live.has_own_cameras { index } else { 0 }
     }
 
     /// Handles the input on the canvases, and moves their cameras.
@@ -445,29 +447,25 @@ impl LandscapePanel {
         self.keep_panes(document.count());
         if live.has_own_cameras && !self.had_own_cameras {
             let (camera, orbit) = (self.camera(), self.orbit());
-            for (place, pane) in self.panes.iter_mut().enumerate() {
-                document.with_session(place, |document| pane.framing.restore_view(document, camera, orbit));
+            for (index, pane) in self.panes.iter_mut().enumerate() {
+                pane.framing.restore_view(document, index, camera, orbit);
             }
         }
         self.had_own_cameras = live.has_own_cameras;
         self.begin_framing(canvases.len(), document);
         let scale = self.scale(canvases, document, live);
-        for (place, (_, response)) in canvases.iter().enumerate() {
+        for (index, (_, response)) in canvases.iter().enumerate() {
             let is_used = response.clicked() || response.drag_started() || response.gained_focus();
             if is_used && canvases.len() > 1 {
-                live.chosen = place;
+                live.chosen = index;
             }
-            let framed = Self::framed_by(place, live);
-            let camera_move = document.with_session(place, |document| {
-                live.with_session(place, |live| {
-                    let projection = self.projection((place, framed), response.rect, scale, document);
-                    let interaction = &mut self.panes[place].interaction;
-                    interaction.tool = self.tool;
-                    let camera_move = interaction.handle(ui, response, &projection, document, live, requests);
-                    self.tool = interaction.tool;
-                    camera_move
-                })
-            });
+            let framed = Self::framed_by(index, live);
+            let projection = self.projection((index, framed), response.rect, scale, document);
+            let interaction = &mut self.panes[index].interaction;
+            interaction.tool = self.tool;
+            let camera_move =
+                interaction.handle(ui, response, &projection, document.spec_mut(index), (&mut *live, index), requests);
+            self.tool = interaction.tool;
             let framing = &mut self.panes[framed].framing;
             match camera_move {
                 CameraMove::Stay => {}
@@ -482,12 +480,11 @@ impl LandscapePanel {
         self.update_framing(ui, canvases, document, live);
     }
 
-    /// Begins the framing of the documents of `count` canvases that are new.
-    pub(crate) fn begin_framing(&mut self, count: usize, document: &mut Document) {
+    /// Begins the framing of the simulations of `count` canvases that are new.
+    pub(super) fn begin_framing(&mut self, count: usize, document: &Document) {
         self.keep_panes(count);
-        for place in 0..count {
-            let framing = &mut self.panes[place].framing;
-            document.with_session(place, |document| framing.begin(document));
+        for (index, pane) in self.panes.iter_mut().enumerate() {
+            pane.framing.begin(document, index);
         }
     }
 
@@ -499,12 +496,12 @@ impl LandscapePanel {
         document: &Document,
         live: &Live,
     ) {
-        for (place, (_, response)) in canvases.iter().enumerate() {
+        for (index, (_, response)) in canvases.iter().enumerate() {
             // In space, the part in view is a square.
             let aspect = if document.view.space { 1.0 } else { f64::from(response.rect.aspect_ratio()) };
-            let places = if live.has_own_cameras { place..place + 1 } else { 0..canvases.len() };
-            if Self::framed_by(place, live) == place {
-                self.panes[place].framing.update(ui, document, live, places, aspect);
+            let simulations = if live.has_own_cameras { index..index + 1 } else { 0..canvases.len() };
+            if Self::framed_by(index, live) == index {
+                self.panes[index].framing.update(ui, document, live, simulations, aspect);
             }
         }
     }
@@ -530,9 +527,9 @@ impl LandscapePanel {
             return scale;
         }
         let landscapes: Vec<Landscape> = document.specs().map(|spec| spec.landscape.landscape()).collect();
-        let view = |(place, landscape): (usize, _)| {
-            let canvas = canvases.get(place).map_or(Rect::ZERO, |(layout, _)| layout.canvas);
-            let viewport = self.viewport(Self::framed_by(place, live), canvas);
+        let view = |(index, landscape): (usize, _)| {
+            let canvas = canvases.get(index).map_or(Rect::ZERO, |(layout, _)| layout.canvas);
+            let viewport = self.viewport(Self::framed_by(index, live), canvas);
             let size_px = if document.view.space { [canvas.width(); 2] } else { viewport.size_px };
             (landscape, Viewport { size_px, ..viewport })
         };
@@ -540,10 +537,10 @@ impl LandscapePanel {
         self.auto_scale.update(&views)
     }
 
-    /// Returns the mapping of the plane to the canvas at a place, whose camera is that of the pane `framed`.
-    pub(crate) fn projection(
+    /// Returns the mapping of the plane to the canvas of a simulation, whose camera is that of the pane `framed`.
+    pub(super) fn projection(
         &mut self,
-        (place, framed): (usize, usize),
+        (index, framed): (usize, usize),
         canvas: Rect,
         scale: SymLog,
         document: &Document,
@@ -552,7 +549,7 @@ impl LandscapePanel {
         if !document.view.space {
             return Projection::Plane(viewport);
         }
-        let landscape = document.spec.landscape.landscape();
-        Projection::Space(self.panes[place].surface.projection(&landscape, &scale, viewport, orbit))
+        let landscape = document.spec(index).landscape.landscape();
+        Projection::Space(self.panes[index].surface.projection(&landscape, &scale, viewport, orbit))
     }
 }

@@ -8,7 +8,8 @@ use egui::{
     Align2, Button, Color32, Painter, Pos2, Rect, Response, RichText, Stroke, TextStyle, Ui, UiBuilder, Vec2,
     WidgetInfo, pos2, vec2,
 };
-use valleyscope_experiments::view::{Dash, SymLog, Viewport};
+use valleyscope_engine::simulation::{SimulationSpec, StepTrace};
+use valleyscope_experiments::view::{Dash, SymLog, ViewSettings, Viewport};
 
 use super::interaction::{Readout, start_xy};
 use super::legend::Legend;
@@ -30,7 +31,8 @@ const BRANCH_RADIUS: f32 = 0.8;
 /// The view of a simulation on its canvas.
 #[derive(Clone, Copy)]
 struct PaneView<'a> {
-    place: usize,
+    /// The index of the simulation and of its pane.
+    index: usize,
     /// The pane whose camera it has.
     framed: usize,
     scale: SymLog,
@@ -52,20 +54,16 @@ impl LandscapePanel {
         self.keep_panes(document.count());
         let scale = self.scale(canvases, document, live);
         let titles = document.titles();
-        for (place, (layout, response)) in canvases.iter().enumerate() {
-            let framed = Self::framed_by(place, live);
-            let left_out = self.panes[framed].framing.left_out(place);
-            let title = layout.title.map(|area| (area, titles[place].as_str()));
+        for (index, (layout, response)) in canvases.iter().enumerate() {
+            let framed = Self::framed_by(index, live);
+            let left_out = self.panes[framed].framing.left_out(index);
+            let title = layout.title.map(|area| (area, titles[index].as_str()));
             if let Some((area, title)) = title {
-                draw_title(ui, area, title, place, response.sense.senses_click(), live);
+                draw_title(ui, area, title, index, response.sense.senses_click(), live);
             }
             let name = title.map_or_else(|| "Landscape".to_owned(), |(_, title)| format!("Landscape {title}"));
-            document.with_session(place, |document| {
-                live.with_session(place, |live| {
-                    let pane = PaneView { place, framed, scale, left_out: &left_out, name: &name };
-                    self.draw(ui, response, layout, pane, document, live);
-                });
-            });
+            let pane = PaneView { index, framed, scale, left_out: &left_out, name: &name };
+            self.draw(ui, response, layout, pane, document, live);
         }
         if let Some((layout, _)) = canvases.first()
             && let Some(bar) = layout.bar
@@ -85,11 +83,12 @@ impl LandscapePanel {
         document: &mut Document,
         live: &mut Live,
     ) {
-        let PaneView { place, framed, scale, left_out, name } = pane;
+        let PaneView { index, framed, scale, left_out, name } = pane;
         let canvas = layout.canvas;
         let viewport = self.viewport(framed, canvas);
-        let landscape = document.spec.landscape.landscape();
-        let projection = self.projection((place, framed), canvas, scale, document);
+        let spec = document.spec(index);
+        let landscape = spec.landscape.landscape();
+        let projection = self.projection((index, framed), canvas, scale, document);
         let space_axes = match &projection {
             Projection::Plane(_) => None,
             Projection::Space(space) => Some(axes::space_axes_of(space.view, &scale)),
@@ -99,15 +98,15 @@ impl LandscapePanel {
         if let Some(axes) = &space_axes {
             axes::draw_walls(&painter, canvas, axes, ui.visuals());
         }
-        let means = ensemble_means(live, &projection, canvas);
+        let means = ensemble_means(live, index, &projection, canvas);
         if self.render_state.is_some() {
-            paint::lock(&self.panes[place].uploads).set_capacity(columns(document, live));
-            let scene = self.scene(ui, (viewport, scale), (&projection, &means), document, live);
-            self.paint(ui, canvas, place, scene);
+            paint::lock(&self.panes[index].uploads).set_capacity(columns(&document.view, live, index));
+            let scene = self.scene(ui, (viewport, scale), (&projection, &means), document, live, index);
+            self.paint(ui, canvas, index, scene);
         } else {
             draw_no_gpu_note(ui, canvas);
         }
-        let legend = Legend::lay_out(ui, layout, document, live);
+        let legend = Legend::lay_out(ui, layout, spec, live, index);
         match &space_axes {
             Some(_) if document.view.uv_frame => {
                 axes::draw_uv_in_space(&painter, canvas, &projection, &landscape, &layout.body);
@@ -120,18 +119,19 @@ impl LandscapePanel {
         if let Some(axes) = &space_axes {
             axes::draw_space_axes(&painter, canvas, axes, font, ui.visuals());
         }
-        draw_start(&painter, canvas, &projection, document);
-        draw_branch_means(ui, canvas, &projection, document, live);
-        draw_means(ui, canvas, document, &means);
+        draw_start(&painter, canvas, &projection, spec);
+        draw_branch_means(ui, canvas, &projection, spec, live, index);
+        draw_means(ui, canvas, spec, &means);
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
-        let key_area = draw_glyphs(&painter, response, layout, &projection, document, live, &particles);
-        draw_run_away_note(ui, layout, document, left_out);
+        let key_area = match live.step_trace(index).filter(|_| document.view.glyphs) {
+            Some(step) => draw_glyphs(&painter, response, layout, &projection, step, &particles),
+            None => Rect::NOTHING,
+        };
+        draw_run_away_note(ui, layout, spec, left_out);
         if layout.has_axes && space_axes.is_none() {
             axes::draw_axes(ui.painter(), canvas, &viewport, layout.labelled, font, ui.visuals());
         }
-        if let Some(chosen) = legend.show(ui, canvas, live) {
-            chosen.apply(document);
-        }
+        let chosen_color = legend.show(ui, canvas, live);
         if let Some(pointer) = response.hover_pos()
             && !response.dragged()
             && let Some(xy) = projection.xy((pointer - canvas.min).into())
@@ -146,9 +146,12 @@ impl LandscapePanel {
         }
         response.widget_info(|| WidgetInfo {
             label: Some(name.to_owned()),
-            current_text_value: Some(summary(document, live, &projection, left_out)),
+            current_text_value: Some(summary(spec, live, index, &projection, left_out)),
             ..WidgetInfo::new(egui::Role::Canvas)
         });
+        if let Some(chosen) = chosen_color {
+            chosen.apply(document);
+        }
     }
 
     /// Returns the scene of a canvas.
@@ -159,17 +162,18 @@ impl LandscapePanel {
         (projection, means): (&Projection, &[EnsembleMean]),
         document: &Document,
         live: &Live,
+        index: usize,
     ) -> Scene {
-        let view = &document.view;
-        let columns = columns(document, live);
+        let (spec, view) = (document.spec(index), &document.view);
+        let columns = columns(view, live, index);
         let pixels_per_point = ui.ctx().pixels_per_point();
-        let ensembles = live.visible().filter_map(|ensemble| {
-            let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
-            let selected = live.selected.filter(|particle| particle.optimizer == spec.id);
-            let nested = means.iter().find(|mean| mean.id == spec.id).map_or(1.0, |mean| mean.scale);
+        let ensembles = live.visible(index).filter_map(|ensemble| {
+            let id = spec.optimizers.iter().find(|optimizer| optimizer.id == ensemble.optimizer)?.id;
+            let selected = live.selected.filter(|particle| particle.optimizer == id);
+            let nested = means.iter().find(|mean| mean.id == id).map_or(1.0, |mean| mean.scale);
             Some(EnsembleStyle {
-                key: EnsembleKey { session: paint::FIRST_SESSION, optimizer: spec.id },
-                color: rgb_of(&document.spec.optimizers, spec.id),
+                key: EnsembleKey { session: paint::OWN_SESSION, optimizer: id },
+                color: rgb_of(&spec.optimizers, id),
                 opacity: 1.0,
                 trail_steps: u32::try_from(columns - 1).unwrap_or(view.trail_steps),
                 trail_width: nested * view.trail_width,
@@ -178,11 +182,11 @@ impl LandscapePanel {
                 selected: selected.and_then(|particle| u32::try_from(particle.particle).ok()),
             })
         });
-        let ensembles = branch_ensembles(document, live).chain(ensembles).collect();
+        let ensembles = branch_ensembles(spec, view, live, index).chain(ensembles).collect();
         let size_px = viewport.size_px.map(|points| (points * pixels_per_point).round());
         Scene {
             viewport: Viewport { size_px, ..viewport },
-            landscape: document.spec.landscape.landscape(),
+            landscape: spec.landscape.landscape(),
             scale,
             colormap: view.colormap,
             contours: if view.contours { SymLog::CONTOURS } else { 0 },
@@ -197,28 +201,31 @@ impl LandscapePanel {
         }
     }
 
-    /// Draws a scene on the canvas of the pane at this place.
-    fn paint(&self, ui: &Ui, canvas: Rect, place: usize, scene: Scene) {
-        let callback = LandscapeCallback { pane: place, scene, uploads: Arc::clone(&self.panes[place].uploads) };
+    fn paint(&self, ui: &Ui, canvas: Rect, pane: usize, scene: Scene) {
+        let callback = LandscapeCallback { pane, scene, uploads: Arc::clone(&self.panes[pane].uploads) };
         ui.painter().add(egui_wgpu::Callback::new_paint_callback(canvas, callback));
     }
 }
 
-/// Returns the number of columns of the trails of a simulation.
-fn columns(document: &Document, live: &Live) -> usize {
-    let particles = live.snapshot.iter().flat_map(|snapshot| &snapshot.ensembles).map(|view| view.particles).sum();
-    trail_columns(document.view.trail_steps as usize, particles)
+/// Returns the number of columns of the trails of a session.
+fn columns(view: &ViewSettings, live: &Live, session: usize) -> usize {
+    let ensembles = live.session(session).into_iter().flat_map(|session| &session.ensembles);
+    trail_columns(view.trail_steps as usize, ensembles.map(|view| view.particles).sum())
 }
 
-/// Returns the styles of the ensembles of branches, which are drawn below all others.
-fn branch_ensembles<'a>(document: &'a Document, live: &'a Live) -> impl Iterator<Item = EnsembleStyle> + 'a {
-    let view = &document.view;
-    live.pale().flat_map(move |(branch, session)| {
+/// Returns the styles of the ensembles of a session's branches, which are drawn below all others.
+fn branch_ensembles<'a>(
+    spec: &'a SimulationSpec,
+    view: &'a ViewSettings,
+    live: &'a Live,
+    session: usize,
+) -> impl Iterator<Item = EnsembleStyle> + 'a {
+    live.branches_of(session).flat_map(move |(branch, session)| {
         live.visible_of(session).filter_map(move |ensemble| {
-            let spec = document.spec.optimizers.iter().find(|spec| spec.id == ensemble.optimizer)?;
+            let id = spec.optimizers.iter().find(|optimizer| optimizer.id == ensemble.optimizer)?.id;
             Some(EnsembleStyle {
-                key: EnsembleKey { session: branch.id, optimizer: spec.id },
-                color: rgb_of(&document.spec.optimizers, spec.id),
+                key: EnsembleKey { session: branch.id, optimizer: id },
+                color: rgb_of(&spec.optimizers, id),
                 opacity: BRANCH_OPACITY,
                 trail_steps: 0,
                 trail_width: 0.0,
@@ -230,17 +237,15 @@ fn branch_ensembles<'a>(document: &'a Document, live: &'a Live) -> impl Iterator
     })
 }
 
-/// Draws the arrows on the selected particle, if they are shown, and returns the area of their key.
+/// Draws the arrows on the selected particle, and returns the area of their key.
 fn draw_glyphs(
     painter: &Painter,
     response: &Response,
     layout: &CanvasLayout,
     projection: &Projection,
-    document: &Document,
-    live: &Live,
+    step: &StepTrace,
     particles: &[Pos2],
 ) -> Rect {
-    let Some(step) = live.step_trace().filter(|_| document.view.glyphs) else { return Rect::NOTHING };
     // A picture cannot be clicked or zoomed.
     let key = match layout.compact {
         true => particle::GlyphKey::None,
@@ -263,7 +268,7 @@ const SHRINKAGE: f32 = 0.75;
 const SCALES: std::ops::RangeInclusive<f32> = 0.6..=2.2;
 
 /// The mean of a shown ensemble.
-pub(crate) struct EnsembleMean {
+struct EnsembleMean {
     pub id: u32,
     pub at: Pos2,
     opacity: f32,
@@ -272,9 +277,9 @@ pub(crate) struct EnsembleMean {
 }
 
 /// Returns the means of the shown ensembles that have a place on the canvas or beside it.
-pub(crate) fn ensemble_means(live: &Live, projection: &Projection, canvas: Rect) -> Vec<EnsembleMean> {
+fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: Rect) -> Vec<EnsembleMean> {
     let mut means: Vec<EnsembleMean> = live
-        .visible()
+        .visible(session)
         .filter_map(|view| {
             let &[x, y] = view.mean_path.last()?;
             let mark = projection.mark([f64::from(x), f64::from(y)])?;
@@ -302,10 +307,10 @@ fn scales(places: &[Pos2]) -> Vec<f32> {
 }
 
 /// Draws the markers of the means.
-pub(crate) fn draw_means(ui: &Ui, canvas: Rect, document: &Document, means: &[EnsembleMean]) {
+fn draw_means(ui: &Ui, canvas: Rect, spec: &SimulationSpec, means: &[EnsembleMean]) {
     let painter = ui.painter().with_clip_rect(canvas);
     for mean in means.iter().filter(|mean| canvas.expand2(Vec2::splat(10.0)).contains(mean.at)) {
-        let optimizers = &document.spec.optimizers;
+        let optimizers = &spec.optimizers;
         if !optimizers.iter().any(|spec| spec.id == mean.id) {
             continue;
         }
@@ -316,19 +321,29 @@ pub(crate) fn draw_means(ui: &Ui, canvas: Rect, document: &Document, means: &[En
     }
 }
 
-/// Draws the markers of the means of branches, paler and smaller.
-pub(crate) fn draw_branch_means(ui: &Ui, canvas: Rect, projection: &Projection, document: &Document, live: &Live) {
+/// Draws the markers of the means of a session's branches, paler and smaller.
+fn draw_branch_means(
+    ui: &Ui,
+    canvas: Rect,
+    projection: &Projection,
+    spec: &SimulationSpec,
+    live: &Live,
+    session: usize,
+) {
     let painter = ui.painter().with_clip_rect(canvas);
-    for view in live.pale().flat_map(|(_, session)| live.visible_of(session)) {
-        let Some(spec) = document.spec.optimizers.iter().find(|spec| spec.id == view.optimizer) else { continue };
-        let last = view.mean_path.last().map(|place| place.map(f64::from));
+    for view in live.branches_of(session).flat_map(|(_, session)| live.visible_of(session)) {
+        let id = view.optimizer;
+        if spec.optimizers.iter().all(|optimizer| optimizer.id != id) {
+            continue;
+        }
+        let last = view.mean_path.last().map(|xy| xy.map(f64::from));
         let Some(mark) = last.and_then(|xy| projection.mark(xy)).filter(|mark| mark.on(canvas).is_finite()) else {
             continue;
         };
-        let marker = marker_of(&document.spec.optimizers, spec.id);
         let opacity = (1.5 * BRANCH_OPACITY).min(1.0) * mark.opacity();
-        let colors = [color_of(&document.spec.optimizers, spec.id), Color32::BLACK];
+        let colors = [color_of(&spec.optimizers, id), Color32::BLACK];
         let [fill, outline] = colors.map(|color| color.gamma_multiply(opacity));
+        let marker = marker_of(&spec.optimizers, id);
         painter.add(draw_marker(marker, mark.on(canvas), BRANCH_MEAN_RADIUS * MEAN_RADIUS, fill, outline));
     }
 }
@@ -337,8 +352,8 @@ pub(crate) fn draw_branch_means(ui: &Ui, canvas: Rect, projection: &Projection, 
 const START_CIRCLE: usize = 64;
 
 /// Draws the start: a cross, and a circle of one spread about it where that is visible.
-pub(crate) fn draw_start(painter: &Painter, canvas: Rect, projection: &Projection, document: &Document) {
-    let start = start_xy(document);
+fn draw_start(painter: &Painter, canvas: Rect, projection: &Projection, spec: &SimulationSpec) {
+    let start = start_xy(spec);
     let Some(mark) = projection.mark(start) else { return };
     let at = mark.on(canvas);
     if !canvas.expand(20.0).contains(at) {
@@ -352,7 +367,7 @@ pub(crate) fn draw_start(painter: &Painter, canvas: Rect, projection: &Projectio
             }
         }
     }
-    let spread = document.spec.start.spread.get();
+    let spread = spec.start.spread.get();
     let radius = (spread / projection.units_per_px()) as f32;
     if radius > 4.0 && radius < 4.0 * canvas.width() {
         let color = Color32::from_white_alpha(190);
@@ -372,8 +387,8 @@ pub(crate) fn draw_start(painter: &Painter, canvas: Rect, projection: &Projectio
 
 /// Names the ensembles that have run away out of view: above the canvas, where the note covers nothing, or at the lower
 /// end of a canvas that has no room around it.
-pub(crate) fn draw_run_away_note(ui: &Ui, layout: &CanvasLayout, document: &Document, left_out: &[u32]) {
-    let names: Vec<String> = left_out.iter().filter_map(|id| document.spec.name_of(*id)).collect();
+fn draw_run_away_note(ui: &Ui, layout: &CanvasLayout, spec: &SimulationSpec, left_out: &[u32]) {
+    let names: Vec<String> = left_out.iter().filter_map(|id| spec.name_of(*id)).collect();
     if names.is_empty() {
         return;
     }
@@ -405,7 +420,7 @@ fn run_away_area(canvas: Rect, size: Vec2, is_above: bool) -> Rect {
 }
 
 /// Explains why there is no picture.
-pub(crate) fn draw_no_gpu_note(ui: &Ui, canvas: Rect) {
+fn draw_no_gpu_note(ui: &Ui, canvas: Rect) {
     let visuals = ui.visuals();
     ui.painter().rect_filled(canvas, 0.0, visuals.extreme_bg_color);
     let text = "The landscape cannot be drawn: no graphics adapter was found. Everything else works.";
@@ -420,25 +435,25 @@ pub(crate) fn draw_no_gpu_note(ui: &Ui, canvas: Rect) {
 const TITLE_SAMPLE: f32 = 22.0;
 const TITLE_GAP: f32 = 6.0;
 
-/// Draws the title of the landscape at this place, after a line dashed as its curves in the plots. Where the title can be
+/// Draws the title of the landscape of this index, after a line dashed as its curves in the plots. Where the title can be
 /// clicked, a click chooses the landscape's settings for the controls.
-pub(crate) fn draw_title(ui: &mut Ui, area: Rect, title: &str, place: usize, can_be_clicked: bool, live: &mut Live) {
+fn draw_title(ui: &mut Ui, area: Rect, title: &str, index: usize, can_be_clicked: bool, live: &mut Live) {
     let (sample, area) = area.split_left_right_at_x((area.left() + TITLE_SAMPLE).min(area.right()));
     let area = area.with_min_x((area.left() + TITLE_GAP).min(area.right()));
     let stroke = Stroke::new(1.6, ui.visuals().text_color());
-    dash_sample(ui.painter(), [sample.left_center(), sample.right_center()], Dash::SIDE_BY_SIDE[place], stroke);
+    dash_sample(ui.painter(), [sample.left_center(), sample.right_center()], Dash::SIDE_BY_SIDE[index], stroke);
     if !can_be_clicked {
         let font = egui::TextStyle::Body.resolve(ui.style());
         let painter = ui.painter().with_clip_rect(area);
         painter.text(area.left_center(), Align2::LEFT_CENTER, title, font, ui.visuals().strong_text_color());
         return;
     }
-    ui.scope_builder(UiBuilder::new().id_salt(("title", place)).max_rect(area), |ui| {
+    ui.scope_builder(UiBuilder::new().id_salt(("title", index)).max_rect(area), |ui| {
         ui.set_clip_rect(area.intersect(ui.clip_rect()));
         ui.spacing_mut().button_padding.y = 0.0;
-        let button = Button::selectable(live.chosen == place, RichText::new(title).strong()).truncate();
+        let button = Button::selectable(live.chosen == index, RichText::new(title).strong()).truncate();
         if ui.add(button).on_hover_text(format!("{title}\nClick to show its settings in the controls.")).clicked() {
-            live.chosen = place;
+            live.chosen = index;
         }
     });
 }

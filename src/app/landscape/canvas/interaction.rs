@@ -6,14 +6,14 @@ use egui::{
 };
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::quantity::StartCoordinate;
-use valleyscope_engine::simulation::ParticleId;
+use valleyscope_engine::simulation::{ParticleId, SimulationSpec};
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, Orbit, Viewport};
 
 use super::camera::{limited, panned, zoomed, zoomed_about};
 use super::legend::{SHADE, WEAK_TEXT};
 use super::paint::Projection;
-use crate::app::{Document, Live, Requests};
+use crate::app::{Live, Requests};
 
 /// The effect of dragging and clicking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,30 +64,30 @@ pub(crate) enum CameraMove {
 }
 
 impl Interaction {
-    /// Handles this frame's input: selects, places the start, and returns the requested camera movement.
+    /// Handles this frame's input to the canvas of the simulation of this index: selects, places the start, and returns the requested camera movement.
     pub(crate) fn handle(
         &mut self,
         ui: &Ui,
         response: &Response,
         projection: &Projection,
-        document: &mut Document,
-        live: &mut Live,
+        spec: &mut SimulationSpec,
+        (live, index): (&mut Live, usize),
         requests: &mut Requests,
     ) -> CameraMove {
         let canvas = response.rect;
         let shift = ui.input(|input| input.modifiers.shift);
-        let start_px = to_screen(canvas, projection, start_xy(document));
+        let start_px = to_screen(canvas, projection, start_xy(spec));
         self.show_cursor(ui, response, start_px, shift);
-        let mut camera_move = self.drag(ui, response, projection, document, start_px, shift);
+        let mut camera_move = self.drag(ui, response, projection, spec, start_px, shift);
         if response.double_clicked() && self.tool == Tool::MoveView && !shift {
             camera_move = CameraMove::Fit;
         } else if response.clicked()
             && let Some(at) = response.interact_pointer_pos()
         {
             if shift || self.tool == Tool::PlaceStart {
-                place_start(document, to_plane(canvas, projection, at));
+                place_start(spec, to_plane(canvas, projection, at));
             } else {
-                let particle = nearest_particle(live, projection, (at - canvas.min).into(), SELECT_RADIUS);
+                let particle = nearest_particle(live, index, projection, (at - canvas.min).into(), SELECT_RADIUS);
                 live.select(particle, requests);
             }
         }
@@ -126,7 +126,7 @@ impl Interaction {
         ui: &Ui,
         response: &Response,
         projection: &Projection,
-        document: &mut Document,
+        spec: &mut SimulationSpec,
         start_px: Option<Pos2>,
         shift: bool,
     ) -> CameraMove {
@@ -141,7 +141,7 @@ impl Interaction {
             && self.drag == Drag::Start
             && let Some(at) = response.interact_pointer_pos()
         {
-            place_start(document, to_plane(response.rect, projection, at));
+            place_start(spec, to_plane(response.rect, projection, at));
         }
         let by_others = response.dragged_by(PointerButton::Secondary) || response.dragged_by(PointerButton::Middle);
         let moves_view = by_others || (by_first && self.drag == Drag::View);
@@ -182,15 +182,15 @@ fn to_plane(canvas: Rect, projection: &Projection, at: Pos2) -> Option<[f64; 2]>
     projection.xy((at - canvas.min).into())
 }
 
-pub(crate) fn start_xy(document: &Document) -> [f64; 2] {
-    [document.spec.start.x.get(), document.spec.start.y.get()]
+pub(crate) fn start_xy(spec: &SimulationSpec) -> [f64; 2] {
+    [spec.start.x.get(), spec.start.y.get()]
 }
 
 /// Places the start at a point, if there is one under the pointer.
-fn place_start(document: &mut Document, xy: Option<[f64; 2]>) {
+fn place_start(spec: &mut SimulationSpec, xy: Option<[f64; 2]>) {
     let Some([x, y]) = xy else { return };
-    document.spec.start.x = StartCoordinate::clamped(x);
-    document.spec.start.y = StartCoordinate::clamped(y);
+    spec.start.x = StartCoordinate::clamped(x);
+    spec.start.y = StartCoordinate::clamped(y);
 }
 
 /// Returns the camera zoomed by the wheel or a pinch, at the pointer.
@@ -255,11 +255,17 @@ fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     }
 }
 
-/// Returns the shown particle nearest to a point of the canvas, if within `radius` points. In space, one in front of the
+/// Returns the shown particle of a session nearest to a point of the canvas, if within `radius` points. In space, one in front of the
 /// surface is preferred to one behind it.
-pub fn nearest_particle(live: &Live, projection: &Projection, at: [f32; 2], radius: f32) -> Option<ParticleId> {
+pub fn nearest_particle(
+    live: &Live,
+    session: usize,
+    projection: &Projection,
+    at: [f32; 2],
+    radius: f32,
+) -> Option<ParticleId> {
     let mut near: Vec<(f32, ParticleId, [f64; 2])> = Vec::new();
-    for view in live.visible() {
+    for view in live.visible(session) {
         let newest = view.columns.len().saturating_sub(view.particles);
         for (particle, position) in view.columns[newest..].iter().enumerate() {
             let xy = position.map(f64::from);

@@ -26,7 +26,8 @@ const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
 const TEXT: Color32 = Color32::from_gray(240);
-/// The ground of texts on the canvas, and the colour of less important ones: 4.5 to 1 also where the canvas is yellow.
+/// The background of texts on the canvas, and the colour of less important ones, with a contrast of 4.5:1 or more on any
+/// colour of the canvas.
 pub(crate) const SHADE: Color32 = Color32::from_black_alpha(190);
 pub(crate) const WEAK_TEXT: Color32 = Color32::from_gray(205);
 const WARNING: Color32 = Color32::from_rgb(255, 170, 120);
@@ -59,15 +60,13 @@ pub(crate) struct ChosenColor {
 impl ChosenColor {
     /// Sets the colour in all simulations with the optimizer.
     pub(crate) fn apply(&self, document: &mut Document) {
-        for place in 0..document.count() {
-            document.with_session(place, |document| {
-                let names = document.spec.shown_names();
-                for (optimizer, name) in document.spec.optimizers.iter_mut().zip(names) {
-                    if (optimizer.id, &name) == (self.id, &self.name) {
-                        optimizer.color = self.color;
-                    }
+        for spec in document.specs_mut() {
+            let names = spec.shown_names();
+            for (optimizer, name) in spec.optimizers.iter_mut().zip(names) {
+                if (optimizer.id, &name) == (self.id, &self.name) {
+                    optimizer.color = self.color;
                 }
-            });
+            }
         }
     }
 }
@@ -79,9 +78,9 @@ impl Row {
     }
 }
 
-/// Returns the rows of the simulation `simulation` at a place.
-fn rows(simulation: &SimulationSpec, place: usize, live: &Live) -> Vec<Row> {
-    let Some(snapshot) = live.snapshot_of(place) else { return Vec::new() };
+/// Returns the rows of the simulation of this index.
+fn rows(simulation: &SimulationSpec, index: usize, live: &Live) -> Vec<Row> {
+    let Some(session) = live.session(index) else { return Vec::new() };
     let names = simulation.shown_names();
     let row = |view: &EnsembleView| {
         let index = simulation.optimizers.iter().position(|spec| spec.id == view.optimizer)?;
@@ -108,7 +107,7 @@ fn rows(simulation: &SimulationSpec, place: usize, live: &Live) -> Vec<Row> {
             shown: !live.hidden.contains(&view.optimizer),
         })
     };
-    snapshot.ensembles.iter().filter_map(row).collect()
+    session.ensembles.iter().filter_map(row).collect()
 }
 
 /// The entry of a branch, whose particles are pale.
@@ -122,19 +121,20 @@ struct Note {
     losses: String,
 }
 
-fn notes(document: &Document, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
+fn notes(spec: &SimulationSpec, index: usize, live: &Live, width_of: impl Fn(&str) -> f32, most: f32) -> Vec<Note> {
+    let marks = live.marks_of(index);
     let note = |(branch, session): (&Branch, &SessionView)| {
-        let label = branch.label(&live.marks, &document.spec);
-        let drawn = elided(&branch.short_label(&live.marks, &document.spec), &width_of, [most; 2]);
-        Note { id: branch.id, drawn, losses: mean_losses(document, live, session), label }
+        let drawn = elided(&branch.short_label(marks, spec), &width_of, [most; 2]);
+        let (label, losses) = (branch.label(marks, spec), mean_losses(spec, live, session));
+        Note { id: branch.id, drawn, losses, label }
     };
-    live.pale().map(note).collect()
+    live.branches_of(index).map(note).collect()
 }
 
 /// Formats the mean losses of a branch, as in "Adam 0.12, FOCUS 0.08".
-pub(crate) fn mean_losses(document: &Document, live: &Live, session: &SessionView) -> String {
+pub(crate) fn mean_losses(spec: &SimulationSpec, live: &Live, session: &SessionView) -> String {
     let loss = |view: &EnsembleView| {
-        let name = document.spec.name_of(view.optimizer)?;
+        let name = spec.name_of(view.optimizer)?;
         Some(format!("{name} {}", significant(view.sample.loss.mean, 4)))
     };
     live.visible_of(session).filter_map(loss).collect::<Vec<_>>().join(", ")
@@ -146,8 +146,8 @@ fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
     const NOTHING: &str = "–";
     let count = document.count();
     let mut merged: Vec<(Row, Vec<String>, Vec<String>)> = Vec::new();
-    for (place, simulation) in document.specs().enumerate() {
-        for row in rows(simulation, place, live) {
+    for (simulation, spec) in document.specs().enumerate() {
+        for row in rows(spec, simulation, live) {
             let known = merged.iter().position(|(known, ..)| (known.id, &known.name) == (row.id, &row.name));
             let index = known.unwrap_or(merged.len());
             let [value, loss] = [row.value.clone(), row.loss.clone()];
@@ -157,8 +157,8 @@ fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
             } else if merged[index].0.diverged.is_empty() {
                 merged[index].0.diverged = row.diverged;
             }
-            merged[index].1[place] = value;
-            merged[index].2[place] = loss;
+            merged[index].1[simulation] = value;
+            merged[index].2[simulation] = loss;
         }
     }
     let joined = |(row, values, losses): (Row, Vec<String>, Vec<String>)| Row {
@@ -197,16 +197,16 @@ pub(crate) struct Legend {
 }
 
 impl Legend {
-    pub(crate) fn lay_out(ui: &Ui, layout: &CanvasLayout, document: &Document, live: &Live) -> Legend {
+    pub(super) fn lay_out(ui: &Ui, layout: &CanvasLayout, spec: &SimulationSpec, live: &Live, index: usize) -> Legend {
         let CanvasLayout { canvas, compact, .. } = *layout;
         let font = layout.font.clone();
-        let mut rows = if layout.has_legend { rows(&document.spec, 0, live) } else { Vec::new() };
+        let mut rows = if layout.has_legend { rows(spec, index, live) } else { Vec::new() };
         let width_of = |text: &str| text_width(ui, &font, text);
         for row in &mut rows {
             row.drawn_name = elided(&row.name, width_of, NAME_SHARES.map(|share| share * canvas.width()));
         }
         let notes = match layout.has_legend {
-            true => notes(document, live, width_of, NAME_SHARES[1] * canvas.width()),
+            true => notes(spec, index, live, width_of, NAME_SHARES[1] * canvas.width()),
             false => Vec::new(),
         };
         let widest = |text: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width_of(text(row))).fold(0.0, f32::max);

@@ -16,6 +16,7 @@ use egui::{FontId, Rect, Response, Sense, TextStyle, Ui, Vec2, pos2, vec2};
 use interaction::Interaction;
 use legend::mean_losses;
 use paint::{SessionData, SharedUploads, SurfaceCache};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit};
 
@@ -23,7 +24,7 @@ use super::picture::View;
 use crate::app::shell::launch::Graphics;
 use crate::app::widgets::theme::text_width;
 use crate::app::{Action, Document, LandscapeAction, Live, Requests};
-use crate::player::{Playback, SessionView, Snapshot};
+use crate::player::{Playback, Snapshot};
 
 pub use crate::app::widgets::icons::line_color;
 pub(crate) use axes::{FIRST_SCALE, color_scale, colormap_name};
@@ -87,7 +88,7 @@ impl LandscapePanel {
 
     /// Restores the camera of an earlier session for `document`, and the direction from which the surface was seen.
     pub fn restore_view(&mut self, document: &Document, camera: Camera, orbit: Orbit) {
-        self.panes[0].framing.restore_view(document, camera, orbit);
+        self.panes[0].framing.restore_view(document, 0, camera, orbit);
     }
 
     /// Adds the new data of a snapshot. Call once for each, even while the window is hidden.
@@ -95,22 +96,19 @@ impl LandscapePanel {
         if self.render_state.is_none() {
             return;
         }
-        let is_beside = |other: &&SessionView| other.kind.is_beside();
-        let beside = snapshot.others.iter().filter(is_beside).map(|other| (other.step, &other.ensembles));
-        let all = std::iter::once((snapshot.step, &snapshot.ensembles)).chain(beside);
-        for (place, (step, ensembles)) in all.enumerate() {
-            let branches = snapshot.others.iter().filter(|other| other.kind.is_branch_of(place));
-            let shown = std::iter::once(SessionData::own(step, ensembles)).chain(branches.map(SessionData::branch));
-            paint::lock(&self.pane(place).uploads).absorb(snapshot.track, shown);
+        for (index, session) in snapshot.sessions.iter().enumerate() {
+            let branches = snapshot.branches_of(index).map(SessionData::branch);
+            let shown = std::iter::once(SessionData::own(session)).chain(branches);
+            paint::lock(&self.pane(index).uploads).absorb(snapshot.track, shown);
         }
     }
 
-    /// Returns the pane at this place, which is made if it is missing.
-    fn pane(&mut self, place: usize) -> &mut Pane {
-        if self.panes.len() <= place {
-            self.panes.resize_with(place + 1, Pane::default);
+    /// Returns the pane of this index, which is made if it is missing.
+    fn pane(&mut self, index: usize) -> &mut Pane {
+        if self.panes.len() <= index {
+            self.panes.resize_with(index + 1, Pane::default);
         }
-        &mut self.panes[place]
+        &mut self.panes[index]
     }
 
     /// Returns the camera of the first canvas.
@@ -184,8 +182,8 @@ impl LandscapePanel {
     /// Keeps the positions of so many steps for the trails of each of `count` simulations, also before the landscape is
     /// first drawn.
     pub fn keep_trails(&mut self, count: usize, columns: usize) {
-        for place in 0..count {
-            paint::lock(&self.pane(place).uploads).set_capacity(columns);
+        for index in 0..count {
+            paint::lock(&self.pane(index).uploads).set_capacity(columns);
         }
     }
 
@@ -291,9 +289,9 @@ fn canvases(ui: &Ui, area: Rect, look: CanvasParts, document: &Document, live: &
         1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
         count => CanvasLayout::side_by_side(ui, area, count, in_space, has_bar, !live.has_own_cameras),
     };
-    let canvas = |(place, layout): (usize, CanvasLayout)| {
+    let canvas = |(index, layout): (usize, CanvasLayout)| {
         let id = ui.scope_id().with("landscape");
-        let id = if place == 0 { id } else { id.with(place) };
+        let id = if index == 0 { id } else { id.with(index) };
         let response = ui.interact(layout.canvas, id, sense);
         (layout, response)
     };
@@ -434,8 +432,8 @@ impl CanvasLayout {
     }
 }
 
-/// Describes the canvas for screen readers. `left_out` are the optimizers that have run away.
-pub(crate) fn summary(document: &Document, live: &Live, projection: &Projection, left_out: &[u32]) -> String {
+/// Describes the canvas of a simulation for screen readers. `left_out` are the optimizers that have run away.
+fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projection, left_out: &[u32]) -> String {
     let corners = match projection {
         Projection::Plane(viewport) => {
             let [width, height] = viewport.size_px;
@@ -449,15 +447,15 @@ pub(crate) fn summary(document: &Document, live: &Live, projection: &Projection,
         let [azimuth, elevation] = [space.view.orbit.azimuth, space.view.orbit.elevation].map(f64::round);
         text += &format!(" A surface in space, seen from {elevation}° above, azimuth {azimuth}°.");
     }
-    let Some(snapshot) = &live.snapshot else { return text + " Nothing is simulated yet." };
-    let playback = match snapshot.playback {
+    let Some(session) = live.session(index) else { return text + " Nothing is simulated yet." };
+    let playback = match live.playback() {
         Playback::Playing => "playing",
         Playback::Paused => "paused",
         Playback::Finished => "finished",
     };
-    text += &format!(" Step {}, {playback}.", grouped(snapshot.step));
-    for view in live.visible() {
-        let name = document.spec.name_of(view.optimizer).unwrap_or_else(|| "An optimizer".to_owned());
+    text += &format!(" Step {}, {playback}.", grouped(session.step));
+    for view in live.visible(index) {
+        let name = spec.name_of(view.optimizer).unwrap_or_else(|| "An optimizer".to_owned());
         let loss = significant(view.sample.loss.mean, 4);
         text += &format!(" {name}: {} particles, mean loss {loss}", view.particles);
         if view.sample.diverged > 0 {
@@ -468,9 +466,9 @@ pub(crate) fn summary(document: &Document, live: &Live, projection: &Projection,
         }
         text += ".";
     }
-    for (branch, session) in live.pale() {
-        let label = branch.label(&live.marks, &document.spec);
-        text += &format!(" Pale: {label}, mean loss {}.", mean_losses(document, live, session));
+    for (branch, session) in live.branches_of(index) {
+        let label = branch.label(live.marks_of(index), spec);
+        text += &format!(" Pale: {label}, mean loss {}.", mean_losses(spec, live, session));
     }
     if let Some(particle) = live.selected {
         text += &format!(" Particle {} is selected.", particle.particle + 1);

@@ -9,7 +9,7 @@ use valleyscope_engine::landscape::Landscape;
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
 
 use crate::gpu::{EnsembleKey, Positions, Renderer, Scene};
-use crate::player::{EnsembleView, SessionView};
+use crate::player::{BranchView, EnsembleView, SessionView};
 
 /// The mapping of points of the plane to the canvas, in points from its top left.
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ pub(crate) struct Uploads {
 }
 
 /// The number of a pane's own session in the names of ensembles.
-pub(crate) const FIRST_SESSION: u64 = 0;
+pub(crate) const OWN_SESSION: u64 = 0;
 
 /// The new data of a session that a pane shows.
 pub(crate) struct SessionData<'a> {
@@ -184,13 +184,13 @@ pub(crate) struct SessionData<'a> {
 
 impl<'a> SessionData<'a> {
     /// Returns the data of the pane's own session.
-    pub(crate) fn own(step: u64, ensembles: &'a [EnsembleView]) -> SessionData<'a> {
-        SessionData { session: FIRST_SESSION, step, has_trails: true, ensembles }
+    pub(crate) fn own(SessionView { step, ensembles, .. }: &'a SessionView) -> SessionData<'a> {
+        SessionData { session: OWN_SESSION, step: *step, has_trails: true, ensembles }
     }
 
     /// Returns the data of a branch.
-    pub(crate) fn branch(view: &'a SessionView) -> SessionData<'a> {
-        SessionData { session: view.id, step: view.step, has_trails: false, ensembles: &view.ensembles }
+    pub(crate) fn branch(BranchView { id, session, .. }: &'a BranchView) -> SessionData<'a> {
+        SessionData { session: *id, step: session.step, has_trails: false, ensembles: &session.ensembles }
     }
 }
 
@@ -373,8 +373,8 @@ mod tests {
         player.wait_snapshot(std::time::Duration::from_secs(60)).expect("a first snapshot")
     }
 
-    fn absorb(uploads: &mut Uploads, Snapshot { track, step, ensembles, .. }: &Snapshot) {
-        uploads.absorb(*track, [SessionData::own(*step, ensembles)]);
+    fn absorb(uploads: &mut Uploads, snapshot: &Snapshot) {
+        uploads.absorb(snapshot.track, [SessionData::own(&snapshot.sessions[0])]);
     }
 
     #[test]
@@ -383,22 +383,22 @@ mod tests {
         uploads.set_capacity(20);
         let mut snapshot = snapshot();
         for step in 0..1000 {
-            snapshot.step = step;
-            snapshot.ensembles[0].columns = Arc::new(vec![[step as f32, 0.0]; 10]);
+            snapshot.sessions[0].step = step;
+            snapshot.sessions[0].ensembles[0].columns = Arc::new(vec![[step as f32, 0.0]; 10]);
             absorb(&mut uploads, &snapshot);
         }
-        let key = EnsembleKey { session: FIRST_SESSION, optimizer: 4 };
+        let key = EnsembleKey { session: OWN_SESSION, optimizer: 4 };
         let upload = &uploads.ensembles[&key];
         assert_eq!(upload.waiting, 20 * 10);
         let steps: Vec<u64> = upload.chunks.iter().map(|(step, _)| *step).collect();
         assert_eq!(steps, (980..1000).collect::<Vec<_>>());
 
         snapshot.track += 1;
-        snapshot.step = 0;
+        snapshot.sessions[0].step = 0;
         absorb(&mut uploads, &snapshot);
         assert_eq!(uploads.ensembles[&key].waiting, 10, "a new run or a seek discards the columns of the old one");
 
-        snapshot.ensembles.clear();
+        snapshot.sessions[0].ensembles.clear();
         absorb(&mut uploads, &snapshot);
         assert!(uploads.ensembles.is_empty(), "an ensemble that is gone is forgotten");
     }

@@ -10,7 +10,7 @@ use egui::{
 };
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::optimizer::{ArrowRole, PartRole, StepInputs};
-use valleyscope_engine::simulation::{ParticleId, StepTrace};
+use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
 use valleyscope_experiments::view::Viewport;
 use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
 use valleyscope_experiments::view::ticks::grouped;
@@ -19,7 +19,6 @@ use super::paint::Projection;
 use crate::app::widgets::icons::{color_of, draw_marker, line_color, marker_of};
 use crate::app::widgets::theme::text_width;
 use crate::app::{Document, Live, Requests};
-use crate::player::Playback;
 
 /// An arrow at the particle's position before the step.
 #[derive(Clone, Debug, PartialEq)]
@@ -356,7 +355,8 @@ const NARROW_LIST: f32 = 64.0;
 
 impl FormulaPanel {
     pub fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
-        particle_chooser(ui, document, live, requests);
+        let spec = document.spec(live.chosen);
+        particle_chooser(ui, spec, live, requests);
         ui.add_space(3.0);
         if live.selected.is_none() {
             // In a low window the plots need the room.
@@ -367,9 +367,9 @@ impl FormulaPanel {
             return;
         }
         ui.separator();
-        let paused = live.snapshot.as_ref().is_some_and(|snapshot| snapshot.playback != Playback::Playing);
-        let Some(step) = live.step_trace() else {
-            show_pre_step_readout(ui, document, live);
+        let paused = live.snapshot.is_some() && !live.is_playing();
+        let Some(step) = live.step_trace(live.chosen) else {
+            show_pre_step_readout(ui, spec, live);
             return;
         };
         if self.particle != Some(step.id) || step.step() < self.step {
@@ -393,13 +393,14 @@ impl FormulaPanel {
 }
 
 /// Shows controls that choose a particle without the pointer.
-fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
-    let ensembles: Vec<(u32, usize)> = live.visible().map(|view| (view.optimizer, view.particles)).collect();
+fn particle_chooser(ui: &mut Ui, spec: &SimulationSpec, live: &mut Live, requests: &mut Requests) {
+    let ensembles = live.visible(live.chosen).map(|view| (view.optimizer, view.particles));
+    let ensembles: Vec<(u32, usize)> = ensembles.collect();
     let Some(&(first, _)) = ensembles.first() else {
         ui.label("Nothing is simulated yet.");
         return;
     };
-    let label = |id: u32| document.spec.name_of(id).unwrap_or_else(|| format!("optimizer {id}"));
+    let label = |id: u32| spec.name_of(id).unwrap_or_else(|| format!("optimizer {id}"));
     let mut chosen = live.selected;
     ui.horizontal_wrapped(|ui| {
         let mut optimizer = chosen.map_or(first, |particle| particle.optimizer);
@@ -432,7 +433,7 @@ fn particle_chooser(ui: &mut Ui, document: &Document, live: &mut Live, requests:
             chosen = None;
         }
         if let Some(particle) = chosen {
-            let optimizers = &document.spec.optimizers;
+            let optimizers = &spec.optimizers;
             if optimizers.iter().any(|spec| spec.id == particle.optimizer) {
                 let (rect, _) = ui.allocate_exact_size(egui::Vec2::splat(14.0), egui::Sense::hover());
                 let marker = marker_of(optimizers, particle.optimizer);
@@ -526,7 +527,7 @@ pub(crate) struct PreStepReadout {
 
 impl PreStepReadout {
     pub(crate) fn of(particle: ParticleId, live: &Live, landscape: &Landscape) -> Option<PreStepReadout> {
-        let view = live.visible().find(|view| view.optimizer == particle.optimizer)?;
+        let view = live.visible(live.chosen).find(|view| view.optimizer == particle.optimizer)?;
         let newest = view.columns.len().checked_sub(view.particles)?;
         let position = view.columns[newest..].get(particle.particle)?.map(f64::from);
         Some(PreStepReadout { position, gradient: landscape.gradient(position) })
@@ -534,9 +535,9 @@ impl PreStepReadout {
 }
 
 /// Shows the position of the selected particle, and how to see its next step.
-pub(crate) fn show_pre_step_readout(ui: &mut Ui, document: &Document, live: &Live) {
+pub(crate) fn show_pre_step_readout(ui: &mut Ui, spec: &SimulationSpec, live: &Live) {
     ui.label("Press → for this particle’s next step, formula by formula.");
-    let landscape = document.spec.landscape.landscape();
+    let landscape = spec.landscape.landscape();
     let Some(readout) = live.selected.and_then(|particle| PreStepReadout::of(particle, live, &landscape)) else {
         return;
     };

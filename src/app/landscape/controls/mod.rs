@@ -10,8 +10,8 @@ use valleyscope_engine::parameter;
 use valleyscope_engine::parameter::BoundedParameter;
 use valleyscope_engine::quantity::Temperature;
 use valleyscope_engine::simulation::{Setting, SimulationSpec, StartSpec, defaults};
-use valleyscope_experiments::preset::{Beside, LETTERS, LandscapePreset, Preset, TitledSimulation, built_ins};
-use valleyscope_experiments::view::Camera;
+use valleyscope_experiments::preset::{LETTERS, Preset, PresetSimulation, TitledSimulation, built_ins};
+use valleyscope_experiments::view::{Camera, ViewSettings};
 
 use super::editor::Document;
 use super::live::{Action, Live, Requests};
@@ -43,14 +43,6 @@ pub(crate) struct ControlsPanel {
 impl ControlsPanel {
     pub(crate) fn ui(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, requests: &mut Requests) {
         simulation_switch(ui, document, &mut live.chosen);
-        let place = live.chosen;
-        document.with_session(place, |document| {
-            live.with_session(place, |live| self.settings(ui, document, live, requests));
-        });
-    }
-
-    /// Shows the settings of a simulation.
-    fn settings(&mut self, ui: &mut Ui, document: &mut Document, live: &Live, requests: &mut Requests) {
         let (now, frame) = (ui.ctx().time(), ui.ctx().cumulative_frame_nr());
         if self.last_frame + 1 < frame && self.last_frame > 0 {
             self.held_until = Some(now + HELD_SECS);
@@ -64,9 +56,11 @@ impl ControlsPanel {
         }
         let shown = area.show(ui, |ui| {
             ui.add_space(2.0);
-            landscape_card(ui, document, &mut self.pins, requests);
-            start_card(ui, document, &mut self.pins);
-            optimizers::cards(ui, &mut document.spec, &mut self.pins, live, requests);
+            let Document { simulations, view } = document;
+            let spec = &mut simulations[live.chosen].spec;
+            landscape_card(ui, spec, view, &mut self.pins, requests);
+            start_card(ui, spec, &mut self.pins);
+            optimizers::cards(ui, spec, &mut self.pins, live.session(live.chosen), requests);
             ui.add_space(8.0);
         });
         if self.held_until.is_none() {
@@ -83,31 +77,34 @@ const PRESET_LIST_WIDTH: f32 = 300.0;
 pub(crate) fn simulation_switch(ui: &mut Ui, document: &mut Document, chosen: &mut usize) {
     ui.horizontal_wrapped(|ui| {
         if document.count() > 1 {
-            for (place, title) in document.titles().iter().enumerate() {
-                let button = Button::selectable(*chosen == place, LETTERS[place]);
+            for (index, title) in document.titles().iter().enumerate() {
+                let button = Button::selectable(*chosen == index, LETTERS[index]);
                 let hint = format!("{title}\nThe controls show and set these settings.");
                 if ui.add(button).on_hover_text(hint).accessible_name(format!("Settings of {title}")).clicked() {
-                    *chosen = place;
+                    *chosen = index;
                 }
             }
             ui.separator();
         }
-        ui.add_enabled_ui(document.beside.len() < Beside::MOST, |ui| {
+        ui.add_enabled_ui(document.count() < PresetSimulation::MOST, |ui| {
             let menu = ui.menu_button("+ Side by side", |ui| {
                 if let Some(added) = added_simulation(ui, document, *chosen) {
-                    document.beside.push(added);
-                    *chosen = document.beside.len();
+                    *chosen = document.count();
+                    document.simulations.push(added);
                     ui.close();
                 }
             });
             menu.response.on_hover_text("Run another simulation beside this one, on the same clock.");
         });
-        let Some(index) = chosen.checked_sub(1) else { return };
+        // The first one is the clock of all.
+        if *chosen == 0 {
+            return;
+        }
         let letter = LETTERS[*chosen];
         let remove = ui.button("Remove").on_hover_text(format!("Remove {letter}. Undo brings it back."));
         if remove.accessible_name(format!("Remove {letter}")).clicked() {
-            document.beside.remove(index);
-            *chosen = index;
+            document.simulations.remove(*chosen);
+            *chosen -= 1;
         }
     });
 }
@@ -115,9 +112,9 @@ pub(crate) fn simulation_switch(ui: &mut Ui, document: &mut Document, chosen: &m
 /// Shows what can be added; returns the chosen simulation.
 fn added_simulation(ui: &mut Ui, document: &Document, chosen: usize) -> Option<TitledSimulation> {
     ui.set_width(PRESET_LIST_WIDTH);
-    let spec = document.specs().nth(chosen)?;
+    let spec = document.spec(chosen);
     let same = format!("The settings of {} again, to change some", LETTERS[chosen]);
-    let mut added = ui.button(same).clicked().then(|| TitledSimulation { title: None, spec: spec.clone() });
+    let mut added = ui.button(same).clicked().then(|| TitledSimulation::untitled(spec.clone()));
     ui.separator();
     ui.weak("Another preset");
     scrolled_list(ui, |ui| {
@@ -125,10 +122,10 @@ fn added_simulation(ui: &mut Ui, document: &Document, chosen: usize) -> Option<T
             Preset::Landscape(preset) => Some(preset),
             _ => None,
         });
-        for LandscapePreset { title, simulation, .. } in presets {
-            if ui.add(Button::new(title).truncate()).clicked() {
-                let spec = on_the_clock_of(&document.spec, simulation);
-                added = Some(TitledSimulation { title: Some(title.clone()), spec });
+        for preset in presets {
+            if ui.add(Button::new(&preset.title).truncate()).clicked() {
+                let spec = on_the_clock_of(document.spec(0), preset.spec());
+                added = Some(TitledSimulation { title: Some(preset.title.clone()), spec });
             }
         }
     });
@@ -159,9 +156,14 @@ pub(crate) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
 }
 
 /// Shows the landscape, its parameters and the noise on its gradient.
-pub(crate) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins, requests: &mut Requests) {
+fn landscape_card(
+    ui: &mut Ui,
+    spec: &mut SimulationSpec,
+    view: &mut ViewSettings,
+    pins: &mut Pins,
+    requests: &mut Requests,
+) {
     card(ui, "Landscape", |ui| {
-        let Document { spec, view, .. } = document;
         let before = spec.landscape;
         match landscape_choice(ui, TAB, &mut spec.landscape, requests) {
             // The view of a document belongs to its landscape.
@@ -182,7 +184,7 @@ pub(crate) fn landscape_card(ui: &mut Ui, document: &mut Document, pins: &mut Pi
             noise_parameter(ui, &mut spec.noise, index, of, value, look);
         }
     });
-    landscape_editor(ui.ctx(), TAB, &mut document.spec.landscape);
+    landscape_editor(ui.ctx(), TAB, &mut spec.landscape);
 }
 
 /// Shows the control of a landscape's parameter with this value.
@@ -243,9 +245,8 @@ pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
 }
 
 /// Shows the number of particles, their start, and the temperature of the plots.
-pub(crate) fn start_card(ui: &mut Ui, document: &mut Document, pins: &mut Pins) {
+fn start_card(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins) {
     card(ui, "Particles and start", |ui| {
-        let spec = &mut document.spec;
         particles(ui, spec, SliderStyle::Pinnable(pins, SliderId::Particles));
         start_x(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartX));
         start_y(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartY));

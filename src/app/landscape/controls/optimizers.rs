@@ -13,12 +13,13 @@ use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::Highlight;
 use super::sliders::{Pins, SliderId};
-use crate::app::landscape::live::{Action, Live, Requests};
+use crate::app::landscape::live::{Action, Requests};
 use crate::app::widgets::form::{Outlined, check_box};
 use crate::app::widgets::icons::color_swatch;
 use crate::app::widgets::number::{Control, HyperparameterValue, SliderStyle};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::{form, text_editor, theme};
+use crate::player::SessionView;
 
 /// The button pressed on a card.
 enum CardAction {
@@ -28,8 +29,15 @@ enum CardAction {
     Remove,
 }
 
-/// Shows all cards, and below them the menu that adds an optimizer.
-pub(crate) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, live: &Live, requests: &mut Requests) {
+/// Shows the cards of a simulation's optimizers, with what `session` tells about them, and below them the menu that adds
+/// one.
+pub(super) fn cards(
+    ui: &mut Ui,
+    spec: &mut SimulationSpec,
+    pins: &mut Pins,
+    session: Option<&SessionView>,
+    requests: &mut Requests,
+) {
     let mut pressed = None;
     let room = spec.optimizers.len() < SimulationSpec::MAX_OPTIMIZERS;
     let only_one = spec.optimizers.len() == 1;
@@ -39,12 +47,8 @@ pub(crate) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, liv
     let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rule.rgb()));
     let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
     for (index, (optimizer, name)) in spec.optimizers.iter_mut().zip(&names).enumerate() {
-        let diverged = live
-            .snapshot
-            .iter()
-            .flat_map(|snapshot| &snapshot.ensembles)
-            .find(|ensemble| ensemble.optimizer == optimizer.id)
-            .map_or(0, |ensemble| ensemble.sample.diverged);
+        let mut ensembles = session.iter().flat_map(|session| &session.ensembles);
+        let diverged = ensembles.find(|it| it.optimizer == optimizer.id).map_or(0, |it| it.sample.diverged);
         let (id, before) = (optimizer.id, optimizer.rule);
         let last = optimizer.enabled && only_one_enabled;
         let usual_color = usual_colors[index];

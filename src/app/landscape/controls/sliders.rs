@@ -18,6 +18,7 @@ use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::{Adjustable as _, HyperparameterValue, SliderStyle, TypedField};
 use crate::app::widgets::{form, number};
+use crate::player::Snapshot;
 
 /// The setting of a slider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -217,8 +218,8 @@ const FIRST_SECS: f64 = 10.0;
 /// The motion of a setting.
 #[derive(Clone, Debug)]
 struct SettingAnimation {
-    /// The place of the simulation whose setting moves: the first is 0.
-    place: usize,
+    /// The index of the simulation whose setting moves.
+    simulation: usize,
     slider: SliderId,
     from: f64,
     to: f64,
@@ -261,25 +262,25 @@ impl SettingAnimations {
     }
 
     /// Adds a setting, moving it over a part of its slider; an added one stays as it is.
-    fn add(&mut self, place: usize, slider: SliderId, document: &Document) {
-        let Some((parameter, value, _)) = document.specs().nth(place).and_then(|spec| slider.setting(spec)) else {
+    fn add(&mut self, simulation: usize, slider: SliderId, document: &Document) {
+        let Some((parameter, value, _)) = document.specs().nth(simulation).and_then(|spec| slider.setting(spec)) else {
             return;
         };
-        if self.all.iter().any(|animation| animation.is_of(place, &slider)) {
+        if self.all.iter().any(|animation| animation.is_of(simulation, &slider)) {
             return;
         }
         let [low, high] = [parameter.slider.low, parameter.slider.high];
         let doubled = if value > 0.0 { 2.0 * value } else { 0.5 * (low + high) };
         let to = if doubled <= high { doubled } else { low };
         let (secs, is_back_and_forth) = (FIRST_SECS, false);
-        self.all.push(SettingAnimation { place, slider, from: value, to, secs, is_back_and_forth, running: None });
+        self.all.push(SettingAnimation { simulation, slider, from: value, to, secs, is_back_and_forth, running: None });
     }
 
     /// Remembers the values before the controls of this frame change them.
     pub(crate) fn begin_frame(&mut self, document: &Document) {
         if document.count() < std::mem::replace(&mut self.count, document.count()) {
-            // Another simulation may have taken the place of a removed one.
-            self.all.retain(|animation| animation.place == 0);
+            // Another simulation may have the index of a removed one.
+            self.all.retain(|animation| animation.simulation == 0);
         }
         for animation in &mut self.all {
             let value = animation.value_in(document);
@@ -293,7 +294,8 @@ impl SettingAnimations {
     /// Moves the settings while new steps are played. A setting that was changed by hand in this frame stops.
     /// A held run takes no steps.
     pub(crate) fn advance(&mut self, ctx: &Context, document: &mut Document, live: &Live, is_held: bool) {
-        let plays = !is_held && live.snapshot.as_ref().is_some_and(|it| live.is_playing() && it.step == it.last_step);
+        let is_at_end = |snapshot: &Snapshot| snapshot.step == snapshot.last_step;
+        let plays = !is_held && live.is_playing() && live.snapshot.as_ref().is_some_and(is_at_end);
         let plays = plays && live.frame_secs.is_none();
         let now = ctx.time();
         let secs = self.last_secs.replace(now).map_or(0.0, |last| (now - last).clamp(0.0, LONGEST_FRAME));
@@ -302,12 +304,13 @@ impl SettingAnimations {
             if animation.running.as_ref().is_some_and(|running| value != Some(running.seen)) {
                 animation.running = None;
             }
-            if let Some(spec) = document.specs_mut().nth(animation.place).filter(|_| plays) {
+            if let Some(spec) = document.specs_mut().nth(animation.simulation).filter(|_| plays) {
                 animation.move_by(secs, spec);
             }
         }
         // The controls show the chosen simulation.
-        let moving = self.all.iter().filter(|animation| animation.place == live.chosen && animation.running.is_some());
+        let moving =
+            self.all.iter().filter(|animation| animation.simulation == live.chosen && animation.running.is_some());
         let motions: Vec<_> = moving.map(|it| (it.slider.clone(), Motion(it.words()))).collect();
         if plays && self.all.iter().any(|animation| animation.running.is_some()) {
             ctx.request_repaint();
@@ -318,7 +321,7 @@ impl SettingAnimations {
     /// Restores the values before the running animations in a state for undo, so that each is one step of it.
     pub(crate) fn undo_state(&self, document: &mut Document) {
         for animation in &self.all {
-            if let (Some(running), Some(spec)) = (&animation.running, document.specs_mut().nth(animation.place)) {
+            if let (Some(running), Some(spec)) = (&animation.running, document.specs_mut().nth(animation.simulation)) {
                 animation.slider.set(spec, running.before);
             }
         }
@@ -326,13 +329,13 @@ impl SettingAnimations {
 }
 
 impl SettingAnimation {
-    fn is_of(&self, place: usize, slider: &SliderId) -> bool {
-        self.place == place && self.slider == *slider
+    fn is_of(&self, simulation: usize, slider: &SliderId) -> bool {
+        self.simulation == simulation && self.slider == *slider
     }
 
     /// Returns the present value of the setting; `None` if it is gone.
     fn value_in(&self, document: &Document) -> Option<f64> {
-        let (_, value, _) = self.slider.setting(document.specs().nth(self.place)?)?;
+        let (_, value, _) = self.slider.setting(document.specs().nth(self.simulation)?)?;
         Some(value)
     }
 
@@ -344,21 +347,21 @@ impl SettingAnimation {
     fn move_by(&mut self, secs: f64, spec: &mut SimulationSpec) {
         let Some(running) = &mut self.running else { return };
         running.elapsed += secs;
-        let place = running.elapsed / self.secs;
-        let is_over = !self.is_back_and_forth && place >= 1.0;
-        let value = self.value_at(place, spec);
+        let phase = running.elapsed / self.secs;
+        let is_over = !self.is_back_and_forth && phase >= 1.0;
+        let value = self.value_at(phase, spec);
         self.slider.set(spec, value);
         if is_over {
             self.running = None;
         }
     }
 
-    /// Returns the value at a place: 0 and 2 at the start, 1 at the end, and so on.
-    fn value_at(&self, place: f64, spec: &SimulationSpec) -> f64 {
+    /// Returns the value at a phase of the motion: 0 and 2 are the start, 1 is the end, and so on.
+    fn value_at(&self, phase: f64, spec: &SimulationSpec) -> f64 {
         let spacing = self.slider.setting(spec).map_or(Spacing::Linear, |(parameter, ..)| parameter.slider.spacing);
         let share = match self.is_back_and_forth {
-            true => 1.0 - (1.0 - place.rem_euclid(2.0)).abs(),
-            false => place.min(1.0),
+            true => 1.0 - (1.0 - phase.rem_euclid(2.0)).abs(),
+            false => phase.min(1.0),
         };
         if share == 0.0 || share == 1.0 {
             return if share == 0.0 { self.from } else { self.to };
@@ -412,11 +415,11 @@ impl SettingAnimations {
     fn contents(&mut self, ui: &mut Ui, document: &Document, live: &Live) {
         let mut removed = None;
         for (index, animation) in self.all.iter_mut().enumerate() {
-            let Some(spec) = document.specs().nth(animation.place) else { continue };
+            let Some(spec) = document.specs().nth(animation.simulation) else { continue };
             let Some((parameter, _, owner)) = animation.slider.setting(spec) else { continue };
             let mut name = form::owned(&owner, parameter.label);
             if document.count() > 1 {
-                name = format!("{}: {name}", LETTERS[animation.place]);
+                name = format!("{}: {name}", LETTERS[animation.simulation]);
             }
             if ui.push_id(index, |ui| animation.row(ui, &name, spec, live)).inner {
                 removed = Some(index);
@@ -525,7 +528,7 @@ mod tests {
         let valleyscope_experiments::preset::Preset::Landscape(preset) = &built_ins()[0].preset else {
             panic!("the first preset is a landscape")
         };
-        preset.simulation.clone()
+        preset.spec().clone()
     }
 
     #[test]
@@ -534,7 +537,7 @@ mod tests {
         let noise = SliderId::of_noise(&spec).expect("it has noise");
         let [from, to, secs] = [1.0, 3.0, 2.0];
         let mut animation =
-            SettingAnimation { place: 0, slider: noise, from, to, secs, is_back_and_forth: false, running: None };
+            SettingAnimation { simulation: 0, slider: noise, from, to, secs, is_back_and_forth: false, running: None };
         let values = |animation: &SettingAnimation| [0.0, 0.25, 1.0, 1.5, 2.25].map(|at| animation.value_at(at, &spec));
         assert_eq!(values(&animation), [1.0, 1.5, 3.0, 3.0, 3.0]);
         animation.is_back_and_forth = true;

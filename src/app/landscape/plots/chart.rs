@@ -39,29 +39,29 @@ pub(super) struct BranchSeries<'a> {
     pub series: Vec<ChartSeries<'a>>,
 }
 
-/// A chart: its metric, curves and axes, with ranges in places on the axes.
+/// A chart: its metric, curves and axes, with ranges in positions on the axes.
 pub(super) struct Chart<'a> {
     pub metric: DiagnosticMetric,
     /// The metric's description on the landscape.
     pub info: &'a DiagnosticInfo,
     pub series: Vec<ChartSeries<'a>>,
-    pub pale: Vec<BranchSeries<'a>>,
+    pub branches: Vec<BranchSeries<'a>>,
     pub scales: [AxisScale; 2],
     pub x: [f64; 2],
     /// The vertical range; `None` fits the curves in view.
     pub y: Option<[f64; 2]>,
     /// Whether the fitted range holds all values.
     pub whole_range: bool,
-    /// The pointer's place on the axis of steps, in this chart or another.
+    /// The pointer's position on the axis of steps, in this chart or another.
     pub hover: Option<f64>,
-    /// The place of the shown step; `None` for the last one.
+    /// The position of the shown step; `None` for the last one.
     pub cursor: Option<f64>,
     pub marks: &'a [ChartMark],
 }
 
 /// The mark of changed settings on the axis of steps, or of a step that a lesson names.
 pub(super) struct ChartMark {
-    pub place: f64,
+    pub position: f64,
     /// The words that a lesson gives the step. The chart writes them beside the mark's line.
     pub label: Option<String>,
     pub marked: MarkedChanges,
@@ -69,24 +69,24 @@ pub(super) struct ChartMark {
 
 /// Returns the mark at the pointer of a plot.
 pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: &'a [ChartMark]) -> Option<&'a ChartMark> {
-    let x_of = |place: f64| shown.transform.position_from_point(&PlotPoint::new(place, 0.0)).x;
+    let x_of = |position: f64| shown.transform.position_from_point(&PlotPoint::new(position, 0.0)).x;
     let pointer = x_of(shown.pointer?[0]);
-    let distance = |mark: &ChartMark| (x_of(mark.place) - pointer).abs();
+    let distance = |mark: &ChartMark| (x_of(mark.position) - pointer).abs();
     let nearest = marks.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
     (distance(nearest) <= POINTED).then_some(nearest)
 }
 
 impl Chart<'_> {
-    /// Returns the smallest range of places that shows the curves between the ends of the x axis. It ignores curves
+    /// Returns the smallest range of positions that shows the curves between the ends of the x axis. It ignores curves
     /// that end in divergence where others go on, and what [`suited`] leaves out: they would flatten the others.
     fn y_in_view(&self) -> [f64; 2] {
         let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
-        let all = || self.series.iter().chain(self.pale.iter().flat_map(|pale| &pale.series));
+        let all = || self.series.iter().chain(self.branches.iter().flat_map(|branch| &branch.series));
         let any_goes_on = all().any(|series| goes_on(&series));
         let counting = all().filter(|series| self.whole_range || !any_goes_on || goes_on(series));
         let [from, to] = self.x;
         let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
-        let places = counting.map(|series| {
+        let positions = counting.map(|series| {
             let points = || series.curve.points().filter(visible);
             let has_end = series.buckets.last().is_some_and(|last| {
                 let value = self.metric.value(last).mean;
@@ -98,8 +98,8 @@ impl Chart<'_> {
                 end: points().last().filter(|_| has_end).map(|point| point.y),
             }
         });
-        let places: Vec<CurvePlaces> = places.collect();
-        let range = if self.whole_range { whole(&places) } else { suited(&places, self.scales[1]) };
+        let positions: Vec<CurvePlaces> = positions.collect();
+        let range = if self.whole_range { whole(&positions) } else { suited(&positions, self.scales[1]) };
         if self.scales[1] == AxisScale::Linear { self.metric.range(range) } else { range }
     }
 
@@ -113,30 +113,30 @@ impl Chart<'_> {
             is_moved: [true, self.y.is_some()],
             pointer: self.hover,
         };
-        // A line's width, in places.
+        // A line's width, in positions.
         let near = f64::from(CURVE_WIDTH / PlotFrame::area(frame.size).y.max(1.0)) * (y[1] - y[0]);
         let [mark, cursor] = [ui.visuals().warn_fg_color, ui.visuals().strong_text_color()];
         let (named, opacity) = (ui.visuals().hyperlink_color, branch_curve_opacity(ui.visuals()));
         let small = TextStyle::Small.resolve(ui.style());
-        let labelled = self.marks.iter().filter_map(|mark| Some((mark.place, mark.label.as_deref()?)));
+        let labelled = self.marks.iter().filter_map(|mark| Some((mark.position, mark.label.as_deref()?)));
         let labels: Vec<(f64, &str, f32)> =
-            labelled.map(|(place, label)| (place, label, text_width(ui, &small, label))).collect();
+            labelled.map(|(position, label)| (position, label, text_width(ui, &small, label))).collect();
         let shown = frame.show(ui, Plot::new(("diagnostics", self.metric.key())), |plot| {
-            for ChartMark { place, label, marked } in self.marks {
+            for ChartMark { position, label, marked } in self.marks {
                 let color = if label.is_some() { named } else { mark.gamma_multiply(0.8) };
-                let line = VLine::new("change", *place).color(color).width(1.0);
+                let line = VLine::new("change", *position).color(color).width(1.0);
                 plot.vline(line.style(LineStyle::Dashed { length: 4.0 }).allow_hover(false));
                 if marked.is_muted() {
                     // Struck out.
                     let high = y[1] - 0.06 * (y[1] - y[0]);
-                    point(plot, [*place, high], MarkerShape::Cross, 5.0, cursor, y);
+                    point(plot, [*position, high], MarkerShape::Cross, 5.0, cursor, y);
                 }
             }
-            self.draw_pale(plot, y, opacity);
+            self.draw_branches(plot, y, opacity);
             self.draw(plot, y, near);
             self.labels(plot, &labels, y, cursor);
-            if let Some(place) = self.cursor {
-                plot.vline(VLine::new("shown step", place).color(cursor).width(1.5).allow_hover(false));
+            if let Some(position) = self.cursor {
+                plot.vline(VLine::new("shown step", position).color(cursor).width(1.5).allow_hover(false));
             }
         });
         if self.y.is_none() {
@@ -159,15 +159,15 @@ impl Chart<'_> {
         shown
     }
 
-    /// Writes the words of marks with their places and widths beside their lines, on the side with more room, at the top or at the bottom of the plot:
+    /// Writes the words of marks with their positions and widths beside their lines, on the side with more room, at the top or at the bottom of the plot:
     /// where the curves are further away. Neighbours are in different lines. Words without enough room are left out, as
     /// the timeline has them, too.
     fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(f64, &str, f32)], y: [f64; 2], color: Color32) {
         let middle = 0.5 * (self.x[0] + self.x[1]);
-        let is_low = self.is_low_near(labels.iter().map(|(place, ..)| *place), y);
-        for (index, &(place, label, width)) in labels.iter().enumerate() {
-            let is_right = place > middle;
-            let ends = [place, if is_right { self.x[0] } else { self.x[1] }];
+        let is_low = self.is_low_near(labels.iter().map(|(position, ..)| *position), y);
+        for (index, &(position, label, width)) in labels.iter().enumerate() {
+            let is_right = position > middle;
+            let ends = [position, if is_right { self.x[0] } else { self.x[1] }];
             let [from, to] = ends.map(|end| plot.screen_from_plot(PlotPoint::new(end, y[0])).x);
             if width > (to - from).abs() {
                 continue;
@@ -185,14 +185,14 @@ impl Chart<'_> {
                 [false, false] => Align2::LEFT_BOTTOM,
             };
             let text = RichText::new(words).text_style(TextStyle::Small);
-            let text = Text::new("mark", PlotPoint::new(place, height), text).anchor(anchor).color(color);
+            let text = Text::new("mark", PlotPoint::new(position, height), text).anchor(anchor).color(color);
             plot.text(text.allow_hover(false));
         }
     }
 
-    /// Returns whether the curves are in the lower half of the plot near these places.
-    fn is_low_near(&self, places: impl Iterator<Item = f64>, [low, high]: [f64; 2]) -> bool {
-        let heights = places.flat_map(|at| self.series.iter().filter_map(move |series| nearest(series.curve, at)));
+    /// Returns whether the curves are in the lower half of the plot near these positions.
+    fn is_low_near(&self, positions: impl Iterator<Item = f64>, [low, high]: [f64; 2]) -> bool {
+        let heights = positions.flat_map(|at| self.series.iter().filter_map(move |series| nearest(series.curve, at)));
         let heights: Vec<f64> = heights.map(|[_, height]| height.clamp(low, high)).collect();
         heights.iter().sum::<f64>() <= 0.5 * (low + high) * heights.len() as f64
     }
@@ -218,23 +218,23 @@ impl Chart<'_> {
                     point(plot, [only.x, only.y], MarkerShape::Circle, 2.5, *color, y);
                 }
                 if *own_dash != Dash::Solid {
-                    let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                    dashed(plot, name, &places, CURVE_WIDTH, *own_dash, *color, y);
+                    let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                    dashed(plot, name, &positions, CURVE_WIDTH, *own_dash, *color, y);
                     continue;
                 }
                 for Part { points, dash } in parts(run, &below, near) {
-                    let places: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
+                    let positions: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
                     match dash {
-                        None => line(plot, name, &places, CURVE_WIDTH, *color, y),
-                        Some(dash) => dashes(plot, name, &places, [CURVE_WIDTH, dash], *color, y),
+                        None => line(plot, name, &positions, CURVE_WIDTH, *color, y),
+                        Some(dash) => dashes(plot, name, &positions, [CURVE_WIDTH, dash], *color, y),
                     }
                 }
             }
             if let (Some(_), Some(last)) = (curve.diverged, curve.points().last()) {
                 point(plot, [last.x, last.y], MarkerShape::Cross, 5.0, *color, y);
             }
-            for place in [self.hover, self.cursor].into_iter().flatten() {
-                if let Some(at) = nearest(curve, place) {
+            for position in [self.hover, self.cursor].into_iter().flatten() {
+                if let Some(at) = nearest(curve, position) {
                     point(plot, at, MarkerShape::Circle, 3.0, *color, y);
                 }
             }
@@ -242,14 +242,14 @@ impl Chart<'_> {
     }
 
     /// Draws the curves of the branches.
-    fn draw_pale(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
-        for ChartSeries { name, color, curve, .. } in self.pale.iter().flat_map(|pale| &pale.series) {
+    fn draw_branches(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
+        for ChartSeries { name, color, curve, .. } in self.branches.iter().flat_map(|branch| &branch.series) {
             let color = color.gamma_multiply(opacity);
             for run in &curve.runs {
-                let places: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                line(plot, name, &places, BRANCH_WIDTH, color, y);
+                let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
+                line(plot, name, &positions, BRANCH_WIDTH, color, y);
             }
-            if let Some(at) = self.hover.or(self.cursor).and_then(|place| nearest(curve, place)) {
+            if let Some(at) = self.hover.or(self.cursor).and_then(|position| nearest(curve, position)) {
                 point(plot, at, MarkerShape::Circle, 2.0, color, y);
             }
         }
@@ -260,7 +260,7 @@ impl Chart<'_> {
         let mut in_view = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
         let first = in_view.find(|point| !(bottom..=top).contains(&point.y))?;
         let seen = series.curve.points().filter(|point| (self.x[0]..=self.x[1]).contains(&point.x));
-        let step = |place: f64| format!("step {}", grouped(self.scales[0].value(place).max(0.0).round() as u64));
+        let step = |position: f64| format!("step {}", grouped(self.scales[0].value(position).max(0.0).round() as u64));
         let beyond = beyond(seen.map(|point| [point.x, point.y]), [bottom, top], self.scales[1], step);
         let (name, color) = (series.name.clone(), series.color);
         Some(LeavingCurve { name, color, first: [first.x, first.y], beyond })
@@ -282,7 +282,7 @@ impl Chart<'_> {
             }
             ui.end_row();
             self.series.iter().for_each(|series| self.tooltip_row(ui, series, series.color, step));
-            for BranchSeries { label, series } in &self.pale {
+            for BranchSeries { label, series } in &self.branches {
                 // As many rows as optimizers; the branch has no values before the step at which it begins.
                 let reaches =
                     |series: &ChartSeries<'_>| series.buckets.first().is_some_and(|it| it.first_step as f64 <= step);
@@ -290,8 +290,8 @@ impl Chart<'_> {
                     ui.weak(*label);
                     ui.end_row();
                     let opacity = branch_curve_opacity(ui.visuals());
-                    let pale = |series: &ChartSeries<'_>| series.color.gamma_multiply(opacity);
-                    series.iter().for_each(|series| self.tooltip_row(ui, series, pale(series), step));
+                    let color = |series: &ChartSeries<'_>| series.color.gamma_multiply(opacity);
+                    series.iter().for_each(|series| self.tooltip_row(ui, series, color(series), step));
                 }
             }
         });
@@ -327,8 +327,8 @@ impl Chart<'_> {
             format!("{} {text}", series.name)
         };
         let list = |series: &[ChartSeries<'_>]| series.iter().map(last).collect::<Vec<_>>().join(", ");
-        let pale = self.pale.iter().map(|pale| format!("{}: {}", pale.label, list(&pale.series)));
-        std::iter::once(list(&self.series)).chain(pale).collect::<Vec<_>>().join("; ")
+        let branches = self.branches.iter().map(|branch| format!("{}: {}", branch.label, list(&branch.series)));
+        std::iter::once(list(&self.series)).chain(branches).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -339,7 +339,7 @@ pub(super) fn nearest_bucket(buckets: &[Bucket], step: f64) -> Option<&Bucket> {
     candidates.min_by(|a, b| (middle(a) - step).abs().total_cmp(&(middle(b) - step).abs()))
 }
 
-/// Returns the point of a curve nearest to a place on the axis of steps.
+/// Returns the point of a curve nearest to a position on the axis of steps.
 fn nearest(curve: &DiagnosticCurve, at: f64) -> Option<[f64; 2]> {
     let nearest = curve.points().min_by(|a, b| (a.x - at).abs().total_cmp(&(b.x - at).abs()));
     nearest.map(|point| [point.x, point.y])

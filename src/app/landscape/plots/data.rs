@@ -11,7 +11,7 @@ use crate::app::landscape::branches::Branch;
 use crate::app::widgets::icons::{color_of, line_color};
 use crate::app::{Action, Document, Live, Requests};
 use crate::export::{CsvCell, CsvWriter};
-use crate::player::{EnsembleView, OptimizerHistory, PlayerCommand, SessionView, Snapshot};
+use crate::player::{EnsembleView, OptimizerHistory, PlayerCommand, SessionView};
 
 /// The data of the plots: the newest snapshot's, or an older one's while frozen.
 #[derive(Default)]
@@ -22,23 +22,23 @@ pub(super) struct DiagnosticsHistory {
     /// The last step of the run and its shown branches.
     pub last_step: u64,
     pub ensembles: Vec<EnsembleHistory>,
-    pub pale: Vec<BranchHistory>,
+    pub branches: Vec<BranchHistory>,
 }
 
 /// The data of a branch, from the step on at which it differs from the session.
 pub(super) struct BranchHistory {
     /// The id of the branch.
     pub id: u64,
-    /// The place of the session to which it belongs.
-    place: usize,
+    /// The index of the session to which it belongs.
+    session: usize,
     /// The branch's name.
     pub label: String,
     pub ensembles: Vec<EnsembleHistory>,
 }
 
 pub(super) struct EnsembleHistory {
-    /// The place of its simulation among those side by side.
-    pub place: usize,
+    /// The index of its session.
+    pub session: usize,
     pub optimizer: u32,
     /// The optimizer's name where all are shown together.
     pub name: String,
@@ -47,19 +47,20 @@ pub(super) struct EnsembleHistory {
 }
 
 impl DiagnosticsHistory {
-    /// Takes the data of the simulations side by side and of the shown branches if they differ.
-    /// [`DiagnosticsHistory::name`] sets the names.
-    pub(super) fn update(&mut self, snapshots: &[&Snapshot], live: &Live) {
-        let Some(snapshot) = snapshots.first() else { return };
-        let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
-        let own = ensembles_of(snapshots).map(|(place, view)| (place as u64, view));
+    /// Takes the data of the newest snapshot's sessions and shown branches if they differ. [`DiagnosticsHistory::name`]
+    /// sets the names.
+    pub(super) fn update(&mut self, document: &Document, live: &Live) {
+        let Some(snapshot) = &live.snapshot else { return };
+        // For a moment, the snapshot may have a session whose simulation was removed.
+        let sessions = || snapshot.sessions.iter().take(document.count()).enumerate();
         let branches = || {
-            let places = 0..snapshots.len();
-            places.flat_map(|place| live.pale_in(place).map(move |(branch, session)| (place, branch, session)))
+            sessions().flat_map(|(index, _)| live.branches_of(index).map(move |(branch, view)| (index, branch, view)))
         };
-        let pale = branches().flat_map(|(_, branch, session)| session.ensembles.iter().map(|view| (branch.id, view)));
-        for (session, view) in own.chain(pale) {
-            fingerprint.extend([session, u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
+        let mut fingerprint = vec![snapshot.run, snapshot.settings, snapshot.last_step];
+        let own = sessions().map(|(index, session)| (index as u64, session));
+        let all = own.chain(branches().map(|(_, branch, session)| (branch.id, session)));
+        for (id, view) in all.flat_map(|(id, session)| session.ensembles.iter().map(move |view| (id, view))) {
+            fingerprint.extend([id, u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
             fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
             fingerprint.extend(view.plot.last().into_iter().flat_map(|bucket| [bucket.first_step, bucket.steps]));
         }
@@ -69,36 +70,40 @@ impl DiagnosticsHistory {
         self.fingerprint = fingerprint;
         let shown = branches().map(|(_, branch, _)| branch.last_step);
         self.last_step = shown.fold(snapshot.last_step, u64::max);
-        self.ensembles = ensembles_of(snapshots).map(|(place, view)| EnsembleHistory::of(view, place, 0)).collect();
-        let pale = |(place, branch, session): (usize, &Branch, &SessionView)| BranchHistory {
-            id: branch.id,
-            place,
-            label: String::new(),
-            ensembles: session.ensembles.iter().map(|view| EnsembleHistory::of(view, place, branch.since)).collect(),
+        let histories = |index: usize, session: &SessionView, since: u64| -> Vec<EnsembleHistory> {
+            session.ensembles.iter().map(|view| EnsembleHistory::of(view, index, since)).collect()
         };
-        self.pale = branches().map(pale).collect();
+        self.ensembles = sessions().flat_map(|(index, session)| histories(index, session, 0)).collect();
+        let branch = |(index, branch, session): (usize, &Branch, &SessionView)| BranchHistory {
+            id: branch.id,
+            session: index,
+            label: String::new(),
+            ensembles: histories(index, session, branch.since),
+        };
+        self.branches = branches().map(branch).collect();
     }
 
     /// Names the ensembles and the branches. Call once a frame, as a name depends on all optimizers.
     pub(super) fn name(&mut self, document: &Document, live: &Live) {
-        for pale in &mut self.pale {
-            if let (Some(branch), Some(spec)) = (live.branches.shown(pale.id), document.specs().nth(pale.place)) {
-                pale.label = branch.label(live.marks_of(pale.place), spec);
+        for history in &mut self.branches {
+            let spec = document.specs().nth(history.session);
+            if let (Some(branch), Some(spec)) = (live.branches.shown(history.id), spec) {
+                history.label = branch.label(live.marks_of(history.session), spec);
             }
         }
-        for (place, spec) in document.specs().enumerate() {
+        for (index, spec) in document.specs().enumerate() {
             let names = spec.shown_names();
-            let pale = self.pale.iter_mut().flat_map(|pale| &mut pale.ensembles);
-            for ensemble in self.ensembles.iter_mut().chain(pale).filter(|ensemble| ensemble.place == place) {
-                let index = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
-                ensemble.name = index.map_or_else(|| "(removed)".to_owned(), |index| names[index].clone());
+            let of_branches = self.branches.iter_mut().flat_map(|branch| &mut branch.ensembles);
+            for ensemble in self.ensembles.iter_mut().chain(of_branches).filter(|it| it.session == index) {
+                let found = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
+                ensemble.name = found.map_or_else(|| "(removed)".to_owned(), |found| names[found].clone());
             }
         }
     }
 
     /// Returns whether curves of several simulations are drawn.
     pub(super) fn is_side_by_side(&self) -> bool {
-        self.ensembles.iter().any(|ensemble| ensemble.place > 0)
+        self.ensembles.iter().any(|ensemble| ensemble.session > 0)
     }
 
     /// Returns the means of the ensembles that stay finite, or of all if none does. They determine the default axis.
@@ -110,17 +115,12 @@ impl DiagnosticsHistory {
     }
 }
 
-/// Returns the ensembles of all snapshots, with the places of their simulations.
-fn ensembles_of<'a>(snapshots: &'a [&Snapshot]) -> impl Iterator<Item = (usize, &'a EnsembleView)> {
-    snapshots.iter().enumerate().flat_map(|(place, snapshot)| snapshot.ensembles.iter().map(move |view| (place, view)))
-}
-
 impl EnsembleHistory {
-    /// Takes the data of an ensemble of the simulation at a place, from a step on.
-    fn of(view: &EnsembleView, place: usize, since: u64) -> EnsembleHistory {
+    /// Takes the data of an ensemble of a session, from a step on.
+    fn of(view: &EnsembleView, session: usize, since: u64) -> EnsembleHistory {
         let before = view.plot.partition_point(|bucket| bucket.first_step + bucket.steps <= since);
         EnsembleHistory {
-            place,
+            session,
             optimizer: view.optimizer,
             name: String::new(),
             particles: view.particles,
@@ -136,16 +136,16 @@ impl EnsembleHistory {
 
     /// Returns its simulation; `None` if that was removed.
     pub(super) fn spec<'d>(&self, document: &'d Document) -> Option<&'d SimulationSpec> {
-        document.specs().nth(self.place)
+        document.specs().nth(self.session)
     }
 
-    /// Returns its name among those of simulations side by side.
-    pub(super) fn name_beside(&self) -> String {
-        format!("{} ({})", self.name, LETTERS[self.place])
+    /// Returns its name with the letter of its simulation.
+    pub(super) fn lettered_name(&self) -> String {
+        format!("{} ({})", self.name, LETTERS[self.session])
     }
 }
 
-/// A point of a curve, in places on the axes.
+/// A point of a curve, as positions on the axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
     pub x: f64,
@@ -156,7 +156,7 @@ pub struct CurvePoint {
     pub band: Option<[f64; 2]>,
 }
 
-/// A curve as unbroken runs of points. Gaps are steps at which the metric is not finite or has no place on the axis.
+/// A curve as unbroken runs of points. Gaps are steps at which the metric is not finite or has no position on the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiagnosticCurve {
     pub runs: Vec<Vec<CurvePoint>>,
@@ -191,13 +191,13 @@ impl DiagnosticCurve {
                 }
                 continue;
             }
-            // A band's end without a place on a logarithmic axis goes to the lowest mean.
-            let place = |end: f64| match y_scale.place(end) {
-                place if place.is_finite() => place,
+            // A band's end without a position on a logarithmic axis goes to the lowest mean.
+            let position = |end: f64| match y_scale.place(end) {
+                position if position.is_finite() => position,
                 _ => y_scale.place(floor),
             };
-            let envelope = [place(value.mean_low).min(y), place(value.mean_high).max(y)];
-            let band = band.of(&value).map(|ends| ends.map(place));
+            let envelope = [position(value.mean_low).min(y), position(value.mean_high).max(y)];
+            let band = band.of(&value).map(|ends| ends.map(position));
             run.push(CurvePoint { x, y, envelope, band });
         }
         if !run.is_empty() {
@@ -270,7 +270,7 @@ pub fn csv_of(ensembles: &[Ensemble<'_>], metrics: &[DiagnosticMetric]) -> Strin
 
 /// The contents of the table.
 pub(super) struct TableContents {
-    /// The shown optimizers: the places of their simulations, their ids and their names.
+    /// The shown optimizers: the indices of their sessions, their ids and their names.
     pub optimizers: Vec<(usize, u32, String)>,
     pub metrics: Vec<DiagnosticMetric>,
     /// The first and the last step, both included.
@@ -321,15 +321,15 @@ impl TableContents {
     fn table(&self, histories: &[OptimizerHistory]) -> String {
         let [from, to] = self.steps;
         let asked_for = |bucket: &Bucket| bucket.first_step <= to && bucket.first_step + bucket.steps > from;
-        let of = |(place, id, name)| -> Option<(&str, &[Bucket])> {
+        let of = |(session, id, name)| -> Option<(&str, &[Bucket])> {
             let OptimizerHistory { buckets, .. } =
-                histories.iter().find(|history| (&history.place, &history.optimizer) == (place, id))?;
+                histories.iter().find(|history| (&history.session, &history.optimizer) == (session, id))?;
             let first = buckets.iter().position(asked_for)?;
             let last = buckets.iter().rposition(asked_for)?;
             Some((name, &buckets[first..=last]))
         };
         let ensembles: Vec<_> =
-            self.optimizers.iter().filter_map(|(place, id, name)| of((place, id, name.as_str()))).collect();
+            self.optimizers.iter().filter_map(|(session, id, name)| of((session, id, name.as_str()))).collect();
         csv_of(&ensembles, &self.metrics)
     }
 }

@@ -20,8 +20,8 @@ use super::branches::MarkedChanges;
 use super::live::LandscapeAction;
 use crate::app::widgets::plot::{ShownPlot, Zoom};
 use crate::app::{Action, Document, Live, Requests};
+use crate::player::PlayerCommand;
 use crate::player::marks::SettingMark;
-use crate::player::{PlayerCommand, Snapshot};
 
 pub use data::{CurvePoint, DiagnosticCurve, csv_of};
 pub use toolbar::PlotChoices;
@@ -107,7 +107,7 @@ struct MetricCurves {
     /// The curve of each ensemble of the session.
     session: Vec<DiagnosticCurve>,
     /// The curve of each ensemble of each shown branch.
-    pale: Vec<Vec<DiagnosticCurve>>,
+    branches: Vec<Vec<DiagnosticCurve>>,
 }
 
 #[derive(Clone, PartialEq)]
@@ -179,7 +179,7 @@ impl DiagnosticsPanel {
         self.toolbar(ui, document, live, requests);
         self.table = self.table.take().filter(|table| table.is_under_way(requests));
         self.last_area = Some(ui.available_rect_before_wrap());
-        let displayed = self.displayed(&document.spec.landscape);
+        let displayed = self.displayed(&document.spec(0).landscape);
         self.prepare(&displayed, document, live);
         legend(ui, &self.history, document, live);
         self.plots(ui, &displayed, document, live, requests);
@@ -203,7 +203,7 @@ impl DiagnosticsPanel {
         if self.frozen {
             ui.weak(format!("Frozen at step {}", grouped(self.history.last_step)));
         }
-        let presented = self.presented(&document.spec.landscape);
+        let presented = self.presented(&document.spec(0).landscape);
         self.prepare(&presented, document, live);
         self.plots(ui, &presented, document, live, requests);
     }
@@ -219,7 +219,7 @@ impl DiagnosticsPanel {
 
     /// Shows the plots of a picture.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
-        let presented = self.presented(&document.spec.landscape);
+        let presented = self.presented(&document.spec(0).landscape);
         self.prepare(&presented, document, live);
         self.marks = self.chart_marks(document, live, ui.available_width());
         // Nothing in a picture can be clicked.
@@ -229,8 +229,7 @@ impl DiagnosticsPanel {
     /// Updates the curves of these metrics.
     fn prepare(&mut self, metrics: &[DiagnosticMetric], document: &Document, live: &Live) {
         if !self.frozen {
-            let snapshots: Vec<&Snapshot> = (0..document.count()).map_while(|place| live.snapshot_of(place)).collect();
-            self.history.update(&snapshots, live);
+            self.history.update(document, live);
         }
         self.history.name(document, live);
         self.update_curves(metrics);
@@ -281,7 +280,7 @@ impl DiagnosticsPanel {
             MetricCurves {
                 scale: y_scale,
                 session: curves(&history.ensembles, self.band),
-                pale: history.pale.iter().map(|pale| curves(&pale.ensembles, Band::Hidden)).collect(),
+                branches: history.branches.iter().map(|branch| curves(&branch.ensembles, Band::Hidden)).collect(),
             }
         };
         self.curves = Curves { metrics: metrics.iter().map(curves_of).collect(), key: Some(key) };
@@ -292,21 +291,20 @@ impl DiagnosticsPanel {
         let scale = self.x_scale();
         let [from, to] = self.zoom.x.unwrap_or_else(|| self.whole_run());
         let near = (to - from) * f64::from(NEAR_MARKS / width.max(1.0));
-        let spec = document.specs().nth(live.chosen).unwrap_or(&document.spec);
-        // The place of step 0 on a logarithmic axis is infinitely far away.
+        // The position of step 0 on a logarithmic axis is infinitely far away.
         let groups = live.marks_of(live.chosen).groups(|step| scale.place(step as f64).max(-1.0), near);
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
-            let place = scale.place(step as f64);
-            ChartMark { place, label: None, marked: MarkedChanges::of(group, spec, live) }
+            let position = scale.place(step as f64);
+            ChartMark { position, label: None, marked: MarkedChanges::of(group, document, live) }
         };
         let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
-            let place = scale.place(mark.step as f64);
-            ChartMark { place, label: Some(mark.text.clone()), marked: MarkedChanges::none(mark.step, mark.words()) }
+            let position = scale.place(mark.step as f64);
+            ChartMark { position, label: Some(mark.text.clone()), marked: MarkedChanges::none(mark.step, mark.words()) }
         });
         // A step to come is not on the axis yet.
-        let named = named.filter(|mark| (from..=to).contains(&mark.place));
-        groups.map(mark).filter(|mark| mark.place.is_finite()).chain(named).collect()
+        let named = named.filter(|mark| (from..=to).contains(&mark.position));
+        groups.map(mark).filter(|mark| mark.position.is_finite()).chain(named).collect()
     }
 
     fn grid(
@@ -322,7 +320,7 @@ impl DiagnosticsPanel {
             ui.weak(match is_lacking {
                 true => format!(
                     "{} has none of the chosen plots. Choose others above.",
-                    document.spec.landscape.info().name
+                    document.spec(0).landscape.info().name
                 ),
                 false => "Choose plots above.".to_owned(),
             });
@@ -379,7 +377,7 @@ impl DiagnosticsPanel {
         document: &mut Document,
         live: &Live,
     ) -> Option<ShownPlot> {
-        let info = metric.info(&document.spec.landscape)?;
+        let info = metric.info(&document.spec(0).landscape)?;
         ui.spacing_mut().item_spacing = vec2(4.0, 1.0);
         ui.spacing_mut().interact_size.y = TITLE;
         ui.horizontal(|ui| {
@@ -390,7 +388,7 @@ impl DiagnosticsPanel {
                 return;
             }
             if metric == DiagnosticMetric::FreeEnergy {
-                document.with_session(live.chosen, |document| temperature_control(ui, document));
+                temperature_control(ui, document.spec_mut(live.chosen));
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 let mut log = self.log.contains(&metric);
@@ -405,25 +403,25 @@ impl DiagnosticsPanel {
                 }
             });
         });
-        let MetricCurves { scale: y_scale, session, pale } = self.curves.metrics.get(index)?;
+        let MetricCurves { scale: y_scale, session, branches } = self.curves.metrics.get(index)?;
         let theme = ui.ctx().theme();
         let is_side_by_side = self.history.is_side_by_side();
-        let look = |ensemble: &EnsembleHistory| {
+        let style = |ensemble: &EnsembleHistory| {
             let is_shown = !live.hidden.contains(&ensemble.optimizer);
-            let name = if is_side_by_side { ensemble.name_beside() } else { ensemble.name.clone() };
+            let name = if is_side_by_side { ensemble.lettered_name() } else { ensemble.name.clone() };
             is_shown.then(|| (name, ensemble.color(document, theme)))
         };
-        let pale = self.history.pale.iter().zip(pale);
-        let pale =
-            pale.map(|(of, curves)| BranchSeries { label: &of.label, series: series(&of.ensembles, curves, look) });
+        let branches = self.history.branches.iter().zip(branches);
+        let branches = branches
+            .map(|(of, curves)| BranchSeries { label: &of.label, series: series(&of.ensembles, curves, style) });
         let looks_back = live.snapshot.as_ref().filter(|it| !self.frozen && it.step < it.last_step);
         let cursor = looks_back.map(|snapshot| self.x_scale().place(snapshot.step as f64));
-        let cursor = cursor.filter(|place| place.is_finite());
+        let cursor = cursor.filter(|position| position.is_finite());
         let chart = Chart {
             metric,
             info: &info,
-            series: series(&self.history.ensembles, session, look),
-            pale: pale.collect(),
+            series: series(&self.history.ensembles, session, style),
+            branches: branches.collect(),
             scales: [self.x_scale(), *y_scale],
             x,
             y: self.zoom.y.get(&metric).copied(),
@@ -435,7 +433,7 @@ impl DiagnosticsPanel {
         Some(chart.show(ui))
     }
 
-    /// Returns the first and the last step, as places on the axis.
+    /// Returns the first and the last step, as positions on the axis.
     fn whole_run(&self) -> [f64; 2] {
         let last = self.history.last_step as f64;
         if self.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last.max(10.0)] }
@@ -466,15 +464,15 @@ impl DiagnosticsPanel {
     }
 }
 
-/// Returns the shown curves of ensembles. `color_of` returns the colour of an ensemble unless it is hidden.
+/// Returns the shown curves of ensembles. `style` returns the name and the colour of one unless it is hidden.
 fn series<'a>(
     ensembles: &'a [EnsembleHistory],
     curves: &'a [DiagnosticCurve],
-    look: impl Fn(&EnsembleHistory) -> Option<(String, Color32)>,
+    style: impl Fn(&EnsembleHistory) -> Option<(String, Color32)>,
 ) -> Vec<ChartSeries<'a>> {
     let shown = ensembles.iter().zip(curves).filter_map(|(ensemble, curve)| {
-        let (name, color) = look(ensemble)?;
-        let dash = Dash::SIDE_BY_SIDE[ensemble.place];
+        let (name, color) = style(ensemble)?;
+        let dash = Dash::SIDE_BY_SIDE[ensemble.session];
         Some(ChartSeries { name, color, dash, buckets: &ensemble.buckets, curve })
     });
     shown.collect()

@@ -9,6 +9,7 @@ use egui::{
 };
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::Temperature;
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Band, Dash, DiagnosticMetric};
@@ -37,7 +38,7 @@ impl DiagnosticsPanel {
     /// the plots.
     pub(super) fn toolbar(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let size = ui.available_size();
-        let plots = self.displayed(&document.spec.landscape).len().min(USUAL_PLOTS);
+        let plots = self.displayed(&document.spec(0).landscape).len().min(USUAL_PLOTS);
         let rows = plots.div_ceil(columns_for(plots, size));
         if size.y < LOW.max(TOOLS + rows as f32 * (SMALLEST.y + GAP)) {
             let stay_open = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
@@ -52,7 +53,7 @@ impl DiagnosticsPanel {
 
     fn tools(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         ui.horizontal_wrapped(|ui| {
-            let landscape = &document.spec.landscape;
+            let landscape = &document.spec(0).landscape;
             let displayed = self.displayed(landscape);
             for metric in DiagnosticMetric::ALL {
                 let Some(info) = metric.info(landscape) else { continue };
@@ -116,16 +117,16 @@ impl DiagnosticsPanel {
         let named = |ensemble: &EnsembleHistory| {
             let name = ensemble.spec(document).and_then(|spec| spec.name_of(ensemble.optimizer));
             let name = name.unwrap_or_else(|| ensemble.name.clone());
-            let name = if is_side_by_side { format!("{name} ({})", LETTERS[ensemble.place]) } else { name };
-            (ensemble.place, ensemble.optimizer, name)
+            let name = if is_side_by_side { format!("{name} ({})", LETTERS[ensemble.session]) } else { name };
+            (ensemble.session, ensemble.optimizer, name)
         };
         let contents = TableContents {
             optimizers: shown().map(named).collect(),
-            metrics: self.displayed(&document.spec.landscape),
+            metrics: self.displayed(&document.spec(0).landscape),
             steps: [from.ceil() as u64, to.min(last).floor() as u64],
         };
         let history = |of: &EnsembleHistory| OptimizerHistory {
-            place: of.place,
+            session: of.session,
             optimizer: of.optimizer,
             buckets: of.buckets.clone(),
         };
@@ -166,8 +167,8 @@ impl Default for PlotChoices {
 }
 
 /// Shows the choice of the free energy's Θ: each optimizer's learning rate, or a number.
-pub(super) fn temperature_control(ui: &mut Ui, document: &mut Document) {
-    let mut own = document.spec.temperature.is_none();
+pub(super) fn temperature_control(ui: &mut Ui, spec: &mut SimulationSpec) {
+    let mut own = spec.temperature.is_none();
     let text = egui::RichText::new("Θ = η").text_style(TextStyle::Small);
     let response = ui
         .toggle_value(&mut own, text)
@@ -177,11 +178,11 @@ pub(super) fn temperature_control(ui: &mut Ui, document: &mut Document) {
         )
         .accessible_name("Temperature is the learning rate");
     if response.changed() {
-        let first = document.spec.optimizers.iter().find(|spec| spec.enabled);
-        let rate = first.map_or(0.01, |spec| spec.rule.learning_rate.get());
-        document.spec.temperature = (!own).then(|| Temperature::clamped(rate));
+        let first = spec.optimizers.iter().find(|optimizer| optimizer.enabled);
+        let rate = first.map_or(0.01, |optimizer| optimizer.rule.learning_rate.get());
+        spec.temperature = (!own).then(|| Temperature::clamped(rate));
     }
-    if let Some(temperature) = &mut document.spec.temperature {
+    if let Some(temperature) = &mut spec.temperature {
         let mut value = temperature.get();
         let speed = (0.01 * value).max(1e-5);
         let drag = DragValue::new(&mut value).prefix("Θ ").speed(speed).range(Temperature::MIN..=Temperature::MAX);
@@ -209,7 +210,8 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
                 chosen = entry(ui, ensemble, document).or(chosen.take());
             }
             if let Some(text) = divergence(ensemble) {
-                let of = if history.is_side_by_side() { format!("{} ", ensemble.name_beside()) } else { String::new() };
+                let of =
+                    if history.is_side_by_side() { format!("{} ", ensemble.lettered_name()) } else { String::new() };
                 let color = ui.visuals().error_fg_color;
                 ui.label(RichText::new(of + &text).small().color(color));
             }
@@ -222,8 +224,8 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
                 });
             }
         }
-        for pale in &history.pale {
-            branch_entry(ui, &pale.label);
+        for branch in &history.branches {
+            branch_entry(ui, &branch.label);
         }
     });
     ui.spacing_mut().interact_size.y = row_height;

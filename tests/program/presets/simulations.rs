@@ -1,11 +1,11 @@
-//! Simulations beside a preset's own.
+//! The simulations of a preset.
 
 use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, StartCoordinate};
 use valleyscope_engine::simulation::{Ensemble, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{
-    Beside, LandscapePreset, Preset, TitledSimulation, built_ins, titles_side_by_side,
+    LandscapePreset, Preset, PresetSimulation, TitledSimulation, built_ins, titles_side_by_side,
 };
 
 use super::fault::refused_in;
@@ -13,17 +13,17 @@ use super::fault::refused_in;
 const GOOD: &str = r#"Landscape(
     version: 1,
     title: "Beside",
-    simulation: (
-        noise: 1.0,
-        optimizers: [(id: 3, rule: Adam(learning_rate: 0.1)), (id: 5, rule: Focus(learning_rate: 0.1))],
-    ),
-    beside: [
+    simulations: [
+        (spec: (
+            noise: 1.0,
+            optimizers: [(id: 3, rule: Adam(learning_rate: 0.1)), (id: 5, rule: Focus(learning_rate: 0.1))],
+        )),
         (set: [Noise(2.0)]),
-        (name: "Another", simulation: (noise: 0.5, optimizers: [(id: 7, rule: Lion(learning_rate: 0.01))])),
+        (name: "Another", spec: (noise: 0.5, optimizers: [(id: 7, rule: Lion(learning_rate: 0.01))])),
     ],
     lesson: [
         (text: "Two of them.", set: [Landscape(Valley(sharpness: 50))]),
-        (text: "Others.", beside: [[Noise(4.0)]]),
+        (text: "Others.", compared: [[Noise(4.0)]]),
     ],
 )"#;
 
@@ -35,58 +35,63 @@ fn parsed(text: &str) -> LandscapePreset {
 }
 
 fn titles(specs: &[SimulationSpec]) -> Vec<String> {
-    titles_side_by_side(specs.iter().map(|spec| (None, spec)))
+    let simulations: Vec<_> = specs.iter().cloned().map(TitledSimulation::untitled).collect();
+    titles_side_by_side(&simulations)
 }
 
 #[test]
-fn a_simulation_beside_has_the_presets_own_settings_with_others_on_top_or_its_own() {
+fn a_later_simulation_has_the_settings_of_the_first_with_others_on_top_or_its_own() {
     let preset = parsed(GOOD);
     assert_eq!(
         Preset::parse(&Preset::Landscape(preset.clone()).to_ron(), "").unwrap(),
         Preset::Landscape(preset.clone())
     );
-    let all = preset.side_by_side().expect("they fit");
+    let all = preset.resolved_simulations().expect("they fit");
     let noises: Vec<f64> = all.iter().map(|one| one.spec.noise.sigma()).collect();
     assert_eq!(noises, [1.0, 2.0, 0.5]);
-    assert_eq!(all[1].spec.optimizers, preset.simulation.optimizers);
+    assert_eq!(all[1].spec.optimizers, preset.spec().optimizers);
     assert_eq!((all[2].title.as_deref(), all[2].spec.optimizers[0].id), (Some("Another"), 7));
 }
 
 #[test]
 fn a_lesson_step_shows_those_of_the_preset_with_its_settings_or_its_own() {
     let preset = parsed(GOOD);
-    let at = |step: usize| {
-        let own = preset.simulation_at(step).expect("it fits");
-        preset.beside_at(step, &own).expect("they fit")
-    };
+    let at = |step: usize| preset.simulations_at(step).expect("they fit");
     let settings = |all: Vec<TitledSimulation>| -> Vec<(f64, f64)> {
         all.iter().map(|it| (it.spec.noise.sigma(), it.spec.landscape.get("sharpness").expect("a valley"))).collect()
     };
-    assert_eq!(settings(at(0)), [(2.0, 50.0), (0.5, 10.0)]);
-    assert_eq!(settings(at(1)), [(4.0, 50.0)]);
+    assert_eq!(settings(at(0)), [(1.0, 50.0), (2.0, 50.0), (0.5, 10.0)]);
+    assert_eq!(settings(at(1)), [(1.0, 50.0), (4.0, 50.0)]);
 }
 
 #[test]
 fn simulations_that_do_not_fit_are_refused_with_their_position() {
     let refused = |part, replacement, mark, words: &[&str]| refused_in(GOOD, part, replacement, mark, words);
-    refused("beside: [\n", "beside: [(), (),\n", "[", &["at most 3 simulations", "found 4"]);
+    refused("        (set:", "        (), (), (set:", "[", &["1 to 4 simulations", "found 5"]);
+    let first = "(spec: (\n            noise: 1.0,";
+    refused(first, "(set: [Noise(1.0)], spec: (noise: 1.0,", "[Noise(1.0)]", &["simulations[0].set", "must be empty"]);
     refused("Noise(2.0)", "Noise(-2.0)", "-2.0", &["noise", "from 0 to 100"]);
     refused("noise: 0.5", "noise: inf", "inf", &["noise", "inf"]);
-    refused("\"Another\"", "\"\"", "\"\"", &["beside[1].name"]);
+    refused("\"Another\"", "\"\"", "\"\"", &["simulations[2].name"]);
     let rule = "Rule(optimizer: 9, rule: Adam(learning_rate: 0.5))";
     refused("Noise(2.0)", rule, "Rule", &["no optimizer with id 9"]);
     refused("Noise(4.0)", rule, "Rule", &["no optimizer with id 9"]);
     let optimizers = "[(id: 7, rule: Lion(learning_rate: 0.01))]";
-    refused(optimizers, "[]", "[]", &["beside[1].simulation.optimizers", "1 to 16 optimizers"]);
+    refused(optimizers, "[]", "[]", &["simulations[2].spec.optimizers", "1 to 16 optimizers"]);
     let changes = "(set: [Noise(2.0)], changes: [(step: 3, set: Noise(1)), (step: 2, set: Noise(3))]),";
-    refused("(set: [Noise(2.0)]),", changes, "2, set: Noise(3)", &["before `beside[0].changes[0].step`, which is 3"]);
+    refused(
+        "(set: [Noise(2.0)]),",
+        changes,
+        "2, set: Noise(3)",
+        &["before `simulations[1].changes[0].step`, which is 3"],
+    );
     let many = format!("[{}]", ["[Noise(4.0)]"; 4].join(", "));
     refused("[[Noise(4.0)]]", &many, "[[", &["at most 3 simulations", "found 4"]);
 }
 
 #[test]
 fn titles_name_the_settings_that_differ() {
-    let spec = parsed(GOOD).simulation;
+    let spec = parsed(GOOD).spec().clone();
     let changed = |change: &dyn Fn(&mut SimulationSpec)| {
         let mut other = spec.clone();
         change(&mut other);
@@ -95,7 +100,7 @@ fn titles_name_the_settings_that_differ() {
     let with = |key: &str, value: &str| {
         let preset = Preset::Landscape(LandscapePreset::new("One", spec.clone()));
         let Preset::Landscape(changed) = preset.with(key, value).expect("it fits") else { panic!("a landscape") };
-        [spec.clone(), changed.simulation]
+        [spec.clone(), changed.spec().clone()]
     };
     let cases = [
         (with("noise", "2"), ["A: σ = 1", "B: σ = 2"]),
@@ -133,13 +138,13 @@ fn titles_name_the_settings_that_differ() {
 
 #[test]
 fn a_simulation_is_described_by_its_settings_or_as_a_whole() {
-    let all = parsed(GOOD).side_by_side().expect("they fit");
-    let [by_settings, as_a_whole] = [1, 2].map(|place| Beside::describing(&all[place], &all[0].spec));
-    assert!(by_settings.simulation.is_none() && by_settings.set.len() == 1, "{by_settings:?}");
-    assert!(as_a_whole.simulation.is_some() && as_a_whole.set.is_empty(), "{as_a_whole:?}");
+    let all = parsed(GOOD).resolved_simulations().expect("they fit");
+    let [by_settings, as_a_whole] = [1, 2].map(|index| PresetSimulation::after(&all[0].spec, &all[index]));
+    assert!(by_settings.spec.is_none() && by_settings.set.len() == 1, "{by_settings:?}");
+    assert!(as_a_whole.spec.is_some() && as_a_whole.set.is_empty(), "{as_a_whole:?}");
     let mut renamed = all[0].clone();
     renamed.spec.optimizers[0].name = Some("Mine".to_owned());
-    assert_eq!(Beside::describing(&renamed, &all[0].spec).simulation, Some(renamed.spec));
+    assert_eq!(PresetSimulation::after(&all[0].spec, &renamed).spec, Some(renamed.spec));
 }
 
 #[test]
@@ -154,6 +159,6 @@ fn much_noise_reverses_the_order_of_the_built_in_simulations_side_by_side() {
         ensembles.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
         ensembles.iter().map(|ensemble| ensemble.rule().name()).collect::<Vec<_>>()
     };
-    let orders: Vec<_> = preset.side_by_side().expect("they fit").iter().map(order).collect();
+    let orders: Vec<_> = preset.resolved_simulations().expect("they fit").iter().map(order).collect();
     assert_eq!(orders, [["Adam", "Signum", "FOCUS"], ["FOCUS", "Signum", "Adam"]]);
 }
