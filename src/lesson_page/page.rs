@@ -192,14 +192,14 @@ fn optimizer_styles(simulation: &SimulationSpec) -> Vec<OptimizerStyle> {
     let marks = markers(simulation.optimizers.iter().map(|spec| spec.rule.rule.marker()));
     let all = simulation.optimizers.iter().zip(simulation_colors(&simulation.optimizers).into_iter().zip(marks));
     let (colors, marks): (Vec<[u8; 3]>, Vec<Marker>) =
-        all.filter(|(spec, _)| spec.enabled).map(|(_, look)| look).unzip();
-    let look = |(pen, (color, mark)): (Pen, (&[u8; 3], &Marker))| OptimizerStyle {
+        all.filter(|(spec, _)| spec.enabled).map(|(_, style)| style).unzip();
+    let style = |(pen, (color, mark)): (Pen, (&[u8; 3], &Marker))| OptimizerStyle {
         color: css(*color),
         curve: [Background::Light, Background::Dark].map(|background| css(pen.color_on(background))),
         corners: marker_corners(mark.shape),
         is_open: mark.is_open,
     };
-    Pen::side_by_side(&colors).into_iter().zip(colors.iter().zip(&marks)).map(look).collect()
+    Pen::side_by_side(&colors).into_iter().zip(colors.iter().zip(&marks)).map(style).collect()
 }
 
 /// Packs a run. `usual_start` and `usual_styles` are those of the page.

@@ -10,8 +10,9 @@ use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings};
 
 use super::LandscapeTab;
 use super::lesson::first_sentence;
-use super::live::{Action, LandscapeAction, Requests};
+use super::live::LandscapeAction;
 use crate::app::phase::position_of;
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Outlined, cell, check_box, drag, small_button};
 use crate::app::widgets::icons::{Icon, icon_button};

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use crate::app::shell::actions::{Action, Requests};
 use animation_export::AnimationExport;
 use canvas::{FormulaPanel, LandscapePanel};
 use controls::sliders::SettingAnimations;
@@ -33,7 +34,7 @@ use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
 use figure_export::FigureExport;
 use lesson::LessonStage;
 use lesson_editor::LessonEditor;
-use live::{Action, LandscapeAction, Live, PlayerLink, Requests};
+use live::{LandscapeAction, Live, PlayerLink};
 use picture::PictureOptions;
 use picture_export::PictureExport;
 use plots::{DiagnosticsPanel, PlotChoices};

@@ -68,7 +68,7 @@ pub(crate) fn start_picture(
             return Ok(None);
         }
         let drawn = stage.draw()?;
-        progress.add_frame();
+        progress.add_part();
         let size = [drawn.width(), drawn.height()].map(|side| side as usize);
         let image = Arc::new(ColorImage::from_rgb(size, drawn.as_raw()));
         Ok(Some(Exported::Picture { image, suggested_name }))
@@ -240,7 +240,7 @@ impl VariedSettings {
             // The session was made with it, so it fits.
             let _ = spec.apply(&change.set);
             let now = settings_of(&spec);
-            let differing = now.iter().filter(|(setting, words)| before.get(*setting) != Some(*words));
+            let differing = now.iter().filter(|(setting, value_text)| before.get(*setting) != Some(*value_text));
             varied.extend(differing.map(|(setting, _)| *setting));
             before = now;
         }

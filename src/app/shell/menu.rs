@@ -11,11 +11,12 @@ use egui::{
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::built_ins;
 
+use super::actions::{Action, Requests};
 use super::editor::{EditorStatus, change_mark};
 use super::presets::{OwnPreset, PresetCatalog};
 use super::tabs::{Tab, TabName, Tabs};
 use super::window::{Presentation, WindowLayout};
-use crate::app::landscape::live::{Action, LandscapeAction, Requests};
+use crate::app::landscape::live::LandscapeAction;
 use crate::app::widgets::form::{Outlined, check_box};
 
 /// The widest line of a preset's description in a menu, in points.

@@ -31,7 +31,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use window::{Presentation, WindowLayout};
 
 use super::landscape::editor::Document;
-use super::landscape::live::{Live, Requests};
+use super::landscape::live::Live;
 use super::phase::PhasePanel;
 use super::training::TrainingPanel;
 use super::widgets::plot::install_curves;
@@ -39,6 +39,7 @@ use super::widgets::theme;
 use super::widgets::theme::FallbackFonts;
 use crate::player::PlayerCommand;
 use crate::result::SweepResult;
+use actions::Requests;
 
 /// The dialogs above the panels.
 struct Dialogs {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::Preset;
 
+use super::actions::Requests;
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::files::OpenedContent;
 use super::launch::AppOptions;
@@ -19,7 +20,6 @@ use super::messages::Messages;
 use super::presets::PresetCatalog;
 use super::window::WindowLayout;
 use crate::app::landscape::LandscapeTab;
-use crate::app::landscape::live::Requests;
 use crate::app::phase::PhasePanel;
 use crate::app::training::TrainingPanel;
 use crate::player::PlayerCommand;

@@ -40,8 +40,8 @@ pub(crate) fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
 }
 
 /// Draws a line through places, as far as it is near the view.
-pub(crate) fn line(plot: &mut PlotUi<'_>, name: &str, places: &[[f64; 2]], width: f32, color: Color32, view: [f64; 2]) {
-    let line = Line::new(name, PlotPoints::from(near_line(places, view)));
+pub(crate) fn line(plot: &mut PlotUi<'_>, name: &str, points: &[[f64; 2]], width: f32, color: Color32, view: [f64; 2]) {
+    let line = Line::new(name, PlotPoints::from(near_line(points, view)));
     plot.line(line.color(color).width(width).allow_hover(false));
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn line(plot: &mut PlotUi<'_>, name: &str, places: &[[f64; 2]], width
 pub(crate) fn dashes(
     plot: &mut PlotUi<'_>,
     name: &str,
-    places: &[[f64; 2]],
+    points: &[[f64; 2]],
     [width, length]: [f32; 2],
     color: Color32,
     view: [f64; 2],
 ) {
-    let line = Line::new(name, PlotPoints::from(near_line(places, view))).style(LineStyle::Dashed { length });
+    let line = Line::new(name, PlotPoints::from(near_line(points, view))).style(LineStyle::Dashed { length });
     plot.line(line.color(color).width(width).allow_hover(false));
 }
 
@@ -62,13 +62,13 @@ pub(crate) fn dashes(
 pub(crate) fn dashed(
     plot: &mut PlotUi<'_>,
     name: &str,
-    places: &[[f64; 2]],
+    points: &[[f64; 2]],
     width: f32,
     dash: Dash,
     color: Color32,
     view: [f64; 2],
 ) {
-    plot.add(DashedLine::new(name, near_line(places, view), Stroke::new(width, color), dash));
+    plot.add(DashedLine::new(name, near_line(points, view), Stroke::new(width, color), dash));
 }
 
 /// Fills the area between the low and the high ends `[x, low, high]`.
@@ -226,15 +226,15 @@ const SHORTEST: f32 = 2.0;
 
 /// A dashed line through places.
 pub(crate) struct DashedLine {
-    places: Vec<[f64; 2]>,
+    points: Vec<[f64; 2]>,
     stroke: Stroke,
     dash: Dash,
     base: PlotItemBase,
 }
 
 impl DashedLine {
-    pub(crate) fn new(name: &str, places: Vec<[f64; 2]>, stroke: Stroke, dash: Dash) -> DashedLine {
-        DashedLine { places, stroke, dash, base: PlotItemBase::new(name.to_owned()) }
+    pub(crate) fn new(name: &str, points: Vec<[f64; 2]>, stroke: Stroke, dash: Dash) -> DashedLine {
+        DashedLine { points, stroke, dash, base: PlotItemBase::new(name.to_owned()) }
     }
 }
 
@@ -257,7 +257,7 @@ fn lengths(dash: Dash, width: f32) -> [Vec<f32>; 2] {
 impl PlotItem for DashedLine {
     fn shapes(&self, _ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
         let at = |[x, y]: &[f64; 2]| transform.position_from_point(&PlotPoint::new(*x, *y));
-        let points: Vec<Pos2> = self.places.iter().map(at).collect();
+        let points: Vec<Pos2> = self.points.iter().map(at).collect();
         let [dashes, gaps] = lengths(self.dash, self.stroke.width);
         shapes.extend(Shape::dashed_line_with_offset(&points, self.stroke, &dashes, &gaps, 0.0));
     }

@@ -94,12 +94,12 @@ impl Ticks {
                 let ticks = Ticks::percent(low, high, most).into_iter();
                 ticks.map(|tick| Tick { label: tick.label + " %", ..tick }).collect()
             }
-            AxisScale::Log => log_placed([low, high], most, gap),
+            AxisScale::Log => log_ticks([low, high], most, gap),
             AxisScale::LogComplement => {
                 let [low, high] = [low, high].map(|place| scale.value(place));
                 Ticks::log_complement(low, high, most).ticks
             }
-            AxisScale::SymLog { linear } => symlog_placed(linear, [low, high], most, gap),
+            AxisScale::SymLog { linear } => symlog_ticks(linear, [low, high], most, gap),
             AxisScale::Clock => Ticks::clock(low, high, TIME * gap * fitting as f64 / most as f64).ticks,
         };
         let tried = [fitting, fitting + 1, 2 * fitting, 3 * fitting].into_iter().map(marks);
@@ -217,7 +217,7 @@ impl Ticks {
 
 /// Returns marks of a logarithmic axis between two places, at least `gap` apart: at 1, 2 and 5 times powers of ten, at
 /// more round values where that makes few marks, and at fewer where there is no room.
-fn log_placed([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
+fn log_ticks([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     let at_digits = |digits: &[f64]| -> Vec<Tick> {
         let decades = exponents(low.floor(), high.floor());
         let values = decades.flat_map(|decade| digits.iter().map(move |digit| digit * 10_f64.powi(decade)));
@@ -243,7 +243,7 @@ fn log_placed([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
 
 /// Returns marks of a symmetric logarithmic axis between two places: 0 and powers of ten on both sides, or round values
 /// where few of these are in view.
-fn symlog_placed(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
+fn symlog_ticks(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     /// Marks closer to 0 than this fraction of the gap are removed.
     const CLOSEST: f64 = 0.4;
     let scale = AxisScale::SymLog { linear };

@@ -287,8 +287,8 @@ fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: 
             at.is_finite().then(|| EnsembleMean { id: view.optimizer, at, opacity: mark.opacity(), scale: 1.0 })
         })
         .collect();
-    let places: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
-    for (mean, scale) in means.iter_mut().zip(scales(&places)) {
+    let positions: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+    for (mean, scale) in means.iter_mut().zip(scales(&positions)) {
         mean.scale = scale;
     }
     means
@@ -296,14 +296,14 @@ fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: 
 
 /// Returns the scales of marks in the order in which they are drawn: those below others grow and those above shrink, the
 /// more the nearer they are.
-fn scales(places: &[Pos2]) -> Vec<f32> {
+fn scales(positions: &[Pos2]) -> Vec<f32> {
     let near = |a: Pos2, b: Pos2| (1.0 - a.distance(b) / APART).max(0.0);
-    let scale = |(index, &place): (usize, &Pos2)| {
-        let count = |others: &[Pos2]| others.iter().map(|&other| near(place, other)).sum::<f32>();
-        let factor = SHRINKAGE.powf(count(&places[..index])) * GROWTH.powf(count(&places[index + 1..]));
+    let scale = |(index, &position): (usize, &Pos2)| {
+        let count = |others: &[Pos2]| others.iter().map(|&other| near(position, other)).sum::<f32>();
+        let factor = SHRINKAGE.powf(count(&positions[..index])) * GROWTH.powf(count(&positions[index + 1..]));
         factor.clamp(*SCALES.start(), *SCALES.end())
     };
-    places.iter().enumerate().map(scale).collect()
+    positions.iter().enumerate().map(scale).collect()
 }
 
 /// Draws the markers of the means.

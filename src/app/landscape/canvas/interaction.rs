@@ -350,17 +350,19 @@ pub(crate) fn draw_readout(
     let corners = [Align2::LEFT_BOTTOM, Align2::LEFT_TOP, Align2::RIGHT_BOTTOM, Align2::RIGHT_TOP];
     let corners = corners.map(|corner| corner.align_size_within_rect(size, inside));
     // Where two boxes do not fit side by side: above or below the existing ones.
-    let beside = taken.iter().filter(|other| other.is_positive()).flat_map(|other| {
+    let next_to_taken = taken.iter().filter(|other| other.is_positive()).flat_map(|other| {
         let top = if other.center().y < canvas.center().y { other.bottom() + 8.0 } else { other.top() - 8.0 - size.y };
         [inside.left(), inside.right() - size.x].map(|left| Rect::from_min_size(pos2(left, top), size))
     });
-    let mut places = corners.into_iter().chain(beside);
-    let away = |place: &Rect| !place.expand(20.0).contains(pointer);
-    let clear = |place: &Rect| {
-        let covers = |at: &Pos2| place.expand(READOUT_CLEARANCE).contains(*at);
-        !taken.iter().any(|other| other.intersects(*place)) && !particles.iter().any(covers)
+    let mut candidates = corners.into_iter().chain(next_to_taken);
+    let away = |candidate: &Rect| !candidate.expand(20.0).contains(pointer);
+    let clear = |candidate: &Rect| {
+        let covers = |at: &Pos2| candidate.expand(READOUT_CLEARANCE).contains(*at);
+        !taken.iter().any(|other| other.intersects(*candidate)) && !particles.iter().any(covers)
     };
-    let Some(area) = places.clone().find(|place| away(place) && clear(place)).or_else(|| places.find(away)) else {
+    let Some(area) =
+        candidates.clone().find(|candidate| away(candidate) && clear(candidate)).or_else(|| candidates.find(away))
+    else {
         return;
     };
     painter.rect_filled(area, 5.0, SHADE);

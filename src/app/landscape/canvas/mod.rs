@@ -153,8 +153,8 @@ impl LandscapePanel {
     ) {
         let area = ui.available_rect_before_wrap();
         ui.allocate_rect(area, Sense::hover());
-        let look = CanvasParts { has_legend, has_bar: true, sense: Sense::click_and_drag() };
-        let canvases = canvases(ui, area, look, document, live);
+        let parts = CanvasParts { has_legend, has_bar: true, sense: Sense::click_and_drag() };
+        let canvases = canvases(ui, area, parts, document, live);
         self.last_size = canvases[0].0.canvas.size();
         if canvases.iter().any(is_small) {
             return;
@@ -196,8 +196,8 @@ impl LandscapePanel {
     /// Draws the landscape into all of the available space, without tools and legend.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, has_bar: bool) {
         let area = ui.available_rect_before_wrap();
-        let look = CanvasParts { has_legend: false, has_bar, sense: Sense::hover() };
-        let canvases = canvases(ui, area, look, document, live);
+        let parts = CanvasParts { has_legend: false, has_bar, sense: Sense::hover() };
+        let canvases = canvases(ui, area, parts, document, live);
         if canvases.iter().any(is_small) {
             return;
         }
@@ -282,8 +282,14 @@ struct CanvasParts {
 }
 
 /// Lays out the canvases of all simulations, and makes them interactive.
-fn canvases(ui: &Ui, area: Rect, look: CanvasParts, document: &Document, live: &Live) -> Vec<(CanvasLayout, Response)> {
-    let CanvasParts { has_legend, has_bar, sense } = look;
+fn canvases(
+    ui: &Ui,
+    area: Rect,
+    parts: CanvasParts,
+    document: &Document,
+    live: &Live,
+) -> Vec<(CanvasLayout, Response)> {
+    let CanvasParts { has_legend, has_bar, sense } = parts;
     let in_space = document.view.space;
     let layouts = match document.count() {
         1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],

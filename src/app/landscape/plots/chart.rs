@@ -173,10 +173,10 @@ impl Chart<'_> {
                 continue;
             }
             let lines = "\n".repeat(index % 3);
-            let words = if is_right { format!("{label} ") } else { format!(" {label}") };
-            let (words, height) = match is_low {
-                true => (format!("{lines}{words}"), y[1]),
-                false => (format!("{words}{lines}"), y[0]),
+            let caption = if is_right { format!("{label} ") } else { format!(" {label}") };
+            let (caption, height) = match is_low {
+                true => (format!("{lines}{caption}"), y[1]),
+                false => (format!("{caption}{lines}"), y[0]),
             };
             let anchor = match [is_right, is_low] {
                 [true, true] => Align2::RIGHT_TOP,
@@ -184,7 +184,7 @@ impl Chart<'_> {
                 [true, false] => Align2::RIGHT_BOTTOM,
                 [false, false] => Align2::LEFT_BOTTOM,
             };
-            let text = RichText::new(words).text_style(TextStyle::Small);
+            let text = RichText::new(caption).text_style(TextStyle::Small);
             let text = Text::new("mark", PlotPoint::new(position, height), text).anchor(anchor).color(color);
             plot.text(text.allow_hover(false));
         }

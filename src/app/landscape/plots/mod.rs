@@ -300,7 +300,11 @@ impl DiagnosticsPanel {
         };
         let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
             let position = scale.place(mark.step as f64);
-            ChartMark { position, label: Some(mark.text.clone()), marked: MarkedChanges::none(mark.step, mark.words()) }
+            ChartMark {
+                position,
+                label: Some(mark.text.clone()),
+                marked: MarkedChanges::none(mark.step, mark.description()),
+            }
         });
         // A step to come is not on the axis yet.
         let named = named.filter(|mark| (from..=to).contains(&mark.position));
