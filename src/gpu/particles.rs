@@ -348,25 +348,25 @@ const MIRRORED: usize = 3;
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     capacity: usize,
-    /// The place of the oldest column.
+    /// The slot of the oldest column.
     start: usize,
     len: usize,
 }
 
 impl Ring {
-    /// Returns the place of the `index`-th oldest column; for −1, of the column before the oldest.
+    /// Returns the slot of the `index`-th oldest column; for −1, of the column before the oldest.
     fn slot(&self, index: isize) -> usize {
         (self.start as isize + index).rem_euclid(self.capacity as isize) as usize
     }
 
-    /// Returns the places of columns `first..first + count`, in at most two pieces.
+    /// Returns the slots of columns `first..first + count`, in at most two pieces.
     fn pieces(&self, first: isize, count: usize) -> [Range<usize>; 2] {
         let slot = self.slot(first);
         let before_wrap = count.min(self.capacity - slot);
         [slot..slot + before_wrap, 0..count - before_wrap]
     }
 
-    /// Makes room for `count ≤ capacity` newer columns, and returns their places.
+    /// Makes room for `count ≤ capacity` newer columns, and returns their slots.
     fn push(&mut self, count: usize) -> [Range<usize>; 2] {
         let pieces = self.pieces(self.len as isize, count);
         self.len += count;
@@ -476,7 +476,6 @@ impl PositionBuffer {
         self.ring.len.saturating_sub(1)
     }
 
-    /// Returns the offset of the newest column, in bytes.
     pub(super) fn newest_offset(&self) -> Option<u64> {
         (self.ring.len > 0).then(|| self.offset(self.ring.slot(self.ring.len as isize - 1)))
     }
@@ -510,7 +509,6 @@ pub(super) struct Segments {
     pub first_age: usize,
 }
 
-/// Returns the number of columns of a ring that fit into one buffer of the device.
 fn most_columns(device: &wgpu::Device, particles: usize) -> usize {
     let columns = device.limits().max_buffer_size / (particles as u64 * POINT_BYTES);
     (columns as usize).saturating_sub(MIRRORED).max(MIRRORED)

@@ -335,7 +335,7 @@ impl SettingsText {
 
 // Series of numbers in few bytes.
 //
-// A number becomes a code of 16 bits, its place in a range. Of a series the differences of successive codes are
+// A number becomes a code of 16 bits, its position in a range. Of a series the differences of successive codes are
 // stored, seven bits in a byte, the lowest first; the eighth bit is set where more follow. A difference d is stored as
 // 2d, or −2d − 1 where it is negative. Differences count modulo 2¹⁶, and the first one from 0.
 

@@ -90,7 +90,6 @@ impl SettingMarks {
         &later[..later.iter().take_while(is_same).count()]
     }
 
-    /// Returns the marks of these changes.
     pub(crate) fn of_changes(&self, changes: &[Change]) -> Vec<SettingMark> {
         self.marks.iter().filter(|mark| mark.change.is_among(changes)).cloned().collect()
     }

@@ -76,7 +76,6 @@ impl Settings {
         taken.then(|| format!("{} exists already. Choose another name.", self.target.display()))
     }
 
-    /// Returns whether the animation would replace a file.
     fn replaces(&self) -> bool {
         self.format != AnimationFormat::PngFolder && self.target.is_file()
     }
@@ -206,7 +205,6 @@ impl SettingsCheck {
         }));
     }
 
-    /// Returns whether it is these settings that were checked last.
     fn is_of(&self, settings: &Settings) -> bool {
         self.checked.as_ref() == Some(settings)
     }

@@ -69,7 +69,6 @@ impl Branches {
         self.hidden.retain(|id| all.iter().any(|branch| branch.id == *id));
     }
 
-    /// Returns the branches of the session of this index.
     pub(crate) fn of(&self, session: usize) -> impl Iterator<Item = &Branch> {
         self.all.iter().filter(move |branch| branch.session == session)
     }
@@ -94,7 +93,6 @@ impl Branches {
         self.of(session).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
     }
 
-    /// Returns the last step of the branches of a session.
     pub(crate) fn last_step(&self, session: usize) -> u64 {
         self.of(session).map(|branch| branch.last_step).max().unwrap_or_default()
     }
@@ -257,7 +255,6 @@ impl MarkedChanges {
         self.without.is_some()
     }
 
-    /// Returns the explanation of a mark at the pointer.
     pub(crate) fn hint(&self) -> String {
         if self.changes.is_empty() {
             return format!("{}\nClick to go there.", self.text);
@@ -351,7 +348,7 @@ pub(crate) fn go_to(step: u64, shown: u64, last: u64) -> Action {
     })
 }
 
-/// The place of the marks above a timeline.
+/// The position of the marks above a timeline.
 pub(crate) struct MarkRail {
     /// The left end, and the points per step.
     pub left: f32,

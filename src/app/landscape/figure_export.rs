@@ -131,7 +131,6 @@ impl FigureExport {
         });
     }
 
-    /// Returns the name of the figure in progress, if there is one.
     pub(crate) fn unfinished(&self) -> Option<String> {
         self.pending.is_some().then(|| self.suggested_name())
     }
@@ -205,7 +204,6 @@ impl FigureLayout {
         figure.render(&self.options)?.to_file(format, self.dpi)
     }
 
-    /// Shows the controls of the layout.
     pub(crate) fn ui(&mut self, ui: &mut Ui) {
         Grid::new("figure").num_columns(2).show(ui, |ui| {
             frame_fields(ui);
@@ -301,7 +299,6 @@ impl LandscapeTab {
         requests.actions.extend(self.exports.ui(ctx));
     }
 
-    /// Returns what a figure shows.
     pub(super) fn figure_subject(&self) -> Option<FigureSubject> {
         let snapshot = self.live.snapshot.as_ref()?;
         let LandscapePreset { title, description, .. } = self.named();

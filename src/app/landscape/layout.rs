@@ -213,7 +213,6 @@ fn slider_of_width(ui: &mut Ui, width: f32, slider: &SliderId, spec: &mut Simula
     });
 }
 
-/// Shows the drawing settings of the landscape.
 pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     ui.menu_button("Colour map", |ui| {
         for colormap in Colormap::ALL {

@@ -58,7 +58,6 @@ pub(crate) fn lesson_bar(ui: &mut Ui, index: usize, lesson: &[LessonStep], reque
     });
 }
 
-/// Returns a step's text, after the name of its section.
 fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep]) -> LayoutJob {
     let mut job = LayoutJob::default();
     let mut append = |text: RichText| {
@@ -128,7 +127,6 @@ struct MadePicture {
 }
 
 impl LessonStage {
-    /// Returns whether a step shows anything here.
     pub(crate) fn is_needed(step: &LessonStep) -> bool {
         step.formula.is_some() || step.figure.is_some()
     }

@@ -52,17 +52,14 @@ impl Live {
         self.snapshot.as_ref().map_or(&[], |snapshot| &snapshot.sessions)
     }
 
-    /// Returns the newest state of the session of this index.
     pub fn session(&self, index: usize) -> Option<&SessionView> {
         self.sessions().get(index)
     }
 
-    /// Returns whether several simulations are shown.
     pub(crate) fn is_side_by_side(&self) -> bool {
         self.sessions().len() > 1
     }
 
-    /// Returns the marks of the changes of the session of this index.
     pub(crate) fn marks_of(&self, session: usize) -> &SettingMarks {
         self.marks.get(session).unwrap_or(SettingMarks::NONE)
     }
@@ -270,7 +267,6 @@ impl PlayerLink {
         receiver
     }
 
-    /// Returns the next snapshot, if any.
     pub(crate) fn next_snapshot(&self) -> Option<Snapshot> {
         self.player.try_snapshot()
     }
@@ -292,12 +288,10 @@ impl PlayerLink {
     }
 }
 
-/// Returns the session of a simulation without changes.
 fn unchanged(spec: &SimulationSpec) -> Record {
     Record { spec: spec.clone(), changes: Vec::new() }
 }
 
-/// Returns a description of the change that requires a restart.
 fn restart_reason(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
     let ids = |spec: &SimulationSpec| -> Vec<u32> { spec.optimizers.iter().map(|optimizer| optimizer.id).collect() };
     if from.seed != to.seed {

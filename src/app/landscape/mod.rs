@@ -353,12 +353,10 @@ impl Tab for LandscapeTab {
 }
 
 impl LandscapeTab {
-    /// Returns the document under the controls.
     pub(super) fn document(&self) -> &Document {
         &self.editor.draft.document
     }
 
-    /// Returns the running simulation.
     pub(super) fn live(&self) -> &Live {
         &self.live
     }
@@ -433,7 +431,6 @@ impl LandscapeTab {
     }
 }
 
-/// Makes the editor of a first start.
 fn first_editor() -> LandscapeEditor {
     let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
     LandscapeEditor::opened(preset.clone(), &ViewSettings::default())

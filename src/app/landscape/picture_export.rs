@@ -149,7 +149,6 @@ impl PictureOptions {
         }
     }
 
-    /// Returns the size in pixels and in points.
     pub(super) fn extent(&self) -> PictureExtent {
         let [width, height] = self.size.map(|side| side as f32);
         let larger = (width / USUAL[0] as f32).min(height / USUAL[1] as f32).max(1.0);
@@ -166,7 +165,6 @@ impl PictureOptions {
         Some(format!("The sides of a picture{of} are {least} to {most} pixels long, found {wrong}."))
     }
 
-    /// Shows the options in rows of a grid.
     pub(crate) fn ui(&mut self, ui: &mut Ui) {
         Grid::new("picture options").num_columns(2).min_col_width(LABEL_WIDTH).spacing([12.0, 6.0]).show(ui, |ui| {
             ui.label("Show");

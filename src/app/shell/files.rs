@@ -73,7 +73,6 @@ impl Purpose {
         }
     }
 
-    /// Returns the button's text.
     fn action(&self) -> &'static str {
         match self {
             Purpose::Open => "Open",
@@ -206,7 +205,6 @@ impl Files {
         std::mem::take(&mut self.events)
     }
 
-    /// Shows the dialogs about files.
     pub(crate) fn show(&mut self, ctx: &Context) {
         self.show_entry(ctx);
         self.show_replace(ctx);
@@ -356,7 +354,6 @@ impl FileContent {
         of_name.unwrap_or(fallback).to_owned()
     }
 
-    /// Returns the preset, if the content is one.
     pub(crate) fn preset(&self) -> Option<&Preset> {
         match self {
             FileContent::Preset(draft) => Some(&draft.preset),

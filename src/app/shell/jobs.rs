@@ -109,7 +109,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Makes the progress of work of so many parts.
     pub fn new(parts: u64) -> Progress {
         Progress { parts, done: AtomicU64::new(0), is_cancelled: AtomicBool::new(false), warning: OnceLock::new() }
     }
@@ -118,7 +117,6 @@ impl Progress {
         self.parts
     }
 
-    /// Returns the number of parts done so far.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
@@ -301,7 +299,6 @@ impl Wake {
         Wake { context, is_shown: Arc::default(), seen, unseen }
     }
 
-    /// Sets whether the tab is shown.
     pub(crate) fn show(&self, is_shown: bool) {
         if self.is_shown.swap(is_shown, Ordering::Relaxed) != is_shown {
             self.now();

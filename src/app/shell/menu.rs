@@ -22,7 +22,6 @@ use crate::app::widgets::form::{Outlined, check_box};
 /// The widest line of a preset's description in a menu, in points.
 const DESCRIPTION_WIDTH: f32 = 400.0;
 
-/// Shows the menu bar.
 pub(crate) fn bar(
     ui: &mut Ui,
     tabs: &mut Tabs,
@@ -425,7 +424,6 @@ impl Keys<'_> {
     }
 }
 
-/// Returns whether a key was pressed rather than held.
 fn is_first_press(event: &Event, wanted: Key) -> bool {
     matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
 }

@@ -44,7 +44,6 @@ impl PresetCatalog {
         PresetCatalog { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
     }
 
-    /// Returns the folder of the user's own presets.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.library.folder()
     }
@@ -192,7 +191,6 @@ impl SavePreset {
         }
     }
 
-    /// Shows the fields of the title and the description.
     fn text_fields(&mut self, ui: &mut Ui) {
         let [title, description] = self.draft.preset.words_mut();
         let label = ui.label("Title");
@@ -337,7 +335,6 @@ impl ComparePresets {
     }
 }
 
-/// Returns the settings of the chosen presets.
 fn preset_columns(chosen: &[Choice], draft: Preset) -> Result<Vec<SettingColumn>, String> {
     let column = |name: &str, preset: &Preset| SettingColumn::new(name, preset.listed_settings());
     let of_choice = |choice: &Choice| match choice {
@@ -395,7 +392,6 @@ impl DifferencesWindow {
     }
 }
 
-/// Returns the width in which the whole table fits, in points.
 fn table_width(ctx: &Context, table: &DifferenceTable) -> f32 {
     let font = TextStyle::Body.resolve(&ctx.global_style());
     let width = |text: &str| {

@@ -52,7 +52,6 @@ pub(crate) trait Tab {
 
     fn editor_mut(&mut self) -> &mut dyn AnyEditor;
 
-    /// Returns the editor's state for the window's title and menus.
     fn status(&self) -> EditorStatus;
 
     /// Returns the preset to save. Outside of the user's own file it has a title made from the changes.
@@ -287,7 +286,6 @@ tabs! {
 }
 
 impl TabName {
-    /// Returns its shortcut, formatted.
     pub(crate) fn keys(self) -> String {
         format!("Ctrl {}", self as usize + 1)
     }
@@ -322,7 +320,6 @@ impl Tabs {
         self.shown == name
     }
 
-    /// Shows a tab from now on.
     pub(crate) fn show(&mut self, name: TabName) {
         self.shown = name;
     }

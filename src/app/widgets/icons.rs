@@ -140,7 +140,6 @@ fn corner_distance(x: f64, y: f64) -> f64 {
     beyond(x).hypot(beyond(y))
 }
 
-/// Returns the marker of the optimizer with this id.
 pub(crate) fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
     let all = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
     let index = optimizers.iter().position(|spec| spec.id == id);

@@ -44,7 +44,7 @@ pub(crate) struct PlotFrame {
     pub size: Vec2,
     /// True for each axis that can be dragged and zoomed.
     pub is_moved: [bool; 2],
-    /// The pointer's place on the horizontal axis, in this plot or in one beside it.
+    /// The pointer's position on the horizontal axis, in this plot or in one beside it.
     pub pointer: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct PlotFrame {
 pub(crate) struct ShownPlot {
     pub response: Response,
     pub transform: PlotTransform,
-    /// The pointer's places.
+    /// The pointer's positions.
     pub pointer: Option<[f64; 2]>,
     pub gesture: Gesture,
 }
@@ -163,7 +163,7 @@ impl ShownPlot {
     }
 }
 
-/// The result of a gesture on a plot: the ranges of places to show.
+/// The result of a gesture on a plot: the ranges of positions to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Gesture {
     x: Option<[f64; 2]>,

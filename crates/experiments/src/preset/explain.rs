@@ -13,7 +13,7 @@ use super::FormatVersion;
 use super::outline::Outline;
 use super::outline::is_word;
 
-/// Explains an error of the RON reader in plain words, and finds its exact place.
+/// Explains an error of the RON reader in plain words, and finds its exact position.
 pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {
     let Range { start, end } = span_of(text, error);
     let here = token(text, end);
@@ -138,8 +138,8 @@ fn hyperparameter_axis(variants: &[&str], found: &str) -> Option<String> {
     known.and_then(|name| ron::to_string(&name).ok())
 }
 
-/// Returns the place of the mistake in a typed rule or landscape whose fields end before `end`. The reader reads all of
-/// its fields before it reports a mistake.
+/// Returns the position of the mistake in a typed rule or landscape whose fields end before `end`. The reader reads all
+/// of its fields before it reports a mistake.
 fn typed_mistake(text: &str, outline: Outline<'_>, end: usize, message: &str) -> Option<Range<usize>> {
     own_or_outer(&outline.path_at(end.saturating_sub(1))?, |path| {
         let field = |key: &str| outline.exact(&format!("{path}.{key}"));

@@ -184,7 +184,6 @@ impl Pen {
         self.color
     }
 
-    /// Returns the pen with another dash pattern.
     pub fn dashed(self, dash: Dash) -> Pen {
         Pen { dash, ..self }
     }
@@ -283,7 +282,6 @@ mod pen_tests {
 
     const BACKGROUNDS: [Background; 2] = [Background::Light, Background::Dark];
 
-    /// Returns the angle of a colour on the wheel, in degrees.
     fn hue(color: [u8; 3]) -> f64 {
         let [red, green, blue] = color.map(f64::from);
         let (x, y) = (red - 0.5 * (green + blue), 0.75_f64.sqrt() * (green - blue));

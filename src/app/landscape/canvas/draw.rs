@@ -154,7 +154,6 @@ impl LandscapePanel {
         }
     }
 
-    /// Returns the scene of a canvas.
     fn scene(
         &self,
         ui: &Ui,
@@ -261,10 +260,10 @@ const MEAN_RADIUS: f32 = 4.5;
 const BRANCH_MEAN_RADIUS: f32 = 0.8;
 /// The distance between means, in points, from which ensembles do not hide each other.
 const APART: f32 = 8.0;
-/// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same place.
+/// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same position.
 const GROWTH: f32 = 1.6;
 const SHRINKAGE: f32 = 0.75;
-/// The limits of the factor for many ensembles at the same place.
+/// The limits of the factor for many ensembles at the same position.
 const SCALES: std::ops::RangeInclusive<f32> = 0.6..=2.2;
 
 /// The mean of a shown ensemble.
@@ -276,7 +275,7 @@ struct EnsembleMean {
     pub scale: f32,
 }
 
-/// Returns the means of the shown ensembles that have a place on the canvas or beside it.
+/// Returns the means of the shown ensembles that have a position on the canvas or beside it.
 fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: Rect) -> Vec<EnsembleMean> {
     let mut means: Vec<EnsembleMean> = live
         .visible(session)

@@ -64,7 +64,8 @@ pub(crate) enum CameraMove {
 }
 
 impl Interaction {
-    /// Handles this frame's input to the canvas of the simulation of this index: selects, places the start, and returns the requested camera movement.
+    /// Handles this frame's input to the canvas of the simulation of this index: selects, places the start, and returns
+    /// the requested camera movement.
     pub(crate) fn handle(
         &mut self,
         ui: &Ui,
@@ -255,8 +256,8 @@ fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     }
 }
 
-/// Returns the shown particle of a session nearest to a point of the canvas, if within `radius` points. In space, one in front of the
-/// surface is preferred to one behind it.
+/// Returns the shown particle of a session nearest to a point of the canvas, if within `radius` points. In space, one
+/// in front of the surface is preferred to one behind it.
 pub fn nearest_particle(
     live: &Live,
     session: usize,

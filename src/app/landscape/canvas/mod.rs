@@ -111,7 +111,6 @@ impl LandscapePanel {
         &mut self.panes[index]
     }
 
-    /// Returns the camera of the first canvas.
     pub fn camera(&self) -> Camera {
         self.panes[0].framing.camera()
     }
@@ -445,7 +444,7 @@ fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projec
             let [width, height] = viewport.size_px;
             [[0.0, height], [width, 0.0]].map(|corner| viewport.xy_from_px(corner))
         }
-        Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_place([side; 2])),
+        Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_box([side; 2])),
     };
     let [[left, bottom], [right, top]] = corners.map(|corner| corner.map(|value| significant(value, 3)));
     let mut text = format!("In view: x from {left} to {right}, y from {bottom} to {top}.");

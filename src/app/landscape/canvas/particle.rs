@@ -307,7 +307,7 @@ const TURNS: [f32; 12] = [0.0, 20.0, -20.0, 40.0, -40.0, 65.0, -65.0, 95.0, -95.
 const TIP: f32 = 6.0;
 
 /// Places the labels within `inside`, each as near beyond its tip as possible, without covering another, another's tip
-/// or `taken`. Returns `None` for a tip outside of it, and where no place is free.
+/// or `taken`. Returns `None` for a tip outside of it, and where no position is free.
 pub(crate) fn place_labels(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
     let mut rects = Vec::with_capacity(wanted.len());

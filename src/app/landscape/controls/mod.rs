@@ -188,7 +188,6 @@ fn landscape_card(
     landscape_editor(ui.ctx(), TAB, &mut spec.landscape);
 }
 
-/// Shows the control of a landscape's parameter with this value.
 pub(crate) fn landscape_parameter(
     ui: &mut Ui,
     landscape: &mut LandscapeSpec,

@@ -243,7 +243,6 @@ pub(crate) fn learning_rate(ui: &mut Ui, owner: &str, rule: &mut RatedRule, styl
     Control(&LEARNING_RATE).show_as(ui, owner, &mut rule.learning_rate, defaults::learning_rate(), style);
 }
 
-/// Shows the control of a rule's hyperparameter with this value.
 pub(crate) fn hyperparameter(
     ui: &mut Ui,
     owner: &str,
@@ -346,7 +345,6 @@ pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: O
     Highlight::mark(ui, shown.response.rect, &format!("{owner}: {SCHEDULE_LABEL}"));
 }
 
-/// Shows the choice of the decay.
 fn decays(ui: &mut Ui, owner: &str, decay: &mut Decay, run: Option<u64>) {
     let steps = if run.is_none() { Some(first_steps()) } else { None };
     let choices = [

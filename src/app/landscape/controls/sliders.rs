@@ -36,7 +36,6 @@ pub(crate) enum SliderId {
 }
 
 impl SliderId {
-    /// Returns the slider of the first parameter of the noise.
     pub(crate) fn of_noise(spec: &SimulationSpec) -> Option<SliderId> {
         spec.noise.parameters().next().map(|(of, _)| SliderId::Noise(of.parameter.key.into()))
     }
@@ -134,7 +133,6 @@ impl SliderId {
         }
     }
 
-    /// Shows the slider with its owner's name.
     pub(crate) fn show(&self, ui: &mut Ui, spec: &mut SimulationSpec) {
         let style = SliderStyle::Named(self.clone());
         match self {

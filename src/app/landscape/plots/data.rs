@@ -102,7 +102,6 @@ impl DiagnosticsHistory {
         }
     }
 
-    /// Returns whether curves of several simulations are drawn.
     pub(super) fn is_side_by_side(&self) -> bool {
         self.ensembles.iter().any(|ensemble| ensemble.session > 0)
     }
@@ -129,7 +128,6 @@ impl EnsembleHistory {
         }
     }
 
-    /// Returns the colour of its lines.
     pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
         let optimizers = self.spec(document).map_or(&[][..], |spec| &spec.optimizers);
         line_color(color_of(optimizers, self.optimizer), theme)
@@ -140,7 +138,6 @@ impl EnsembleHistory {
         document.specs().nth(self.session)
     }
 
-    /// Returns its name with the letter of its simulation.
     pub(super) fn lettered_name(&self) -> String {
         format!("{} ({})", self.name, LETTERS[self.session])
     }
@@ -168,7 +165,6 @@ pub struct DiagnosticCurve {
 }
 
 impl DiagnosticCurve {
-    /// Makes the curve of a metric through `buckets`.
     pub fn new(
         buckets: &[Bucket],
         metric: DiagnosticMetric,
@@ -212,7 +208,6 @@ impl DiagnosticCurve {
     }
 }
 
-/// Returns the step in the middle of a bucket.
 pub(super) fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
 }

@@ -154,7 +154,6 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// Returns the user's choice of plots and their options.
     pub fn choices(&self) -> PlotChoices {
         PlotChoices {
             shown: self.shown.clone(),
@@ -217,7 +216,6 @@ impl DiagnosticsPanel {
         panel
     }
 
-    /// Shows the plots of a picture.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
         let presented = self.presented(&document.spec(0).landscape);
         self.prepare(&presented, document, live);
