@@ -148,7 +148,6 @@ fn suited(mut entries: Vec<Entry>, kept: &[[u8; 3]], most: usize) -> Vec<[u8; 3]
     palette(&fixed, entries, most)
 }
 
-/// Returns the distinct colours of pixels, in their order.
 fn colors_of(pixels: &[Option<[u8; 3]>]) -> Vec<Entry> {
     let mut colors: Vec<[u8; 3]> = pixels.iter().flatten().copied().collect();
     colors.sort_unstable();
@@ -220,7 +219,6 @@ fn mean(entries: &[Entry]) -> [f64; 3] {
     [0, 1, 2].map(|axis| entries.iter().map(|entry| entry.weight() * f64::from(entry.rgb[axis])).sum::<f64>() / total)
 }
 
-/// Returns the index of the most similar colour to `rgb`.
 fn nearest(palette: &[[u8; 3]], rgb: [u8; 3]) -> usize {
     let distance = |color: &[u8; 3]| -> f64 {
         (0..3).map(|axis| (AXIS_WEIGHTS[axis] * (f64::from(color[axis]) - f64::from(rgb[axis]))).powi(2)).sum()

@@ -62,12 +62,10 @@ impl AnimationFormat {
         }
     }
 
-    /// Returns whether the format needs the program ffmpeg.
     pub fn needs_ffmpeg(self) -> bool {
         matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM)
     }
 
-    /// Returns whether this machine can write the format.
     pub fn is_available(self) -> bool {
         !self.needs_ffmpeg() || is_available()
     }
@@ -110,7 +108,6 @@ pub struct AnimationFile {
 }
 
 impl AnimationFile {
-    /// Returns the error of writing to the target.
     fn failed(&self, source: io::Error) -> EncodeError {
         match source.kind() {
             io::ErrorKind::AlreadyExists => EncodeError::Exists(self.target.clone()),
@@ -268,7 +265,6 @@ impl FrameWriter for FolderWriter {
 /// The most bytes of ffmpeg's messages that are kept.
 const MOST_MESSAGES: u64 = 64 << 10;
 
-/// Returns whether ffmpeg is on the PATH.
 fn is_available() -> bool {
     Look::Program("ffmpeg").finds()
 }

@@ -12,10 +12,10 @@ mod widgets;
 
 // The paths of modules before they moved, which the phase diagram, the trainings and the command line use.
 pub(crate) use landscape::animation_export as animation;
+pub(crate) use landscape::controls;
 pub(crate) use landscape::figure_export as figure_layout;
 pub(crate) use landscape::picture;
 pub(crate) use landscape::plots as diagnostics;
-pub(crate) use landscape::{controls, live};
 pub(crate) use shell::jobs as exports;
 pub(crate) use shell::jobs as pending_exports;
 pub(crate) use shell::jobs as wake;
@@ -24,14 +24,19 @@ pub(crate) use shell::{messages as question, window as side_panel, window as win
 pub(crate) use widgets::form as boxes;
 pub(crate) use widgets::number as typed;
 pub(crate) use widgets::{form, icons, number, plot, text_editor, theme};
+pub(crate) mod live {
+    pub(crate) use super::landscape::live::LandscapeAction;
+    pub(crate) use super::shell::actions::{Action, Requests};
+}
 pub(crate) mod dialog {
     pub(crate) use super::shell::messages::show_modal as show;
 }
 
 pub use landscape::editor::Document;
-pub use landscape::live::{Action, LandscapeAction, Live, Requests};
+pub use landscape::live::{LandscapeAction, Live};
 pub use landscape::transport::PlaybackPace;
 pub use shell::Valleyscope;
+pub use shell::actions::{Action, Requests};
 pub use shell::launch::{AppOptions, ExitState, Graphics, Opened, run};
 pub use shell::menu::shortcuts;
 pub use training::{InstallCommand, TrainingPanel, TrainingPaths, WorkerState};

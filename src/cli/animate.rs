@@ -175,7 +175,7 @@ mod with_app {
         let progress = Arc::new(Progress::new(job.steps.frames()));
         let of_thread = Arc::clone(&progress);
         let thread = std::thread::spawn(move || job.run(&graphics, &of_thread));
-        let mut line = ProgressLine::new(progress.frames(), ProgressUnit::FRAMES, false);
+        let mut line = ProgressLine::new(progress.parts(), ProgressUnit::FRAMES, false);
         while !thread.is_finished() {
             if interrupt.is_raised() {
                 progress.cancel();

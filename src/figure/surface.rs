@@ -118,7 +118,7 @@ impl SurfacePlot<'_> {
     /// Returns the pieces of a path of the plane on the surface, up to its first position that is not finite.
     fn pieces(&self, path: &[[f64; 2]]) -> Vec<Piece> {
         let finite = path.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
-        let places: Vec<[f64; 2]> = finite.map(|xy| self.view.place_from_xy(*xy)).collect();
+        let places: Vec<[f64; 2]> = finite.map(|xy| self.view.box_from_xy(*xy)).collect();
         let mut dense: Vec<[f64; 2]> = places.first().copied().into_iter().collect();
         for pair in places.windows(2) {
             let length = (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]);
@@ -202,7 +202,7 @@ impl SurfacePlot<'_> {
 
     /// Returns the position of a point of the plane, and whether it is hidden.
     fn at(&self, xy: [f64; 2]) -> Option<([f64; 2], bool)> {
-        let point = self.heights.point(self.view.place_from_xy(xy))?;
+        let point = self.heights.point(self.view.box_from_xy(xy))?;
         Some((self.on_paper(self.view.project(point).px.map(f64::from)), self.heights.hides(&self.view, point)))
     }
 

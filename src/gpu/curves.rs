@@ -1,6 +1,6 @@
 //! The curves of plots.
 //!
-//! The buffers stay until a curve, its pen or the view changes; in a frame only a plot's place in the window is
+//! The buffers stay until a curve, its pen or the view changes; in a frame only a plot's position in the window is
 //! uploaded. `egui_plot` draws marks and bands; its own lines would be laid out and tessellated again in each frame,
 //! half a second for a hundred runs.
 
@@ -84,7 +84,7 @@ pub struct Placement {
     pub size_px: [f32; 2],
     /// The number of pixels from place 0 to place 1.
     pub px_per_place: [f32; 2],
-    /// The position of place (0, 0) from the middle of the render target, x to the right and y up.
+    /// The position of (0, 0) from the middle of the render target, x to the right and y up.
     pub origin_px: [f32; 2],
 }
 

@@ -230,7 +230,7 @@ impl Renderer {
     }
 }
 
-/// The trails, mean paths and particles on one ground.
+/// The trails, mean paths and particles on the plane or on the surface.
 struct Overlays {
     trails: Trails,
     paths: Paths,
@@ -238,11 +238,11 @@ struct Overlays {
 }
 
 impl Overlays {
-    fn new(device: &wgpu::Device, ground: OverlayTarget<'_>) -> Overlays {
+    fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Overlays {
         Overlays {
-            trails: Trails::new(device, ground),
-            paths: Paths::new(device, ground),
-            points: Points::new(device, ground),
+            trails: Trails::new(device, target),
+            paths: Paths::new(device, target),
+            points: Points::new(device, target),
         }
     }
 

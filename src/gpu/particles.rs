@@ -28,10 +28,10 @@ struct PointDraw {
 }
 
 impl Points {
-    pub(super) fn new(device: &wgpu::Device, ground: OverlayTarget<'_>) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
         let uniforms = Uniforms::new(device, "points");
         let entries = ["point_vertex", "point_fragment"];
-        let pipelines = ground.pipelines(device, POINTS, entries, &uniforms.layout, 1);
+        let pipelines = target.pipelines(device, POINTS, entries, &uniforms.layout, 1);
         Points { pipelines, uniforms, draws: Vec::new(), selected: Vec::new() }
     }
 
@@ -125,10 +125,10 @@ struct TrailDraw {
 }
 
 impl Trails {
-    pub(super) fn new(device: &wgpu::Device, ground: OverlayTarget<'_>) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
         let uniforms = Uniforms::new(device, "trails");
         let entries = ["trail_vertex", "trail_fragment"];
-        let pipelines = ground.pipelines(device, TRAILS, entries, &uniforms.layout, 4);
+        let pipelines = target.pipelines(device, TRAILS, entries, &uniforms.layout, 4);
         Trails { pipelines, uniforms, draws: Vec::new() }
     }
 
@@ -231,10 +231,10 @@ struct PathDraw {
 }
 
 impl Paths {
-    pub(super) fn new(device: &wgpu::Device, ground: OverlayTarget<'_>) -> Self {
+    pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
         let uniforms = Uniforms::new(device, "path");
         let entries = ["path_vertex", "path_fragment"];
-        let pipelines = ground.pipelines(device, PATH, entries, &uniforms.layout, 4);
+        let pipelines = target.pipelines(device, PATH, entries, &uniforms.layout, 4);
         Paths { pipelines, uniforms, buffer: allocate_path(device, 1024), points: Vec::new(), draws: Vec::new() }
     }
 
@@ -348,25 +348,25 @@ const MIRRORED: usize = 3;
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     capacity: usize,
-    /// The place of the oldest column.
+    /// The slot of the oldest column.
     start: usize,
     len: usize,
 }
 
 impl Ring {
-    /// Returns the place of the `index`-th oldest column; for −1, of the column before the oldest.
-    fn place(&self, index: isize) -> usize {
+    /// Returns the slot of the `index`-th oldest column; for −1, of the column before the oldest.
+    fn slot(&self, index: isize) -> usize {
         (self.start as isize + index).rem_euclid(self.capacity as isize) as usize
     }
 
-    /// Returns the places of columns `first..first + count`, in at most two pieces.
+    /// Returns the slots of columns `first..first + count`, in at most two pieces.
     fn pieces(&self, first: isize, count: usize) -> [Range<usize>; 2] {
-        let place = self.place(first);
-        let before_wrap = count.min(self.capacity - place);
-        [place..place + before_wrap, 0..count - before_wrap]
+        let slot = self.slot(first);
+        let before_wrap = count.min(self.capacity - slot);
+        [slot..slot + before_wrap, 0..count - before_wrap]
     }
 
-    /// Makes room for `count ≤ capacity` newer columns, and returns their places.
+    /// Makes room for `count ≤ capacity` newer columns, and returns their slots.
     fn push(&mut self, count: usize) -> [Range<usize>; 2] {
         let pieces = self.pieces(self.len as isize, count);
         self.len += count;
@@ -376,7 +376,7 @@ impl Ring {
 
     fn keep_newest(&mut self, count: usize) {
         let dropped = self.len.saturating_sub(count);
-        self.start = self.place(dropped as isize);
+        self.start = self.slot(dropped as isize);
         self.len -= dropped;
     }
 }
@@ -423,20 +423,20 @@ impl PositionBuffer {
 
         let kept = columns.min(self.ring.capacity);
         let mut rest = &positions.columns[(columns - kept) * self.particles..];
-        for places in self.ring.push(kept) {
-            let (piece, after) = rest.split_at(places.len() * self.particles);
-            self.write(queue, places.start, piece);
+        for slots in self.ring.push(kept) {
+            let (piece, after) = rest.split_at(slots.len() * self.particles);
+            self.write(queue, slots.start, piece);
             // The ring's first columns are repeated behind its end.
-            let mirrored = MIRRORED.saturating_sub(places.start).min(places.len());
-            self.write(queue, self.ring.capacity + places.start, &piece[..mirrored * self.particles]);
+            let mirrored = MIRRORED.saturating_sub(slots.start).min(slots.len());
+            self.write(queue, self.ring.capacity + slots.start, &piece[..mirrored * self.particles]);
             rest = after;
         }
         self.ring.keep_newest(positions.capacity.max(1));
     }
 
-    fn write(&self, queue: &wgpu::Queue, place: usize, points: &[[f32; 2]]) {
+    fn write(&self, queue: &wgpu::Queue, slot: usize, points: &[[f32; 2]]) {
         if !points.is_empty() {
-            queue.write_buffer(&self.buffer, self.offset(place), bytemuck::cast_slice(points));
+            queue.write_buffer(&self.buffer, self.offset(slot), bytemuck::cast_slice(points));
         }
     }
 
@@ -448,12 +448,12 @@ impl PositionBuffer {
         let (buffer, capacity) = allocate_ring(device, self.particles, columns);
         let larger = Ring { capacity, start: 0, len: self.ring.len };
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("positions") });
-        let mut copy = |pieces: [Range<usize>; 2], mut place: usize| {
+        let mut copy = |pieces: [Range<usize>; 2], mut slot: usize| {
             for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
                 let bytes = piece.len() as u64 * self.column_bytes();
-                let to = place as u64 * self.column_bytes();
+                let to = slot as u64 * self.column_bytes();
                 encoder.copy_buffer_to_buffer(&self.buffer, self.offset(piece.start), &buffer, to, bytes);
-                place += piece.len();
+                slot += piece.len();
             }
         };
         copy(self.ring.pieces(0, self.ring.len), 0);
@@ -467,8 +467,8 @@ impl PositionBuffer {
         self.particles as u64 * POINT_BYTES
     }
 
-    fn offset(&self, place: usize) -> u64 {
-        place as u64 * self.column_bytes()
+    fn offset(&self, slot: usize) -> u64 {
+        slot as u64 * self.column_bytes()
     }
 
     /// Returns the steps from the oldest column to the newest.
@@ -476,9 +476,8 @@ impl PositionBuffer {
         self.ring.len.saturating_sub(1)
     }
 
-    /// Returns the offset of the newest column, in bytes.
     pub(super) fn newest_offset(&self) -> Option<u64> {
-        (self.ring.len > 0).then(|| self.offset(self.ring.place(self.ring.len as isize - 1)))
+        (self.ring.len > 0).then(|| self.offset(self.ring.slot(self.ring.len as isize - 1)))
     }
 
     /// Returns the newest `segments` steps as draws of consecutive columns, oldest first. Each draw's byte offset
@@ -510,7 +509,6 @@ pub(super) struct Segments {
     pub first_age: usize,
 }
 
-/// Returns the number of columns of a ring that fit into one buffer of the device.
 fn most_columns(device: &wgpu::Device, particles: usize) -> usize {
     let columns = device.limits().max_buffer_size / (particles as u64 * POINT_BYTES);
     (columns as usize).saturating_sub(MIRRORED).max(MIRRORED)

@@ -118,7 +118,6 @@ pub(super) struct Primitive<'a> {
 }
 
 impl Target {
-    /// Returns a target without depth.
     pub(super) fn flat(format: wgpu::TextureFormat, samples: u32) -> Target {
         Target { format, samples, depth: None, visibility: 1.0 }
     }

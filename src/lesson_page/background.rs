@@ -80,7 +80,6 @@ impl LandscapePicture {
         Ok(grounds)
     }
 
-    /// Returns the index of a run's landscape.
     pub(super) fn index(grounds: &[LandscapePicture], run: &Recording) -> usize {
         let is_it = |ground: &LandscapePicture| ground.spec == run.plan.spec.landscape;
         grounds.iter().position(is_it).expect("each run has a ground")
@@ -146,7 +145,6 @@ fn groups(steps: &[StepPlan]) -> Vec<Vec<LandscapeSpec>> {
     groups
 }
 
-/// Returns a colour as in style sheets.
 pub(super) fn css([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }

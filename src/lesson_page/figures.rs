@@ -33,7 +33,6 @@ pub enum LessonPictureError {
 #[derive(Clone, Debug)]
 pub struct ComputedFigure(Figure);
 
-/// Returns the built-in preset of a figure.
 pub fn preset_of(figure: &LessonFigure) -> Option<&'static Preset> {
     preset_named(&figure.name)
 }
@@ -158,7 +157,6 @@ impl PageFigure {
         })
     }
 
-    /// Returns whether it is the picture of a figure.
     pub(super) fn is_of(&self, figure: &LessonFigure) -> bool {
         self.figure == *figure
     }

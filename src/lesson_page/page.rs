@@ -192,14 +192,14 @@ fn optimizer_styles(simulation: &SimulationSpec) -> Vec<OptimizerStyle> {
     let marks = markers(simulation.optimizers.iter().map(|spec| spec.rule.rule.marker()));
     let all = simulation.optimizers.iter().zip(simulation_colors(&simulation.optimizers).into_iter().zip(marks));
     let (colors, marks): (Vec<[u8; 3]>, Vec<Marker>) =
-        all.filter(|(spec, _)| spec.enabled).map(|(_, look)| look).unzip();
-    let look = |(pen, (color, mark)): (Pen, (&[u8; 3], &Marker))| OptimizerStyle {
+        all.filter(|(spec, _)| spec.enabled).map(|(_, style)| style).unzip();
+    let style = |(pen, (color, mark)): (Pen, (&[u8; 3], &Marker))| OptimizerStyle {
         color: css(*color),
         curve: [Background::Light, Background::Dark].map(|background| css(pen.color_on(background))),
         corners: marker_corners(mark.shape),
         is_open: mark.is_open,
     };
-    Pen::side_by_side(&colors).into_iter().zip(colors.iter().zip(&marks)).map(look).collect()
+    Pen::side_by_side(&colors).into_iter().zip(colors.iter().zip(&marks)).map(style).collect()
 }
 
 /// Packs a run. `usual_start` and `usual_styles` are those of the page.
@@ -335,7 +335,7 @@ impl SettingsText {
 
 // Series of numbers in few bytes.
 //
-// A number becomes a code of 16 bits, its place in a range. Of a series the differences of successive codes are
+// A number becomes a code of 16 bits, its position in a range. Of a series the differences of successive codes are
 // stored, seven bits in a byte, the lowest first; the eighth bit is set where more follow. A difference d is stored as
 // 2d, or −2d − 1 where it is negative. Differences count modulo 2¹⁶, and the first one from 0.
 

@@ -90,7 +90,6 @@ impl SettingMarks {
         &later[..later.iter().take_while(is_same).count()]
     }
 
-    /// Returns the marks of these changes.
     pub(crate) fn of_changes(&self, changes: &[Change]) -> Vec<SettingMark> {
         self.marks.iter().filter(|mark| mark.change.is_among(changes)).cloned().collect()
     }
@@ -156,7 +155,7 @@ pub(crate) fn words_of(set: &Setting, before: &SimulationSpec, now: &SimulationS
         _ if !marks.is_empty() => text(&marks, name_of),
         Setting::Noise(noise) => format!("{}, as before", noise.words(number_text)),
         Setting::Landscape(landscape) => format!("{}, as before", landscape.kind().name()),
-        Setting::Temperature(_) => format!("{}, as before", words_of_temperature(now)),
+        Setting::Temperature(_) => format!("{}, as before", temperature_text(now)),
         Setting::Rule { optimizer, rule } => {
             format!("{}, as before", name_of(optimizer).unwrap_or_else(|| rule.name().to_owned()))
         }
@@ -169,7 +168,7 @@ fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> V
         Setting::Steps(_) => return Vec::new(),
         Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number_text)])),
         Setting::Landscape(_) => (None, landscapes(before, now)),
-        Setting::Temperature(_) => (None, [before, now].map(|spec| vec![words_of_temperature(spec)])),
+        Setting::Temperature(_) => (None, [before, now].map(|spec| vec![temperature_text(spec)])),
         Setting::Rule { optimizer, .. } => {
             let rule =
                 |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == optimizer).map(|it| it.rule);
@@ -211,7 +210,7 @@ fn landscapes(before: &SimulationSpec, now: &SimulationSpec) -> [Vec<String>; 2]
     })
 }
 
-fn words_of_temperature(spec: &SimulationSpec) -> String {
+fn temperature_text(spec: &SimulationSpec) -> String {
     let value = spec.temperature.map_or_else(|| "η".to_owned(), |temperature| number_text(temperature.get()));
     format!("Θ = {value}")
 }
@@ -225,12 +224,12 @@ pub(crate) fn settings_of_rule(rated: &RatedRule) -> Vec<(&'static str, String)>
     let others = rated.rule.hyperparameters();
     let others = others.map(|(of, number)| (of.key, of.parameter().with(value(of.key, number))));
     let rate = LEARNING_RATE.with(number_text(rated.learning_rate.get()));
-    let schedule = format!("schedule = {}", words_of_schedule(&rated.schedule));
+    let schedule = format!("schedule = {}", schedule_text(&rated.schedule));
     [(LEARNING_RATE.key, rate), ("schedule", schedule)].into_iter().chain(others).collect()
 }
 
 /// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".
-fn words_of_schedule(schedule: &Schedule) -> String {
+fn schedule_text(schedule: &Schedule) -> String {
     let numbers = schedule.shown_settings().into_iter().filter_map(ShownSetting::said);
     std::iter::once(schedule.decay.name().to_owned()).chain(numbers).collect::<Vec<_>>().join(", ")
 }

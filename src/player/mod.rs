@@ -169,7 +169,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns the branches of the session of this index.
     pub fn branches_of(&self, session: usize) -> impl Iterator<Item = &BranchView> {
         self.branches.iter().filter(move |branch| branch.kind.session() == session)
     }
@@ -212,7 +211,6 @@ pub enum BranchKind {
 }
 
 impl BranchKind {
-    /// Returns the index of the session to which the branch belongs.
     pub fn session(&self) -> usize {
         match self {
             BranchKind::OldFuture { of, .. } | BranchKind::Without { of, .. } => *of,

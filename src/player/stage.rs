@@ -207,13 +207,11 @@ impl Stage {
         self.sessions.iter_mut().for_each(|session| session.set_trail_length(length));
     }
 
-    /// Returns the number of particles that take a step together.
     pub(super) fn particles(&self) -> usize {
         let branches = self.branches.iter().map(|branch| branch.session.particles());
         self.sessions.iter().map(Session::particles).chain(branches).sum()
     }
 
-    /// Returns the histories of the sessions side by side.
     pub(super) fn histories(&self) -> Vec<OptimizerHistory> {
         let histories = self.sessions.iter().enumerate().flat_map(|(index, session)| {
             let simulation = session.simulation();
@@ -232,12 +230,10 @@ impl Stage {
         self.sessions.iter_mut().map(|session| Record::clone(&session.record())).collect()
     }
 
-    /// Returns the states of the sessions side by side.
     pub(super) fn views(&mut self, plot: &PlotRequest) -> Vec<SessionView> {
         self.sessions.iter_mut().map(|session| session.view(plot)).collect()
     }
 
-    /// Returns the states of the branches.
     pub(super) fn branch_views(&mut self, plot: &PlotRequest) -> Vec<BranchView> {
         let view = |branch: &mut Branch| BranchView {
             id: branch.id,

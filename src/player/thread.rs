@@ -230,7 +230,6 @@ impl Worker {
         self.looped.is_some_and(|[_, last]| self.stage.step() >= last)
     }
 
-    /// Returns whether a playing simulation pauses at its step.
     fn is_finished(&self) -> bool {
         self.stage.simulation().is_finished() && !self.is_at_loop_end()
     }
@@ -344,7 +343,6 @@ impl Pace {
         self.ahead = self.ahead.saturating_add(steps);
     }
 
-    /// Returns whether requested single steps are being taken.
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead > 0
     }

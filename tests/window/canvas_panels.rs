@@ -529,7 +529,7 @@ fn the_wheel_in_space_keeps_the_point_under_the_pointer() {
     harness.run_steps(2);
     let xy = [0.4, 0.3];
     let at = canvas(&harness).min + Vec2::from(on_surface(&harness, xy).px);
-    let place = |harness: &Harness<'_, Stage>| surface(harness).view.place_from_xy(xy);
+    let place = |harness: &Harness<'_, Stage>| surface(harness).view.box_from_xy(xy);
     let (before, width) = (place(&harness), harness.state().landscape.camera().width);
     harness.hover_at(at);
     harness.event(egui::Event::MouseWheel {

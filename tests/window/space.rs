@@ -62,7 +62,7 @@ proptest! {
 
     #[test]
     fn places_of_the_plane_return(view in views(), place in [-1.0..1.0, -1.0..1.0]) {
-        let back = view.place_from_xy(view.xy_from_place(place));
+        let back = view.box_from_xy(view.xy_from_box(place));
         // A narrow view far from the origin has few digits left.
         prop_assert!((0..2).all(|axis| (back[axis] - place[axis]).abs() < 1e-8), "{back:?}");
     }
@@ -71,7 +71,7 @@ proptest! {
     fn a_drag_moves_the_middle_of_the_plane_along(view in views(), delta in [-3.0_f32..3.0, -3.0_f32..3.0]) {
         prop_assume!(view.orbit.elevation > 20.0);
         let panned = SpaceView { camera: view.panned(delta), ..view };
-        let [x, y] = panned.place_from_xy(view.camera.center);
+        let [x, y] = panned.box_from_xy(view.camera.center);
         let [before, after] = [[0.0; 3], [x, y, 0.0]].map(|point| view.project(point).px);
         for axis in 0..2 {
             prop_assert!((after[axis] - before[axis] - delta[axis]).abs() < 0.3, "{before:?} {after:?} {delta:?}");

@@ -1,7 +1,6 @@
 //! Saves a session, step by step, as an animated file, a video or a folder of pictures, in the background.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use egui::{Button, Context, DragValue, Grid, ScrollArea, Ui};
 use valleyscope_engine::simulation::{Record, Setting};
@@ -11,7 +10,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use super::picture::{PictureOptions, PictureStage, PictureSubject};
 use super::transport::PlaybackPace;
 use crate::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
-use crate::app::shell::jobs::{Exported, Exports, Progress};
+use crate::app::shell::jobs::{Exported, Exports, Job, Progress};
 use crate::app::shell::launch::Graphics;
 use crate::app::shell::{files, messages};
 use crate::app::widgets::form::radio_button;
@@ -77,7 +76,6 @@ impl Settings {
         taken.then(|| format!("{} exists already. Choose another name.", self.target.display()))
     }
 
-    /// Returns whether the animation would replace a file.
     fn replaces(&self) -> bool {
         self.format != AnimationFormat::PngFolder && self.target.is_file()
     }
@@ -107,8 +105,8 @@ pub struct AnimationExport {
     check: SettingsCheck,
     /// True where the system has file dialogs.
     can_pick: bool,
-    /// The open file dialog's pending result.
-    picking: Option<Receiver<Option<PathBuf>>>,
+    /// The open file dialog, which returns the chosen path.
+    picking: Option<Job<Option<PathBuf>>>,
 }
 
 impl AnimationExport {
@@ -133,11 +131,8 @@ impl AnimationExport {
         if !self.is_open {
             return None;
         }
-        if let Some(picked) = self.picking.as_ref().and_then(|picking| picking.try_recv().ok()) {
-            self.picking = None;
-            if let (Some(settings), Some(path)) = (&mut self.settings, picked) {
-                settings.target = path;
-            }
+        if let (Some(Ok(Some(path))), Some(settings)) = (Job::take(&mut self.picking), &mut self.settings) {
+            settings.target = path;
         }
         let settings = self.settings.as_mut()?;
         let (mut start, mut cancel, mut pick) = (false, false, false);
@@ -183,8 +178,8 @@ struct SettingsCheck {
     /// The settings that were checked last.
     checked: Option<Settings>,
     outcome: CheckOutcome,
-    /// The settings that a thread checks, and its answer.
-    pending: Option<(Settings, Receiver<CheckOutcome>)>,
+    /// The check in progress, which also returns its settings.
+    pending: Option<Job<(Settings, CheckOutcome)>>,
 }
 
 #[derive(Default)]
@@ -195,29 +190,21 @@ struct CheckOutcome {
 }
 
 impl SettingsCheck {
-    /// Takes the answer of the thread, and starts one if these settings are not checked. Call in each frame.
+    /// Takes the result of a check, and starts one if these settings are not checked. Call in each frame.
     fn update(&mut self, ctx: &Context, settings: &Settings) {
-        if let Some((of, answer)) = self.pending.take() {
-            match answer.try_recv() {
-                Ok(outcome) => (self.checked, self.outcome) = (Some(of), outcome),
-                Err(TryRecvError::Empty) => self.pending = Some((of, answer)),
-                Err(TryRecvError::Disconnected) => {}
-            }
+        if let Some(Ok((checked, outcome))) = Job::take(&mut self.pending) {
+            (self.checked, self.outcome) = (Some(checked), outcome);
         }
         if self.is_of(settings) || self.pending.is_some() {
             return;
         }
-        let (sender, answer) = channel();
-        let (of, ctx) = (settings.clone(), ctx.clone());
-        std::thread::spawn(move || {
-            // The dialog may be closed.
-            let _ = sender.send(CheckOutcome { problem: of.problem(), replaces: of.replaces() });
-            ctx.request_repaint();
-        });
-        self.pending = Some((settings.clone(), answer));
+        let settings = settings.clone();
+        self.pending = Some(Job::start(ctx, move |_| {
+            let outcome = CheckOutcome { problem: settings.problem(), replaces: settings.replaces() };
+            (settings, outcome)
+        }));
     }
 
-    /// Returns whether it is these settings that were checked last.
     fn is_of(&self, settings: &Settings) -> bool {
         self.checked.as_ref() == Some(settings)
     }
@@ -326,9 +313,8 @@ fn choose_settings(ui: &mut Ui, replay: &mut bool, changes: usize) {
     });
 }
 
-/// Opens the system's file dialog; the receiver gets the chosen path, or `None`.
-fn pick_target(ctx: &Context, settings: &Settings) -> Receiver<Option<PathBuf>> {
-    let (answer, picked) = channel();
+/// Opens the system's file dialog, which returns the chosen path, or `None`.
+fn pick_target(ctx: &Context, settings: &Settings) -> Job<Option<PathBuf>> {
     let mut dialog = rfd::FileDialog::new().set_title("Save the animation");
     if let Some(folder) = settings.target.parent() {
         dialog = dialog.set_directory(folder);
@@ -339,13 +325,7 @@ fn pick_target(ctx: &Context, settings: &Settings) -> Receiver<Option<PathBuf>> 
     if settings.format != AnimationFormat::PngFolder {
         dialog = dialog.add_filter(settings.format.name(), &[settings.format.extension()]);
     }
-    let ctx = ctx.clone();
-    std::thread::spawn(move || {
-        // The receiving dialog may be closed.
-        let _ = answer.send(dialog.save_file());
-        ctx.request_repaint();
-    });
-    picked
+    Job::start(ctx, |_| dialog.save_file())
 }
 
 /// The largest number of frames: file names have five digits.
@@ -431,7 +411,7 @@ impl AnimationJob {
                 return Ok(None);
             }
             encoder.write(stage.draw().map_err(AnimationError::NotDrawn)?)?;
-            progress.add_frame();
+            progress.add_part();
         }
         progress.warn(stage.take_warning());
         Ok(Some(encoder.finish()?))

@@ -11,8 +11,9 @@ use valleyscope_experiments::preset::{LessonDraft, first_step_of_run, marks_at};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::editor::Document;
-use super::live::{Action, LandscapeAction, Live, Requests};
+use super::live::{LandscapeAction, Live};
 use super::timeline::changes_text;
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::player::marks::{SettingMark, SettingMarks, changes_of, text, text_before};
 use crate::player::{BranchKind, BranchView, PlayerCommand, SessionView, Snapshot};
@@ -68,7 +69,6 @@ impl Branches {
         self.hidden.retain(|id| all.iter().any(|branch| branch.id == *id));
     }
 
-    /// Returns the branches of the session of this index.
     pub(crate) fn of(&self, session: usize) -> impl Iterator<Item = &Branch> {
         self.all.iter().filter(move |branch| branch.session == session)
     }
@@ -93,7 +93,6 @@ impl Branches {
         self.of(session).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
     }
 
-    /// Returns the last step of the branches of a session.
     pub(crate) fn last_step(&self, session: usize) -> u64 {
         self.of(session).map(|branch| branch.last_step).max().unwrap_or_default()
     }
@@ -256,7 +255,6 @@ impl MarkedChanges {
         self.without.is_some()
     }
 
-    /// Returns the explanation of a mark at the pointer.
     pub(crate) fn hint(&self) -> String {
         if self.changes.is_empty() {
             return format!("{}\nClick to go there.", self.text);
@@ -318,7 +316,7 @@ pub(crate) struct RunMark {
 
 impl RunMark {
     /// Returns the step and the text, as in "Step 300: Adam starves".
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         format!("Step {}: {}", grouped(self.step), self.text)
     }
 }
@@ -350,7 +348,7 @@ pub(crate) fn go_to(step: u64, shown: u64, last: u64) -> Action {
     })
 }
 
-/// The place of the marks above a timeline.
+/// The position of the marks above a timeline.
 pub(crate) struct MarkRail {
     /// The left end, and the points per step.
     pub left: f32,
@@ -373,8 +371,8 @@ pub(crate) fn show_run_marks(
         let area = Rect::from_x_y_ranges(x - 5.0..=x + 5.0, rail.top..=rail.bottom);
         // Without the focus of Tab, as the marks of changed settings.
         let response = ui.interact(area, ui.scope_id().with(("run mark", index)), Sense::CLICK | Sense::HOVER);
-        let words = mark.words();
-        response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, words.clone()));
+        let description = mark.description();
+        response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, description.clone()));
         let color = match (response.hovered(), mark.is_pause) {
             (true, _) => ui.visuals().strong_text_color(),
             (false, true) => ui.visuals().weak_text_color(),
@@ -391,7 +389,7 @@ pub(crate) fn show_run_marks(
         if response.clicked() {
             requests.actions.push(go_to(mark.step, shown, last));
         }
-        response.on_hover_text(format!("{words}\nClick to go there."));
+        response.on_hover_text(format!("{description}\nClick to go there."));
     }
 }
 
@@ -419,12 +417,13 @@ mod tests {
             ])"#;
         let Ok(Preset::Landscape(preset)) = Preset::parse(text, "test") else { panic!("it is a landscape") };
         let lesson = LessonDraft::of(&preset);
-        let words = |step, pause| run_marks(&lesson, step, pause).iter().map(RunMark::words).collect::<Vec<_>>();
-        assert_eq!(words(0, Some(100)), ["Step 50: half", "Step 100: pause"]);
+        let description =
+            |step, pause| run_marks(&lesson, step, pause).iter().map(RunMark::description).collect::<Vec<_>>();
+        assert_eq!(description(0, Some(100)), ["Step 50: half", "Step 100: pause"]);
         let both = ["Step 20: early", "Step 50: half", "Step 100: pause", "Step 200: pause"];
-        assert_eq!(words(1, Some(200)), both);
-        assert_eq!(words(2, Some(200)), ["Step 200: pause"]);
-        assert_eq!(words(2, None), [""; 0]);
+        assert_eq!(description(1, Some(200)), both);
+        assert_eq!(description(2, Some(200)), ["Step 200: pause"]);
+        assert_eq!(description(2, None), [""; 0]);
     }
 
     #[test]

@@ -283,7 +283,6 @@ pub struct Document {
 }
 
 impl Document {
-    /// Makes a document of one simulation.
     pub fn new(spec: SimulationSpec, view: ViewSettings) -> Document {
         Document { simulations: vec![TitledSimulation::untitled(spec)], view }
     }
@@ -309,7 +308,6 @@ impl Document {
         self.specs_mut().zip(specs).for_each(|(spec, new)| *spec = new);
     }
 
-    /// Returns the number of simulations.
     pub fn count(&self) -> usize {
         self.simulations.len()
     }

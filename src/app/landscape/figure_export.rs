@@ -1,10 +1,6 @@
 //! The dialog that exports the landscape, or the plots of its run, as a figure for a paper, as `valleyscope figure` draws
 //! them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{Button, Context, DragValue, Grid, IntoAtoms, PopupCloseBehavior, ProgressBar, RadioButton, Response, Ui};
 use valleyscope_engine::simulation::Record;
@@ -13,10 +9,11 @@ use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::animation_export::Subject;
-use super::live::{Action, Requests};
 use super::picture::{PictureOptions, PictureSubject};
 use super::plots::PlotChoices;
 use super::{LandscapeTab, animation_export, picture_export};
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::jobs::Job;
 use crate::app::shell::messages;
 use crate::app::widgets::form::{Outlined, check_box, radio_button};
 use crate::app::widgets::theme::frame_fields;
@@ -28,7 +25,8 @@ pub(crate) struct FigureExport {
     shows_plots: bool,
     paper: FigureLayout,
     format: Format,
-    coming: Option<PendingFigure>,
+    /// The figure in progress: the file, or the reason why there is none.
+    pending: Option<Job<Result<Vec<u8>, String>>>,
 }
 
 /// The contents of a figure.
@@ -42,13 +40,6 @@ pub(crate) struct FigureSubject {
     pub plots: RunPlots,
 }
 
-/// A figure in progress. Its thread ends early when this is dropped.
-struct PendingFigure {
-    file: Receiver<Result<Vec<u8>, String>>,
-    steps: u64,
-    done: Arc<AtomicU64>,
-}
-
 impl Default for FigureExport {
     fn default() -> Self {
         let options = Options { width_mm: PAGE_MM, ..Options::default() };
@@ -57,7 +48,7 @@ impl Default for FigureExport {
             shows_plots: false,
             paper: FigureLayout { options, ..FigureLayout::default() },
             format: Format::Pdf,
-            coming: None,
+            pending: None,
         }
     }
 }
@@ -75,19 +66,18 @@ impl FigureExport {
     pub(crate) fn ui(&mut self, ctx: &Context, subject: &FigureSubject) -> Option<Action> {
         let (mut save, mut cancel) = (false, false);
         let is_closed = messages::show_modal(ctx, "figure export", "Export a figure", |ui| {
-            ui.add_enabled_ui(self.coming.is_none(), |ui| {
+            ui.add_enabled_ui(self.pending.is_none(), |ui| {
                 self.choose_content(ui, subject);
                 ui.add_space(6.0);
                 self.choose(ui);
             });
             ui.add_space(6.0);
-            if let Some(coming) = &self.coming {
-                let part = coming.done.load(Ordering::Relaxed) as f32 / coming.steps.max(1) as f32;
-                ui.add(ProgressBar::new(part)).accessible_name("Progress of the figure");
+            if let Some(pending) = &self.pending {
+                ui.add(ProgressBar::new(pending.progress().share())).accessible_name("Progress of the figure");
                 ui.add_space(6.0);
             }
             ui.horizontal(|ui| {
-                save = ui.add_enabled(self.coming.is_none(), Button::new("Save…")).clicked();
+                save = ui.add_enabled(self.pending.is_none(), Button::new("Save…")).clicked();
                 cancel = ui.button("Cancel").clicked();
             });
         });
@@ -97,19 +87,15 @@ impl FigureExport {
         }
         if save {
             match begin(ctx, subject, self.shows_plots, self.paper, self.format) {
-                Ok(coming) => self.coming = Some(coming),
+                Ok(pending) => self.pending = Some(pending),
                 Err(reason) => return Some(self.answer(Err(reason))),
             }
         }
-        let made = match self.coming.as_ref()?.file.try_recv() {
-            Ok(made) => made,
-            Err(TryRecvError::Empty) => {
-                ctx.request_repaint_after(std::time::Duration::from_millis(50));
-                return None;
-            }
-            Err(TryRecvError::Disconnected) => Err("The thread that draws the figure failed.".to_owned()),
+        let Some(made) = self.pending.as_ref()?.poll() else {
+            ctx.request_repaint_after(std::time::Duration::from_millis(50));
+            return None;
         };
-        Some(self.answer(made))
+        Some(self.answer(made.unwrap_or_else(|_| Err("The thread that draws the figure failed.".to_owned()))))
     }
 
     fn choose_content(&mut self, ui: &mut Ui, subject: &FigureSubject) {
@@ -145,9 +131,8 @@ impl FigureExport {
         });
     }
 
-    /// Returns the name of the figure in progress, if there is one.
     pub(crate) fn unfinished(&self) -> Option<String> {
-        self.coming.is_some().then(|| self.suggested_name())
+        self.pending.is_some().then(|| self.suggested_name())
     }
 
     fn suggested_name(&self) -> String {
@@ -157,7 +142,7 @@ impl FigureExport {
 
     fn close(&mut self) {
         self.open = false;
-        self.coming = None;
+        self.pending = None;
     }
 
     fn answer(&mut self, made: Result<Vec<u8>, String>) -> Action {
@@ -169,43 +154,34 @@ impl FigureExport {
     }
 }
 
-/// Starts a thread that makes the file of a figure.
+/// Starts to make the file of a figure.
 fn begin(
     ctx: &Context,
     subject: &FigureSubject,
     shows_plots: bool,
     paper: FigureLayout,
     format: Format,
-) -> Result<PendingFigure, String> {
+) -> Result<Job<Result<Vec<u8>, String>>, String> {
     let preset = if shows_plots { &subject.session } else { &subject.preset };
     let mut trajectories = Trajectories::new(preset).map_err(|error| error.to_string())?;
     if shows_plots {
         trajectories = trajectories.until(subject.last_step);
     }
     let plots = shows_plots.then(|| subject.plots.clone());
-    let (sender, file) = channel();
-    let done = Arc::new(AtomicU64::new(0));
-    let coming = PendingFigure { file, steps: trajectories.steps(), done: Arc::clone(&done) };
-    let ctx = ctx.clone();
-    std::thread::spawn(move || {
+    Ok(Job::with_parts(ctx, trajectories.steps(), move |progress| {
         while !trajectories.is_complete() {
-            // The dialog holds the other reference while it waits.
-            if Arc::strong_count(&done) == 1 {
-                return;
+            if progress.is_cancelled() {
+                return Err("It was cancelled.".to_owned());
             }
             trajectories.advance();
-            done.store(trajectories.step(), Ordering::Relaxed);
+            progress.set_done(trajectories.step());
         }
         let figure = match &plots {
             Some(plots) => Figure::run_plots(&trajectories, plots),
             None => Figure::landscape(&trajectories),
         };
-        let made = paper.file(&figure, format).map_err(|error| error.to_string());
-        // The dialog may be closed.
-        let _ = sender.send(made);
-        ctx.request_repaint();
-    });
-    Ok(coming)
+        paper.file(&figure, format).map_err(|error| error.to_string())
+    }))
 }
 
 /// The layout of a figure's file.
@@ -228,7 +204,6 @@ impl FigureLayout {
         figure.render(&self.options)?.to_file(format, self.dpi)
     }
 
-    /// Shows the controls of the layout.
     pub(crate) fn ui(&mut self, ui: &mut Ui) {
         Grid::new("figure").num_columns(2).show(ui, |ui| {
             frame_fields(ui);
@@ -324,7 +299,6 @@ impl LandscapeTab {
         requests.actions.extend(self.exports.ui(ctx));
     }
 
-    /// Returns what a figure shows.
     pub(super) fn figure_subject(&self) -> Option<FigureSubject> {
         let snapshot = self.live.snapshot.as_ref()?;
         let LandscapePreset { title, description, .. } = self.named();

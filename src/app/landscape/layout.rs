@@ -13,8 +13,9 @@ use super::branches::run_marks;
 use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
 use super::controls::{Adjustable, Control, Highlight, SliderId, controls_set_by};
 use super::lesson::LessonStage;
-use super::live::{Action, LandscapeAction, Requests};
+use super::live::LandscapeAction;
 use super::{LandscapeTab, lesson, transport};
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{check_box, radio_button};
 use crate::app::widgets::number;
@@ -212,7 +213,6 @@ fn slider_of_width(ui: &mut Ui, width: f32, slider: &SliderId, spec: &mut Simula
     });
 }
 
-/// Shows the drawing settings of the landscape.
 pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     ui.menu_button("Colour map", |ui| {
         for colormap in Colormap::ALL {

@@ -1,8 +1,6 @@
 //! A lesson's text and navigation, and the panel in which a step shows an update rule and a figure.
 
 use std::io::Cursor;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::sync::{Arc, Weak};
 
 use egui::containers::menu::MenuButton;
 use egui::text::LayoutJob;
@@ -16,7 +14,9 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
 use valleyscope_experiments::view::formula::formulas_from_gradient;
 
-use super::live::{Action, LandscapeAction, Requests};
+use super::live::LandscapeAction;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::jobs::{Job, Progress};
 use crate::app::shell::menu::{choose, item};
 use crate::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
 
@@ -58,7 +58,6 @@ pub(crate) fn lesson_bar(ui: &mut Ui, index: usize, lesson: &[LessonStep], reque
     });
 }
 
-/// Returns a step's text, after the name of its section.
 fn step_text(ui: &Ui, index: usize, lesson: &[LessonStep]) -> LayoutJob {
     let mut job = LayoutJob::default();
     let mut append = |text: RichText| {
@@ -116,15 +115,9 @@ pub(crate) struct LessonStage {
 /// The picture of a figure.
 enum Picture {
     Queued,
-    Computing(Computation),
+    Computing(Job<Result<MadePicture, String>>),
     Ready(TextureHandle),
     Failed(String),
-}
-
-/// The thread that makes a picture. It ends early when this is dropped.
-struct Computation {
-    made: Receiver<Result<MadePicture, String>>,
-    _cancel_on_drop: Arc<()>,
 }
 
 /// A picture, and the figure that it shows.
@@ -134,7 +127,6 @@ struct MadePicture {
 }
 
 impl LessonStage {
-    /// Returns whether a step shows anything here.
     pub(crate) fn is_needed(step: &LessonStep) -> bool {
         step.formula.is_some() || step.figure.is_some()
     }
@@ -156,15 +148,17 @@ impl LessonStage {
         let queued = self.pictures.iter_mut().filter(|(_, picture)| matches!(picture, Picture::Queued));
         if let Some((figure, picture)) = queued.min_by_key(|(figure, _)| shown != Some(figure)) {
             let computed = self.computed.iter().find(|(name, _)| *name == figure.name).map(|(_, made)| made.clone());
-            *picture = Picture::Computing(Computation::begin(ctx, figure.clone(), computed));
+            let figure = figure.clone();
+            *picture = Picture::Computing(Job::start(ctx, move |progress| make_picture(&figure, computed, progress)));
         }
     }
 
     /// Takes the picture that has been made, if there is one.
     fn take_made(&mut self, ctx: &Context) {
         for (figure, picture) in &mut self.pictures {
-            let Picture::Computing(computation) = picture else { continue };
-            *picture = match computation.made.try_recv() {
+            let Picture::Computing(job) = picture else { continue };
+            let Some(made) = job.poll() else { continue };
+            *picture = match made {
                 Ok(Ok(MadePicture { image, computed })) => {
                     if self.computed.iter().all(|(name, _)| *name != figure.name) {
                         self.computed.push((figure.name.clone(), computed));
@@ -172,8 +166,7 @@ impl LessonStage {
                     Picture::Ready(ctx.load_texture("figure of a lesson", image, TextureOptions::LINEAR))
                 }
                 Ok(Err(reason)) => Picture::Failed(reason),
-                Err(TryRecvError::Empty) => continue,
-                Err(TryRecvError::Disconnected) => Picture::Failed("the thread that computes it failed".to_owned()),
+                Err(failed) => Picture::Failed(failed.to_string()),
             };
         }
     }
@@ -253,36 +246,20 @@ impl LessonStage {
     }
 }
 
-impl Computation {
-    /// Begins to make a picture in a thread, from the computed figure if it is known.
-    fn begin(ctx: &Context, figure: LessonFigure, known: Option<ComputedFigure>) -> Computation {
-        let (sender, made) = channel();
-        let kept = Arc::new(());
-        let (wanted, ctx): (Weak<()>, _) = (Arc::downgrade(&kept), ctx.clone());
-        std::thread::spawn(move || {
-            if let Some(made) = make_picture(&figure, known, || wanted.strong_count() > 0).transpose() {
-                // The lesson may be closed.
-                let _ = sender.send(made);
-                ctx.request_repaint();
-            }
-        });
-        Computation { made, _cancel_on_drop: kept }
-    }
-}
-
-/// Makes a picture, from the computed figure if it is known. Returns none once it is not wanted any more.
+/// Makes a picture, from the computed figure if it is known.
 fn make_picture(
     figure: &LessonFigure,
     known: Option<ComputedFigure>,
-    is_wanted: impl Fn() -> bool,
-) -> Result<Option<MadePicture>, String> {
+    progress: &Progress,
+) -> Result<MadePicture, String> {
     let computed = match known {
-        Some(known) => Some(known),
-        None => ComputedFigure::compute(&figure.name, is_wanted).map_err(|error| error.to_string())?,
+        Some(known) => known,
+        None => ComputedFigure::compute(&figure.name, || !progress.is_cancelled())
+            .map_err(|error| error.to_string())?
+            .ok_or("it was cancelled")?,
     };
-    let Some(computed) = computed else { return Ok(None) };
     let png = computed.png(figure.point, PICTURE_DPI).map_err(|error| error.to_string())?;
-    Ok(Some(MadePicture { image: decoded(&png)?, computed }))
+    Ok(MadePicture { image: decoded(&png)?, computed })
 }
 
 fn decoded(png: &[u8]) -> Result<ColorImage, String> {

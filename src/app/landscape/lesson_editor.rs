@@ -10,8 +10,9 @@ use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings};
 
 use super::LandscapeTab;
 use super::lesson::first_sentence;
-use super::live::{Action, LandscapeAction, Requests};
+use super::live::LandscapeAction;
 use crate::app::phase::position_of;
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Outlined, cell, check_box, drag, small_button};
 use crate::app::widgets::icons::{Icon, icon_button};
@@ -49,7 +50,6 @@ impl Present {
 }
 
 impl LandscapeTab {
-    /// Shows the editor while it is open.
     pub(super) fn show_lesson_editor(&mut self, ui: &mut Ui, layout: &mut WindowLayout, requests: &mut Requests) {
         if !self.lesson_editor.is_open || self.editor.lesson().is_none() {
             return;
@@ -75,7 +75,6 @@ impl LandscapeTab {
         });
     }
 
-    /// Shows the fields of the shown step.
     fn step_of_lesson(&mut self, ui: &mut Ui, requests: &mut Requests) {
         // The last step may just have been removed.
         let Some((step, _)) = self.editor.lesson() else { return };
@@ -111,7 +110,6 @@ impl LandscapeTab {
     }
 }
 
-/// Shows a row with the name of a field.
 fn row(ui: &mut Ui, name: &str, add: impl FnOnce(&mut Ui)) {
     ui.horizontal_top(|ui| {
         cell(ui, NAMES, |ui| ui.label(name));
@@ -133,7 +131,6 @@ enum ListEdit {
 }
 
 impl LandscapeTab {
-    /// Shows the list of steps with its tools.
     fn steps_of_lesson(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let step = self.editor.lesson_step();
         let steps = &self.editor.draft.lesson.steps;
@@ -222,7 +219,6 @@ fn section(ui: &mut Ui, step: &mut LessonStep) {
     });
 }
 
-/// Shows the named marks in the run.
 fn marks(ui: &mut Ui, step: &mut LessonStep, shown: u64) {
     row(ui, "Marks", |ui| {
         let mut removed = None;
@@ -450,7 +446,6 @@ fn run(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, steps: &mut Option<u6
     });
 }
 
-/// Shows the choice of the plots that a step names.
 fn plots(ui: &mut Ui, show: &mut Vec<DiagnosticMetric>, present: &Present) {
     row(ui, "Plots", |ui| {
         ui.horizontal_wrapped(|ui| {

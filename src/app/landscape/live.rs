@@ -1,23 +1,16 @@
 //! The running simulations as the panels see them, and the connection to their thread.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::simulation::{ParticleId, Record, Setting, SimulationSpec, StepTrace};
-use valleyscope_experiments::difference::DifferenceTable;
-use valleyscope_experiments::preset::Preset;
 
 use super::branches::{Branch, Branches, RunMark};
 use super::editor::Document;
 use super::transport::PlaybackPace;
-use crate::app::phase::ExportedDiagram;
-use crate::app::shell::editor::PresetDraft;
+use crate::app::shell::actions::Requests;
 use crate::player::marks::SettingMarks;
 use crate::player::{EnsembleView, Playback, Player, PlayerCommand, SessionView, Snapshot};
-use crate::result::RawPlan;
 
 /// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
 #[derive(Default)]
@@ -59,17 +52,14 @@ impl Live {
         self.snapshot.as_ref().map_or(&[], |snapshot| &snapshot.sessions)
     }
 
-    /// Returns the newest state of the session of this index.
     pub fn session(&self, index: usize) -> Option<&SessionView> {
         self.sessions().get(index)
     }
 
-    /// Returns whether several simulations are shown.
     pub(crate) fn is_side_by_side(&self) -> bool {
         self.sessions().len() > 1
     }
 
-    /// Returns the marks of the changes of the session of this index.
     pub(crate) fn marks_of(&self, session: usize) -> &SettingMarks {
         self.marks.get(session).unwrap_or(SettingMarks::NONE)
     }
@@ -121,87 +111,6 @@ impl Live {
     pub fn is_playing(&self) -> bool {
         self.playback() == Playback::Playing
     }
-}
-
-/// The requests of the panels to the app, collected over a frame and carried out at its end.
-#[derive(Default)]
-pub struct Requests {
-    pub commands: Vec<PlayerCommand>,
-    pub actions: Vec<Action>,
-}
-
-/// A request that only the app as a whole can carry out.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Shows a short message for some seconds.
-    Notify(String),
-    /// Shows a failure until it is dismissed.
-    Report {
-        title: String,
-        text: String,
-    },
-    /// Saves a picture of this part of the window, in points, as PNG; asks for the path.
-    SavePicture {
-        area: egui::Rect,
-        suggested_name: String,
-    },
-    /// Saves text; asks for the path.
-    SaveText {
-        text: String,
-        suggested_name: String,
-    },
-    /// Saves a file's content; asks for the path.
-    SaveBytes {
-        bytes: Vec<u8>,
-        suggested_name: String,
-    },
-    /// Saves a picture as PNG; asks for the path.
-    SaveImage {
-        image: Arc<egui::ColorImage>,
-        suggested_name: String,
-    },
-    /// Copies a picture to the clipboard.
-    CopyImage(Arc<egui::ColorImage>),
-    /// Saves a figure or the results of a phase diagram; asks for the path.
-    SaveDiagram {
-        bytes: Vec<u8>,
-        suggested_name: String,
-        exported: ExportedDiagram,
-    },
-    /// Asks for a folder and writes raw arrays into it.
-    SaveRaw(RawPlan),
-    /// Asks for the folder of a training's data; the dialog starts in this one.
-    ChooseDataFolder(Option<PathBuf>),
-    /// Asks for a folder of runs from elsewhere, to be imported.
-    ChooseRunsFolder,
-    /// Requests an action of the landscape tab.
-    Landscape(LandscapeAction),
-    Undo,
-    Redo,
-    /// Copies the preset of the shown tab to the clipboard, as text.
-    CopyPreset,
-    /// Opens the preset whose text is on the clipboard.
-    PastePreset,
-    /// Asks for a file and opens it.
-    OpenPreset,
-    /// Opens this preset in the tab of its kind.
-    Open(Box<Preset>),
-    OpenFile(PathBuf),
-    /// Saves to the preset's own file; without one, asks for the path.
-    Save,
-    SaveAs,
-    /// Asks for a title and a path, and saves this preset there.
-    AskToSave(Box<PresetDraft>),
-    TogglePresentation,
-    ShowKeys,
-    /// Shows the description of an optimizer.
-    ShowOptimizer(RuleKind),
-    ShowAbout,
-    /// Shows the settings in which runs, presets or diagrams differ.
-    ShowDifferences(Box<DifferenceTable>),
-    /// Asks for the presets to compare.
-    ComparePresets,
-    Quit,
 }
 
 /// A request to the landscape tab.
@@ -358,7 +267,6 @@ impl PlayerLink {
         receiver
     }
 
-    /// Returns the next snapshot, if any.
     pub(crate) fn next_snapshot(&self) -> Option<Snapshot> {
         self.player.try_snapshot()
     }
@@ -380,12 +288,10 @@ impl PlayerLink {
     }
 }
 
-/// Returns the session of a simulation without changes.
 fn unchanged(spec: &SimulationSpec) -> Record {
     Record { spec: spec.clone(), changes: Vec::new() }
 }
 
-/// Returns a description of the change that requires a restart.
 fn restart_reason(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
     let ids = |spec: &SimulationSpec| -> Vec<u32> { spec.optimizers.iter().map(|optimizer| optimizer.id).collect() };
     if from.seed != to.seed {

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
+use crate::app::shell::actions::{Action, Requests};
 use animation_export::AnimationExport;
 use canvas::{FormulaPanel, LandscapePanel};
 use controls::sliders::SettingAnimations;
@@ -33,7 +34,7 @@ use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
 use figure_export::FigureExport;
 use lesson::LessonStage;
 use lesson_editor::LessonEditor;
-use live::{Action, LandscapeAction, Live, PlayerLink, Requests};
+use live::{LandscapeAction, Live, PlayerLink};
 use picture::PictureOptions;
 use picture_export::PictureExport;
 use plots::{DiagnosticsPanel, PlotChoices};
@@ -352,12 +353,10 @@ impl Tab for LandscapeTab {
 }
 
 impl LandscapeTab {
-    /// Returns the document under the controls.
     pub(super) fn document(&self) -> &Document {
         &self.editor.draft.document
     }
 
-    /// Returns the running simulation.
     pub(super) fn live(&self) -> &Live {
         &self.live
     }
@@ -432,7 +431,6 @@ impl LandscapeTab {
     }
 }
 
-/// Makes the editor of a first start.
 fn first_editor() -> LandscapeEditor {
     let Preset::Landscape(preset) = &built_ins()[0].preset else { unreachable!("the first preset is a lesson") };
     LandscapeEditor::opened(preset.clone(), &ViewSettings::default())

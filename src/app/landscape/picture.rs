@@ -61,7 +61,6 @@ pub struct PictureSubject {
 }
 
 impl PictureSubject {
-    /// Returns the colours of the optimizers.
     pub fn colors(&self) -> Vec<[u8; 3]> {
         self.records.iter().flat_map(|record| simulation_colors(&record.spec.optimizers)).collect()
     }
@@ -313,7 +312,6 @@ pub(crate) struct PictureExtent {
 }
 
 impl PictureExtent {
-    /// Returns width and height in pixels.
     pub(crate) fn pixels(&self) -> [u32; 2] {
         let pixels = |points: f32| (points * self.pixels_per_point).round().max(1.0) as u32;
         [pixels(self.points.x), pixels(self.points.y)]

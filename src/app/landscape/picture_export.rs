@@ -68,7 +68,7 @@ pub(crate) fn start_picture(
             return Ok(None);
         }
         let drawn = stage.draw()?;
-        progress.add_frame();
+        progress.add_part();
         let size = [drawn.width(), drawn.height()].map(|side| side as usize);
         let image = Arc::new(ColorImage::from_rgb(size, drawn.as_raw()));
         Ok(Some(Exported::Picture { image, suggested_name }))
@@ -149,7 +149,6 @@ impl PictureOptions {
         }
     }
 
-    /// Returns the size in pixels and in points.
     pub(super) fn extent(&self) -> PictureExtent {
         let [width, height] = self.size.map(|side| side as f32);
         let larger = (width / USUAL[0] as f32).min(height / USUAL[1] as f32).max(1.0);
@@ -166,7 +165,6 @@ impl PictureOptions {
         Some(format!("The sides of a picture{of} are {least} to {most} pixels long, found {wrong}."))
     }
 
-    /// Shows the options in rows of a grid.
     pub(crate) fn ui(&mut self, ui: &mut Ui) {
         Grid::new("picture options").num_columns(2).min_col_width(LABEL_WIDTH).spacing([12.0, 6.0]).show(ui, |ui| {
             ui.label("Show");
@@ -240,7 +238,7 @@ impl VariedSettings {
             // The session was made with it, so it fits.
             let _ = spec.apply(&change.set);
             let now = settings_of(&spec);
-            let differing = now.iter().filter(|(setting, words)| before.get(*setting) != Some(*words));
+            let differing = now.iter().filter(|(setting, value_text)| before.get(*setting) != Some(*value_text));
             varied.extend(differing.map(|(setting, _)| *setting));
             before = now;
         }

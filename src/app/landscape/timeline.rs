@@ -11,8 +11,9 @@ use valleyscope_experiments::view::ticks::grouped;
 use super::branches;
 use super::branches::{MarkRail, MarkedChanges};
 use super::editor::Document;
-use super::live::{Action, LandscapeAction, Live, Requests};
+use super::live::{LandscapeAction, Live};
 use super::transport::PlaybackPace;
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::menu::{DIGIT_KEYS, Keys};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;
@@ -44,7 +45,7 @@ pub(crate) struct TimelineBar {
     typed: Option<[u64; 2]>,
 }
 
-/// The places of steps along the slider.
+/// The positions of steps along the slider.
 #[derive(Clone, Copy)]
 struct Rail {
     slider: Rect,
@@ -65,7 +66,6 @@ impl Rail {
 }
 
 impl TimelineBar {
-    /// Shows the timeline over the available width.
     pub(crate) fn ui(&mut self, ui: &mut Ui, document: &Document, live: &mut Live, requests: &mut Requests) {
         self.rail(ui, document, live, requests);
         branches::branch_list(ui, document, live, requests);
@@ -135,7 +135,6 @@ impl TimelineBar {
         }
     }
 
-    /// Returns whether the keys go to the timeline.
     pub(crate) fn has_focus(&self, ctx: &Context) -> bool {
         self.slider.is_some_and(|slider| ctx.memory(|memory| memory.has_focus(slider)))
     }
@@ -157,7 +156,6 @@ pub(crate) const KEYS: [(&str, &str); 7] = [
     ("Shift and a drag on the timeline", "Play a range of steps over and over"),
 ];
 
-/// Returns the action of a pressed key of time.
 pub(crate) fn pressed(keys: &Keys<'_>) -> Option<LandscapeAction> {
     // With Shift first, as the keys without it match, too.
     let steps = [
@@ -256,7 +254,6 @@ fn draw_marks(ui: &mut Ui, rail: Rail, document: &Document, live: &Live, request
     }
 }
 
-/// Returns the first and the last step of a group.
 fn ends(group: &[SettingMark]) -> [u64; 2] {
     [group.first(), group.last()].map(|mark| mark.map_or(0, |mark| mark.step))
 }
@@ -337,7 +334,6 @@ const MENU_WIDTH: f32 = 260.0;
 const MENU_LIST_HEIGHT: f32 = 200.0;
 
 impl TimelineBar {
-    /// Shows the button that opens the menu.
     fn menu(&mut self, ui: &mut Ui, document: &Document, live: &Live, requests: &mut Requests) {
         let hint = "Play a range of steps over and over, or see the run without a change";
         let button = icon_button(ui, Icon::More, MENU, "Timeline menu", hint);

@@ -1,7 +1,6 @@
 //! The picture of a map, made on a thread of its own, and the options that determine it.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use egui::text::LayoutJob;
@@ -18,6 +17,7 @@ use crate::app::boxes::Outlined;
 use crate::app::controls::{COLOR_HINT, color_menu};
 use crate::app::figure_layout::stays_open;
 use crate::app::live::{Action, Requests};
+use crate::app::shell::jobs::Job;
 use crate::app::theme;
 use crate::figure::{COLUMN_MM, Letters, Map, MapColors, MapImage, PAGE_MM, Regions, Scale, Swatch, shared_optimizers};
 
@@ -92,7 +92,7 @@ pub(super) struct MapPicture {
     pub color_key: Option<ColorKey>,
     /// The state that the newest texture shows, which may still be in progress.
     wanted: Option<Wanted>,
-    coming: Option<Receiver<Painted>>,
+    pending: Option<Job<Painted>>,
     asked: Option<Instant>,
 }
 
@@ -124,16 +124,12 @@ impl MapPicture {
 
     /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is outdated.
     pub(super) fn update(&mut self, ctx: &Context, together: &Together<'_>, index: usize, look: MapLook) {
-        if let Some(coming) = &self.coming {
-            match coming.try_recv() {
-                Ok(Painted { image, color_key, spec, blocks }) => {
-                    self.show(ctx, &image);
-                    (self.color_key, self.spec, self.blocks) = (Some(color_key), Some(spec), blocks);
-                    self.coming = None;
-                }
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => self.coming = None,
-            }
+        if let Some(Ok(Painted { image, color_key, spec, blocks })) = Job::take(&mut self.pending) {
+            self.show(ctx, &image);
+            (self.color_key, self.spec, self.blocks) = (Some(color_key), Some(spec), blocks);
+        }
+        if self.pending.is_some() {
+            return;
         }
         let &Together { ref shown, present } = together;
         let versions = shown.iter().map(|shown| [shown.number, shown.version]).collect();
@@ -155,17 +151,12 @@ impl MapPicture {
         let unknown = wanted.unknown;
         self.wanted = Some(wanted);
         self.asked = Some(Instant::now());
-        let (sender, receiver) = channel();
-        let (diagrams, ctx): (Vec<Diagram>, _) =
-            (shown.iter().map(|shown| shown.diagram.clone()).collect(), ctx.clone());
-        std::thread::spawn(move || {
+        let diagrams: Vec<Diagram> = shown.iter().map(|shown| shown.diagram.clone()).collect();
+        self.pending = Some(Job::start(ctx, move |_| {
             let (image, color_key) = draw(&diagrams, [index, present], look, unknown);
             let (spec, blocks) = (Arc::clone(diagrams[index].spec()), diagrams[index].finest_blocks());
-            // The panel may be gone.
-            let _ = sender.send(Painted { image, color_key, spec, blocks });
-            ctx.request_repaint();
-        });
-        self.coming = Some(receiver);
+            Painted { image, color_key, spec, blocks }
+        }));
     }
 
     fn show(&mut self, ctx: &Context, image: &MapImage) {

@@ -1,20 +1,106 @@
 //! The requests of the panels to the app, and how they are carried out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use egui::{ColorImage, Context, Event, Popup, Rect, ViewportCommand};
+use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 
 use super::Valleyscope;
-use super::editor::{EditorStatus, HistoryStep};
+use super::editor::{EditorStatus, HistoryStep, PresetDraft};
 use super::files::{FileContent, OpenedContent};
 use super::presets::SavePreset;
 use super::tabs::{TabInfo, TabName};
 use super::window::Presentation;
-use crate::app::landscape::live::{Action, Requests};
+use crate::app::landscape::live::LandscapeAction;
 use crate::app::landscape::timeline;
+use crate::app::phase::ExportedDiagram;
+use crate::player::PlayerCommand;
+use crate::result::RawPlan;
+
+/// The requests of the panels to the app, collected over a frame and carried out at its end.
+#[derive(Default)]
+pub struct Requests {
+    pub commands: Vec<PlayerCommand>,
+    pub actions: Vec<Action>,
+}
+
+/// A request that only the app as a whole can carry out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Shows a short message for some seconds.
+    Notify(String),
+    /// Shows a failure until it is dismissed.
+    Report {
+        title: String,
+        text: String,
+    },
+    /// Saves a picture of this part of the window, in points, as PNG; asks for the path.
+    SavePicture {
+        area: Rect,
+        suggested_name: String,
+    },
+    /// Saves text; asks for the path.
+    SaveText {
+        text: String,
+        suggested_name: String,
+    },
+    /// Saves a file's content; asks for the path.
+    SaveBytes {
+        bytes: Vec<u8>,
+        suggested_name: String,
+    },
+    /// Saves a picture as PNG; asks for the path.
+    SaveImage {
+        image: Arc<ColorImage>,
+        suggested_name: String,
+    },
+    /// Copies a picture to the clipboard.
+    CopyImage(Arc<ColorImage>),
+    /// Saves a figure or the results of a phase diagram; asks for the path.
+    SaveDiagram {
+        bytes: Vec<u8>,
+        suggested_name: String,
+        exported: ExportedDiagram,
+    },
+    /// Asks for a folder and writes raw arrays into it.
+    SaveRaw(RawPlan),
+    /// Asks for the folder of a training's data; the dialog starts in this one.
+    ChooseDataFolder(Option<PathBuf>),
+    /// Asks for a folder of runs from elsewhere, to be imported.
+    ChooseRunsFolder,
+    /// Requests an action of the landscape tab.
+    Landscape(LandscapeAction),
+    Undo,
+    Redo,
+    /// Copies the preset of the shown tab to the clipboard, as text.
+    CopyPreset,
+    /// Opens the preset whose text is on the clipboard.
+    PastePreset,
+    /// Asks for a file and opens it.
+    OpenPreset,
+    /// Opens this preset in the tab of its kind.
+    Open(Box<Preset>),
+    OpenFile(PathBuf),
+    /// Saves to the preset's own file; without one, asks for the path.
+    Save,
+    SaveAs,
+    /// Asks for a title and a path, and saves this preset there.
+    AskToSave(Box<PresetDraft>),
+    TogglePresentation,
+    ShowKeys,
+    /// Shows the description of an optimizer.
+    ShowOptimizer(RuleKind),
+    ShowAbout,
+    /// Shows the settings in which runs, presets or diagrams differ.
+    ShowDifferences(Box<DifferenceTable>),
+    /// Asks for the presets to compare.
+    ComparePresets,
+    Quit,
+}
 
 impl Valleyscope {
     pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {

@@ -14,7 +14,6 @@ pub(crate) trait Draft: Clone + PartialEq {
     /// The state in which the draft was opened or saved.
     type Saved;
 
-    /// Returns whether the draft has unsaved changes.
     fn differs_from(&self, saved: &Self::Saved) -> bool;
 
     /// Returns the saved state after `written` was saved to `file` in place of `before`; `None` for a preset of another
@@ -177,7 +176,6 @@ impl<D: Draft> Editor<D> {
         self.saved_states.present().file.as_deref()
     }
 
-    /// Returns whether the draft has unsaved changes.
     pub(crate) fn is_dirty(&self) -> bool {
         self.draft.differs_from(self.saved_state())
     }
@@ -323,7 +321,6 @@ impl<S> SavedStates<S> {
         self.known.get_mut(&self.present).expect("the present state is known")
     }
 
-    /// Returns the number of the present state.
     pub(crate) fn number(&self) -> usize {
         self.present
     }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context, Key, TextEdit};
@@ -12,6 +11,7 @@ use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
 use super::editor::PresetDraft;
+use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
 use crate::app::phase::ExportedDiagram;
@@ -73,7 +73,6 @@ impl Purpose {
         }
     }
 
-    /// Returns the button's text.
     fn action(&self) -> &'static str {
         match self {
             Purpose::Open => "Open",
@@ -87,9 +86,6 @@ impl Purpose {
 
 enum Answer {
     Chosen { purpose: Purpose, path: Option<PathBuf>, waited: Duration },
-    RawFolder { folder: PathBuf, plan: RawPlan },
-    DataFolder(PathBuf),
-    RunsFolder(PathBuf),
     Read { path: PathBuf, is_there: bool, found: Result<OpenedContent, String> },
     Written { path: PathBuf, content: FileContent, result: Result<(), Refused> },
 }
@@ -109,8 +105,9 @@ pub(crate) struct Files {
     /// The folder of the last export.
     exported_to: Option<PathBuf>,
     context: Context,
-    answers: Receiver<Answer>,
-    answer_to: Sender<Answer>,
+    jobs: Vec<Job<Answer>>,
+    /// The outcomes that have not been taken.
+    events: Vec<FileEvent>,
     entry: Option<PathEntry>,
     /// An existing file, and the content that would replace it.
     replace: Option<(PathBuf, FileContent)>,
@@ -121,8 +118,16 @@ const NEVER_SHOWN: Duration = Duration::from_millis(400);
 
 impl Files {
     pub(crate) fn new(context: Context, native_dialogs: bool, folder: Option<PathBuf>) -> Files {
-        let (answer_to, answers) = channel();
-        Files { native_dialogs, folder, exported_to: None, context, answers, answer_to, entry: None, replace: None }
+        Files {
+            native_dialogs,
+            folder,
+            exported_to: None,
+            context,
+            jobs: Vec::new(),
+            events: Vec::new(),
+            entry: None,
+            replace: None,
+        }
     }
 
     /// Asks for a file and opens it.
@@ -151,7 +156,7 @@ impl Files {
     }
 
     /// Reads a preset, a sweep's result or a run.
-    pub(crate) fn open(&self, path: PathBuf) {
+    pub(crate) fn open(&mut self, path: PathBuf) {
         self.in_background(move || {
             let found = OpenedContent::read(&path);
             let is_there = path.exists();
@@ -160,7 +165,7 @@ impl Files {
     }
 
     /// Writes a file; asks before it replaces one, unless `overwrite` allows it.
-    pub(crate) fn save(&self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
+    pub(crate) fn save(&mut self, path: PathBuf, content: FileContent, overwrite: Overwrite) {
         self.in_background(move || {
             let result = write(&path, &content, overwrite);
             Answer::Written { path: path.canonicalize().unwrap_or(path), content, result }
@@ -169,45 +174,37 @@ impl Files {
 
     /// Returns the outcomes of requests since the last call.
     pub(crate) fn take_events(&mut self) -> Vec<FileEvent> {
-        let mut events = Vec::new();
-        while let Ok(answer) = self.answers.try_recv() {
+        for answer in Job::take_ended(&mut self.jobs) {
             match answer {
                 Answer::Chosen { purpose, path: Some(path), .. } => self.chosen(purpose, path, Overwrite::Yes),
                 Answer::Chosen { purpose, path: None, waited } if waited < NEVER_SHOWN => self.type_path(purpose),
                 Answer::Chosen { .. } => {}
-                Answer::RawFolder { folder, plan } => {
-                    self.exported_to = Some(folder.clone());
-                    events.push(FileEvent::RawFolder { folder, plan });
-                }
-                Answer::DataFolder(folder) => events.push(FileEvent::DataFolder(folder)),
-                Answer::RunsFolder(folder) => events.push(FileEvent::RunsFolder(folder)),
-                Answer::Read { path, found: Ok(content), .. } => events.push(FileEvent::Opened { path, content }),
+                Answer::Read { path, found: Ok(content), .. } => self.events.push(FileEvent::Opened { path, content }),
                 Answer::Read { path, is_there, found: Err(error) } => {
                     let title = format!("{} was not opened", file_name(&path));
-                    events.push(FileEvent::Failed { title, reason: error });
+                    self.events.push(FileEvent::Failed { title, reason: error });
                     if !is_there {
-                        events.push(FileEvent::Gone(path));
+                        self.events.push(FileEvent::Gone(path));
                     }
                 }
                 Answer::Written { path, content, result: Ok(()) } => {
                     if content.preset().is_none() {
                         self.exported_to = path.parent().map(Path::to_owned);
                     }
-                    events.push(FileEvent::Saved { path, content });
+                    self.events.push(FileEvent::Saved { path, content });
                 }
                 Answer::Written { path, content, result: Err(Refused::Exists) } => {
                     self.replace = Some((path, content));
                 }
                 Answer::Written { path, result: Err(Refused::Failed(reason)), .. } => {
                     let title = format!("{} was not saved", file_name(&path));
-                    events.push(FileEvent::Failed { title, reason });
+                    self.events.push(FileEvent::Failed { title, reason });
                 }
             }
         }
-        events
+        std::mem::take(&mut self.events)
     }
 
-    /// Shows the dialogs about files.
     pub(crate) fn show(&mut self, ctx: &Context) {
         self.show_entry(ctx);
         self.show_replace(ctx);
@@ -255,7 +252,7 @@ impl Files {
     }
 
     /// Handles a chosen path. `overwrite` is allowed if the dialog has already asked about replacing exactly this path.
-    fn chosen(&self, purpose: Purpose, path: PathBuf, overwrite: Overwrite) {
+    fn chosen(&mut self, purpose: Purpose, path: PathBuf, overwrite: Overwrite) {
         match purpose {
             Purpose::Open => self.open(path),
             Purpose::Save { content, suggested_name } if path.extension().is_none() => {
@@ -264,19 +261,13 @@ impl Files {
             }
             Purpose::Save { content, .. } => self.save(path, content, overwrite),
             Purpose::Raw(plan) => {
-                // The app holds both ends.
-                let _ = self.answer_to.send(Answer::RawFolder { folder: path, plan });
-                self.context.request_repaint();
+                self.exported_to = Some(path.clone());
+                self.events.push(FileEvent::RawFolder { folder: path, plan });
             }
-            Purpose::Data(_) => {
-                let _ = self.answer_to.send(Answer::DataFolder(path));
-                self.context.request_repaint();
-            }
-            Purpose::Runs => {
-                let _ = self.answer_to.send(Answer::RunsFolder(path));
-                self.context.request_repaint();
-            }
+            Purpose::Data(_) => self.events.push(FileEvent::DataFolder(path)),
+            Purpose::Runs => self.events.push(FileEvent::RunsFolder(path)),
         }
+        self.context.request_repaint();
     }
 
     fn type_path(&mut self, purpose: Purpose) {
@@ -331,13 +322,8 @@ impl Files {
         }
     }
 
-    fn in_background(&self, work: impl FnOnce() -> Answer + Send + 'static) {
-        let (answer_to, context) = (self.answer_to.clone(), self.context.clone());
-        std::thread::spawn(move || {
-            // The window may be closed.
-            let _ = answer_to.send(work());
-            context.request_repaint();
-        });
+    fn in_background(&mut self, work: impl FnOnce() -> Answer + Send + 'static) {
+        self.jobs.push(Job::start(&self.context, |_| work()));
     }
 }
 
@@ -368,7 +354,6 @@ impl FileContent {
         of_name.unwrap_or(fallback).to_owned()
     }
 
-    /// Returns the preset, if the content is one.
     pub(crate) fn preset(&self) -> Option<&Preset> {
         match self {
             FileContent::Preset(draft) => Some(&draft.preset),

@@ -1,4 +1,4 @@
-//! Work in the background: exports with their progress on the screen, and waking the window.
+//! Work in the background: jobs with a result, exports with their progress on the screen, and waking the window.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,43 +10,131 @@ use std::time::Duration;
 use egui::{Align, Align2, Area, Button, ColorImage, Context, Id, Label, Layout, Order, ProgressBar, vec2};
 use valleyscope_experiments::view::ticks::grouped;
 
-use crate::app::landscape::live::{Action, Requests};
+use super::actions::{Action, Requests};
 
 /// The width of the progress of an export, in points.
 const PROGRESS_WIDTH: f32 = 340.0;
-/// The time between two looks at the progress.
+/// The time between two updates of the visible progress.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The progress of an export, which its thread reports and the window can stop.
+/// Work on a thread of its own, which wakes the window at its end. Dropping a job cancels it.
+pub(crate) struct Job<T> {
+    result: Receiver<T>,
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The error of a job whose thread ended without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the thread that does it failed")]
+pub(crate) struct JobFailed;
+
+impl<T: Send + 'static> Job<T> {
+    /// Starts work without visible progress.
+    pub(crate) fn start(ctx: &Context, work: impl FnOnce(&Progress) -> T + Send + 'static) -> Job<T> {
+        Job::with_parts(ctx, 0, work)
+    }
+
+    /// Starts work of so many parts, which it counts.
+    pub(crate) fn with_parts(ctx: &Context, parts: u64, work: impl FnOnce(&Progress) -> T + Send + 'static) -> Job<T> {
+        let (sender, result) = channel();
+        let progress = Arc::new(Progress::new(parts));
+        let (of_thread, ctx) = (Arc::clone(&progress), ctx.clone());
+        let thread = std::thread::spawn(move || {
+            // A dropped job has no receiver.
+            let _ = sender.send(work(&of_thread));
+            ctx.request_repaint();
+        });
+        Job { result, progress, thread: Some(thread) }
+    }
+}
+
+impl<T> Job<T> {
+    /// Returns the result once the work has ended, and `None` before. The result can be taken once.
+    pub(crate) fn poll(&self) -> Option<Result<T, JobFailed>> {
+        match self.result.try_recv() {
+            Ok(result) => Some(Ok(result)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(JobFailed)),
+        }
+    }
+
+    /// Takes the result of a job that has ended, and clears its slot.
+    pub(crate) fn take(slot: &mut Option<Job<T>>) -> Option<Result<T, JobFailed>> {
+        let result = slot.as_ref()?.poll()?;
+        *slot = None;
+        Some(result)
+    }
+
+    /// Takes the results of jobs that have ended, and removes these and failed jobs.
+    pub(crate) fn take_ended(jobs: &mut Vec<Job<T>>) -> Vec<T> {
+        let mut results = Vec::new();
+        jobs.retain(|job| match job.poll() {
+            Some(result) => {
+                results.extend(result);
+                false
+            }
+            None => true,
+        });
+        results
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Cancels the work and waits until its thread has ended.
+    fn end(&mut self) {
+        self.progress.cancel();
+        if let Some(thread) = self.thread.take() {
+            // A failed thread has sent no result, which `poll` reports.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<T> Drop for Job<T> {
+    fn drop(&mut self) {
+        self.progress.cancel();
+    }
+}
+
+/// The progress of a job, which its thread reports, and by which the window can stop it.
 #[derive(Debug)]
 pub struct Progress {
-    frames: u64,
+    parts: u64,
     done: AtomicU64,
     is_cancelled: AtomicBool,
     warning: OnceLock<String>,
 }
 
 impl Progress {
-    /// Makes the progress of an export of so many frames.
-    pub fn new(frames: u64) -> Progress {
-        Progress { frames, done: AtomicU64::new(0), is_cancelled: AtomicBool::new(false), warning: OnceLock::new() }
+    pub fn new(parts: u64) -> Progress {
+        Progress { parts, done: AtomicU64::new(0), is_cancelled: AtomicBool::new(false), warning: OnceLock::new() }
     }
 
-    /// Returns the number of frames to draw.
-    pub fn frames(&self) -> u64 {
-        self.frames
+    pub fn parts(&self) -> u64 {
+        self.parts
     }
 
-    /// Returns the number of frames drawn so far.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    pub fn add_frame(&self) {
+    /// Returns the done share, from 0 to 1.
+    pub fn share(&self) -> f32 {
+        self.done() as f32 / self.parts.max(1) as f32
+    }
+
+    pub fn set_done(&self, parts: u64) {
+        self.done.store(parts, Ordering::Relaxed);
+    }
+
+    pub fn add_part(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sets the warning about what was exported, if there is one.
+    /// Sets the warning about the result, if there is one.
     pub fn warn(&self, warning: Option<String>) {
         if let Some(warning) = warning {
             // The first one stays.
@@ -89,54 +177,36 @@ pub struct Exports {
 struct Running {
     number: u64,
     name: String,
-    progress: Arc<Progress>,
-    outcome: Receiver<Result<Option<Exported>, String>>,
-    thread: Option<JoinHandle<()>>,
+    job: Job<Result<Option<Exported>, String>>,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.progress.cancel();
-        if let Some(thread) = self.thread.take() {
-            // A failed thread has sent no outcome, which was reported.
-            let _ = thread.join();
-        }
+        self.job.end();
     }
 }
 
 impl Exports {
     /// Starts an export of so many frames in the background. `name` is shown with its progress.
     pub fn start(&mut self, ctx: &Context, name: String, frames: u64, work: Work) {
-        let progress = Arc::new(Progress::new(frames));
-        let (answer, outcome) = channel();
-        let (of_thread, ctx) = (Arc::clone(&progress), ctx.clone());
-        let thread = std::thread::spawn(move || {
-            // The window may be closed.
-            let _ = answer.send(work(&of_thread));
-            ctx.request_repaint();
-        });
         self.started += 1;
-        self.running.push(Running { number: self.started, name, progress, outcome, thread: Some(thread) });
+        self.running.push(Running { number: self.started, name, job: Job::with_parts(ctx, frames, work) });
     }
 
     /// Returns the names of the exports that would be lost if the window closed.
     pub fn unfinished(&self) -> impl Iterator<Item = &str> {
-        self.running.iter().filter(|export| !export.progress.is_cancelled()).map(|export| export.name.as_str())
+        self.running.iter().filter(|export| !export.job.progress().is_cancelled()).map(|export| export.name.as_str())
     }
 
     /// Shows the progress of the exports; returns the messages about finished ones.
     pub fn ui(&mut self, ctx: &Context) -> Vec<Action> {
         let mut actions = Vec::new();
-        self.running.retain(|export| match export.outcome.try_recv() {
-            Ok(outcome) => {
-                actions.extend(export.report(outcome));
+        self.running.retain(|export| match export.job.poll() {
+            Some(outcome) => {
+                actions.extend(export.report(outcome.unwrap_or_else(|failed| Err(failed.to_string()))));
                 false
             }
-            Err(TryRecvError::Empty) => true,
-            Err(TryRecvError::Disconnected) => {
-                actions.extend(export.report(Err("the thread that draws it failed".to_owned())));
-                false
-            }
+            None => true,
         });
         if self.running.is_empty() {
             return actions;
@@ -159,25 +229,25 @@ impl Exports {
 
 impl Running {
     fn ui(&self, ui: &mut egui::Ui) {
-        let (done, frames) = (self.progress.done(), self.progress.frames);
+        let progress = self.job.progress();
+        let (done, frames) = (progress.done(), progress.parts());
         let state = match done {
-            _ if self.progress.is_cancelled() => "stopping".to_owned(),
+            _ if progress.is_cancelled() => "stopping".to_owned(),
             done if done < frames => format!("frame {} of {}", grouped(done + 1), grouped(frames)),
             _ => "writing the last frames".to_owned(),
         };
         ui.horizontal(|ui| {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let cancel = ui.add_enabled(!self.progress.is_cancelled(), Button::new("Cancel"));
+                let cancel = ui.add_enabled(!progress.is_cancelled(), Button::new("Cancel"));
                 if cancel.accessible_name(format!("Cancel the export of {}", self.name)).clicked() {
-                    self.progress.cancel();
+                    progress.cancel();
                 }
                 ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
                     ui.add(Label::new(format!("Exporting {}: {state}", self.name)).truncate());
                 });
             });
         });
-        let part = done as f32 / frames.max(1) as f32;
-        ui.add(ProgressBar::new(part).desired_height(4.0)).accessible_name("Progress of the export");
+        ui.add(ProgressBar::new(progress.share()).desired_height(4.0)).accessible_name("Progress of the export");
     }
 
     /// Returns the message about an outcome; `None` for one that was cancelled.
@@ -185,7 +255,9 @@ impl Running {
         Some(match outcome {
             Ok(Some(Exported::Animation { path, frames })) => {
                 let saved = format!("Saved {} frames to {}", grouped(frames), path.display());
-                Action::Notify(self.progress.warning().map_or(saved.clone(), |warning| format!("{saved}; {warning}")))
+                Action::Notify(
+                    self.job.progress().warning().map_or(saved.clone(), |warning| format!("{saved}; {warning}")),
+                )
             }
             Ok(Some(Exported::Picture { image, suggested_name })) => Action::SaveImage { image, suggested_name },
             Ok(None) => return None,
@@ -196,30 +268,17 @@ impl Running {
 
 /// The exports in progress, each of which ends in a request: to save the file, or to report a failure.
 #[derive(Default)]
-pub(crate) struct PendingExports(Vec<Receiver<Action>>);
+pub(crate) struct PendingExports(Vec<Job<Action>>);
 
 impl PendingExports {
-    /// Starts a thread that makes an export.
+    /// Starts an export.
     pub(crate) fn begin(&mut self, ctx: &Context, make: impl FnOnce() -> Action + Send + 'static) {
-        let (sender, receiver) = channel();
-        let ctx = ctx.clone();
-        std::thread::spawn(move || {
-            // The window may be closed.
-            let _ = sender.send(make());
-            ctx.request_repaint();
-        });
-        self.0.push(receiver);
+        self.0.push(Job::start(ctx, |_| make()));
     }
 
     /// Passes on the requests of finished exports.
     pub(crate) fn poll(&mut self, requests: &mut Requests) {
-        self.0.retain(|export| match export.try_recv() {
-            Ok(action) => {
-                requests.actions.push(action);
-                false
-            }
-            Err(error) => error == TryRecvError::Empty,
-        });
+        requests.actions.extend(Job::take_ended(&mut self.0));
     }
 }
 
@@ -240,7 +299,6 @@ impl Wake {
         Wake { context, is_shown: Arc::default(), seen, unseen }
     }
 
-    /// Sets whether the tab is shown.
     pub(crate) fn show(&self, is_shown: bool) {
         if self.is_shown.swap(is_shown, Ordering::Relaxed) != is_shown {
             self.now();

@@ -122,7 +122,6 @@ fn restart(reason: &str) -> io::Result<()> {
     std::process::Command::new(program).arg("app").env(RESTART_REASON, reason).spawn().map(drop)
 }
 
-/// Returns the message to show after a restart.
 fn restart_message() -> Option<(String, String)> {
     let reason = std::env::var(RESTART_REASON).ok()?;
     let text = format!(
@@ -294,7 +293,6 @@ impl TriedAdapters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(key(adapter));
     }
 
-    /// Returns the number of adapters tried.
     pub(crate) fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

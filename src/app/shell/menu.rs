@@ -11,17 +11,17 @@ use egui::{
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::built_ins;
 
+use super::actions::{Action, Requests};
 use super::editor::{EditorStatus, change_mark};
 use super::presets::{OwnPreset, PresetCatalog};
 use super::tabs::{Tab, TabName, Tabs};
 use super::window::{Presentation, WindowLayout};
-use crate::app::landscape::live::{Action, LandscapeAction, Requests};
+use crate::app::landscape::live::LandscapeAction;
 use crate::app::widgets::form::{Outlined, check_box};
 
 /// The widest line of a preset's description in a menu, in points.
 const DESCRIPTION_WIDTH: f32 = 400.0;
 
-/// Shows the menu bar.
 pub(crate) fn bar(
     ui: &mut Ui,
     tabs: &mut Tabs,
@@ -424,7 +424,6 @@ impl Keys<'_> {
     }
 }
 
-/// Returns whether a key was pressed rather than held.
 fn is_first_press(event: &Event, wanted: Key) -> bool {
     matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
 }

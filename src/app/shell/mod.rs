@@ -31,7 +31,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use window::{Presentation, WindowLayout};
 
 use super::landscape::editor::Document;
-use super::landscape::live::{Live, Requests};
+use super::landscape::live::Live;
 use super::phase::PhasePanel;
 use super::training::TrainingPanel;
 use super::widgets::plot::install_curves;
@@ -39,6 +39,7 @@ use super::widgets::theme;
 use super::widgets::theme::FallbackFonts;
 use crate::player::PlayerCommand;
 use crate::result::SweepResult;
+use actions::Requests;
 
 /// The dialogs above the panels.
 struct Dialogs {
@@ -167,22 +168,18 @@ impl Valleyscope {
         }
     }
 
-    /// Returns the document under the controls.
     pub fn document(&self) -> &Document {
         self.tabs.landscape.document()
     }
 
-    /// Returns the phase diagram's panel.
     pub fn phase(&self) -> &PhasePanel {
         &self.tabs.phase
     }
 
-    /// Returns the training panel.
     pub fn training(&self) -> &TrainingPanel {
         &self.tabs.training
     }
 
-    /// Returns the running simulation.
     pub fn live(&self) -> &Live {
         self.tabs.landscape.live()
     }
@@ -192,7 +189,6 @@ impl Valleyscope {
         self.layout.presentation.as_ref().is_some_and(Presentation::is_black)
     }
 
-    /// Returns the session, as it is stored.
     pub fn session(&self) -> SessionTexts {
         let window = WindowState {
             tab: self.tabs.shown_name(),
@@ -447,7 +443,6 @@ impl Valleyscope {
         }
     }
 
-    /// Shows the question, and closes the window if the user agrees.
     fn show_quit_question(&mut self, ctx: &Context) {
         if self.quitting != Quitting::Asked {
             return;

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
 
 use egui::{Button, Color32, Context, Grid, Id, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, Window, vec2};
 use valleyscope_engine::spec_error::SpecError;
@@ -10,12 +9,12 @@ use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
 use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
 
+use super::actions::{Action, Requests};
 use super::editor::PresetDraft;
 use super::files::FileContent;
-use super::jobs::PendingExports;
+use super::jobs::{Job, PendingExports};
 use super::messages;
 use super::tabs::TabName;
-use crate::app::landscape::live::{Action, Requests};
 use crate::app::widgets::form::check_box;
 
 /// One of the user's own presets.
@@ -35,7 +34,7 @@ pub(crate) struct PresetCatalog {
     own: Result<Vec<OwnPreset>, String>,
     /// The recent files, the newest first.
     recent: Vec<PathBuf>,
-    reading: Option<Receiver<Result<Vec<OwnPreset>, String>>>,
+    reading: Option<Job<Result<Vec<OwnPreset>, String>>>,
 }
 
 const MOST_RECENT_FILES: usize = 10;
@@ -45,27 +44,19 @@ impl PresetCatalog {
         PresetCatalog { library, own: Ok(Vec::new()), recent: Vec::new(), reading: None }
     }
 
-    /// Returns the folder of the user's own presets.
     pub(crate) fn folder(&self) -> Option<&Path> {
         self.library.folder()
     }
 
     /// Reads the user's own presets again, in the background.
     pub(crate) fn refresh(&mut self, ctx: &Context) {
-        let (library, ctx) = (self.library.clone(), ctx.clone());
-        let (sender, receiver) = channel();
-        self.reading = Some(receiver);
-        std::thread::spawn(move || {
-            // A newer reading may have replaced the receiver.
-            let _ = sender.send(read_presets(&library).map_err(|error| error.to_string()));
-            ctx.request_repaint();
-        });
+        let library = self.library.clone();
+        self.reading = Some(Job::start(ctx, move |_| read_presets(&library).map_err(|error| error.to_string())));
     }
 
     pub(crate) fn poll(&mut self) {
-        if let Some(own) = self.reading.as_ref().and_then(|reading| reading.try_recv().ok()) {
+        if let Some(Ok(own)) = Job::take(&mut self.reading) {
             self.own = own;
-            self.reading = None;
         }
     }
 
@@ -200,7 +191,6 @@ impl SavePreset {
         }
     }
 
-    /// Shows the fields of the title and the description.
     fn text_fields(&mut self, ui: &mut Ui) {
         let [title, description] = self.draft.preset.words_mut();
         let label = ui.label("Title");
@@ -345,7 +335,6 @@ impl ComparePresets {
     }
 }
 
-/// Returns the settings of the chosen presets.
 fn preset_columns(chosen: &[Choice], draft: Preset) -> Result<Vec<SettingColumn>, String> {
     let column = |name: &str, preset: &Preset| SettingColumn::new(name, preset.listed_settings());
     let of_choice = |choice: &Choice| match choice {
@@ -403,7 +392,6 @@ impl DifferencesWindow {
     }
 }
 
-/// Returns the width in which the whole table fits, in points.
 fn table_width(ctx: &Context, table: &DifferenceTable) -> f32 {
     let font = TextStyle::Body.resolve(&ctx.global_style());
     let width = |text: &str| {

@@ -125,7 +125,6 @@ impl Store {
         &self.path
     }
 
-    /// Returns the path of the session of the start before.
     fn previous(&self) -> PathBuf {
         self.path.with_extension("previous.ron")
     }
@@ -304,7 +303,6 @@ impl Saver {
         self.set.map_or(Duration::ZERO, |set| INTERVAL.saturating_sub(set.elapsed()))
     }
 
-    /// Sets the session to write.
     pub(crate) fn set(&mut self, session: SessionTexts) {
         self.set = Some(Instant::now());
         // The thread ends before this value only by a panic, which `finish` reports.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::Preset;
 
+use super::actions::Requests;
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::files::OpenedContent;
 use super::launch::AppOptions;
@@ -19,7 +20,6 @@ use super::messages::Messages;
 use super::presets::PresetCatalog;
 use super::window::WindowLayout;
 use crate::app::landscape::LandscapeTab;
-use crate::app::landscape::live::Requests;
 use crate::app::phase::PhasePanel;
 use crate::app::training::TrainingPanel;
 use crate::player::PlayerCommand;
@@ -52,7 +52,6 @@ pub(crate) trait Tab {
 
     fn editor_mut(&mut self) -> &mut dyn AnyEditor;
 
-    /// Returns the editor's state for the window's title and menus.
     fn status(&self) -> EditorStatus;
 
     /// Returns the preset to save. Outside of the user's own file it has a title made from the changes.
@@ -287,7 +286,6 @@ tabs! {
 }
 
 impl TabName {
-    /// Returns its shortcut, formatted.
     pub(crate) fn keys(self) -> String {
         format!("Ctrl {}", self as usize + 1)
     }
@@ -322,7 +320,6 @@ impl Tabs {
         self.shown == name
     }
 
-    /// Shows a tab from now on.
     pub(crate) fn show(&mut self, name: TabName) {
         self.shown = name;
     }

@@ -96,7 +96,6 @@ pub(crate) struct SidePanel {
 }
 
 impl SidePanel {
-    /// Shows the panel.
     pub(crate) fn show(self, ui: &mut Ui, sizes: &mut PanelSizes, content: impl FnOnce(&mut Ui, &mut PanelSizes)) {
         self.show_open(ui, sizes, None, content);
     }
@@ -172,8 +171,8 @@ pub(crate) struct Presentation {
     has_ring: bool,
 }
 
-/// Forgets where the pointer is, as its place in points is another one in the changed zoom. It is known again when the
-/// pointer moves.
+/// Forgets where the pointer is, as its position in points is another one in the changed zoom. It is known again when
+/// the pointer moves.
 fn forget_pointer(ctx: &Context) {
     ctx.input_mut(|input| input.pointer = egui::PointerState::default());
 }

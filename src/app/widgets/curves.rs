@@ -14,7 +14,7 @@ use valleyscope_experiments::view::Dash;
 
 use crate::gpu::{CurveRenderer, CurveSet, Placement};
 
-/// Clamps a place far outside of the view, whose exact distance does not matter and would overflow pixels.
+/// Clamps a point far outside of the view, whose exact distance does not matter and would overflow pixels.
 fn near(y: f64, [bottom, top]: [f64; 2]) -> f64 {
     let far = 100.0 * (top - bottom);
     y.clamp(bottom - far, top + far)
@@ -25,7 +25,7 @@ pub(crate) fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
     let mut kept = Vec::with_capacity(line.len());
     for (index, &[x, y]) in line.iter().enumerate() {
         let end = near(y, view);
-        // The places at which the segments to the neighbours come near.
+        // The points at which the segments to the neighbours come near.
         let neighbors =
             [index.checked_sub(1), Some(index + 1)].into_iter().flatten().filter_map(|other| line.get(other));
         let crossings = neighbors.filter(|[_, other]| (y - end) * (other - end) < 0.0);
@@ -39,9 +39,9 @@ pub(crate) fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
     kept
 }
 
-/// Draws a line through places, as far as it is near the view.
-pub(crate) fn line(plot: &mut PlotUi<'_>, name: &str, places: &[[f64; 2]], width: f32, color: Color32, view: [f64; 2]) {
-    let line = Line::new(name, PlotPoints::from(near_line(places, view)));
+/// Draws a line through points, as far as it is near the view.
+pub(crate) fn line(plot: &mut PlotUi<'_>, name: &str, points: &[[f64; 2]], width: f32, color: Color32, view: [f64; 2]) {
+    let line = Line::new(name, PlotPoints::from(near_line(points, view)));
     plot.line(line.color(color).width(width).allow_hover(false));
 }
 
@@ -49,12 +49,12 @@ pub(crate) fn line(plot: &mut PlotUi<'_>, name: &str, places: &[[f64; 2]], width
 pub(crate) fn dashes(
     plot: &mut PlotUi<'_>,
     name: &str,
-    places: &[[f64; 2]],
+    points: &[[f64; 2]],
     [width, length]: [f32; 2],
     color: Color32,
     view: [f64; 2],
 ) {
-    let line = Line::new(name, PlotPoints::from(near_line(places, view))).style(LineStyle::Dashed { length });
+    let line = Line::new(name, PlotPoints::from(near_line(points, view))).style(LineStyle::Dashed { length });
     plot.line(line.color(color).width(width).allow_hover(false));
 }
 
@@ -62,13 +62,13 @@ pub(crate) fn dashes(
 pub(crate) fn dashed(
     plot: &mut PlotUi<'_>,
     name: &str,
-    places: &[[f64; 2]],
+    points: &[[f64; 2]],
     width: f32,
     dash: Dash,
     color: Color32,
     view: [f64; 2],
 ) {
-    plot.add(DashedLine::new(name, near_line(places, view), Stroke::new(width, color), dash));
+    plot.add(DashedLine::new(name, near_line(points, view), Stroke::new(width, color), dash));
 }
 
 /// Fills the area between the low and the high ends `[x, low, high]`.
@@ -78,7 +78,7 @@ pub(crate) fn band(plot: &mut PlotUi<'_>, ends: impl Iterator<Item = [f64; 3]>, 
     plot.add(FilledArea::new("", &x, &low, &high).fill_color(color).allow_hover(false));
 }
 
-/// Draws a single place.
+/// Draws a single point.
 pub(crate) fn point(
     plot: &mut PlotUi<'_>,
     [x, y]: [f64; 2],
@@ -91,7 +91,7 @@ pub(crate) fn point(
     plot.points(point.color(color).allow_hover(false));
 }
 
-/// Draws a vertical line at a place from `low` to `high`; with a `cap`, also horizontal lines twice as wide at its
+/// Draws a vertical line at a point from `low` to `high`; with a `cap`, also horizontal lines twice as wide at its
 /// ends.
 pub(crate) fn error_bar(
     plot: &mut PlotUi<'_>,
@@ -117,13 +117,13 @@ pub(crate) struct CurveItem {
     /// The id of the plot for the GPU.
     id: u64,
     set: Arc<CurveSet>,
-    /// The positions of the curves' places 0 and 1 in the plot, on both axes.
+    /// The positions in the plot of 0 and 1 of the curves' coordinates, on both axes.
     corners: [PlotPoint; 2],
     base: PlotItemBase,
 }
 
 impl CurveItem {
-    /// Makes an item of curves whose places from 0 to 1 span these ranges.
+    /// Makes an item of curves whose coordinates from 0 to 1 span these ranges.
     pub(crate) fn new(plot: &str, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
         let id = Id::unique(("curves", plot)).value();
         let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
@@ -169,7 +169,7 @@ impl PlotItem for CurveItem {
     }
 }
 
-/// Returns the placement of curves in a picture of this part of the window, if places 0 and 1 are at these positions.
+/// Returns the placement of curves in a picture of this part of the window, if their coordinates 0 and 1 are there.
 fn curve_placement([zero, one]: [Pos2; 2], visible: Rect, pixels_per_point: f32) -> Placement {
     let (center, px) = (visible.center(), |x: f32, y: f32| [x * pixels_per_point, y * pixels_per_point]);
     Placement {
@@ -224,17 +224,17 @@ impl CallbackTrait for Paint {
 /// The shortest dash or gap, in points: shorter ones could not be distinguished.
 const SHORTEST: f32 = 2.0;
 
-/// A dashed line through places.
+/// A dashed line through points.
 pub(crate) struct DashedLine {
-    places: Vec<[f64; 2]>,
+    points: Vec<[f64; 2]>,
     stroke: Stroke,
     dash: Dash,
     base: PlotItemBase,
 }
 
 impl DashedLine {
-    pub(crate) fn new(name: &str, places: Vec<[f64; 2]>, stroke: Stroke, dash: Dash) -> DashedLine {
-        DashedLine { places, stroke, dash, base: PlotItemBase::new(name.to_owned()) }
+    pub(crate) fn new(name: &str, points: Vec<[f64; 2]>, stroke: Stroke, dash: Dash) -> DashedLine {
+        DashedLine { points, stroke, dash, base: PlotItemBase::new(name.to_owned()) }
     }
 }
 
@@ -257,7 +257,7 @@ fn lengths(dash: Dash, width: f32) -> [Vec<f32>; 2] {
 impl PlotItem for DashedLine {
     fn shapes(&self, _ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
         let at = |[x, y]: &[f64; 2]| transform.position_from_point(&PlotPoint::new(*x, *y));
-        let points: Vec<Pos2> = self.places.iter().map(at).collect();
+        let points: Vec<Pos2> = self.points.iter().map(at).collect();
         let [dashes, gaps] = lengths(self.dash, self.stroke.width);
         shapes.extend(Shape::dashed_line_with_offset(&points, self.stroke, &dashes, &gaps, 0.0));
     }

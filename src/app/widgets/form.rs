@@ -94,7 +94,7 @@ pub(crate) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
 /// Shows a field for a number whose drag has equal steps in its spacing: from 0.9 to 0.99 as far as from 0.99 to 0.999.
 /// A typed number is taken as it is.
 pub(crate) fn spaced_drag(ui: &mut Ui, value: &mut f64, spacing: Spacing) -> Response {
-    /// The place of numbers without a logarithm, below those of all others.
+    /// The position of numbers without a logarithm, below those of all others.
     const LOWEST: f64 = -20.0;
     let scale = AxisScale::from(spacing);
     let place = |value: f64| Some(scale.place(value)).filter(|place| place.is_finite()).unwrap_or(LOWEST);
@@ -148,7 +148,6 @@ pub(crate) fn heading(ui: &mut Ui, above: f32, text: &str) {
     ui.label(RichText::new(text).strong());
 }
 
-/// Returns the accessible name of an optimizer's control.
 pub(crate) fn owned(owner: &str, name: &str) -> String {
     if owner.is_empty() { name.to_owned() } else { format!("{owner}: {name}") }
 }

@@ -35,14 +35,20 @@ pub(crate) fn icon_button(ui: &mut Ui, icon: Icon, side: f32, name: &str, hint: 
     let enabled = ui.is_enabled();
     response.widget_info(|| WidgetInfo::labeled(egui::accesskit::Role::Button, enabled, name));
     if ui.is_rect_visible(rect) {
-        let look = ui.style().interact(&response);
+        let visuals = ui.style().interact(&response);
         let is_framed =
             matches!(icon, Icon::Play | Icon::Pause | Icon::Step | Icon::StepBack | Icon::Restart | Icon::Dice);
         if is_framed || response.hovered() || response.has_focus() {
-            ui.painter().rect(rect, look.corner_radius, look.weak_bg_fill, look.bg_stroke, egui::StrokeKind::Inside);
+            ui.painter().rect(
+                rect,
+                visuals.corner_radius,
+                visuals.weak_bg_fill,
+                visuals.bg_stroke,
+                egui::StrokeKind::Inside,
+            );
         }
         let inner = Rect::from_center_size(rect.center(), Vec2::splat(side * 0.42));
-        let color = if icon == Icon::Pinned { ui.visuals().hyperlink_color } else { look.fg_stroke.color };
+        let color = if icon == Icon::Pinned { ui.visuals().hyperlink_color } else { visuals.fg_stroke.color };
         ui.painter().extend(shapes(icon, inner, color));
     }
     response.on_hover_text(hint)
@@ -134,7 +140,6 @@ fn corner_distance(x: f64, y: f64) -> f64 {
     beyond(x).hypot(beyond(y))
 }
 
-/// Returns the marker of the optimizer with this id.
 pub(crate) fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
     let all = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
     let index = optimizers.iter().position(|spec| spec.id == id);

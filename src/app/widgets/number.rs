@@ -163,20 +163,20 @@ impl Control<'_> {
         owner: &str,
         value: &mut Q,
         default: Q,
-        look: SliderStyle<'_>,
+        style: SliderStyle<'_>,
     ) {
         let name = form::owned(owner, self.0.label);
-        let label = if matches!(look, SliderStyle::Named(_)) { &name } else { self.0.label };
-        let animated = look.slider().cloned().filter(SliderId::is_live);
+        let label = if matches!(style, SliderStyle::Named(_)) { &name } else { self.0.label };
+        let animated = style.slider().cloned().filter(SliderId::is_live);
         let motion = animated.as_ref().and_then(|slider| Motion::of(ui.ctx(), slider));
         let help = SliderHelp { text: self.help(animated.is_some(), motion.as_ref()), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < form::ONE_LINE_WIDTH {
                 label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value, default);
-                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default, look));
+                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default, style));
             } else {
                 ui.horizontal(|ui| {
-                    let (label, width) = match look {
+                    let (label, width) = match style {
                         SliderStyle::Named(_) => {
                             let font = TextStyle::Body.resolve(ui.style());
                             let width = text_width(ui, &font, label).min(NAME_SHARE * ui.available_width());
@@ -185,7 +185,7 @@ impl Control<'_> {
                         _ => (Label::new(label).wrap(), form::NAME_WIDTH),
                     };
                     label_cell(ui, label, width, &help, value, default);
-                    self.inputs(ui, &name, &help, value, default, look);
+                    self.inputs(ui, &name, &help, value, default, style);
                 });
             }
         });
@@ -203,7 +203,7 @@ impl Control<'_> {
     fn help(&self, is_live: bool, motion: Option<&Motion>) -> String {
         let text = self.0.explanation();
         match motion {
-            Some(Motion(words)) => format!("{text}\n\n{words} Drag the slider to stop it."),
+            Some(Motion(description)) => format!("{text}\n\n{description} Drag the slider to stop it."),
             None if is_live => format!("{text}\n\nRight click: animate it."),
             None => text,
         }
@@ -213,9 +213,9 @@ impl Control<'_> {
     /// 360°, found 999".
     fn refusal(&self, refused: &OutOfRange) -> String {
         let Parameter { label, unit, .. } = self.0;
-        let words = label.split_once(" (").map_or(*label, |(words, _)| words);
+        let name = label.split_once(" (").map_or(*label, |(name, _)| name);
         let number = |text: &str| text.replace('-', "−");
-        format!("{words} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
+        format!("{name} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
     }
 
     fn inputs<Q: Adjustable>(
@@ -225,21 +225,21 @@ impl Control<'_> {
         help: &SliderHelp,
         value: &mut Q,
         default: Q,
-        look: SliderStyle<'_>,
+        style: SliderStyle<'_>,
     ) {
         let gap = ui.spacing().item_spacing.x;
         let reset_width = ui.spacing().interact_size.y;
-        let pin_width = if matches!(look, SliderStyle::Pinnable(..)) { PIN_SIDE + gap } else { 0.0 };
+        let pin_width = if matches!(style, SliderStyle::Pinnable(..)) { PIN_SIDE + gap } else { 0.0 };
         let left = ui.available_width() - FIELD_WIDTH - reset_width - pin_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
-        let is_moving = look.slider().is_some_and(|slider| Motion::of(ui.ctx(), slider).is_some());
+        let is_moving = style.slider().is_some_and(|slider| Motion::of(ui.ctx(), slider).is_some());
         let slider = ui.scope(|ui| {
             if is_moving {
                 let color = ui.visuals().hyperlink_color;
                 let widgets = &mut ui.visuals_mut().widgets;
-                for look in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
-                    look.bg_fill = color;
-                    look.fg_stroke.color = color;
+                for style in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
+                    style.bg_fill = color;
+                    style.fg_stroke.color = color;
                 }
             }
             self.slider(ui, value).accessible_name(name)
@@ -256,7 +256,7 @@ impl Control<'_> {
         if reset_button(ui, name, *value != default, &text(default.number())) {
             *value = default;
         }
-        if let SliderStyle::Pinnable(pins, slider) = look {
+        if let SliderStyle::Pinnable(pins, slider) = style {
             pin_button(ui, name, pins, slider);
         }
     }

@@ -44,7 +44,7 @@ pub(crate) struct PlotFrame {
     pub size: Vec2,
     /// True for each axis that can be dragged and zoomed.
     pub is_moved: [bool; 2],
-    /// The pointer's place on the horizontal axis, in this plot or in one beside it.
+    /// The pointer's position on the horizontal axis, in this plot or in one beside it.
     pub pointer: Option<f64>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct PlotFrame {
 pub(crate) struct ShownPlot {
     pub response: Response,
     pub transform: PlotTransform,
-    /// The pointer's places.
+    /// The pointer's positions.
     pub pointer: Option<[f64; 2]>,
     pub gesture: Gesture,
 }
@@ -68,7 +68,7 @@ impl PlotAxis {
         let round = || Ticks::placed(self.scale, self.range, f64::from(length), apart);
         let ticks = self.marks.clone().unwrap_or_else(round).into_iter();
         let placed = ticks.map(|tick| (self.scale.place(tick.value), tick.label));
-        let marks: Vec<(f64, String)> = placed.filter(|(place, _)| place.is_finite()).collect();
+        let marks: Vec<(f64, String)> = placed.filter(|(position, _)| position.is_finite()).collect();
         // The distance to its neighbour determines how strongly the plot draws a tick.
         let gap = |index: usize| {
             let from = |other: Option<&(f64, String)>| other.map_or(1e9, |mark| (mark.0 - marks[index].0).abs());
@@ -104,8 +104,8 @@ impl PlotFrame {
                 plot.vline(VLine::new("pointer", pointer).color(cursor).width(1.0).allow_hover(false));
             }
         });
-        let place = |at| shown.transform.value_from_position(at);
-        let pointer = shown.response.hover_pos().map(place).map(|place| [place.x, place.y]);
+        let position = |at| shown.transform.value_from_position(at);
+        let pointer = shown.response.hover_pos().map(position).map(|position| [position.x, position.y]);
         let gesture = if self.is_moved[0] {
             Gesture::of(ui, &shown.response, shown.transform.bounds(), [x, y], pointer)
         } else {
@@ -154,16 +154,16 @@ impl PlotFrame {
 
 impl ShownPlot {
     /// Sets the accessible name of the plot, and its description as the value.
-    pub(crate) fn describe(&self, label: &str, words: impl Fn() -> String) {
+    pub(crate) fn describe(&self, label: &str, text: impl Fn() -> String) {
         self.response.widget_info(|| WidgetInfo {
             label: Some(label.to_owned()),
-            current_text_value: Some(words()),
+            current_text_value: Some(text()),
             ..WidgetInfo::new(egui::Role::Figure)
         });
     }
 }
 
-/// The result of a gesture on a plot: the ranges of places to show.
+/// The result of a gesture on a plot: the ranges of positions to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Gesture {
     x: Option<[f64; 2]>,
@@ -305,13 +305,13 @@ impl ShownPlot {
             let name = painter.layout_job(job);
             let x = self.transform.position_from_point(&PlotPoint::new(first[0], first[1])).x;
             let size = vec2(ARROW + name.size().x, name.size().y);
-            let place = free_place(frame, &taken, size, x, up);
+            let position = free_position(frame, &taken, size, x, up);
             // A curve without room for its name has the arrow alone.
-            let area = place.unwrap_or_else(|| beside_edge(frame, vec2(ARROW, size.y), x, up, 0));
+            let area = position.unwrap_or_else(|| beside_edge(frame, vec2(ARROW, size.y), x, up, 0));
             let mark = ui.interact(area.intersect(frame), self.response.id.with(("leaving", index)), Sense::hover());
             mark.widget_info(|| WidgetInfo::labeled(egui::Role::Label, true, &hint));
             mark.on_hover_text(&hint);
-            if place.is_some() {
+            if position.is_some() {
                 taken.push(area);
                 painter.rect_filled(area.expand2(vec2(2.0, 0.0)), 2.0, ui.visuals().extreme_bg_color);
                 painter.galley(area.left_top() + vec2(ARROW, 0.0), name, color);
@@ -338,27 +338,27 @@ fn beside_edge(frame: Rect, size: Vec2, x: f32, up: f32, row: usize) -> Rect {
 
 /// Returns the area for a name along an edge that overlaps no other name: the first row that has room at `x` or beside
 /// the other names.
-fn free_place(frame: Rect, taken: &[Rect], size: Vec2, x: f32, up: f32) -> Option<Rect> {
+fn free_position(frame: Rect, taken: &[Rect], size: Vec2, x: f32, up: f32) -> Option<Rect> {
     /// The gap between names in a row, in points.
     const BETWEEN: f32 = 8.0;
     (0..NAME_ROWS).find_map(|row| {
         let at = |x: f32| beside_edge(frame, size, x, up, row);
-        let beside = taken.iter().flat_map(|other| [other.right() + BETWEEN, other.left() - BETWEEN - size.x]);
+        let next_to_taken = taken.iter().flat_map(|other| [other.right() + BETWEEN, other.left() - BETWEEN - size.x]);
         let is_inside = |left: &f32| *left >= frame.left() + 4.0 && left + size.x <= frame.right() - 4.0;
-        let mut places = std::iter::once(x).chain(beside.filter(is_inside)).map(at);
-        places.find(|area| !taken.iter().any(|other| other.expand2(vec2(0.5 * BETWEEN, -1.0)).intersects(*area)))
+        let mut candidates = std::iter::once(x).chain(next_to_taken.filter(is_inside)).map(at);
+        candidates.find(|area| !taken.iter().any(|other| other.expand2(vec2(0.5 * BETWEEN, -1.0)).intersects(*area)))
     })
 }
 
 /// Describes the values of a curve outside of a range, in places, by the farthest one; `x_words` describes its place on
 /// the horizontal axis. The curve leaves the range.
 pub(crate) fn beyond(
-    places: impl Iterator<Item = [f64; 2]>,
+    points: impl Iterator<Item = [f64; 2]>,
     [bottom, top]: [f64; 2],
     scale: AxisScale,
     x_words: impl Fn(f64) -> String,
 ) -> String {
-    let outside = places.map(|[x, y]| (x, y, (y - top).max(bottom - y))).filter(|(.., away)| *away > 0.0);
+    let outside = points.map(|[x, y]| (x, y, (y - top).max(bottom - y))).filter(|(.., away)| *away > 0.0);
     let farthest = outside.reduce(|first, next| if next.2 > first.2 { next } else { first });
     farthest.map_or_else(String::new, |(x, y, _)| {
         let direction = if y > top { "up" } else { "down" };
@@ -397,7 +397,7 @@ mod tests {
 
 #[cfg(test)]
 mod readout_tests {
-    use super::{ARROW, free_place};
+    use super::{ARROW, free_position};
     use egui::{Rect, pos2, vec2};
 
     #[test]
@@ -405,7 +405,7 @@ mod readout_tests {
         let frame = Rect::from_min_size(pos2(0.0, 0.0), vec2(300.0, 100.0));
         let size = vec2(ARROW + 68.0, 12.0);
         let mut taken: Vec<Rect> = Vec::new();
-        while let Some(area) = free_place(frame, &taken, size, 20.0, 1.0) {
+        while let Some(area) = free_position(frame, &taken, size, 20.0, 1.0) {
             assert!(
                 frame.contains_rect(area) && !taken.iter().any(|other| other.shrink(0.5).intersects(area)),
                 "{area:?}"

@@ -242,16 +242,12 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     /// Returns `spec` with this typed kind; parameters keep their values.
     fn in_spec(self, spec: &Self::Spec) -> Self::Spec;
 
-    /// Returns the name that is shown.
     fn title(self) -> &'static str;
 
-    /// Returns the text of a typed one.
     fn text(self) -> Option<&'static str>;
 
-    /// Returns the description of a built-in one in a menu.
     fn help(self) -> Option<String>;
 
-    /// Shows what is derived from the text, below it.
     fn derived(self, ui: &mut Ui);
 }
 

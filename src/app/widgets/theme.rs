@@ -19,7 +19,7 @@ const BODY_SIZE: f32 = 13.5;
 /// Colours that differ between the light and the dark theme.
 struct Palette {
     /// The background of the landscape.
-    ground: Color32,
+    extreme_background: Color32,
     /// The background of text fields.
     field: Color32,
     panel: Color32,
@@ -44,7 +44,7 @@ struct Palette {
 }
 
 const DARK: Palette = Palette {
-    ground: Color32::from_rgb(13, 15, 19),
+    extreme_background: Color32::from_rgb(13, 15, 19),
     field: Color32::from_rgb(13, 15, 19),
     panel: Color32::from_rgb(22, 25, 31),
     raised: Color32::from_rgb(30, 34, 42),
@@ -64,7 +64,7 @@ const DARK: Palette = Palette {
 };
 
 const LIGHT: Palette = Palette {
-    ground: Color32::from_rgb(255, 255, 255),
+    extreme_background: Color32::from_rgb(255, 255, 255),
     field: Color32::from_rgb(240, 242, 246),
     panel: Color32::from_rgb(246, 247, 250),
     raised: Color32::from_rgb(255, 255, 255),
@@ -133,10 +133,10 @@ fn visuals(theme: Theme) -> Visuals {
     visuals.panel_fill = palette.panel;
     visuals.window_fill = palette.raised;
     visuals.window_stroke = Stroke::new(1.0, palette.line);
-    visuals.extreme_bg_color = palette.ground;
+    visuals.extreme_bg_color = palette.extreme_background;
     visuals.text_edit_bg_color = Some(palette.field);
     visuals.faint_bg_color = palette.raised;
-    visuals.code_bg_color = palette.ground;
+    visuals.code_bg_color = palette.extreme_background;
     visuals.weak_text_color = Some(palette.weak);
     visuals.hyperlink_color = palette.accent;
     visuals.warn_fg_color = palette.warning;
@@ -211,13 +211,11 @@ fn palette(theme: Theme) -> &'static Palette {
     }
 }
 
-/// Returns the colour of map cells that are not computed.
 pub(crate) fn not_computed(theme: Theme) -> [u8; 3] {
     let [red, green, blue, _] = palette(theme).not_computed.to_array();
     [red, green, blue]
 }
 
-/// Returns the frame of a card inside a panel.
 pub(crate) fn card(style: &Style) -> egui::Frame {
     egui::Frame::new()
         .fill(style.visuals.faint_bg_color)
@@ -333,7 +331,7 @@ mod tests {
                 for (one, other) in [
                     (outline, palette.panel),
                     (outline, palette.raised),
-                    (outline, palette.ground),
+                    (outline, palette.extreme_background),
                     (outline, palette.field),
                     (mark, palette.field),
                 ] {

@@ -294,7 +294,7 @@ fn in_space_ends_lie_on_the_surface_and_axes_have_names() {
         let [x, y, width, height] = ["x", "y", "width", "height"].map(|name| number(&image, name));
         let view = SpaceView { camera, orbit, size_px: [width as f32, height as f32] };
         let heights = HeightField::sample(loss, camera, &scale);
-        let [px, py] = view.project(heights.point(view.place_from_xy(mean)).expect("in view")).px.map(f64::from);
+        let [px, py] = view.project(heights.point(view.box_from_xy(mean)).expect("in view")).px.map(f64::from);
         let circles = document.descendants().filter(|node| node.has_tag_name("circle"));
         let ends: Vec<[f64; 2]> = circles.map(|circle| ["cx", "cy"].map(|name| number(&circle, name))).collect();
         let nearest = ends.iter().map(|end| (end[0] - x - px).hypot(end[1] - y - py)).fold(f64::INFINITY, f64::min);

@@ -111,7 +111,7 @@ fn a_particle_in_front_of_a_hill_is_full_and_one_behind_it_faint() {
     let (scene, view, heights) = surface(ridge, Orbit { azimuth: 0.0, elevation: 15.0 });
     let [front, behind, away] = [[1.4, -0.2], [0.0, -0.2], [-0.8, -0.2]];
     let columns = [front, behind, [1.4, 9.0], [f32::NAN, 0.0]];
-    let point = |xy: [f32; 2]| heights.point(view.place_from_xy(xy.map(f64::from))).expect("on the surface");
+    let point = |xy: [f32; 2]| heights.point(view.box_from_xy(xy.map(f64::from))).expect("on the surface");
     assert!(heights.hides(&view, point(behind)) && !heights.hides(&view, point(front)));
     let [without, with] = with_points(&scene, points(1), &columns, 4);
     let [at_front, at_behind, at_away] = [front, behind, away].map(|xy| view.project(point(xy)).px);
@@ -132,7 +132,7 @@ fn a_long_step_of_a_trail_lies_on_the_surface() {
     // Over the ridge; its straight line would cut through it.
     let at = |part: f64| {
         let xy = [f64::from(from[0]) + part * f64::from(to[0] - from[0]), -1.4];
-        view.project(heights.point(view.place_from_xy(xy)).expect("on the surface")).px
+        view.project(heights.point(view.box_from_xy(xy)).expect("on the surface")).px
     };
     for part in [0.1, 0.4, 0.5, 0.6, 0.7, 0.9] {
         let [x, y] = at(part);
@@ -149,7 +149,7 @@ fn contours_are_at_the_values_of_the_scale() {
     scene.contours = 16;
     let lined = draw(&mut renderer(PLAIN), PLAIN, &scene);
     let change = |x: f64| {
-        let px = view.project(heights.point(view.place_from_xy([x, -0.25])).expect("on the surface")).px;
+        let px = view.project(heights.point(view.box_from_xy([x, -0.25])).expect("on the surface")).px;
         difference(pixel(&lined, px), pixel(&plain, px))
     };
     let levels: Vec<f64> = (5..=11).map(|level| scene.scale.value(f64::from(level) / 16.0)).collect();

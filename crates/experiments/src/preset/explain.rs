@@ -13,7 +13,7 @@ use super::FormatVersion;
 use super::outline::Outline;
 use super::outline::is_word;
 
-/// Explains an error of the RON reader in plain words, and finds its exact place.
+/// Explains an error of the RON reader in plain words, and finds its exact position.
 pub(super) fn explain(text: &str, outline: Outline<'_>, error: &SpannedError) -> (Range<usize>, String) {
     let Range { start, end } = span_of(text, error);
     let here = token(text, end);
@@ -100,20 +100,20 @@ fn of_names(
 ) -> Option<(Range<usize>, String)> {
     Some(match error {
         RonError::NoSuchStructField { expected, found, .. } => {
-            let place = place(outline, start);
+            let location = location(outline, start);
             // The fields of a typed rule or landscape are checked after all have been read.
             let is_here = text.get(start..end) == Some(found);
             let field = outline.path_at(start.saturating_sub(1)).filter(|_| !is_here);
             let field = field.and_then(|path| own_or_outer(&path, |path| outline.exact(&format!("{path}.{found}"))));
             let span = field.and_then(|value| Some(text[..value.start].rfind(&**found)?..value.start));
             let span = span.map_or(start..end, |span| span.start..span.start + found.len());
-            (span, format!("{place} has no field `{}`; its fields are {}", shortened(found), list(expected)))
+            (span, format!("{location} has no field `{}`; its fields are {}", shortened(found), list(expected)))
         }
         RonError::MissingStructField { field, .. } => {
-            (token(text, end), format!("the field `{field}` is missing in {}", place(outline, end)))
+            (token(text, end), format!("the field `{field}` is missing in {}", location(outline, end)))
         }
         RonError::DuplicateStructField { field, .. } => {
-            (start..end, format!("the field `{field}` is given twice in {}", place(outline, start)))
+            (start..end, format!("the field `{field}` is given twice in {}", location(outline, start)))
         }
         RonError::NoSuchEnumVariant { expected, found, .. } => {
             // A name that differs from another only in capitals means the same.
@@ -138,8 +138,8 @@ fn hyperparameter_axis(variants: &[&str], found: &str) -> Option<String> {
     known.and_then(|name| ron::to_string(&name).ok())
 }
 
-/// Returns the place of the mistake in a typed rule or landscape whose fields end before `end`. The reader reads all of
-/// its fields before it reports a mistake.
+/// Returns the position of the mistake in a typed rule or landscape whose fields end before `end`. The reader reads all
+/// of its fields before it reports a mistake.
 fn typed_mistake(text: &str, outline: Outline<'_>, end: usize, message: &str) -> Option<Range<usize>> {
     own_or_outer(&outline.path_at(end.saturating_sub(1))?, |path| {
         let field = |key: &str| outline.exact(&format!("{path}.{key}"));
@@ -306,7 +306,7 @@ fn is_fraction(text: &str, at: usize) -> bool {
 }
 
 /// Returns the name of the group around `at` in messages.
-fn place(outline: Outline<'_>, at: usize) -> String {
+fn location(outline: Outline<'_>, at: usize) -> String {
     match outline.path_at(at) {
         Some(path) => format!("`{path}`"),
         None => "the preset".to_owned(),

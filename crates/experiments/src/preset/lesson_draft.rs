@@ -140,7 +140,7 @@ impl LessonDraft {
         step.min(self.steps.len().saturating_sub(1))
     }
 
-    /// Moves a step to the place of the one before or after it. Returns its index.
+    /// Moves a step to the position of the one before or after it. Returns its index.
     pub fn swap(&mut self, step: usize, other: usize) -> usize {
         self.steps.swap(step, other);
         let swapped = |number| match number {
@@ -319,7 +319,10 @@ mod tests {
     /// A lesson of three steps: the first shows the run, the second begins one with noise, and the third continues it.
     fn lesson() -> LessonDraft {
         let text = r#"Landscape(version: 1, title: "A lesson",
-            simulations: [(spec: (noise: 0.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))]))],
+            simulations: [(spec: (noise: 0.0, optimizers: [
+                (id: 0, rule: Adam(learning_rate: 0.01)),
+                (id: 1, rule: Signum(learning_rate: 0.01)),
+            ]))],
             lesson: [
                 (section: "One", text: "One.", set: [Steps(100)]),
                 (section: "Two", text: "Two.", set: [Noise(1.0), Steps(100)], marks: [(step: 50, text: "half")]),

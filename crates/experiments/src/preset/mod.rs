@@ -245,7 +245,7 @@ impl Preset {
         self.workload().map(Workload::device)
     }
 
-    /// Returns the preset written in `text`. Errors name `origin`, usually a file, as the place.
+    /// Returns the preset written in `text`. Errors name `origin`, usually a file.
     pub fn parse(text: &str, origin: &str) -> Result<Preset, PresetError> {
         read::parse(text, origin)
     }

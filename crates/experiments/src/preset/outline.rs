@@ -42,7 +42,6 @@ impl<'t> Outline<'t> {
         self.nearest(&keys(path)).map(|(_, span)| span)
     }
 
-    /// Returns the value at exactly this path.
     pub(super) fn exact(&self, path: &str) -> Option<Range<usize>> {
         let keys = keys(path);
         self.nearest(&keys).filter(|(length, _)| *length == keys.len()).map(|(_, span)| span)
@@ -121,7 +120,7 @@ impl<'t> Outline<'t> {
     }
 }
 
-/// The name of a field, or the place in a list.
+/// The name of a field, or the index in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key<'t> {
     Name(&'t str),
@@ -232,7 +231,6 @@ impl<'t> Walk<'t> {
         end
     }
 
-    /// Returns the number of open brackets.
     pub(super) fn depth(&self) -> usize {
         self.groups.len()
     }

@@ -91,7 +91,7 @@ pub(super) fn parse_fields(text: &str, origin: &str) -> Result<Preset, PresetErr
     })
 }
 
-/// Returns the first error of the RON reader in a text, and its place; none in a text that exceeds the limits of a
+/// Returns the first error of the RON reader in a text, and its position; none in a text that exceeds the limits of a
 /// preset.
 pub(super) fn complaint(text: &str) -> Option<(Range<usize>, RonError)> {
     if exceeded(text).is_some() {
@@ -261,7 +261,7 @@ fn did_you_mean(closest: &[String]) -> String {
     }
 }
 
-/// A fault and its place. Displayed as by a compiler: place, message, and the line with a mark.
+/// A fault and its position. Displayed as by a compiler: position, message, and the line with a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The file, or the name of a built-in preset.

@@ -115,7 +115,6 @@ pub fn is_made_title(title: &str) -> bool {
     }) || split_changed(title).is_some()
 }
 
-/// Returns the beginning of the title of a changed preset.
 pub fn changed_head(title: &str) -> String {
     format!("{title}{}", if ends_sentence(title) { AFTER_A_SENTENCE } else { CHANGED })
 }

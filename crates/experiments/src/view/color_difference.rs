@@ -63,7 +63,6 @@ impl ColorUse {
     pub const ALL: [ColorUse; 4] =
         [ColorUse::Area, ColorUse::PaleArea, ColorUse::Line(Background::Light), ColorUse::Line(Background::Dark)];
 
-    /// Returns an optimizer's colour as it is drawn.
     pub fn drawn(self, color: [u8; 3]) -> [u8; 3] {
         match self {
             ColorUse::Area => color,

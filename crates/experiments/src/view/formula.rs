@@ -283,7 +283,6 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns whether an operand is written as one symbol.
     fn has_name(&self, operand: Operand) -> bool {
         match operand {
             Operand::Constant(..) => true,
@@ -354,7 +353,6 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns the operand whose negative this one is.
     fn negated(&self, operand: Operand) -> Option<Operand> {
         let Operand::Node(index) = operand else { return None };
         match self.nodes[index].operation {
@@ -381,7 +379,6 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns whether a number follows from hyperparameters alone.
     fn is_scalar(&self, operand: Operand) -> bool {
         let Operand::Node(index) = operand else { return true };
         match self.nodes[index].operation {
@@ -477,7 +474,6 @@ fn multiplied(factors: &[Expression], mode: Mode) -> Expression {
     Expression { text: texts.join(between), binding: PRODUCT }
 }
 
-/// Returns a symbol with a hat.
 fn hat(symbol: &str) -> String {
     // Precomposed letters are drawn better.
     match symbol {

@@ -16,7 +16,7 @@ const TOP: f64 = 0.5;
 /// The first thing that a line of sight meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sight {
-    /// A place of the surface.
+    /// A point of the surface.
     Surface([f64; 2]),
     /// The side of the box below the surface.
     Side,
@@ -75,7 +75,7 @@ impl HeightField {
         &self.heights
     }
 
-    /// Returns the height at a place of the box; `None` beside the square and where there is no surface.
+    /// Returns the height at a point of the box; `None` beside the square and where there is no surface.
     pub fn height(&self, place: [f64; 2]) -> Option<f64> {
         let last = HeightField::SIDE - 1;
         let [x, y] = place.map(|part| 0.5 * (part + 1.0) * last as f64);
@@ -91,12 +91,12 @@ impl HeightField {
         height.is_finite().then_some(height)
     }
 
-    /// Returns the point of the surface over a place of the box.
+    /// Returns the point of the surface over a point of the box.
     pub fn point(&self, [x, y]: [f64; 2]) -> Option<[f64; 3]> {
         self.height([x, y]).map(|height| [x, y, height])
     }
 
-    /// Returns the upward normal of the surface at a place, of length 1.
+    /// Returns the upward normal of the surface at a point, of length 1.
     pub fn normal(&self, place: [f64; 2]) -> Option<[f64; 3]> {
         let step = 2.0 / (HeightField::SIDE - 1) as f64;
         let slope = |axis: usize| {
@@ -113,7 +113,7 @@ impl HeightField {
         Some([-dx / length, -dy / length, 1.0 / length])
     }
 
-    /// Returns the place of the surface that a line of sight first meets.
+    /// Returns the point of the surface that a line of sight first meets.
     pub fn hit(&self, ray: &Ray) -> Option<[f64; 2]> {
         match self.sight(ray) {
             Sight::Surface(place) => Some(place),
@@ -245,7 +245,7 @@ mod tests {
     fn heights_are_positions_on_the_colour_bar() {
         let field = HeightField::sample(waves, CAMERA, &SCALE);
         for place in [[0.0, 0.0], [0.5, -0.25], [-1.0, 1.0], [0.3, 0.7]] {
-            let xy = view(Orbit::HOME).xy_from_place(place);
+            let xy = view(Orbit::HOME).xy_from_box(place);
             let height = field.height(place).expect("the waves are finite");
             assert!((height - (SCALE.position(waves(xy)) - 0.5)).abs() < 1e-3, "{height} at {place:?}");
         }
@@ -263,7 +263,7 @@ mod tests {
             assert_eq!(field, HeightField::sample(|xy| landscape.loss(xy), camera, &scale), "{}", kind.key());
             let (lowest, highest) = (field.lowest, field.highest);
             assert!(highest > 0.4, "{}: {highest}", kind.key());
-            // The lowest place may lie between two points of the grid.
+            // The lowest point may lie between two points of the grid.
             let is_never_negative = scale.min == 0.0;
             assert!(!is_never_negative || (-0.5..-0.35).contains(&lowest), "{}: {lowest}", kind.key());
         }

@@ -92,7 +92,7 @@ fn separation(color: &Appearance, taken: &[Appearance]) -> f64 {
 fn other_color(home: Rgb, taken: &[Appearance]) -> Rgb {
     let shades =
         SHADES.map(|black| mixed(home.map(f32::from), 0.0, black)).map(|shade| (shade, Appearance::new(shade)));
-    let is_clear = |(_, look): &&(Rgb, Appearance)| separation(look, taken) >= 1.0;
+    let is_clear = |(_, appearance): &&(Rgb, Appearance)| separation(appearance, taken) >= 1.0;
     if let Some((shade, _)) = shades.iter().find(is_clear) {
         return *shade;
     }
@@ -102,7 +102,7 @@ fn other_color(home: Rgb, taken: &[Appearance]) -> Rgb {
     if let Some((other, _)) = others.iter().copied().find(is_clear) {
         return *other;
     }
-    let apart = shades.iter().chain(others).map(|(color, look)| (*color, separation(look, taken)));
+    let apart = shades.iter().chain(others).map(|(color, appearance)| (*color, separation(appearance, taken)));
     apart.max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or([0; 3], |(color, _)| color)
 }
 
@@ -111,7 +111,7 @@ static OTHERS: LazyLock<Vec<(Rgb, Appearance)>> = LazyLock::new(|| {
     let level = |index: u16| (index * 255 / u16::from(LEVELS - 1)) as u8;
     let levels = || (0..u16::from(LEVELS)).map(level);
     let colors = levels().flat_map(|red| levels().flat_map(move |green| levels().map(move |blue| [red, green, blue])));
-    colors.map(|color| (color, Appearance::new(color))).filter(|(_, look)| look.is_colorful()).collect()
+    colors.map(|color| (color, Appearance::new(color))).filter(|(_, appearance)| appearance.is_colorful()).collect()
 });
 
 /// The dash pattern of a line.
@@ -184,7 +184,6 @@ impl Pen {
         self.color
     }
 
-    /// Returns the pen with another dash pattern.
     pub fn dashed(self, dash: Dash) -> Pen {
         Pen { dash, ..self }
     }
@@ -283,7 +282,6 @@ mod pen_tests {
 
     const BACKGROUNDS: [Background; 2] = [Background::Light, Background::Dark];
 
-    /// Returns the angle of a colour on the wheel, in degrees.
     fn hue(color: [u8; 3]) -> f64 {
         let [red, green, blue] = color.map(f64::from);
         let (x, y) = (red - 0.5 * (green + blue), 0.75_f64.sqrt() * (green - blue));

@@ -89,7 +89,6 @@ impl Camera {
     /// The initial view of the paper's valley, from the start along the floor.
     pub const HOME: Camera = Camera { center: [0.9, 0.5], width: 3.0 };
 
-    /// Returns the initial view of a landscape.
     pub fn home(landscape: &LandscapeSpec) -> Camera {
         let HomeView { center, width } = landscape.info().home;
         Camera { center, width }
@@ -109,7 +108,6 @@ impl Viewport {
         self.camera.width / f64::from(self.size_px[0].max(1.0))
     }
 
-    /// Returns the position on the canvas of a point of the plane.
     pub fn px_from_xy(&self, [x, y]: [f64; 2]) -> [f32; 2] {
         let [width, height] = self.size_px;
         let scale = 1.0 / self.units_per_px();
@@ -119,7 +117,6 @@ impl Viewport {
         ]
     }
 
-    /// Returns the point of the plane under a pixel.
     pub fn xy_from_px(&self, [px, py]: [f32; 2]) -> [f64; 2] {
         let [width, height] = self.size_px;
         let scale = self.units_per_px();
@@ -207,7 +204,6 @@ impl SymLog {
         1.0 / ((self.linear + value.abs()) * self.length())
     }
 
-    /// Returns the position of 0 on the colour bar.
     pub fn zero(&self) -> f64 {
         self.log(self.min).abs() / self.length()
     }

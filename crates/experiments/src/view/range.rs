@@ -18,12 +18,12 @@ const RUNAWAY: f64 = 100.0;
 /// curve itself.
 const WIDE: f64 = 20.0;
 
-/// The places up to which curves that have blown up determine the range of their plot.
+/// The positions up to which curves that have blown up determine the range of their plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ceiling {
-    /// A curve that reaches a higher place has blown up.
+    /// A curve that reaches a higher position has blown up.
     blown_up: f64,
-    /// The highest place of such a curve that determines the range.
+    /// The highest position of such a curve that determines the range.
     kept: f64,
 }
 
@@ -50,25 +50,25 @@ impl Ceiling {
         (blown_up.is_finite() && kept.is_finite()).then_some(Ceiling { blown_up, kept })
     }
 
-    /// Returns the highest place that determines the range, of a curve with these places.
+    /// Returns the highest position that determines the range, of a curve with these positions.
     pub fn of_curve(self, places: impl Iterator<Item = f64>) -> f64 {
         if places.fold(f64::NEG_INFINITY, f64::max) > self.blown_up { self.kept } else { f64::INFINITY }
     }
 }
 
-/// The places of a curve on a vertical axis, by which the range of the axis is chosen.
+/// The positions of a curve on a vertical axis, by which the range of the axis is chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CurvePlaces {
     /// The lower and the upper end of the line at its points.
     pub line: Vec<Extent>,
     /// The ends of the band and of all else that is drawn around the line.
     pub around: Vec<Extent>,
-    /// The place of the last value; `None` where it has no place, such as a negative value on a logarithmic axis.
+    /// The position of the last value; `None` where it has no position, such as a negative value on a logarithmic axis.
     pub end: Option<f64>,
 }
 
 impl CurvePlaces {
-    /// Returns the places of a line in pieces, of which an empty last one marks that the last value has no place.
+    /// Returns the positions of a line in pieces, of which an empty last one marks that the last value has no position.
     pub fn of_line(pieces: &[Vec<[f64; 2]>]) -> CurvePlaces {
         let last = pieces.last().and_then(|piece| piece.last());
         // A line that shows the extents of many values has two points at its last one.
@@ -134,8 +134,8 @@ fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
     curves.iter().zip(floors).filter_map(|(curve, floor)| curve.extents([floor, around])).collect()
 }
 
-/// Returns the lowest of these places that is not far below the others. Places from `kept` upwards are not left out: a
-/// curve that ends there has descended to it.
+/// Returns the lowest of these positions that is not far below the others. Positions from `kept` upwards are not left
+/// out: a curve that ends there has descended to it.
 fn floor_of(mut places: Vec<f64>, kept: f64) -> f64 {
     let [least, ratio] = FAR_BELOW;
     let most = places.len() / FOR_EACH_LEFT_OUT;
@@ -153,7 +153,6 @@ fn floor_of(mut places: Vec<f64>, kept: f64) -> f64 {
     next.unwrap_or(f64::NEG_INFINITY)
 }
 
-/// Returns the smallest extent that holds both.
 pub fn union(a: Extent, b: Extent) -> Extent {
     [a[0].min(b[0]), a[1].max(b[1])]
 }
@@ -220,7 +219,7 @@ pub struct Crossing {
     pub wall_s: f64,
 }
 
-/// Finds the first place where a curve of points `[step, wall_s, value]`, in their order, is at a level or below.
+/// Finds the first point where a curve of points `[step, wall_s, value]`, in their order, is at a level or below.
 /// The curve consists of straight lines between its points; points that are not finite are left out, with the lines to
 /// them. Returns `None` if the curve stays above the level.
 pub fn first_crossing(points: impl IntoIterator<Item = [f64; 3]>, level: f64) -> Option<Crossing> {
@@ -407,7 +406,7 @@ mod tests {
     use super::{CurvePlaces, suited, whole};
     use crate::view::AxisScale;
 
-    /// Returns the places of losses at the steps 0, 1, 2, … on a logarithmic axis.
+    /// Returns the positions of losses at the steps 0, 1, 2, … on a logarithmic axis.
     fn curve(losses: impl IntoIterator<Item = f64>) -> CurvePlaces {
         let mut pieces = vec![Vec::new()];
         for (step, loss) in losses.into_iter().enumerate() {

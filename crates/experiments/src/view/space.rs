@@ -111,7 +111,6 @@ impl SpaceView {
         (0.5 * width / half_width).min(0.5 * height / half_height)
     }
 
-    /// Returns the middle of the box on the canvas.
     pub fn middle_px(&self) -> [f64; 2] {
         let [width, height] = self.size_px.map(f64::from);
         [0.5 * width, 0.5 * height - SpaceView::LIFT * self.px_per_unit()]
@@ -127,18 +126,17 @@ impl SpaceView {
         }
     }
 
-    /// Returns the eye's position in the box.
     pub fn eye(&self) -> [f64; 3] {
         self.axes().back.map(|part| SpaceView::DISTANCE * part)
     }
 
-    /// Returns the place in the box, from −1 to 1 in the square, of a point of the plane.
-    pub fn place_from_xy(&self, xy: [f64; 2]) -> [f64; 2] {
+    /// Returns the point in the box, from −1 to 1 in the square, of a point of the plane.
+    pub fn box_from_xy(&self, xy: [f64; 2]) -> [f64; 2] {
         [0, 1].map(|axis| (xy[axis] - self.camera.center[axis]) * 2.0 / self.camera.width)
     }
 
-    /// Returns the point of the plane at a place of the box.
-    pub fn xy_from_place(&self, place: [f64; 2]) -> [f64; 2] {
+    /// Returns the point of the plane at a point of the box.
+    pub fn xy_from_box(&self, place: [f64; 2]) -> [f64; 2] {
         [0, 1].map(|axis| self.camera.center[axis] + place[axis] * 0.5 * self.camera.width)
     }
 
@@ -152,7 +150,6 @@ impl SpaceView {
         Projected { px: px.map(|px| px as f32), distance }
     }
 
-    /// Returns the line of sight through a pixel.
     pub fn ray(&self, [px, py]: [f32; 2]) -> Ray {
         let ViewAxes { right, up, back } = self.axes();
         let scale = self.px_per_unit() * SpaceView::DISTANCE;
@@ -217,7 +214,7 @@ pub struct SpaceAxes {
     near: [f64; 2],
     /// The heights of the x axis and of the y axis: on the floor where the side of the box above it is seen, else on top.
     levels: [f64; 2],
-    /// The place of the left edge.
+    /// The position of the left edge.
     left: [f64; 2],
     ticks: [Ticks; 2],
     /// The heights of the labelled losses.
@@ -241,7 +238,7 @@ impl SpaceAxes {
         });
         let left = left.unwrap_or(corners[0]);
         let length = |[from, to]: [[f64; 2]; 2]| (to[0] - from[0]).hypot(to[1] - from[1]);
-        let [low, high] = [-1.0, 1.0].map(|side| view.xy_from_place([side; 2]));
+        let [low, high] = [-1.0, 1.0].map(|side| view.xy_from_box([side; 2]));
         let ticks = [0, 1].map(|axis| {
             let edge = [-1.0, 1.0].map(|along| at(on_edge(near, levels, axis, along)));
             Ticks::at_least_two([low[axis], high[axis]], length(edge), style.spacing[0])
@@ -327,11 +324,11 @@ impl SpaceAxes {
         self.view.project(point).px.map(f64::from)
     }
 
-    /// Returns the place along an axis, from −1 to 1, of a coordinate.
+    /// Returns the position along an axis, from −1 to 1, of a coordinate.
     fn along(&self, axis: usize, value: f64) -> f64 {
         let mut xy = self.view.camera.center;
         xy[axis] = value;
-        self.view.place_from_xy(xy)[axis]
+        self.view.box_from_xy(xy)[axis]
     }
 
     /// Returns the direction on the canvas that leads away from the box at the near edge along an axis.

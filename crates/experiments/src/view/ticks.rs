@@ -81,8 +81,8 @@ impl Ticks {
         Ticks { ticks: Ticks::placed(AxisScale::Linear, [low, high], length, apart), note: None }
     }
 
-    /// Returns marks of an axis of some length between two places, not much closer than `apart`, with complete labels.
-    /// There are at least two wherever values can be distinguished, as a single one does not show the scale.
+    /// Returns marks of an axis of some length between two positions, not much closer than `apart`, with complete
+    /// labels. There are at least two wherever values can be distinguished, as a single one does not show the scale.
     pub fn placed(scale: AxisScale, [low, high]: [f64; 2], length: f64, apart: f64) -> Vec<Tick> {
         /// Labels of times are longer than those of numbers.
         const TIME: f64 = 1.6;
@@ -94,12 +94,12 @@ impl Ticks {
                 let ticks = Ticks::percent(low, high, most).into_iter();
                 ticks.map(|tick| Tick { label: tick.label + " %", ..tick }).collect()
             }
-            AxisScale::Log => log_placed([low, high], most, gap),
+            AxisScale::Log => log_ticks([low, high], most, gap),
             AxisScale::LogComplement => {
                 let [low, high] = [low, high].map(|place| scale.value(place));
                 Ticks::log_complement(low, high, most).ticks
             }
-            AxisScale::SymLog { linear } => symlog_placed(linear, [low, high], most, gap),
+            AxisScale::SymLog { linear } => symlog_ticks(linear, [low, high], most, gap),
             AxisScale::Clock => Ticks::clock(low, high, TIME * gap * fitting as f64 / most as f64).ticks,
         };
         let tried = [fitting, fitting + 1, 2 * fitting, 3 * fitting].into_iter().map(marks);
@@ -215,9 +215,9 @@ impl Ticks {
     }
 }
 
-/// Returns marks of a logarithmic axis between two places, at least `gap` apart: at 1, 2 and 5 times powers of ten, at
-/// more round values where that makes few marks, and at fewer where there is no room.
-fn log_placed([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
+/// Returns marks of a logarithmic axis between two positions, at least `gap` apart: at 1, 2 and 5 times powers of ten,
+/// at more round values where that makes few marks, and at fewer where there is no room.
+fn log_ticks([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     let at_digits = |digits: &[f64]| -> Vec<Tick> {
         let decades = exponents(low.floor(), high.floor());
         let values = decades.flat_map(|decade| digits.iter().map(move |digit| digit * 10_f64.powi(decade)));
@@ -241,9 +241,9 @@ fn log_placed([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     exponents.map(|exponent| 10_f64.powi(exponent)).map(|value| Tick { value, label: short(value) }).collect()
 }
 
-/// Returns marks of a symmetric logarithmic axis between two places: 0 and powers of ten on both sides, or round values
-/// where few of these are in view.
-fn symlog_placed(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
+/// Returns marks of a symmetric logarithmic axis between two positions: 0 and powers of ten on both sides, or round
+/// values where few of these are in view.
+fn symlog_ticks(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     /// Marks closer to 0 than this fraction of the gap are removed.
     const CLOSEST: f64 = 0.4;
     let scale = AxisScale::SymLog { linear };
@@ -299,7 +299,6 @@ impl RangeEdge {
         (!is_limit).then_some(self)
     }
 
-    /// Returns whether it is the lower end.
     pub fn is_low(self) -> bool {
         self.is_low
     }
@@ -433,7 +432,6 @@ fn power_of_ten(value: f64) -> String {
     format!("{sign}10{}", superscript(exponent))
 }
 
-/// Returns a whole number as an exponent.
 fn superscript(number: i32) -> String {
     number
         .to_string()
@@ -467,15 +465,16 @@ fn in_groups(text: &str) -> String {
     grouped
 }
 
-/// The scale of an axis, which maps a value to a place.
+/// The scale of an axis, which maps a value to a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AxisScale {
     Linear,
     /// Linear, for fractions of 1 shown in %.
     Percent,
-    /// The decimal logarithm; only positive values have a place.
+    /// The decimal logarithm; only positive values have a position.
     Log,
-    /// `−log₁₀(1 − x)`, for decay rates: 0, 0.9, 0.99 and 0.999 are equally far apart; only values below 1 have a place.
+    /// `−log₁₀(1 − x)`, for decay rates: 0, 0.9, 0.99 and 0.999 are equally far apart; only values below 1 have a
+    /// position.
     LogComplement,
     /// `sign(x) log₁₀(1 + |x|/linear)`: linear about 0, logarithmic far from it.
     SymLog {
@@ -496,7 +495,7 @@ impl From<Spacing> for AxisScale {
 }
 
 impl AxisScale {
-    /// Returns the place of a value on the axis; not finite where it has none.
+    /// Returns the position of a value on the axis; not finite where it has none.
     pub fn place(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => value,
@@ -507,7 +506,7 @@ impl AxisScale {
         }
     }
 
-    /// Returns the value at a place; the inverse of [`AxisScale::place`].
+    /// Returns the value at a position; the inverse of [`AxisScale::place`].
     pub fn value(self, place: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => place,

@@ -23,7 +23,6 @@ const SPACING_X: f32 = 72.0;
 const SPACING_Y: f32 = 38.0;
 const TICK: f32 = 4.0;
 
-/// Returns the ticks of both axes for the view.
 fn axis_ticks(viewport: &Viewport) -> [Ticks; 2] {
     let [width, height] = viewport.size_px;
     let [left, bottom] = viewport.xy_from_px([0.0, height]);
@@ -146,7 +145,6 @@ fn clipped(origin: Pos2, unit: Vec2, rect: Rect) -> Option<[Pos2; 2]> {
 /// The sizes of the axes, in points.
 const STYLE: SpaceAxesStyle = SpaceAxesStyle { tick: 5.0, gap: 3.0, name: 30.0, spacing: [48.0, 26.0] };
 
-/// Returns the axes of a surface.
 pub(crate) fn space_axes_of(view: SpaceView, scale: &SymLog) -> SpaceAxes {
     SpaceAxes::new(view, scale, STYLE)
 }
@@ -195,10 +193,10 @@ pub(crate) fn draw_uv_in_space(
     let (text_color, halo) = (Color32::from_white_alpha(210), Color32::from_black_alpha(110));
     for (name, axis) in [("u", Uv { u: 1.0, v: 0.0 }), ("v", Uv { u: 0.0, v: 1.0 })] {
         let direction = landscape.xy_from_uv(axis);
-        let Some([from, to]) = across(space.view.place_from_xy([0.0; 2]), direction) else { continue };
+        let Some([from, to]) = across(space.view.box_from_xy([0.0; 2]), direction) else { continue };
         let points = (0..=POINTS).map(|point| {
             let part = point as f64 / POINTS as f64;
-            space.view.xy_from_place([0, 1].map(|axis| from[axis] + part * (to[axis] - from[axis])))
+            space.view.xy_from_box([0, 1].map(|axis| from[axis] + part * (to[axis] - from[axis])))
         });
         let pieces = projection.line(canvas, points);
         for piece in &pieces {
@@ -220,7 +218,7 @@ pub(crate) fn draw_uv_in_space(
 /// The number of straight pieces of an axis of the valley.
 const POINTS: usize = 72;
 
-/// Returns the part inside the square of the line through a place along a direction.
+/// Returns the part inside the square of the line through a point along a direction.
 fn across(through: [f64; 2], direction: [f64; 2]) -> Option<[[f64; 2]; 2]> {
     let (mut from, mut to) = (f64::NEG_INFINITY, f64::INFINITY);
     for axis in 0..2 {
@@ -395,7 +393,6 @@ pub(crate) fn color_scale(ui: &mut Ui, scale: &mut Option<SymLog>, first: SymLog
     }
 }
 
-/// Returns the name of a colour map in menus.
 pub(crate) fn colormap_name(colormap: Colormap) -> String {
     match colormap {
         Colormap::Cividis => "Cividis (for colour vision deficiency)".to_owned(),

@@ -71,12 +71,10 @@ struct BoundsInputs {
 }
 
 impl Framing {
-    /// Returns the camera.
     pub(crate) fn camera(&self) -> Camera {
         self.camera.unwrap_or(Camera::HOME)
     }
 
-    /// Returns the direction from which the surface in space is seen.
     pub(crate) fn orbit(&self) -> Orbit {
         self.orbit.unwrap_or(Orbit::HOME)
     }
@@ -383,7 +381,6 @@ impl Follower {
         self.target = None;
     }
 
-    /// Returns whether the camera is moving to a target.
     pub fn is_moving(&self) -> bool {
         self.target.is_some()
     }

@@ -154,7 +154,6 @@ impl LandscapePanel {
         }
     }
 
-    /// Returns the scene of a canvas.
     fn scene(
         &self,
         ui: &Ui,
@@ -261,10 +260,10 @@ const MEAN_RADIUS: f32 = 4.5;
 const BRANCH_MEAN_RADIUS: f32 = 0.8;
 /// The distance between means, in points, from which ensembles do not hide each other.
 const APART: f32 = 8.0;
-/// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same place.
+/// The factors of the sizes of an ensemble's marks for each ensemble drawn above it and below it at the same position.
 const GROWTH: f32 = 1.6;
 const SHRINKAGE: f32 = 0.75;
-/// The limits of the factor for many ensembles at the same place.
+/// The limits of the factor for many ensembles at the same position.
 const SCALES: std::ops::RangeInclusive<f32> = 0.6..=2.2;
 
 /// The mean of a shown ensemble.
@@ -276,7 +275,7 @@ struct EnsembleMean {
     pub scale: f32,
 }
 
-/// Returns the means of the shown ensembles that have a place on the canvas or beside it.
+/// Returns the means of the shown ensembles that have a position on the canvas or beside it.
 fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: Rect) -> Vec<EnsembleMean> {
     let mut means: Vec<EnsembleMean> = live
         .visible(session)
@@ -287,8 +286,8 @@ fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: 
             at.is_finite().then(|| EnsembleMean { id: view.optimizer, at, opacity: mark.opacity(), scale: 1.0 })
         })
         .collect();
-    let places: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
-    for (mean, scale) in means.iter_mut().zip(scales(&places)) {
+    let positions: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
+    for (mean, scale) in means.iter_mut().zip(scales(&positions)) {
         mean.scale = scale;
     }
     means
@@ -296,14 +295,14 @@ fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: 
 
 /// Returns the scales of marks in the order in which they are drawn: those below others grow and those above shrink, the
 /// more the nearer they are.
-fn scales(places: &[Pos2]) -> Vec<f32> {
+fn scales(positions: &[Pos2]) -> Vec<f32> {
     let near = |a: Pos2, b: Pos2| (1.0 - a.distance(b) / APART).max(0.0);
-    let scale = |(index, &place): (usize, &Pos2)| {
-        let count = |others: &[Pos2]| others.iter().map(|&other| near(place, other)).sum::<f32>();
-        let factor = SHRINKAGE.powf(count(&places[..index])) * GROWTH.powf(count(&places[index + 1..]));
+    let scale = |(index, &position): (usize, &Pos2)| {
+        let count = |others: &[Pos2]| others.iter().map(|&other| near(position, other)).sum::<f32>();
+        let factor = SHRINKAGE.powf(count(&positions[..index])) * GROWTH.powf(count(&positions[index + 1..]));
         factor.clamp(*SCALES.start(), *SCALES.end())
     };
-    places.iter().enumerate().map(scale).collect()
+    positions.iter().enumerate().map(scale).collect()
 }
 
 /// Draws the markers of the means.

@@ -64,7 +64,8 @@ pub(crate) enum CameraMove {
 }
 
 impl Interaction {
-    /// Handles this frame's input to the canvas of the simulation of this index: selects, places the start, and returns the requested camera movement.
+    /// Handles this frame's input to the canvas of the simulation of this index: selects, places the start, and returns
+    /// the requested camera movement.
     pub(crate) fn handle(
         &mut self,
         ui: &Ui,
@@ -255,8 +256,8 @@ fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     }
 }
 
-/// Returns the shown particle of a session nearest to a point of the canvas, if within `radius` points. In space, one in front of the
-/// surface is preferred to one behind it.
+/// Returns the shown particle of a session nearest to a point of the canvas, if within `radius` points. In space, one
+/// in front of the surface is preferred to one behind it.
 pub fn nearest_particle(
     live: &Live,
     session: usize,
@@ -350,17 +351,19 @@ pub(crate) fn draw_readout(
     let corners = [Align2::LEFT_BOTTOM, Align2::LEFT_TOP, Align2::RIGHT_BOTTOM, Align2::RIGHT_TOP];
     let corners = corners.map(|corner| corner.align_size_within_rect(size, inside));
     // Where two boxes do not fit side by side: above or below the existing ones.
-    let beside = taken.iter().filter(|other| other.is_positive()).flat_map(|other| {
+    let next_to_taken = taken.iter().filter(|other| other.is_positive()).flat_map(|other| {
         let top = if other.center().y < canvas.center().y { other.bottom() + 8.0 } else { other.top() - 8.0 - size.y };
         [inside.left(), inside.right() - size.x].map(|left| Rect::from_min_size(pos2(left, top), size))
     });
-    let mut places = corners.into_iter().chain(beside);
-    let away = |place: &Rect| !place.expand(20.0).contains(pointer);
-    let clear = |place: &Rect| {
-        let covers = |at: &Pos2| place.expand(READOUT_CLEARANCE).contains(*at);
-        !taken.iter().any(|other| other.intersects(*place)) && !particles.iter().any(covers)
+    let mut candidates = corners.into_iter().chain(next_to_taken);
+    let away = |candidate: &Rect| !candidate.expand(20.0).contains(pointer);
+    let clear = |candidate: &Rect| {
+        let covers = |at: &Pos2| candidate.expand(READOUT_CLEARANCE).contains(*at);
+        !taken.iter().any(|other| other.intersects(*candidate)) && !particles.iter().any(covers)
     };
-    let Some(area) = places.clone().find(|place| away(place) && clear(place)).or_else(|| places.find(away)) else {
+    let Some(area) =
+        candidates.clone().find(|candidate| away(candidate) && clear(candidate)).or_else(|| candidates.find(away))
+    else {
         return;
     };
     painter.rect_filled(area, 5.0, SHADE);

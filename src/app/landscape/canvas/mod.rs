@@ -111,7 +111,6 @@ impl LandscapePanel {
         &mut self.panes[index]
     }
 
-    /// Returns the camera of the first canvas.
     pub fn camera(&self) -> Camera {
         self.panes[0].framing.camera()
     }
@@ -153,8 +152,8 @@ impl LandscapePanel {
     ) {
         let area = ui.available_rect_before_wrap();
         ui.allocate_rect(area, Sense::hover());
-        let look = CanvasParts { has_legend, has_bar: true, sense: Sense::click_and_drag() };
-        let canvases = canvases(ui, area, look, document, live);
+        let parts = CanvasParts { has_legend, has_bar: true, sense: Sense::click_and_drag() };
+        let canvases = canvases(ui, area, parts, document, live);
         self.last_size = canvases[0].0.canvas.size();
         if canvases.iter().any(is_small) {
             return;
@@ -196,8 +195,8 @@ impl LandscapePanel {
     /// Draws the landscape into all of the available space, without tools and legend.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &mut Live, has_bar: bool) {
         let area = ui.available_rect_before_wrap();
-        let look = CanvasParts { has_legend: false, has_bar, sense: Sense::hover() };
-        let canvases = canvases(ui, area, look, document, live);
+        let parts = CanvasParts { has_legend: false, has_bar, sense: Sense::hover() };
+        let canvases = canvases(ui, area, parts, document, live);
         if canvases.iter().any(is_small) {
             return;
         }
@@ -282,8 +281,14 @@ struct CanvasParts {
 }
 
 /// Lays out the canvases of all simulations, and makes them interactive.
-fn canvases(ui: &Ui, area: Rect, look: CanvasParts, document: &Document, live: &Live) -> Vec<(CanvasLayout, Response)> {
-    let CanvasParts { has_legend, has_bar, sense } = look;
+fn canvases(
+    ui: &Ui,
+    area: Rect,
+    parts: CanvasParts,
+    document: &Document,
+    live: &Live,
+) -> Vec<(CanvasLayout, Response)> {
+    let CanvasParts { has_legend, has_bar, sense } = parts;
     let in_space = document.view.space;
     let layouts = match document.count() {
         1 => vec![CanvasLayout { has_legend, ..CanvasLayout::new(ui, area, in_space, has_bar) }],
@@ -439,7 +444,7 @@ fn summary(spec: &SimulationSpec, live: &Live, index: usize, projection: &Projec
             let [width, height] = viewport.size_px;
             [[0.0, height], [width, 0.0]].map(|corner| viewport.xy_from_px(corner))
         }
-        Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_place([side; 2])),
+        Projection::Space(space) => [-1.0, 1.0].map(|side| space.view.xy_from_box([side; 2])),
     };
     let [[left, bottom], [right, top]] = corners.map(|corner| corner.map(|value| significant(value, 3)));
     let mut text = format!("In view: x from {left} to {right}, y from {bottom} to {top}.");

@@ -53,7 +53,7 @@ impl Projection {
         match self {
             Projection::Plane(viewport) => Some(Mark { px: viewport.px_from_xy(xy), is_hidden: false }),
             Projection::Space(SpaceProjection { view, heights }) => {
-                let point = heights.point(view.place_from_xy(xy))?;
+                let point = heights.point(view.box_from_xy(xy))?;
                 Some(Mark { px: view.project(point).px, is_hidden: heights.hides(view, point) })
             }
         }
@@ -64,7 +64,7 @@ impl Projection {
         match self {
             Projection::Plane(viewport) => Some(viewport.px_from_xy(xy)),
             Projection::Space(SpaceProjection { view, heights }) => {
-                heights.point(view.place_from_xy(xy)).map(|point| view.project(point).px)
+                heights.point(view.box_from_xy(xy)).map(|point| view.project(point).px)
             }
         }
     }
@@ -74,7 +74,7 @@ impl Projection {
         match self {
             Projection::Plane(viewport) => Some(viewport.xy_from_px(px)),
             Projection::Space(SpaceProjection { view, heights }) => {
-                heights.hit(&view.ray(px)).map(|place| view.xy_from_place(place))
+                heights.hit(&view.ray(px)).map(|place| view.xy_from_box(place))
             }
         }
     }
@@ -188,7 +188,6 @@ impl<'a> SessionData<'a> {
         SessionData { session: OWN_SESSION, step: *step, has_trails: true, ensembles }
     }
 
-    /// Returns the data of a branch.
     pub(crate) fn branch(BranchView { id, session, .. }: &'a BranchView) -> SessionData<'a> {
         SessionData { session: *id, step: session.step, has_trails: false, ensembles: &session.ensembles }
     }

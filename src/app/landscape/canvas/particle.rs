@@ -213,8 +213,8 @@ fn arrow(painter: &Painter, points: &[Pos2], unit: Vec2, color: Color32, width: 
 fn draw_labels(painter: &Painter, canvas: Rect, labels: Vec<(LabelRequest, Arc<Galley>, Color32)>, taken: &[Rect]) {
     const FAR: f32 = 16.0;
     let wanted: Vec<LabelRequest> = labels.iter().map(|(wanted, ..)| *wanted).collect();
-    let places = place_labels(&wanted, canvas.shrink(2.0), taken);
-    for ((wanted, galley, color), rect) in labels.into_iter().zip(places) {
+    let rects = place_labels(&wanted, canvas.shrink(2.0), taken);
+    for ((wanted, galley, color), rect) in labels.into_iter().zip(rects) {
         let Some(rect) = rect else { continue };
         let nearest = rect.clamp(wanted.tip);
         if nearest.distance(wanted.tip) > FAR {
@@ -307,19 +307,19 @@ const TURNS: [f32; 12] = [0.0, 20.0, -20.0, 40.0, -40.0, 65.0, -65.0, 95.0, -95.
 const TIP: f32 = 6.0;
 
 /// Places the labels within `inside`, each as near beyond its tip as possible, without covering another, another's tip
-/// or `taken`. Returns `None` for a tip outside of it, and where no place is free.
+/// or `taken`. Returns `None` for a tip outside of it, and where no position is free.
 pub(crate) fn place_labels(wanted: &[LabelRequest], inside: Rect, taken: &[Rect]) -> Vec<Option<Rect>> {
     let mut taken = taken.to_vec();
-    let mut places = Vec::with_capacity(wanted.len());
+    let mut rects = Vec::with_capacity(wanted.len());
     for (index, label) in wanted.iter().enumerate() {
         let others = wanted.iter().enumerate().filter(|(other, _)| *other != index);
         let tips = others.map(|(_, other)| Rect::from_center_size(other.tip, Vec2::splat(2.0 * TIP)));
         let taken_here: Vec<Rect> = taken.iter().copied().chain(tips).collect();
-        let place = inside.contains(label.tip).then(|| free(label, inside, &taken_here)).flatten();
-        taken.extend(place);
-        places.push(place);
+        let rect = inside.contains(label.tip).then(|| free(label, inside, &taken_here)).flatten();
+        taken.extend(rect);
+        rects.push(rect);
     }
-    places
+    rects
 }
 
 fn free(label: &LabelRequest, inside: Rect, taken: &[Rect]) -> Option<Rect> {
@@ -565,11 +565,11 @@ mod tests {
         for tip in [pos2(200.0, 150.0), pos2(3.0, 3.0), pos2(398.0, 290.0)] {
             let labels = [wanted(tip, vec2(0.0, 1.0)); 5];
             let mark = Rect::from_center_size(tip, vec2(10.0, 10.0));
-            let places: Vec<Rect> =
+            let rects: Vec<Rect> =
                 place_labels(&labels, inside, &[mark]).into_iter().map(|p| p.expect("room")).collect();
-            for (index, one) in places.iter().enumerate() {
+            for (index, one) in rects.iter().enumerate() {
                 assert!(inside.contains_rect(*one) && !one.intersects(mark));
-                assert!(places[..index].iter().all(|other| !other.intersects(*one)), "{places:?}");
+                assert!(rects[..index].iter().all(|other| !other.intersects(*one)), "{rects:?}");
             }
         }
     }
@@ -580,12 +580,12 @@ mod tests {
         let wanted = |tip| LabelRequest { tip, unit: vec2(1.0, 0.0), size: vec2(40.0, 16.0) };
         // The second tip is where the first label would be.
         let labels = [wanted(pos2(200.0, 150.0)), wanted(pos2(225.0, 150.0))];
-        let places: Vec<Rect> = place_labels(&labels, inside, &[]).into_iter().map(|p| p.expect("room")).collect();
+        let rects: Vec<Rect> = place_labels(&labels, inside, &[]).into_iter().map(|p| p.expect("room")).collect();
         for (label, other) in [(0, 1), (1, 0)] {
-            let distance = places[label].distance_to_pos(labels[other].tip);
+            let distance = rects[label].distance_to_pos(labels[other].tip);
             assert!(distance >= 5.0, "label {label} is {distance} points from the other's tip");
         }
-        assert_eq!(places[1], Rect::from_min_size(pos2(231.0, 142.0), vec2(40.0, 16.0)));
+        assert_eq!(rects[1], Rect::from_min_size(pos2(231.0, 142.0), vec2(40.0, 16.0)));
     }
 
     #[test]

@@ -14,7 +14,8 @@ use valleyscope_experiments::preset::{LETTERS, Preset, PresetSimulation, TitledS
 use valleyscope_experiments::view::{Camera, ViewSettings};
 
 use super::editor::Document;
-use super::live::{Action, Live, Requests};
+use super::live::Live;
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form::{check_box, scrolled_list};
 use crate::app::widgets::number::{BoundedValue, SliderStyle};
 use crate::app::widgets::text_editor::{TextEditor, TextTab};
@@ -175,27 +176,26 @@ fn landscape_card(
             None => {}
         }
         for (of, value) in spec.landscape.parameters() {
-            let look = SliderStyle::Pinnable(pins, SliderId::Landscape(of.key().into()));
-            landscape_parameter(ui, &mut spec.landscape, of, value, look);
+            let style = SliderStyle::Pinnable(pins, SliderId::Landscape(of.key().into()));
+            landscape_parameter(ui, &mut spec.landscape, of, value, style);
         }
         noise_choice(ui, TAB, &mut spec.noise);
         for (index, (of, value)) in spec.noise.parameters().enumerate() {
-            let look = SliderStyle::Pinnable(pins, SliderId::Noise(of.parameter.key.into()));
-            noise_parameter(ui, &mut spec.noise, index, of, value, look);
+            let style = SliderStyle::Pinnable(pins, SliderId::Noise(of.parameter.key.into()));
+            noise_parameter(ui, &mut spec.noise, index, of, value, style);
         }
     });
     landscape_editor(ui.ctx(), TAB, &mut spec.landscape);
 }
 
-/// Shows the control of a landscape's parameter with this value.
 pub(crate) fn landscape_parameter(
     ui: &mut Ui,
     landscape: &mut LandscapeSpec,
     of: &'static BoundedParameter,
     value: f64,
-    look: SliderStyle<'_>,
+    style: SliderStyle<'_>,
 ) {
-    if let Some(value) = bounded_parameter(ui, of, value, look) {
+    if let Some(value) = bounded_parameter(ui, of, value, style) {
         landscape.set(of.key(), value).expect("the control keeps to the range");
     }
 }
@@ -207,17 +207,17 @@ pub(crate) fn noise_parameter(
     index: usize,
     of: &'static BoundedParameter,
     value: f64,
-    look: SliderStyle<'_>,
+    style: SliderStyle<'_>,
 ) {
-    if let Some(value) = bounded_parameter(ui, of, value, look) {
+    if let Some(value) = bounded_parameter(ui, of, value, style) {
         noise.set(index, value).expect("the control keeps to the range");
     }
 }
 
 /// Shows the control of a parameter with this value; returns a new value within the range.
-fn bounded_parameter(ui: &mut Ui, of: &'static BoundedParameter, value: f64, look: SliderStyle<'_>) -> Option<f64> {
+fn bounded_parameter(ui: &mut Ui, of: &'static BoundedParameter, value: f64, style: SliderStyle<'_>) -> Option<f64> {
     let mut own = BoundedValue { of, value };
-    Control(&of.parameter).show_as(ui, "", &mut own, BoundedValue { of, value: of.default }, look);
+    Control(&of.parameter).show_as(ui, "", &mut own, BoundedValue { of, value: of.default }, style);
     (own.value != value).then_some(own.value)
 }
 
@@ -256,20 +256,20 @@ fn start_card(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins) {
     });
 }
 
-pub(crate) fn particles(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
-    Control(&parameter::PARTICLES).show_as(ui, "", &mut spec.particles, defaults::particles(), look);
+pub(crate) fn particles(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
+    Control(&parameter::PARTICLES).show_as(ui, "", &mut spec.particles, defaults::particles(), style);
 }
 
-pub(crate) fn start_x(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
-    Control(&parameter::START_X).show_as(ui, "", &mut spec.start.x, spec.landscape.start().x, look);
+pub(crate) fn start_x(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
+    Control(&parameter::START_X).show_as(ui, "", &mut spec.start.x, spec.landscape.start().x, style);
 }
 
-pub(crate) fn start_y(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
-    Control(&parameter::START_Y).show_as(ui, "", &mut spec.start.y, spec.landscape.start().y, look);
+pub(crate) fn start_y(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
+    Control(&parameter::START_Y).show_as(ui, "", &mut spec.start.y, spec.landscape.start().y, style);
 }
 
-pub(crate) fn start_spread(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
-    Control(&parameter::START_SPREAD).show_as(ui, "", &mut spec.start.spread, StartSpec::default().spread, look);
+pub(crate) fn start_spread(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
+    Control(&parameter::START_SPREAD).show_as(ui, "", &mut spec.start.spread, StartSpec::default().spread, style);
 }
 
 fn temperature_choice(ui: &mut Ui, temperature: &mut Option<Temperature>) {
@@ -283,9 +283,9 @@ fn temperature_choice(ui: &mut Ui, temperature: &mut Option<Temperature>) {
 }
 
 /// Shows the temperature of the plots, if it has a value of its own.
-pub(crate) fn temperature(ui: &mut Ui, spec: &mut SimulationSpec, look: SliderStyle<'_>) {
+pub(crate) fn temperature(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
     if let Some(temperature) = &mut spec.temperature {
-        Control(&parameter::TEMPERATURE).show_as(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE), look);
+        Control(&parameter::TEMPERATURE).show_as(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE), style);
     }
 }
 

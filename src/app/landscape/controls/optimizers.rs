@@ -13,7 +13,7 @@ use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::Highlight;
 use super::sliders::{Pins, SliderId};
-use crate::app::landscape::live::{Action, Requests};
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form::{Outlined, check_box};
 use crate::app::widgets::icons::color_swatch;
 use crate::app::widgets::number::{Control, HyperparameterValue, SliderStyle};
@@ -234,30 +234,29 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec, run: Option<u64
     learning_rate(ui, owner, rule, SliderStyle::Pinnable(pins, SliderId::LearningRate(id)));
     schedule(ui, owner, &mut rule.schedule, run);
     for (of, value) in rule.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
-        let look = SliderStyle::Pinnable(pins, SliderId::Hyperparameter(id, of.key.into()));
-        hyperparameter(ui, owner, &mut rule.rule, of, value, look);
+        let style = SliderStyle::Pinnable(pins, SliderId::Hyperparameter(id, of.key.into()));
+        hyperparameter(ui, owner, &mut rule.rule, of, value, style);
     }
 }
 
-pub(crate) fn learning_rate(ui: &mut Ui, owner: &str, rule: &mut RatedRule, look: SliderStyle<'_>) {
-    Control(&LEARNING_RATE).show_as(ui, owner, &mut rule.learning_rate, defaults::learning_rate(), look);
+pub(crate) fn learning_rate(ui: &mut Ui, owner: &str, rule: &mut RatedRule, style: SliderStyle<'_>) {
+    Control(&LEARNING_RATE).show_as(ui, owner, &mut rule.learning_rate, defaults::learning_rate(), style);
 }
 
-/// Shows the control of a rule's hyperparameter with this value.
 pub(crate) fn hyperparameter(
     ui: &mut Ui,
     owner: &str,
     rule: &mut RuleSpec,
     of: &'static Hyperparameter,
     value: f64,
-    look: SliderStyle<'_>,
+    style: SliderStyle<'_>,
 ) {
     let set = match of.kind {
         HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),
         HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
             let mut shown = HyperparameterValue { of, value };
             let default = HyperparameterValue { of, value: of.on_plane };
-            Control(&of.parameter()).show_as(ui, owner, &mut shown, default, look);
+            Control(&of.parameter()).show_as(ui, owner, &mut shown, default, style);
             if of.is_whole() { shown.value.round() } else { shown.value }
         }
     };
@@ -346,7 +345,6 @@ pub(crate) fn schedule(ui: &mut Ui, owner: &str, schedule: &mut Schedule, run: O
     Highlight::mark(ui, shown.response.rect, &format!("{owner}: {SCHEDULE_LABEL}"));
 }
 
-/// Shows the choice of the decay.
 fn decays(ui: &mut Ui, owner: &str, decay: &mut Decay, run: Option<u64>) {
     let steps = if run.is_none() { Some(first_steps()) } else { None };
     let choices = [

@@ -36,7 +36,6 @@ pub(crate) enum SliderId {
 }
 
 impl SliderId {
-    /// Returns the slider of the first parameter of the noise.
     pub(crate) fn of_noise(spec: &SimulationSpec) -> Option<SliderId> {
         spec.noise.parameters().next().map(|(of, _)| SliderId::Noise(of.parameter.key.into()))
     }
@@ -134,36 +133,35 @@ impl SliderId {
         }
     }
 
-    /// Shows the slider with its owner's name.
     pub(crate) fn show(&self, ui: &mut Ui, spec: &mut SimulationSpec) {
-        let look = SliderStyle::Named(self.clone());
+        let style = SliderStyle::Named(self.clone());
         match self {
             SliderId::Landscape(key) => {
                 if let Some((of, value)) = spec.landscape.parameters().find(|(of, _)| of.key() == key) {
-                    controls::landscape_parameter(ui, &mut spec.landscape, of, value, look);
+                    controls::landscape_parameter(ui, &mut spec.landscape, of, value, style);
                 }
             }
             SliderId::Noise(key) => {
                 let parameter = spec.noise.parameters().enumerate().find(|(_, (of, _))| of.parameter.key == key);
                 if let Some((index, (of, value))) = parameter {
-                    controls::noise_parameter(ui, &mut spec.noise, index, of, value, look);
+                    controls::noise_parameter(ui, &mut spec.noise, index, of, value, style);
                 }
             }
-            SliderId::Particles => controls::particles(ui, spec, look),
-            SliderId::StartX => controls::start_x(ui, spec, look),
-            SliderId::StartY => controls::start_y(ui, spec, look),
-            SliderId::StartSpread => controls::start_spread(ui, spec, look),
-            SliderId::Temperature => controls::temperature(ui, spec, look),
+            SliderId::Particles => controls::particles(ui, spec, style),
+            SliderId::StartX => controls::start_x(ui, spec, style),
+            SliderId::StartY => controls::start_y(ui, spec, style),
+            SliderId::StartSpread => controls::start_spread(ui, spec, style),
+            SliderId::Temperature => controls::temperature(ui, spec, style),
             SliderId::LearningRate(id) | SliderId::Hyperparameter(id, _) => {
                 let names = spec.distinct_names();
                 let mut optimizers = spec.optimizers.iter_mut().zip(names);
                 let Some((optimizer, name)) = optimizers.find(|(other, _)| other.id == *id) else { return };
                 let SliderId::Hyperparameter(_, key) = self else {
-                    return optimizers::learning_rate(ui, &name, &mut optimizer.rule, look);
+                    return optimizers::learning_rate(ui, &name, &mut optimizer.rule, style);
                 };
                 let rule = &mut optimizer.rule.rule;
                 if let Some((of, value)) = rule.hyperparameters().find(|(of, _)| of.key == key) {
-                    optimizers::hyperparameter(ui, &name, rule, of, value, look);
+                    optimizers::hyperparameter(ui, &name, rule, of, value, style);
                 }
             }
         }
@@ -311,7 +309,7 @@ impl SettingAnimations {
         // The controls show the chosen simulation.
         let moving =
             self.all.iter().filter(|animation| animation.simulation == live.chosen && animation.running.is_some());
-        let motions: Vec<_> = moving.map(|it| (it.slider.clone(), Motion(it.words()))).collect();
+        let motions: Vec<_> = moving.map(|it| (it.slider.clone(), Motion(it.description()))).collect();
         if plays && self.all.iter().any(|animation| animation.running.is_some()) {
             ctx.request_repaint();
         }
@@ -379,7 +377,7 @@ impl SettingAnimation {
     }
 
     /// Describes the motion, as in "Moves from 1 to 2 in 10 s."
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let [from, to, secs] = [self.from, self.to, self.secs].map(number::text);
         let way = if self.is_back_and_forth { " and back, again and again" } else { "" };
         format!("Moves from {from} to {to} in {secs} s{way}.")

@@ -67,7 +67,6 @@ pub(super) struct ChartMark {
     pub marked: MarkedChanges,
 }
 
-/// Returns the mark at the pointer of a plot.
 pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: &'a [ChartMark]) -> Option<&'a ChartMark> {
     let x_of = |position: f64| shown.transform.position_from_point(&PlotPoint::new(position, 0.0)).x;
     let pointer = x_of(shown.pointer?[0]);
@@ -159,9 +158,9 @@ impl Chart<'_> {
         shown
     }
 
-    /// Writes the words of marks with their positions and widths beside their lines, on the side with more room, at the top or at the bottom of the plot:
-    /// where the curves are further away. Neighbours are in different lines. Words without enough room are left out, as
-    /// the timeline has them, too.
+    /// Writes the words of marks with their positions and widths beside their lines, on the side with more room, at the
+    /// top or at the bottom of the plot: where the curves are further away. Neighbours are in different lines. Words
+    /// without enough room are left out, as the timeline has them, too.
     fn labels(&self, plot: &mut PlotUi<'_>, labels: &[(f64, &str, f32)], y: [f64; 2], color: Color32) {
         let middle = 0.5 * (self.x[0] + self.x[1]);
         let is_low = self.is_low_near(labels.iter().map(|(position, ..)| *position), y);
@@ -173,10 +172,10 @@ impl Chart<'_> {
                 continue;
             }
             let lines = "\n".repeat(index % 3);
-            let words = if is_right { format!("{label} ") } else { format!(" {label}") };
-            let (words, height) = match is_low {
-                true => (format!("{lines}{words}"), y[1]),
-                false => (format!("{words}{lines}"), y[0]),
+            let caption = if is_right { format!("{label} ") } else { format!(" {label}") };
+            let (caption, height) = match is_low {
+                true => (format!("{lines}{caption}"), y[1]),
+                false => (format!("{caption}{lines}"), y[0]),
             };
             let anchor = match [is_right, is_low] {
                 [true, true] => Align2::RIGHT_TOP,
@@ -184,7 +183,7 @@ impl Chart<'_> {
                 [true, false] => Align2::RIGHT_BOTTOM,
                 [false, false] => Align2::LEFT_BOTTOM,
             };
-            let text = RichText::new(words).text_style(TextStyle::Small);
+            let text = RichText::new(caption).text_style(TextStyle::Small);
             let text = Text::new("mark", PlotPoint::new(position, height), text).anchor(anchor).color(color);
             plot.text(text.allow_hover(false));
         }

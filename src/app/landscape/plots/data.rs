@@ -1,6 +1,6 @@
 //! The data of the plots: histories, curves, and their export as a table.
 
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 
 use egui::{Color32, Context, Theme};
 use valleyscope_engine::simulation::{Bucket, SimulationSpec};
@@ -8,6 +8,7 @@ use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::{AxisScale, Band, DiagnosticMetric};
 
 use crate::app::landscape::branches::Branch;
+use crate::app::shell::jobs::Job;
 use crate::app::widgets::icons::{color_of, line_color};
 use crate::app::{Action, Document, Live, Requests};
 use crate::export::{CsvCell, CsvWriter};
@@ -101,7 +102,6 @@ impl DiagnosticsHistory {
         }
     }
 
-    /// Returns whether curves of several simulations are drawn.
     pub(super) fn is_side_by_side(&self) -> bool {
         self.ensembles.iter().any(|ensemble| ensemble.session > 0)
     }
@@ -128,7 +128,6 @@ impl EnsembleHistory {
         }
     }
 
-    /// Returns the colour of its lines.
     pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
         let optimizers = self.spec(document).map_or(&[][..], |spec| &spec.optimizers);
         line_color(color_of(optimizers, self.optimizer), theme)
@@ -139,7 +138,6 @@ impl EnsembleHistory {
         document.specs().nth(self.session)
     }
 
-    /// Returns its name with the letter of its simulation.
     pub(super) fn lettered_name(&self) -> String {
         format!("{} ({})", self.name, LETTERS[self.session])
     }
@@ -167,7 +165,6 @@ pub struct DiagnosticCurve {
 }
 
 impl DiagnosticCurve {
-    /// Makes the curve of a metric through `buckets`.
     pub fn new(
         buckets: &[Bucket],
         metric: DiagnosticMetric,
@@ -211,7 +208,6 @@ impl DiagnosticCurve {
     }
 }
 
-/// Returns the step in the middle of a bucket.
 pub(super) fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
 }
@@ -277,11 +273,9 @@ pub(super) struct TableContents {
     pub steps: [u64; 2],
 }
 
-/// A table in progress. The player hands over its history when it gets to the request, and a thread formats the text,
-/// which may be large.
-pub(super) struct Table {
-    text: Receiver<String>,
-}
+/// A table in progress, which ends with its text. The player hands over its history when it gets to the request, and a
+/// thread formats the text, which may be large.
+pub(super) struct Table(Job<Option<String>>);
 
 impl Table {
     /// Begins a table of `frozen`, or else of the player's whole history.
@@ -297,22 +291,15 @@ impl Table {
             Some(frozen) => answer.send(frozen).unwrap_or_default(),
             None => requests.commands.push(PlayerCommand::History(answer)),
         }
-        let (text_to, text) = channel();
-        let ctx = ctx.clone();
-        std::thread::spawn(move || {
-            if let Ok(histories) = histories.recv() {
-                // The window may be closed.
-                let _ = text_to.send(contents.table(&histories));
-                ctx.request_repaint();
-            }
-        });
-        Table { text }
+        Table(Job::start(ctx, move |_| Some(contents.table(&histories.recv().ok()?))))
     }
 
     /// Asks for a path once the text is ready; returns true until then.
     pub(super) fn is_under_way(&self, requests: &mut Requests) -> bool {
-        let Ok(text) = self.text.try_recv() else { return true };
-        requests.actions.push(Action::SaveText { text, suggested_name: "diagnostics.csv".to_owned() });
+        let Some(ended) = self.0.poll() else { return true };
+        if let Ok(Some(text)) = ended {
+            requests.actions.push(Action::SaveText { text, suggested_name: "diagnostics.csv".to_owned() });
+        }
         false
     }
 }

@@ -154,7 +154,6 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// Returns the user's choice of plots and their options.
     pub fn choices(&self) -> PlotChoices {
         PlotChoices {
             shown: self.shown.clone(),
@@ -217,7 +216,6 @@ impl DiagnosticsPanel {
         panel
     }
 
-    /// Shows the plots of a picture.
     pub fn picture(&mut self, ui: &mut Ui, document: &mut Document, live: &Live) {
         let presented = self.presented(&document.spec(0).landscape);
         self.prepare(&presented, document, live);
@@ -300,7 +298,11 @@ impl DiagnosticsPanel {
         };
         let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
             let position = scale.place(mark.step as f64);
-            ChartMark { position, label: Some(mark.text.clone()), marked: MarkedChanges::none(mark.step, mark.words()) }
+            ChartMark {
+                position,
+                label: Some(mark.text.clone()),
+                marked: MarkedChanges::none(mark.step, mark.description()),
+            }
         });
         // A step to come is not on the axis yet.
         let named = named.filter(|mark| (from..=to).contains(&mark.position));

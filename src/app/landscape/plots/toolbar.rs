@@ -234,7 +234,6 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
     }
 }
 
-/// Shows the entry of a branch.
 fn branch_entry(ui: &mut Ui, label: &str) {
     let most = (ui.max_rect().width() - LEGEND_SAMPLE - LEGEND_GAP).max(20.0);
     let text = WidgetText::from(RichText::new(label).small().weak());
