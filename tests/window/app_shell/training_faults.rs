@@ -93,7 +93,7 @@ fn a_summary_with_a_nan_loss_equals_itself() {
     assert!(run.loss().is_some_and(f64::is_nan));
     assert_eq!(*run, run.clone());
     let mut other = (**run).clone();
-    other.evaluated[0].1 = 0.5;
+    other.evaluated.clear();
     assert_ne!(**run, other);
 }
 
