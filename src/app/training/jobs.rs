@@ -87,7 +87,7 @@ impl TrainingJobs {
     pub(super) fn check_feasibility(&self, training: Preset, worker: Option<Handshake>) {
         let folder = self.paths.runs.clone();
         self.in_background(move |send| {
-            let data = look_at_data(&training);
+            let data = data_status_of(&training);
             let capacity = worker.zip(folder).and_then(|(has, runs)| CapacityReport::of(&training, &has, &runs));
             send(Update::DataStatus(Box::new(training), Feasibility { data, capacity }));
         });
@@ -99,7 +99,7 @@ impl TrainingJobs {
         self.in_background(move |send| {
             let Some(parent) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
             // A detected fault of the data leaves no run.
-            let data = look_at_data(&training);
+            let data = data_status_of(&training);
             let begun = data.and_then(|_| worker_for(named.as_deref(), send)).and_then(|(worker, has)| {
                 check_capacity(&training, &has, &parent)?;
                 let run = match &fork {
@@ -120,7 +120,7 @@ impl TrainingJobs {
         self.queue_in_background(move || {
             let folder = folder.ok_or(NO_FOLDER)?;
             trainings.iter().try_for_each(|training| {
-                look_at_data(training)?;
+                data_status_of(training)?;
                 check_capacity(training, &worker, &folder)
             })?;
             let queue = Queue::begin(&folder, stem, &trainings);
@@ -273,7 +273,7 @@ fn delete(
 
 const NO_FOLDER: &str = "This system has no folder for data, so runs cannot be stored.";
 
-fn look_at_data(training: &Preset) -> Result<DataStatus, String> {
+fn data_status_of(training: &Preset) -> Result<DataStatus, String> {
     let workload = training.workload().ok_or("Expected a preset of a training.")?;
     workload.data_status().map_err(|error| error.to_string())
 }

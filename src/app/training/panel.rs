@@ -389,11 +389,11 @@ impl TrainingPanel {
         let is_new = before.is_some_and(|before| Some(&before.status) != now.map(|now| &now.status));
         if is_new && now.and_then(Installation::state) == Some(SetUpState::Done) {
             self.worker_card.refused = None;
-            self.look_for_worker();
+            self.check_worker();
         }
     }
 
-    pub(super) fn look_for_worker(&mut self) {
+    pub(super) fn check_worker(&mut self) {
         self.worker = WorkerState::Asked;
         self.threads().jobs.find_worker();
     }

@@ -112,7 +112,7 @@ impl TrainingPanel {
         }
         area.show(ui, |ui| {
             match self.worker_card.ui(ui, &self.worker, &self.paths, requests) {
-                Some(WorkerAction::LookAgain) => self.look_for_worker(),
+                Some(WorkerAction::CheckAgain) => self.check_worker(),
                 Some(WorkerAction::Cancel) => self.threads().jobs.cancel_install(),
                 None => {}
             }

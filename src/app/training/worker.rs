@@ -70,7 +70,7 @@ impl WorkerState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WorkerAction {
-    LookAgain,
+    CheckAgain,
     Cancel,
 }
 
@@ -223,7 +223,7 @@ fn command(ui: &mut Ui, requests: &mut Requests) -> Option<WorkerAction> {
         }
         again = ui.add(Button::new("Look again")).accessible_name("Look for the worker again").clicked();
     });
-    again.then_some(WorkerAction::LookAgain)
+    again.then_some(WorkerAction::CheckAgain)
 }
 
 fn at_work(ui: &mut Ui, installation: &Installation, requests: &mut Requests) -> Option<WorkerAction> {

@@ -108,7 +108,7 @@ enum Command {
     ///
     /// A model is that of a checkpoint: the newest, that of STEP, or the best by evaluation. It is model.safetensors
     /// and config.json, as Hugging Face's transformers read them.
-    #[command(group = clap::ArgGroup::new("what").args(["out", "export", "tensorboard"]).required(true))]
+    #[command(group = clap::ArgGroup::new("what").args(["out", "model", "tensorboard"]).required(true))]
     Export {
         #[command(flatten)]
         checkpoint: CheckpointArg,
@@ -122,7 +122,7 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         tensorboard: Option<PathBuf>,
         /// The worker that reads the model [default: the one beside valleyscope, or the installed one]
-        #[arg(long, value_name = "PATH", requires = "export")]
+        #[arg(long, value_name = "PATH", requires = "model")]
         worker: Option<PathBuf>,
     },
     /// Make runs of those of other programs and machines, in the folder of --runs

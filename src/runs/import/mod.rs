@@ -160,12 +160,12 @@ impl Search<'_> {
     fn run(root: &Path, into: &Path) -> Result<Vec<Found>, ImportError> {
         let into = into.canonicalize().ok();
         let mut search = Search { root, into, logs: Vec::new(), found: Vec::new() };
-        search.look(root, DEEPEST)?;
+        search.search(root, DEEPEST)?;
         let logs = runs_of(search.logs).into_iter().map(Found::Log);
         Ok(logs.chain(search.found).collect())
     }
 
-    fn look(&mut self, folder: &Path, depth: usize) -> Result<(), ImportError> {
+    fn search(&mut self, folder: &Path, depth: usize) -> Result<(), ImportError> {
         let failed = |source| ImportError::Look { path: folder.to_owned(), source };
         if self.logs.len() + self.found.len() > MOST {
             return Err(ImportError::TooMany(self.root.to_owned()));
@@ -197,7 +197,7 @@ impl Search<'_> {
             return Ok(());
         }
         for folder in folders {
-            match self.look(&folder, depth - 1) {
+            match self.search(&folder, depth - 1) {
                 // The others can be imported all the same.
                 Err(ImportError::Look { path, source }) => {
                     self.found.push(Found::Passed(path, format!("it cannot be read: {source}")));

@@ -4,7 +4,7 @@ use std::time::Duration;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::download::DownloadError;
 use valleyscope_experiments::dataset::mnist::{
-    DataError, Mnist, MnistSource, MnistSources, look, obtain, write_folder,
+    DataError, Mnist, MnistSource, MnistSources, locate, obtain, write_folder,
 };
 
 use super::server::{Server, Way};
@@ -28,7 +28,7 @@ fn the_cache_is_tried_before_the_folder() {
     let [cache, folder] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let server = Server::start(&[], Way::Status("500 Broken"));
     let sources = sources(cache.path(), Some(folder.path()), &[&server]);
-    let place = |choice: &DataChoice| look(choice, &sources);
+    let place = |choice: &DataChoice| locate(choice, &sources);
     assert_eq!(place(&DataChoice::Automatic).unwrap(), None);
     write_folder(&small(), folder.path()).unwrap();
     assert_eq!(place(&DataChoice::Automatic).unwrap().as_deref(), Some(folder.path()));

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
-    Corpus, Split, TextError, TextNeeds, TextSource, TextSources, TextStatus, look, obtain,
+    Corpus, Split, TextError, TextNeeds, TextSource, TextSources, TextStatus, obtain, status,
 };
 
 use super::{TEXT, make, put, says};
@@ -195,7 +195,7 @@ fn cancelling_gives_no_synthetic_text() {
 fn the_status_predicts_the_corpus_without_making_tokens() {
     let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let sources = sources(Some(cache.path()), Some(place.path()));
-    let seen = |choice: &DataChoice, wanted| look(choice, wanted, &sources);
+    let seen = |choice: &DataChoice, wanted| status(choice, wanted, &sources);
     let data_status = seen(&DataChoice::Automatic, CHAR).unwrap();
     assert_eq!(
         (data_status.source, data_status.vocabulary, data_status.warnings.len()),
@@ -233,7 +233,7 @@ fn errors_of_data_are_equal_before_and_after_reading_them() {
         (short, GPT2, "at least 130 bytes of text, for sequences of 64 tokens, found 5"),
         (place.path().join("nowhere"), GPT2, "there is nothing at"),
     ] {
-        let before = look(&folder(&path), wanted, &sources).unwrap_err();
+        let before = status(&folder(&path), wanted, &sources).unwrap_err();
         says(&before, &[expected]);
         assert_eq!(before.to_string(), get(&folder(&path), wanted, &sources).unwrap_err().to_string());
     }

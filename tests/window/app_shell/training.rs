@@ -162,10 +162,8 @@ fn runs_are_listed_with_their_status_and_last_values() {
         runs.iter().find(|run| run.title == title).expect("it is listed").clone()
     });
     assert_eq!((first.status.word(), second.status.word()), ("finished".to_owned(), "running".to_owned()));
-    assert_eq!(
-        (first.step(), second.steps, first.evaluation().nth(1).map(|(_, value)| value)),
-        (20, Some(40), Some(0.9375))
-    );
+    let accuracy = first.evaluation().nth(1).map(|(_, value)| value);
+    assert_eq!((first.step(), second.steps, accuracy), (20, Some(40), Some(0.9375)));
     assert!(app.shows("running, step 20/40"));
     assert!(app.shows("test 0.250"));
     drop(open);

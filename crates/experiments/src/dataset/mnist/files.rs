@@ -32,7 +32,7 @@ pub fn read_folder(folder: &Path) -> Result<Mnist, DataError> {
 }
 
 /// Checks that the four files are in a folder, without reading them.
-pub(crate) fn look_in(folder: &Path) -> Result<(), DataError> {
+pub(crate) fn check_present(folder: &Path) -> Result<(), DataError> {
     find(folder).map(drop)
 }
 
@@ -73,7 +73,7 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
     }
-    let found = look(folder);
+    let found = present(folder);
     if let [[Some(a), Some(b)], [Some(c), Some(d)]] = found {
         return Ok([[a, b], [c, d]]);
     }
@@ -83,7 +83,7 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
 }
 
 /// Returns the files that are in the folder or, where there are more, in a subfolder.
-pub(super) fn look(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
+pub(super) fn present(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
     let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
     let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
     found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are places to look at")
@@ -240,7 +240,7 @@ pub enum MnistFound {
 /// Returns an error where a file cannot be read.
 pub fn check(folder: &Path) -> Result<Vec<MnistCheck>, DataError> {
     let names = NAMES.concat().into_iter().zip(SUMS.concat());
-    names.zip(look(folder).concat()).map(|((name, official), path)| check_file(name, official, path)).collect()
+    names.zip(present(folder).concat()).map(|((name, official), path)| check_file(name, official, path)).collect()
 }
 
 fn check_file(name: &'static str, official: &str, path: Option<PathBuf>) -> Result<MnistCheck, DataError> {

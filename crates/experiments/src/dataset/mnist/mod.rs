@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::download::{DownloadError, DownloadProgress, PATIENCE};
 use super::{DataChoice, FOLDER_VARIABLE, SparseLines, named_folder};
 
-pub(crate) use files::look_in;
+pub(crate) use files::check_present;
 pub use files::{
     MnistCheck, MnistFound, cache_folder, check, copy_folder, download, mirrors, read_folder, write_folder,
 };
@@ -194,15 +194,15 @@ pub fn obtain(
 /// # Errors
 ///
 /// Returns an error where a folder is named that does not have all of the files.
-pub fn look(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
+pub fn locate(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
     match choice {
         DataChoice::Automatic => {
             let mut places = [&sources.cache, &sources.folder].into_iter().flatten();
-            Ok(places.find(|place| look_in(place).is_ok()).cloned())
+            Ok(places.find(|place| check_present(place).is_ok()).cloned())
         }
         DataChoice::Folder(folder) => {
             let folder = PathBuf::from(folder);
-            look_in(&folder).map(|()| Some(folder))
+            check_present(&folder).map(|()| Some(folder))
         }
         DataChoice::Synthetic => Ok(None),
     }

@@ -442,11 +442,11 @@ impl CheckedFile {
 
     /// Returns the record of a file in its current state.
     pub(super) fn of(path: &Path, sha256: &str) -> Result<CheckedFile, TextError> {
-        let look = || {
+        let stamp = || {
             let found = fs::metadata(path)?;
             Ok((path.canonicalize()?, found.len(), found.modified()?))
         };
-        let (path, bytes, modified) = look().map_err(TextError::at(path))?;
+        let (path, bytes, modified) = stamp().map_err(TextError::at(path))?;
         let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
         let modified = (modified.as_secs(), modified.subsec_nanos());
         Ok(CheckedFile { path, bytes, modified, sha256: sha256.to_owned() })

@@ -222,7 +222,7 @@ pub struct TextStatus {
 /// # Errors
 ///
 /// Returns an error where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
-pub fn look(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextStatus, TextError> {
+pub fn status(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextStatus, TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let of_text = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
     let (source, vocabulary) = match found {

@@ -159,7 +159,7 @@ fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
 fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
     let mut packs = Vec::new();
     for path in files {
-        look_in(path, &mut packs).map_err(TextError::at(path))?;
+        list_packs(path, &mut packs).map_err(TextError::at(path))?;
     }
     packs.sort_by(|a, b| a.name.cmp(&b.name));
     let names: HashSet<&str> = packs.iter().map(|pack| pack.name.as_str()).collect();
@@ -178,7 +178,7 @@ fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
     })
 }
 
-fn look_in(path: &Path, packs: &mut Vec<Pack>) -> io::Result<()> {
+fn list_packs(path: &Path, packs: &mut Vec<Pack>) -> io::Result<()> {
     const XZ: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
     let mut file = plain_file::open(path, Links::Followed)?;
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

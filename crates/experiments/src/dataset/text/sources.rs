@@ -47,7 +47,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
     for path in paths {
         if path.is_dir() {
             let before = files.len();
-            look_in(path, "", &mut files)?;
+            list_texts(path, "", &mut files)?;
             if files.len() == before {
                 return Err(TextError::NoTextFiles(path.clone()));
             }
@@ -61,7 +61,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
     Ok(files)
 }
 
-fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(), TextError> {
+fn list_texts(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(), TextError> {
     let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(TextError::at(folder))?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -72,7 +72,7 @@ fn look_in(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<(),
             continue;
         }
         if entry.file_type().map_err(TextError::at(folder))?.is_dir() {
-            look_in(&path, &format!("{shown}/"), files)?;
+            list_texts(&path, &format!("{shown}/"), files)?;
         } else if path.extension().and_then(OsStr::to_str).is_some_and(|it| it.eq_ignore_ascii_case(EXTENSION)) {
             files.push(TextFile { path, name: shown });
         }

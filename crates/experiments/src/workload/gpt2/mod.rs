@@ -244,7 +244,7 @@ impl RunSpec for Gpt2Spec {
 
     fn data_status(&self) -> DataStatusResult {
         let text::TextStatus { source, vocabulary, warnings } =
-            text::look(&self.data, self.wanted(), &TextSources::of_this_machine())?;
+            text::status(&self.data, self.wanted(), &TextSources::of_this_machine())?;
         vocabulary.map_or(Ok(()), |needed| self.check_vocabulary(needed))?;
         let is_fallback = source == TextSource::Synthetic && self.data == DataChoice::Automatic;
         let data = if is_fallback {

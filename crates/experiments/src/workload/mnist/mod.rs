@@ -32,7 +32,7 @@ pub(super) static MNIST: Dataset = Dataset {
     files: Some(DatasetFiles {
         title: FAMILY,
         cache: || mnist::cache_folder().ok(),
-        lacking_in: |folder| mnist::look_in(folder).err().map(|error| error.to_string()),
+        lacking_in: |folder| mnist::check_present(folder).err().map(|error| error.to_string()),
     }),
 };
 const FAMILY: &str = "MNIST";
@@ -91,7 +91,7 @@ pub struct MnistSpec {
 pub const SIZES: [i64; 7] = [784, 128, 128, 128, 128, 128, 10];
 
 fn data_status(choice: &DataChoice) -> DataStatusResult {
-    let data = match mnist::look(choice, &MnistSources::of_this_machine())? {
+    let data = match mnist::locate(choice, &MnistSources::of_this_machine())? {
         Some(folder) => format!("files in {}", folder.display()),
         None if *choice == DataChoice::Synthetic => MnistSource::Synthetic.to_string(),
         None => {
