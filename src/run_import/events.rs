@@ -1,14 +1,13 @@
 //! Runs made from scalars of other programs.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::{
     Better, Event, EventRecord, MetricId, MetricInfo, MetricScale, MetricSource, RunFolder, Started, Timestamp,
-    with_crc,
 };
 
 use super::names::{Words, training_loss};
@@ -225,10 +224,11 @@ struct EventsWriter<'s> {
 impl EventsWriter<'_> {
     fn write(&self, scalars: &mut Scalars, path: &Path) -> Result<(), RunError> {
         let failed = |source| RunError::Write { path: path.to_owned(), source };
-        let mut lines = Lines { file: AtomicFile::for_target(path).map_err(failed)?, count: 0 };
+        let mut file = AtomicFile::for_target(path).map_err(failed)?;
+        let mut push = |record: EventRecord| file.write_all((record.to_line() + "\n").as_bytes()).map_err(failed);
         let [began, ended] = self.survey.times;
         let (step, event) = (self.survey.last_step, Event::Started(self.started()));
-        lines.push(&EventRecord { step: 0, time: timestamp(began), wall_s: 0.0, event }).map_err(failed)?;
+        push(EventRecord { step: 0, time: timestamp(began), wall_s: 0.0, event })?;
         let mut longest = ended - began;
         // Points without a time have that of the points before them.
         let mut time = began;
@@ -239,7 +239,7 @@ impl EventsWriter<'_> {
             longest = longest.max(wall_s);
             let values = points.iter().filter_map(|point| Some((self.metrics[point.tag].as_ref()?.id, point.value)));
             let event = if is_train { Event::Train(values.collect()) } else { Event::Eval(values.collect()) };
-            lines.push(&EventRecord { step: first.step, time: timestamp(time), wall_s, event }).map_err(failed)
+            push(EventRecord { step: first.step, time: timestamp(time), wall_s, event })
         };
         scalars.for_each_step(|row| {
             let is_loss = |point: &Point| Some(point.tag) == self.loss;
@@ -255,10 +255,8 @@ impl EventsWriter<'_> {
             event(&train, true)?;
             by_time(&others).try_for_each(|points| event(points, false))
         })?;
-        lines
-            .push(&EventRecord { step, time: timestamp(ended), wall_s: longest, event: Event::Finished })
-            .map_err(failed)?;
-        lines.file.commit(Overwrite::No).map_err(failed)
+        push(EventRecord { step, time: timestamp(ended), wall_s: longest, event: Event::Finished })?;
+        file.commit(Overwrite::No).map_err(failed)
     }
 
     fn started(&self) -> Started {
@@ -291,20 +289,6 @@ fn by_time(mut points: &[Point]) -> impl Iterator<Item = &[Point]> {
         points = rest;
         Some(chunk)
     })
-}
-
-/// The lines of `events.jsonl`.
-struct Lines {
-    file: AtomicFile,
-    count: u64,
-}
-
-impl Lines {
-    fn push(&mut self, record: &EventRecord) -> io::Result<()> {
-        self.count += 1;
-        self.file.write_all(with_crc(&record.to_line(), self.count).as_bytes())?;
-        self.file.write_all(b"\n")
-    }
 }
 
 fn timestamp(seconds: f64) -> Timestamp {

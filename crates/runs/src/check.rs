@@ -1,7 +1,6 @@
 //! Checks and repairs the folder of a run.
 //!
-//! The whole folder is read. The check finds changed or missing lines of the events, checkpoints whose bytes or steps
-//! differ from their descriptions, a config other than the one that the run was begun with, left-overs of killed
+//! The whole folder is read. The check finds lines that are no events, checkpoints whose bytes or steps differ from their descriptions, a config other than the one that the run was begun with, left-overs of killed
 //! workers, and special files in the place of regular ones.
 
 use std::io;
@@ -11,20 +10,16 @@ use valleyscope_engine::terminal_escape::visible_path;
 
 use super::checkpoint::{Checkpoint, CheckpointOrigin, orphans};
 use super::command::Inbox;
-use super::event::{Event, EventRecord, Started};
-use super::events_file::{EventsFile, KeepCopy, bytes_after_lines};
+use super::event::Started;
+use super::events_file::bytes_after_lines;
 use super::findings::{Findings, replace, set_aside};
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::{Lock, LockRefusal, LockState};
-use super::lost_lines;
 use super::notes::Notes;
 use super::plain_file;
 use super::reader::RunReader;
 use super::status::{Status, now};
-
-/// The largest number of reported losses that a check repeats, the newest ones.
-const MOST_REPEATED: usize = 10;
 
 /// Why a folder is not repaired.
 #[derive(Debug, thiserror::Error)]
@@ -48,17 +43,12 @@ pub trait ConfigReader {
 
     /// Returns whether two texts are configs that compute the same.
     fn compute_the_same(&self, one: &str, other: &str) -> bool;
-
-    /// Returns the number of steps between two points of the training curve, according to the config in the folder.
-    /// None for a scan, and if the config cannot be read.
-    fn log_every(&self, run: &RunFolder) -> Option<u64>;
 }
 
 impl RunFolder {
     /// Reads everything in the folder, and reports what is intact and what is damaged. With `repair`, locks the run and
     /// repairs damage where possible. Nothing is lost by that: each replaced file is kept beside the new one, as
-    /// `NAME.kept-1` and so on, or for the events as `events-damaged-1.jsonl` and so on. Events that are already lost
-    /// are reported by warnings appended to the file.
+    /// `NAME.kept-1` and so on. The events are never changed.
     ///
     /// In a run that is being trained, the files that its worker is writing are not checked.
     ///
@@ -69,7 +59,7 @@ impl RunFolder {
         let mut reader = RunReader::new(self.clone());
         let lock_state = LockState::of(self);
         let alive = matches!(lock_state, LockState::Held(_));
-        let status = reader.poll_to_end().map(|()| Status::of(self, lock_state, reader.history(), now()));
+        let status = reader.poll().map(|_| Status::of(self, lock_state, reader.history(), now()));
         let open = status.as_ref().map_or(alive, |status| status.is_open() && !status.is_lost());
         let _lock = if repair { Some(lock(self, open, status.as_ref().ok())?) } else { None };
         // The lines that a worker wrote before the run was locked.
@@ -160,39 +150,17 @@ impl Check<'_> {
             Err(error) => return self.findings.damaged(NAME, format!("cannot be read: {error}")),
         }
         self.end_of_events();
-        let lost = self.losses();
         if self.run.checkpoints().is_ok_and(|steps| history.is_gone(&steps)) {
             let go_on = "`valleyscope train --resume` resumes from the newest, without the curves";
             self.findings.damaged(NAME, format!("holds no events, though there are checkpoints; {go_on}"));
-        } else if history.damage().is_none() && lost.is_empty() {
+        } else if history.skipped() > 0 {
+            self.findings.damaged(NAME, format!("lines: {}; {}", history.lines(), history.skipped_text()));
+        } else {
             self.findings.intact(NAME, format!("lines: {}, sessions: {}", history.lines(), history.sessions()));
         }
-        if !lost.is_empty() {
-            let words: Vec<&str> = lost.iter().map(|loss| lost_lines::without_file_name(loss)).collect();
-            let step = self.intact.last().map_or(history.step(), |&newest| newest.max(history.step()));
-            self.findings.repair(NAME, words.join("; "), || append_warnings(self.run, history, step, &lost));
-        }
-        for (step, loss) in history.reported_losses().rev().take(MOST_REPEATED) {
-            self.findings.note(NAME, format!("{loss}; a warning at step {step} reports it"));
-        }
-        let unknown = history.unreadable() - history.damage().unreadable.count();
-        if unknown > 0 {
-            let what = "events of another version of Valleyscope, which are skipped";
-            self.findings.note(NAME, format!("{what}: {unknown}"));
-        }
     }
 
-    /// Describes the lost events that no warning reports yet.
-    fn losses(&self) -> Vec<String> {
-        let history = self.history;
-        let lines = Some(history.damage()).filter(|damage| !damage.is_none()).map(lost_lines::damaged_lines);
-        let newest = self.intact.last().copied();
-        let ends_early = newest.filter(|&newest| history.lines() > 0 && history.step() < self.last_point(newest));
-        let end = ends_early.map(|newest| lost_lines::missing_end(history.step(), newest));
-        [lines, end].into_iter().flatten().filter(|loss| !history.is_reported(loss)).collect()
-    }
-
-    /// Checks the bytes after the last whole line, unless a worker is writing them.
+    /// Checks for bytes after the last whole line, unless a worker is writing them.
     fn end_of_events(&mut self) {
         const NAME: &str = RunFolder::EVENTS;
         if self.alive {
@@ -200,25 +168,12 @@ impl Check<'_> {
         }
         match bytes_after_lines(self.run) {
             Ok(0) => {}
-            Ok(bytes) if self.open => {
+            Ok(bytes) => {
                 let what = format!("ends with {bytes} bytes of an incomplete line");
-                let reason = "they are removed when the run resumes, unless they are being written or copied";
-                self.findings.note(NAME, format!("{what}; {reason}"));
+                self.findings.note(NAME, format!("{what}, which is not read; a resumed training removes it"));
             }
-            Ok(bytes) => self.findings.repair(NAME, format!("ends with {bytes} bytes of an incomplete line"), || {
-                let mut file = EventsFile::open(self.run).map_err(LockRefusal::into_error)?;
-                let kept = file.end_with_whole_line(KeepCopy::Always)?;
-                let kept = kept.map(|kept| format!("; a copy of the file from before is {}", name(&kept)));
-                Ok(format!("they were removed{}", kept.unwrap_or_default()))
-            }),
             Err(error) => self.findings.damaged(NAME, format!("cannot be read: {error}")),
         }
-    }
-
-    /// Returns the step of the last point of the training curve up to `step`. That point reached the disk before the
-    /// checkpoint of the step.
-    fn last_point(&self, step: u64) -> u64 {
-        self.configs.log_every(self.run).map_or(step, |log_every| step - step % log_every)
     }
 
     /// Checks for the reserve of a killed worker.
@@ -330,21 +285,6 @@ impl Check<'_> {
         }
         self.findings.left_behind(self.run.path());
     }
-}
-
-/// Appends a warning for each loss to the events, at the current step of the run.
-fn append_warnings(run: &RunFolder, history: &RunHistory, step: u64, losses: &[String]) -> io::Result<String> {
-    let mut file = EventsFile::open(run).map_err(LockRefusal::into_error)?;
-    file.end_with_whole_line(KeepCopy::Always)?;
-    file.number_from(history.lines() + 1);
-    // With a later time, a worker would seem to have run then.
-    let time = history.last().map_or_else(now, |last| last.time);
-    for message in losses {
-        let event = Event::Warning { message: message.clone() };
-        file.push(&EventRecord { step, time, wall_s: history.wall_s(), event }.to_line());
-    }
-    file.sync()?;
-    Ok("it cannot be recovered, and a warning at the end of the events reports it".to_owned())
 }
 
 fn name(path: &Path) -> String {

@@ -6,6 +6,7 @@
 
 use jiff::Timestamp;
 
+use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::metric::{Better, MetricInfo};
 use super::status::{Status, span};
@@ -26,7 +27,7 @@ pub enum ConcernKind {
     Diverged,
     /// The worker is alive, but has recorded nothing for far longer than the longest time between two events.
     Stalled,
-    /// The worker has recorded a warning during training, such as a jump of the loss.
+    /// The worker has recorded a warning during training, such as a jump of the loss, or lines of its events were skipped.
     Warned,
 }
 
@@ -81,7 +82,9 @@ impl Concern {
             .take(WARNINGS)
             .map(|warning| format!("step {}: {}", warning.step, warning.message))
             .map(|words| Concern { kind: ConcernKind::Warned, words });
-        found.chain(warned).collect()
+        let skipped = Some(history.skipped_text()).filter(|text| !text.is_empty());
+        let skipped = skipped.map(|text| format!("{}: {text}", RunFolder::EVENTS));
+        found.chain(skipped.map(|words| Concern { kind: ConcernKind::Warned, words })).chain(warned).collect()
     }
 
     /// Joins the kinds of concerns for a list, such as `diverged, warned`.

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::forked::Forked;
-use super::line_crc::{self, LineCrc};
 use super::metric::{MetricId, MetricInfo, MetricValues, PointFields};
 use super::number;
 use super::tail::LONGEST_LINE;
@@ -18,7 +17,7 @@ use super::turns::SettingChange;
 /// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
 /// ```
 ///
-/// In the file, two more fields follow: `line` and `crc` (module `line_crc`). Lines of other programs may lack them.
+/// Any program can write such lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventRecord {
     /// Optimizer steps so far. In a scan: finished grid points.
@@ -199,8 +198,6 @@ pub struct GridPoint {
 /// Why a line of `events.jsonl` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadLine {
-    #[error("its checksum is wrong: bytes have changed since it was written")]
-    Changed,
     #[error("it has more than {LONGEST_LINE} bytes")]
     TooLong,
     #[error("expected an event as a JSON object: {0}")]
@@ -316,7 +313,7 @@ impl Event {
 }
 
 impl EventRecord {
-    /// Returns the line of JSON, without its newline, its number and its checksum.
+    /// Returns the line of JSON, without its newline.
     pub fn to_line(&self) -> String {
         #[derive(Serialize)]
         struct Line<'r> {
@@ -356,14 +353,6 @@ impl EventRecord {
 
     /// Parses a line without its newline. Ignores unknown fields.
     pub fn parse(line: &[u8]) -> Result<EventRecord, BadLine> {
-        if line_crc::check(line) == LineCrc::Damaged {
-            return Err(BadLine::Changed);
-        }
-        EventRecord::parse_whole(line)
-    }
-
-    /// Parses a line whose checksum was already compared.
-    pub(super) fn parse_whole(line: &[u8]) -> Result<EventRecord, BadLine> {
         #[derive(Deserialize)]
         struct Head<'l> {
             #[serde(borrow)]

@@ -3,27 +3,16 @@
 //! Lines are collected in memory and written together. The file holds only whole lines: if a write fails, the written
 //! part is removed again, and the lines are kept for the next attempt.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::folder::RunFolder;
-use super::line_crc::with_crc;
 use super::lock::LockRefusal;
 use crate::plain_file::{self, Links};
 
 /// Bytes reserved for the last event on a full disk.
 const RESERVE: usize = 1 << 18;
-/// The largest length of a last line without a newline.
-const LONGEST_CUT: u64 = 1 << 20;
-
-/// When to keep a copy of the file whose end is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KeepCopy {
-    Always,
-    /// Keep none if the end is an incomplete line, as a killed worker leaves it.
-    UnlessCutLine,
-}
 
 #[derive(Debug)]
 pub(super) struct EventsFile {
@@ -34,8 +23,6 @@ pub(super) struct EventsFile {
     has_reserve: bool,
     /// Length of the file, up to its last whole line.
     end: u64,
-    /// The number of the next line.
-    next: u64,
     /// Whole lines that are not in the file yet.
     waiting: Vec<u8>,
     /// The error of a write in the background, reported by the next call.
@@ -57,47 +44,13 @@ impl EventsFile {
         }
         let reserve = run.reserve();
         let (waiting, trouble) = (Vec::new(), None);
-        Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, next: 1, waiting, trouble })
+        Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, waiting, trouble })
     }
 
-    /// Removes the bytes after the last whole line. Returns the name of the copy of the old file, if one is kept.
-    pub(super) fn end_with_whole_line(&mut self, keep: KeepCopy) -> io::Result<Option<PathBuf>> {
+    /// Removes the bytes after the last whole line, as a killed worker leaves them.
+    pub(super) fn remove_partial_line(&mut self) -> io::Result<()> {
         self.end = end_of_lines(&mut self.file)?;
-        let rest = self.file.metadata()?.len() - self.end;
-        let mut kept = None;
-        if rest > 0 {
-            if keep == KeepCopy::Always || !self.is_cut_line(rest)? {
-                kept = Some(self.keep_copy()?);
-            }
-            self.file.set_len(self.end)?;
-        }
-        Ok(kept)
-    }
-
-    /// Returns whether the last `rest` bytes can be the beginning of a line.
-    fn is_cut_line(&mut self, rest: u64) -> io::Result<bool> {
-        let mut bytes = Vec::new();
-        self.file.seek(SeekFrom::Start(self.end))?;
-        (&mut self.file).take(rest.min(LONGEST_CUT)).read_to_end(&mut bytes)?;
-        Ok(rest <= LONGEST_CUT && bytes.starts_with(b"{") && !bytes.iter().any(u8::is_ascii_control))
-    }
-
-    /// Copies the file to the first free name.
-    fn keep_copy(&mut self) -> io::Result<PathBuf> {
-        for number in 1.. {
-            let path = self.path.with_file_name(format!("events-damaged-{number}.jsonl"));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut copy) => {
-                    let copied = self.file.rewind().and_then(|()| io::copy(&mut self.file, &mut copy));
-                    let copied = copied.and_then(|_| copy.sync_all());
-                    // An incomplete copy would only take up space.
-                    return copied.map(|()| path.clone()).inspect_err(|_| drop(std::fs::remove_file(&path)));
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        unreachable!("some number is free")
+        if self.file.metadata()?.len() > self.end { self.file.set_len(self.end) } else { Ok(()) }
     }
 
     /// Writes the reserve.
@@ -107,23 +60,10 @@ impl EventsFile {
         Ok(())
     }
 
-    /// Sets the number of the next line.
-    pub(super) fn number_from(&mut self, next: u64) {
-        self.next = next;
-    }
-
-    /// Returns the number of the last line.
-    pub(super) fn lines(&self) -> u64 {
-        self.next - 1
-    }
-
-    /// Adds an event to the waiting lines, and returns its line, without its end.
-    pub(super) fn push(&mut self, object: &str) -> String {
-        let line = with_crc(object, self.next);
-        self.next += 1;
+    /// Adds a line, without its newline, to those that wait to be written.
+    pub(super) fn push(&mut self, line: &str) {
         self.waiting.extend(line.as_bytes());
         self.waiting.push(b'\n');
-        line
     }
 
     /// Writes the waiting lines if there are many, but still fewer than the reserve has room for.

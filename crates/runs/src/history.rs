@@ -4,10 +4,8 @@ use std::collections::{HashSet, VecDeque};
 
 use jiff::Timestamp;
 
-use super::damage::{Damage, LineCount};
-use super::event::{BadLine, Event, EventRecord, GridPoint, Started};
+use super::event::{Event, EventRecord, GridPoint, Started};
 use super::event_interval::LongestInterval;
-use super::folder::RunFolder;
 use super::forked::Forked;
 use super::loss_tally::{LossTallies, LossTally};
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
@@ -85,9 +83,10 @@ pub struct RunHistory {
     /// The newest events that are not points of curves, with their lines.
     recent: VecDeque<(u64, EventRecord)>,
     records: u64,
-    lines: LineCount,
-    /// The number of events of other versions of the program.
-    unknown: u64,
+    /// The number of complete lines so far.
+    lines: u64,
+    /// The number of lines among them that are no events.
+    skipped: u64,
     generation: u64,
 }
 
@@ -95,8 +94,7 @@ impl RunHistory {
     /// Adds the next event.
     pub fn apply(&mut self, record: EventRecord) {
         self.records += 1;
-        if !self.lines.damage().is_none() {
-            // The `started` line of the run may be lost.
+        if !matches!(record.event, Event::Forked(_) | Event::Train(_)) {
             self.began.get_or_insert(record.time);
         }
         match &record.event {
@@ -113,7 +111,6 @@ impl RunHistory {
                 }
                 self.steps = Some(started.steps);
                 self.started = Some(started.clone());
-                self.began.get_or_insert(record.time);
             }
             Event::Resumed { from_step } => {
                 self.begin_session(&record);
@@ -145,8 +142,7 @@ impl RunHistory {
             Event::Warning { message } => {
                 let warning = RunWarning { step: record.step, time: record.time, message: message.clone() };
                 self.warnings.push(warning.clone());
-                // Warnings of lost events may appear at any time, and do not concern the training.
-                if record.step > self.session_start.0 && !message.starts_with(RunFolder::EVENTS) {
+                if record.step > self.session_start.0 {
                     self.incidents.push(warning);
                 }
             }
@@ -205,7 +201,8 @@ impl RunHistory {
         self.started.as_ref()
     }
 
-    /// Returns the time at which the first session began.
+    /// Returns the time of the first event, at which the first session began; a fork's origin and points of training do
+    /// not count.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
@@ -324,9 +321,14 @@ impl RunHistory {
         &self.checkpoints
     }
 
-    /// Returns whether checkpoints were saved, or may have been according to lost lines.
+    /// Returns whether checkpoints were saved, or may have been according to skipped lines.
     pub fn may_have_checkpoints(&self) -> bool {
-        !self.checkpoints.is_empty() || self.forked.is_some() || !self.damage().is_none() || self.lines() == 0
+        !self.checkpoints.is_empty() || self.forked.is_some() || self.skipped > 0 || self.lines == 0
+    }
+
+    /// Returns whether nothing is left of the events of a run with such checkpoints.
+    pub fn is_gone(&self, checkpoints: &[u64]) -> bool {
+        self.lines == 0 && !checkpoints.is_empty()
     }
 
     /// Returns the warnings of all sessions.
@@ -364,27 +366,31 @@ impl RunHistory {
         self.records
     }
 
-    /// Returns whether a session has begun, by any event, as damaged lines may have lost the first; also true for a
+    /// Returns whether a session has begun, by any event, as its first line may be one of the skipped; also true for a
     /// fork, which does not begin at step 0.
     pub(super) fn is_begun(&self) -> bool {
         let points = !self.training.is_empty() || !self.evaluations.is_empty();
         let results = !self.samples.is_empty() || !self.points.is_empty() || !self.checkpoints.is_empty();
-        self.sessions > 0 || self.forked.is_some() || points || results || !self.damage().is_none()
+        self.sessions > 0 || self.forked.is_some() || points || results || self.skipped > 0
     }
 
-    /// Returns the number of skipped lines: unreadable ones, and events of other versions.
-    pub fn unreadable(&self) -> u64 {
-        self.damage().unreadable.count().saturating_add(self.unknown)
-    }
-
-    /// Returns the lost lines.
-    pub fn damage(&self) -> &Damage {
-        self.lines.damage()
-    }
-
-    /// Returns the number of lines so far, including missing ones; the next line has the number after this.
+    /// Returns the number of complete lines so far.
     pub fn lines(&self) -> u64 {
-        self.lines.last()
+        self.lines
+    }
+
+    /// Returns the number of complete lines that are no events, and were skipped.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Describes the skipped lines, such as `skipped 2 lines that are no events`; empty if there are none.
+    pub fn skipped_text(&self) -> String {
+        match self.skipped {
+            0 => String::new(),
+            1 => "skipped 1 line that is no event".to_owned(),
+            lines => format!("skipped {lines} lines that are no events"),
+        }
     }
 
     /// Returns a number that changes whenever points are removed, as after resuming from an earlier step. Anything
@@ -414,8 +420,10 @@ impl RunHistory {
     }
 
     /// Adds a point of training to the statistics of losses only.
-    pub(super) fn pass_over_train(&mut self, line: &[u8]) {
-        self.losses.push_line(line);
+    pub(super) fn pass_over_train(&mut self, record: &EventRecord) {
+        if let Event::Train(metrics) = &record.event {
+            metrics.get(MetricId::LOSS).into_iter().for_each(|loss| self.losses.push(loss));
+        }
     }
 
     /// Removes all points of training.
@@ -423,25 +431,14 @@ impl RunHistory {
         self.training = MetricPoints::default();
     }
 
-    /// Counts the next line, and returns whether its bytes are those that were written.
-    pub(super) fn admit(&mut self, line: &[u8]) -> bool {
-        self.lines.admit(line)
+    /// Counts the next line.
+    pub(super) fn count_line(&mut self) {
+        self.lines += 1;
     }
 
-    /// Records that at least `written` lines were written, according to the lock, so that those after the last one are
-    /// missing. A missing or empty file is reported elsewhere.
-    pub(super) fn expect_lines(&mut self, written: u64) {
-        if self.lines() > 0 {
-            self.lines.expect(written);
-        }
-    }
-
-    /// Records that the last counted line is not an event.
-    pub(super) fn pass_over(&mut self, why: &BadLine) {
-        match why {
-            BadLine::Unknown(_) => self.unknown += 1,
-            BadLine::Json(_) | BadLine::Changed | BadLine::TooLong | BadLine::Axes { .. } => self.lines.refuse(),
-        }
+    /// Records that the last counted line is no event.
+    pub(super) fn skip_line(&mut self) {
+        self.skipped += 1;
     }
 
     /// Clears the history, and marks it as another.

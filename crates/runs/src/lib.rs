@@ -8,7 +8,6 @@
 //! | --- | --- | --- |
 //! | `config.ron` | the creator of the run | the preset, fully resolved |
 //! | `events.jsonl` | the worker ([`RunSession`]) | the events, one [`EventRecord`] per line, append-only; locked |
-//! | `events-damaged-*.jsonl` | the worker, or a repair | the events from before an incomplete end was removed |
 //! | `commands.jsonl` | anyone ([`CommandRequest`]) | commands for the worker, one [`RunCommand`] per line |
 //! | `lock` | the worker | its identity ([`LockOwner`]); locked as long as it lives |
 //! | `heartbeat` | the worker | the time, renewed every 10 s |
@@ -36,7 +35,6 @@ mod choice;
 mod command;
 mod command_queue;
 mod concern;
-mod damage;
 mod event;
 mod event_interval;
 mod events_file;
@@ -45,11 +43,9 @@ mod folder;
 mod forked;
 mod history;
 mod launch;
-mod line_crc;
 mod link_checkpoint;
 mod lock;
 mod loss_tally;
-mod lost_lines;
 mod metric;
 mod notes;
 mod number;
@@ -74,14 +70,12 @@ pub use checkpoint::{Checkpoint, CheckpointOrigin, OptimizerProgress};
 pub use choice::{CheckpointChoice, ChoiceError, first_usable};
 pub use command::{ReceivedCommand, RunCommand, send};
 pub use concern::{Concern, ConcernKind};
-pub use damage::{Damage, LineNumbers};
 pub use event::{BadLine, Event, EventRecord, GridPoint, ScanAxes, Started};
 pub use findings::{Condition, Finding, Findings, replace};
 pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
 pub use forked::Forked;
 pub use history::{CommandAnswer, Ending, RunHistory, RunWarning, TextSample};
 pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, WorkerProgram};
-pub use line_crc::with_crc;
 pub use link_checkpoint::link_checkpoint;
 pub use lock::host;
 pub use lock::{LockOwner, LockState};

@@ -6,7 +6,7 @@
 //! lock.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Seek, Write};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -30,17 +30,6 @@ pub struct LockOwner {
     pub started: Timestamp,
     /// The number of lines of events when it took the lock, which separates its own from those of earlier holders.
     pub lines: u64,
-    /// The number of lines of events when it released the lock, by which lines cut off since are noticed. None while it
-    /// holds the lock, and where it was killed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<u64>,
-}
-
-impl LockOwner {
-    /// Returns the number of lines of events that were written, as far as recorded.
-    pub(super) fn written(&self) -> u64 {
-        self.end.map_or(self.lines, |end| end.max(self.lines))
-    }
 }
 
 /// The state of a run's lock as seen from this machine.
@@ -72,15 +61,6 @@ pub(super) enum LockRefusal {
     File(io::Error),
 }
 
-impl LockRefusal {
-    pub(super) fn into_error(self) -> io::Error {
-        match self {
-            LockRefusal::Held(_) => io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it"),
-            LockRefusal::File(error) => error,
-        }
-    }
-}
-
 impl Lock {
     /// Takes the lock.
     pub(super) fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
@@ -92,32 +72,12 @@ impl Lock {
         Ok(Lock { file, lines: 0 })
     }
 
-    /// Returns the last holder according to the lock; None if it cannot be read.
-    pub(super) fn last_owner(&mut self) -> Option<LockOwner> {
-        let mut text = Vec::new();
-        self.file.rewind().ok()?;
-        (&mut self.file).take(MOST).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
-    }
-
     /// Records the holder, and the number of lines of events.
     pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
-        let (host, pid, started) = (host(), std::process::id(), now());
-        self.write(&LockOwner { host, pid, started, lines, end: None })
-    }
-
-    /// Records the number of lines of events when the lock is released.
-    pub(super) fn sign_off(&mut self, lines: u64) -> io::Result<()> {
-        match self.last_owner() {
-            Some(owner) => self.write(&LockOwner { end: Some(lines), ..owner }),
-            None => Ok(()),
-        }
-    }
-
-    /// Overwrites the old text before the rest is truncated, so that a full disk does not leave it empty.
-    fn write(&mut self, owner: &LockOwner) -> io::Result<()> {
-        let text = serde_json::to_string(owner).expect("it holds nothing that JSON cannot express") + "\n";
+        let owner = LockOwner { host: host(), pid: std::process::id(), started: now(), lines };
+        let text = serde_json::to_string(&owner).expect("it holds nothing that JSON cannot express") + "\n";
+        // The old text is overwritten before the rest is truncated, so that a full disk does not leave it empty.
         self.file.rewind()?;
         self.file.write_all(text.as_bytes())?;
         self.file.set_len(text.len() as u64)

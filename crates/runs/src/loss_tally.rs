@@ -1,10 +1,5 @@
 //! Statistics of a run's training loss over all of its points, without the points themselves.
 
-use memchr::memmem;
-
-use super::metric::MetricId;
-use super::number::Number;
-
 /// The smallest and the smoothed training loss of a run's own points; those before a fork are another run's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossTally {
@@ -61,13 +56,6 @@ impl LossTallies {
         self.now.push(loss);
     }
 
-    /// Adds the loss in a line with a point of training, which is not parsed as a whole.
-    pub(super) fn push_line(&mut self, line: &[u8]) {
-        if let Some(loss) = loss_in(line) {
-            self.push(loss);
-        }
-    }
-
     pub(super) fn keep_at(&mut self, step: u64) {
         self.at_checkpoints.push((step, self.now));
     }
@@ -79,34 +67,9 @@ impl LossTallies {
     }
 }
 
-/// Returns the loss in a line with a point of training. No text in such a line can look like the field: quotes in a
-/// text are escaped.
-fn loss_in(line: &[u8]) -> Option<f64> {
-    debug_assert_eq!(MetricId::LOSS.name(), "loss");
-    const FIELD: &[u8] = br#""loss":"#;
-    let rest = line.get(memmem::find(line, FIELD)? + FIELD.len()..)?;
-    let end = rest.iter().position(|byte| matches!(byte, b',' | b'}'))?;
-    let text = std::str::from_utf8(&rest[..end]).ok()?.trim();
-    match text.strip_prefix('"') {
-        Some(word) => Number::of_word(word.strip_suffix('"')?),
-        None => text.parse().ok(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{LossTallies, LossTally, loss_in};
-
-    #[test]
-    fn the_loss_of_a_line_is_read_like_the_whole_line() {
-        let line = br#"{"event":"train","step":3,"time":"2026-01-01T00:00:00Z","wall_s":0.5,"grad_loss":9.0,"loss":0.125,"lr":1e-3}"#;
-        assert_eq!(loss_in(line), Some(0.125));
-        assert_eq!(loss_in(br#"{"event":"train","step":3,"loss":2.5e-3}"#), Some(0.0025));
-        assert!(loss_in(br#"{"event":"train","loss":"NaN","lr":1.0}"#).is_some_and(f64::is_nan));
-        assert_eq!(loss_in(br#"{"event":"train","loss":"inf"}"#), Some(f64::INFINITY));
-        assert_eq!(loss_in(br#"{"event":"train","a\"loss\":":1.0}"#), None);
-        assert_eq!(loss_in(br#"{"event":"train","loss":"#), None);
-    }
+    use super::{LossTallies, LossTally};
 
     #[test]
     fn the_smoothed_loss_has_no_pull_to_zero_and_shows_a_divergence() {

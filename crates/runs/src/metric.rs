@@ -50,7 +50,7 @@ impl MetricId {
         MetricId::TEST_ACCURACY,
     ];
     /// The fields of all events, which are no metrics: a metric of such a name would make an event unreadable.
-    const RESERVED: [&str; 6] = ["step", "time", "wall_s", "event", "line", "crc"];
+    const RESERVED: [&str; 4] = ["step", "time", "wall_s", "event"];
     /// The largest length of a name in bytes.
     pub const LONGEST_NAME: usize = 1024;
     /// The largest number of names read from files: names live as long as the program, and files may hold any.

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::event::{BadLine, EventRecord};
+use super::event::EventRecord;
 use super::folder::RunFolder;
 use super::forked::Forked;
 use super::history::RunHistory;
-use super::line_crc::{self, LineCrc};
 use super::lock::LockState;
 use super::status::Status;
 use super::tail::{Piece, Tail};
@@ -31,7 +30,7 @@ pub struct RunReader {
 #[derive(Debug, PartialEq, Eq)]
 enum Curves {
     Whole,
-    /// The newest point of training only, for lists of runs: the others are not even parsed.
+    /// The newest point of training only, for lists of runs.
     Newest,
 }
 
@@ -50,7 +49,7 @@ impl RunReader {
         RunReader { tail, run, history, curves: Curves::Whole, forks }
     }
 
-    /// Creates a reader that skips all but the newest point of training, and so is many times as fast.
+    /// Creates a reader that keeps only the newest point of training, and so needs less time and memory.
     pub fn brief(run: RunFolder) -> RunReader {
         RunReader { curves: Curves::Newest, ..RunReader::new(run) }
     }
@@ -75,10 +74,13 @@ impl RunReader {
             news = true;
             match piece {
                 Piece::Again => history.reset(),
-                Piece::TooLong => pass_over_long(history),
+                Piece::TooLong => {
+                    history.count_line();
+                    history.skip_line();
+                }
                 Piece::Lines(lines) => match curves {
                     Curves::Whole => lines_of(lines).for_each(|line| {
-                        take(history, line);
+                        read_event(history, line).into_iter().for_each(|record| history.apply(record));
                         if history.awaits_shared() {
                             share(history, run, *forks);
                         }
@@ -88,17 +90,6 @@ impl RunReader {
             }
         })?;
         Ok(news)
-    }
-
-    /// Reads new events. Counts lines cut off since the last worker released the lock as missing, if that was on this
-    /// machine: a lock from elsewhere may have been copied later than the events.
-    pub fn poll_to_end(&mut self) -> io::Result<()> {
-        let lock_state = LockState::of(&self.run);
-        self.poll()?;
-        if let LockState::Free(owner) = lock_state {
-            self.history.expect_lines(owner.written());
-        }
-        Ok(())
     }
 
     /// Reads new events, and returns the status of the run at the time `now`.
@@ -151,53 +142,32 @@ fn lines_of(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.split_inclusive(|&byte| byte == b'\n').map(|line| line.trim_ascii_end()).filter(|line| !line.is_empty())
 }
 
-fn take(history: &mut RunHistory, line: &[u8]) {
-    if history.admit(line) {
-        parse(history, line);
-    }
+/// Counts a line, and returns its event. A line that is no event is skipped.
+fn read_event(history: &mut RunHistory, line: &[u8]) -> Option<EventRecord> {
+    history.count_line();
+    EventRecord::parse(line).inspect_err(|_| history.skip_line()).ok()
 }
 
-/// Adds the event of a counted line.
-fn parse(history: &mut RunHistory, line: &[u8]) {
-    match EventRecord::parse_whole(line) {
-        Ok(record) => history.apply(record),
-        Err(why) => history.pass_over(&why),
-    }
-}
-
-/// Counts a line that is too long for an event.
-fn pass_over_long(history: &mut RunHistory) {
-    if history.admit(b"") {
-        history.pass_over(&BadLine::TooLong);
-    }
-}
-
-/// Adds the events of all lines, except that of consecutive points of training only the last is added. The others are
-/// counted by their checksums, or parsed if they have none, and only their losses are read.
+/// Adds the events of all lines, except that of consecutive points of training only the last is added. Of the others,
+/// only the losses count.
 fn take_brief(history: &mut RunHistory, lines: &[u8]) {
-    let mut lines = lines_of(lines).peekable();
-    let mut waiting = None;
-    while let Some(line) = lines.next() {
+    let mut newest = None;
+    for line in lines_of(lines) {
         let is_train = EventRecord::is_train(line);
-        let is_whole = match history.admit(line) {
-            true if !is_train || line_crc::check(line) != LineCrc::Absent => true,
-            true => EventRecord::parse_whole(line).map_err(|why| history.pass_over(&why)).is_ok(),
-            false => false,
-        };
-        if is_whole && let Some(passed) = waiting.replace(line) {
-            history.pass_over_train(passed);
+        if !is_train {
+            newest.take().into_iter().for_each(|record| history.apply(record));
         }
-        // After a loss, the first readable line dates the beginning of the run.
-        let is_first = history.began().is_none() && !history.damage().is_none();
-        if is_train && !is_first && lines.peek().is_some_and(|next| EventRecord::is_train(next)) {
+        let Some(record) = read_event(history, line) else { continue };
+        if is_train {
+            newest.replace(record).into_iter().for_each(|passed| history.pass_over_train(&passed));
             continue;
         }
-        let Some(line) = waiting.take() else { continue };
         let generation = history.generation();
-        parse(history, line);
-        // The newest point became void, and its successor was skipped.
+        history.apply(record);
+        // The newest point became void, and its predecessor was skipped.
         if history.generation() > generation {
             history.forget_training();
         }
     }
+    newest.into_iter().for_each(|record| history.apply(record));
 }

@@ -11,11 +11,10 @@ use super::checkpoint::orphans;
 use super::command::RunCommand;
 use super::command_queue::CommandQueue;
 use super::event::{Event, EventRecord};
-use super::events_file::{EventsFile, KeepCopy, is_full};
+use super::events_file::{EventsFile, is_full};
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::{self, Lock, LockOwner, LockRefusal};
-use super::lost_lines;
 use super::reader::RunReader;
 use super::status::now;
 
@@ -87,7 +86,7 @@ pub struct RunSession {
 }
 
 impl RunSession {
-    /// Takes the lock of a run, repairs the end of its events, and keeps the heartbeat.
+    /// Takes the lock of a run, removes a partial last line of its events, and keeps the heartbeat.
     ///
     /// # Errors
     ///
@@ -105,16 +104,11 @@ impl RunSession {
         let mut lock = Lock::take(run).map_err(refused(run.lock()))?;
         let mut events = EventsFile::open(run).map_err(refused(run.events()))?;
         lock::beat(run).map_err(|source| failure(run, run.heartbeat(), source))?;
-        let kept = events.end_with_whole_line(KeepCopy::UnlessCutLine);
-        let kept = kept.map_err(|source| failure(run, run.events(), source))?;
+        events.remove_partial_line().map_err(|source| failure(run, run.events(), source))?;
         events.put_reserve_by().map_err(|source| failure(run, run.reserve(), source))?;
         let mut reader = RunReader::brief(run.clone());
         reader.poll().map_err(|source| failure(run, run.events(), source))?;
-        let mut before = reader.into_history();
-        if let Some(owner) = lock.last_owner() {
-            before.expect_lines(owner.written());
-        }
-        events.number_from(before.lines() + 1);
+        let before = reader.into_history();
         lock.sign(before.lines()).map_err(|source| failure(run, run.lock(), source))?;
         let checkpoints = run.checkpoints().map_err(|source| failure(run, run.path().to_owned(), source))?;
         // Tensors without a description.
@@ -124,7 +118,7 @@ impl RunSession {
             run: run.clone(),
             clock: Clock { before: before.wall_s(), running_since: None },
             step: before.step(),
-            new: !before.is_begun() && kept.is_none() && checkpoints.is_empty() && lone.is_empty(),
+            new: !before.is_begun() && checkpoints.is_empty() && lone.is_empty(),
             queue: CommandQueue::new(before.answers().iter().map(|answer| answer.id.clone())),
             before,
             echo: None,
@@ -132,10 +126,6 @@ impl RunSession {
             events,
             lock,
         };
-        if let Some(kept) = kept {
-            let message = lost_lines::cut_line(&kept.file_name().unwrap_or(kept.as_os_str()).to_string_lossy());
-            session.record(session.step, Event::Warning { message })?;
-        }
         session.refuse_old_commands()?;
         Ok(session)
     }
@@ -153,8 +143,8 @@ impl RunSession {
         Ok(())
     }
 
-    /// Returns whether no session has trained the run: there are neither events nor checkpoints, nor signs of lost
-    /// events.
+    /// Returns whether no session has trained the run: there are neither events of a training nor checkpoints, nor
+    /// lines that cannot be read.
     pub fn is_new(&self) -> bool {
         self.new
     }
@@ -178,21 +168,10 @@ impl RunSession {
         self.echo = Some(Box::new(listener));
     }
 
-    /// Records that the run resumes from `from_step` after `wall_s` seconds of training, and warns of lost events.
+    /// Records that the run resumes from `from_step` after `wall_s` seconds of training.
     pub fn resume(&mut self, from_step: u64, wall_s: f64) -> Result<(), SessionError> {
         self.clock = Clock { before: wall_s, running_since: None };
-        self.record(from_step, Event::Resumed { from_step })?;
-        for message in self.losses(from_step) {
-            self.record(from_step, Event::Warning { message })?;
-        }
-        Ok(())
-    }
-
-    /// Describes lost events of earlier sessions that no warning reports yet.
-    fn losses(&self, from_step: u64) -> Vec<String> {
-        let damage = Some(self.before.damage()).filter(|damage| !damage.is_none()).map(lost_lines::damaged_lines);
-        let all = (self.before.lines() == 0).then(|| lost_lines::all_lines(from_step));
-        [damage, all].into_iter().flatten().filter(|loss| !self.before.is_reported(loss)).collect()
+        self.record(from_step, Event::Resumed { from_step })
     }
 
     /// Starts the clock of training. Evaluations and checkpoints are part of training.
@@ -222,22 +201,22 @@ impl RunSession {
         if !matches!(record.event, Event::Train(_)) {
             self.keep_place()?;
         }
-        let (line, outcome) = {
+        let line = record.to_line();
+        let outcome = {
             let mut events = self.events();
-            let line = events.push(&record.to_line());
+            events.push(&line);
             let written = match record.event {
                 // The heartbeat thread writes them soon.
                 Event::Train(_) => events.flush_if_many(),
                 Event::Checkpoint { .. } => events.sync(),
                 _ => events.flush(),
             };
-            let outcome = match (events.trouble.take(), &record.event) {
+            match (events.trouble.take(), &record.event) {
                 // The failure was already reported, and recording it is all that matters.
                 (_, Event::Failed { .. }) if events.is_written() => Ok(()),
                 (Some(earlier), _) => Err(earlier),
                 (None, _) => written,
-            };
-            (line, outcome)
+            }
         };
         if let Some(listener) = &mut self.echo
             && listener.write_all((line + "\n").as_bytes()).and_then(|()| listener.flush()).is_err()
@@ -313,11 +292,6 @@ impl Drop for RunSession {
             drop(stop);
             // The thread does not panic.
             let _ = thread.join();
-        }
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        // If it cannot be recorded, lines cut off later may go unnoticed.
-        if events.flush().is_ok() {
-            let _ = self.lock.sign_off(events.lines());
         }
     }
 }

@@ -7,8 +7,8 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::workload::{Course, NotFinite, RunSpec};
 use valleyscope_runs::checkpoint::orphans;
 use valleyscope_runs::{
-    Checkpoint, CheckpointOrigin, Event, MetricId, MetricInfo, MetricValues, RunCommand, RunFolder, RunSession,
-    SessionError, Started, StopRequest,
+    Checkpoint, CheckpointOrigin, Event, MetricId, MetricInfo, MetricValues, RunCommand, RunSession, SessionError,
+    Started, StopRequest,
 };
 
 use super::checkpoint;
@@ -167,7 +167,6 @@ impl<'a, T: Training> Trainer<'a, T> {
             warnings.push(format!("{gone}; it begins again at step 0"));
         }
         warnings.extend(unusable);
-        warnings.extend(self.lost_points());
         warnings.extend(self.undone_changes());
         let steps = self.session.before().until(self.run.step()).steps();
         self.course.steps = steps.unwrap_or(self.course.steps);
@@ -180,17 +179,6 @@ impl<'a, T: Training> Trainer<'a, T> {
             self.session.record(self.run.step(), Event::Warning { message })?;
         }
         Ok(())
-    }
-
-    /// Returns a message if the events end before the last point of the training curve, which was on disk before the
-    /// checkpoint.
-    fn lost_points(&self) -> Option<String> {
-        let (step, before) = (self.run.step(), self.session.before());
-        let point = step - step % self.course.log_every;
-        (before.lines() > 0 && before.step() < point).then(|| {
-            let (events, reached) = (RunFolder::EVENTS, before.step());
-            format!("{events} ended after step {reached}; what happened from then to step {step} is lost")
-        })
     }
 
     /// Trains to the end, or until a request to stop.

@@ -117,7 +117,7 @@ fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
     if history.is_gone(checkpoints) {
         return "nothing is left of them, and there are checkpoints".to_owned();
     }
-    history.damage().to_string()
+    history.skipped_text()
 }
 
 /// Escapes a text for display.

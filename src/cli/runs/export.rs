@@ -71,13 +71,8 @@ fn say_what_is_missing(reader: &RunReader) {
     if let Some(missing) = reader.history().missing() {
         say(format_args!("{missing}"));
     }
-    let damage = reader.history().damage();
-    if !damage.is_none() {
-        let events = reader.run().events();
-        say(format_args!(
-            "{} is damaged: {damage}; what was recorded there is not in the export",
-            visible_path(&events)
-        ));
+    if reader.history().skipped() > 0 {
+        say(format_args!("{}: {}", visible_path(&reader.run().events()), reader.history().skipped_text()));
     }
 }
 

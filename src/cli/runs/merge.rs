@@ -73,14 +73,13 @@ impl PartRun {
             )));
         };
         let mut reader = RunReader::brief(run.clone());
-        reader.poll_to_end().with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
+        reader.poll().with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
         let history = reader.history();
         // The losses belong to the config with which the part began; an edited one would label them falsely.
         config.check(history).with_context(|| format!("cannot merge {name}")).map_err(Failure::BadInput)?;
-        let damage = if history.damage().is_none() {
-            String::new()
-        } else {
-            format!("its {} is damaged: {}", RunFolder::EVENTS, history.damage())
+        let damage = match history.skipped() {
+            0 => String::new(),
+            _ => format!("its {} is damaged: {}", RunFolder::EVENTS, history.skipped_text()),
         };
         let begun = history.started().and_then(|started| Some((started.clone(), started.scan.clone()?)));
         let Some((started, axes)) = begun else {

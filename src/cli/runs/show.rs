@@ -19,7 +19,7 @@ const LONGEST: usize = 2000;
 pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     let mut reader = RunReader::brief(run.clone());
     let status = reader.status(now());
-    let status = status.and_then(|status| reader.poll_to_end().map(|()| status));
+    let status = status.and_then(|status| reader.poll().map(|_| status));
     let status = status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
     let history = reader.history();
     let notes = notes(run);
@@ -54,8 +54,8 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("last checkpoint", last_checkpoint(run, history));
     if run.checkpoints().is_ok_and(|steps| history.is_gone(&steps)) {
         lines.add("damaged", format!("{}: is gone or empty, and there are checkpoints", RunFolder::EVENTS));
-    } else if !history.damage().is_none() {
-        lines.add("damaged", format!("{}: {}", RunFolder::EVENTS, history.damage()));
+    } else if history.skipped() > 0 {
+        lines.add("damaged", format!("{}: {}", RunFolder::EVENTS, history.skipped_text()));
     }
     lines.add("note", notes.note);
     lines.add("folder", visible_path(run.path()));

@@ -114,7 +114,7 @@ fn damage_is_reported_and_repaired_without_loss() {
     assert_ne!(edited, config);
     fs::write(run.config(), &edited).unwrap();
     let third = fs::read_to_string(run.events()).unwrap().lines().take(2).map(|line| line.len() + 1).sum::<usize>();
-    spoil(&run.events(), third + 20);
+    spoil(&run.events(), third);
     OpenOptions::new().append(true).open(run.events()).unwrap().write_all(br#"{"event":"tra"#).unwrap();
     for (from, to) in [(20, 60), (40, 80), (40, 90)] {
         fs::copy(file(&run, from, "safetensors"), file(&run, to, "safetensors")).unwrap();
@@ -132,12 +132,12 @@ fn damage_is_reported_and_repaired_without_loss() {
         ("damaged", "checkpoint-00000040.safetensors", "checksum"),
         ("damaged", "checkpoint-00000060.safetensors", "expected step 60, found step 20"),
         ("intact", "checkpoints", "1, of steps 20"),
+        ("note", "events.jsonl", "13 bytes of an incomplete line"),
+        ("damaged", "events.jsonl", "lines: 42; skipped 1 line that is no event"),
         ("note", "commands.jsonl", "invalid lines, which are refused: 1"),
     ];
     let repairable = [
         ("config.ron", "`batch_size`"),
-        ("events.jsonl", "13 bytes"),
-        ("events.jsonl", "line 3 cannot be read; what was recorded there is lost"),
         ("checkpoint-00000080.safetensors", "is an incomplete checkpoint"),
         ("checkpoint-00000090.ron", "no tensors"),
     ];
@@ -156,10 +156,7 @@ fn damage_is_reported_and_repaired_without_loss() {
     let after = files(run.path());
     assert_eq!(after["config.ron"], config.as_bytes());
     assert_eq!(after["config.ron.kept-1"], edited.as_bytes());
-    let whole = before["events.jsonl"].strip_suffix(br#"{"event":"tra"#).unwrap();
-    let told = after["events.jsonl"].strip_prefix(whole).unwrap();
-    assert!(told.starts_with(br#"{"event":"warning","#) && told.iter().filter(|&&byte| byte == b'\n').count() == 1);
-    assert!(after["events-damaged-1.jsonl"] == before["events.jsonl"]);
+    assert!(after["events.jsonl"] == before["events.jsonl"]);
     for name in ["checkpoint-00000080.safetensors", "checkpoint-00000090.ron"] {
         assert!(!after.contains_key(name) && after[&format!("{name}.kept-1")] == before[name]);
     }
@@ -168,85 +165,27 @@ fn damage_is_reported_and_repaired_without_loss() {
     }
     let again = sandbox.run(&["runs", "check", "mnist"]);
     expect(&again, 1, &damaged);
-    expect(&again, 1, &[("note", "events.jsonl", "line 3 cannot be read")]);
     assert!(!said(&again).contains("repair"), "{}", said(&again));
 }
 
 #[test]
-fn lines_cut_off_the_end_are_reported() {
+fn skipped_lines_are_named_by_check_list_show_and_export() {
     let sandbox = Sandbox::new();
-    let (run, mut session) = trained(&sandbox);
-    session.record(40, Event::Stopped).unwrap();
+    let (run, session) = trained(&sandbox);
     drop(session);
-    let whole = fs::read_to_string(run.events()).unwrap();
-    let cut = |lines: usize| whole.split_inclusive('\n').take(lines).collect::<String>();
-    let check = || sandbox.run(&["runs", "check", "mnist"]);
-    let short = ("repairable", "events.jsonl", "ends after step 29, and the newest checkpoint is of step 40");
-    fs::write(run.events(), cut(30)).unwrap();
-    expect(&check(), 1, &[("repairable", "events.jsonl", "lines 31 to 42 are missing"), short]);
-    // The last event alone is missing.
-    fs::write(run.events(), cut(41)).unwrap();
-    expect(&check(), 1, &[("repairable", "events.jsonl", "line 42 is missing")]);
-    let shown = said(&sandbox.run(&["runs", "show", "mnist"]));
-    assert!(shown.contains("line 42 is missing") && shown.contains("checkpoint-00000040.safetensors, of step 40"));
-    // Without the lock only the checkpoint shows the loss.
-    fs::remove_file(run.lock()).unwrap();
-    expect(&check(), 0, &[("intact", "events.jsonl", "lines: 41")]);
-    fs::write(run.events(), cut(30)).unwrap();
-    expect(&check(), 1, &[short]);
-    // The following events continue the numbers of the lost lines.
-    fs::write(run.events(), cut(30)).unwrap();
-    fs::write(
-        run.lock(),
-        r#"{"host":"HERE","pid":1,"started":"2026-03-01T12:00:00Z","lines":0,"end":42}"#.replace("HERE", &host()),
-    )
-    .unwrap();
-    let mut session = RunSession::begin(&run).unwrap();
-    session.resume(40, 1.0).unwrap();
-    drop(session);
-    let events = fs::read_to_string(run.events()).unwrap();
-    assert!(events.lines().nth(30).unwrap().contains("\"line\":43,"), "{events}");
-    assert!(events.contains("events.jsonl is damaged: lines 31 to 42 are missing; what was recorded there is lost"));
-    // The run's events record the loss from then on.
-    expect(&check(), 0, &[("note", "events.jsonl", "lines 31 to 42 are missing")]);
+    let more = "no event\n{\"event\":\"celebrated\",\"step\":40,\"time\":\"2026-03-01T12:00:00Z\",\"wall_s\":1}\n";
+    OpenOptions::new().append(true).open(run.events()).unwrap().write_all(more.as_bytes()).unwrap();
+    let words = "skipped 2 lines that are no events";
+    expect(&sandbox.run(&["runs", "check", "mnist"]), 1, &[("damaged", "events.jsonl", words)]);
+    assert!(said(&sandbox.run(&["runs", "list"])).contains("warned"));
+    for command in [&["show", "mnist"][..], &["export", "mnist", "--out", "points.csv"]] {
+        let output = sandbox.run(&[&["runs"], command].concat());
+        assert!(said(&output).contains(words), "{}", said(&output));
+    }
 }
 
 #[test]
-fn a_recorded_loss_is_only_a_note() {
-    let sandbox = Sandbox::new();
-    let (run, mut session) = trained(&sandbox);
-    session.record(40, Event::Stopped).unwrap();
-    drop(session);
-    let without = |number: usize| {
-        let text = fs::read_to_string(run.events()).unwrap();
-        let lines = text.split_inclusive('\n').enumerate().filter(|(index, _)| index + 1 != number);
-        lines.map(|(_, line)| line).collect::<String>()
-    };
-    let check = |more: &[&str]| sandbox.run(&[&["runs", "check", "mnist"], more].concat());
-    let damaged = without(5);
-    fs::write(run.events(), &damaged).unwrap();
-    expect(&check(&[]), 1, &[("repairable", "events.jsonl", "line 5 is missing")]);
-    assert!(fs::read_to_string(run.events()).unwrap() == damaged);
-    let record =
-        ("repaired", "events.jsonl", "line 5 is missing; what was recorded there is lost: it cannot be recovered");
-    expect(&check(&["--repair"]), 0, &[record, ("note", "status", "stopped, step 40")]);
-    let repaired = fs::read_to_string(run.events()).unwrap();
-    let warning = repaired.strip_prefix(&damaged).unwrap();
-    assert!(warning.contains("line 5 is missing") && warning.contains("\"line\":43,"), "{warning}");
-    expect(&check(&["--repair"]), 0, &[("note", "events.jsonl", "line 5 is missing"), ("note", "status", "stopped")]);
-    assert!(fs::read_to_string(run.events()).unwrap() == repaired, "it is told once");
-    // The resuming worker does not record it again.
-    let mut session = RunSession::begin(&run).unwrap();
-    session.resume(40, 1.0).unwrap();
-    drop(session);
-    assert_eq!(fs::read_to_string(run.events()).unwrap().matches("line 5 is missing").count(), 1);
-    // Another loss is reported again.
-    fs::write(run.events(), without(8)).unwrap();
-    expect(&check(&[]), 1, &[("repairable", "events.jsonl", "lines 5, 9 are missing")]);
-}
-
-#[test]
-fn a_resumed_run_records_lost_events() {
+fn a_run_whose_events_are_gone_is_reported() {
     let sandbox = Sandbox::new();
     let (run, session) = trained(&sandbox);
     drop(session);
@@ -256,28 +195,7 @@ fn a_resumed_run_records_lost_events() {
     let mut session = RunSession::begin(&run).unwrap();
     session.resume(40, 1.0).unwrap();
     drop(session);
-    let lost = ("note", "events.jsonl", "what was recorded until step 40 is lost");
-    expect(&check(), 0, &[lost, ("intact", "events.jsonl", "lines: 2, sessions: 1")]);
-}
-
-#[test]
-fn a_cut_line_is_kept_even_if_it_is_the_only_one() {
-    let sandbox = Sandbox::new();
-    let (run, session) = trained(&sandbox);
-    drop(session);
-    let cut = br#"{"event":"started","step":0,"ti"#;
-    fs::remove_file(run.lock()).unwrap();
-    for step in [20, 40] {
-        fs::remove_file(file(&run, step, "safetensors")).unwrap();
-        fs::remove_file(file(&run, step, "ron")).unwrap();
-    }
-    fs::write(run.events(), cut).unwrap();
-    // The config is older than the two minutes in which a worker may begin.
-    fs::File::options().write(true).open(run.config()).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
-    let output = sandbox.run(&["runs", "check", "mnist", "--repair"]);
-    expect(&output, 0, &[("repaired", "events.jsonl", "a copy of the file from before is events-damaged-1.jsonl")]);
-    assert_eq!(fs::read(run.path().join("events-damaged-1.jsonl")).unwrap(), cut);
-    assert!(fs::read(run.events()).unwrap().is_empty());
+    expect(&check(), 0, &[("intact", "events.jsonl", "lines: 1, sessions: 1")]);
 }
 
 fn host() -> String {
@@ -308,7 +226,7 @@ fn a_cut_line_is_reported_even_if_a_worker_may_run_elsewhere() {
         fs::write(copy.join(name), bytes).unwrap();
     }
     let output = sandbox.run(&["runs", "check", "copy", "--repair"]);
-    expect(&output, 0, &[("note", "status", "crashed"), ("repaired", "events.jsonl", "13 bytes")]);
+    expect(&output, 0, &[("note", "status", "crashed"), ("note", "events.jsonl", "13 bytes")]);
 }
 
 #[test]
@@ -328,19 +246,13 @@ fn the_only_tensors_are_not_moved() {
     let (step, saved) = line(40);
     session.record(step, saved).unwrap();
     drop(session);
-    for events in [fs::read_to_string(run.events()).unwrap(), whole[whole.find('\n').unwrap() + 1..].to_owned()] {
+    for events in [fs::read_to_string(run.events()).unwrap(), format!("no event, {whole}")] {
         fs::write(run.events(), events).unwrap();
-        // A warning of what is lost may follow the events.
-        let tensors = || {
-            let mut files = files(run.path());
-            files.remove(RunFolder::EVENTS);
-            files
-        };
-        let before = tensors();
+        let before = files(run.path());
         let kept = ["checkpoint-00000020.safetensors", "checkpoint-00000040.safetensors"];
         let kept = kept.map(|name| ("damaged", name, "no other checkpoint is intact"));
         expect(&sandbox.run(&["runs", "check", "mnist", "--repair"]), 1, &kept);
-        assert!(tensors() == before);
+        assert!(files(run.path()) == before);
     }
     // A worker does not start over if the events are missing.
     fs::remove_file(run.events()).unwrap();

@@ -1,9 +1,14 @@
 //! Events as lines: the format, and the same value back.
 
+use std::process::Command;
+
 use proptest::prelude::*;
 use valleyscope_runs::{
     BadLine, Event, EventRecord, Forked, GridPoint, MetricId, MetricValues, ScanAxes, SettingChange, Started, Timestamp,
 };
+
+use crate::left_out::left_out;
+use crate::sandbox::{Sandbox, expect};
 
 fn record(step: u64, event: Event) -> EventRecord {
     EventRecord { step, time: Timestamp::from_millisecond(1_772_366_400_250).unwrap(), wall_s: 1.5, event }
@@ -130,6 +135,27 @@ fn invalid_lines_are_refused() {
     ] {
         assert!(EventRecord::parse(line).is_err(), "{}", String::from_utf8_lossy(line));
     }
+}
+
+#[test]
+fn the_ten_lines_of_python_in_the_book_write_a_run() {
+    let book = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/src/formats.md")).unwrap();
+    let mut scripts = book.split("```python\n").skip(1).map(|part| part.split("```").next().unwrap());
+    let script = scripts.find(|script| script.contains("events.jsonl")).expect("a script");
+    let sandbox = Sandbox::new();
+    let output = sandbox.at_home(Command::new("python3")).args(["-c", script]).output();
+    let Ok(output) = output else {
+        left_out("program::runs::events", "the script of the book needs python3");
+        return;
+    };
+    expect(&output, 0, &[]);
+    expect(&sandbox.run(&["runs", "--runs", "runs", "list"]), 0, &["My training", "finished", "mine"]);
+    let shown = sandbox.run(&["runs", "--runs", "runs", "show", "mine"]);
+    expect(&shown, 0, &["finished", "100/100 steps", "optimizer.lr 0.1", "accuracy"]);
+    expect(&sandbox.run(&["runs", "--runs", "runs", "export", "mine", "--out", "mine.csv"]), 0, &["100 rows"]);
+    let points = std::fs::read_to_string(sandbox.join("mine.csv")).unwrap();
+    assert!(points.lines().next().unwrap().contains("accuracy"), "{points}");
+    expect(&sandbox.run(&["runs", "check", "runs/mine"]), 0, &["lines: 102, sessions: 1"]);
 }
 
 proptest! {

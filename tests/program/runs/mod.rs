@@ -3,7 +3,6 @@
 mod commands;
 mod concern;
 mod config;
-mod damage;
 mod events;
 mod faults;
 mod folders;

@@ -173,8 +173,13 @@ fn damaged_lines_are_counted_and_lose_nothing_else() {
         [first.as_bytes(), b"\n\0\0\0\xff\n\n{\"event\":\"train\"}\n", second.as_bytes(), b"\n", first.as_bytes()];
     fs::write(run.events(), bytes.concat()).unwrap();
     let history = read(&run);
-    assert_eq!(history.unreadable(), 2);
+    assert_eq!(history.skipped(), 2);
     assert_eq!(history.curve(MetricId::LOSS).step, [1, 2], "the last line has no end yet");
+    let mut brief = RunReader::brief(run);
+    brief.poll().unwrap();
+    let brief = brief.history();
+    assert_eq!((brief.skipped(), brief.latest_at(MetricId::LOSS)), (2, Some((2, 0.5))));
+    assert_eq!((brief.losses(), brief.began()), (history.losses(), history.began()));
 }
 
 /// Returns an event of exactly this many bytes, without the line's end.
@@ -193,7 +198,7 @@ fn the_length_of_lines_is_limited() {
     let content = format!("{first}{}\n{}\n{last}", line_of(LONGEST_LINE), line_of(LONGEST_LINE + 1));
     fs::write(run.events(), &content).unwrap();
     let whole = read(&run);
-    assert_eq!((whole.samples().len(), whole.unreadable()), (1, 1));
+    assert_eq!((whole.samples().len(), whole.skipped()), (1, 1));
     assert_eq!(whole.curve(MetricId::LOSS).step, [1, 2]);
     // The file is also read as it grows, with pieces that end at, around and within lines.
     fs::write(run.events(), "").unwrap();
@@ -221,12 +226,12 @@ fn a_line_without_end_is_one_bad_line() {
     file.set_len(first.len() as u64 + 400_000_000).unwrap();
     for _ in 0..3 {
         reader.poll().unwrap();
-        assert_eq!((reader.history().records(), reader.history().unreadable()), (1, 1));
+        assert_eq!((reader.history().records(), reader.history().skipped()), (1, 1));
         file.write_all(b"no end").unwrap();
     }
     file.write_all(format!("\n{last}").as_bytes()).unwrap();
     reader.poll().unwrap();
-    assert_eq!(reader.history().unreadable(), 1);
+    assert_eq!(reader.history().skipped(), 1);
     assert_eq!(reader.history().curve(MetricId::LOSS).step, [1, 2]);
 }
 
@@ -374,7 +379,7 @@ proptest! {
             prop_assert_eq!(reader.history().records() as usize, whole[..written].matches('\n').count());
         }
         prop_assert_eq!(reader.history(), &read(&run));
-        prop_assert_eq!(reader.history().unreadable(), 0);
+        prop_assert_eq!(reader.history().skipped(), 0);
         let (brief, full) = (brief.history(), reader.history());
         prop_assert_eq!((brief.step(), brief.wall_s(), brief.ending()), (full.step(), full.wall_s(), full.ending()));
         prop_assert_eq!(brief.curve(MetricId::TEST_LOSS), full.curve(MetricId::TEST_LOSS));

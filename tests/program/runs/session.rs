@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use valleyscope_runs::{
-    Event, LockState, MetricId, MetricValues, RunFolder, RunReader, RunSession, SessionError, Started, Timestamp,
+    Event, LockState, MetricId, MetricValues, RunCommand, RunFolder, RunReader, RunSession, SessionError, Started,
+    Timestamp, send,
 };
 
 use super::worker::{new_run, wait_until};
@@ -113,6 +114,41 @@ fn a_line_that_was_cut_is_removed() {
         assert!(whole.starts_with(&kept) && (kept.is_empty() || kept.ends_with('\n')), "cut by {cut}: {kept:?}");
         assert_eq!(kept.lines().count(), whole[..whole.len() - cut].matches('\n').count());
     }
+}
+
+#[test]
+fn a_run_whose_first_line_is_damaged_is_resumed_and_its_other_lines_stay() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = RunSession::begin(&run).unwrap();
+    session.record(0, Event::Started(Started::default())).unwrap();
+    session.record(1, train(1.0)).unwrap();
+    drop(session);
+    let damaged = [b"\xef\xbb\xbf", &fs::read(run.events()).unwrap()[..]].concat();
+    fs::write(run.events(), &damaged).unwrap();
+    let mut session = RunSession::begin(&run).unwrap();
+    assert!(!session.is_new() && session.before().started().is_none());
+    session.resume(1, 5.0).unwrap();
+    session.record(1, Event::Started(Started { steps: 99, ..Started::default() })).unwrap();
+    drop(session);
+    assert!(fs::read(run.events()).unwrap().starts_with(&damaged));
+    let mut reader = RunReader::new(run);
+    reader.poll().unwrap();
+    let history = reader.history();
+    assert_eq!((history.skipped(), history.sessions(), history.steps()), (1, 1, Some(99)));
+    assert_eq!(history.curve(MetricId::LOSS).len(), 1);
+}
+
+#[test]
+fn a_run_with_checkpoints_is_not_new_even_without_events() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    send(&run, RunCommand::Stop).unwrap();
+    fs::write(run.path().join("checkpoint-00000010.ron"), "()").unwrap();
+    let mut session = RunSession::begin(&run).unwrap();
+    assert!(!session.is_new());
+    session.resume(10, 5.0).unwrap();
+    assert!(session.commands().unwrap().is_empty(), "the command to stop is one of before");
 }
 
 #[test]

@@ -222,11 +222,6 @@ impl ConfigReader for PresetConfigs {
     fn compute_the_same(&self, one: &str, other: &str) -> bool {
         compute_the_same(one, other)
     }
-
-    fn log_every(&self, run: &RunFolder) -> Option<u64> {
-        let config = RunConfig::read(run).ok()?;
-        Some(config.preset.training()?.course.log_every)
-    }
 }
 
 /// Returns whether two texts are configs that compute the same ([`RunConfig::check`]).

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::{
     Checkpoint, CheckpointChoice, ChoiceError, Event, EventRecord, FolderError, Forked, RunFolder, RunHistory,
-    RunReader, first_usable, link_checkpoint, now, with_crc,
+    RunReader, first_usable, link_checkpoint, now,
 };
 
 use super::config::{ConfigError, RunConfig};
@@ -109,7 +109,7 @@ impl Fork {
             let event = Event::Forked(forked.clone());
             let record = EventRecord { step: checkpoint.step, time: now(), wall_s: checkpoint.wall_s, event };
             write(&folder.config(), &training.to_ron())?;
-            write(&folder.events(), &(with_crc(&record.to_line(), 1) + "\n"))
+            write(&folder.events(), &(record.to_line() + "\n"))
         })?;
         Ok((run, forked))
     }

@@ -303,7 +303,6 @@ fn resumes_from_the_newest_checkpoint_when_events_are_damaged() {
         assert!(String::from_utf8_lossy(&refused.stderr).contains("resume it"), "{refused:?}");
         assert!(to_the_end(&run, true).status.success());
         let history = history(&run);
-        assert!(!history.warnings().is_empty());
         assert_eq!(history.started().unwrap().steps, 400);
         let events = std::fs::read(run.events()).unwrap();
         let from = format!("\"from_step\":{newest},");
@@ -327,7 +326,6 @@ fn repeats_a_lost_last_evaluation() {
     assert_ne!(evaluated(&run), known);
     assert!(to_the_end(&run, true).status.success());
     assert_eq!((status(&run), evaluated(&run)), (Status::Finished, known));
-    assert!(history(&run).damage().to_string().starts_with("lines "), "{}", history(&run).damage());
 }
 
 #[test]

@@ -127,22 +127,22 @@ fn merging_names_a_stopped_part_and_refuses_foreign_runs() {
     let lines: Vec<&str> = events.lines().collect();
     let last = lines.iter().rposition(|line| line.contains(r#""event":"grid_point""#)).unwrap();
     std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
-    let lost = format!("part 2/2 has 3 of 4 ({}), as its events.jsonl is damaged: lines ", second.name());
-    expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", &lost, " are missing"]);
-    // A line whose bytes have changed.
+    let lost = format!("part 2/2 has 3 of 4 ({})", second.name());
+    expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", &lost]);
+    // A line that is no event.
     let damage = |number: usize| {
         let changed = |(index, line): (usize, &&str)| match index {
-            at if at == number => line.replacen(':', ": ", 1) + "\n",
+            at if at == number => line.replacen(':', "", 1) + "\n",
             _ => format!("{line}\n"),
         };
         std::fs::write(second.events(), lines.iter().enumerate().map(changed).collect::<String>()).unwrap();
     };
     damage(last);
-    let lost = format!("({}), as its events.jsonl is damaged: line {} cannot be read", second.name(), last + 1);
+    let lost = format!("({}), as its events.jsonl is damaged: skipped 1 line", second.name());
     expect(&merge(&[&first, &second]), 1, &["7 of 8 grid points are in", "part 2/2 has 3 of 4", &lost]);
     damage(0);
     let words = format!("{} is left out, as its beginning cannot be read: its events.jsonl is damaged", second.name());
-    expect(&merge(&[&first, &second]), 1, &["4 of 8 grid points are in", &words, "line 1 cannot be read"]);
+    expect(&merge(&[&first, &second]), 1, &["4 of 8 grid points are in", &words, "skipped 1 line"]);
     std::fs::write(second.events(), lines[..last].join("\n") + "\n").unwrap();
     // Into a new folder.
     let new = stage.place.path().join("merged").join("runs");
