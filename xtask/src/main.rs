@@ -14,16 +14,18 @@
 //! the machine has none that fits.
 
 mod cargo;
-mod docs;
-mod fuzz;
 mod run;
 mod setup;
 mod test;
 mod worker;
-mod xvfb;
 
 use std::fmt;
 use std::process::ExitCode;
+
+use valleyscope_machine::{self as machine, Display};
+
+use cargo::build_valleyscope;
+use worker::Audience;
 
 const USAGE: &str = "\
 Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
@@ -76,7 +78,7 @@ fn main() -> ExitCode {
             let with_worker = !take(&mut arguments, "--no-worker");
             run::run(after_dashes(&arguments), with_worker)
         }
-        "setup" => setup::command(&arguments),
+        "setup" => set_up(&arguments),
         "test" => {
             let with_worker = !take(&mut arguments, "--no-worker");
             test::test(after_dashes(&arguments), with_worker)
@@ -84,9 +86,9 @@ fn main() -> ExitCode {
         "fuzz" => {
             let given = arguments.len();
             arguments.retain(|argument| argument != "--no-worker");
-            fuzz::fuzz(&arguments, arguments.len() == given)
+            test::fuzz(&arguments, arguments.len() == given)
         }
-        "docs" => docs::docs(),
+        "docs" => run::docs(),
         "help" | "-h" | "--help" => {
             println!("{USAGE}");
             Ok(())
@@ -102,6 +104,37 @@ fn main() -> ExitCode {
             ExitCode::from(stop.code)
         }
     }
+}
+
+/// Runs `cargo xtask setup`, which installs all requirements without starting the program.
+fn set_up(arguments: &[String]) -> Result<(), Stop> {
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] => set_up_app().and_then(|()| worker::set_up(Audience::here())),
+        ["--no-worker"] => set_up_app(),
+        ["--only-worker"] => worker::set_up(Audience::here()),
+        // The arguments of the process in the background.
+        ["--only-worker", "--detached"] => worker::set_up(Audience::Nobody),
+        ["--background"] => set_up_app().and_then(|()| set_up_worker_in_background()),
+        ["--only-worker", "--background"] => set_up_worker_in_background(),
+        ["--cancel"] => worker::cancel(),
+        _ => Err(Stop::refused(USAGE)),
+    }
+}
+
+fn set_up_app() -> Result<(), Stop> {
+    let mut needs = machine::for_building();
+    // Without a display only the command line can be used.
+    if let Some(display) = Display::here() {
+        needs.extend(machine::for_window(Some(display)));
+    }
+    setup::provide(needs)?;
+    setup::ready();
+    build_valleyscope().map(drop)
+}
+
+fn set_up_worker_in_background() -> Result<(), Stop> {
+    if worker::may_go_on_in_background(true)? { worker::set_up_in_background() } else { Ok(()) }
 }
 
 /// Removes an option of xtask from the front of the arguments, before those of another program.

@@ -1,10 +1,13 @@
+//! The commands `cargo xtask run` and `cargo xtask docs`.
+
 use std::process::Command;
 
-use valleyscope_machine::{self as machine, Display};
+use valleyscope_machine as machine;
+use valleyscope_machine::Display;
 
-use crate::cargo::{build_valleyscope, status};
-use crate::worker::{self, Audience};
-use crate::{Stop, say, setup};
+use super::cargo::{build_valleyscope, cargo, project, status, step};
+use super::worker::Audience;
+use super::{Stop, say, setup, worker};
 
 const NO_DISPLAY: &str = "\
 There is no display here (neither WAYLAND_DISPLAY nor DISPLAY is set), so the window cannot open.
@@ -63,6 +66,28 @@ fn opens_window(arguments: &[String]) -> bool {
     subcommand.is_none_or(|it| it == "app") && !arguments.iter().any(asks_for_text)
 }
 
+/// The test that compares the reference pages with the program, and writes them where `UPDATE_BOOK` is set.
+const PAGES_TEST: &str = "reference::pages_match_the_program";
+
+const NO_MDBOOK: &str = "\
+mdbook, which makes HTML of the book, is not installed. This installs it; then repeat `cargo xtask docs`:
+    cargo install mdbook --locked";
+
+/// Writes the reference pages, then builds the book where mdbook is installed.
+pub fn docs() -> Result<(), Stop> {
+    setup::provide(machine::for_building())?;
+    let mut pages = cargo("test");
+    pages.args(["--quiet", "--package", "valleyscope", "--test", "book", "--", "--exact", PAGES_TEST]);
+    step("writing docs/src/reference", pages.env("UPDATE_BOOK", "1"))?;
+    if !setup::answers("mdbook") {
+        say(NO_MDBOOK);
+        return Ok(());
+    }
+    let mut book = Command::new("mdbook");
+    book.arg("build").arg(project().join("docs")).arg("--dest-dir").arg(project().join("target/book"));
+    step("building target/book", &mut book)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,5 +104,16 @@ mod tests {
         assert!(!opens("doctor"));
         assert!(!opens("--version"));
         assert!(!opens("app --help"));
+    }
+}
+
+#[cfg(test)]
+mod docs_tests {
+    #[test]
+    fn the_test_that_writes_pages_exists() {
+        // cargo succeeds if it finds no test of a name.
+        let (module, name) = super::PAGES_TEST.split_once("::").unwrap();
+        let path = crate::cargo::project().join("tests/book").join(module).with_extension("rs");
+        assert!(std::fs::read_to_string(path).unwrap().contains(&format!("#[test]\nfn {name}()")));
     }
 }

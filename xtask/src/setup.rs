@@ -2,42 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use valleyscope_machine::{self as machine, Display, Need, PackageManager};
+use valleyscope_machine::{self as machine, Need, PackageManager};
 
-use crate::cargo::{build_valleyscope, status, step};
-use crate::worker::{self, Audience};
-use crate::{Stop, USAGE, say};
-
-/// Runs `cargo xtask setup`, which installs all requirements without starting the program.
-pub fn command(arguments: &[String]) -> Result<(), Stop> {
-    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        [] => set_up_app().and_then(|()| worker::set_up(Audience::here())),
-        ["--no-worker"] => set_up_app(),
-        ["--only-worker"] => worker::set_up(Audience::here()),
-        // The arguments of the process in the background.
-        ["--only-worker", "--detached"] => worker::set_up(Audience::Nobody),
-        ["--background"] => set_up_app().and_then(|()| set_up_worker_in_background()),
-        ["--only-worker", "--background"] => set_up_worker_in_background(),
-        ["--cancel"] => worker::cancel(),
-        _ => Err(Stop::refused(USAGE)),
-    }
-}
-
-fn set_up_app() -> Result<(), Stop> {
-    let mut needs = machine::for_building();
-    // Without a display only the command line can be used.
-    if let Some(display) = Display::here() {
-        needs.extend(machine::for_window(Some(display)));
-    }
-    provide(needs)?;
-    ready();
-    build_valleyscope().map(drop)
-}
-
-fn set_up_worker_in_background() -> Result<(), Stop> {
-    if worker::may_go_on_in_background(true)? { worker::set_up_in_background() } else { Ok(()) }
-}
+use crate::cargo::{status, step};
+use crate::{Stop, say};
 
 /// The action for missing requirements.
 #[derive(Debug, PartialEq, Eq)]
@@ -128,7 +96,7 @@ pub fn ready() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use valleyscope_machine::{Look, for_building, for_tests, for_window};
+    use valleyscope_machine::{Display, Look, for_building, for_tests, for_window};
 
     /// Returns the needs that a machine does not meet on which only `present` is found.
     fn lacking(needs: Vec<&'static Need>, present: &[Look]) -> Vec<&'static Need> {

@@ -1,16 +1,18 @@
+//! The commands `cargo xtask test` and `cargo xtask fuzz`.
+
 use std::collections::BTreeSet;
-use std::env;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{self, Command};
+use std::process::{Child, Command, Stdio};
+use std::{env, fs, process};
 
-use valleyscope_machine::{self as machine, Display};
+use valleyscope_machine as machine;
+use valleyscope_machine::Display;
 
-use crate::cargo::{cargo, project, step};
-use crate::worker::{self, PyTorch};
-use crate::xvfb::Xvfb;
-use crate::{Stop, say, setup};
+use super::cargo::{cargo, project, step};
+use super::worker::PyTorch;
+use super::{Stop, USAGE, say, setup, worker};
 
 /// Lists the files of the optimizers' rules.
 fn rule_files() -> Result<Vec<PathBuf>, Stop> {
@@ -156,4 +158,115 @@ pub fn linted(subcommand: &str, pytorch: Option<&PyTorch>) -> Command {
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
     command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
     command
+}
+
+/// Parses the target and the minutes from the arguments; without a target, all are run.
+fn asked(arguments: &[String]) -> Result<(Option<&str>, u64), Stop> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (target, minutes) = match arguments[..] {
+        [] => (None, Some("1")),
+        ["--minutes", minutes] => (None, Some(minutes)),
+        [target] => (Some(target), Some("1")),
+        [target, "--minutes", minutes] | ["--minutes", minutes, target] => (Some(target), Some(minutes)),
+        _ => (None, None),
+    };
+    if target.is_some_and(|target| target.starts_with('-')) {
+        return Err(Stop::refused(USAGE));
+    }
+    let minutes = minutes.ok_or_else(|| Stop::refused(USAGE))?.parse().ok().filter(|minutes| *minutes > 0);
+    Ok((target, minutes.ok_or_else(|| Stop::refused("xtask: --minutes takes a whole number from 1"))?))
+}
+
+/// Runs the targets whose names contain the asked one. Each time other inputs are tried, unless
+/// `VALLEYSCOPE_FUZZ_SEED` chooses them.
+pub fn fuzz(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
+    let (target, minutes) = asked(arguments)?;
+    let pytorch = pytorch(with_worker);
+    let tests = |options: &[&str]| {
+        let mut tests = linted("test", pytorch.as_ref());
+        tests.args(["--package", "valleyscope", "--test", "fuzz"]);
+        if pytorch.is_some() {
+            tests.args(["--package", "valleyscope-training"]);
+        }
+        tests.arg("--").args(options).args(target);
+        tests
+    };
+    say("building the targets");
+    let listed = tests(&["--list", "--format", "terse"]).stderr(Stdio::inherit()).output();
+    let listed = listed.map_err(|error| Stop::failed(format!("xtask: cannot start cargo: {error}")))?;
+    if !listed.status.success() {
+        return Err(Stop::failed("xtask: the targets cannot be built"));
+    }
+    if !String::from_utf8_lossy(&listed.stdout).contains(": test") {
+        let target = target.unwrap_or_default();
+        return Err(Stop::refused(format!("xtask: no target in tests/fuzz has {target} in its name")));
+    }
+    let mut run = tests(&["--nocapture", "--test-threads", "1"]);
+    if std::env::var_os("VALLEYSCOPE_FUZZ_SEED").is_none() {
+        let seed = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs());
+        run.env("VALLEYSCOPE_FUZZ_SEED", seed.to_string());
+    }
+    run.env("VALLEYSCOPE_FUZZ_MINUTES", minutes.to_string());
+    step("trying inputs", &mut run)
+}
+
+/// An X server without a screen, which ends when this is dropped.
+pub struct Xvfb {
+    server: Child,
+    number: u32,
+}
+
+impl Xvfb {
+    /// Starts a server with a free display number.
+    pub fn start() -> Result<Xvfb, Stop> {
+        let mut server = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", "1920x1080x24", "-nolisten", "tcp"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| Stop::failed(format!("xtask: cannot start Xvfb: {error}")))?;
+        let stdout = server.stdout.take().expect("stdout was asked for");
+        let mut line = String::new();
+        // The server writes the number when it is ready, and nothing if it ends before.
+        let read = BufReader::new(stdout).read_line(&mut line);
+        let mut xvfb = Xvfb { server, number: 0 };
+        match line.trim().parse() {
+            Ok(number) => xvfb.number = number,
+            Err(_) => return Err(Stop::failed(format!("xtask: Xvfb did not start ({read:?}, {line:?})"))),
+        }
+        say(format_args!("there is no display; the tests get {}, which is Xvfb", xvfb.display()));
+        Ok(xvfb)
+    }
+
+    /// Returns the value of `DISPLAY` for its clients.
+    pub fn display(&self) -> String {
+        format!(":{}", self.number)
+    }
+}
+
+impl Drop for Xvfb {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way it is gone.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_and_minutes_are_told_apart() {
+        let of = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for (line, target, minutes) in
+            [("", None, 1), ("presets --minutes 10", Some("presets"), 10), ("--minutes 2 npz", Some("npz"), 2)]
+        {
+            assert_eq!(asked(&of(line)), Ok((target, minutes)));
+        }
+        for wrong in ["--minutes", "--minutes 0", "--minutes x", "--hours 2", "two names"] {
+            assert!(asked(&of(wrong)).is_err(), "{wrong}");
+        }
+    }
 }

@@ -6,19 +6,16 @@
 //! Requirements are detected directly (this library can be opened, this program is on the path), never by the name of a
 //! package. There is something to detect on Linux only: other systems include everything.
 
-mod data;
-mod look;
+mod detection;
 mod needs;
-mod packages;
 mod worker;
 
-pub use data::data_folder;
-pub use look::{VulkanDriver, has_nvidia_gpu, has_portal, is_root, vulkan_drivers};
+pub use detection::{VulkanDriver, has_nvidia_gpu, has_portal, is_root, vulkan_drivers};
 pub use needs::{
-    Display, Look, Need, Packages, for_building, for_building_worker, for_installing_pytorch, for_tests, for_window,
+    Display, Look, Need, PackageManager, Packages, for_building, for_building_worker, for_installing_pytorch,
+    for_tests, for_window,
 };
-pub use packages::PackageManager;
-pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder};
+pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, data_folder};
 
 /// Returns the requirements in `needs` that this machine does not meet.
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {

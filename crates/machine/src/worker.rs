@@ -16,13 +16,27 @@
 //! `setup.txt` has a line `name=value` for each field, with `\n` and `\\` for a newline and a backslash; it is replaced
 //! atomically. Times are in seconds since 1970, UTC. Lines with other names are skipped.
 
+use std::env;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::data_folder;
+/// Returns the user's folder for the program's data, if the system defines one: the same as that of the `directories`
+/// crate, computed with the standard library alone.
+pub fn data_folder() -> Option<PathBuf> {
+    let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    if cfg!(windows) {
+        Some(variable("APPDATA")?.join("valleyscope").join("data"))
+    } else if cfg!(target_os = "macos") {
+        Some(home()?.join("Library/Application Support/valleyscope"))
+    } else {
+        let folder = variable("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))?;
+        Some(folder.join("valleyscope"))
+    }
+}
 
 /// The folder of the training worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +135,7 @@ impl WorkerFolder {
     }
 
     pub fn program(&self) -> PathBuf {
-        self.path.join("bin").join(format!("valleyscope-train{}", std::env::consts::EXE_SUFFIX))
+        self.path.join("bin").join(format!("valleyscope-train{}", env::consts::EXE_SUFFIX))
     }
 
     /// Returns the folder in which the worker searches first for libtorch.

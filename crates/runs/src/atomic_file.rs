@@ -79,7 +79,6 @@ impl AtomicFile {
         &self.path
     }
 
-    /// Returns whether a name is that of a temporary file.
     fn is_name(name: &str) -> bool {
         name.starts_with(PREFIX) && name.ends_with(SUFFIX)
     }

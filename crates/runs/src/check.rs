@@ -1,25 +1,25 @@
 //! Checks and repairs the folder of a run.
 //!
-//! The whole folder is read. The check finds lines that are no events, checkpoints whose bytes or steps differ from their descriptions, a config other than the one that the run was begun with, left-overs of killed
-//! workers, and special files in the place of regular ones.
+//! The whole folder is read. The check finds lines that are no events, checkpoints whose bytes or steps differ from
+//! their descriptions, a config other than the one that the run was begun with, left-overs of killed workers, and special
+//! files in the place of regular ones. A run can be removed unless a worker trains it.
 
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use valleyscope_engine::terminal_escape::visible_path;
 
+use super::atomic_file::{AtomicFile, Overwrite, write_file};
 use super::checkpoint::{Checkpoint, CheckpointOrigin, orphans};
 use super::command::Inbox;
-use super::event::Started;
-use super::events_file::bytes_after_lines;
-use super::findings::{Findings, replace, set_aside};
-use super::folder::RunFolder;
+use super::event::{Started, now};
+use super::folder::{Notes, RunFolder};
 use super::history::RunHistory;
 use super::lock::{Lock, LockRefusal, LockState};
-use super::notes::Notes;
-use super::plain_file;
+use super::plain_file::{self, Links};
 use super::reader::RunReader;
-use super::status::{Status, now};
+use super::session::bytes_after_lines;
+use super::status::Status;
 
 /// Why a folder is not repaired.
 #[derive(Debug, thiserror::Error)]
@@ -224,7 +224,7 @@ impl Check<'_> {
 
     /// Checks that a checkpoint is of this run, as far as the events record its origin.
     fn is_own(&self, found: &Checkpoint) -> Result<(), String> {
-        if self.history.forked().is_some_and(|forked| forked.is_checkpoint(found)) {
+        if self.history.forked().is_some_and(|forked| found.is_origin_of(forked)) {
             return Ok(());
         }
         let Some(started) = self.history.started() else { return Ok(()) };
@@ -258,7 +258,7 @@ impl Check<'_> {
             findings.damaged(RunFolder::NOTES, error.to_string());
         }
         if plain_file::check(&run.commands()).is_ok() {
-            match Inbox::default().look_to_end(run) {
+            match Inbox::default().read_all(run) {
                 Ok(asked) => match asked.iter().filter(|asked| asked.command.is_err()).count() {
                     0 => {}
                     bad => findings.note(RunFolder::COMMANDS, format!("invalid lines, which are refused: {bad}")),
@@ -289,4 +289,178 @@ impl Check<'_> {
 
 fn name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The state of a part of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Intact,
+    /// Harmless, but worth a remark.
+    Note,
+    Damaged,
+    /// Damaged or in the way, and can be repaired.
+    Repairable,
+    Repaired,
+}
+
+impl Condition {
+    pub fn name(self) -> &'static str {
+        match self {
+            Condition::Intact => "intact",
+            Condition::Note => "note",
+            Condition::Damaged => "damaged",
+            Condition::Repairable => "repairable",
+            Condition::Repaired => "repaired",
+        }
+    }
+}
+
+/// A finding about a part of a folder, usually a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub part: String,
+    pub condition: Condition,
+    /// The finding in one line.
+    pub words: String,
+}
+
+/// The findings about a folder, in the order of the checks.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    list: Vec<Finding>,
+    /// Whether to repair damage.
+    repair: bool,
+}
+
+impl Findings {
+    pub fn new(repair: bool) -> Findings {
+        Findings { list: Vec::new(), repair }
+    }
+
+    pub fn list(&self) -> &[Finding] {
+        &self.list
+    }
+
+    /// Returns whether no damage is left.
+    pub fn is_intact(&self) -> bool {
+        !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Repairable))
+    }
+
+    pub fn can_be_repaired(&self) -> bool {
+        self.list.iter().any(|found| found.condition == Condition::Repairable)
+    }
+
+    pub fn intact(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Intact, words);
+    }
+
+    pub fn note(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Note, words);
+    }
+
+    pub fn damaged(&mut self, part: &str, words: String) {
+        self.add(part, Condition::Damaged, words);
+    }
+
+    /// Adds damage that `how` repairs; `how` returns a description of the repair, and is called only if a repair is
+    /// requested.
+    pub fn repair(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
+        if !self.repair {
+            return self.add(part, Condition::Repairable, words);
+        }
+        let was = first_line(&words);
+        match how() {
+            Ok(done) => self.add(part, Condition::Repaired, format!("{was}: {done}")),
+            Err(error) => self.add(part, Condition::Damaged, format!("{was}, and it cannot be repaired: {error}")),
+        }
+    }
+
+    /// Adds a harmless, unneeded file, and removes it if a repair is requested.
+    pub(super) fn useless(&mut self, part: &str, words: String, path: &Path) {
+        if !self.repair {
+            return self.note(part, format!("{words}; --repair removes it"));
+        }
+        self.repair(part, words, || std::fs::remove_file(path).map(|()| "it was removed".to_owned()));
+    }
+
+    fn add(&mut self, part: &str, condition: Condition, words: String) {
+        let words = first_line(&words).to_owned();
+        self.list.push(Finding { part: part.to_owned(), condition, words });
+    }
+}
+
+/// Returns the first line of a message, without those that show the place in a file.
+fn first_line(words: &str) -> &str {
+    words.lines().next().unwrap_or_default()
+}
+
+/// Renames a useless file to the first free name of `NAME.kept-1` and so on, and returns a sentence with that name.
+pub(super) fn set_aside(path: &Path) -> io::Result<String> {
+    for number in 1.. {
+        let mut kept = path.as_os_str().to_owned();
+        kept.push(format!(".kept-{number}"));
+        let kept = PathBuf::from(kept);
+        if kept.symlink_metadata().is_err() {
+            std::fs::rename(path, &kept)?;
+            let name = kept.file_name().unwrap_or(kept.as_os_str()).display();
+            return Ok(format!("it is kept as {name}"));
+        }
+    }
+    unreachable!("some number is free")
+}
+
+impl Findings {
+    /// Checks for temporary files that killed programs have left.
+    pub fn left_behind(&mut self, folder: &Path) {
+        match AtomicFile::left_behind(folder) {
+            Ok(left) => {
+                for path in left {
+                    let what = "was never finished, as the program that wrote it was killed".to_owned();
+                    self.useless(&name(&path), what, &path);
+                }
+            }
+            Err(error) => self.damaged("folder", error.to_string()),
+        }
+    }
+}
+
+/// Replaces the content of a file. An existing file is kept under another name, which is returned in a sentence.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
+    let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
+    write_file(path, Overwrite::No, content)?;
+    Ok(kept)
+}
+
+/// Why a run cannot be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    #[error("{} is being trained; stop it first", .0.display())]
+    Alive(PathBuf),
+    #[error("{} may still be trained, on another machine: {status}", run.display())]
+    MayLive { run: PathBuf, status: Status },
+    #[error("cannot remove {}: {source}", run.display())]
+    File { run: PathBuf, source: io::Error },
+}
+
+/// Checks that a run can be removed: no worker trains it, or may train it without being lost ([`Status::is_lost`]).
+pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
+    let path = run.path().to_owned();
+    let status = RunReader::brief(run.clone()).status(now());
+    match status.map_err(|source| RemoveError::File { run: path.clone(), source })? {
+        Status::Running(_) | Status::Starting => Err(RemoveError::Alive(path)),
+        status @ Status::Silent { .. } if !status.is_lost() => Err(RemoveError::MayLive { run: path, status }),
+        _ => Ok(()),
+    }
+}
+
+/// Removes a run permanently.
+pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
+    check_removable(run)?;
+    let failed = |source| RemoveError::File { run: run.path().to_owned(), source };
+    // Holding the lock, so that no worker begins in the meantime.
+    let lock = plain_file::open(&run.lock(), Links::Refused).ok();
+    if lock.as_ref().is_some_and(|lock| lock.try_lock().is_err()) {
+        return Err(RemoveError::Alive(run.path().to_owned()));
+    }
+    fs::remove_dir_all(run.path()).map_err(failed)
 }

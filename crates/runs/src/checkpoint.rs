@@ -1,14 +1,15 @@
 //! Checkpoints as files: their descriptions, and checks of their integrity. The worker reads the tensors' values.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::event::Forked;
 use super::folder::RunFolder;
-use crate::plain_file::{self, Links};
+use super::plain_file::{self, Links};
 
 /// The identity of a training: a run resumes only from its own checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,6 +145,11 @@ impl Checkpoint {
         (self.optimizer_steps, self.powers) = (progress.steps, progress.powers);
     }
 
+    /// Returns whether a fork starts from this checkpoint, as opposed to having saved it.
+    pub fn is_origin_of(&self, forked: &Forked) -> bool {
+        (forked.from_step, forked.checkpoint_crc32) == (self.step, self.crc32)
+    }
+
     /// Returns the part of the text that the checksum covers.
     pub fn covered(&self, text: &str) -> String {
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
@@ -167,9 +173,9 @@ impl Checkpoint {
     /// # Errors
     ///
     /// Returns the fault, in words.
-    pub(super) fn look_over(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
+    pub(super) fn examine_briefly(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
         let files = Checkpoint::open(run, step)?;
-        if files.is_as_written(run) { files.look_over() } else { files.examine() }
+        if files.is_as_written(run) { files.examine_briefly() } else { files.examine() }
     }
 
     /// Opens both files of a checkpoint, and checks their step and the length of the tensors.
@@ -210,7 +216,7 @@ impl CheckpointFiles {
     }
 
     /// Checks everything but the tensors' checksum.
-    pub(super) fn look_over(mut self) -> Result<Checkpoint, String> {
+    pub(super) fn examine_briefly(mut self) -> Result<Checkpoint, String> {
         tensors_of_header(&header(&mut self.tensors).map_err(unread)?, self.length)?;
         Ok(self.checkpoint)
     }
@@ -282,7 +288,7 @@ fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
 
 /// The description of a tensor in a file of tensors.
 #[derive(Debug, Deserialize)]
-pub struct TensorPlace {
+pub struct TensorEntry {
     /// `F32` or `F64`
     pub dtype: String,
     pub shape: Vec<u64>,
@@ -292,7 +298,7 @@ pub struct TensorPlace {
 
 /// Returns the names and places of the tensors in the header of a safetensors file of `length` bytes, in the order of
 /// their bytes. They must fill the file without a gap.
-pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorPlace)>, String> {
+pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorEntry)>, String> {
     let wrong = |what: &str| Err(format!("its header of tensors is invalid: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
     let size = u64::from_le_bytes(*bytes);
@@ -305,10 +311,10 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
     };
     let mut tensors = Vec::new();
     for (name, place) in places.into_iter().filter(|(name, _)| name != "__metadata__") {
-        let Ok(place) = serde_json::from_value::<TensorPlace>(place) else {
+        let Ok(place) = serde_json::from_value::<TensorEntry>(place) else {
             return wrong(&format!("`{name}` lacks a type, a shape or a place"));
         };
-        let TensorPlace { dtype, shape, data_offsets: [start, end] } = &place;
+        let TensorEntry { dtype, shape, data_offsets: [start, end] } = &place;
         let size = match &**dtype {
             "F32" => 4,
             "F64" => 8,
@@ -322,11 +328,165 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
     }
     tensors.sort_unstable_by_key(|(_, place)| place.data_offsets);
     let mut reached = 0;
-    for (_, TensorPlace { data_offsets: [start, end], .. }) in &tensors {
+    for (_, TensorEntry { data_offsets: [start, end], .. }) in &tensors {
         if *start != reached {
             return wrong(&format!("the tensors have a gap or overlap at byte {reached}"));
         }
         reached = *end;
     }
     if 8 + size + reached == length { Ok(tensors) } else { wrong("the tensors do not end with the file") }
+}
+
+/// A choice among the checkpoints of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CheckpointChoice {
+    /// The newest usable checkpoint.
+    #[default]
+    Newest,
+    /// The checkpoint with the smallest loss of an evaluation.
+    Best,
+    Step(u64),
+}
+
+/// Why a chosen checkpoint cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceError {
+    #[error("cannot look into {}: {source}", path.display())]
+    Look { path: PathBuf, source: io::Error },
+    #[error("the run {0} has no checkpoint: a training has one once it has saved it, and a scan saves none")]
+    NoCheckpoint(String),
+    #[error("the run {run} has no checkpoint of step {step}; it has {}", list(there))]
+    NoStep { run: String, step: u64, there: Vec<u64> },
+    #[error("the checkpoint of step {step} of the run {run} cannot be used: {reason}; it has {} besides", list(there))]
+    Unusable { run: String, step: u64, reason: String, there: Vec<u64> },
+    #[error(
+        "the run {run} has no best checkpoint: it was not evaluated before its newest one, or the best one is gone; it has {}",
+        list(there)
+    )]
+    NoBest { run: String, there: Vec<u64> },
+}
+
+fn list(steps: &[u64]) -> String {
+    match steps {
+        [] => "none".to_owned(),
+        [only] => format!("one of step {only}"),
+        steps => format!("those of steps {}", steps.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+impl CheckpointChoice {
+    /// Returns the chosen checkpoint after reading and comparing both its files ([`Checkpoint::examine`]).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run has no such checkpoint, or it is damaged; the error lists the existing ones.
+    pub fn find(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
+        self.find_by(run, Checkpoint::examine)
+    }
+
+    /// Returns the chosen checkpoint after a brief check ([`Checkpoint::examine_briefly`]), for callers that read the tensors
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`CheckpointChoice::find`] does.
+    pub fn find_briefly(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
+        self.find_by(run, Checkpoint::examine_briefly)
+    }
+
+    fn find_by(
+        self,
+        run: &RunFolder,
+        open: fn(&RunFolder, u64) -> Result<Checkpoint, String>,
+    ) -> Result<Checkpoint, ChoiceError> {
+        let find = |step| first_usable(run, step, |step| open(run, step));
+        match self {
+            CheckpointChoice::Newest => find(None),
+            CheckpointChoice::Step(step) => find(Some(step)),
+            CheckpointChoice::Best => match find(None)?.best {
+                // A fork may begin with a checkpoint whose best one is the other run's.
+                Some((step, _)) if steps(run)?.contains(&step) => find(Some(step)),
+                _ => Err(ChoiceError::NoBest { run: run.name(), there: steps(run)? }),
+            },
+        }
+    }
+}
+
+fn steps(run: &RunFolder) -> Result<Vec<u64>, ChoiceError> {
+    run.checkpoints().map_err(|source| ChoiceError::Look { path: run.path().to_owned(), source })
+}
+
+/// Opens the checkpoint of a step, or without one the newest that `open` accepts. Returns a step's fault in words if it
+/// cannot be opened. The worker that trains the run may remove a checkpoint at any moment.
+pub fn first_usable<C>(
+    run: &RunFolder,
+    step: Option<u64>,
+    mut open: impl FnMut(u64) -> Result<C, String>,
+) -> Result<C, ChoiceError> {
+    let name = || run.name();
+    if let Some(step) = step {
+        let there = steps(run)?;
+        if !there.contains(&step) {
+            return Err(ChoiceError::NoStep { run: name(), step, there });
+        }
+        return open(step).or_else(|reason| match steps(run)? {
+            mut there if there.contains(&step) => {
+                there.retain(|other| *other != step);
+                Err(ChoiceError::Unusable { run: name(), step, reason, there })
+            }
+            there => Err(ChoiceError::NoStep { run: name(), step, there }),
+        });
+    }
+    let mut tried = BTreeMap::new();
+    loop {
+        let there = steps(run)?;
+        let Some(&step) = there.iter().rev().find(|step| !tried.contains_key(*step)) else {
+            return Err(match tried.pop_last() {
+                Some((step, reason)) => ChoiceError::Unusable { run: name(), step, reason, there: Vec::new() },
+                None => ChoiceError::NoCheckpoint(name()),
+            });
+        };
+        match open(step) {
+            Ok(checkpoint) => return Ok(checkpoint),
+            Err(reason) => tried.insert(step, reason),
+        };
+    }
+}
+
+/// Links or copies a run's checkpoint into another folder and checks it there, where nobody removes it. On an error,
+/// returns why it cannot be used, and leaves nothing of it in the folder.
+pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, String> {
+    // The description, which marks the checkpoint as complete, is linked last, as the worker removes it first.
+    let paths = |run: &RunFolder| [run.checkpoint_tensors(step), run.checkpoint_tensors(step).with_extension("ron")];
+    let targets = paths(folder);
+    let brought = paths(run).iter().zip(&targets).try_fold(true, |linked, (path, target)| {
+        let is_link = link_or_copy(path, target).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(linked && is_link)
+    });
+    let examined = brought.and_then(|linked| {
+        let files = Checkpoint::open(folder, step)?;
+        // The time of a copy proves nothing. Nor do links if the worker has replaced both files between the two links.
+        if linked && files.is_as_written(run) { files.examine_briefly() } else { files.examine() }
+    });
+    examined.inspect_err(|_| {
+        for target in targets {
+            // A file that stays is harmless: the caller removes the folder, or takes another checkpoint.
+            let _ = fs::remove_file(target);
+        }
+    })
+}
+
+/// Links or copies a file, and returns whether it is a link.
+fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
+    plain_file::check(path)?;
+    // Checkpoints are replaced as a whole and never written to, so a link keeps its content.
+    match fs::hard_link(path, target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
+        Err(_) => {
+            let mut copy = File::create_new(target)?;
+            io::copy(&mut plain_file::open(path, Links::Refused)?, &mut copy)?;
+            copy.sync_all().map(|()| false)
+        }
+        Ok(()) => Ok(true),
+    }
 }

@@ -6,16 +6,20 @@
 //! echo '{"id": "1", "command": "Save"}' >> commands.jsonl
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::{OutOfRange, TrainingSteps};
 
 use super::folder::RunFolder;
-use crate::plain_file::{self, Links};
+use super::history::RunHistory;
+use super::lock::ask_to_end;
+use super::plain_file::{self, Links};
+use super::status::Status;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,20 +128,20 @@ const MOST: u64 = 1 << 20;
 
 impl Inbox {
     /// Reads all lines completed since the last read.
-    pub(super) fn look_to_end(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
-        let mut asked = Vec::new();
+    pub(super) fn read_all(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
+        let mut received = Vec::new();
         loop {
             let before = self.read;
-            asked.extend(self.look(run)?);
+            received.extend(self.read_new(run)?);
             if self.read == before {
-                return Ok(asked);
+                return Ok(received);
             }
         }
     }
 
     /// Reads the lines completed since the last read, or the first of them if there are many. A line that is too long is
     /// passed over at once.
-    pub(super) fn look(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
+    pub(super) fn read_new(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -147,20 +151,20 @@ impl Inbox {
         if length < self.read {
             *self = Inbox::default();
         }
-        let mut asked = Vec::new();
+        let mut received = Vec::new();
         loop {
             let before = self.read;
             if before < length {
-                self.read_part(&mut file, &mut asked)?;
+                self.read_part(&mut file, &mut received)?;
             }
             if !self.in_long_line || self.read == before {
-                return Ok(asked);
+                return Ok(received);
             }
         }
     }
 
     /// Reads the next part of the file, of at most [`MOST`] bytes.
-    fn read_part(&mut self, file: &mut File, asked: &mut Vec<ReceivedCommand>) -> io::Result<()> {
+    fn read_part(&mut self, file: &mut File, received: &mut Vec<ReceivedCommand>) -> io::Result<()> {
         file.seek(SeekFrom::Start(self.read))?;
         let mut new = Vec::new();
         file.take(MOST).read_to_end(&mut new)?;
@@ -169,7 +173,7 @@ impl Inbox {
             whole = new.len();
             if !self.in_long_line {
                 self.in_long_line = true;
-                asked.push(ReceivedCommand::too_long(self.lines + 1));
+                received.push(ReceivedCommand::too_long(self.lines + 1));
             }
         }
         self.read += whole as u64;
@@ -182,7 +186,7 @@ impl Inbox {
             }
             self.lines += 1;
             if !line.trim_ascii().is_empty() {
-                asked.push(ReceivedCommand::read(line, self.lines));
+                received.push(ReceivedCommand::read(line, self.lines));
             }
         }
         Ok(())
@@ -245,6 +249,128 @@ fn object<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Option<T> {
     if line.trim_ascii_start().starts_with(b"{") { serde_json::from_slice(line).ok() } else { None }
 }
 
+/// The interval between two reads of commands.
+const POLL: Duration = Duration::from_millis(100);
+
+/// A queue of the lines of `commands.jsonl`. They are answered in the order in which they were sent.
+#[derive(Debug)]
+pub(super) struct CommandQueue {
+    inbox: Inbox,
+    polled: Option<Instant>,
+    waiting: VecDeque<ReceivedCommand>,
+    /// The number of returned commands that are not answered yet.
+    unanswered: usize,
+    /// Ids of the commands read so far, and of those that earlier sessions answered.
+    known: HashSet<String>,
+}
+
+impl CommandQueue {
+    pub(super) fn new(answered: impl Iterator<Item = String>) -> CommandQueue {
+        let (inbox, waiting) = (Inbox::default(), VecDeque::new());
+        CommandQueue { inbox, polled: None, waiting, unanswered: 0, known: answered.collect() }
+    }
+
+    /// Skips all commands so far, and returns the ids of the unanswered ones.
+    pub(super) fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
+        let mut ids: Vec<String> = self.inbox.read_all(run)?.into_iter().map(|received| received.id).collect();
+        ids.retain(|id| self.known.insert(id.clone()));
+        Ok(ids)
+    }
+
+    /// Reads new commands, unless read ones are unanswered or the last read was less than [`POLL`] ago.
+    pub(super) fn poll(&mut self, run: &RunFolder) -> io::Result<()> {
+        if !self.waiting.is_empty() || self.polled.is_some_and(|polled| polled.elapsed() < POLL) {
+            return Ok(());
+        }
+        self.polled = Some(Instant::now());
+        for ReceivedCommand { id, command } in self.inbox.read_new(run)? {
+            let is_new = self.known.insert(id.clone());
+            let known = || Err("a command with this id was sent before; take another id".to_owned());
+            self.waiting.push_back(ReceivedCommand { id, command: if is_new { command } else { known() } });
+        }
+        Ok(())
+    }
+
+    /// Returns the id and the fault of the next line if it is refused and all earlier commands are answered.
+    pub(super) fn next_refused(&mut self) -> Option<(String, String)> {
+        if self.unanswered > 0 {
+            return None;
+        }
+        let received = self.waiting.pop_front_if(|received| received.command.is_err())?;
+        Some((received.id, received.command.err()?))
+    }
+
+    /// Returns the commands before the next refused line.
+    pub(super) fn next_commands(&mut self) -> Vec<(String, RunCommand)> {
+        let next = || self.waiting.pop_front_if(|received| received.command.is_ok());
+        let commands = std::iter::from_fn(next).filter_map(|received| Some((received.id, received.command.ok()?)));
+        let commands: Vec<(String, RunCommand)> = commands.collect();
+        self.unanswered += commands.len();
+        commands
+    }
+
+    /// Counts an answer, to a command or to a refused line.
+    pub(super) fn answered(&mut self) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+    }
+}
+
+/// The time after which a worker that has not answered a command to stop gets a signal.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A sent command that may be answered.
+#[derive(Debug)]
+pub struct CommandRequest {
+    run: RunFolder,
+    id: String,
+    stop: bool,
+    sent: Instant,
+    /// Whether sending a signal was tried.
+    signalled: bool,
+}
+
+/// The outcome of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The worker has not answered yet.
+    Waiting,
+    /// The worker did not answer for a long time, and was now sent a signal to end.
+    Signalled,
+    /// The worker did not answer for a long time, and cannot be sent a signal, for this reason.
+    NotSignalled(String),
+    Answered {
+        ok: bool,
+        message: String,
+    },
+    /// The worker has ended without an answer.
+    Gone,
+}
+
+impl CommandRequest {
+    pub fn send(run: &RunFolder, command: RunCommand) -> io::Result<CommandRequest> {
+        let stop = command == RunCommand::Stop;
+        Ok(CommandRequest { run: run.clone(), id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
+    }
+
+    /// Returns the outcome so far, according to the run's reader. To be called repeatedly.
+    ///
+    /// A worker on this machine that does not answer [`RunCommand::Stop`] within 30 seconds is sent a signal, once, if
+    /// the process that the lock names is verified to be the worker.
+    pub fn poll(&mut self, history: &RunHistory, status: &Status, now: Instant) -> Reply {
+        if let Some(answer) = history.answers().iter().rev().find(|answer| answer.id == self.id) {
+            return Reply::Answered { ok: answer.ok, message: answer.message.clone() };
+        }
+        match status {
+            Status::Running(owner) if self.stop && !self.signalled && now - self.sent >= PATIENCE => {
+                self.signalled = true;
+                ask_to_end(&self.run, owner.as_ref()).map_or_else(Reply::NotSignalled, |()| Reply::Signalled)
+            }
+            _ if status.is_open() => Reply::Waiting,
+            _ => Reply::Gone,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -260,16 +386,16 @@ mod tests {
         fs::write(run.commands(), [&long[..], b"\n"].concat()).expect("it can be written");
         send(&run, RunCommand::Stop).expect("it can be sent");
         let mut inbox = Inbox::default();
-        let asked = inbox.look(&run).expect("it can be read");
-        let [refused, stop] = &asked[..] else { panic!("{} lines", asked.len()) };
+        let received = inbox.read_new(&run).expect("it can be read");
+        let [refused, stop] = &received[..] else { panic!("{} lines", received.len()) };
         assert!(refused.command.as_ref().is_err_and(|why| why.contains("line 1 of commands.jsonl: expected at most")));
         assert_eq!(stop.command, Ok(RunCommand::Stop));
         // A line that has no end yet is refused once.
         fs::write(run.commands(), &long).expect("it can be written");
         let mut inbox = Inbox::default();
-        assert_eq!(inbox.look(&run).expect("it can be read").len(), 1);
+        assert_eq!(inbox.read_new(&run).expect("it can be read").len(), 1);
         send(&run, RunCommand::Save).expect("it can be sent");
-        assert_eq!(inbox.look(&run).expect("it can be read")[0].command, Ok(RunCommand::Save));
-        assert!(inbox.look(&run).expect("it can be read").is_empty());
+        assert_eq!(inbox.read_new(&run).expect("it can be read")[0].command, Ok(RunCommand::Save));
+        assert!(inbox.read_new(&run).expect("it can be read").is_empty());
     }
 }

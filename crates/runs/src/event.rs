@@ -1,15 +1,18 @@
 //! Events of a run, as lines of JSON.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::quantity::number_text;
 
-use super::forked::Forked;
-use super::metric::{MetricId, MetricInfo, MetricValues, PointFields};
-use super::number;
-use super::tail::LONGEST_LINE;
-use super::turns::SettingChange;
+use super::metric::{MetricId, MetricInfo, MetricValues, PointFields, number};
+
+/// The largest length of a line in bytes, without its newline. The longest that a worker writes are the grid points of
+/// scans, of some 60 bytes for each model.
+pub const LONGEST_LINE: usize = 16 << 20;
 
 /// A line of `events.jsonl`: an event, and when it happened.
 ///
@@ -168,6 +171,42 @@ impl ScanAxes {
     }
 }
 
+/// A setting that was changed while the run was trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingChange {
+    /// The path of the setting in the run's config, such as `optimizer.gamma`.
+    pub name: String,
+    /// A short name for people, such as `γ`.
+    pub label: String,
+    pub before: f64,
+    pub now: f64,
+}
+
+impl SettingChange {
+    /// The name of the number of steps of the run.
+    pub const STEPS: &str = "steps";
+
+    /// Returns a change of the number of steps of the run.
+    pub fn of_steps(before: u64, now: f64) -> SettingChange {
+        let name = SettingChange::STEPS.to_owned();
+        SettingChange { label: name.clone(), name, before: before as f64, now }
+    }
+
+    /// Returns whether the number of samples of a step is proportional to the setting.
+    pub fn is_of_batch(&self) -> bool {
+        matches!(self.name.as_str(), "batch_size" | "accumulation")
+    }
+
+    /// Describes the change, such as `γ 0.2 → 0.4`.
+    pub fn words(&self) -> String {
+        format!("{} {} → {}", self.label, number_text(self.before), number_text(self.now))
+    }
+
+    pub fn list(changes: &[SettingChange]) -> String {
+        changes.iter().map(SettingChange::words).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// The results of an optimizer with a batch size, for each learning rate (outer) and replicate (inner).
 ///
 /// The event holds all results of the grid point, so a stopped scan needs no checkpoint: it resumes with the grid
@@ -209,7 +248,6 @@ pub enum BadLine {
 }
 
 impl Event {
-    /// Returns the event's name in the line.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Forked(_) => "forked",
@@ -229,7 +267,6 @@ impl Event {
         }
     }
 
-    /// Describes the event for logs and lists.
     pub fn sentence(&self) -> String {
         match self {
             Event::Forked(forked) => forked.sentence(),
@@ -372,5 +409,131 @@ impl EventRecord {
             _ => {}
         }
         Ok(EventRecord { step, time, wall_s, event: Event::parse(&event, line)? })
+    }
+}
+
+/// The origin of a fork, as recorded in the first event of its run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forked {
+    /// Name of the other run's folder.
+    pub from_run: String,
+    /// The step of the other run's checkpoint from which the fork starts.
+    pub from_step: u64,
+    /// Path of the other run's folder when the fork was made.
+    pub folder: String,
+    /// SHA-256 of the config that the other run was begun with, which identifies it.
+    pub config_sha256: String,
+    /// Checksum of the checkpoint, which distinguishes it from those that the fork saves.
+    pub checkpoint_crc32: u32,
+    /// Whether the optimizer keeps its state, as its rule is unchanged. Otherwise its state is fresh.
+    pub keeps_optimizer: bool,
+}
+
+impl Forked {
+    /// Describes the origin, such as `forked from mnist-1 at step 100, with its optimizer's state`.
+    pub fn sentence(&self) -> String {
+        self.sentence_parts().concat()
+    }
+
+    /// Splits the sentence into three parts, the second of which is the name of the other run.
+    pub fn sentence_parts(&self) -> [String; 3] {
+        let Forked { from_run, from_step, .. } = self;
+        let state = if self.keeps_optimizer { "with its optimizer's state" } else { "with a fresh optimizer" };
+        ["forked from ".to_owned(), from_run.clone(), format!(" at step {from_step}, {state}")]
+    }
+
+    /// Describes a fork without a usable checkpoint, with the fault of its newest one, if it has any.
+    pub fn lost(&self, newest: Option<&String>) -> String {
+        let Forked { from_run, from_step, .. } = self;
+        let newest = newest.map_or("the run has no checkpoint", String::as_str);
+        format!(
+            "{newest}; a fork without a checkpoint of its own begins with that of step {from_step} of {from_run}: put it back, or \
+             fork that run again, from another checkpoint if need be"
+        )
+    }
+
+    /// Describes a fork without the other run's history.
+    pub fn missing(&self) -> String {
+        let Forked { from_run, from_step, .. } = self;
+        format!("the run {from_run} is not found, so the curve begins at step {from_step}, where it was forked")
+    }
+}
+
+/// The times of the finished grid points of a scan.
+///
+/// All grid points take equally many steps, and a step takes about `α + β b` seconds with batches of `b`: a fixed cost
+/// per step, and a cost per sample. A batch size with finished grid points costs their mean. For the others, `α` and
+/// `β` are fitted to these means by least squares, neither of them negative.
+#[derive(Debug)]
+pub(super) struct ScanCosts {
+    /// Mean seconds of a grid point, by batch size.
+    known: BTreeMap<u64, f64>,
+}
+
+impl ScanCosts {
+    pub(super) fn of<'p>(points: impl Iterator<Item = &'p GridPoint>) -> ScanCosts {
+        let mut sums: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+        // Other programs may not record the time of a grid point.
+        for point in points.filter(|point| point.seconds.is_finite() && point.seconds > 0.0) {
+            let (sum, count) = sums.entry(point.batch_size).or_default();
+            *sum += point.seconds;
+            *count += 1.0;
+        }
+        ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
+    }
+
+    /// Returns the seconds of grid points with these batch sizes. None while they cannot be estimated: if larger
+    /// batches remain, two batch sizes must be measured.
+    pub(super) fn seconds_of(&self, mut batch_sizes: impl Iterator<Item = u64>) -> Option<f64> {
+        batch_sizes.try_fold(0.0, |sum, size| Some(sum + self.seconds(size)?))
+    }
+
+    fn seconds(&self, batch_size: u64) -> Option<f64> {
+        if let Some(&known) = self.known.get(&batch_size) {
+            return Some(known);
+        }
+        if self.known.len() < 2 {
+            return None;
+        }
+        let count = self.known.len() as f64;
+        let points = || self.known.iter().map(|(&size, &seconds)| (size as f64, seconds));
+        let (size, seconds) =
+            points().fold((0.0, 0.0), |(x, y), (size, seconds)| (x + size / count, y + seconds / count));
+        let covariance: f64 = points().map(|(x, y)| (x - size) * (y - seconds)).sum();
+        let variance: f64 = points().map(|(x, _)| (x - size).powi(2)).sum();
+        let slope = (covariance / variance).max(0.0);
+        let intercept = seconds - slope * size;
+        Some(if intercept >= 0.0 {
+            intercept + slope * batch_size as f64
+        } else {
+            // The least-squares line through the origin.
+            let proportion = points().map(|(x, y)| x * y).sum::<f64>() / points().map(|(x, _)| x * x).sum::<f64>();
+            proportion * batch_size as f64
+        })
+    }
+}
+
+/// Returns the present time, or the nearest one that can be written where the clock is beyond the year 9999.
+pub fn now() -> Timestamp {
+    nearest(SystemTime::now())
+}
+
+fn nearest(time: SystemTime) -> Timestamp {
+    let end = if time < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::try_from(time).unwrap_or(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::nearest;
+
+    #[test]
+    fn a_clock_in_the_year_10000_gives_the_last_time_that_can_be_written() {
+        let year_10000 = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_900);
+        assert_eq!(nearest(year_10000).strftime("%Y-%m-%d").to_string(), "9999-12-30");
+        let year_2026 = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        assert_eq!(nearest(year_2026).as_second(), 1_800_000_000);
     }
 }

@@ -1,17 +1,16 @@
-//! The folder of a run, and the folder of all runs.
+//! The folder of a run, the folder of all runs, and the user's notes.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 
-use super::status::now;
-use crate::atomic_file::{Overwrite, write_file};
-use crate::plain_file::{self, Links};
+use super::atomic_file::{Overwrite, write_file, write_plain_file};
+use super::event::now;
+use super::plain_file::{self, Links};
 
 /// The path of a folder that holds a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +36,6 @@ pub fn data_folder() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned())
 }
 
-/// Returns the default folder of runs.
 pub fn runs_folder() -> Option<PathBuf> {
     Some(data_folder()?.join("runs"))
 }
@@ -105,12 +103,12 @@ impl RunFolder {
             Err(source) => return Err(FolderError::Look { path: path.to_owned(), source }),
         };
         let run = RunFolder { path };
-        if run.looks_like_one() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
+        if run.has_files_of_run() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
     }
 
-    /// Returns whether a path looks like the folder of a run.
+    /// Returns whether a path has the files of a run.
     pub fn is_at(path: &Path) -> bool {
-        RunFolder { path: path.to_owned() }.looks_like_one()
+        RunFolder { path: path.to_owned() }.has_files_of_run()
     }
 
     /// Lists all runs in a folder, by name. A missing folder has none.
@@ -124,7 +122,7 @@ impl RunFolder {
         let mut runs = Vec::new();
         for entry in entries {
             let run = RunFolder { path: entry.map_err(failed)?.path() };
-            if run.looks_like_one() {
+            if run.has_files_of_run() {
                 runs.push(run);
             }
         }
@@ -132,7 +130,7 @@ impl RunFolder {
         Ok(runs)
     }
 
-    fn looks_like_one(&self) -> bool {
+    fn has_files_of_run(&self) -> bool {
         self.config().is_file() || self.events().is_file()
     }
 
@@ -146,7 +144,6 @@ impl RunFolder {
         &self.path
     }
 
-    /// Returns the folder's own name.
     pub fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
@@ -187,7 +184,6 @@ impl RunFolder {
         Ok(Some(settings))
     }
 
-    /// Returns the text of the config.
     pub fn config_text(&self) -> io::Result<String> {
         plain_file::read_text(&self.config(), Links::Refused, Self::MOST_CONFIG)
     }
@@ -231,7 +227,6 @@ impl RunFolder {
         format!("checkpoint-{step:08}.safetensors")
     }
 
-    /// Returns the path of the file of a checkpoint's tensors.
     pub fn checkpoint_tensors(&self, step: u64) -> PathBuf {
         self.path.join(Self::checkpoint_name(step))
     }
@@ -272,4 +267,99 @@ fn portable(stem: &str) -> String {
     let name: String = stem.chars().take(LONGEST).map(|c| if fits(c) { c } else { '-' }).collect();
     let name = name.trim_start_matches(['.', '-']);
     if name.is_empty() { "run".to_owned() } else { name.to_owned() }
+}
+
+/// The largest size of a run's notes in bytes.
+const MOST: u64 = 1 << 20;
+
+/// A user's title and note of a run, in `notes.ron`. The worker never uses them, so they can be written while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notes {
+    /// The title that replaces the preset's, or empty.
+    pub title: String,
+    pub note: String,
+    /// Words by which the user groups runs, in order, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A change of one part of the notes of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotesEdit {
+    Title(String),
+    Note(String),
+    /// Adds a tag.
+    Tag(String),
+    /// Removes a tag.
+    Untag(String),
+}
+
+impl Notes {
+    /// Reads the notes of a run; they are empty if the file is missing.
+    pub fn read(run: &RunFolder) -> io::Result<Notes> {
+        let text = match plain_file::read_text(&run.notes(), Links::Refused, MOST) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Notes::default()),
+            Err(error) => return Err(error),
+        };
+        ron::from_str(&text).map_err(|error| {
+            let expected = "expected (title: \"…\", note: \"…\", tags: [\"…\"])";
+            io::Error::new(io::ErrorKind::InvalidData, format!("{}: {expected}: {error}", run.notes().display()))
+        })
+    }
+
+    /// Changes the notes of a run as they are in its folder now.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a change if the notes cannot be read.
+    pub fn edit(run: &RunFolder, edits: &[NotesEdit]) -> io::Result<()> {
+        let before = Notes::read(run)?;
+        let mut notes = before.clone();
+        edits.iter().for_each(|edit| notes.apply(edit));
+        if notes == before { Ok(()) } else { notes.write(run) }
+    }
+
+    fn apply(&mut self, edit: &NotesEdit) {
+        match edit {
+            NotesEdit::Title(title) => self.title.clone_from(title),
+            NotesEdit::Note(note) => self.note.clone_from(note),
+            NotesEdit::Tag(tag) if self.tags.contains(tag) => {}
+            NotesEdit::Tag(tag) => {
+                self.tags.push(tag.clone());
+                self.tags.sort();
+            }
+            NotesEdit::Untag(tag) => self.tags.retain(|other| other != tag),
+        }
+    }
+
+    pub fn write(&self, run: &RunFolder) -> io::Result<()> {
+        let text = ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().new_line("\n"))
+            .expect("they hold nothing that RON cannot express");
+        write_plain_file(&run.notes(), (text + "\n").as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{Notes, NotesEdit};
+    use crate::RunFolder;
+
+    #[test]
+    fn an_edit_keeps_the_other_parts_and_leaves_unreadable_notes_alone() {
+        let place = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = RunFolder::create(place.path(), "run", "Mnist(").expect("a run can be made");
+        Notes { title: "Mine".to_owned(), ..Notes::default() }.write(&run).expect("it can be written");
+        let tags = ["b", "a", "b"].map(|tag| NotesEdit::Tag(tag.to_owned()));
+        Notes::edit(&run, &tags).expect("it can be changed");
+        Notes::edit(&run, &[NotesEdit::Note("good".to_owned())]).expect("it can be changed");
+        let expected = Notes { title: "Mine".to_owned(), note: "good".to_owned(), tags: vec!["a".into(), "b".into()] };
+        assert_eq!(Notes::read(&run).expect("it can be read"), expected);
+        fs::write(run.notes(), "(title: \"Mine\"").expect("it can be written");
+        Notes::edit(&run, &tags).expect_err("they cannot be read");
+        assert_eq!(fs::read_to_string(run.notes()).expect("it can be read"), "(title: \"Mine\"");
+    }
 }

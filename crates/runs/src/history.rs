@@ -1,17 +1,13 @@
 //! The history of a run as plain values: curves, samples, grid points, answers, and the ending.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::fmt::{self, Display};
 
 use jiff::Timestamp;
 
-use super::event::{Event, EventRecord, GridPoint, Started};
-use super::event_interval::LongestInterval;
-use super::forked::Forked;
-use super::loss_tally::{LossTallies, LossTally};
+use super::curves::{LongestInterval, LossTallies, LossTally, MetricCurve, MetricPoints};
+use super::event::{Event, EventRecord, Forked, GridPoint, ScanCosts, SettingChange, Started};
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
-use super::points::{MetricCurve, MetricPoints};
-use super::scan_costs::ScanCosts;
-use super::turns::Turns;
 
 /// Text that the model has written.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +70,7 @@ pub struct RunHistory {
     /// Finished grid points, with the steps at which they were complete.
     points: Vec<(u64, GridPoint)>,
     checkpoints: Vec<(u64, String)>,
-    pub(super) turns: Turns,
+    pub(super) markers: Markers,
     warnings: Vec<RunWarning>,
     /// The warnings that do not concern the start of a session.
     incidents: Vec<RunWarning>,
@@ -94,7 +90,7 @@ impl RunHistory {
     /// Adds the next event.
     pub fn apply(&mut self, record: EventRecord) {
         self.records += 1;
-        if !matches!(record.event, Event::Forked(_)) {
+        if !matches!(record.event, Event::Forked(_) | Event::Train(_)) {
             self.began.get_or_insert(record.time);
         }
         match &record.event {
@@ -115,7 +111,7 @@ impl RunHistory {
             Event::Resumed { from_step } => {
                 self.begin_session(&record);
                 self.forget_after(*from_step);
-                self.turns.resumed.push(*from_step);
+                self.markers.resumed.push(*from_step);
             }
             Event::Train(metrics) => {
                 metrics.get(MetricId::LOSS).into_iter().for_each(|loss| self.losses.push(loss));
@@ -137,7 +133,7 @@ impl RunHistory {
                 self.answers.push(CommandAnswer { id: id.clone(), ok: *ok, message: message.clone() });
             }
             Event::Changed { changes } => {
-                self.steps = self.turns.change(record.step, changes).or(self.steps);
+                self.steps = self.markers.change(record.step, changes).or(self.steps);
             }
             Event::Warning { message } => {
                 let warning = RunWarning { step: record.step, time: record.time, message: message.clone() };
@@ -178,7 +174,7 @@ impl RunHistory {
         self.samples.retain(|sample| sample.step <= step);
         self.points.retain(|(at, _)| *at <= step);
         self.incidents.retain(|warning| warning.step <= step);
-        self.steps = self.turns.forget_after(step).or(self.steps);
+        self.steps = self.markers.forget_after(step).or(self.steps);
         forgotten |= self.samples.len() + self.points.len() < known;
         self.generation += u64::from(forgotten);
     }
@@ -201,7 +197,8 @@ impl RunHistory {
         self.started.as_ref()
     }
 
-    /// Returns the time of the first event, at which the first session began; that of a fork's origin does not count.
+    /// Returns the time of the first event, at which the first session began; a fork's origin and points of training do
+    /// not count.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
@@ -413,7 +410,7 @@ impl RunHistory {
             return;
         };
         other.forget_after(forked.from_step);
-        self.turns.shared = other.marks();
+        self.markers.shared = other.marks();
         (self.training, self.evaluations, self.samples) = (other.training, other.evaluations, other.samples);
         self.missing = other.missing;
     }
@@ -425,12 +422,10 @@ impl RunHistory {
         }
     }
 
-    /// Removes all points of training.
     pub(super) fn forget_training(&mut self) {
         self.training = MetricPoints::default();
     }
 
-    /// Counts the next line.
     pub(super) fn count_line(&mut self) {
         self.lines += 1;
     }
@@ -443,5 +438,133 @@ impl RunHistory {
     /// Clears the history, and marks it as another.
     pub(super) fn reset(&mut self) {
         *self = RunHistory { generation: self.generation + 1, ..RunHistory::default() };
+    }
+}
+
+/// A mark on the curves of a run, after a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunMark {
+    pub step: u64,
+    pub kind: MarkKind,
+    /// A description, such as `γ 0.2 → 0.4`.
+    pub words: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkKind {
+    Forked,
+    Resumed,
+    Changed,
+}
+
+/// The markers of a run so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Markers {
+    /// The marks before a fork, which are the other run's.
+    pub shared: Vec<RunMark>,
+    /// The steps from which the run was resumed.
+    pub resumed: Vec<u64>,
+    /// The changes of settings, with the steps after which they were made.
+    changes: Vec<(u64, SettingChange)>,
+}
+
+impl Markers {
+    /// Adds changes of settings; returns the new number of steps of the run, if that is among them.
+    pub(super) fn change(&mut self, step: u64, changes: &[SettingChange]) -> Option<u64> {
+        self.changes.extend(changes.iter().map(|change| (step, change.clone())));
+        let steps = changes.iter().rfind(|change| change.name == SettingChange::STEPS);
+        steps.map(|change| change.now as u64)
+    }
+
+    /// Removes the markers after a step; returns the number of steps of the run before them, if they have changed it.
+    pub(super) fn forget_after(&mut self, step: u64) -> Option<u64> {
+        self.resumed.retain(|from_step| *from_step <= step);
+        let (kept, void): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.changes).into_iter().partition(|(at, _)| *at <= step);
+        self.changes = kept;
+        let steps = void.iter().find(|(_, change)| change.name == SettingChange::STEPS);
+        steps.map(|(_, change)| change.before as u64)
+    }
+}
+
+impl RunHistory {
+    /// Lists the changes of settings by commands to this run, with the steps after which they were made.
+    pub fn changes(&self) -> &[(u64, SettingChange)] {
+        &self.markers.changes
+    }
+
+    /// Describes the changes of settings, such as `γ 0.2 → 0.4 after step 100`; empty without changes.
+    pub fn changes_in_words(&self) -> String {
+        let changes = self.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
+        changes.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the settings that commands to this run have changed, by their names, with the values now in force.
+    pub fn changed_settings(&self) -> BTreeMap<String, f64> {
+        self.changes().iter().map(|(_, change)| (change.name.clone(), change.now)).collect()
+    }
+
+    /// Returns the history up to a step, as after resuming from it.
+    pub fn until(&self, step: u64) -> RunHistory {
+        let mut history = self.clone();
+        history.forget_after(step);
+        history
+    }
+
+    /// Lists the marks on the run's curves in the order of steps.
+    pub fn marks(&self) -> Vec<RunMark> {
+        let mark = |step: u64, kind: MarkKind, words: String| RunMark { step, kind, words };
+        let forked = self.forked().map(|forked| mark(forked.from_step, MarkKind::Forked, forked.sentence()));
+        // The first session of a fork resumes from its checkpoint.
+        let is_own = |step: &&u64| self.forked().is_none_or(|forked| forked.from_step != **step);
+        let resumed = self.markers.resumed.iter().filter(is_own);
+        let resumed = resumed.map(|&step| mark(step, MarkKind::Resumed, format!("resumed from step {step}")));
+        let changed = self.changes().iter().map(|(step, change)| mark(*step, MarkKind::Changed, change.words()));
+        let mut marks: Vec<RunMark> =
+            self.markers.shared.iter().cloned().chain(forked).chain(resumed).chain(changed).collect();
+        marks.sort_by_key(|mark| mark.step);
+        marks
+    }
+}
+
+/// The processes of a run that is trained by several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranks {
+    pub count: u64,
+    /// The rank that has waited least for the others since the previous point, once measured.
+    pub slowest_rank: Option<u64>,
+    /// The fraction of that time for which rank 0 has waited.
+    pub wait_share: Option<f64>,
+}
+
+impl Ranks {
+    /// Returns the processes that train the run, or trained it last; none for a single process.
+    pub fn of(history: &RunHistory) -> Option<Ranks> {
+        let count = history.started()?.processes.filter(|count| *count > 1)?;
+        let newest = |metric| Some(history.latest_at(metric)?.1).filter(|value: &f64| value.is_finite());
+        // Points of a session with another number of processes do not apply.
+        let is_theirs = newest(MetricId::PROCESSES) == Some(count as f64);
+        let newest = |metric| newest(metric).filter(|_| is_theirs);
+        let slowest_rank = newest(MetricId::SLOWEST_RANK).map(|rank| rank as u64);
+        Some(Ranks { count, slowest_rank, wait_share: newest(MetricId::WAIT_SHARE) })
+    }
+
+    /// Returns a short form, such as `4, slowest 2`.
+    pub fn brief(&self) -> String {
+        let slowest = self.slowest_rank.map(|rank| format!(", slowest {rank}"));
+        format!("{}{}", self.count, slowest.unwrap_or_default())
+    }
+}
+
+impl Display for Ranks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} processes", self.count)?;
+        if let Some(rank) = self.slowest_rank {
+            write!(f, ", the slowest is rank {rank}")?;
+        }
+        if let Some(share) = self.wait_share {
+            write!(f, ", rank 0 waits {:.1} % of the time", 100.0 * share)?;
+        }
+        Ok(())
     }
 }

@@ -31,67 +31,39 @@
 pub mod atomic_file;
 mod check;
 pub mod checkpoint;
-mod choice;
 mod command;
-mod command_queue;
-mod concern;
+mod curves;
 mod event;
-mod event_interval;
-mod events_file;
-mod findings;
 mod folder;
-mod forked;
 mod history;
 mod launch;
-mod link_checkpoint;
 mod lock;
-mod loss_tally;
 mod metric;
-mod notes;
-mod number;
 pub mod plain_file;
-mod points;
-mod process;
-mod ranks;
 mod reader;
-mod request;
-mod saved_model;
-mod scan_costs;
 mod session;
-mod signals;
 mod status;
-mod tail;
-mod turns;
 
 pub use jiff::Timestamp;
 
-pub use check::{ConfigReader, RepairRefused};
-pub use checkpoint::{Checkpoint, CheckpointOrigin, OptimizerProgress};
-pub use choice::{CheckpointChoice, ChoiceError, first_usable};
-pub use command::{ReceivedCommand, RunCommand, send};
-pub use concern::{Concern, ConcernKind};
-pub use event::{BadLine, Event, EventRecord, GridPoint, ScanAxes, Started};
-pub use findings::{Condition, Finding, Findings, replace};
-pub use folder::{FolderError, RunFolder, data_folder, runs_folder};
-pub use forked::Forked;
-pub use history::{CommandAnswer, Ending, RunHistory, RunWarning, TextSample};
-pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, WorkerProgram};
-pub use link_checkpoint::link_checkpoint;
-pub use lock::host;
-pub use lock::{LockOwner, LockState};
-pub use loss_tally::LossTally;
+pub use check::{
+    Condition, ConfigReader, Finding, Findings, RemoveError, RepairRefused, check_removable, remove, replace,
+};
+pub use checkpoint::{
+    Checkpoint, CheckpointChoice, CheckpointOrigin, ChoiceError, OptimizerProgress, first_usable, link_checkpoint,
+};
+pub use command::{CommandRequest, ReceivedCommand, Reply, RunCommand, send};
+pub use curves::{LossTally, MetricCurve};
+pub use event::{BadLine, Event, EventRecord, Forked, GridPoint, LONGEST_LINE, ScanAxes, SettingChange, Started, now};
+pub use folder::{FolderError, Notes, NotesEdit, RunFolder, data_folder, runs_folder};
+pub use history::{CommandAnswer, Ending, MarkKind, Ranks, RunHistory, RunMark, RunWarning, TextSample};
+pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, SavedModel, TextRequest, WholeLoss, WorkerProgram};
+pub use lock::{LockOwner, LockState, StopRequest, host};
 pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
-pub use notes::{Notes, NotesEdit, RemoveError, check_removable, remove};
-pub use points::MetricCurve;
-pub use ranks::Ranks;
+pub use plain_file::last_lines;
 pub use reader::{RunReader, forked_run};
-pub use request::{CommandRequest, Reply};
-pub use saved_model::{SavedModel, TextRequest, WholeLoss};
 pub use session::{RunSession, SessionError};
-pub use signals::StopRequest;
-pub use status::{Status, last_words, now, span};
-pub use tail::{LONGEST_LINE, last_lines};
-pub use turns::{MarkKind, RunMark, SettingChange};
+pub use status::{Concern, ConcernKind, Status, last_words, span};
 
 /// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
 /// and the worker's command line.

@@ -7,14 +7,18 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
+use super::event::now;
 use super::folder::RunFolder;
-use super::status::now;
-use crate::plain_file::{self, Links};
+use super::plain_file::{self, Links};
 
 /// The interval between two heartbeats.
 pub(super) const BEAT: Duration = Duration::from_secs(10);
@@ -158,4 +162,100 @@ pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuratio
     let said = said.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
     let time = said.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;
     Some(now.duration_since(time).max(SignedDuration::ZERO))
+}
+
+/// Sends the worker of a run on this machine a signal to end. Anybody may write to the lock file, so the process that
+/// it names gets no signal unless it is verified to hold the lock.
+///
+/// # Errors
+///
+/// Returns why no signal was sent, as the end of a sentence.
+pub(super) fn ask_to_end(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
+    let Some(owner) = owner else { return Err("its lock names no process".to_owned()) };
+    if owner.host != host() {
+        return Err(format!("its lock names a process on another machine, {}", owner.host));
+    }
+    end(run, owner.pid)
+}
+
+#[cfg(target_os = "linux")]
+fn end(run: &RunFolder, number: u32) -> Result<(), String> {
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| format!("its lock names {number}, which is not a process's number"))?;
+    let failed = |error: rustix::io::Errno| format!("process {number} cannot be sent a signal: {error}");
+    // Refers to this process even if it ends and another gets its number.
+    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
+    match holds_lock(run, number) {
+        Ok(true) => pidfd_send_signal(&process, Signal::TERM).map_err(failed),
+        Ok(false) => Err(format!("process {number}, which its lock names, does not hold the lock")),
+        Err(error) => Err(format!("it cannot be determined whether process {number} is its worker: {error}")),
+    }
+}
+
+/// Returns whether a process has the run's lock file open and locked.
+#[cfg(target_os = "linux")]
+fn holds_lock(run: &RunFolder, process: u32) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |data: &fs::Metadata| (data.dev(), data.ino());
+    let lock = identity(&run.lock().symlink_metadata()?);
+    for open in fs::read_dir(format!("/proc/{process}/fd"))? {
+        let open = open?;
+        // A file that is closed meanwhile cannot be examined.
+        if fs::metadata(open.path()).is_ok_and(|data| identity(&data) == lock) {
+            let about = format!("/proc/{process}/fdinfo/{}", open.file_name().display());
+            let about = fs::read_to_string(about).unwrap_or_default();
+            if about
+                .lines()
+                .any(|line| line.starts_with("lock:") && line.contains(" FLOCK ") && line.contains(" WRITE "))
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end(_: &RunFolder, number: u32) -> Result<(), String> {
+    Err(format!("it cannot be determined on this system whether process {number} is its worker"))
+}
+
+/// A flag that a signal to end sets.
+#[derive(Clone, Debug)]
+pub struct StopRequest(Arc<AtomicBool>);
+
+impl StopRequest {
+    /// Installs the handlers. The process then survives the end of its terminal or connection, closed readers of its
+    /// output, and files that grow too large; a signal to end only sets the flag. A second Ctrl-C ends the process at
+    /// once.
+    pub fn listen() -> io::Result<StopRequest> {
+        #[cfg(unix)]
+        {
+            use signal_hook::consts::{SIGHUP, SIGPIPE, SIGXFSZ};
+            // This flag is never read.
+            let ignored = Arc::new(AtomicBool::new(false));
+            for signal in [SIGHUP, SIGPIPE, SIGXFSZ] {
+                flag::register(signal, Arc::clone(&ignored))?;
+            }
+        }
+        let raised = Arc::new(AtomicBool::new(false));
+        let interrupted = Arc::new(AtomicBool::new(false));
+        // In this order, the first Ctrl-C does not see the flag that it sets.
+        flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&interrupted))?;
+        flag::register(SIGINT, interrupted)?;
+        for signal in [SIGINT, SIGTERM] {
+            flag::register(signal, Arc::clone(&raised))?;
+        }
+        Ok(StopRequest(raised))
+    }
+
+    /// Sets the flag within the program.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use valleyscope_engine::terminal_escape::visible;
 
-use super::number::Number;
+use number::Number;
 
 /// The name of a metric, as in the events of a run and as a column of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -213,7 +213,6 @@ pub enum MetricSource {
 }
 
 impl MetricInfo {
-    /// Returns the metric of this description.
     pub fn metric(&self) -> Option<MetricId> {
         MetricId::named(&self.name)
     }
@@ -385,7 +384,7 @@ impl<'de> Deserialize<'de> for Field {
     }
 }
 
-/// A number as in [`super::number`], or a dropped value of another version.
+/// A number as in [`number`], or a dropped value of another version.
 struct MaybeNumber(Option<f64>);
 
 impl<'de> Deserialize<'de> for MaybeNumber {
@@ -436,5 +435,94 @@ impl<'de> Deserialize<'de> for MaybeNumber {
         }
 
         deserializer.deserialize_any(Any).map(MaybeNumber)
+    }
+}
+
+/// Numbers in JSON, which has no NaN and no infinities: they are written as the strings `"NaN"`, `"inf"` and `"-inf"`.
+/// Finite numbers are read back with the same bits.
+///
+/// For `#[serde(with = "number")]`; [`grid`] is for rows of numbers.
+pub(super) mod number {
+    use std::fmt;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    pub(crate) struct Number(pub f64);
+
+    impl Number {
+        /// Returns the non-finite number of a word.
+        pub(crate) fn of_word(word: &str) -> Option<f64> {
+            match word {
+                "NaN" => Some(f64::NAN),
+                "inf" => Some(f64::INFINITY),
+                "-inf" => Some(f64::NEG_INFINITY),
+                _ => None,
+            }
+        }
+    }
+
+    impl Serialize for Number {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                number if number.is_nan() => serializer.serialize_str("NaN"),
+                f64::INFINITY => serializer.serialize_str("inf"),
+                f64::NEG_INFINITY => serializer.serialize_str("-inf"),
+                number => serializer.serialize_f64(number),
+            }
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Number {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+
+            impl de::Visitor<'_> for Visitor {
+                type Value = Number;
+
+                fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    text.write_str("a number, \"NaN\", \"inf\" or \"-inf\"")
+                }
+
+                fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
+                    Ok(Number(number))
+                }
+
+                fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
+                    Ok(Number(number as f64))
+                }
+
+                fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
+                    Ok(Number(number as f64))
+                }
+
+                fn visit_str<E: de::Error>(self, text: &str) -> Result<Number, E> {
+                    let number = Number::of_word(text);
+                    number.map(Number).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+
+            deserializer.deserialize_any(Visitor)
+        }
+    }
+
+    pub(crate) fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        Number(*number).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Number::deserialize(deserializer)?.0)
+    }
+
+    pub(crate) mod grid {
+        use super::{Deserialize, Deserializer, Number, Serializer};
+
+        pub(crate) fn serialize<S: Serializer>(rows: &[Vec<f64>], serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq(rows.iter().map(|row| row.iter().copied().map(Number).collect::<Vec<_>>()))
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<f64>>, D::Error> {
+            let rows = Vec::<Vec<Number>>::deserialize(deserializer)?;
+            Ok(rows.into_iter().map(|row| row.into_iter().map(|number| number.0).collect()).collect())
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! file; opening a FIFO may block forever; a device may be endless.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -94,6 +94,24 @@ pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
         let message = format!("expected UTF-8, found other bytes after {} bytes", error.utf8_error().valid_up_to());
         io::Error::new(io::ErrorKind::InvalidData, message)
     })
+}
+
+/// Returns the last whole lines of a text, of at most `most` bytes; empty if it cannot be read.
+pub fn last_lines(path: &Path, most: u64) -> String {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = open(path, Links::Refused)?;
+        let start = file.metadata()?.len().saturating_sub(most);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.take(most).read_to_end(&mut end)?;
+        if start > 0
+            && let Some(newline) = end.iter().position(|&byte| byte == b'\n')
+        {
+            end.drain(..=newline);
+        }
+        Ok(end)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
 /// Returns whether an open file is the one at a path. On systems without file numbers, returns whether there is one.

@@ -1,7 +1,6 @@
-//! The status of a run.
+//! The status of a run, and the problems that its folder shows.
 
 use std::fmt;
-use std::time::SystemTime;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -9,7 +8,8 @@ use super::event::Event;
 use super::folder::RunFolder;
 use super::history::{Ending, RunHistory};
 use super::lock::{LockOwner, LockState, last_beat};
-use super::tail::last_lines;
+use super::metric::{Better, MetricInfo};
+use super::plain_file::last_lines;
 
 /// The status of a run as seen from this machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,6 @@ impl Status {
         matches!(self, Status::Silent { seconds: GONE.., .. })
     }
 
-    /// Returns the status in a few words.
     pub fn word(&self) -> String {
         match self {
             Status::Starting => "starting".to_owned(),
@@ -146,16 +145,6 @@ pub fn last_words(run: &RunFolder) -> String {
     last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
 }
 
-/// Returns the present time, or the nearest one that can be written where the clock is beyond the year 9999.
-pub fn now() -> Timestamp {
-    nearest(SystemTime::now())
-}
-
-fn nearest(time: SystemTime) -> Timestamp {
-    let end = if time < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
-    Timestamp::try_from(time).unwrap_or(end)
-}
-
 /// Formats a number of seconds in a readable unit, such as `3 min`.
 pub fn span(seconds: u64) -> String {
     match seconds {
@@ -166,17 +155,115 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, SystemTime};
+// Problems of a run that its folder shows.
+//
+// They are derived from a run's status, its events and the time, for the window's list and for the command line. The
+// worker, which sees every point, finds jumps of the loss and records them as warnings; a stalled worker cannot report
+// this itself, so readers detect it.
 
-    use super::nearest;
+/// A problem that is marked in lists of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concern {
+    pub kind: ConcernKind,
+    /// A description without the run's name.
+    pub words: String,
+}
 
-    #[test]
-    fn a_clock_in_the_year_10000_gives_the_last_time_that_can_be_written() {
-        let year_10000 = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_900);
-        assert_eq!(nearest(year_10000).strftime("%Y-%m-%d").to_string(), "9999-12-30");
-        let year_2026 = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        assert_eq!(nearest(year_2026).as_second(), 1_800_000_000);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConcernKind {
+    /// The run has failed or crashed.
+    Ended,
+    /// The newest value of a loss is not finite.
+    Diverged,
+    /// The worker is alive, but has recorded nothing for far longer than the longest time between two events.
+    Stalled,
+    /// The worker has recorded a warning during training, such as a jump of the loss, or lines of its events were skipped.
+    Warned,
+}
+
+impl ConcernKind {
+    pub const ALL: [ConcernKind; 4] =
+        [ConcernKind::Ended, ConcernKind::Diverged, ConcernKind::Stalled, ConcernKind::Warned];
+
+    /// Returns whether the run is lost unless someone acts.
+    pub fn is_grave(self) -> bool {
+        matches!(self, ConcernKind::Ended | ConcernKind::Diverged)
     }
+
+    /// Returns the word for lists; empty if the run's status already names the problem.
+    pub fn word(self) -> &'static str {
+        match self {
+            ConcernKind::Ended => "",
+            ConcernKind::Diverged => "diverged",
+            ConcernKind::Stalled => "stalled",
+            ConcernKind::Warned => "warned",
+        }
+    }
+}
+
+/// A session is stalled when it has recorded nothing for this many times its longest pause.
+const FAR_LONGER: f64 = 20.0;
+/// The shortest time in seconds after which a session can be stalled: its first evaluation or checkpoint takes longer
+/// than any step before.
+const PATIENCE_S: f64 = 600.0;
+/// The largest age in seconds of the heartbeat of a living worker.
+const BEATS: u64 = 60;
+/// The number of the newest warnings that are shown.
+const WARNINGS: usize = 5;
+
+impl Concern {
+    /// Finds the problems of a run with this status and history at the time `now`, the gravest first.
+    pub fn of(status: &Status, history: &RunHistory, now: Timestamp) -> Vec<Concern> {
+        let ended = match status {
+            Status::Failed(_) | Status::Crashed { .. } => Some(status.to_string()),
+            _ => None,
+        };
+        let diverged = history.metrics().into_iter().find_map(|info| diverged(history, &info));
+        let kinds = [
+            (ConcernKind::Ended, ended),
+            (ConcernKind::Diverged, diverged),
+            (ConcernKind::Stalled, stalled(status, history, now)),
+        ];
+        let found = kinds.into_iter().filter_map(|(kind, words)| Some(Concern { kind, words: words? }));
+        let warned = history
+            .incidents()
+            .iter()
+            .rev()
+            .take(WARNINGS)
+            .map(|warning| format!("step {}: {}", warning.step, warning.message))
+            .map(|words| Concern { kind: ConcernKind::Warned, words });
+        let skipped = Some(history.skipped_text()).filter(|text| !text.is_empty());
+        let skipped = skipped.map(|text| format!("{}: {text}", RunFolder::EVENTS));
+        found.chain(skipped.map(|words| Concern { kind: ConcernKind::Warned, words })).chain(warned).collect()
+    }
+
+    /// Joins the kinds of concerns for a list, such as `diverged, warned`.
+    pub fn summary(concerns: &[Concern]) -> String {
+        let mut words: Vec<&str> = concerns.iter().map(|concern| concern.kind.word()).collect();
+        words.dedup();
+        words.retain(|word| !word.is_empty());
+        words.join(", ")
+    }
+}
+
+fn diverged(history: &RunHistory, info: &MetricInfo) -> Option<String> {
+    let (step, value) = history.latest_at(info.metric()?)?;
+    let is_bad = info.better == Better::Lower && !value.is_finite();
+    is_bad.then(|| format!("{} at step {step}", info.words(value)))
+}
+
+fn stalled(status: &Status, history: &RunHistory, now: Timestamp) -> Option<String> {
+    let is_alive = match status {
+        Status::Running(_) => true,
+        Status::Silent { seconds, .. } => *seconds < BEATS,
+        _ => false,
+    };
+    let silent_s = now.duration_since(history.last()?.time).as_secs_f64();
+    let longest_s = history.longest_pause_s().filter(|_| is_alive)?;
+    (silent_s > PATIENCE_S.max(FAR_LONGER * longest_s)).then(|| {
+        let [silent, longest] = [silent_s, longest_s.ceil()].map(|seconds| span(seconds as u64));
+        format!(
+            "its worker is alive, but has recorded nothing for {silent}; before, no pause was longer than {longest}"
+        )
+    })
 }

@@ -128,7 +128,7 @@ pub fn load_model(
     let most = most_bytes(expected);
     let wanted = ExpectedTensors { tensors: expected, most, passes_over: &|_| true };
     let (_, tensors) = read(run, step, &wanted, |about, found| {
-        let is_of_fork = forked.is_some_and(|forked| forked.is_checkpoint(found));
+        let is_of_fork = forked.is_some_and(|forked| found.is_origin_of(forked));
         if is_of_fork { Ok(()) } else { check_config(found, about, origin) }
     })?;
     Ok(tensors)

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use tch::{Device, Tensor};
-use valleyscope_runs::checkpoint::{Checkpoint, TensorPlace, tensors_of_header};
+use valleyscope_runs::checkpoint::{Checkpoint, TensorEntry, tensors_of_header};
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::error::{CheckpointError, TrainError, damaged};
@@ -65,7 +65,7 @@ impl ExpectedTensors<'_> {
         let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
         self.check(&places).map_err(|reason| damaged(path, reason))?;
         let mut tensors = Vec::new();
-        for (name, TensorPlace { data_offsets: [start, end], .. }) in places {
+        for (name, TensorEntry { data_offsets: [start, end], .. }) in places {
             let Some((_, like)) = self.tensors.iter().find(|(wanted, _)| *wanted == name) else {
                 file.skip(end - start).map_err(failed)?;
                 continue;
@@ -78,12 +78,12 @@ impl ExpectedTensors<'_> {
     }
 
     /// Checks that these are the expected tensors, and no others than allowed.
-    fn check(&self, places: &[(String, TensorPlace)]) -> Result<(), String> {
+    fn check(&self, places: &[(String, TensorEntry)]) -> Result<(), String> {
         for (name, tensor) in self.tensors {
             let place = places.iter().find(|(found, _)| found == name).map(|(_, place)| place);
             let dtype = format!("{:?}", dtype(tensor));
             let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
-            let fits = |place: &TensorPlace| place.dtype == dtype && place.shape == shape;
+            let fits = |place: &TensorEntry| place.dtype == dtype && place.shape == shape;
             if !place.is_some_and(fits) {
                 let found =
                     place.map_or_else(|| "nothing".to_owned(), |place| format!("{} {:?}", place.dtype, place.shape));

@@ -32,7 +32,7 @@ pub(crate) fn load_forked(
     let most = most_bytes(&kept);
     let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
     let (mut checkpoint, mut tensors) = read(run, step, &wanted, |about, found| {
-        if forked.is_checkpoint(found) {
+        if found.is_origin_of(forked) {
             return Ok(());
         }
         let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("checksum {sum}"));

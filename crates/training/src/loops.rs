@@ -9,14 +9,11 @@ pub(crate) trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Se
 
     fn exp(self) -> Self;
 
-    /// Computes the exponential function, to 2e-7 in single precision, in a form that vectorises.
-    fn quick_exp(self) -> Self;
-
     fn ln(self) -> Self;
 }
 
 macro_rules! number {
-    ($number:ident, $quick_exp:path) => {
+    ($number:ident) => {
         impl Number for $number {
             #[inline(always)]
             fn from_byte(byte: u8) -> Self {
@@ -29,11 +26,6 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            fn quick_exp(self) -> Self {
-                $quick_exp(self)
-            }
-
-            #[inline(always)]
             fn ln(self) -> Self {
                 $number::ln(self)
             }
@@ -41,31 +33,8 @@ macro_rules! number {
     };
 }
 
-number!(f32, exp_of_single);
-number!(f64, f64::exp);
-
-/// Computes `exp x = 2ᵏ exp r` with a whole k and |r| ≤ ½ ln 2. Never less than the smallest normal number, and ∞ from
-/// 88.4 on.
-#[inline(always)]
-fn exp_of_single(x: f32) -> f32 {
-    // These comparisons keep NaN.
-    let x = if x < -87.3 { -87.3 } else { x };
-    let x = if x > 88.7 { 88.7 } else { x };
-    // Adding this to a number below 2²² leaves the nearest integer in the lowest bits.
-    const WHOLE: f32 = 12_582_912.0;
-    // ln 2 in two parts, the first so short that its product with k is exact.
-    const HIGH: f32 = 0.693_359_4;
-    const LOW: f32 = -2.121_944_4e-4;
-    let shifted = x.mul_add(std::f32::consts::LOG2_E, WHOLE);
-    let doublings = shifted - WHOLE;
-    let rest = doublings.mul_add(-LOW, doublings.mul_add(-HIGH, x));
-    let mut sum = 1.0 / 5040.0_f32;
-    for factorial in [720.0_f32, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0] {
-        sum = sum.mul_add(rest, 1.0 / factorial);
-    }
-    let exponent = shifted.to_bits().wrapping_sub(WHOLE.to_bits()).wrapping_add(127) << 23;
-    sum * f32::from_bits(exponent)
-}
+number!(f32);
+number!(f64);
 
 /// Returns the elements of a contiguous tensor in the processor's memory.
 pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {

@@ -6,16 +6,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The smallest number of elements in a part that justifies another thread.
-const SMALLEST: usize = 1 << 13;
-/// The largest number of parts. It does not depend on the number of threads, and so neither do sums over the parts.
-const MOST_PARTS: usize = 32;
-
-/// Returns the number of rows in a part, for rows of `width` elements.
-pub(crate) fn rows_of_a_part(rows: usize, width: usize) -> usize {
-    rows.div_ceil(MOST_PARTS).max(SMALLEST.div_ceil(width)).clamp(1, rows.max(1))
-}
-
 /// Runs `work` on all items, each on some thread.
 pub(crate) fn share<I: Iterator<Item: Send> + Send>(items: I, work: impl Fn(I::Item) + Sync) {
     if items.size_hint().1 == Some(1) {

@@ -1,15 +1,11 @@
 //! Finding a PyTorch to build the worker with.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fmt, fs};
 
-use valleyscope_machine::WorkerFolder;
-
-use super::download::Variant;
-use super::python::Python;
+use valleyscope_machine::{PyTorchBytes, WorkerFolder};
 
 /// The version that the bindings support.
 pub const VERSION: &str = "2.11.0";
@@ -23,6 +19,87 @@ pub struct PyTorch {
     pub version: String,
     /// Whether it can compute on an NVIDIA GPU, given the driver.
     pub has_cuda: bool,
+}
+
+/// The libraries of PyTorch that are installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// The libraries for the processor.
+    Cpu,
+    /// All libraries, including NVIDIA's.
+    Cuda,
+}
+
+impl Variant {
+    /// All variants, the best first.
+    pub const ALL: [Variant; 2] = [Variant::Cuda, Variant::Cpu];
+
+    pub fn for_machine(has_gpu: bool) -> Variant {
+        if PyTorchBytes::for_machine(has_gpu) == PyTorchBytes::CUDA { Variant::Cuda } else { Variant::Cpu }
+    }
+
+    /// Returns the folder in which the set-up installs it, complete or not at all.
+    pub fn root(self, folder: &WorkerFolder) -> PathBuf {
+        self.site(folder).join("torch")
+    }
+
+    /// Returns the folder of Python packages inside.
+    pub fn site(self, folder: &WorkerFolder) -> PathBuf {
+        let kind = match self {
+            Variant::Cpu => "cpu",
+            Variant::Cuda => "cuda",
+        };
+        folder.path().join(format!("pytorch-{VERSION}-{kind}"))
+    }
+
+    /// Returns the list of packages for pip, a file of requirements with versions and checksums.
+    ///
+    /// In a PyTorch made for CUDA, the libraries for the processor depend on some of CUDA's.
+    pub fn requirements(self) -> &'static str {
+        match self {
+            Variant::Cpu => include_str!("../../pytorch-cpu.txt"),
+            Variant::Cuda => include_str!("../../pytorch-cuda.txt"),
+        }
+    }
+
+    pub fn bytes(self) -> PyTorchBytes {
+        match self {
+            Variant::Cpu => PyTorchBytes::CPU,
+            Variant::Cuda => PyTorchBytes::CUDA,
+        }
+    }
+
+    /// Returns the bytes that unpacking takes, besides the download.
+    pub fn unpacked(self) -> u64 {
+        match self {
+            Variant::Cpu => 1_300_000_000,
+            Variant::Cuda => 5_000_000_000,
+        }
+    }
+
+    /// Describes the download for a person who may decline it.
+    pub fn announcement(self, folder: &WorkerFolder) -> String {
+        let PyTorchBytes { download, disk } = self.bytes();
+        format!(
+            "the training worker needs PyTorch {VERSION}, which is missing; {self}, that is a download of {} and {} in {}",
+            gigabytes(download),
+            gigabytes(disk),
+            folder.path().display()
+        )
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Variant::Cpu => f.write_str("for the processor"),
+            Variant::Cuda => f.write_str("with CUDA for this machine's NVIDIA GPU"),
+        }
+    }
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
 /// Why a PyTorch cannot be used.
@@ -51,7 +128,7 @@ pub enum Source {
     Python(&'static str),
 }
 
-/// A place where a PyTorch may be, and the result of checking it.
+/// A folder that may hold a PyTorch, and the result of checking it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub source: Source,
@@ -67,7 +144,7 @@ pub enum Choice {
 }
 
 /// Checks all places, in the order of preference.
-pub fn look(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
+pub fn find(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
     let named = std::env::var_os("LIBTORCH").filter(|path| !path.is_empty()).map(PathBuf::from);
     // The link points to the `lib` of a PyTorch.
     let in_use = fs::canonicalize(folder.libraries()).ok().and_then(|lib| Some(lib.parent()?.to_owned()));
@@ -198,6 +275,56 @@ impl fmt::Display for Unfit {
     }
 }
 
+/// A Python on the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Python {
+    pub program: &'static str,
+    /// The major and minor version.
+    pub version: (u32, u32),
+    /// The folder of its torch, which may have any version, or not work.
+    pub torch: Option<PathBuf>,
+    pub has_pip: bool,
+}
+
+/// A script that finds torch without loading it, which takes long and fails if its CUDA libraries are missing.
+const PROBE: &str = "
+import sys
+from importlib.util import find_spec
+torch = find_spec('torch')
+print('version', *sys.version_info[:2])
+print('pip', find_spec('pip') is not None)
+if torch and torch.submodule_search_locations:
+    print('torch', list(torch.submodule_search_locations)[0])
+";
+
+/// Lists the Pythons on the path, the active one first.
+pub fn pythons() -> Vec<Python> {
+    let programs = if cfg!(windows) { ["python", "py"] } else { ["python3", "python"] };
+    programs.into_iter().filter_map(ask).collect()
+}
+
+fn ask(program: &'static str) -> Option<Python> {
+    let mut command = Command::new(program);
+    command.args(["-c", PROBE]).stdin(Stdio::null()).stderr(Stdio::null());
+    // Python would take a folder named torch in the working folder for the package.
+    command.current_dir(std::env::temp_dir());
+    let output = command.output().ok()?;
+    Python::from_answer(program, &String::from_utf8_lossy(&output.stdout))
+}
+
+impl Python {
+    fn from_answer(program: &'static str, answer: &str) -> Option<Python> {
+        let field = |name: &str| answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let (major, minor) = field("version")?.split_once(' ')?;
+        Some(Python {
+            program,
+            version: (major.parse().ok()?, minor.trim().parse().ok()?),
+            torch: field("torch").map(|path| PathBuf::from(path.trim())),
+            has_pip: field("pip")?.trim() == "True",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,5 +414,44 @@ mod tests {
         let other = [bad(Source::Python("python3"), "/py", "2.4.1")];
         let expected = if cfg!(target_os = "linux") { Variant::Cuda } else { Variant::Cpu };
         assert_eq!(choose(&other, true).0, Choice::Install(expected));
+    }
+
+    #[test]
+    fn parses_version_pip_and_torch() {
+        let answer = "version 3 11\npip True\ntorch /opt/with space/site-packages/torch\n";
+        let expected = Python {
+            program: "python3",
+            version: (3, 11),
+            torch: Some("/opt/with space/site-packages/torch".into()),
+            has_pip: true,
+        };
+        assert_eq!(Python::from_answer("python3", answer), Some(expected));
+        let bare = Python::from_answer("python", "version 3 9\npip False\n").unwrap();
+        assert_eq!((bare.version, bare.torch, bare.has_pip), ((3, 9), None, false));
+        assert_eq!(Python::from_answer("python", ""), None);
+        assert_eq!(Python::from_answer("python", "pyenv: python: command not found"), None);
+    }
+
+    #[test]
+    fn a_machine_without_a_gpu_downloads_the_libraries_for_the_processor() {
+        let names = |variant: Variant| {
+            let lines = variant.requirements().lines().filter(|line| line.contains("==") && !line.starts_with('#'));
+            lines.map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>()
+        };
+        let (cpu, cuda) = (names(Variant::Cpu), names(Variant::Cuda));
+        assert_eq!(cpu, [&format!("torch=={VERSION}"), "nvidia-cuda-cupti==13.0.85", "nvidia-cuda-runtime==13.0.96"]);
+        assert!(cpu.iter().all(|name| cuda.contains(name)) && cuda.len() == 31, "{cuda:?}");
+        let (cpu, cuda) = (Variant::Cpu.bytes(), Variant::Cuda.bytes());
+        assert!(cpu.download * 3 < cuda.download && cpu.disk * 3 < cuda.disk, "{cpu:?} {cuda:?}");
+    }
+
+    #[test]
+    fn the_announcement_has_the_size_and_the_folder() {
+        let folder = WorkerFolder::at(Path::new("/home/ada/.local/share/valleyscope/worker"));
+        let text = Variant::Cuda.announcement(&folder);
+        for expected in ["2.8 GB", "5.0 GB", "/home/ada/.local/share/valleyscope/worker", VERSION, "GPU"] {
+            assert!(text.contains(expected), "no {expected:?} in {text}");
+        }
+        assert_eq!(Variant::Cpu.root(&folder), folder.path().join("pytorch-2.11.0-cpu/torch"));
     }
 }

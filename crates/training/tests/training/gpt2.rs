@@ -1,4 +1,4 @@
-//! GPT-2: gradients, the two forms of its operations, half precision, micro-batches, clipping, text.
+//! GPT-2: gradients, both forms of attention, half precision, micro-batches, clipping, text.
 
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
@@ -59,59 +59,47 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
 fn gradients_equal_central_differences_of_the_loss() {
     const STEP: f64 = 1e-5;
     for (bias, attention) in [false, true].iter().flat_map(|&bias| ATTENTIONS.map(|attention| (bias, attention))) {
-        for tensors in [false, true] {
-            let mut gpt2 = model(shape(bias), Gpt2Precision::Float64, attention);
-            if tensors {
-                gpt2 = gpt2.with_tensor_operations();
-            }
-            let (inputs, targets) = tokens(2, 6, 11, 1);
-            let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
-            assert!((loss - number(&gpt2.loss(&inputs, &targets, &mut || Ok(())).unwrap())).abs() < 1e-14);
-            for (index, segment) in gpt2.layout().segments().iter().enumerate() {
-                let view = gpt2.layout().view(gpt2.parameters(), index).view(-1);
-                let gradient = gpt2.layout().view(gpt2.gradients(), index).view(-1);
-                for at in (0..segment.size() as i64).step_by(segment.size().div_ceil(25)) {
-                    let before = view.double_value(&[at]);
-                    let loss_at = |value: f64| {
-                        let _ = view.get(at).fill_(value);
-                        number(&gpt2.loss(&inputs, &targets, &mut || Ok(())).unwrap())
-                    };
-                    let expected = (loss_at(before + STEP) - loss_at(before - STEP)) / (2.0 * STEP);
-                    loss_at(before);
-                    let found = gradient.double_value(&[at]);
-                    let about = format!("{attention:?}, tensors {tensors}, {}[{at}]", segment.name);
-                    assert!((found - expected).abs() < 1e-9, "{about}: {found}, difference {expected}");
-                }
+        let mut gpt2 = model(shape(bias), Gpt2Precision::Float64, attention);
+        let (inputs, targets) = tokens(2, 6, 11, 1);
+        let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
+        assert!((loss - number(&gpt2.loss(&inputs, &targets, &mut || Ok(())).unwrap())).abs() < 1e-14);
+        for (index, segment) in gpt2.layout().segments().iter().enumerate() {
+            let view = gpt2.layout().view(gpt2.parameters(), index).view(-1);
+            let gradient = gpt2.layout().view(gpt2.gradients(), index).view(-1);
+            for at in (0..segment.size() as i64).step_by(segment.size().div_ceil(25)) {
+                let before = view.double_value(&[at]);
+                let loss_at = |value: f64| {
+                    let _ = view.get(at).fill_(value);
+                    number(&gpt2.loss(&inputs, &targets, &mut || Ok(())).unwrap())
+                };
+                let expected = (loss_at(before + STEP) - loss_at(before - STEP)) / (2.0 * STEP);
+                loss_at(before);
+                let found = gradient.double_value(&[at]);
+                let about = format!("{attention:?}, {}[{at}]", segment.name);
+                assert!((found - expected).abs() < 1e-9, "{about}: {found}, difference {expected}");
             }
         }
     }
 }
 
 #[test]
-fn both_forms_and_both_attentions_agree() {
+fn both_attentions_agree() {
     for (precision, limit) in [(Gpt2Precision::Float64, 1e-13), (Gpt2Precision::Float32, 1e-5)] {
         for bias in [false, true] {
             let (inputs, targets) = tokens(3, 7, 11, 2);
-            let mut expected: Option<(f64, Tensor)> = None;
-            for attention in ATTENTIONS {
-                for tensors in [false, true] {
-                    let mut gpt2 = model(shape(bias), precision, attention);
-                    if tensors {
-                        gpt2 = gpt2.with_tensor_operations();
-                    }
-                    let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
-                    let found = (loss, gpt2.gradients().copy());
-                    let expected = expected.get_or_insert_with(|| (loss, found.1.copy()));
-                    let off = largest_difference(&found.1, &expected.1).max((loss - expected.0).abs());
-                    assert!(off < limit, "{precision:?}, bias {bias}, {attention:?}, tensors {tensors}: {off:e}");
-                }
-            }
+            let [fused, explicit] = ATTENTIONS.map(|attention| {
+                let mut gpt2 = model(shape(bias), precision, attention);
+                let loss = number(&gpt2.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
+                (loss, gpt2.gradients().copy())
+            });
+            let off = largest_difference(&fused.1, &explicit.1).max((fused.0 - explicit.0).abs());
+            assert!(off < limit, "{precision:?}, bias {bias}: {off:e}");
         }
     }
 }
 
 #[test]
-fn loops_give_the_same_bits_with_any_number_of_threads() {
+fn gradients_are_the_same_with_any_number_of_threads_but_for_rounding() {
     // Wide enough that there are several parts, and so that logits of all tokens are not made at once.
     let shape = Gpt2Shape { layers: 1, heads: 2, width: 64, context: 64, vocabulary: 300_000, ..shape(true) };
     let (inputs, targets) = tokens(3, 64, 300_000, 3);
@@ -158,61 +146,51 @@ fn half_precision_stays_near_single() {
 
 #[test]
 fn micro_batches_add_up_to_a_batch() {
-    for tensors in [false, true] {
-        let (inputs, targets) = tokens(4, 7, 11, 5);
-        let fresh = || {
-            let gpt2 = model(shape(true), Gpt2Precision::Float64, Attention::Explicit);
-            if tensors { gpt2.with_tensor_operations() } else { gpt2 }
-        };
-        let (mut whole, mut parts) = (fresh(), fresh());
-        let loss = number(&whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
-        // Gradients from before the step must not count.
-        let _loss = parts.differentiate(&targets, &inputs, 1.0, 1.0, &mut || Ok(())).unwrap();
-        parts.forget_gradients();
-        let losses = [0, 2].map(|start| {
-            let part = |of: &Tensor| of.narrow(0, start, 2).contiguous();
-            number(&parts.differentiate(&part(&inputs), &part(&targets), 0.5, 8.0, &mut || Ok(())).unwrap())
-        });
-        assert!((loss - losses.iter().sum::<f64>() / 2.0).abs() < 1e-13);
-        assert!(largest_difference(&(parts.gradients() / 8.0), whole.gradients()) < 1e-13);
-        let norm = number(&whole.gradients().norm());
-        assert!((number(&parts.clip(Some(0.01), 8.0).unwrap()) - norm).abs() < 1e-12);
-        let expected = whole.gradients() * (0.01 / (norm + 1e-6));
-        assert!(largest_difference(parts.gradients(), &expected) < 1e-15);
-        // Short ones stay as they are.
-        let _norm = whole.clip(Some(1e3), 1.0).unwrap();
-        assert!((number(&whole.gradients().norm()) - norm).abs() < 1e-12);
-    }
+    let (inputs, targets) = tokens(4, 7, 11, 5);
+    let fresh = || model(shape(true), Gpt2Precision::Float64, Attention::Explicit);
+    let (mut whole, mut parts) = (fresh(), fresh());
+    let loss = number(&whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap());
+    // Gradients from before the step must not count.
+    let _loss = parts.differentiate(&targets, &inputs, 1.0, 1.0, &mut || Ok(())).unwrap();
+    parts.forget_gradients();
+    let losses = [0, 2].map(|start| {
+        let part = |of: &Tensor| of.narrow(0, start, 2).contiguous();
+        number(&parts.differentiate(&part(&inputs), &part(&targets), 0.5, 8.0, &mut || Ok(())).unwrap())
+    });
+    assert!((loss - losses.iter().sum::<f64>() / 2.0).abs() < 1e-13);
+    assert!(largest_difference(&(parts.gradients() / 8.0), whole.gradients()) < 1e-13);
+    let norm = number(&whole.gradients().norm());
+    assert!((number(&parts.clip(Some(0.01), 8.0).unwrap()) - norm).abs() < 1e-12);
+    let expected = whole.gradients() * (0.01 / (norm + 1e-6));
+    assert!(largest_difference(parts.gradients(), &expected) < 1e-15);
+    // Short ones stay as they are.
+    let _norm = whole.clip(Some(1e3), 1.0).unwrap();
+    assert!((number(&whole.gradients().norm()) - norm).abs() < 1e-12);
 }
 
 #[test]
 fn an_interrupted_step_leaves_no_trace() {
     let (inputs, targets) = tokens(4, 7, 11, 5);
-    for tensors in [false, true] {
-        let fresh = || {
-            let gpt2 = model(shape(true), Gpt2Precision::Float64, Attention::Explicit);
-            if tensors { gpt2.with_tensor_operations() } else { gpt2 }
+    let fresh = || model(shape(true), Gpt2Precision::Float64, Attention::Explicit);
+    let (mut whole, mut interrupted) = (fresh(), fresh());
+    let loss = whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap();
+    for after in 0.. {
+        let mut checks = 0;
+        let mut check = || {
+            checks += 1;
+            if checks > after { Err(TrainError::Interrupted) } else { Ok(()) }
         };
-        let (mut whole, mut interrupted) = (fresh(), fresh());
-        let loss = whole.differentiate(&inputs, &targets, 1.0, 1.0, &mut || Ok(())).unwrap();
-        for after in 0.. {
-            let mut checks = 0;
-            let mut check = || {
-                checks += 1;
-                if checks > after { Err(TrainError::Interrupted) } else { Ok(()) }
-            };
-            interrupted.forget_gradients();
-            let outcome = interrupted.differentiate(&inputs, &targets, 1.0, 1.0, &mut check);
-            match outcome {
-                Err(TrainError::Interrupted) => continue,
-                outcome => assert_eq!(number(&outcome.unwrap()), number(&loss)),
-            }
-            // Once before each layer, forward and backward.
-            assert_eq!(after, 2 * u64::from(whole.shape().layers));
-            break;
+        interrupted.forget_gradients();
+        let outcome = interrupted.differentiate(&inputs, &targets, 1.0, 1.0, &mut check);
+        match outcome {
+            Err(TrainError::Interrupted) => continue,
+            outcome => assert_eq!(number(&outcome.unwrap()), number(&loss)),
         }
-        assert_eq!(interrupted.gradients(), whole.gradients());
+        // Once before each layer, forward and backward.
+        assert_eq!(after, 2 * u64::from(whole.shape().layers));
+        break;
     }
+    assert_eq!(interrupted.gradients(), whole.gradients());
 }
 
 #[test]

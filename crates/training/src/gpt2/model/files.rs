@@ -14,7 +14,7 @@ use valleyscope_runs::Checkpoint;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::{Gpt2, operations};
+use super::{Gpt2, network};
 use crate::TrainError;
 
 /// Why a model cannot be read or written.
@@ -237,7 +237,7 @@ impl Gpt2 {
             "n_layer": layers,
             "n_head": heads,
             "activation_function": "gelu_new",
-            "layer_norm_epsilon": operations::EPSILON,
+            "layer_norm_epsilon": network::EPSILON,
             "resid_pdrop": 0.0,
             "embd_pdrop": 0.0,
             "attn_pdrop": 0.0,

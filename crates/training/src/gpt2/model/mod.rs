@@ -1,20 +1,11 @@
 //! GPT-2 of any size (Appendix "GPT-2" of the paper has GPT-2 small).
 //!
-//! It is a single model, not a stack: flat parameters and gradients, passes written out ([`passes`]), and two forms
-//! of element-wise operations and reductions ([`operations`]). Half precision uses tensor operations everywhere, on a
-//! flat copy of the parameters that is made once a step. Normalisation and fused attention as tensor operations, for
-//! which tch has no backward pass, are recorded piece by piece ([`tensors`]). Logits are computed for some tokens at
-//! a time.
+//! Its parameters and gradients are flat tensors. Gradients are libtorch's ([`network`]); half precision converts the
+//! weights in each pass, as PyTorch's autocast does.
 
-mod attention;
 mod files;
 mod generate;
-mod loops;
-mod operations;
-mod passes;
-mod processor;
-mod tensors;
-mod views;
+mod network;
 
 use tch::{Device, Kind, Tensor};
 
@@ -25,8 +16,7 @@ use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 
 use crate::layout::is_finite;
 use crate::{Check, Differentiable, FlatOptimizer, ParameterLayout, QueryResults, TrainError};
-use passes::Network;
-use views::Views;
+use network::Network;
 
 /// A GPT-2: a residual stream `[tokens, width]` to which each block adds attention and a feed-forward net.
 ///
@@ -38,8 +28,7 @@ use views::Views;
 ///
 /// All parameters are one flat tensor, and so are their gradients. Half precision follows PyTorch's autocast: matrix
 /// products and the operations between two of them (GELU, fused attention) in half, the residual stream,
-/// normalisations, softmax and loss in single precision, as are parameters and gradients. The copy of the parameters in
-/// half precision is made once a step.
+/// normalisations, softmax and loss in single precision, as are parameters and gradients.
 ///
 /// Only methods that return plain values block on a GPU.
 #[derive(Debug)]
@@ -47,42 +36,10 @@ pub struct Gpt2 {
     device: Device,
     layout: ParameterLayout,
     parameters: Tensor,
-    /// The parameters in half precision, if products are computed in it.
-    lowered: Option<Tensor>,
     network: Network,
     gradients: Tensor,
-    gradient_views: Views,
     /// Whether the next gradients replace the stored ones.
     fresh: bool,
-    form: Form,
-}
-
-/// The form of element-wise operations and reductions.
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    Single,
-    Double,
-    Tensors,
-}
-
-/// Calls `$body` with `$operations` as the operations of this form.
-macro_rules! with_operations {
-    ($form:expr, $operations:ident => $body:expr) => {
-        match $form {
-            Form::Single => {
-                type $operations = processor::Operations<f32>;
-                $body
-            }
-            Form::Double => {
-                type $operations = processor::Operations<f64>;
-                $body
-            }
-            Form::Tensors => {
-                type $operations = tensors::Operations;
-                $body
-            }
-        }
-    };
 }
 
 impl Differentiable for Gpt2 {
@@ -109,33 +66,11 @@ impl Gpt2 {
     ) -> Result<Gpt2, TrainError> {
         shape.check().map_err(|error| TrainError::Refused(error.to_string()))?;
         let (kind, product_kind) = kinds(precision);
-        let layout = views::layout(&shape);
-        let zeros = |kind| Tensor::f_zeros([layout.length() as i64], (kind, device));
-        let (parameters, gradients) = (zeros(kind)?, zeros(kind)?);
-        let lowered = (kind != product_kind).then(|| zeros(product_kind)).transpose()?;
-        let views = |flat: &Tensor| Views::new(&shape, &layout, flat);
-        let context = i64::from(shape.context);
-        let network = Network {
-            attention,
-            own: views(&parameters)?,
-            lowered: lowered.as_ref().map(views).transpose()?,
-            ahead: Tensor::f_ones([context, context], (Kind::Bool, device))?.f_triu_(1)?,
-            shape,
-        };
-        let gradient_views = views(&gradients)?;
-        let form = match precision {
-            _ if device != Device::Cpu => Form::Tensors,
-            Gpt2Precision::Float32 => Form::Single,
-            Gpt2Precision::Float64 => Form::Double,
-            Gpt2Precision::BFloat16 | Gpt2Precision::Float16 => Form::Tensors,
-        };
-        Ok(Gpt2 { device, layout, parameters, lowered, network, gradients, gradient_views, fresh: true, form })
-    }
-
-    /// Switches to tensor operations everywhere, as on a GPU.
-    pub fn with_tensor_operations(mut self) -> Gpt2 {
-        self.form = Form::Tensors;
-        self
+        let layout = network::layout(&shape);
+        let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let (parameters, gradients) = (zeros()?, zeros()?);
+        let network = Network::new(shape, attention, product_kind, &layout, [&parameters, &gradients])?;
+        Ok(Gpt2 { device, layout, parameters, network, gradients, fresh: true })
     }
 
     pub fn shape(&self) -> &Gpt2Shape {
@@ -208,14 +143,10 @@ impl Gpt2 {
     ) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.check_targets(tokens, targets)?;
-        let first = std::mem::take(&mut self.fresh);
-        if first {
-            self.lower()?;
+        if std::mem::take(&mut self.fresh) {
+            let _ = self.gradients.f_zero_()?;
         }
-        let (network, gradients) = (&self.network, &mut self.gradient_views);
-        with_operations!(self.form, O => {
-            network.differentiate::<O>(tokens, targets, weight * scale, gradients, first, check)
-        })
+        self.network.differentiate(tokens, targets, weight * scale, check)
     }
 
     /// Divides the gradients by `scale`, and clips them if their norm is more than `most`: times `most / (norm +
@@ -260,8 +191,7 @@ impl Gpt2 {
     pub fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
         self.check_targets(tokens, targets)?;
-        self.lower()?;
-        with_operations!(self.form, O => self.network.loss::<O>(tokens, targets, check))
+        self.network.loss(tokens, targets, check)
     }
 
     /// Draws targets from the model's predictions, like `tokens` in shape; `uniforms` has a number from [0, 1) for
@@ -273,23 +203,13 @@ impl Gpt2 {
         check: &mut Check<'_>,
     ) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
-        self.lower()?;
-        with_operations!(self.form, O => self.network.drawn_targets::<O>(tokens, uniforms, check))
+        self.network.drawn_targets(tokens, uniforms, check)
     }
 
     /// Computes the logits of the token that follows each sequence, `[sequences, vocabulary]`.
     pub fn logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         self.check(tokens)?;
-        self.lower()?;
-        with_operations!(self.form, O => self.network.last_logits::<O>(tokens, check))
-    }
-
-    /// Updates the copy of the parameters in half precision, if there is one.
-    fn lower(&self) -> Result<(), TrainError> {
-        match &self.lowered {
-            Some(lowered) => Ok(lowered.shallow_clone().f_copy_(&self.parameters)?),
-            None => Ok(()),
-        }
+        self.network.last_logits(tokens, check)
     }
 
     fn check_targets(&self, tokens: &Tensor, targets: &Tensor) -> Result<(), TrainError> {

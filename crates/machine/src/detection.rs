@@ -1,6 +1,7 @@
-use std::env;
-use std::fs;
+//! Look of what the machine has: libraries, programs, graphics drivers, GPUs.
+
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use super::needs::Look;
 
