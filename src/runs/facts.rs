@@ -181,8 +181,8 @@ pub struct RunSource<'s> {
     pub aliases: &'s MetricAliases,
 }
 
-/// The settings of a run by their paths as for `--set`, in the order of its config; `None` where an optional one is left
-/// out.
+/// The settings of a run by their paths as for `--set`, in the order of its config; `None` where an optional one is
+/// left out.
 type Settings = Arc<[(String, Option<Value>)]>;
 
 /// The config of a run, which never changes: it is read once.
@@ -266,8 +266,8 @@ impl RunSettings {
         settings
     }
 
-    /// Returns the key that replicates share: their settings with all changes, their data, which may be in several folders,
-    /// and the step at which they were forked.
+    /// Returns the key that replicates share: their settings with all changes, their data, which may be in several
+    /// folders, and the step at which they were forked.
     pub fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));

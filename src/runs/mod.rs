@@ -2,8 +2,8 @@
 //! programs.
 //!
 //! [`RunFacts`] are the values of one run, read with its events. [`Columns`] are those of all listed runs: the table of
-//! facts (`facts.rs`), and the runs' settings and metrics. A [`Filter`] is typed text; [`ordered`] and [`grouped`] arrange
-//! the runs that it admits.
+//! facts (`facts.rs`), and the runs' settings and metrics. A [`Filter`] is typed text; [`ordered`] and [`grouped`]
+//! arrange the runs that it admits.
 
 mod column;
 mod facts;
@@ -502,7 +502,8 @@ mod tests {
         assert_eq!(loss.text(Format::Measured), "0.60 ± 0.14");
     }
 
-    /// Makes runs of two rules at several learning rates with these test losses, and one with a validation loss before them.
+    /// Makes runs of two rules at several learning rates with these test losses, and one with a validation loss before
+    /// them.
     fn rated() -> Vec<RunFacts> {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let of = |settings: &[(&str, &str)], metric, loss| {

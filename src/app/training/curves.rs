@@ -1,4 +1,5 @@
-//! Curves as lines in a plot, with marks of changed settings, forks and resumes; cached while neither they nor the view changes.
+//! Curves as lines in a plot, with marks of changed settings, forks and resumes; cached while neither they nor the view
+//! changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

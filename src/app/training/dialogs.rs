@@ -1,4 +1,5 @@
-//! Forms about one run: title and note, the questions before it is deleted, forked or resumed, changed settings, and texts by its model.
+//! Forms about one run: title and note, the questions before it is deleted, forked or resumed, changed settings, and
+//! texts by its model.
 
 use std::collections::BTreeMap;
 

@@ -63,8 +63,8 @@ pub(super) struct CurveFacts {
     pub runs: usize,
 }
 
-/// The learning rate, batch size, steps, seed and fork as text, as far as they are known, in the order in which they are
-/// tried and named. They distinguish runs of equal settings.
+/// The learning rate, batch size, steps, seed and fork as text, as far as they are known, in the order in which they
+/// are tried and named. They distinguish runs of equal settings.
 type Traits = [Option<String>; 5];
 
 const SEED: usize = 3;

@@ -73,8 +73,8 @@ impl TrackView {
     }
 }
 
-/// The points of a line in positions, cut where values have no position. If a line ends with such values, its last piece is
-/// empty.
+/// The points of a line in positions, cut where values have no position. If a line ends with such values, its last
+/// piece is empty.
 pub(super) type Pieces = Vec<Vec<[f64; 2]>>;
 
 impl Track {
@@ -217,7 +217,8 @@ impl Track {
         x.is_finite().then_some([x, y])
     }
 
-    /// Returns its horizontal range in positions, from the fork on over the steps since; `None` if no point has a position.
+    /// Returns its horizontal range in positions, from the fork on over the steps since; `None` if no point has a
+    /// position.
     pub fn reach(&self, horizontal: Horizontal, scale: AxisScale) -> Option<[f64; 2]> {
         let column = self.column(horizontal);
         let is_shown = |value: &f64| horizontal != Horizontal::SinceFork || *value >= 0.0;

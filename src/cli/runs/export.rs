@@ -1,4 +1,5 @@
-//! `valleyscope runs export`, `import`, `evaluate` and `sample`: points, models and texts of runs as files, and runs of other programs.
+//! `valleyscope runs export`, `import`, `evaluate` and `sample`: points, models and texts of runs as files, and runs of
+//! other programs.
 
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The scalars of a run from elsewhere, in bounded memory, and how they are read from event files of TensorBoard: points beyond
-//! [`SORTED_AT_ONCE`] are sorted into temporary files.
+//! The scalars of a run from elsewhere, in bounded memory, and how they are read from event files of TensorBoard:
+//! points beyond [`SORTED_AT_ONCE`] are sorted into temporary files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! Draws the table of runs, and the bars above it: filter, columns and groups, and what can be done with the selected runs.
+//! Draws the table of runs, and the bars above it: filter, columns and groups, and what can be done with the selected
+//! runs.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
