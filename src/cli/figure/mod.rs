@@ -24,7 +24,7 @@ pub(super) struct FigureArgs {
     /// `moretoy` for fig2b-unrotated beside fig2b-100d; a folder of results, or its phase.npz, to draw without
     /// computing; the run of a scan: its name or folder; or a preset of trainings, such as fig3a, to draw from existing
     /// runs
-    #[arg(value_name = "NAME", required_unless_present = "super::figure")]
+    #[arg(value_name = "NAME", required_unless_present = "all")]
     name: Option<OsString>,
     /// Draw all figures of the paper's toy models: fig1c, saturation, fig2a, fig2b, pairs, fig2b-unrotated, fig2b-100d
     /// and moretoy
@@ -48,20 +48,20 @@ pub(super) struct FigureArgs {
     dpi: f64,
     /// Draw a landscape flat or as a surface in space, seen as in the preset [default: as in the preset]
     #[arg(long, value_name = "2d|3d", value_parser = one_of(&LandscapeView::ALL, LandscapeView::name))]
-    #[arg(conflicts_with_all = ["super::figure", "runs", "certainty"])]
+    #[arg(conflicts_with_all = ["all", "runs", "certainty"])]
     view: Option<LandscapeView>,
     /// Set a field of the preset of a landscape or a phase diagram, such as noise=0.5; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with_all = ["super::figure", "runs"])]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with_all = ["all", "runs"])]
     set: Vec<(String, String)>,
     /// Draw a landscape or a phase diagram beside another: the same preset with settings such as noise=2, several of them
     /// separated by semicolons, another preset, or for a phase diagram also existing results; may be repeated, for at most
     /// four landscapes or nine phase diagrams
-    #[arg(long, value_name = "KEY=VALUE|PRESET|RESULTS", conflicts_with_all = ["super::figure", "runs"])]
+    #[arg(long, value_name = "KEY=VALUE|PRESET|RESULTS", conflicts_with_all = ["all", "runs"])]
     beside: Vec<String>,
     /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy. Marks show the changes
     /// of a recorded session
     #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = metric)]
-    #[arg(conflicts_with_all = ["super::figure", "runs", "certainty", "view"])]
+    #[arg(conflicts_with_all = ["all", "runs", "certainty", "view"])]
     plots: Vec<DiagnosticMetric>,
     /// The plots of --plots with a logarithmic axis, and `steps` for that of the steps [default: abs-v]
     #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = log_axis, requires = "plots")]
@@ -74,14 +74,14 @@ pub(super) struct FigureArgs {
     certainty: bool,
     /// Draw the advantage of one optimizer over another instead of the winners: by their names in the phase diagram, or
     /// by their ids in its preset
-    #[arg(long, value_name = "ONE,OTHER", conflicts_with_all = ["super::figure", "runs", "certainty", "letters"])]
+    #[arg(long, value_name = "ONE,OTHER", conflicts_with_all = ["all", "runs", "certainty", "letters"])]
     margin: Option<String>,
     /// Draw the best value of a tuned setting instead of the winners, such as FOCUS.gamma or Adam.learning_rate: an optimizer
     /// by its name or its id, a dot, and the setting
-    #[arg(long, value_name = "OPTIMIZER.SETTING", conflicts_with_all = ["super::figure", "runs", "certainty", "letters", "margin"])]
+    #[arg(long, value_name = "OPTIMIZER.SETTING", conflicts_with_all = ["all", "runs", "certainty", "letters", "margin"])]
     best: Option<String>,
     /// Draw how many runs adaptive sampling has spent at each pixel instead of the winners
-    #[arg(long, conflicts_with_all = ["super::figure", "runs", "certainty", "letters", "margin", "best"])]
+    #[arg(long, conflicts_with_all = ["all", "runs", "certainty", "letters", "margin", "best"])]
     spent: bool,
     /// Draw borders around the winners' regions and a letter in each, for readers who see colours differently
     #[arg(long, conflicts_with = "runs")]
@@ -160,7 +160,6 @@ fn check(plan: &Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failu
     formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
 }
 
-/// Returns a source's figure, laid out.
 fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
     let figure = match source {
         Source::Trajectories(trajectories) if !args.plots.is_empty() => {
