@@ -21,6 +21,5 @@ pub mod run_import;
 pub mod run_table;
 #[cfg_attr(not(feature = "app"), expect(dead_code, reason = "figures need a part of what the window needs"))]
 mod setting_marks;
-pub mod sweep_checkpoint;
 pub mod sweep_pool;
 pub mod tensorboard;

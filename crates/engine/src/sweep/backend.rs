@@ -1,9 +1,11 @@
 //! The backend of a sweep's runs: vector instructions and floating-point precision.
 
+use serde::{Deserialize, Serialize};
+
 use crate::instructions::{Instructions, WideWork, vectorized};
 
 /// Floating-point precision of the runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Precision {
     /// 24 bits, the default for sweeps.
     #[default]

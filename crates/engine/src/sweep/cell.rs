@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::gap::{FEWEST_TO_BE_SURE, Splits};
 use super::metric::{Average, Metric, Table};
 use super::race::Race;
@@ -17,7 +19,7 @@ pub struct Score {
 }
 
 /// The winner by a metric, and its gaps to the others.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The optimizer with the best score; none if the best scores are equal.
     pub winner: Option<usize>,
@@ -61,7 +63,7 @@ impl Comparison {
 }
 
 /// The replicates that adaptive sampling has given to a pixel, and what follows from them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sampled {
     /// The replicates of each optimizer and candidate.
     pub replicates: Vec<Vec<u32>>,
@@ -71,11 +73,12 @@ pub struct Sampled {
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
     pub is_over: bool,
     /// The race that is not over, from which the pixel continues; results from a file have none.
+    #[serde(skip)]
     pub race: Option<Arc<Race>>,
 }
 
 /// The results of the runs of one pixel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The number of replicates behind the results; with adaptive sampling, the largest of a candidate.
     pub replicates: usize,

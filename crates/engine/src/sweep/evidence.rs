@@ -12,6 +12,8 @@ use std::collections::HashMap;
 use std::f64::consts::PI;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use serde::{Deserialize, Serialize};
+
 use crate::elementary::{exp_of_any, ln_of_any};
 
 /// The differences of the first look.
@@ -131,7 +133,7 @@ fn normal_density(z: f64) -> f64 {
 }
 
 /// The differences seen so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evidence {
     count: usize,
     sum: f64,
@@ -158,15 +160,6 @@ impl Evidence {
         }
         self.looks += 1;
         self.strongest = self.strongest.max(self.deviate() - margin(self.count));
-    }
-
-    /// Returns the evidence as numbers, and [of them](Self::of_numbers) the same evidence.
-    pub(super) fn numbers(&self) -> [f64; 5] {
-        [self.count as f64, self.sum, self.sum_of_squares, self.looks as f64, self.strongest]
-    }
-
-    pub(super) fn of_numbers([count, sum, sum_of_squares, looks, strongest]: [f64; 5]) -> Evidence {
-        Evidence { count: count as usize, sum, sum_of_squares, looks: looks as usize, strongest }
     }
 
     /// Returns the number of differences.

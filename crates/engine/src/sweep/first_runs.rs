@@ -1,12 +1,14 @@
 //! The cap with which a candidate's further runs count.
 
+use serde::{Deserialize, Serialize};
+
 /// The number of runs that set the cap.
 const MOST: usize = 5;
 /// The distance of the cap from the median of the first runs, as a multiple of that of the best one.
 const REACH: f64 = 8.0;
 
 /// How bad the first runs of a candidate are, in ascending order.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FirstRuns {
     count: usize,
     values: [f64; MOST],
@@ -22,14 +24,9 @@ impl FirstRuns {
         }
     }
 
-    /// Returns the first runs as numbers, and [of them](Self::of_numbers) the same ones.
-    pub(super) fn numbers(&self) -> [f64; 1 + MOST] {
-        let [a, b, c, d, e] = self.values;
-        [self.count as f64, a, b, c, d, e]
-    }
-
-    pub(super) fn of_numbers([count, values @ ..]: [f64; 1 + MOST]) -> FirstRuns {
-        FirstRuns { count: (count as usize).min(MOST), values }
+    /// Returns whether first runs that were read are no more than there is room for.
+    pub(super) fn is_whole(&self) -> bool {
+        self.count <= MOST
     }
 
     /// Returns the largest badness with which further runs count. Where runs are normally distributed, it is about nine

@@ -10,6 +10,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use super::point::{Point, Variant};
 use crate::instructions::OfSet;
 use crate::landscape::{Landscape, Local};
@@ -19,7 +21,7 @@ use crate::optimizer::{BiasCorrection, PlaneBatch, Rates, Rule, RuleInput, SideB
 use crate::random::Normals;
 
 /// The metrics of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metrics<R> {
     /// The loss after the last step.
     pub final_loss: R,

@@ -54,7 +54,7 @@ pub use runs::Runs;
 pub use sampling::{Adaptive, Sampling};
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
 pub use statistics::Gap;
-pub use sweep_part::{PartError, PartLabel, SweepPart};
+pub use sweep_part::{PartError, SweepPart};
 pub use tasks::PixelOrder;
 pub use tuned::{Tuned, TunedSetting};
 pub use work::{Finished, SweepJob, SweepWork};

@@ -1,11 +1,13 @@
 //! The results of runs.
 
+use serde::{Deserialize, Serialize};
+
 use super::kernel::Metrics;
 use super::statistics::with_one_nan;
 use crate::random::Normals;
 
 /// The results of the runs of one optimizer at one pixel: candidates before replicates.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runs {
     /// The number of replicates of each candidate.
     pub replicates: usize,

@@ -1,5 +1,7 @@
 //! Averages over replicates, and the certainty of a difference between two averages.
 
+use serde::{Deserialize, Serialize};
+
 /// Returns the number, or a NaN with the same bits everywhere: the bits of NaNs differ between processors.
 pub(super) fn with_one_nan(number: f64) -> f64 {
     if number.is_nan() { f64::NAN } else { number }
@@ -91,7 +93,7 @@ impl Estimate {
 }
 
 /// The difference between two averages, or a mean of several differences.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
     /// The difference; positive if the first average is better.
     pub value: f64,

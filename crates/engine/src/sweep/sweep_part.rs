@@ -1,8 +1,7 @@
 //! Parts of a sweep that are computed separately.
 //!
 //! Each pixel, the costliest first, is assigned to the cheapest part so far. So parts differ by one pixel at most, and
-//! each is spread over the diagram. The file of a part is a checkpoint whose text also describes the part and the
-//! whole.
+//! each is spread over the diagram.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,14 +18,6 @@ use super::spec::SweepSpec;
 pub struct SweepPart {
     count: u32,
     number: u32,
-}
-
-/// A part, with a label for the whole sweep's results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartLabel {
-    pub part: SweepPart,
-    pub title: String,
-    pub description: String,
 }
 
 /// Why a text is not a part.
@@ -91,19 +82,14 @@ impl SweepPart {
         numbers
     }
 
-    /// Returns the name of the part's file.
-    pub fn file_name(self) -> String {
-        self.stem() + ".bin"
-    }
-
     /// Returns the stem of the names of the part's files and folders, such as `part-3-of-8`.
     pub fn stem(self) -> String {
         format!("part-{}-of-{}", self.number, self.count)
     }
 
-    /// Returns whether this may be the name of a part's file.
-    pub fn is_file_name(name: &str) -> bool {
-        name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".bin")).is_some_and(|rest| rest.contains("-of-"))
+    /// Returns whether this may be the stem of a part's names.
+    pub fn is_stem(name: &str) -> bool {
+        name.strip_prefix("part-").is_some_and(|rest| rest.contains("-of-"))
     }
 }
 

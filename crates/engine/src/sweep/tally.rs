@@ -1,10 +1,12 @@
 //! Running averages of the metrics of a candidate's runs.
 
+use serde::{Deserialize, Serialize};
+
 use super::kernel::Metrics;
 use super::metric::Metric;
 
 /// The metrics of the runs of a candidate so far, by Welford's recurrence in the order of replicates.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub count: usize,
     pub diverged: u32,
@@ -23,16 +25,6 @@ impl Tally {
             *mean += before / self.count as f64;
             *squares += before * (value - *mean);
         }
-    }
-
-    /// Returns the tally as numbers, and [of them](Self::of_numbers) the same tally.
-    pub(super) fn numbers(&self) -> [f64; 8] {
-        let ([a, b, c], [d, e, f]) = (self.means, self.squares);
-        [self.count as f64, f64::from(self.diverged), a, b, c, d, e, f]
-    }
-
-    pub(super) fn of_numbers([count, diverged, a, b, c, d, e, f]: [f64; 8]) -> Tally {
-        Tally { count: count as usize, diverged: diverged as u32, means: [a, b, c], squares: [d, e, f] }
     }
 
     /// Returns the mean of a metric; its worst value if a run was not finite.

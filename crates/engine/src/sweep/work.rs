@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use serde::{Deserialize, Serialize};
+
 use super::backend::Backend;
 use super::cell::Cell;
 use super::pixel_key::PixelKey;
@@ -15,7 +17,7 @@ use super::spec::SweepSpec;
 use super::tasks::{PixelOrder, Portion, Task, Tasks, Work};
 
 /// A computed pixel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
     /// Row and column.
     pub pixel: [usize; 2],
