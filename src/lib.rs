@@ -17,7 +17,6 @@ pub mod player;
 pub mod regret;
 pub mod result;
 pub mod runs;
-pub mod sweep_checkpoint;
 pub mod sweep_pool;
 
 // The path of a module before it moved, which figures use.

@@ -1,4 +1,4 @@
-//! Courses of the regret as a table and as a figure.
+//! Curves of the regret as a table and as a figure.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 /// Writes a row for each record: the losses, the theorem's `dimension`, `learning_rate`, `beta1`, `lambda_beta`,
 /// `gamma` and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over
 /// √steps.
-pub fn write_table(courses: &[RegretCurve], writer: impl Write) -> io::Result<()> {
+pub fn write_table(regrets: &[RegretCurve], writer: impl Write) -> io::Result<()> {
     let header = [
         "losses",
         "dimension",
@@ -30,11 +30,11 @@ pub fn write_table(courses: &[RegretCurve], writer: impl Write) -> io::Result<()
         "bound_over_root",
     ];
     let mut csv = CsvWriter::new(writer, &header)?;
-    for course in courses {
-        let theorem = course.theorem;
-        for record in &course.records {
+    for regret_curve in regrets {
+        let theorem = regret_curve.theorem;
+        for record in &regret_curve.records {
             let root = (record.steps as f64).sqrt();
-            let before = [CsvCell::Text(course.losses.name()), CsvCell::Whole(theorem.dimension as u64)];
+            let before = [CsvCell::Text(regret_curve.losses.name()), CsvCell::Whole(theorem.dimension as u64)];
             let settings =
                 [theorem.learning_rate, theorem.beta1[0], theorem.beta1[1], theorem.gamma[0], theorem.gamma[1]];
             let after =
@@ -51,8 +51,8 @@ pub fn write_table(courses: &[RegretCurve], writer: impl Write) -> io::Result<()
 
 /// Returns the figure of `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same
 /// for all losses. Curves of negative γ are dashed. Values that are not positive are left out.
-pub fn figure(courses: &[RegretCurve]) -> Figure {
-    let mut dimensions: Vec<usize> = courses.iter().map(|course| course.theorem.dimension).collect();
+pub fn figure(regrets: &[RegretCurve]) -> Figure {
+    let mut dimensions: Vec<usize> = regrets.iter().map(|regret_curve| regret_curve.theorem.dimension).collect();
     dimensions.dedup();
     let mut names: Vec<(String, Pen)> = Vec::new();
     let mut index_of = |name: String, pen: Pen| {
@@ -65,19 +65,19 @@ pub fn figure(courses: &[RegretCurve]) -> Figure {
     let mut last = 1.0_f64;
     for dimension in dimensions {
         let mut curves = Vec::new();
-        let of_dimension = || courses.iter().filter(|course| course.theorem.dimension == dimension);
-        for course in of_dimension() {
-            let is_dashed = course.theorem.gamma[0] < 0.0;
-            let pen = Pen::new(COLORS[course.losses as usize], if is_dashed { DASHED } else { 0 });
-            let name = format!("{}, γ = {}", course.losses.name(), course.theorem.shown_gamma());
-            curves.push(curve(index_of(name, pen), course, |record| record.regret));
-            last = last.max(course.records.last().map_or(1.0, |record| record.steps as f64));
+        let of_dimension = || regrets.iter().filter(|regret_curve| regret_curve.theorem.dimension == dimension);
+        for regret_curve in of_dimension() {
+            let is_dashed = regret_curve.theorem.gamma[0] < 0.0;
+            let pen = Pen::new(COLORS[regret_curve.losses as usize], if is_dashed { DASHED } else { 0 });
+            let name = format!("{}, γ = {}", regret_curve.losses.name(), regret_curve.theorem.shown_gamma());
+            curves.push(curve(index_of(name, pen), regret_curve, |record| record.regret));
+            last = last.max(regret_curve.records.last().map_or(1.0, |record| record.steps as f64));
         }
-        if let Some(course) = of_dimension().next() {
-            curves.push(curve(index_of("bound".to_owned(), Pen::new(BLACK, 0)), course, |record| record.bound));
+        if let Some(regret_curve) = of_dimension().next() {
+            curves.push(curve(index_of("bound".to_owned(), Pen::new(BLACK, 0)), regret_curve, |record| record.bound));
         }
-        let places: Vec<_> = curves.iter().map(CurveLines::places).collect();
-        let range = suited(&places, AxisScale::Log);
+        let points: Vec<_> = curves.iter().map(CurveLines::positions).collect();
+        let range = suited(&points, AxisScale::Log);
         let label = format!("R(T) / (G √T), d = {dimension}");
         plots.push(CurvePlot { vertical: CurveAxis { label, scale: AxisScale::Log, range }, curves });
     }
@@ -101,13 +101,13 @@ const BLACK: [u8; 3] = [0, 0, 0];
 /// The number of the first pen that is dashed.
 const DASHED: usize = 3;
 
-/// Returns the curve of a quantity over G √T, in places on logarithmic axes, cut where it is not positive.
-fn curve(index: usize, course: &RegretCurve, quantity: impl Fn(&Record) -> f64) -> CurveLines {
-    let place = |record: &Record| {
+/// Returns the curve of a quantity over G √T, as positions on logarithmic axes, cut where it is not positive.
+fn curve(index: usize, regret_curve: &RegretCurve, quantity: impl Fn(&Record) -> f64) -> CurveLines {
+    let point = |record: &Record| {
         let steps = record.steps as f64;
         [steps.log10(), (quantity(record) / (record.largest * steps.sqrt())).log10()]
     };
-    let places: Vec<[f64; 2]> = course.records.iter().map(place).collect();
-    let line = places.split(|[_, y]| !y.is_finite()).filter(|piece| !piece.is_empty()).map(<[_]>::to_vec).collect();
+    let points: Vec<[f64; 2]> = regret_curve.records.iter().map(point).collect();
+    let line = points.split(|[_, y]| !y.is_finite()).filter(|piece| !piece.is_empty()).map(<[_]>::to_vec).collect();
     CurveLines { index, raw: Vec::new(), line, band: Vec::new() }
 }

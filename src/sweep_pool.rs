@@ -42,7 +42,6 @@ impl Progress {
         self.steps as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Returns the remaining time at this rate.
     pub fn left(&self) -> Option<Duration> {
         Duration::try_from_secs_f64(self.all_steps.saturating_sub(self.steps) as f64 / self.rate()).ok()
     }
@@ -92,7 +91,6 @@ impl Sweep {
         self.work.cancel();
     }
 
-    /// Returns whether all threads have finished.
     pub fn has_ended(&self) -> bool {
         self.ended.get().is_some()
     }

@@ -542,8 +542,8 @@ impl WorkerFacts {
         match &self.state {
             WorkerCheck::Works { program, libraries, handshake } => {
                 line(f, LABEL, &format!("{}, version {}", program.display(), handshake.version))?;
-                let place = libraries.as_ref().map(|folder| format!(" in {}", folder.display())).unwrap_or_default();
-                line(f, "", &format!("libtorch {}{place}", handshake.libtorch))?;
+                let folder = libraries.as_ref().map(|folder| format!(" in {}", folder.display())).unwrap_or_default();
+                line(f, "", &format!("libtorch {}{folder}", handshake.libtorch))?;
                 for device in &handshake.devices {
                     let memory = device.memory.map(|bytes| format!(", {:.0} GiB", bytes as f64 / f64::from(1 << 30)));
                     line(f, "", &format!("{}: {}{}", device.name, device.kind, memory.unwrap_or_default()))?;

@@ -31,7 +31,6 @@ pub(super) fn with_beside(mut preset: LandscapePreset, texts: &[String]) -> Resu
     Ok(preset)
 }
 
-/// Returns the preset's own simulation with settings.
 fn changed(preset: &LandscapePreset, text: &str) -> Result<TitledSimulation, Failure> {
     let refused = |error: anyhow::Error| Failure::BadInput(error.context(format!("--beside {text}")));
     let settings = text.split(';').map(super::assignment).collect::<Result<Vec<_>, _>>();
@@ -46,7 +45,6 @@ fn changed(preset: &LandscapePreset, text: &str) -> Result<TitledSimulation, Fai
     }
 }
 
-/// Returns the simulation of another preset, titled by it.
 fn named(name: &str) -> Result<TitledSimulation, Failure> {
     let loaded = Library::open().load(OsStr::new(name)).map_err(Failure::bad_input)?;
     match loaded.preset {

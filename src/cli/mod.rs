@@ -73,7 +73,7 @@ enum Command {
     /// Compute a phase diagram into a folder
     ///
     /// The folder gets spec.ron, which repeats the sweep, phase.npz and phase.csv with its results, and the
-    /// pictures phase.png and phase.svg. Until it is complete the finished pixels are in checkpoint.bin there,
+    /// pictures phase.png and phase.svg. Until it is complete the finished pixels are in pixels.bin there,
     /// so that a stopped sweep continues with --resume. Equal sweeps give equal bytes, on any number of
     /// threads.
     Sweep(sweep::SweepArgs),
@@ -234,7 +234,6 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Returns a parser of whole numbers in a range.
 fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
@@ -243,7 +242,6 @@ fn whole(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<u64, String> + C
     }
 }
 
-/// Returns a parser of the names of some values.
 fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T> {
     let value = move |text: String| *all.iter().find(|value| name(**value) == text).expect("its name is listed");
     PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(value)
@@ -317,7 +315,7 @@ fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Fai
 fn say_replaced_rules(preset: &Preset, changed: &Preset) {
     let (before, after) = (rules(preset), rules(changed));
     if before.len() != after.len() {
-        // Rules were added or removed, so that their places say nothing.
+        // Rules were added or removed, so that their indices are not comparable.
         return;
     }
     let mut said = Vec::new();

@@ -37,7 +37,6 @@ pub(super) fn optimizers(command: &OptimizersCommand) -> Result<(), Failure> {
     }
 }
 
-/// Returns the rule of a name, or the rules of a preset.
 fn named_rules(name: &OsStr) -> Result<Vec<RuleKind>, Failure> {
     if let Some(kind) = name.to_str().and_then(RuleKind::shown_as) {
         return Ok(vec![kind]);
@@ -127,7 +126,6 @@ pub(super) fn landscapes(command: &LandscapesCommand) -> Result<(), Failure> {
     }
 }
 
-/// Returns the landscape of a name, or the landscapes of a preset.
 fn named_landscapes(name: &OsStr) -> Result<Vec<LandscapeKind>, Failure> {
     if let Some(kind) = name.to_str().and_then(LandscapeKind::named) {
         return Ok(vec![kind]);

@@ -41,20 +41,20 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let format = args.figure.as_deref().map(format).transpose()?;
     let [table, figure] = [&args.out, &args.figure].map(|out| out.as_deref().map(begin).transpose());
     let (table, figure) = (table?, figure?);
-    let courses = courses(args)?;
+    let curves = curves(args)?;
     if let Some((mut file, path)) = table {
-        crate::regret::write_table(&courses, &mut file).with_context(|| cannot_write(path))?;
+        crate::regret::write_table(&curves, &mut file).with_context(|| cannot_write(path))?;
         file.commit(Overwrite::Yes).with_context(|| cannot_write(path))?;
     }
     if let (Some((mut file, path)), Some(format)) = (figure, format) {
-        let drawing = crate::regret::figure(&courses).render(&Options::default()).map_err(anyhow::Error::from)?;
+        let drawing = crate::regret::figure(&curves).render(&Options::default()).map_err(anyhow::Error::from)?;
         let content = drawing.to_file(format, DPI).map_err(anyhow::Error::from)?;
         file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
     }
     for path in [&args.out, &args.figure].into_iter().flatten() {
         say(format_args!("{} is written", path.display()));
     }
-    print(&report(&courses, args.steps))
+    print(&report(&curves, args.steps))
 }
 
 fn ends_in(path: &Path, extension: &str) -> bool {
@@ -77,12 +77,12 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-fn courses(args: &Args) -> Result<Vec<RegretCurve>, Failure> {
+fn curves(args: &Args) -> Result<Vec<RegretCurve>, Failure> {
     let interrupt = Interrupt::listen()?;
     let sequences = || DIMENSIONS.into_iter().flat_map(|dimension| Losses::ALL.map(|losses| (dimension, losses)));
     let mut progress = ProgressLine::new(args.steps * sequences().count() as u64, ProgressUnit::STEPS, true);
     let mut done = 0;
-    let mut courses = Vec::new();
+    let mut curves = Vec::new();
     for (dimension, losses) in sequences() {
         let theorems = GAMMAS.map(|gamma| Theorem::usual(dimension, gamma));
         let found = regret::run(losses, &theorems, args.steps, args.seed, || {
@@ -94,14 +94,13 @@ fn courses(args: &Args) -> Result<Vec<RegretCurve>, Failure> {
             progress.finish();
             return Err(Failure::Interrupted);
         };
-        courses.extend(found);
+        curves.extend(found);
     }
     progress.finish();
-    Ok(courses)
+    Ok(curves)
 }
 
-/// Returns the results, and the conclusions.
-fn report(courses: &[RegretCurve], steps: u64) -> String {
+fn report(curves: &[RegretCurve], steps: u64) -> String {
     let mut text = format!("After T = {steps} steps, with η = 1, β₁ = λ_β = λ_γ = 0.9 and the box [−1, 1]^d:\n\n");
     let heading = ["losses", "d", "γ", "R(T)/√T", "bound/√T", "R(T) ~", "R(T) > bound"];
     let [losses, dimension, gamma, regret, bound, growth, above] = heading;
@@ -110,20 +109,20 @@ fn report(courses: &[RegretCurve], steps: u64) -> String {
         let _ = writeln!(text, "{losses:<11}{d:>4}{gamma:>6}{regret:>12}{bound:>12}{growth:>9}  {above}");
     };
     line([losses, dimension, gamma, regret, bound, growth, above]);
-    for course in courses {
-        let Some(last) = course.records.last() else { continue };
+    for curve in curves {
+        let Some(last) = curve.records.last() else { continue };
         let root = (last.steps as f64).sqrt();
         line([
-            course.losses.name(),
-            &course.theorem.dimension.to_string(),
-            &course.theorem.shown_gamma(),
+            curve.losses.name(),
+            &curve.theorem.dimension.to_string(),
+            &curve.theorem.shown_gamma(),
             &format!("{:.3}", last.regret / root),
             &format!("{:.1}", last.bound / root),
-            &course.growth().map_or("–".to_owned(), |power| format!("T^{power:.2}")),
-            &course.above_bound_from().map_or("never".to_owned(), |steps| format!("from T = {steps} on")),
+            &curve.growth().map_or("–".to_owned(), |power| format!("T^{power:.2}")),
+            &curve.above_bound_from().map_or("never".to_owned(), |steps| format!("from T = {steps} on")),
         ]);
     }
-    let gap = courses.iter().flat_map(|course| &course.records).map(|record| record.gap).fold(0.0, f64::max);
+    let gap = curves.iter().flat_map(|curve| &curve.records).map(|record| record.gap).fold(0.0, f64::max);
     let _ = write!(
         text,
         "\nThe best point is known in closed form; of quadratic losses, R(T) may be too small by {gap:.1e}.\n"

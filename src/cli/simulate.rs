@@ -82,7 +82,6 @@ pub(super) fn run(args: &SimulateArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the preset with the changes of the command line.
 fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     let preset = super::landscape_preset(&args.preset, &args.set)?;
     let mut preset = of_session(preset, args.session)?;
@@ -98,7 +97,6 @@ fn preset(args: &SimulateArgs) -> Result<LandscapePreset, Failure> {
     Ok(preset)
 }
 
-/// Returns the letter of a simulation among those side by side.
 fn letter(session: usize) -> &'static str {
     LETTERS[session]
 }

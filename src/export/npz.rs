@@ -297,7 +297,6 @@ impl<R: Read + Seek> NpzReader<R> {
         Ok(bytes)
     }
 
-    /// Returns an array's file with its name.
     fn open(&mut self, name: &str) -> Result<(String, ZipFile<'_, Metered<R>>), ArchiveError> {
         let name = file_name(name);
         match self.zip.by_name(&name) {
@@ -307,7 +306,6 @@ impl<R: Read + Seek> NpzReader<R> {
     }
 }
 
-/// Returns why the file of an array in an archive cannot be read.
 fn in_file(name: String, error: ZipError) -> ArchiveError {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     match error {

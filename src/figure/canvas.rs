@@ -451,7 +451,7 @@ impl Axis {
             if parts == Parts::Ticks {
                 continue;
             }
-            let [x, y] = place(area, side, *position);
+            let [x, y] = point_at(area, side, *position);
             match side {
                 Side::Bottom => {
                     let half = files::width(label, em) / 2.0;
@@ -490,13 +490,11 @@ pub(super) fn have_room([one, half_one]: [f64; 2], [next, half_next]: [f64; 2], 
     one + half_one + BETWEEN_LABELS * em <= next - half_next
 }
 
-/// Returns the middle of the line of the labels below a panel.
 fn label_line(area: Area, em: f64) -> f64 {
     area.bottom() + (TICK + LABEL_GAP + 0.5) * em
 }
 
-/// Returns the point of a position on the panel's edge.
-fn place(area: Area, side: Side, position: f64) -> [f64; 2] {
+fn point_at(area: Area, side: Side, position: f64) -> [f64; 2] {
     match side {
         Side::Bottom => [area.x + position * area.width, area.bottom()],
         Side::Left => [area.x, area.bottom() - position * area.height],
@@ -505,7 +503,7 @@ fn place(area: Area, side: Side, position: f64) -> [f64; 2] {
 }
 
 fn draw_tick(canvas: &mut Canvas, area: Area, side: Side, position: f64, length: f64) {
-    let [x, y] = place(area, side, position);
+    let [x, y] = point_at(area, side, position);
     match side {
         Side::Bottom => canvas.line([x, y], [x, y + length]),
         Side::Left => canvas.line([x - length, y], [x, y]),

@@ -44,11 +44,11 @@ pub struct Curves {
 /// A mark on the horizontal axis: a line through all plots, with a short label above them.
 #[derive(Clone, Debug)]
 pub struct CurveMark {
-    pub place: f64,
+    pub position: f64,
     pub label: String,
 }
 
-/// An axis from one place on its scale to another.
+/// An axis from one position on its scale to another.
 #[derive(Clone, Debug)]
 pub struct CurveAxis {
     pub label: String,
@@ -62,7 +62,7 @@ pub struct CurvePlot {
     pub curves: Vec<CurveLines>,
 }
 
-/// A curve in places, split into pieces at missing places.
+/// A curve as positions on the axes, split into pieces at missing positions.
 #[derive(Clone, Debug)]
 pub struct CurveLines {
     /// The index of its name.
@@ -70,7 +70,7 @@ pub struct CurveLines {
     /// The curve before smoothing; empty where it is not smoothed.
     pub raw: Vec<Vec<[f64; 2]>>,
     pub line: Vec<Vec<[f64; 2]>>,
-    /// The band: place, lower end and upper end.
+    /// The band: position, lower end and upper end.
     pub band: Vec<[f64; 3]>,
 }
 
@@ -93,7 +93,6 @@ pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, pen: P
     canvas.path(&[vec![[x, y], [x + width, y]]], Stroke { width: 1.4 * CURVE_WIDTH, ..stroke(pen) });
 }
 
-/// Returns the colour of a curve on paper.
 fn line(pen: Pen) -> [u8; 3] {
     pen.color_on(Background::Light)
 }
@@ -121,7 +120,7 @@ impl CurveAxis {
     /// Returns the axis, as it is drawn at a side of a panel of this width or height.
     pub(super) fn at(&self, side: Side, length: f64, em: f64) -> Axis {
         let most = Axis::room(side, length, em);
-        let range = self.range.map(|place| self.scale.value(place));
+        let range = self.range.map(|position| self.scale.value(position));
         Axis::new(&self.label, self.scale, range, most, |value| self.part(self.scale.place(value)))
     }
 
@@ -130,10 +129,10 @@ impl CurveAxis {
         self.at(Side::Left, height, em).label_width(em) + (TICK + 2.0 * LABEL_GAP + LINE) * em
     }
 
-    /// Returns the position of a place, from 0 to 1.
-    pub(super) fn part(&self, place: f64) -> f64 {
+    /// Returns the part of the axis before a position, from 0 to 1.
+    pub(super) fn part(&self, position: f64) -> f64 {
         let [low, high] = self.range;
-        (place - low) / (high - low)
+        (position - low) / (high - low)
     }
 }
 
@@ -166,8 +165,8 @@ impl Curves {
     }
 
     fn draw_marks(&self, canvas: &mut Canvas, area: Area, em: f64) {
-        for CurveMark { place, label } in &self.marks {
-            let x = area.x + self.horizontal.part(*place) * area.width;
+        for CurveMark { position, label } in &self.marks {
+            let x = area.x + self.horizontal.part(*position) * area.width;
             let line = vec![[x, area.y], [x, area.bottom()]];
             canvas.path(&[line], Stroke { color: MARK, width: 0.7, dash: Dash::Dashed, opacity: 1.0 });
             canvas.text_in(MARK, [x, area.y - 0.5 * LINE * em], label);
@@ -231,8 +230,8 @@ fn height(share: f64, em: f64) -> f64 {
 }
 
 impl CurveLines {
-    /// Returns the places by which the range of the vertical axis is chosen.
-    pub(crate) fn places(&self) -> CurvePlaces {
+    /// Returns the positions by which the range of the vertical axis is chosen.
+    pub(crate) fn positions(&self) -> CurvePlaces {
         let around = self.band.iter().map(|[_, low, high]| [*low, *high]).collect();
         CurvePlaces { around, ..CurvePlaces::of_line(&self.line) }
     }
@@ -245,7 +244,7 @@ impl CurveLines {
             canvas.filled(&around, line(pen), BAND);
         }
         let pieces = |pieces: &[Vec<[f64; 2]>]| -> Vec<Vec<[f64; 2]>> {
-            pieces.iter().map(|piece| piece.iter().map(|place| at(*place)).collect()).collect()
+            pieces.iter().map(|piece| piece.iter().map(|position| at(*position)).collect()).collect()
         };
         if !self.raw.is_empty() {
             canvas.path(
@@ -261,7 +260,7 @@ impl CurveLines {
                 canvas.dot(only, 0.16 * em, line(pen));
             }
         }
-        // A cross marks the place from which on values are not finite.
+        // A cross marks the position from which on values are not finite.
         for ends in drawn.windows(2) {
             if let Some([x, y]) = ends[0].last() {
                 let arm = 0.3 * em;
@@ -307,8 +306,8 @@ impl Figure {
         let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
         let times = lines.iter().flat_map(|(_, line)| line.iter().flatten()).map(|[x, _]| [*x; 2]);
         let horizontal = across(times.reduce(union));
-        let places: Vec<CurvePlaces> = lines.iter().map(|(_, line)| CurvePlaces::of_line(line)).collect();
-        let range = vertical_range(places, ceiling(metric, runs, scale), scale);
+        let positions: Vec<CurvePlaces> = lines.iter().map(|(_, line)| CurvePlaces::of_line(line)).collect();
+        let range = vertical_range(positions, ceiling(metric, runs, scale), scale);
         let vertical = super::CurveAxis::vertical(metric, scale, range);
         let drawn = |(index, line)| super::CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
         let mut figure = Figure::curves(super::Curves {
@@ -325,7 +324,7 @@ impl Figure {
 }
 
 impl TimeAxis {
-    /// Returns the points of a curve; those without a place on the axis are left out.
+    /// Returns the points of a curve; those without a position on the axis are left out.
     fn points(self, curve: &MetricCurve<'_>) -> Vec<[f64; 2]> {
         let x = |index: usize| match self {
             TimeAxis::Steps => curve.step[index] as f64,
@@ -347,7 +346,7 @@ impl TimeAxis {
     }
 }
 
-/// Returns the places above which a loss is that of a diverged training, where a run is known from its beginning.
+/// Returns the positions above which a loss is that of a diverged training, where a run is known from its beginning.
 fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option<Ceiling> {
     let whole = || runs.iter().filter(|run| run.history.forked().is_none());
     let initial = |metric| whole().filter_map(move |run| run.history.curve(metric).value.first().copied());
@@ -356,7 +355,7 @@ fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option
     of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
 }
 
-/// Returns the range of the curves with these places, in which those that have diverged do not flatten the others.
+/// Returns the range of the curves with these positions, in which those that have diverged do not flatten the others.
 fn vertical_range(curves: Vec<CurvePlaces>, ceiling: Option<Ceiling>, scale: AxisScale) -> Extent {
     let below = |curve: &CurvePlaces| {
         let heights = curve.line.iter().map(|[_, high]| *high);
@@ -367,8 +366,8 @@ fn vertical_range(curves: Vec<CurvePlaces>, ceiling: Option<Ceiling>, scale: Axi
     suited(if below.iter().all(|curve| curve.line.is_empty()) { &curves } else { &below }, scale)
 }
 
-/// Returns the points in places, split at values without a place. Where a curve ends with such a value, its last piece
-/// is empty; without any place there is no piece.
+/// Returns the points as positions on the axes, split at values without a position. Where a curve ends with such a value, its last piece
+/// is empty; without any position there is no piece.
 fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>> {
     let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
     let mut is_open = false;
@@ -443,8 +442,10 @@ impl Figure {
         let marks = marks(trajectories, scale, range);
         let lines = |(index, (_, text)): (usize, &(f64, String))| format!("{}: {text}", index + 1);
         let notes: Vec<String> = marks.iter().enumerate().map(lines).collect();
-        let mark =
-            |(index, (place, _)): (usize, &(f64, String))| CurveMark { place: *place, label: (index + 1).to_string() };
+        let mark = |(index, (position, _)): (usize, &(f64, String))| CurveMark {
+            position: *position,
+            label: (index + 1).to_string(),
+        };
         let landscape = &trajectories.spec().landscape;
         let infos = plots.metrics.iter().filter_map(|metric| Some((*metric, metric.info(landscape)?)));
         let mut figure = Figure::curves(Curves {
@@ -472,13 +473,13 @@ fn note_of_band(trajectories: &Trajectories, band: Band) -> Option<String> {
     (particles > 1).then(|| format!("means of {particles} particles{spread}"))
 }
 
-/// Returns the places of changed settings on the axis of steps, with their steps and changes.
+/// Returns the positions of changed settings on the axis of steps, with their steps and changes.
 fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) -> Vec<(f64, String)> {
     let mut marks = SettingMarks::default();
     marks.update(&Arc::new(trajectories.record()));
-    // The place of step 0 on a logarithmic axis is infinitely far away.
-    let place = |step: u64| scale.place(step as f64).max(from - 1.0);
-    let groups = marks.groups(place, NEAR * (to - from));
+    // The position of step 0 on a logarithmic axis is infinitely far away.
+    let position = |step: u64| scale.place(step as f64).max(from - 1.0);
+    let groups = marks.groups(position, NEAR * (to - from));
     let shown = groups.filter_map(|group| {
         let [first, last] = [group.first()?.step, group.last()?.step];
         let steps = match first == last {
@@ -486,9 +487,9 @@ fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) ->
             false => format!("steps {} to {}", grouped(first), grouped(last)),
         };
         let changes = text(group, |id| trajectories.spec().name_of(id)).replace('\n', ", ");
-        Some((place(first), format!("{steps}, {changes}")))
+        Some((position(first), format!("{steps}, {changes}")))
     });
-    shown.filter(|(place, _)| (from..=to).contains(place)).collect()
+    shown.filter(|(position, _)| (from..=to).contains(position)).collect()
 }
 
 fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots: &RunPlots) -> CurvePlot {
@@ -510,14 +511,14 @@ fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots
         .collect();
     // A curve that runs away while others do not would flatten them.
     let counting = curves.iter().filter(|curve| plots.whole_range || counts(&&runs[curve.index]));
-    let places: Vec<CurvePlaces> = counting.map(CurveLines::places).collect();
-    let range = if plots.whole_range { whole(&places) } else { suited(&places, scale) };
+    let positions: Vec<CurvePlaces> = counting.map(CurveLines::positions).collect();
+    let range = if plots.whole_range { whole(&positions) } else { suited(&positions, scale) };
     let range = if scale == AxisScale::Linear { metric.range(range) } else { range };
     let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
     CurvePlot { vertical, curves }
 }
 
-/// Returns the curve of a metric in places, split where it has none.
+/// Returns the curve of a metric as positions on the axes, split where it has none.
 fn lines(
     index: usize,
     history: &[Bucket],
@@ -543,9 +544,9 @@ fn lines(
         if let Some(piece) = line.last_mut() {
             piece.push([x, y]);
         }
-        // An end of the band without a place on a logarithmic axis goes to the lowest mean.
-        let place = |end: f64| Some(vertical.place(end)).filter(|place| place.is_finite()).unwrap_or(floor);
-        ends.extend(band.of(&value).map(|[low, high]| [x, place(low), place(high)]));
+        // An end of the band without a position on a logarithmic axis goes to the lowest mean.
+        let position = |end: f64| Some(vertical.place(end)).filter(|position| position.is_finite()).unwrap_or(floor);
+        ends.extend(band.of(&value).map(|[low, high]| [x, position(low), position(high)]));
     }
     if !is_open && !line.is_empty() {
         // An empty last piece marks where the curve ends early.

@@ -384,7 +384,6 @@ fn lacking(text: &str, shaped: &GlyphBuffer) -> Vec<Range<usize>> {
     clusters.iter().enumerate().filter_map(range).collect()
 }
 
-/// Returns whether the bundled font has a character.
 fn has(character: char) -> bool {
     is_ignorable(character) || FACE.glyph_index(character).is_some()
 }

@@ -49,7 +49,7 @@ pub(super) struct LandscapeFigure {
 pub(super) struct Pane {
     /// The title above; empty for a single run.
     pub title: String,
-    pub ground: LandscapePlot,
+    pub plot: LandscapePlot,
 }
 
 /// An entry of the legend.
@@ -106,8 +106,8 @@ impl Figure {
 fn panes(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<Pane> {
     let runs = trajectories.runs();
     let title = |index: usize| if runs.len() > 1 { runs[index].title.clone() } else { String::new() };
-    let grounds = LandscapePlot::of_runs(trajectories, ensembles).into_iter().enumerate();
-    grounds.map(|(index, ground)| Pane { title: title(index), ground }).collect()
+    let panels = LandscapePlot::of_runs(trajectories, ensembles).into_iter().enumerate();
+    panels.map(|(index, plot)| Pane { title: title(index), plot }).collect()
 }
 
 /// Returns the landscapes of the runs whose losses on the axis of u are drawn, with the indices of the runs: each
@@ -184,7 +184,7 @@ fn note_of_run_away(panes: &[Pane], ensembles: &[Ensemble<'_>]) -> Option<String
         1 => ensemble.name.clone(),
         _ => format!("{} in {}", ensemble.name, LETTERS[ensemble.run]),
     };
-    let away = ensembles.iter().filter(|ensemble| !panes[ensemble.run].ground.holds_end(ensemble));
+    let away = ensembles.iter().filter(|ensemble| !panes[ensemble.run].plot.holds_end(ensemble));
     let away: Vec<String> = away.map(name).collect();
     (!away.is_empty()).then(|| format!("run away, out of view: {}", away.join(", ")))
 }
@@ -217,7 +217,6 @@ fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
     }
 }
 
-/// Returns the step in the middle of a bucket.
 fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * (bucket.steps - 1) as f64
 }
@@ -226,8 +225,8 @@ fn middle(bucket: &Bucket) -> f64 {
 fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles: &[Ensemble<'_>]) -> Plot {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
-        let place = [bucket.u.mean, bucket.loss.mean];
-        place.iter().all(|value| value.is_finite()).then_some((index, place))
+        let point = [bucket.u.mean, bucket.loss.mean];
+        point.iter().all(|value| value.is_finite()).then_some((index, point))
     };
     let ends: Vec<(usize, [f64; 2])> = ensembles.iter().enumerate().filter_map(end).collect();
     let depths_reached: Vec<_> = ends.iter().map(|(_, [u, _])| ([*u; 2], None)).collect();
@@ -254,19 +253,18 @@ fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles:
     }
 }
 
-/// Returns the loss on the axis of u between two depths.
 fn axis_line(landscape: &Landscape, depths: [f64; 2]) -> Vec<[f64; 2]> {
     let pieces = match landscape {
         // A straight line.
         Landscape::Valley(_) => 1,
         Landscape::Program(_) => AXIS_PIECES,
     };
-    let place = |index: usize| match index as f64 / pieces as f64 {
+    let depth_at = |index: usize| match index as f64 / pieces as f64 {
         1.0 => depths[1],
         part => depths[0] + part * (depths[1] - depths[0]),
     };
     let on_axis = |u: f64| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))];
-    (0..=pieces).map(|index| on_axis(place(index))).filter(|[_, loss]| loss.is_finite()).collect()
+    (0..=pieces).map(|index| on_axis(depth_at(index))).filter(|[_, loss]| loss.is_finite()).collect()
 }
 
 fn axis(label: &str, range: [f64; 2]) -> CurveAxis {
@@ -275,7 +273,7 @@ fn axis(label: &str, range: [f64; 2]) -> CurveAxis {
 
 /// The areas of the landscapes and of the plots.
 pub(super) struct Arrangement {
-    pub grounds: Vec<Area>,
+    pub panels: Vec<Area>,
     /// The labelled sides of the landscapes.
     pub labels: Vec<LabelledSides>,
     /// The area beside which the colour bar is.
@@ -313,17 +311,17 @@ impl LandscapeFigure {
     /// them.
     pub(super) fn draw(&self, canvas: &mut Canvas, y: f64, inner: f64, em: f64) -> Result<Option<f64>, FigureError> {
         let arranged = match self.panes.as_slice() {
-            [single] => self.arrange(&single.ground, y, inner, em),
+            [single] => self.arrange(&single.plot, y, inner, em),
             _ => self.arrange_side_by_side(y, inner, em),
         };
-        let Some(Arrangement { grounds, labels, barred, plots, gutter, end }) = arranged else { return Ok(None) };
-        for ((Pane { title, ground }, area), labels) in self.panes.iter().zip(grounds).zip(labels) {
-            ground.draw(canvas, area, labels, em)?;
+        let Some(Arrangement { panels, labels, barred, plots, gutter, end }) = arranged else { return Ok(None) };
+        for ((Pane { title, plot }, area), labels) in self.panes.iter().zip(panels).zip(labels) {
+            plot.draw(canvas, area, labels, em)?;
             if !title.is_empty() {
                 canvas.text_within([area.x + area.width / 2.0, area.y - 0.6 * LINE * em], area.width, title);
             }
         }
-        self.panes[0].ground.draw_bar(canvas, barred, em);
+        self.panes[0].plot.draw_bar(canvas, barred, em);
         for (Plot { horizontal, curves, ends }, area) in self.plots.iter().zip(plots) {
             curves.draw(canvas, horizontal, &self.names, area, gutter, em);
             for (index, [u, loss]) in ends {
@@ -355,23 +353,23 @@ impl LandscapeFigure {
             gutters = [gutters[0].max(gutters[1]); 2];
         }
         let width = share - gutters[0] - landscape.bar_width(guess, em);
-        let ground = Area { x: left + gutters[0], y: top, width, height: ASPECT * width };
-        let height = if is_wide { half(ground.height) } else { plot_height };
+        let panel = Area { x: left + gutters[0], y: top, width, height: ASPECT * width };
+        let height = if is_wide { half(panel.height) } else { plot_height };
         // The last label extends beyond its plot.
         let overhang = |plot: &Plot| plot.horizontal.at(Side::Bottom, room - gutters[1], em).label_width(em) / 2.0;
         let width = room - gutters[1] - self.plots.iter().map(overhang).fold(0.3 * em, f64::max);
-        if ground.width.min(width) < NARROWEST_PANEL * em {
+        if panel.width.min(width) < NARROWEST_PANEL * em {
             return None;
         }
-        let first = if is_wide { top } else { ground.bottom() + between };
+        let first = if is_wide { top } else { panel.bottom() + between };
         let area =
             |index: usize| Area { x: start + gutters[1], y: first + index as f64 * (height + between), width, height };
         let plots: Vec<Area> = (0..self.plots.len()).map(area).collect();
-        let lowest = plots.iter().map(|area| area.bottom()).fold(ground.bottom(), f64::max);
+        let lowest = plots.iter().map(|area| area.bottom()).fold(panel.bottom(), f64::max);
         Some(Arrangement {
-            grounds: vec![ground],
+            panels: vec![panel],
             labels: vec![LabelledSides { left: Some(gutters[0]), below: true }],
-            barred: ground,
+            barred: panel,
             plots,
             gutter: gutters[1],
             end: lowest + Axis::depth(em),
@@ -387,7 +385,7 @@ const BETWEEN: f64 = 1.4;
 impl LandscapeFigure {
     /// Arranges several landscapes from `y` downwards, and the plots below them; `None` where there is no room.
     pub(super) fn arrange_side_by_side(&self, y: f64, inner: f64, em: f64) -> Option<Arrangement> {
-        let (panes, first) = (self.panes(), &self.panes()[0].ground);
+        let (panes, first) = (self.panes(), &self.panes()[0].plot);
         let title = 1.3 * LINE * em;
         // The labels depend on the size, and the size on the labels: labels for a guessed size are about as wide.
         let guess = 0.4 * inner * ASPECT;
@@ -399,24 +397,24 @@ impl LandscapeFigure {
             return None;
         }
         let height = ASPECT * width;
-        let ground = |index: usize| Area {
+        let panel = |index: usize| Area {
             x: MARGIN * em + left + (index % COLUMNS) as f64 * (width + BETWEEN * em),
             y: y + title + (index / COLUMNS) as f64 * (height + title),
             width,
             height,
         };
-        let grounds: Vec<Area> = (0..panes.len()).map(ground).collect();
+        let panels: Vec<Area> = (0..panes.len()).map(panel).collect();
         let labels = |index: usize| LabelledSides {
             left: (index.is_multiple_of(COLUMNS)).then_some(left),
             // The lowest landscape of each column is labelled.
             below: index + COLUMNS >= panes.len(),
         };
-        let bottom = grounds.iter().map(|area| area.bottom()).fold(y, f64::max);
-        let barred = Area { x: ground(1).x, y: ground(1).y, width, height: bottom - ground(1).y };
+        let bottom = panels.iter().map(|area| area.bottom()).fold(y, f64::max);
+        let barred = Area { x: panel(1).x, y: panel(1).y, width, height: bottom - panel(1).y };
         let (plots, gutter) = self.plots_below(bottom + Axis::depth(em) + 0.4 * em, inner, em)?;
         let end = plots.iter().map(|area| area.bottom()).fold(bottom, f64::max) + Axis::depth(em);
         let labels = (0..panes.len()).map(labels).collect();
-        Some(Arrangement { grounds, labels, barred, plots, gutter, end })
+        Some(Arrangement { panels, labels, barred, plots, gutter, end })
     }
 
     /// Returns the areas of the plots from `y` downwards, side by side where they have room, and the width from the left

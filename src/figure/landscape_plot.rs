@@ -198,7 +198,7 @@ impl LandscapePlot {
 
     fn draw_plane(&self, canvas: &mut Canvas, area: Area, labels: LabelledSides, em: f64) -> Result<(), FigureError> {
         canvas.image(area, &self.colors(area))?;
-        let frame = Frame { ground: self, area };
+        let frame = Frame { plot: self, area };
         canvas.clipped(area, |canvas| {
             if self.view.contours {
                 frame.draw_contours(canvas);
@@ -237,12 +237,12 @@ impl LandscapePlot {
         let along = |axis: &CurveAxis, part: f64| axis.range[0] + part * (axis.range[1] - axis.range[0]);
         let y = |row: usize| along(&self.vertical, 1.0 - (row as f64 + 0.5) / rows as f64);
         let x = |column: usize| along(&self.horizontal, (column as f64 + 0.5) / columns as f64);
-        let places = (0..rows).flat_map(|row| (0..columns).map(move |column| [x(column), y(row)]));
-        places.map(|place| self.loss(place)).collect()
+        let points = (0..rows).flat_map(|row| (0..columns).map(move |column| [x(column), y(row)]));
+        points.map(|xy| self.loss(xy)).collect()
     }
 
-    pub(super) fn loss(&self, place: [f64; 2]) -> f64 {
-        self.landscape.loss(place)
+    pub(super) fn loss(&self, xy: [f64; 2]) -> f64 {
+        self.landscape.loss(xy)
     }
 
     fn colors(&self, area: Area) -> MapImage {
@@ -286,13 +286,13 @@ fn paths<'a>(ensemble: &Ensemble<'a>) -> Paths<'a> {
 /// Returns the camera that shows all means and most of the particles, except for optimizers that have run away. The
 /// particles start with this spread.
 pub(crate) fn around<'a>(ensembles: impl Iterator<Item = Paths<'a>>, start: [f64; 2], spread: f64) -> Camera {
-    let is_here = |place: &[f64; 2]| place.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
+    let is_here = |xy: &[f64; 2]| xy.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
     let here: Vec<Paths<'a>> = ensembles.filter(|(mean, _)| mean.last().is_some_and(is_here)).collect();
     let extent = |path: &[[f64; 2]], side: usize| -> Option<Extent> {
         path.iter()
-            .map(|place| place[side])
-            .filter(|place| place.abs() < RUN_AWAY)
-            .map(|place| [place; 2])
+            .map(|xy| xy[side])
+            .filter(|coordinate| coordinate.abs() < RUN_AWAY)
+            .map(|coordinate| [coordinate; 2])
             .reduce(union)
     };
     let [x, y] = [0, 1].map(|side| {
@@ -328,35 +328,35 @@ pub(crate) fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
 
 /// A landscape in its frame.
 struct Frame<'a> {
-    ground: &'a LandscapePlot,
+    plot: &'a LandscapePlot,
     area: Area,
 }
 
 impl Frame<'_> {
-    /// Returns the position of a place on the paper, clamped far outside.
+    /// Returns the position of a point on the paper, clamped far outside.
     fn at(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let [part, height] =
-            [self.ground.horizontal.part(x), self.ground.vertical.part(y)].map(|part| part.clamp(-10.0, 11.0));
+            [self.plot.horizontal.part(x), self.plot.vertical.part(y)].map(|part| part.clamp(-10.0, 11.0));
         [self.area.x + part * self.area.width, self.area.bottom() - height * self.area.height]
     }
 
     /// Returns the number of points per unit of the plane.
     fn scale(&self) -> f64 {
-        let [low, high] = self.ground.horizontal.range;
+        let [low, high] = self.plot.horizontal.range;
         self.area.width / (high - low)
     }
 
     fn draw_contours(&self, canvas: &mut Canvas) {
-        let (ground, landscape) = (self.ground, &self.ground.landscape);
-        let [[left, right], [bottom, top]] = [ground.horizontal.range, ground.vertical.range];
+        let (plot, landscape) = (self.plot, &self.plot.landscape);
+        let [[left, right], [bottom, top]] = [plot.horizontal.range, plot.vertical.range];
         let cells = [self.area.width, self.area.height].map(|length| (length / CELL).ceil() as usize);
-        let grid = Grid::new(|place| ground.loss(place), [left, bottom], [right, top], cells);
+        let grid = Grid::new(|xy| plot.loss(xy), [left, bottom], [right, top], cells);
         let least = CLOSEST / self.scale();
-        for level in ground.scale.contour_levels() {
-            let lines = grid.separate_lines(landscape, &ground.scale, level, least);
+        for level in plot.scale.contour_levels() {
+            let lines = grid.separate_lines(landscape, &plot.scale, level, least);
             let pieces: Vec<Vec<[f64; 2]>> = lines.iter().map(|piece| self.path(piece)).collect();
             if !pieces.is_empty() {
-                canvas.path(&pieces, ground.contour_stroke(level));
+                canvas.path(&pieces, plot.contour_stroke(level));
             }
         }
     }
@@ -366,7 +366,7 @@ impl Frame<'_> {
         let stroke = Stroke { color: [255; 3], width: 0.6, dash: Dash::Dashed, opacity: 0.8 };
         let origin = self.at([0.0, 0.0]);
         for (name, axis) in [("u", Uv { u: 1.0, v: 0.0 }), ("v", Uv { u: 0.0, v: 1.0 })] {
-            let [x, y] = self.ground.landscape.xy_from_uv(axis);
+            let [x, y] = self.plot.landscape.xy_from_uv(axis);
             let Some([from, to]) = self.across(origin, [x, -y]) else { continue };
             canvas.path(&[vec![from, to]], stroke);
             let beside = [to[0] - 1.3 * em * x - 0.75 * em * y, to[1] + 1.3 * em * y - 0.75 * em * x];
@@ -394,13 +394,13 @@ impl Frame<'_> {
 
     /// Returns a path on the paper, up to its first position that is not finite, without points too close to be
     /// distinguished.
-    fn path(&self, places: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    fn path(&self, points: &[[f64; 2]]) -> Vec<[f64; 2]> {
         let mut path: Vec<[f64; 2]> = Vec::new();
-        let finite = places.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
-        for (index, place) in finite.enumerate() {
-            let [x, y] = self.at(*place);
+        let finite = points.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
+        for (index, xy) in finite.enumerate() {
+            let [x, y] = self.at(*xy);
             let is_far = path.last().is_none_or(|last| (x - last[0]).hypot(y - last[1]) >= FINEST);
-            if is_far || index + 1 == places.len() {
+            if is_far || index + 1 == points.len() {
                 path.push([x, y]);
             }
         }
@@ -421,7 +421,7 @@ impl Frame<'_> {
 
     /// Draws the start as a cross, as in the window.
     fn draw_start(&self, canvas: &mut Canvas, em: f64) {
-        LandscapePlot::draw_cross(canvas, self.at(self.ground.start), em, 1.0);
+        LandscapePlot::draw_cross(canvas, self.at(self.plot.start), em, 1.0);
     }
 
     fn draw_end(&self, canvas: &mut Canvas, track: &Track, em: f64) {
@@ -457,11 +457,11 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         let size = [0, 1].map(|axis| (to[axis] - from[axis]) / cells[axis] as f64);
         let mut grid = Grid { function, from, size, cells, values: Vec::new() };
         let corners = (0..=cells[1]).flat_map(|row| (0..=cells[0]).map(move |column| (column, row)));
-        grid.values = corners.map(|corner| (grid.function)(grid.place(corner))).collect();
+        grid.values = corners.map(|corner| (grid.function)(grid.xy(corner))).collect();
         grid
     }
 
-    fn place(&self, (column, row): (usize, usize)) -> [f64; 2] {
+    fn xy(&self, (column, row): (usize, usize)) -> [f64; 2] {
         [self.from[0] + column as f64 * self.size[0], self.from[1] + row as f64 * self.size[1]]
     }
 
@@ -479,11 +479,11 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         level: f64,
         least: f64,
     ) -> Vec<Vec<[f64; 2]>> {
-        let is_crowded = |place: &[f64; 2]| {
-            let gradient = landscape.gradient(*place);
+        let is_crowded = |xy: &[f64; 2]| {
+            let gradient = landscape.gradient(*xy);
             let steepness = gradient[0].hypot(gradient[1]);
             let uphill =
-                |distance: f64| (self.function)([0, 1].map(|axis| place[axis] + distance * gradient[axis] / steepness));
+                |distance: f64| (self.function)([0, 1].map(|axis| xy[axis] + distance * gradient[axis] / steepness));
             1.0 / (f64::from(SymLog::CONTOURS) * scale.slope(level) * steepness) < least
                 || uphill(-least) > level
                 || uphill(least) < level
@@ -534,7 +534,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
             [one, other] => vec![[one, other]],
             // In a saddle, opposite corners are connected if the middle is on the same side of the level.
             [below, right, top, left] => {
-                let [x, y] = self.place((column, row));
+                let [x, y] = self.xy((column, row));
                 let middle = (self.function)([x + self.size[0] / 2.0, y + self.size[1] / 2.0]) >= level;
                 if middle == above[0] { vec![[below, right], [top, left]] } else { vec![[left, below], [right, top]] }
             }
@@ -546,7 +546,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
     fn crossing(&self, (column, row, upwards): Edge, level: f64) -> [f64; 2] {
         let next = if upwards { (column, row + 1) } else { (column + 1, row) };
         let is_above = self.value((column, row)) >= level;
-        let (mut from, mut to) = (self.place((column, row)), self.place(next));
+        let (mut from, mut to) = (self.xy((column, row)), self.xy(next));
         for _ in 0..HALVINGS {
             let middle = [0, 1].map(|axis| 0.5 * (from[axis] + to[axis]));
             if ((self.function)(middle) >= level) == is_above { from = middle } else { to = middle }
@@ -598,7 +598,7 @@ mod tests {
             let viewport = Viewport { camera: Camera { center, width }, size_px: [POINTS as f32; 2] };
             let scale = AutoScale::default().update(&[(&landscape, viewport)]);
             let [from, to] = [-0.5, 0.5].map(|side| center.map(|center| center + side * width));
-            let grid = Grid::new(|place| landscape.loss(place), from, to, [200; 2]);
+            let grid = Grid::new(|xy| landscape.loss(xy), from, to, [200; 2]);
             let least = 2.0 * width / POINTS;
             let (mut drawn, mut whole) = (0, 0);
             for level in scale.contour_levels() {

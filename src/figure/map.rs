@@ -87,7 +87,7 @@ pub struct SharedOptimizer {
 pub fn shared_optimizers(specs: &[&SweepSpec]) -> Vec<Vec<SharedOptimizer>> {
     let names = SweepSpec::names_together(specs);
     let mut distinct: Vec<(String, OwnColors)> = Vec::new();
-    let mut places: Vec<Vec<usize>> = Vec::new();
+    let mut indices: Vec<Vec<usize>> = Vec::new();
     for (spec, names) in specs.iter().zip(&names) {
         let mut of_spec: Vec<usize> = Vec::new();
         for (name, optimizer) in names.iter().zip(&spec.optimizers) {
@@ -96,23 +96,26 @@ pub fn shared_optimizers(specs: &[&SweepSpec]) -> Vec<Vec<SharedOptimizer>> {
             let label = optimizer.label();
             let identity = if is_unique(label, specs) { label } else { name.as_str() };
             let is_same = |(other, (_, its_home)): &(String, OwnColors)| other == identity && *its_home == home;
-            let known = (0..distinct.len()).find(|place| is_same(&distinct[*place]) && !of_spec.contains(place));
+            let known = (0..distinct.len()).find(|index| is_same(&distinct[*index]) && !of_spec.contains(index));
             of_spec.push(known.unwrap_or(distinct.len()));
             if known.is_none() {
                 distinct.push((identity.to_owned(), (optimizer.color, home)));
             }
         }
-        places.push(of_spec);
+        indices.push(of_spec);
     }
     let colors = assigned_colors(distinct.iter().map(|(_, own)| *own));
-    let shared = |(place, name): (usize, String)| {
-        let identity = distinct[place].0.clone();
-        SharedOptimizer { identity, name, color: colors[place] }
+    let shared = |(index, name): (usize, String)| {
+        let identity = distinct[index].0.clone();
+        SharedOptimizer { identity, name, color: colors[index] }
     };
-    places.into_iter().zip(names).map(|(places, names)| places.into_iter().zip(names).map(shared).collect()).collect()
+    indices
+        .into_iter()
+        .zip(names)
+        .map(|(indices, names)| indices.into_iter().zip(names).map(shared).collect())
+        .collect()
 }
 
-/// Returns whether no sweep has several optimizers of a label.
 fn is_unique(label: &str, specs: &[&SweepSpec]) -> bool {
     specs.iter().all(|spec| spec.optimizers.iter().filter(|optimizer| optimizer.label() == label).count() <= 1)
 }
@@ -129,7 +132,6 @@ fn tuning(setting: TunedSetting, same: usize, from: &SweepSpec, index: usize, to
 }
 
 impl MapImage {
-    /// Returns the colour of a cell.
     pub fn cell(&self, row: usize, column: usize) -> [u8; 3] {
         let at = 4 * ((self.height - 1 - row) * self.width + column);
         [self.rgba[at], self.rgba[at + 1], self.rgba[at + 2]]
@@ -278,7 +280,7 @@ impl Map {
     }
 
     /// Returns the map of another diagram that shows the same: of the optimizers with the same names, or else in the same
-    /// places; without these, the map of winners.
+    /// indices; without these, the map of winners.
     pub fn carried_over(self, from: &SweepSpec, to: &Diagram) -> Map {
         if *from == **to.spec() {
             return self.within(to);
@@ -300,7 +302,6 @@ impl Map {
         map.within(to)
     }
 
-    /// Returns the optimizers that the map shows.
     pub fn subject(self, diagram: &Diagram) -> Option<String> {
         let names = diagram.spec().shown_names();
         match self {
@@ -401,7 +402,7 @@ enum Kind {
     Loss(SymLog, Colormap),
 }
 
-/// A labelled place on a colour bar.
+/// A labelled position on a colour bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     /// The position on the colour bar, from 0 at the lower end to 1.
@@ -478,7 +479,6 @@ impl Scale {
         self.rgb_at(self.position(value))
     }
 
-    /// Returns the colour at a position from 0 to 1.
     pub fn rgb_at(&self, position: f64) -> [u8; 3] {
         match self.kind {
             Kind::Linear { .. } | Kind::Log { .. } | Kind::LogComplement { .. } => Colormap::default().rgb(position),
@@ -489,7 +489,6 @@ impl Scale {
         }
     }
 
-    /// Returns the values at the ends.
     pub fn ends(&self) -> [f64; 2] {
         match &self.kind {
             Kind::Linear { low, high } | Kind::Log { low, high } | Kind::LogComplement { low, high } => [*low, *high],
@@ -503,7 +502,7 @@ impl Scale {
         self.beyond
     }
 
-    /// Returns labelled places, about `most`, and a note of the part that the labels leave out.
+    /// Returns labelled positions, about `most`, and a note of the part that the labels leave out.
     pub fn marks(&self, most: usize) -> (Vec<Mark>, Option<String>) {
         let ticks = match &self.kind {
             Kind::Linear { low, high } => Ticks::linear(*low, *high, most),

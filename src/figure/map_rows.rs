@@ -127,7 +127,6 @@ impl Row {
         index == 0 || !self.panels[index].has_rows_of(&self.panels[index - 1])
     }
 
-    /// Returns the largest number of lines of a title.
     fn title_lines(&self, width: f64, em: f64) -> usize {
         let titles = self.panels.iter().filter_map(|panel| panel.title.as_ref());
         titles.map(|title| title_lines(title, width, em).len()).max().unwrap_or(0)
@@ -217,16 +216,16 @@ impl Panel {
         let Some(letters) = &self.letters else { return };
         let (width, height) = (self.image.width, self.image.height);
         let cell = [area.width / width as f64, area.height / height as f64];
-        let place = |[column, row]: [f64; 2]| [area.x + column * cell[0], area.bottom() - row * cell[1]];
+        let position = |[column, row]: [f64; 2]| [area.x + column * cell[0], area.bottom() - row * cell[1]];
         let regions = Regions::of(&self.winners, width);
-        let borders: Vec<Vec<[f64; 2]>> = regions.borders.iter().map(|ends| ends.map(place).to_vec()).collect();
+        let borders: Vec<Vec<[f64; 2]>> = regions.borders.iter().map(|ends| ends.map(position).to_vec()).collect();
         if !borders.is_empty() {
             canvas.path(&borders, Stroke { color: [0; 3], width: BORDER, dash: Dash::Solid, opacity: 1.0 });
         }
         for RegionLetter { winner, at, reach } in regions.letters {
             if 2.0 * reach * cell[0].min(cell[1]) >= LETTER_ROOM * em {
-                let [row, column] = [at[1], at[0]].map(|place| place as usize);
-                canvas.text_in(ink(self.image.cell(row, column)), place(at), &letters[winner]);
+                let [row, column] = [at[1], at[0]].map(|coordinate| coordinate as usize);
+                canvas.text_in(ink(self.image.cell(row, column)), position(at), &letters[winner]);
             }
         }
     }
@@ -348,7 +347,7 @@ pub struct Compared<'a> {
 impl Figure {
     /// Returns a figure of the same map of several diagrams, with one legend and one colour scale, which is by the metric
     /// of the first. `map` is that of the diagram at the index `of`; the others show the optimizers of the same names, or
-    /// in the same places.
+    /// at the same positions.
     pub fn compared(diagrams: &[Compared<'_>], map: Map, of: usize) -> Figure {
         let all: Vec<&Diagram> = diagrams.iter().map(|compared| &compared.result.diagram).collect();
         let maps: Vec<Map> = all.iter().map(|diagram| map.carried_over(all[of].spec(), diagram)).collect();

@@ -71,7 +71,6 @@ pub const COLUMN_MM: f64 = 85.0;
 pub const PAGE_MM: f64 = 180.0;
 
 impl Default for Options {
-    /// Returns the options for a column of a journal.
     fn default() -> Self {
         Options { width_mm: COLUMN_MM, font_size: 8.0, title: false }
     }
@@ -209,7 +208,6 @@ impl Figure {
         }
     }
 
-    /// Returns a figure of maps side by side that share a colour scale.
     fn maps(result: &SweepResult, metric: Metric, maps: &[Map]) -> Figure {
         let mut legend = Vec::new();
         let row = Row::of(result, metric, maps, &mut legend);

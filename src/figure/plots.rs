@@ -31,7 +31,7 @@ const LOWEST_PART: f64 = 0.2;
 pub(super) struct Plots {
     pub label: String,
     /// Places on the horizontal axis, from left to right, with their labels.
-    pub places: Vec<(f64, String)>,
+    pub ticks: Vec<(f64, String)>,
     pub plots: Vec<Plot>,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Vertical {
 pub(super) struct Series {
     pub color: [u8; 3],
     pub marker: Marker,
-    /// The measured value at each place, if known.
+    /// The measured value at each tick, if known.
     pub points: Vec<Option<Measured>>,
 }
 
@@ -123,7 +123,7 @@ impl Plots {
             let is_lowest = index + arrangement.columns >= self.plots.len();
             end = area.bottom() + TICK * em;
             if is_lowest {
-                end = self.draw_places(canvas, area, em);
+                end = self.draw_ticks(canvas, area, em);
             }
         }
         Some(end)
@@ -158,32 +158,31 @@ impl Plots {
         (width >= NARROWEST_PANEL * em).then_some(Arrangement { columns, left, stride: share + gap, width })
     }
 
-    /// Returns the length by which the last place's label extends beyond a frame that is somewhat narrower than this.
+    /// Returns the length by which the last tick's label extends beyond a frame that is somewhat narrower than this.
     fn overhang(&self, width: f64, em: f64) -> f64 {
-        let Some((_, label)) = self.places.last() else { return 0.0 };
-        let inside = (1.0 - self.position(self.places.len() - 1)) * 0.7 * width;
+        let Some((_, label)) = self.ticks.last() else { return 0.0 };
+        let inside = (1.0 - self.position(self.ticks.len() - 1)) * 0.7 * width;
         (files::width(label, em) / 2.0 - inside).max(0.0)
     }
 
-    /// Returns the position of a place along the axis, from 0 to 1; half a unit is left free at the ends.
+    /// Returns the position of a tick along the axis, from 0 to 1; half a unit is left free at the ends.
     fn position(&self, index: usize) -> f64 {
-        let place = |index: usize| self.places[index].0;
-        let (first, last) = (place(0), place(self.places.len() - 1));
-        (place(index) - first + 0.5) / (last - first + 1.0)
+        let tick = |index: usize| self.ticks[index].0;
+        let (first, last) = (tick(0), tick(self.ticks.len() - 1));
+        (tick(index) - first + 0.5) / (last - first + 1.0)
     }
 
-    /// Returns the horizontal axis with these places.
-    fn axis(&self, places: impl IntoIterator<Item = usize>) -> Axis {
-        let mark = |index: usize| Mark { position: self.position(index), label: self.places[index].1.clone() };
-        Axis { label: self.label.clone(), marks: places.into_iter().map(mark).collect(), minor: Vec::new() }
+    fn axis(&self, ticks: impl IntoIterator<Item = usize>) -> Axis {
+        let mark = |index: usize| Mark { position: self.position(index), label: self.ticks[index].1.clone() };
+        Axis { label: self.label.clone(), marks: ticks.into_iter().map(mark).collect(), minor: Vec::new() }
     }
 
     /// Places whose labels have room side by side: each second, third and so on where all are equally far apart, else
     /// all, of which the axis labels as many as there is room for.
     fn labelled(&self, width: f64, em: f64) -> Vec<usize> {
-        let extent = |index: usize| [self.position(index) * width, files::width(&self.places[index].1, em) / 2.0];
-        let count = self.places.len();
-        let gaps: Vec<f64> = self.places.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+        let extent = |index: usize| [self.position(index) * width, files::width(&self.ticks[index].1, em) / 2.0];
+        let count = self.ticks.len();
+        let gaps: Vec<f64> = self.ticks.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
         if gaps.windows(2).any(|pair| (pair[1] - pair[0]).abs() >= 1e-9) {
             return (0..count).collect();
         }
@@ -194,7 +193,7 @@ impl Plots {
     }
 
     /// Draws as many labels as fit, and the axis' own label. Returns the lower end.
-    fn draw_places(&self, canvas: &mut Canvas, area: Area, em: f64) -> f64 {
+    fn draw_ticks(&self, canvas: &mut Canvas, area: Area, em: f64) -> f64 {
         let below = self.axis(self.labelled(area.width, em));
         below.draw_marks(canvas, area, Side::Bottom, Parts::Labels, em);
         below.draw_label_below(canvas, area, em);
@@ -203,7 +202,6 @@ impl Plots {
 }
 
 impl Plot {
-    /// Returns the vertical axis.
     fn scale(&self) -> Scale {
         let known = || self.series.iter().flat_map(|series| series.points.iter().flatten());
         let error = |point: &Measured| if point.error.is_finite() { point.error } else { 0.0 };
@@ -232,7 +230,6 @@ impl Plot {
         }
     }
 
-    /// Returns the vertical axis, as it is drawn at a height.
     fn axis(&self, height: f64, em: f64) -> Axis {
         let scale = self.scale();
         let [low, high] = scale.ends();
@@ -258,7 +255,7 @@ impl Plot {
         }
         let scale = self.scale();
         let height_of = |value: f64| area.bottom() - part_of(&scale, value) * area.height;
-        plots.axis(0..plots.places.len()).draw_marks(canvas, area, Side::Bottom, Parts::Ticks, em);
+        plots.axis(0..plots.ticks.len()).draw_marks(canvas, area, Side::Bottom, Parts::Ticks, em);
         let beside = self.axis(area.height, em);
         beside.draw_marks(canvas, area, Side::Left, Parts::Both, em);
         beside.draw_minor_ticks(canvas, area, Side::Left, em);
@@ -337,10 +334,10 @@ impl Figure {
         let mut plots = vec![losses(result, &order)];
         plots.extend(improvement(result, &order));
         let sizes = order.iter().map(|index| axes.batch_sizes[*index]);
-        let places = sizes.map(|size| ((size as f64).log2(), size.to_string())).collect();
+        let ticks = sizes.map(|size| ((size as f64).log2(), size.to_string())).collect();
         Figure {
             about: about(result),
-            content: Content::Plots(Plots { label: "batch size".to_owned(), places, plots }),
+            content: Content::Plots(Plots { label: "batch size".to_owned(), ticks, plots }),
             legend: legend(result),
         }
     }

@@ -19,7 +19,7 @@ pub struct Regions {
     pub has_specks: bool,
 }
 
-/// The place of a letter in a region.
+/// The position of a letter in a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RegionLetter {
     pub winner: usize,
@@ -137,8 +137,8 @@ impl Labels {
                 if along == length || !is_border(along) {
                     if from < along {
                         let ends = [from, along].map(|end| end as f64);
-                        let place = line as f64;
-                        borders.push(ends.map(|end| if upright { [place, end] } else { [end, place] }));
+                        let position = line as f64;
+                        borders.push(ends.map(|end| if upright { [position, end] } else { [end, position] }));
                     }
                     from = along + 1;
                 }
@@ -147,20 +147,20 @@ impl Labels {
         borders
     }
 
-    /// Returns the place in a region that is farthest from its edge; of several, the one nearest to its middle.
+    /// Returns the position in a region that is farthest from its edge; of several, the one nearest to its middle.
     fn letter(&self, region: usize) -> Option<RegionLetter> {
         let (winner, cells) = &self.regions[region];
         let winner = (*winner)?;
         let distances = self.distances(region);
-        let place = |cell: usize| [(cell % self.width) as f64 + 0.5, (cell / self.width) as f64 + 0.5];
+        let position = |cell: usize| [(cell % self.width) as f64 + 0.5, (cell / self.width) as f64 + 0.5];
         let count = cells.len() as f64;
-        let middle = [0, 1].map(|axis| cells.iter().map(|cell| place(*cell)[axis]).sum::<f64>() / count);
-        let away = |cell: usize| (place(cell)[0] - middle[0]).hypot(place(cell)[1] - middle[1]);
+        let middle = [0, 1].map(|axis| cells.iter().map(|cell| position(*cell)[axis]).sum::<f64>() / count);
+        let away = |cell: usize| (position(cell)[0] - middle[0]).hypot(position(cell)[1] - middle[1]);
         let deepest = cells
             .iter()
             .copied()
             .min_by(|one, other| distances[*other].cmp(&distances[*one]).then(away(*one).total_cmp(&away(*other))))?;
-        Some(RegionLetter { winner, at: place(deepest), reach: distances[deepest] as f64 - 0.5 })
+        Some(RegionLetter { winner, at: position(deepest), reach: distances[deepest] as f64 - 0.5 })
     }
 
     /// Returns the distance of each cell of a region from the nearest cell outside, in steps in all eight directions;
@@ -331,7 +331,7 @@ mod tests {
             (from[0]..=to[0]).contains(&x) && (from[1]..=to[1]).contains(&y)
         };
         for (index, end) in borders.iter().enumerate().flat_map(|(index, ends)| ends.map(|end| (index, end))) {
-            let is_at_edge = end.iter().any(|place| *place == 0.0 || *place == 12.0);
+            let is_at_edge = end.iter().any(|position| *position == 0.0 || *position == 12.0);
             let goes_on = borders.iter().enumerate().any(|(other, ends)| other != index && meets(end, ends));
             assert!(is_at_edge || goes_on, "a border ends at {end:?}");
         }

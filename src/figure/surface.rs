@@ -23,7 +23,7 @@ const WALL: [u8; 3] = [110; 3];
 
 /// The surface on its area.
 pub(super) struct SurfacePlot<'a> {
-    ground: &'a LandscapePlot,
+    plot: &'a LandscapePlot,
     area: Area,
     view: SpaceView,
     heights: HeightField,
@@ -36,34 +36,34 @@ struct Piece {
 }
 
 impl SurfacePlot<'_> {
-    pub(super) fn new(ground: &LandscapePlot, area: Area) -> SurfacePlot<'_> {
-        let [[left, right], [bottom, top]] = [ground.horizontal.range, ground.vertical.range];
+    pub(super) fn new(plot: &LandscapePlot, area: Area) -> SurfacePlot<'_> {
+        let [[left, right], [bottom, top]] = [plot.horizontal.range, plot.vertical.range];
         let camera = Camera { center: [0.5 * (left + right), 0.5 * (bottom + top)], width: right - left };
-        let orbit = ground.view.orbit.unwrap_or(Orbit::HOME).limited();
+        let orbit = plot.view.orbit.unwrap_or(Orbit::HOME).limited();
         let view = SpaceView { camera, orbit, size_px: [area.width as f32, area.height as f32] };
-        let heights = HeightField::of(&ground.landscape, camera, &ground.scale);
-        SurfacePlot { ground, area, view, heights }
+        let heights = HeightField::of(&plot.landscape, camera, &plot.scale);
+        SurfacePlot { plot, area, view, heights }
     }
 
     /// Draws the surface with everything on it.
     pub(super) fn draw(&self, canvas: &mut Canvas, em: f64) -> Result<(), FigureError> {
         let style =
             SpaceAxesStyle { tick: TICK * em, gap: LABEL_GAP * em, name: 2.6 * em, spacing: [2.8 * em, 2.0 * em] };
-        let axes = SpaceAxes::new(self.view, &self.ground.scale, style);
-        let image = image(&self.view, &self.heights, self.ground.view.colormap, PX_PER_POINT);
+        let axes = SpaceAxes::new(self.view, &self.plot.scale, style);
+        let image = image(&self.view, &self.heights, self.plot.view.colormap, PX_PER_POINT);
         canvas.smooth_image(self.area, &image)?;
         self.draw_walls(canvas, &axes.walls());
-        if self.ground.view.contours {
+        if self.plot.view.contours {
             self.draw_contours(canvas);
         }
-        for track in &self.ground.tracks {
+        for track in &self.plot.tracks {
             self.draw_particles(canvas, track);
         }
-        for track in self.ground.longest_first() {
+        for track in self.plot.longest_first() {
             self.draw_mean(canvas, track);
         }
         self.draw_start(canvas, em);
-        for track in &self.ground.tracks {
+        for track in &self.plot.tracks {
             self.draw_end(canvas, track, em);
         }
         let lines: Vec<Vec<[f64; 2]>> =
@@ -118,9 +118,9 @@ impl SurfacePlot<'_> {
     /// Returns the pieces of a path of the plane on the surface, up to its first position that is not finite.
     fn pieces(&self, path: &[[f64; 2]]) -> Vec<Piece> {
         let finite = path.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
-        let places: Vec<[f64; 2]> = finite.map(|xy| self.view.box_from_xy(*xy)).collect();
-        let mut dense: Vec<[f64; 2]> = places.first().copied().into_iter().collect();
-        for pair in places.windows(2) {
+        let positions: Vec<[f64; 2]> = finite.map(|xy| self.view.box_from_xy(*xy)).collect();
+        let mut dense: Vec<[f64; 2]> = positions.first().copied().into_iter().collect();
+        for pair in positions.windows(2) {
             let length = (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]);
             let count = (length / PIECE).ceil().clamp(1.0, 256.0) as usize;
             let at = |part: f64| [0, 1].map(|axis| pair[0][axis] + part * (pair[1][axis] - pair[0][axis]));
@@ -128,8 +128,8 @@ impl SurfacePlot<'_> {
         }
         let mut pieces: Vec<Piece> = Vec::new();
         let mut is_joined = false;
-        for (index, place) in dense.iter().enumerate() {
-            let Some(point) = self.heights.point(*place) else {
+        for (index, position) in dense.iter().enumerate() {
+            let Some(point) = self.heights.point(*position) else {
                 is_joined = false;
                 continue;
             };
@@ -174,16 +174,16 @@ impl SurfacePlot<'_> {
         let half = 0.5 * self.view.camera.width;
         let center = self.view.camera.center;
         let [low, high] = [-half, half].map(|half| center.map(|center| center + half));
-        let grid = Grid::new(|xy| self.ground.loss(xy), low, high, [CELLS; 2]);
+        let grid = Grid::new(|xy| self.plot.loss(xy), low, high, [CELLS; 2]);
         let least = CLOSEST * half / self.view.px_per_unit();
-        for level in self.ground.scale.contour_levels() {
+        for level in self.plot.scale.contour_levels() {
             let mut shown: Vec<Vec<[f64; 2]>> = Vec::new();
-            for line in grid.separate_lines(&self.ground.landscape, &self.ground.scale, level, least) {
+            for line in grid.separate_lines(&self.plot.landscape, &self.plot.scale, level, least) {
                 let pieces = self.pieces(&line).into_iter().filter(|piece| !piece.is_hidden);
                 shown.extend(pieces.map(|piece| piece.points));
             }
             if !shown.is_empty() {
-                canvas.path(&shown, self.ground.contour_stroke(level));
+                canvas.path(&shown, self.plot.contour_stroke(level));
             }
         }
     }
@@ -207,7 +207,7 @@ impl SurfacePlot<'_> {
     }
 
     fn draw_start(&self, canvas: &mut Canvas, em: f64) {
-        if let Some((at, is_hidden)) = self.at(self.ground.start) {
+        if let Some((at, is_hidden)) = self.at(self.plot.start) {
             LandscapePlot::draw_cross(canvas, at, em, if is_hidden { BEHIND } else { 1.0 });
         }
     }
@@ -256,11 +256,11 @@ pub(super) fn image(view: &SpaceView, heights: &HeightField, colormap: Colormap,
         Corner { at, nearness: 1.0 / projected.distance, level, brightness }
     };
     let last = HeightField::SIDE - 1;
-    let place = |column: usize, row: usize| [column, row].map(|index| 2.0 * index as f64 / last as f64 - 1.0);
+    let position = |column: usize, row: usize| [column, row].map(|index| 2.0 * index as f64 / last as f64 - 1.0);
     let on_surface = |column: usize, row: usize| {
-        let place = place(column, row);
-        let point = heights.point(place)?;
-        Some(corner(point, point[2] + 0.5, view.brightness(heights.normal(place)?)))
+        let position = position(column, row);
+        let point = heights.point(position)?;
+        Some(corner(point, point[2] + 0.5, view.brightness(heights.normal(position)?)))
     };
     let colored = |level: f64| colormap.rgb(level).map(f64::from);
     let points: Vec<Option<Corner>> =
@@ -281,7 +281,7 @@ pub(super) fn image(view: &SpaceView, heights: &HeightField, colormap: Colormap,
         normal[axis] = if side == 0 { -1.0 } else { 1.0 };
         let brightness = view.brightness(normal);
         let wall = |along: usize| {
-            let [x, y] = if axis == 0 { place(side, along) } else { place(along, side) };
+            let [x, y] = if axis == 0 { position(side, along) } else { position(along, side) };
             let top = heights.height([x, y])?;
             let level = top + 0.5;
             Some([corner([x, y, top.min(FLOOR)], level, brightness), corner([x, y, top], level, brightness)])

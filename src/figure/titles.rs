@@ -38,8 +38,8 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
         format!("{rows} × {}", counted(columns, "pixel"))
     });
     let of_landscape = this.landscape.differences(&other.landscape, short);
-    for words in of_landscape.into_iter().chain(this.noise.differences(&other.noise, short)) {
-        add(true, &|| words.clone());
+    for texts in of_landscape.into_iter().chain(this.noise.differences(&other.noise, short)) {
+        add(true, &|| texts.clone());
     }
     add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
     add(this.start != other.start, &|| {
@@ -103,14 +103,14 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
             shown.retain(|setting| !(is_tuned(this, &setting.meaning) && is_tuned(other, &setting.meaning)));
             shown
         };
-        let mut words = changed_words(&shown(this), &shown(other));
+        let mut texts = changed_words(&shown(this), &shown(other));
         if this.tune != other.tune {
-            words.push(grids(&this.tune));
+            texts.push(grids(&this.tune));
         }
         if this.rule.name() != other.rule.name() {
-            all.push(with_settings(&format!("{} → {}", other.rule.name(), this.rule.name()), &words));
-        } else if !words.is_empty() {
-            all.push(format!("{}: {}", this.label(), words.join(", ")));
+            all.push(with_settings(&format!("{} → {}", other.rule.name(), this.rule.name()), &texts));
+        } else if !texts.is_empty() {
+            all.push(format!("{}: {}", this.label(), texts.join(", ")));
         } else if this.rule != other.rule {
             all.push(format!("another rule of {}", this.label()));
         } else if this.learning_rates != other.learning_rates {
@@ -144,7 +144,7 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     }
     let Preset::Sweep(preset) = Preset::Sweep(preset).origin() else { unreachable!("the origin is of the same kind") };
     let changes = difference(&sweep, &preset.sweep);
-    let [old, new] = [&preset.sweep, &sweep].map(AxesInWords::of);
+    let [old, new] = [&preset.sweep, &sweep].map(AxisTexts::of);
     let is_of_axes = new.labels != old.labels || (new.ranges != old.ranges && is_made_title(&preset));
     let (title, description) = if is_of_axes {
         (new.title_against(&old), over_axes(&sweep))
@@ -159,9 +159,9 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
 /// `before`; others are the user's own and stay.
 pub fn as_changed_from(changed: SweepPreset, before: &SweepPreset) -> SweepPreset {
     let own = |word: String, before: &String| Some(word).filter(|word| word != before);
-    let own_words = [own(changed.title, &before.title), own(changed.description, &before.description)];
+    let own_texts = [own(changed.title, &before.title), own(changed.description, &before.description)];
     let mut named = as_changed(before.clone(), changed.sweep);
-    for (word, own) in [&mut named.title, &mut named.description].into_iter().zip(own_words) {
+    for (word, own) in [&mut named.title, &mut named.description].into_iter().zip(own_texts) {
         if let Some(own) = own {
             *word = own;
         }
@@ -172,33 +172,33 @@ pub fn as_changed_from(changed: SweepPreset, before: &SweepPreset) -> SweepPrese
 /// Describes a sweep by its optimizers and the ranges of its axes, in a sentence.
 pub fn over_axes(sweep: &SweepSpec) -> String {
     let names: Vec<&str> = sweep.optimizers.iter().map(SweepOptimizer::label).collect();
-    format!("{} over {}.", names.join(", "), AxesInWords::of(sweep).ranges.join(" and "))
+    format!("{} over {}.", names.join(", "), AxisTexts::of(sweep).ranges.join(" and "))
 }
 
 /// Returns whether the title describes settings, so that it does not suit other ones.
 pub fn is_made_title(preset: &SweepPreset) -> bool {
-    let AxesInWords { labels: [rows, columns], ranges: [all_rows, all_columns] } = AxesInWords::of(&preset.sweep);
+    let AxisTexts { labels: [rows, columns], ranges: [all_rows, all_columns] } = AxisTexts::of(&preset.sweep);
     let pairs = [[&rows, &columns], [&rows, &all_columns], [&all_rows, &columns], [&all_rows, &all_columns]];
     preset::is_made_title(&preset.title) || pairs.into_iter().any(|pair| preset.title == title_of_axes(pair))
 }
 
-/// The axes of a diagram in words.
-struct AxesInWords {
+/// The labels and ranges of the axes of a diagram.
+struct AxisTexts {
     /// The quantities of rows and columns.
     labels: [String; 2],
     /// The quantities with their ranges.
     ranges: [String; 2],
 }
 
-impl AxesInWords {
-    fn of(sweep: &SweepSpec) -> AxesInWords {
+impl AxisTexts {
+    fn of(sweep: &SweepSpec) -> AxisTexts {
         let axes = [&sweep.rows, &sweep.columns];
-        AxesInWords { labels: axes.map(|axis| axis_label(sweep, axis)), ranges: axes.map(|axis| range(sweep, axis)) }
+        AxisTexts { labels: axes.map(|axis| axis_label(sweep, axis)), ranges: axes.map(|axis| range(sweep, axis)) }
     }
 
     /// Returns the title of a diagram that had other axes before: the quantities, or where these are the same, the ranges
     /// that differ.
-    fn title_against(&self, before: &AxesInWords) -> String {
+    fn title_against(&self, before: &AxisTexts) -> String {
         let has_ranges = self.labels == before.labels;
         let word = |side: usize| match has_ranges && self.ranges[side] != before.ranges[side] {
             true => &self.ranges[side],
@@ -232,14 +232,14 @@ pub fn short_titles(diagrams: &[TitledSweep]) -> Vec<String> {
         is_distinct && parts[index][1] == parts[0][1]
     };
     let have_own = (0..parts.len()).all(is_own);
-    let titles = |words: fn(&[String]) -> String| -> Vec<String> {
+    let titles = |texts: fn(&[String]) -> String| -> Vec<String> {
         let title = |(index, TitledSweep { name, preset, .. }): (usize, &TitledSweep)| {
             let others = diagrams.iter().enumerate().filter(|(other, _)| *other != index);
             let settings = || settings_among(&diagrams[index], &others.map(|(_, other)| other).collect::<Vec<_>>());
             match name {
                 Some(name) => name.clone(),
                 None if have_own => head_and_changes(&preset.title)[0].to_owned(),
-                None => Some(settings()).filter(|all| !all.is_empty()).map_or(preset.title.clone(), |all| words(&all)),
+                None => Some(settings()).filter(|all| !all.is_empty()).map_or(preset.title.clone(), |all| texts(&all)),
             }
         };
         diagrams.iter().enumerate().map(title).collect()
@@ -327,6 +327,6 @@ pub fn axis_meanings(spec: &SweepSpec, axis: &Axis) -> Option<String> {
             None => meanings.push((of.label, vec![optimizer.label()])),
         }
     }
-    let words = meanings.iter().map(|(label, labels)| format!("{label} in {}", labels.join(", ")));
-    (!meanings.is_empty()).then(|| format!("{}.", words.collect::<Vec<_>>().join("; ")))
+    let texts = meanings.iter().map(|(label, labels)| format!("{label} in {}", labels.join(", ")));
+    (!meanings.is_empty()).then(|| format!("{}.", texts.collect::<Vec<_>>().join("; ")))
 }

@@ -158,7 +158,6 @@ impl Trajectories {
 }
 
 impl TracedRun {
-    /// Returns a session at step 0.
     fn new(record: Record, title: String) -> Result<TracedRun, TrajectoriesError> {
         let steps = planned_steps(&record).unwrap_or(LandscapePreset::DEFAULT_STEPS);
         let simulation = Simulation::replay(record);
@@ -203,7 +202,6 @@ impl TracedRun {
         self.simulation.spec()
     }
 
-    /// Returns the histories of the enabled optimizers, in their order.
     fn curves(&self, run: usize, is_side_by_side: bool, log_steps: bool) -> Vec<RunCurve> {
         let optimizers = &self.spec().optimizers;
         let named = self.spec().shown_names().into_iter().zip(simulation_colors(optimizers));
@@ -218,7 +216,6 @@ impl TracedRun {
         enabled.zip(self.simulation.histories()).map(curve).collect()
     }
 
-    /// Returns the enabled optimizers of this run, which has this index.
     fn ensembles(&self, run: usize) -> Vec<Ensemble<'_>> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().shown_names());

@@ -303,7 +303,7 @@ impl SweepResult {
     }
 
     /// Reads an archive that [`SweepResult::write_arrays`] has written; written again, it has the same bytes. Errors
-    /// name `origin`, usually a file, as the place.
+    /// name `origin`, usually a file, as their source.
     pub fn read_arrays(reader: impl Read + Seek, origin: &str) -> Result<SweepResult, ResultError> {
         let in_archive = |source| ResultError::Archive { origin: origin.to_owned(), source };
         let contradiction = |expected: &str, found: String| ResultError::Contradiction {
@@ -389,7 +389,6 @@ impl Arrays {
         Ok(Arrays { shape, replicates, diverged, averages, deviations, gaps, sampled })
     }
 
-    /// Returns the cell of a pixel by its index among all.
     fn cell(&self, pixel: usize, replicates: usize, diagram: &Diagram) -> Cell {
         let Shape { optimizers, rows, columns, candidates, .. } = self.shape;
         let pixels = rows * columns;

@@ -1,30 +1,29 @@
 //! Checking and repairing the folder of a sweep.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use valleyscope_engine::sweep::Diagram;
-use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::RepairRefused;
 use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{Findings, replace};
 
-use super::{RawFormat, SweepResult, write_table};
-use crate::sweep_checkpoint::{CheckpointReport, SweepCheckpoint, SweepCheckpointError};
+use super::{RawFormat, ReadRecords, SweepHeader, SweepRecords, SweepResult, write_table};
 
 /// The description of a diagram that the window keeps, in the diagram's folder.
 pub const KEPT_RECORD: &str = "kept.ron";
 
-/// Returns whether a path is the folder of an unfinished or complete sweep.
+/// Returns whether a path is the folder of an unfinished or complete sweep, or of a part of one.
 pub fn is_sweep(path: &Path) -> bool {
-    [SweepResult::ARRAYS, SweepResult::SPEC, SweepCheckpoint::FILE]
+    [SweepResult::ARRAYS, SweepResult::SPEC, SweepRecords::FILE]
         .iter()
         .any(|name| path.join(name).symlink_metadata().is_ok())
 }
 
 /// Reads everything in the folder of a sweep, and reports what is intact and what is damaged: the arrays, the preset,
-/// the table and the raw arrays against each other, and the checkpoint record by record. With `repair`, the preset and
-/// the table are written again from the arrays, from which they follow; replaced files are kept beside, under a name
+/// the table and the raw arrays against each other, and the records one by one. With `repair`, the preset and
+/// the table are written again from the arrays, from which they follow; replaced files stay under a name
 /// that ends in `.kept-` and a number.
 ///
 /// # Errors
@@ -32,53 +31,55 @@ pub fn is_sweep(path: &Path) -> bool {
 /// Returns an error where it is to be repaired, and a sweep is running there.
 pub fn check_sweep(folder: &Path, repair: bool) -> Result<Findings, RepairRefused> {
     let mut findings = Findings::new(repair);
-    let path = folder.join(SweepCheckpoint::FILE);
-    // The checkpoint's contents, and the lock that prevents a sweep from writing meanwhile.
-    let report = match path.symlink_metadata().is_ok().then(|| SweepCheckpoint::examine(&path)).transpose() {
-        Err(SweepCheckpointError::Busy(_)) if repair => return Err(RepairRefused::Busy(folder.display().to_string())),
-        Err(SweepCheckpointError::Busy(_)) => {
-            findings.note(SweepCheckpoint::FILE, "a sweep is at work, and goes on with it".to_owned());
-            return Ok(findings);
+    // As long as these live, no sweep begins to write.
+    let mut records = None;
+    if folder.join(SweepRecords::FILE).symlink_metadata().is_ok() {
+        match SweepRecords::open(folder) {
+            Err(error) => findings.damaged(SweepRecords::FILE, error.to_string()),
+            Ok(None) => {
+                findings.note(SweepRecords::FILE, "holds nothing: the sweep was stopped as it began".to_owned());
+            }
+            Ok(Some(found)) if found.is_at_work && repair => {
+                return Err(RepairRefused::Busy(folder.display().to_string()));
+            }
+            Ok(Some(found)) if found.is_at_work => {
+                findings.note(SweepRecords::FILE, "a sweep is at work, and goes on with it".to_owned());
+                return Ok(findings);
+            }
+            Ok(found) => records = found,
         }
-        Err(error) => {
-            findings.damaged(SweepCheckpoint::FILE, error.to_string());
-            None
-        }
-        Ok(report) => report,
-    };
-    if let Some(report) = &report {
-        checkpoint(report, &mut findings);
     }
-    results(folder, report.as_ref(), &mut findings);
+    if let Some(records) = &records {
+        check_records(records, &mut findings);
+    }
+    results(folder, records.as_ref(), &mut findings);
     findings.left_behind(folder);
     Ok(findings)
 }
 
-fn checkpoint(report: &CheckpointReport, findings: &mut Findings) {
-    let CheckpointReport { spec, program, known, damaged, cut, .. } = report;
-    let Some(spec) = spec else {
-        return findings.note(SweepCheckpoint::FILE, "holds nothing: the sweep was stopped as it began".to_owned());
+fn check_records(records: &SweepRecords, findings: &mut Findings) {
+    const FILE: &str = SweepRecords::FILE;
+    let mut known = HashSet::new();
+    let read = records.read(|finished| {
+        known.insert(finished.pixel);
+    });
+    let ReadRecords { damaged, cut } = match read {
+        Ok(read) => read,
+        Err(error) => return findings.damaged(FILE, error.to_string()),
     };
-    let all = spec.shape().iter().product::<usize>();
-    let this = env!("CARGO_PKG_VERSION");
-    let goes_on = if program == this {
-        "`valleyscope sweep … --resume` goes on with them".to_owned()
-    } else {
-        let program = visible(program);
-        format!("they are of Valleyscope {program}, which alone can go on with them, and this is version {this}")
+    let SweepHeader { preset, part, .. } = &records.header;
+    let (known, all) = (known.len(), preset.sweep.shape().iter().product::<usize>());
+    let text = match part {
+        None => format!("{known} of {all} pixels; `valleyscope sweep … --resume` goes on with them"),
+        Some(part) => format!("{known} pixels of part {part}; repeating its command goes on with them"),
     };
-    let words = format!("{known} of {all} pixels; {goes_on}");
-    if *damaged > 0 {
-        findings.damaged(
-            SweepCheckpoint::FILE,
-            format!("records that have changed, and are computed again: {damaged}; {words}"),
-        );
+    if damaged > 0 {
+        findings.damaged(FILE, format!("records that have changed, and are computed again: {damaged}; {text}"));
     } else {
-        findings.intact(SweepCheckpoint::FILE, words);
+        findings.intact(FILE, text);
     }
-    if *cut > 0 {
-        let words = format!("ends with {cut} bytes of a record that was cut off, which is computed again");
-        findings.note(SweepCheckpoint::FILE, words);
+    if cut > 0 {
+        findings.note(FILE, format!("ends with {cut} bytes of a record that was cut off, which is computed again"));
     }
 }
 
@@ -106,11 +107,11 @@ fn raw_rows(folder: &Path, diagram: &Diagram, findings: &mut Findings) {
     }
 }
 
-fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Findings) {
+fn results(folder: &Path, records: Option<&SweepRecords>, findings: &mut Findings) {
     const ARRAYS: &str = SweepResult::ARRAYS;
     let [arrays, spec, table] = [ARRAYS, SweepResult::SPEC, SweepResult::TABLE].map(|name| folder.join(name));
     if arrays.symlink_metadata().is_err() {
-        if report.is_none() {
+        if records.is_none() {
             findings.damaged(ARRAYS, "is missing, and nothing else holds the results; compute them again".to_owned());
         }
         return;
@@ -127,8 +128,8 @@ fn results(folder: &Path, report: Option<&CheckpointReport>, findings: &mut Find
     } else {
         findings.damaged(ARRAYS, format!("holds {} of {all} pixels", diagram.complete()));
     }
-    if report.and_then(|report| report.spec.as_ref()).is_some_and(|spec| spec != &**diagram.spec()) {
-        findings.damaged(SweepCheckpoint::FILE, format!("is of another sweep than {ARRAYS}"));
+    if records.is_some_and(|records| records.header.preset.sweep != **diagram.spec()) {
+        findings.damaged(SweepRecords::FILE, format!("is of another sweep than {ARRAYS}"));
     }
     let preset = result.preset();
     match Preset::read(&spec) {

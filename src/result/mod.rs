@@ -2,12 +2,15 @@
 //!
 //! A folder of results holds `spec.ron`, a preset that repeats the sweep; `phase.npz` with the whole diagram;
 //! `phase.csv`, a table of its scores; and, if requested, the final metrics of all runs (see [`RawFormat`]). Nothing in
-//! them depends on the time or the machine.
+//! them depends on the time or the machine. Until the diagram is complete, the folder holds records of its pixels (see
+//! [`SweepStore`]). The folder of a part holds only records, and that of a diagram in the window's library also a
+//! description and a small picture.
 
 mod arrays;
 mod check;
 mod raw;
 pub mod scan;
+mod store;
 
 use std::io;
 use std::io::Write;
@@ -22,6 +25,7 @@ use super::export::{CsvCell as Entry, CsvWriter};
 pub use arrays::ResultError;
 pub use check::{KEPT_RECORD, check_sweep, is_sweep};
 pub use raw::{RawExport, RawFailure, RawFormat, RawPlan, RawProgress, RawRefused};
+pub use store::{ReadRecords, StoreError, SweepHeader, SweepRecords, SweepStore};
 
 /// The result of a sweep.
 #[derive(Clone, Debug)]
@@ -40,7 +44,11 @@ impl SweepResult {
     pub const ARRAYS: &'static str = "phase.npz";
     pub const TABLE: &'static str = "phase.csv";
 
-    /// Returns the preset that repeats the sweep.
+    /// Returns the result of a preset's sweep.
+    pub fn of(preset: &SweepPreset, diagram: Diagram, precision: Precision) -> SweepResult {
+        SweepResult { title: preset.title.clone(), description: preset.description.clone(), diagram, precision }
+    }
+
     pub fn preset(&self) -> Preset {
         Preset::Sweep(self.sweep_preset())
     }
@@ -107,8 +115,8 @@ impl OptimizerColumns {
                 if known.is_none() {
                     all.push(OptimizerColumns { name, tuned: Vec::new() });
                 }
-                let place = known.unwrap_or(all.len() - 1);
-                let columns = &mut all[place];
+                let index = known.unwrap_or(all.len() - 1);
+                let columns = &mut all[index];
                 let new = optimizer.tune.iter().map(|tuned| tuned.of).filter(|of| !columns.tuned.contains(of));
                 let new: Vec<TunedSetting> = new.collect();
                 columns.tuned.extend(new);
@@ -133,14 +141,14 @@ fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Resul
     let mut csv = CsvWriter::new(writer, &header.iter().map(String::as_str).collect::<Vec<_>>())?;
     for (title, diagram) in diagrams {
         let own = column_names(diagram.spec());
-        let place = |columns: &OptimizerColumns| own.iter().position(|name| *name == columns.name);
-        let columns: Vec<_> = optimizers.iter().map(|columns| (columns, place(columns))).collect();
+        let index = |columns: &OptimizerColumns| own.iter().position(|name| *name == columns.name);
+        let columns: Vec<_> = optimizers.iter().map(|columns| (columns, index(columns))).collect();
         write_rows(&mut csv, *title, diagram, &columns)?;
     }
     csv.into_inner().flush()
 }
 
-/// Writes the rows of a diagram. `columns` are those of each optimizer, with its place in this diagram; none for an optimizer
+/// Writes the rows of a diagram. `columns` are those of each optimizer, with its index in this diagram; none for an optimizer
 /// of another.
 fn write_rows<W: Write>(
     csv: &mut CsvWriter<W>,
@@ -197,7 +205,6 @@ fn push_pixel<'d>(
     }
 }
 
-/// Returns the names of the columns with the values of the axes.
 fn axis_names<'s>(specs: impl Iterator<Item = &'s SweepSpec>) -> [String; 2] {
     let mut all = specs.map(|spec| [axis_name(spec, &spec.rows), axis_name(spec, &spec.columns)]);
     let usual = ["row", "column"].map(str::to_owned);

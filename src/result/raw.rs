@@ -47,7 +47,7 @@ fn refused<T>(expected: &'static str, found: impl Into<String>) -> Result<T, Raw
 impl RawFormat {
     /// Returns the format of a sweep's raw arrays.
     pub fn of(spec: &SweepSpec) -> Result<RawFormat, RawRefused> {
-        places(spec)?;
+        indices(spec)?;
         if !spec.sampling.is_uniform() {
             return refused("`sampling: Uniform`", "Adaptive");
         }
@@ -100,10 +100,10 @@ impl RawFormat {
         row: usize,
         pixels: &[Vec<Runs>],
     ) -> io::Result<PathBuf> {
-        let places = places(spec).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let indices = indices(spec).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let each = self.metrics();
         let shape = self.shape(spec, pixels.len());
-        let runs = places.iter().flat_map(|&place| pixels.iter().flat_map(move |pixel| &pixel[place].metrics));
+        let runs = indices.iter().flat_map(|&index| pixels.iter().flat_map(move |pixel| &pixel[index].metrics));
         let values = runs.flat_map(|run| [run.final_loss, run.smallest_loss, run.depth].into_iter().take(each));
         let path = folder.join(self.file_name(row));
         let mut file = AtomicFile::for_target(&path)?;
@@ -112,7 +112,6 @@ impl RawFormat {
         Ok(path)
     }
 
-    /// Returns the number of metrics of a run.
     fn metrics(self) -> usize {
         if self == RawFormat::WeightDecay { 3 } else { 1 }
     }
@@ -130,21 +129,21 @@ impl RawFormat {
     /// Returns a description of the fault.
     pub fn check_row(self, path: &Path, diagram: &Diagram, row: usize) -> Result<(), String> {
         let spec = diagram.spec();
-        let places = places(spec).map_err(|error| error.to_string())?;
+        let indices = indices(spec).map_err(|error| error.to_string())?;
         let (shape, each) = (self.shape(spec, spec.shape()[1]), self.metrics());
         let values = read_npy(path, &shape).map_err(|error| error.to_string())?;
         let replicates = spec.replicates.get();
         let mut runs = values.chunks_exact(replicates * each);
-        for place in places {
+        for index in indices {
             for column in 0..shape[1] {
                 let cell = diagram.cell([row, column]).filter(|cell| cell.replicates == replicates);
                 for (rate, runs) in runs.by_ref().take(shape[2]).enumerate() {
                     let Some(cell) = cell else { continue };
-                    let wrong = self.difference(runs, spec.average, cell.averages[place][rate]);
+                    let wrong = self.difference(runs, spec.average, cell.averages[index][rate]);
                     if let Some(wrong) = wrong {
-                        let (optimizer, rate, column) = (spec.optimizers[place].rule.name(), rate + 1, column + 1);
-                        let place = format!("{optimizer}, learning rate {rate} in column {column}");
-                        return Err(format!("{place}: {wrong}; bytes have changed, or it is of another sweep"));
+                        let (optimizer, rate, column) = (spec.optimizers[index].rule.name(), rate + 1, column + 1);
+                        let runs = format!("{optimizer}, learning rate {rate} in column {column}");
+                        return Err(format!("{runs}: {wrong}; bytes have changed, or it is of another sweep"));
                     }
                 }
             }
@@ -152,7 +151,7 @@ impl RawFormat {
         Ok(())
     }
 
-    /// Returns the first average of some runs that differs from the expected one, in words.
+    /// Returns the first average of some runs that differs from the expected one, as text.
     fn difference(self, runs: &[f64], average: Average, expected: [f64; 3]) -> Option<String> {
         let each = self.metrics();
         Metric::ALL.into_iter().zip(expected).take(each).find_map(|(metric, expected)| {
@@ -171,7 +170,7 @@ fn is_near(one: f64, other: f64) -> bool {
 
 /// Returns the indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these, with steps that are
 /// neither scheduled nor masked.
-fn places(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
+fn indices(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     const EXPECTED: &str = "exactly Adam, FOCUS and Signum";
     let scheduled = spec.optimizers.iter().find(|optimizer| !optimizer.schedule.is_constant());
     if let Some(scheduled) = scheduled {
@@ -184,9 +183,9 @@ fn places(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     if let Some(masked) = masked {
         return refused("steps without a mask", format!("cautious steps of {}", masked.rule.name()));
     }
-    let place = |kind| spec.optimizers.iter().position(|optimizer| optimizer.rule.kind() == kind);
-    let places = [RuleKind::Adam, RuleKind::Focus, RuleKind::Signum].map(place);
-    match (places, spec.optimizers.len()) {
+    let index = |kind| spec.optimizers.iter().position(|optimizer| optimizer.rule.kind() == kind);
+    let indices = [RuleKind::Adam, RuleKind::Focus, RuleKind::Signum].map(index);
+    match (indices, spec.optimizers.len()) {
         ([Some(adam), Some(focus), Some(signum)], 3) => Ok([adam, focus, signum]),
         _ => {
             let rules: Vec<&str> = spec.optimizers.iter().map(|optimizer| optimizer.rule.name()).collect();
@@ -356,7 +355,6 @@ impl Job {
         AtomicFile::for_target(&self.folder.join(self.plan.file_name(0))).map(drop).map_err(RawFailure::Folder)
     }
 
-    /// Returns the runs of a row, column by column.
     fn row(&self, row: usize) -> Result<Vec<Vec<Runs>>, RawFailure> {
         let mut pixels: Vec<Option<Vec<Runs>>> = vec![None; self.plan.spec.shape()[1]];
         while pixels.iter().any(Option::is_none) {

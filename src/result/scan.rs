@@ -39,7 +39,7 @@ pub struct ScanResult {
     pub scores: ScanScores,
     /// The preset that repeats the scan; empty where it cannot be read.
     pub spec: String,
-    /// The training data, in words.
+    /// A description of the training data.
     pub data: String,
     /// Whether the data are synthetic, in place of real ones.
     pub is_synthetic: bool,
@@ -172,7 +172,6 @@ impl ScanResult {
         self.edges().into_iter().map(note).collect()
     }
 
-    /// Returns the number of complete grid points.
     pub fn known(&self) -> usize {
         self.points.iter().flatten().count()
     }
@@ -343,8 +342,8 @@ impl ScanScores {
         let mut scores = vec![vec![None; axes.batch_sizes.len()]; axes.optimizers.len()];
         for point in points {
             let [optimizer, batch_size] = point.index;
-            if let Some(place) = scores.get_mut(optimizer).and_then(|row| row.get_mut(batch_size)) {
-                *place = ScanScore::of(&point.test_loss);
+            if let Some(score) = scores.get_mut(optimizer).and_then(|row| row.get_mut(batch_size)) {
+                *score = ScanScore::of(&point.test_loss);
             }
         }
         ScanScores { scores }
@@ -415,7 +414,7 @@ impl ScanResult {
     ) -> io::Result<()> {
         let (rates, replicates) = (self.axes.learning_rates.len(), self.axes.replicates as usize);
         let shape = [self.axes.optimizers.len(), self.axes.batch_sizes.len(), rates, replicates];
-        let values = self.places().flat_map(|[optimizer, size]| {
+        let values = self.cells().flat_map(|[optimizer, size]| {
             let grid = self.point(optimizer, size).map(grid);
             let value = move |rate: usize, replicate: usize| grid?.get(rate)?.get(replicate).copied();
             let trainings = (0..rates).flat_map(move |rate| (0..replicates).map(move |replicate| (rate, replicate)));
@@ -427,11 +426,11 @@ impl ScanResult {
     fn write_scores<W: Write + Seek>(&self, npz: &mut NpzWriter<'_, W>) -> io::Result<()> {
         let shape = [self.axes.optimizers.len(), self.axes.batch_sizes.len()];
         let of_score = |of: fn(ScanScore) -> f64| {
-            self.places().map(move |[optimizer, size]| self.scores.get(optimizer, size).map_or(f64::NAN, of))
+            self.cells().map(move |[optimizer, size]| self.scores.get(optimizer, size).map_or(f64::NAN, of))
         };
         npz.array("score", &shape, of_score(|score| score.mean))?;
         npz.array("score_std", &shape, of_score(|score| score.deviation))?;
-        let best = self.places().map(|[optimizer, size]| {
+        let best = self.cells().map(|[optimizer, size]| {
             let score = self.scores.get(optimizer, size);
             score.map_or(-1, |score| i32::try_from(score.learning_rate).expect("axes are checked"))
         });
@@ -454,7 +453,7 @@ impl ScanResult {
         let header = [&known[..], &["improvement", "improvement_error", "best_lr_edge"]].concat();
         let mut table = CsvWriter::new(writer, &header)?;
         let mut rows = 0;
-        for ([optimizer, size], improvement) in self.places().zip(self.improvements()) {
+        for ([optimizer, size], improvement) in self.cells().zip(self.improvements()) {
             let score = self.scores.get(optimizer, size);
             let number = |of: Option<f64>| CsvCell::Number(of.unwrap_or(f64::NAN));
             table.row(&[
@@ -479,7 +478,7 @@ impl ScanResult {
     }
 
     /// Returns the pairs of an optimizer and a batch size, in the order of the arrays.
-    fn places(&self) -> impl Iterator<Item = [usize; 2]> {
+    fn cells(&self) -> impl Iterator<Item = [usize; 2]> {
         let sizes = self.axes.batch_sizes.len();
         (0..self.axes.optimizers.len()).flat_map(move |optimizer| (0..sizes).map(move |size| [optimizer, size]))
     }
@@ -487,7 +486,7 @@ impl ScanResult {
     /// Returns the improvement of each optimizer on Adam, with each batch size.
     fn improvements(&self) -> impl Iterator<Item = Option<Improvement>> {
         let adam = self.index_of(RuleKind::Adam);
-        self.places().map(move |[optimizer, size]| {
+        self.cells().map(move |[optimizer, size]| {
             let adam = adam.filter(|adam| *adam != optimizer)?;
             Some(Improvement::of(self.scores.get(adam, size)?, self.scores.get(optimizer, size)?))
         })

@@ -1,15 +1,14 @@
-//! Results of sweeps: `phase.npz`, and the checkpoint of a sweep that goes on.
+//! Results of sweeps: `phase.npz`, and the records of a sweep that goes on.
 
 use std::fs;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use valleyscope::result::SweepResult;
-use valleyscope::sweep_checkpoint::SweepCheckpoint;
+use valleyscope::result::{SweepHeader, SweepRecords, SweepResult, SweepStore};
 use valleyscope::sweep_pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
 use valleyscope_engine::sweep::{Backend, Diagram, Finished, Precision, SweepJob, SweepSpec};
-use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset, built_ins};
 
 use crate::driver::{Target, fuzz};
 
@@ -83,51 +82,58 @@ fn npz() {
     });
 }
 
-/// A head of 16 bytes, a text whose length is the last of them, a checksum, and records of equal length with one each.
-fn repair_checkpoint(bytes: &mut [u8], record: usize) {
-    let Some(head) = u32_at(bytes, 12).and_then(|text| text.checked_add(16)) else { return };
-    if let Some(content) = bytes.get(..head) {
-        let sum = crc32fast::hash(content);
-        put(bytes, head, sum);
-        let mut start = head + 4;
-        while let Some(content) = bytes.get(start..start + record - 4) {
-            let sum = crc32fast::hash(content);
-            put(bytes, start + record - 4, sum);
-            start += record;
+/// Makes the checksums in the frames of records right, so that more than them is tried.
+fn repair_records(bytes: &[u8]) -> Vec<u8> {
+    const MAGIC: usize = 8;
+    let Some((magic, frames)) = bytes.split_at_checked(MAGIC) else { return bytes.to_vec() };
+    let mut repaired = magic.to_vec();
+    for frame in frames.split_inclusive(|byte| *byte == 0) {
+        let content = frame.strip_suffix(&[0]).and_then(|frame| cobs::decode_vec(frame).ok());
+        match content.filter(|content| content.len() >= 4) {
+            Some(content) => {
+                let content = &content[..content.len() - 4];
+                let checked = [content, &crc32fast::hash(content).to_le_bytes()].concat();
+                repaired.extend(cobs::encode_vec(&checked));
+                repaired.push(0);
+            }
+            None => repaired.extend(frame),
         }
     }
+    repaired
 }
 
 #[test]
-fn sweep_checkpoints() {
+fn sweep_records() {
     let (spec, pixels) = small();
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("checkpoint.bin");
-    let open = || SweepCheckpoint::open(&path, &spec, Precision::Single, true);
-    let mut checkpoint = open().expect("a new one");
-    let head = fs::metadata(&path).expect("it is there").len();
-    pixels.iter().for_each(|pixel| checkpoint.add(pixel));
-    checkpoint.save().expect("there is room");
-    drop(checkpoint);
+    let path = folder.path().join(SweepRecords::FILE);
+    let preset = SweepPreset {
+        version: FormatVersion,
+        title: "Small".to_owned(),
+        description: String::new(),
+        sweep: spec.clone(),
+    };
+    let header = SweepHeader { preset: Arc::new(preset), precision: Precision::Single, keeps_runs: true, part: None };
+    let open = || SweepStore::open(folder.path(), &header).map(|(store, _)| store);
+    let mut store = open().expect("a new one");
+    pixels.iter().for_each(|pixel| store.add(pixel));
+    store.save().expect("there is room");
+    drop(store);
     let seed = fs::read(&path).expect("it is there");
-    let record = (seed.len() - head as usize) / pixels.len();
-    let target = Target { name: "sweep_checkpoints", seeds: vec![seed], words: "", memory: 32 << 20, cases: 500 };
+    let target = Target { name: "sweep_records", seeds: vec![seed], words: "", memory: 32 << 20, cases: 500 };
     let mut turn = 0_u32;
     fuzz(&target, |input| {
-        let mut input = input.to_vec();
         turn += 1;
-        if !turn.is_multiple_of(4) {
-            repair_checkpoint(&mut input, record);
-        }
+        let input = if turn.is_multiple_of(4) { input.to_vec() } else { repair_records(input) };
         fs::write(&path, &input).expect("there is room");
-        let Ok(mut checkpoint) = open() else { return };
-        let cells = |checkpoint: &mut SweepCheckpoint| -> Vec<String> {
-            let all = spec.pixels().map(|pixel| checkpoint.read(pixel).expect("it has just been read"));
+        let Ok(store) = open() else { return };
+        let cells = |store: &SweepStore| -> Vec<String> {
+            let all = spec.pixels().map(|pixel| store.read(pixel).expect("it has just been read"));
             all.map(|finished| format!("{finished:?}")).collect()
         };
-        let read = cells(&mut checkpoint);
-        drop(checkpoint);
-        let mut again = open().expect("what was good is good");
-        assert_eq!(cells(&mut again), read);
+        let read = cells(&store);
+        drop(store);
+        let again = open().expect("what was good is good");
+        assert_eq!(cells(&again), read);
     });
 }

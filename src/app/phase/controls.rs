@@ -169,7 +169,7 @@ fn steps_and_time(progress: &Progress) -> String {
     format!("{steps} steps in {} ({rate} steps/s)", time(progress.elapsed))
 }
 
-/// Formats a large number in words.
+/// Formats a large number as text.
 fn formatted_count(number: f64) -> String {
     match number {
         n if n >= 1e9 => format!("{:.1} billion", n / 1e9),
@@ -179,7 +179,7 @@ fn formatted_count(number: f64) -> String {
     }
 }
 
-/// Formats a duration in words, rounded up.
+/// Formats a duration as text, rounded up.
 pub(super) fn time(span: Duration) -> String {
     let secs = span.as_secs() + 1;
     match secs {
@@ -221,13 +221,13 @@ fn show_fault(ui: &mut Ui, fault: Option<&SpecError>) {
 
 /// Describes a fault by the labels of the window in place of a preset file's paths.
 fn describe_fault(fault: &SpecError) -> String {
-    let words = fault.parts().map(|part| match part {
-        MessagePart::Words(words) => words.to_owned(),
+    let text = fault.parts().map(|part| match part {
+        MessagePart::Words(text) => text.to_owned(),
         MessagePart::InFile("spacing: Linear") => "linear spacing".to_owned(),
         MessagePart::InFile(path) => path.split('.').filter_map(label).collect::<Vec<_>>().join(": "),
     });
-    let words: String = words.collect();
-    let mut letters = words.chars();
+    let text: String = text.collect();
+    let mut letters = text.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).chain(['.']).collect()
 }
@@ -309,7 +309,7 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) 
     }
 }
 
-/// Shows the fields of the place at which runs start on the plane.
+/// Shows the fields of the point at which runs start on the plane.
 fn start(ui: &mut Ui, spec: &mut SweepSpec) {
     let mut start = spec.start();
     for (of, value) in [(parameter::START_X, &mut start.x), (parameter::START_Y, &mut start.y)] {
@@ -507,12 +507,10 @@ pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
     }
 }
 
-/// Returns the optimizers that have a hyperparameter.
 fn optimizers_with(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
     spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
 }
 
-/// Returns the quantities that an axis can vary.
 fn choices(spec: &SweepSpec) -> Vec<Quantity> {
     let parameters = LandscapeParameterName::of(&spec.landscape).map(Quantity::Landscape);
     let of_noise = NoiseParameterName::of(&spec.noise).map(Quantity::NoiseParameter);

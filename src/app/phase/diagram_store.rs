@@ -19,7 +19,7 @@ use crate::sweep_pool::{Pool, Progress, Sweep};
 /// The longest time that a frame spends on storing arrived pixels.
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);
 /// The computing time from which an unfinished diagram is always kept.
-const WORTH_KEEPING: Duration = Duration::from_secs(2);
+const WORTH_SAVING: Duration = Duration::from_secs(2);
 /// The longest wait for a diagram's first picture. Then the finest available one is shown, so that four pictures a second
 /// follow a drag even where each is expensive.
 const FIRST_PICTURE_WAIT: Duration = Duration::from_millis(200);
@@ -39,7 +39,7 @@ pub(super) struct DiagramStore {
     /// The kept diagrams; the present one is among them once it is worth keeping.
     pub library: Library,
     /// The computing time from which an unfinished diagram is kept.
-    worth_keeping: Duration,
+    worth_saving: Duration,
 }
 
 impl DiagramStore {
@@ -66,7 +66,7 @@ impl DiagramStore {
             version: 0,
             recall: None,
             library,
-            worth_keeping: worth_asking.min(WORTH_KEEPING),
+            worth_saving: worth_asking.min(WORTH_SAVING),
         }
     }
 
@@ -104,7 +104,7 @@ impl DiagramStore {
             }
         }
         self.take_finished();
-        self.keep_newest();
+        self.save_newest();
         failures
     }
 
@@ -272,8 +272,8 @@ impl DiagramStore {
         let time = |titled: &TitledDiagram| {
             titled.worked + if titled.number == newest.number { running } else { Duration::ZERO }
         };
-        let kept = self.library.numbers().into_iter().rev().filter_map(|number| self.library.results(number));
-        let shown = self.pending.iter().chain([&self.present]).chain(kept);
+        let in_memory = self.library.numbers().into_iter().rev().filter_map(|number| self.library.results(number));
+        let shown = self.pending.iter().chain([&self.present]).chain(in_memory);
         let is_at_risk =
             |titled: &&TitledDiagram| titled.is_unsaved() && !titled.is_removed && !self.library.is_safe(titled);
         let unsaved = shown.filter(is_at_risk);
@@ -282,8 +282,8 @@ impl DiagramStore {
 
     /// Records that a file with the results of a diagram was written.
     pub(super) fn exported(&mut self, exported: ExportedDiagram) {
-        let kept = self.library.results_mut(exported.number);
-        let all = self.pending.iter_mut().chain([&mut self.present]).chain(kept);
+        let in_memory = self.library.results_mut(exported.number);
+        let all = self.pending.iter_mut().chain([&mut self.present]).chain(in_memory);
         for titled in all.filter(|titled| titled.number == exported.number) {
             titled.exported = titled.exported.max(Some(exported.complete));
         }
@@ -328,26 +328,26 @@ impl DiagramStore {
         if self.recall.take_if(|recall| recall.number == old.number).is_some() {
             return;
         }
-        if self.is_worth_keeping(&old, old.worked) {
-            self.library.keep(&old, old.worked, false);
+        if self.is_worth_saving(&old, old.worked) {
+            self.library.save(&old, old.worked, false);
             self.library.put_back(old);
         }
     }
 
     /// Returns whether a diagram that was computed for so long is complete, or would take some time to compute again.
-    fn is_worth_keeping(&self, titled: &TitledDiagram, worked: Duration) -> bool {
+    fn is_worth_saving(&self, titled: &TitledDiagram, worked: Duration) -> bool {
         let is_begun = titled.diagram.runs() > 0;
         let is_wanted = !titled.is_passing && !titled.is_removed;
-        is_wanted && is_begun && (titled.diagram.is_complete() || worked > self.worth_keeping)
+        is_wanted && is_begun && (titled.diagram.is_complete() || worked > self.worth_saving)
     }
 
     /// Keeps the present state of the newest diagram, if it is worth it.
-    fn keep_newest(&mut self) {
+    fn save_newest(&mut self) {
         let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
         let newest = self.pending.as_ref().unwrap_or(&self.present);
         let worked = newest.worked + running;
-        if self.recall.is_none() && self.is_worth_keeping(newest, worked) {
-            self.library.keep(newest, worked, self.running.is_some());
+        if self.recall.is_none() && self.is_worth_saving(newest, worked) {
+            self.library.save(newest, worked, self.running.is_some());
         }
     }
 }
@@ -358,12 +358,12 @@ impl Drop for DiagramStore {
         self.stop();
         let is_being_read =
             |titled: &TitledDiagram| self.recall.as_ref().is_some_and(|recall| recall.number == titled.number);
-        let is_kept = |titled: &&TitledDiagram| !is_being_read(titled) && self.is_worth_keeping(titled, titled.worked);
+        let is_kept = |titled: &&TitledDiagram| !is_being_read(titled) && self.is_worth_saving(titled, titled.worked);
         let shown: Vec<TitledDiagram> = self.pending.iter().chain([&self.present]).filter(is_kept).cloned().collect();
         for titled in &shown {
-            self.library.keep_last(titled);
+            self.library.save_last(titled);
         }
-        self.library.keep_all_last();
+        self.library.save_all_last();
     }
 }
 
@@ -382,13 +382,13 @@ struct Recall {
 impl DiagramStore {
     /// Takes the results of a diagram that were read.
     fn loaded(&mut self, number: u64, mut diagram: Diagram, precision: Precision) {
-        let Some(kept) = self.library.get(number) else { return self.not_loaded(number) };
-        diagram.recolor(Arc::clone(&kept.spec));
+        let Some(entry) = self.library.get(number) else { return self.not_loaded(number) };
+        diagram.recolor(Arc::clone(&entry.spec));
         let loaded = TitledDiagram {
             diagram,
             precision,
-            worked: kept.record.worked,
-            ..TitledDiagram::empty(number, Arc::clone(&kept.record.preset), (*kept.spec).clone())
+            worked: entry.description.worked,
+            ..TitledDiagram::empty(number, Arc::clone(&entry.description.preset), (*entry.spec).clone())
         };
         match self.recall.take_if(|recall| recall.number == number) {
             Some(recall) => {
@@ -417,7 +417,7 @@ impl DiagramStore {
     /// Shows the kept diagram of a sweep, if there is one. Its missing pixels are not computed.
     pub(super) fn recall_alike(&mut self, sweep: &SweepSpec) {
         if let Some(number) = self.library.find(sweep) {
-            self.show_kept(number);
+            self.show_saved(number);
         }
     }
 
@@ -427,18 +427,18 @@ impl DiagramStore {
         if let Some(titled) = self.library.take(number) {
             return Some(titled);
         }
-        let kept = self.library.get(number)?;
-        let empty = TitledDiagram::empty(number, Arc::clone(&kept.record.preset), (*kept.spec).clone());
-        if !kept.is_loading() {
+        let entry = self.library.get(number)?;
+        let empty = TitledDiagram::empty(number, Arc::clone(&entry.description.preset), (*entry.spec).clone());
+        if !entry.is_loading() {
             return Some(TitledDiagram { number: self.next_number(), ..empty });
         }
-        let empty = TitledDiagram { worked: kept.record.worked, ..empty };
+        let empty = TitledDiagram { worked: entry.description.worked, ..empty };
         self.recall = Some(Recall { number, then_runs: false });
         Some(empty)
     }
 
     /// Shows a kept diagram in place of the present one, once its results are in memory.
-    pub(super) fn show_kept(&mut self, number: u64) {
+    pub(super) fn show_saved(&mut self, number: u64) {
         if self.newest().number == number {
             return;
         }
@@ -456,7 +456,7 @@ impl DiagramStore {
 
     /// Removes a kept diagram; the present one stays on the screen until another takes its place. One that is being
     /// computed is stopped, as its pixels are kept no more, until it is computed again.
-    pub(super) fn remove_kept(&mut self, number: u64) {
+    pub(super) fn remove_saved(&mut self, number: u64) {
         if self.newest().number == number {
             self.stop();
         }

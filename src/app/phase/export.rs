@@ -9,7 +9,7 @@ use valleyscope_engine::sweep::Metric;
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram_store::{DiagramStore, TitledDiagram};
-use super::map_picture::MapLook;
+use super::map_picture::MapStyle;
 use crate::app::figure_layout::FigureLayout;
 use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
@@ -77,14 +77,14 @@ impl NamedDiagram {
 pub(super) fn export(
     diagram: &NamedDiagram,
     together: &[(NamedDiagram, String)],
-    look: MapLook,
+    style: MapStyle,
     kind: ExportKind,
     layout: MapFigure,
 ) -> Action {
     let titled = &diagram.titled;
     let result = diagram.result_by(titled.preset.sweep.metric);
     let suggested_name = format!("{}.{}", file_stem(&result.title), kind.extension());
-    let made = content(diagram, &result, together, look, kind, layout).and_then(|bytes| {
+    let made = content(diagram, &result, together, style, kind, layout).and_then(|bytes| {
         Ok(match kind {
             ExportKind::Clipboard => Action::CopyImage(Arc::new(picture(&bytes)?)),
             ExportKind::Npz => Action::SaveDiagram { bytes, suggested_name, exported: titled.to_export() },
@@ -105,23 +105,23 @@ fn content(
     diagram: &NamedDiagram,
     result: &SweepResult,
     together: &[(NamedDiagram, String)],
-    look: MapLook,
+    style: MapStyle,
     kind: ExportKind,
     layout: MapFigure,
 ) -> Result<Vec<u8>, String> {
-    let by_metric = diagram.result_by(look.metric);
+    let by_metric = diagram.result_by(style.metric);
     let figure = |format: Format| {
         let result = &by_metric;
-        let figure = match look.map {
+        let figure = match style.map {
             map if together.len() > 1 => {
                 let of = together.iter().position(|(other, _)| other.titled.number == diagram.titled.number);
-                compared(together, map, of.unwrap_or_default(), look.metric)
+                compared(together, map, of.unwrap_or_default(), style.metric)
             }
-            _ if layout.pairs => Figure::pairs(&[(result, look.metric)]),
-            Map::Winner { certainty } => Figure::winners(result, look.metric, certainty),
-            map => Figure::map(result, look.metric, map),
+            _ if layout.pairs => Figure::pairs(&[(result, style.metric)]),
+            Map::Winner { certainty } => Figure::winners(result, style.metric, certainty),
+            map => Figure::map(result, style.metric, map),
         };
-        let figure = if look.letters { figure.with_letters() } else { figure };
+        let figure = if style.letters { figure.with_letters() } else { figure };
         layout.figure_layout.file(&figure, format).map_err(|error| error.to_string())
     };
     match kind {
@@ -130,7 +130,7 @@ fn content(
         ExportKind::Csv => {
             let mut bytes = Vec::new();
             let results: Vec<SweepResult> =
-                together.iter().map(|(diagram, _)| diagram.result_by(look.metric)).collect();
+                together.iter().map(|(diagram, _)| diagram.result_by(style.metric)).collect();
             let titles = together.iter().map(|(_, title)| title.as_str());
             let tables: Vec<_> = titles.zip(results.iter().map(|result| &result.diagram)).collect();
             let written = match tables.is_empty() {

@@ -23,7 +23,7 @@ use crate::figure::{COLUMN_MM, Letters, Map, MapColors, MapImage, PAGE_MM, Regio
 
 /// The displayed map of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MapLook {
+pub(super) struct MapStyle {
     pub map: Map,
     pub metric: Metric,
     /// Whether winners have letters, and their regions borders.
@@ -58,16 +58,16 @@ pub(super) struct Shown<'a> {
     pub diagram: &'a Diagram,
 }
 
-/// The diagrams that are shown together, and the place of the present one, whose look the others take over.
+/// The diagrams that are shown together, and the index of the present one, whose style the others take over.
 pub(super) struct Together<'a> {
     pub shown: Vec<Shown<'a>>,
     pub present: usize,
 }
 
-/// The state that a texture shows: the look, the numbers and versions of all diagrams, and the colour of unknown cells.
+/// The state that a texture shows: the style, the numbers and versions of all diagrams, and the colour of unknown cells.
 #[derive(PartialEq)]
 struct Wanted {
-    look: MapLook,
+    style: MapStyle,
     together: Vec<[u64; 2]>,
     present: usize,
     unknown: [u8; 3],
@@ -81,7 +81,7 @@ struct Painted {
     blocks: Option<usize>,
 }
 
-/// The texture of a map, renewed when the diagram or the look has changed.
+/// The texture of a map, renewed when the diagram or the style has changed.
 #[derive(Default)]
 pub(super) struct MapPicture {
     texture: Option<TextureHandle>,
@@ -106,7 +106,6 @@ impl MapPicture {
         self.texture.as_ref()
     }
 
-    /// Returns the sweep of the visible picture.
     pub(super) fn spec(&self) -> Option<&Arc<SweepSpec>> {
         self.spec.as_ref()
     }
@@ -123,7 +122,7 @@ impl MapPicture {
     }
 
     /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is outdated.
-    pub(super) fn update(&mut self, ctx: &Context, together: &Together<'_>, index: usize, look: MapLook) {
+    pub(super) fn update(&mut self, ctx: &Context, together: &Together<'_>, index: usize, style: MapStyle) {
         if let Some(Ok(Painted { image, color_key, spec, blocks })) = Job::take(&mut self.pending) {
             self.show(ctx, &image);
             (self.color_key, self.spec, self.blocks) = (Some(color_key), Some(spec), blocks);
@@ -133,12 +132,12 @@ impl MapPicture {
         }
         let &Together { ref shown, present } = together;
         let versions = shown.iter().map(|shown| [shown.number, shown.version]).collect();
-        let wanted = Wanted { look, together: versions, present, unknown: theme::not_computed(ctx.theme()) };
+        let wanted = Wanted { style, together: versions, present, unknown: theme::not_computed(ctx.theme()) };
         if self.wanted.as_ref() == Some(&wanted) {
             return;
         }
         let same_look = self.wanted.as_ref().is_some_and(|before| {
-            (before.look, before.unknown, before.together.len()) == (look, wanted.unknown, shown.len())
+            (before.style, before.unknown, before.together.len()) == (style, wanted.unknown, shown.len())
         });
         let cells: usize = shown.iter().map(|shown| shown.diagram.cell_count()).sum();
         let between = LEAST_INTERVAL + PER_CELL * u32::try_from(cells).unwrap_or(u32::MAX);
@@ -153,7 +152,7 @@ impl MapPicture {
         self.asked = Some(Instant::now());
         let diagrams: Vec<Diagram> = shown.iter().map(|shown| shown.diagram.clone()).collect();
         self.pending = Some(Job::start(ctx, move |_| {
-            let (image, color_key) = draw(&diagrams, [index, present], look, unknown);
+            let (image, color_key) = draw(&diagrams, [index, present], style, unknown);
             let (spec, blocks) = (Arc::clone(diagrams[index].spec()), diagrams[index].finest_blocks());
             Painted { image, color_key, spec, blocks }
         }));
@@ -169,20 +168,20 @@ impl MapPicture {
     }
 }
 
-/// Draws the map of one of several diagrams, in the colours and with the letters that they share. The look is that of the
+/// Draws the map of one of several diagrams, in the colours and with the letters that they share. The style is that of the
 /// diagram at the index `of`.
-fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], look: MapLook, unknown: [u8; 3]) -> (MapImage, ColorKey) {
+fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], style: MapStyle, unknown: [u8; 3]) -> (MapImage, ColorKey) {
     let filled: Vec<Diagram> = diagrams.iter().map(Diagram::filled).collect();
     let specs: Vec<&SweepSpec> = diagrams.iter().map(|diagram| &**diagram.spec()).collect();
-    let (diagram, metric) = (&filled[index], look.metric);
-    let map = look.map.carried_over(specs[of], diagram);
+    let (diagram, metric) = (&filled[index], style.metric);
+    let map = style.map.carried_over(specs[of], diagram);
     let scale = map.shared_scale(&filled.iter().collect::<Vec<_>>(), metric);
     let mut optimizers = shared_optimizers(&specs);
     let letters = Letters::of(optimizers.iter().flatten());
     let colors = MapColors { winners: optimizers.swap_remove(index), scale, unknown };
     let image = map.image_with(diagram, metric, &colors);
     let mut legend = map.legend_with(diagram, metric, &colors);
-    let regions = (look.letters && matches!(map, Map::Winner { .. })).then(|| {
+    let regions = (style.letters && matches!(map, Map::Winner { .. })).then(|| {
         letters.explain(&mut legend);
         let regions = Regions::of(&map.winners(diagram, metric), image.width);
         if regions.has_specks {
@@ -199,15 +198,15 @@ fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], look: MapLook, unknown: [
 impl PhasePanel {
     pub(super) fn map_options(&mut self, ui: &mut Ui, requests: &mut Requests) {
         ui.add_space(4.0);
-        if !self.metrics().contains(&self.look.metric) {
-            self.look.metric = Metric::default();
+        if !self.metrics().contains(&self.style.metric) {
+            self.style.metric = Metric::default();
         }
         self.map_choice(ui);
         ui.horizontal_wrapped(|ui| {
             ui.label("By");
             for metric in self.metrics() {
                 let name = metric.label(&self.diagrams.present.spec().landscape);
-                ui.selectable_value(&mut self.look.metric, metric, name);
+                ui.selectable_value(&mut self.style.metric, metric, name);
             }
         });
         ui.horizontal_wrapped(|ui| {
@@ -222,13 +221,13 @@ impl PhasePanel {
     /// Shows the colours of all maps, each once. A right click on the colour of a winner of the present diagram chooses
     /// another.
     fn legend(&mut self, ui: &mut Ui) {
-        let winners = self.picture.spec().filter(|_| matches!(self.look.map, Map::Winner { .. }));
+        let winners = self.picture.spec().filter(|_| matches!(self.style.map, Map::Winner { .. }));
         let winner = |index: usize| winners.and_then(|spec| spec.optimizers.get(index)).map(|optimizer| optimizer.id);
         let present = self.picture.color_key.iter().flat_map(|key| &key.legend);
         let present = present.enumerate().map(|(index, swatch)| (swatch, winner(index)));
         let beside = self
             .comparison
-            .beside()
+            .compared()
             .iter()
             .filter_map(|number| self.comparison.pictures.get(number)?.color_key.as_ref());
         let beside = beside.flat_map(|key| &key.legend).map(|swatch| (swatch, None));
@@ -262,8 +261,8 @@ impl PhasePanel {
     fn letters_choice(&mut self, ui: &mut Ui) {
         let help = "Draws borders around the winners' regions and a letter in each, in the window and in figures: for \
                     readers who see colours differently, and for prints in grey.";
-        let can_have = matches!(self.look.map, Map::Winner { .. });
-        let choice = ui.add_enabled(can_have, Outlined(Checkbox::new(&mut self.look.letters, "Letters")));
+        let can_have = matches!(self.style.map, Map::Winner { .. });
+        let choice = ui.add_enabled(can_have, Outlined(Checkbox::new(&mut self.style.letters, "Letters")));
         choice.on_hover_text(help).on_disabled_hover_text("Only maps of winners have letters.");
     }
 
@@ -275,26 +274,26 @@ impl PhasePanel {
 
     fn map_choice(&mut self, ui: &mut Ui) {
         let diagram = &self.diagrams.present.diagram;
-        let metric = self.look.metric;
+        let metric = self.style.metric;
         ui.horizontal(|ui| {
             ui.label("Map");
-            let name = name_of(self.look.map, diagram, metric);
+            let name = name_of(self.style.map, diagram, metric);
             let combo = ComboBox::from_id_salt("map").selected_text(name).truncate().height(500.0);
             let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
                 for map in maps(diagram) {
-                    ui.selectable_value(&mut self.look.map, map, name_of(map, diagram, metric));
+                    ui.selectable_value(&mut self.style.map, map, name_of(map, diagram, metric));
                 }
-                let is_margin = matches!(self.look.map, Map::Difference(..));
+                let is_margin = matches!(self.style.map, Map::Difference(..));
                 let help = "The signed difference of two optimizers' scores: positive where the first is better.";
                 if ui.selectable_label(is_margin, MARGIN).on_hover_text(help).clicked() && !is_margin {
-                    self.look.map = Map::Difference(0, 1);
+                    self.style.map = Map::Difference(0, 1);
                 }
             });
             shown.response.accessible_name("What the map shows");
         });
-        if let Map::Difference(one, other) = self.look.map {
+        if let Map::Difference(one, other) = self.style.map {
             let names = diagram.spec().shown_names();
-            self.look.map = margin_choice(ui, &names, [one, other]);
+            self.style.map = margin_choice(ui, &names, [one, other]);
         }
     }
 
@@ -353,20 +352,20 @@ impl PhasePanel {
 /// Shows the choice of two optimizers whose scores are subtracted; returns the map.
 fn margin_choice(ui: &mut Ui, names: &[String], [one, other]: [usize; 2]) -> Map {
     let mut chosen = [one, other];
-    for (place, (word, name)) in [("of", "Optimizer ahead"), ("over", "Optimizer behind")].into_iter().enumerate() {
+    for (index, (word, name)) in [("of", "Optimizer ahead"), ("over", "Optimizer behind")].into_iter().enumerate() {
         ui.horizontal(|ui| {
             ui.label(word);
-            let combo = ComboBox::from_id_salt(name).selected_text(&names[chosen[place]]).truncate();
+            let combo = ComboBox::from_id_salt(name).selected_text(&names[chosen[index]]).truncate();
             let shown = combo.width(ui.available_width() - 8.0).show_ui(ui, |ui| {
-                for (index, name) in names.iter().enumerate() {
-                    ui.selectable_value(&mut chosen[place], index, name);
+                for (choice, name) in names.iter().enumerate() {
+                    ui.selectable_value(&mut chosen[index], choice, name);
                 }
             });
             shown.response.accessible_name(name);
         });
     }
     match chosen {
-        // One that is chosen in the place of the other changes places with it.
+        // Choosing the other one swaps the two.
         [same, again] if same == again => Map::Difference(other, one),
         [one, other] => Map::Difference(one, other),
     }
@@ -386,7 +385,6 @@ fn entry(ui: &Ui, swatch: &Swatch) -> LayoutJob {
 /// The name of the maps of the differences between two optimizers.
 const MARGIN: &str = "Margin between two optimizers";
 
-/// Returns all maps of a diagram except those of differences.
 fn maps(diagram: &Diagram) -> Vec<Map> {
     let optimizers = &diagram.spec().optimizers;
     let count = optimizers.len();
@@ -401,7 +399,6 @@ fn maps(diagram: &Diagram) -> Vec<Map> {
     maps
 }
 
-/// Returns the name of a map.
 pub(super) fn name_of(map: Map, diagram: &Diagram, metric: Metric) -> String {
     match map.subject(diagram) {
         Some(subject) => format!("{subject}: {}", map.quantity(&diagram.spec().landscape, metric)),

@@ -60,7 +60,7 @@ pub(super) struct MapResponse {
     /// The pixel whose landscape was requested.
     pub clicked: Option<[usize; 2]>,
     /// The pixel to select.
-    pub kept: Option<[usize; 2]>,
+    pub selected: Option<[usize; 2]>,
     /// The pixel to which keys moved.
     pub moved: Option<[usize; 2]>,
     /// The values of row and column to which the marker was dragged.
@@ -116,7 +116,6 @@ impl Margins {
     }
 }
 
-/// Returns about how many labels the rows have in a height.
 fn row_labels(height: f32) -> usize {
     (height / 40.0) as usize
 }
@@ -177,7 +176,7 @@ pub(super) fn show(
     }
     let marker = marker.map(|[row, column]| [sides[0].position(row), sides[1].position(column)]);
     let marker = marker.filter(|marker| marker.iter().all(|along| (0.0..=1.0).contains(along)));
-    let marker = marker.map(|marker| place(frame, marker));
+    let marker = marker.map(|marker| position(frame, marker));
     if let Some(at) = marker {
         draw_marker(&painter.with_clip_rect(frame), at);
     }
@@ -193,8 +192,7 @@ pub(super) fn show(
     response_to
 }
 
-/// Returns the point of a position along rows and columns.
-fn place(frame: Rect, [row, column]: [f64; 2]) -> Pos2 {
+fn position(frame: Rect, [row, column]: [f64; 2]) -> Pos2 {
     pos2(frame.left() + frame.width() * column as f32, frame.bottom() - frame.height() * row as f32)
 }
 
@@ -229,7 +227,7 @@ fn point(ui: &Ui, response: &Response, frame: Rect, sides: &[MapSide<'_>; 2], ma
     MapResponse {
         hovered: response.hover_pos().map(pixel),
         clicked: pointer.filter(|_| response.clicked()).map(pixel),
-        kept: pointer.filter(|_| response.secondary_clicked()).map(pixel),
+        selected: pointer.filter(|_| response.secondary_clicked()).map(pixel),
         moved: None,
         dragged: pointer.filter(|_| is_grasped).map(|pointer| {
             let [row, column] = at(pointer);
@@ -259,11 +257,10 @@ fn keys(ui: &Ui, response: &Response, shape: [usize; 2], chosen: Option<[usize; 
     Some([0, 1].map(|side| from[side].saturating_add_signed(by[side]).min(shape[side] - 1)))
 }
 
-/// Returns the area of a pixel.
 fn cell(frame: Rect, shape: [usize; 2], [row, column]: [usize; 2]) -> Rect {
     let [height, width] = shape.map(|count| count as f64);
-    let low = place(frame, [row as f64 / height, column as f64 / width]);
-    let high = place(frame, [(row + 1) as f64 / height, (column + 1) as f64 / width]);
+    let low = position(frame, [row as f64 / height, column as f64 / width]);
+    let high = position(frame, [(row + 1) as f64 / height, (column + 1) as f64 / width]);
     Rect::from_two_pos(low, high)
 }
 
@@ -276,7 +273,7 @@ fn draw_chosen(painter: &egui::Painter, frame: Rect, shape: [usize; 2], pixel: [
 /// Draws the borders of regions, and a letter in each that has room for it.
 fn draw_regions(ui: &Ui, painter: &egui::Painter, frame: Rect, shape: [usize; 2], lettered: &LetteredRegions) {
     let [height, width] = shape.map(|count| count as f64);
-    let at = |[column, row]: [f64; 2]| place(frame, [row / height, column / width]);
+    let at = |[column, row]: [f64; 2]| position(frame, [row / height, column / width]);
     for ends in &lettered.regions.borders {
         painter.line_segment(ends.map(at), Stroke::new(1.5, Color32::BLACK));
     }
@@ -396,7 +393,6 @@ impl MapSide<'_> {
         (0.5 + along * (count - 1.0)) / count
     }
 
-    /// Returns the value at a position.
     pub(super) fn value(&self, position: f64) -> f64 {
         let Axis { from, to, count, spacing, .. } = *self.0;
         let count = count.get() as f64;
@@ -410,7 +406,6 @@ impl MapSide<'_> {
         ((position * count as f64).floor().max(0.0) as usize).min(count - 1)
     }
 
-    /// Returns the ticks' positions with their labels.
     pub(super) fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let (low, high) = (self.0.from.min(self.0.to), self.0.from.max(self.0.to));
         let ticks = match self.0.spacing {

@@ -44,9 +44,9 @@ impl PhasePanel {
             let (whole, _) = ui.allocate_exact_size(arranged.size, Sense::hover());
             for (index, number) in all.into_iter().enumerate() {
                 let title = arranged.titles[index].clone();
-                let words = title.text.clone();
-                let [above, room] = arranged.places(whole.min, index);
-                ui.scope_builder(UiBuilder::new().max_rect(above), |ui| ui.label(title).on_hover_text(words));
+                let text = title.text.clone();
+                let [above, room] = arranged.areas(whole.min, index);
+                ui.scope_builder(UiBuilder::new().max_rect(above), |ui| ui.label(title).on_hover_text(text));
                 let margins = arranged.margins_of(index);
                 ui.scope_builder(UiBuilder::new().max_rect(room), |ui| {
                     if number == self.diagrams.present.number {
@@ -93,7 +93,7 @@ impl PhasePanel {
     /// Returns the spaces beside each map of this height, which are enough for all.
     fn margins(&self, ui: &Ui, height: f32) -> Margins {
         let present = Margins::of(ui, &self.diagrams.present.diagram, &self.picture, height);
-        let others = self.comparison.beside().iter().filter_map(|number| {
+        let others = self.comparison.compared().iter().filter_map(|number| {
             let diagram = &self.diagrams.diagram(*number)?.diagram;
             Some(Margins::of(ui, diagram, self.comparison.pictures.get(number)?, height))
         });
@@ -103,8 +103,9 @@ impl PhasePanel {
     /// Begins to read the results of compared diagrams that are not in memory, and forgets diagrams that are gone.
     fn read_compared(&mut self) {
         self.comparison.follow(self.diagrams.present.number, &self.diagrams.library);
-        self.chosen = self.chosen.filter(|chosen| chosen.beside.is_none_or(|number| self.comparison.contains(number)));
-        for &number in self.comparison.beside() {
+        self.chosen =
+            self.chosen.filter(|chosen| chosen.compared.is_none_or(|number| self.comparison.contains(number)));
+        for &number in self.comparison.compared() {
             if self.diagrams.diagram(number).is_none() {
                 self.diagrams.library.load(number);
             }
@@ -114,16 +115,17 @@ impl PhasePanel {
     /// Returns the titles of the present diagram and of those beside it, in their order.
     fn titles_of_compared(&self) -> Vec<String> {
         let titled = |number: u64| {
-            let kept = self.diagrams.library.get(number);
-            let preset = match (self.diagrams.diagram(number), kept) {
-                (Some(titled), _) => (titled.named(self.look.metric), titled.precision),
-                (None, Some(kept)) => {
-                    (as_changed((*kept.record.preset).clone(), (*kept.spec).clone()), kept.record.precision)
-                }
+            let entry = self.diagrams.library.get(number);
+            let preset = match (self.diagrams.diagram(number), entry) {
+                (Some(titled), _) => (titled.named(self.style.metric), titled.precision),
+                (None, Some(entry)) => (
+                    as_changed((*entry.description.preset).clone(), (*entry.spec).clone()),
+                    entry.description.precision,
+                ),
                 (None, None) => return None,
             };
             let (preset, precision) = preset;
-            Some(TitledSweep { name: kept.and_then(|kept| kept.record.name.clone()), preset, precision })
+            Some(TitledSweep { name: entry.and_then(|entry| entry.description.name.clone()), preset, precision })
         };
         let all = self.comparison.all(self.diagrams.present.number);
         short_titles(&all.into_iter().filter_map(titled).collect::<Vec<_>>())
@@ -151,19 +153,19 @@ impl PhasePanel {
     ) {
         let together = together(&self.diagrams, &self.comparison);
         let index = together.shown.iter().position(|shown| shown.number == number);
-        let Some((index, beside)) = index.and_then(|index| Some((index, self.diagrams.diagram(number)?))) else {
-            let fault = self.diagrams.library.get(number).and_then(|kept| kept.fault.clone());
+        let Some((index, compared)) = index.and_then(|index| Some((index, self.diagrams.diagram(number)?))) else {
+            let fault = self.diagrams.library.get(number).and_then(|entry| entry.fault.clone());
             ui.centered_and_justified(|ui| ui.weak(fault.unwrap_or_else(|| "Reading the diagram…".to_owned())));
             return;
         };
         let marks = self.marks(Some(number), pointed);
         let picture = self.comparison.pictures.entry(number).or_default();
-        picture.update(ui.ctx(), &together, index, self.look);
-        let marker = pixels::position_of(simulation, beside.spec());
-        let place = 1 + self.comparison.beside().iter().position(|other| *other == number).unwrap_or_default();
-        let name = if place == 1 { "Diagram beside".to_owned() } else { format!("Diagram beside, {place}") };
+        picture.update(ui.ctx(), &together, index, self.style);
+        let marker = pixels::position_of(simulation, compared.spec());
+        let index = 1 + self.comparison.compared().iter().position(|other| *other == number).unwrap_or_default();
+        let name = if index == 1 { "Diagram beside".to_owned() } else { format!("Diagram beside, {index}") };
         let picture = &self.comparison.pictures[&number];
-        let view = MapView { name: &name, diagram: &beside.diagram, picture, margins, is_stale: false };
+        let view = MapView { name: &name, diagram: &compared.diagram, picture, margins, is_stale: false };
         let response = map_view::show(ui, &view, marker, marks);
         self.take_response(response, Some(number), simulation, requests);
     }
@@ -178,7 +180,7 @@ impl PhasePanel {
     ) {
         let diagram = &self.diagrams.present.diagram;
         let together = together(&self.diagrams, &self.comparison);
-        self.picture.update(ui.ctx(), &together, together.present, self.look);
+        self.picture.update(ui.ctx(), &together, together.present, self.style);
         let stale = self.stale_note();
         let view = MapView { name: "Diagram", diagram, picture: &self.picture, margins, is_stale: stale.is_some() };
         let frame = map_view::inside(ui, ui.available_rect_before_wrap(), margins);
@@ -190,11 +192,11 @@ impl PhasePanel {
         }
         let is_idle = !self.diagrams.is_running() && !self.diagrams.is_recalling();
         if is_idle && self.diagrams.present.diagram.known_near([0, 0]).is_none() {
-            let place = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
+            let area = Rect::from_center_size(frame.center(), Vec2::new(200.0, 34.0));
             ui.add_enabled_ui(self.editor.draft.sweep.check().is_ok(), |ui| {
                 // The map below has about the colour of a button.
                 let outline = Stroke::new(1.0, ui.visuals().weak_text_color());
-                if ui.put(place, Button::new("Compute this diagram").stroke(outline)).clicked() {
+                if ui.put(area, Button::new("Compute this diagram").stroke(outline)).clicked() {
                     self.run(false);
                 }
             });
@@ -236,7 +238,7 @@ fn excess(map: Vec2) -> Vec2 {
     vec2(map.x - WIDEST * map.y.max(0.0), map.y - TALLEST * map.x.max(0.0)).max(Vec2::ZERO)
 }
 
-/// The places of maps side by side.
+/// The areas of maps side by side.
 struct Arrangement {
     titles: Vec<LayoutJob>,
     /// The height of the titles above the maps.
@@ -261,10 +263,9 @@ impl Arrangement {
         if self.has_bar(index) { self.margins } else { self.margins.without_bar() }
     }
 
-    /// Returns the places of a title and of its map.
-    fn places(&self, from: Pos2, index: usize) -> [Rect; 2] {
-        let place = vec2((index % self.columns) as f32, (index / self.columns) as f32);
-        let cell = Rect::from_min_size(from + place * (self.cell + Vec2::splat(GAP)), self.cell);
+    fn areas(&self, from: Pos2, index: usize) -> [Rect; 2] {
+        let offset = vec2((index % self.columns) as f32, (index / self.columns) as f32);
+        let cell = Rect::from_min_size(from + offset * (self.cell + Vec2::splat(GAP)), self.cell);
         let bar = if self.has_bar(index) { self.margins.bar_width() } else { 0.0 };
         let title = cell.with_max_y(cell.top() + self.above);
         [title, Rect::from_min_max(cell.min + vec2(0.0, self.above), cell.max - self.excess + vec2(bar, 0.0))]
@@ -308,13 +309,14 @@ fn show_note(ui: &mut Ui, frame: Rect, note: String) {
 }
 
 /// The largest number of diagrams beside the present one.
-const MOST_BESIDE: usize = 5;
+const MOST_COMPARED: usize = 5;
 
-/// The kept diagrams beside the present one, in the order of choosing, and the present one's place among them.
+/// The diagrams of the library that are compared with the present one, in the order of choosing, and the index of the
+/// present one among all.
 #[derive(Default)]
 pub(super) struct Comparison {
-    beside: Vec<u64>,
-    place: usize,
+    compared: Vec<u64>,
+    index: usize,
     /// The number of the present diagram when [`Comparison::follow`] was last called.
     present: u64,
     pub pictures: BTreeMap<u64, MapPicture>,
@@ -322,85 +324,85 @@ pub(super) struct Comparison {
 
 impl Comparison {
     pub(super) fn is_empty(&self) -> bool {
-        self.beside.is_empty()
+        self.compared.is_empty()
     }
 
     pub(super) fn can_grow(&self) -> bool {
-        self.beside.len() < MOST_BESIDE
+        self.compared.len() < MOST_COMPARED
     }
 
     pub(super) fn contains(&self, number: u64) -> bool {
-        self.beside.contains(&number)
+        self.compared.contains(&number)
     }
 
-    /// Returns the numbers beside the present one.
-    pub(super) fn beside(&self) -> &[u64] {
-        &self.beside
+    pub(super) fn compared(&self) -> &[u64] {
+        &self.compared
     }
 
-    /// Returns the place of the present diagram among all.
-    pub(super) fn place(&self) -> usize {
-        self.place.min(self.beside.len())
+    /// Returns the index of the present diagram among all.
+    pub(super) fn index(&self) -> usize {
+        self.index.min(self.compared.len())
     }
 
-    /// Returns the numbers of all diagrams, with that of the present one at its place.
+    /// Returns the numbers of all diagrams, that of the present one at its index.
     pub(super) fn all(&self, present: u64) -> Vec<u64> {
-        let mut all = self.beside.clone();
-        all.insert(self.place(), present);
+        let mut all = self.compared.clone();
+        all.insert(self.index(), present);
         all
     }
 
     pub(super) fn add(&mut self, number: u64) {
         if !self.contains(number) {
-            self.beside.push(number);
+            self.compared.push(number);
         }
     }
 
     pub(super) fn remove(&mut self, number: u64) {
-        if let Some(index) = self.beside.iter().position(|beside| *beside == number) {
-            self.beside.remove(index);
-            self.place -= usize::from(index < self.place);
+        if let Some(index) = self.compared.iter().position(|other| *other == number) {
+            self.compared.remove(index);
+            self.index -= usize::from(index < self.index);
         }
     }
 
     pub(super) fn clear(&mut self) {
-        (self.beside, self.place) = (Vec::new(), 0);
+        (self.compared, self.index) = (Vec::new(), 0);
     }
 
-    /// Adapts to another present diagram, and forgets diagrams that are gone. Where one beside has become the present
-    /// one, the one before stays at its own place.
+    /// Adapts to another present diagram, and forgets diagrams that are gone. Where a compared one has become the
+    /// present one, the one before takes its index.
     pub(super) fn follow(&mut self, present: u64, library: &Library) {
         self.show(present);
-        let gone: Vec<u64> = self.beside.iter().copied().filter(|number| library.get(*number).is_none()).collect();
+        let gone: Vec<u64> = self.compared.iter().copied().filter(|number| library.get(*number).is_none()).collect();
         gone.into_iter().for_each(|number| self.remove(number));
-        self.pictures.retain(|number, _| self.beside.contains(number));
+        self.pictures.retain(|number, _| self.compared.contains(number));
     }
 
     fn show(&mut self, present: u64) {
         let before = std::mem::replace(&mut self.present, present);
         if self.contains(present) {
             let mut all = self.all(before);
-            self.place = all.iter().position(|number| *number == present).unwrap_or_default();
-            all.remove(self.place);
-            self.beside = all;
+            self.index = all.iter().position(|number| *number == present).unwrap_or_default();
+            all.remove(self.index);
+            self.compared = all;
         }
     }
 
-    /// Returns the places of the diagrams in the library's order of creation, and the present one's place among all.
+    /// Returns the positions of the others in the library's order of creation, and the index of the present one.
     pub(super) fn to_memory(&self, library: &Library) -> (Vec<u64>, usize) {
-        let order = |number: &u64| library.get(*number).map(|kept| kept.record.order);
-        (self.beside.iter().filter_map(order).collect(), self.place())
+        let order = |number: &u64| library.get(*number).map(|entry| entry.description.order);
+        (self.compared.iter().filter_map(order).collect(), self.index())
     }
 
     /// Returns the comparison of a former session.
-    pub(super) fn of_memory(orders: &[u64], place: usize, library: &Library) -> Comparison {
+    pub(super) fn of_memory(orders: &[u64], index: usize, library: &Library) -> Comparison {
         let numbers = library.numbers();
         let number = |order: &u64| {
-            let has_order = |number: &&u64| library.get(**number).is_some_and(|kept| kept.record.order == *order);
+            let has_order =
+                |number: &&u64| library.get(**number).is_some_and(|entry| entry.description.order == *order);
             numbers.iter().find(has_order).copied()
         };
-        let mut comparison = Comparison { place, ..Comparison::default() };
-        orders.iter().filter_map(number).take(MOST_BESIDE).for_each(|number| comparison.add(number));
+        let mut comparison = Comparison { index, ..Comparison::default() };
+        orders.iter().filter_map(number).take(MOST_COMPARED).for_each(|number| comparison.add(number));
         comparison
     }
 }
@@ -429,9 +431,9 @@ mod tests {
         comparison.add(3);
         assert_eq!(comparison.all(1), [1, 2, 3]);
         comparison.show(3);
-        assert_eq!((comparison.all(3), comparison.beside()), (vec![1, 2, 3], &[1, 2][..]));
+        assert_eq!((comparison.all(3), comparison.compared()), (vec![1, 2, 3], &[1, 2][..]));
         comparison.remove(1);
-        assert_eq!((comparison.all(3), comparison.place()), (vec![2, 3], 1));
+        assert_eq!((comparison.all(3), comparison.index()), (vec![2, 3], 1));
         comparison.follow(3, &library);
         assert_eq!(comparison.all(3), [3], "those that are gone are forgotten");
     }

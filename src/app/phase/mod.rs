@@ -23,12 +23,12 @@ use controls::time;
 use diagram_store::{DiagramStore, TitledDiagram};
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
 use export::{ExportKind, MapFigure, NamedDiagram, RawExports};
-use map_picture::{MapLook, MapPicture};
+use map_picture::{MapPicture, MapStyle};
 use maps::Comparison;
 use pixels::{PanelPixel, pixel_of};
 use readout::Over;
 use serde::{Deserialize, Serialize};
-use thumbnails::StripState;
+use thumbnails::GalleryState;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
@@ -53,11 +53,11 @@ pub struct PhasePanel {
     editor: Editor<SweepPreset>,
     /// Starts a new diagram at each change under the controls if true.
     follow_changes: bool,
-    look: MapLook,
+    style: MapStyle,
     picture: MapPicture,
-    /// The kept diagrams that are shown beside the present one.
+    /// The diagrams of the library that are compared with the present one.
     comparison: Comparison,
-    strip: StripState,
+    gallery: GalleryState,
     /// The computing time from which dropping a diagram needs a question.
     worth_asking: Duration,
     /// The pixel under the pointer.
@@ -66,7 +66,7 @@ pub struct PhasePanel {
     /// The setting over which the readout plots scores.
     over: Over,
     /// The sweep of the displayed diagram, to which the choices above apply.
-    looked_at: Arc<SweepSpec>,
+    shown_spec: Arc<SweepSpec>,
     exports: PendingExports,
     raw: RawExports,
     layout: MapFigure,
@@ -95,18 +95,18 @@ impl Draft for SweepPreset {
 
 impl PhasePanel {
     /// Makes the panel of a preset, with the diagrams that are kept in a folder.
-    pub fn new(context: Context, preset: SweepPreset, kept: Option<PathBuf>, worth_asking: Duration) -> Self {
+    pub fn new(context: Context, preset: SweepPreset, library: Option<PathBuf>, worth_asking: Duration) -> Self {
         let clean = Arc::new(preset.clone());
-        let diagrams = DiagramStore::new(context, Arc::clone(&clean), kept, worth_asking);
+        let diagrams = DiagramStore::new(context, Arc::clone(&clean), library, worth_asking);
         PhasePanel {
-            looked_at: Arc::clone(diagrams.present.spec()),
+            shown_spec: Arc::clone(diagrams.present.spec()),
             diagrams,
             follow_changes: true,
-            look: MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, letters: false },
+            style: MapStyle { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, letters: false },
             editor: Editor::new(preset, clean, None),
             picture: MapPicture::default(),
             comparison: Comparison::default(),
-            strip: StripState::default(),
+            gallery: GalleryState::default(),
             worth_asking,
             hovered: None,
             chosen: None,
@@ -132,12 +132,11 @@ impl PhasePanel {
     }
 
     fn put(&mut self, preset: SweepPreset, file: Option<PathBuf>) {
-        self.look = MapLook { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, ..self.look };
+        self.style = MapStyle { map: Map::Winner { certainty: true }, metric: preset.sweep.metric, ..self.style };
         self.chosen = None;
         self.editor.open(preset.clone(), Arc::new(preset), file);
     }
 
-    /// Returns the preset as it was last opened or saved.
     fn clean(&self) -> Arc<SweepPreset> {
         Arc::clone(self.editor.saved_state())
     }
@@ -150,26 +149,26 @@ impl PhasePanel {
         self.diagrams.open(result, self.clean());
     }
 
-    /// Starts an export of a diagram, with the present look. Figures also show the diagrams beside the present one.
+    /// Starts an export of a diagram, with the present style. Figures also show the diagrams beside the present one.
     fn export(&mut self, ctx: &Context, titled: TitledDiagram, kind: ExportKind) {
-        let (look, layout) = (self.look, self.layout);
+        let (style, layout) = (self.style, self.layout);
         let named = |titled: TitledDiagram| {
-            let name = self.diagrams.library.get(titled.number).and_then(|kept| kept.record.name.clone());
+            let name = self.diagrams.library.get(titled.number).and_then(|entry| entry.description.name.clone());
             NamedDiagram { titled, name }
         };
-        let beside: Vec<(NamedDiagram, String)> = match titled.number == self.diagrams.present.number {
+        let compared: Vec<(NamedDiagram, String)> = match titled.number == self.diagrams.present.number {
             true => self.compared().into_iter().map(|(diagram, title)| (named(diagram.clone()), title)).collect(),
             false => Vec::new(),
         };
         let diagram = named(titled);
-        self.exports.begin(ctx, move || export::export(&diagram, &beside, look, kind, layout));
+        self.exports.begin(ctx, move || export::export(&diagram, &compared, style, kind, layout));
     }
 
     /// Shows a kept diagram in place of the present one.
-    fn show_kept(&mut self, number: u64) {
-        let Some(kept) = self.diagrams.library.get(number) else { return };
-        let (sweep, of) = ((*kept.spec).clone(), Arc::clone(&kept.record.preset));
-        self.diagrams.show_kept(number);
+    fn show_saved(&mut self, number: u64) {
+        let Some(entry) = self.diagrams.library.get(number) else { return };
+        let (sweep, of) = ((*entry.spec).clone(), Arc::clone(&entry.description.preset));
+        self.diagrams.show_saved(number);
         let preset = SweepPreset { sweep, ..(*of).clone() };
         if of == *self.editor.saved_state() {
             self.editor.draft = preset;
@@ -177,7 +176,7 @@ impl PhasePanel {
             // The file is that of another preset.
             self.editor.replace(preset, of, None);
         }
-        self.look.map = Map::Winner { certainty: true };
+        self.style.map = Map::Winner { certainty: true };
         self.look_at_present();
         self.chosen = None;
     }
@@ -190,7 +189,7 @@ impl PhasePanel {
     /// Returns the preset under the controls, with the displayed metric.
     pub fn draft(&self) -> SweepPreset {
         let mut preset = self.preset().clone();
-        preset.sweep.metric = self.look.metric;
+        preset.sweep.metric = self.style.metric;
         preset
     }
 
@@ -201,17 +200,14 @@ impl PhasePanel {
         if self.is_dirty() { as_changed((*self.clean()).clone(), preset.sweep) } else { preset }
     }
 
-    /// Returns whether there are unsaved changes.
     pub fn is_dirty(&self) -> bool {
         self.editor.is_dirty()
     }
 
-    /// Returns the shown diagram.
     pub fn present(&self) -> &TitledDiagram {
         &self.diagrams.present
     }
 
-    /// Returns the sweep of the visible picture.
     pub fn seen(&self) -> Option<&SweepSpec> {
         self.picture.spec().map(|spec| &**spec)
     }
@@ -221,7 +217,6 @@ impl PhasePanel {
         self.picture.blocks()
     }
 
-    /// Returns whether a sweep is running.
     pub fn is_running(&self) -> bool {
         self.diagrams.is_running()
     }
@@ -261,7 +256,7 @@ impl PhasePanel {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| self.readout(ui, requests));
         });
         if !window.is_presenting() {
-            self.strip(ui, &mut window.sizes);
+            self.gallery(ui, &mut window.sizes);
         }
         CentralPanel::default().show(ui, |ui| {
             self.area = Some(ui.available_rect_before_wrap());
@@ -296,23 +291,22 @@ impl PhasePanel {
     /// Adapts the map's options to the present diagram, which may be another one.
     fn look_at_present(&mut self) {
         let diagram = &self.diagrams.present.diagram;
-        if Arc::ptr_eq(diagram.spec(), &self.looked_at) {
+        if Arc::ptr_eq(diagram.spec(), &self.shown_spec) {
             return;
         }
-        let before = std::mem::replace(&mut self.looked_at, Arc::clone(diagram.spec()));
-        self.look = MapLook { map: self.look.map.within(diagram), ..self.look };
+        let before = std::mem::replace(&mut self.shown_spec, Arc::clone(diagram.spec()));
+        self.style = MapStyle { map: self.style.map.within(diagram), ..self.style };
         self.hovered = None;
         self.chosen = self.chosen.and_then(|chosen| {
-            let PanelPixel { pixel: [row, column], beside: None } = chosen else { return Some(chosen) };
+            let PanelPixel { pixel: [row, column], compared: None } = chosen else { return Some(chosen) };
             let (rows, columns) = (before.rows.values(), before.columns.values());
             let pixel = pixel_of(diagram.spec(), &before, [*rows.get(row)?, *columns.get(column)?])?;
-            Some(PanelPixel { pixel, beside: None })
+            Some(PanelPixel { pixel, compared: None })
         });
     }
 
-    /// Returns the metric by which the map compares optimizers.
     fn metric(&self) -> Metric {
-        self.look.metric
+        self.style.metric
     }
 }
 
@@ -327,12 +321,12 @@ struct SweepMemory {
     /// True if the diagram was being computed, which then goes on.
     #[serde(default)]
     running: bool,
-    /// The places in the order of creation of the kept diagrams that are shown together, and which of them is shown in
-    /// place of the present one.
-    #[serde(default)]
-    beside: Vec<u64>,
-    #[serde(default)]
-    place: usize,
+    /// The positions in the library's order of creation of the diagrams that are compared, and the index of the present
+    /// one among them.
+    #[serde(default, rename = "beside")]
+    compared: Vec<u64>,
+    #[serde(default, rename = "place")]
+    index: usize,
 }
 
 impl RegisteredTab for PhasePanel {
@@ -350,8 +344,8 @@ impl RegisteredTab for PhasePanel {
     };
 
     fn begin(start: &mut Start<'_>) -> PhasePanel {
-        let (context, kept) = (start.cc.egui_ctx.clone(), start.options.diagrams.clone());
-        let mut panel = PhasePanel::new(context, first_sweep(), kept, start.options.worth_asking);
+        let (context, library) = (start.cc.egui_ctx.clone(), start.options.diagrams.clone());
+        let mut panel = PhasePanel::new(context, first_sweep(), library, start.options.worth_asking);
         if let Some(text) = panel.refused() {
             start.messages.report("Some kept diagrams can't be used", text);
         }
@@ -393,7 +387,7 @@ impl Tab for PhasePanel {
         self.editor.undo_or_redo(step);
         if self.editor.saved_state_number() != before {
             // The metric is saved with the preset.
-            self.look.metric = self.preset().sweep.metric;
+            self.style.metric = self.preset().sweep.metric;
             self.diagrams.relabel_sweep(&self.clean());
         }
     }
@@ -423,8 +417,8 @@ impl Tab for PhasePanel {
         }
         let text = |preset: SweepPreset| Preset::Sweep(preset).to_ron();
         let (clean, file) = (text((*self.clean()).clone()), self.editor.file().map(Path::to_owned));
-        let (beside, place) = self.comparison.to_memory(&self.diagrams.library);
-        Memory::new(&SweepMemory { preset: text(preset), clean, file, running: self.is_running(), beside, place })
+        let (compared, index) = self.comparison.to_memory(&self.diagrams.library);
+        Memory::new(&SweepMemory { preset: text(preset), clean, file, running: self.is_running(), compared, index })
     }
 
     fn logic(&mut self, _frame: TabFrame, requests: &mut Requests) {
@@ -441,7 +435,7 @@ impl Tab for PhasePanel {
     }
 
     fn dialogs(&mut self, ctx: &Context, _requests: &mut Requests) {
-        self.ask_about_kept(ctx);
+        self.ask_about_library(ctx);
     }
 
     fn area(&self) -> Option<Rect> {
@@ -449,11 +443,11 @@ impl Tab for PhasePanel {
     }
 
     fn unsaved_results(&self, worth_asking: Duration) -> UnsavedResults {
-        let words = |(titled, worked): (&TitledDiagram, Duration)| {
+        let description = |(titled, worked): (&TitledDiagram, Duration)| {
             let [rows, columns] = titled.spec().shape();
             format!("{rows} × {columns} pixels, {}: {}", time(worked), titled.title())
         };
-        let lines = self.diagrams.unsaved(worth_asking).into_iter().map(words).collect();
+        let lines = self.diagrams.unsaved(worth_asking).into_iter().map(description).collect();
         UnsavedResults { name: ["a phase diagram", "phase diagrams"], lines }
     }
 
@@ -476,7 +470,7 @@ impl PhasePanel {
         self.editor = Editor::new(self.preset().clone(), Arc::clone(&clean), memory.file);
         let sweep = self.preset().sweep.clone();
         self.diagrams.recall_alike(&sweep);
-        self.comparison = Comparison::of_memory(&memory.beside, memory.place, &self.diagrams.library);
+        self.comparison = Comparison::of_memory(&memory.compared, memory.index, &self.diagrams.library);
         if memory.running {
             self.diagrams.run(&sweep, &clean, false).map_err(|error| error.to_string())?;
         }

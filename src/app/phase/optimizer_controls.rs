@@ -92,8 +92,8 @@ pub(super) fn optimizers(ui: &mut Ui, spec: &mut SweepSpec) {
 /// Shows the button that removes an optimizer, at the right end of its card's head. Returns whether it was pressed.
 fn remove_button(ui: &mut Ui, head: Rect, label: &str, can_remove: bool) -> bool {
     let right = ui.max_rect().right() - REMOVE;
-    let place = Rect::from_center_size(pos2(right, head.center().y), Vec2::splat(REMOVE));
-    let mut ui = ui.new_child(UiBuilder::new().id_salt((label, "remove")).max_rect(place));
+    let area = Rect::from_center_size(pos2(right, head.center().y), Vec2::splat(REMOVE));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt((label, "remove")).max_rect(area));
     let button = ui.add_enabled_ui(can_remove, |ui| {
         icon_button(ui, Icon::Close, REMOVE, &form::owned(label, "remove"), "Remove from the sweep")
     });
@@ -247,8 +247,8 @@ const HELP: &str =
 
 /// Shows the switch between a fixed and a tuned setting; turned on, with a grid over the setting's usual extent.
 pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: TunedSetting, is_axis: bool) {
-    let place = optimizer.tuned(of);
-    let mut is_tuned = place.is_some();
+    let index = optimizer.tuned(of);
+    let mut is_tuned = index.is_some();
     let parameter = of.parameter();
     // A setting that has become an axis can still be turned off.
     let switch = ui.add_enabled_ui(!is_axis || is_tuned, |ui| check_box(ui, &mut is_tuned, "tune")).inner;
@@ -257,9 +257,9 @@ pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, o
     if !switch.changed() {
         return;
     }
-    match place {
-        Some(place) => {
-            optimizer.tune.remove(place);
+    match index {
+        Some(index) => {
+            optimizer.tune.remove(index);
         }
         None => {
             let Extent { low, high, spacing } = parameter.axis;
@@ -290,8 +290,8 @@ pub(super) fn beside_rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimiz
 
 /// Shows the grid of a setting, if it is tuned.
 pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: TunedSetting) {
-    let Some(place) = optimizer.tuned(of) else { return };
-    let tuned = &mut optimizer.tune[place];
+    let Some(index) = optimizer.tuned(of) else { return };
+    let tuned = &mut optimizer.tune[index];
     let parameter = of.parameter();
     let name = |what: &str| form::owned(owner, &format!("{} {what}", parameter.label));
     ui.horizontal_wrapped(|ui| {

@@ -20,30 +20,30 @@ use crate::figure::{axis_label, shared_optimizers};
 pub(super) struct PanelPixel {
     pub pixel: [usize; 2],
     /// The number of the diagram beside the present one to which it belongs; none for the present one.
-    pub beside: Option<u64>,
+    pub compared: Option<u64>,
 }
 
 impl PhasePanel {
     /// Returns the diagram with this number beside the present one, if its results are in memory, or the present one.
-    fn diagram_of(&self, beside: Option<u64>) -> Option<&TitledDiagram> {
-        beside.map_or(Some(&self.diagrams.present), |number| self.diagrams.diagram(number))
+    fn diagram_of(&self, compared: Option<u64>) -> Option<&TitledDiagram> {
+        compared.map_or(Some(&self.diagrams.present), |number| self.diagrams.diagram(number))
     }
 
     /// Returns a pixel within its diagram, which may have been replaced by one of another size.
     fn within(&self, pixel: PanelPixel) -> Option<PanelPixel> {
-        let shape = self.diagram_of(pixel.beside)?.spec().shape();
+        let shape = self.diagram_of(pixel.compared)?.spec().shape();
         Some(PanelPixel { pixel: [0, 1].map(|side| pixel.pixel[side].min(shape[side] - 1)), ..pixel })
     }
 
     /// Returns the marks on the map of a diagram: the chosen pixel and the one under the pointer, which may both be in
     /// another diagram.
-    pub(super) fn marks(&self, beside: Option<u64>, pointed: Option<PanelPixel>) -> MapMarks {
+    pub(super) fn marks(&self, compared: Option<u64>, pointed: Option<PanelPixel>) -> MapMarks {
         let here = |pixel: Option<PanelPixel>| {
             let pixel = self.within(pixel?)?;
-            if pixel.beside == beside {
+            if pixel.compared == compared {
                 return Some(pixel.pixel);
             }
-            let [from, to] = [pixel.beside, beside].map(|number| self.diagram_of(number));
+            let [from, to] = [pixel.compared, compared].map(|number| self.diagram_of(number));
             same_pixel(from?.spec(), to?.spec(), pixel.pixel)
         };
         let pointed = if self.comparison.is_empty() { None } else { here(pointed) };
@@ -54,15 +54,15 @@ impl PhasePanel {
     pub(super) fn take_response(
         &mut self,
         response: MapResponse,
-        beside: Option<u64>,
+        compared: Option<u64>,
         simulation: &SimulationSpec,
         requests: &mut Requests,
     ) {
-        let Some(titled) = self.diagram_of(beside) else { return };
-        let MapResponse { hovered, clicked, kept, moved, dragged } = response;
-        // In a coarse picture, the pixel that represents the place.
+        let Some(titled) = self.diagram_of(compared) else { return };
+        let MapResponse { hovered, clicked, selected, moved, dragged } = response;
+        // In a coarse picture, the pixel that represents its block.
         let known = |pixel: Option<[usize; 2]>| pixel.map(|pixel| titled.diagram.known_near(pixel).unwrap_or(pixel));
-        let (clicked, kept) = (known(clicked), known(kept));
+        let (clicked, selected) = (known(clicked), known(selected));
         if let Some(values) = dragged {
             let (mut moved, spec) = (simulation.clone(), titled.spec());
             for (of, value) in [&spec.rows.of, &spec.columns.of].into_iter().zip(values) {
@@ -70,9 +70,9 @@ impl PhasePanel {
             }
             requests.actions.push(Action::Landscape(LandscapeAction::Set(Box::new(moved))));
         }
-        let here = |pixel: [usize; 2]| PanelPixel { pixel, beside };
+        let here = |pixel: [usize; 2]| PanelPixel { pixel, compared };
         self.hovered = hovered.map(here).or(self.hovered);
-        self.chosen = moved.or(kept).or(clicked).map(here).or(self.chosen);
+        self.chosen = moved.or(selected).or(clicked).map(here).or(self.chosen);
         if clicked.is_some() {
             self.show_landscape(requests);
         }
@@ -80,12 +80,12 @@ impl PhasePanel {
 
     /// Requests the landscape of the chosen pixel.
     fn show_landscape(&self, requests: &mut Requests) {
-        let Some(PanelPixel { pixel, beside }) = self.chosen.and_then(|chosen| self.within(chosen)) else { return };
-        let Some(titled) = self.diagram_of(beside) else { return };
+        let Some(PanelPixel { pixel, compared }) = self.chosen.and_then(|chosen| self.within(chosen)) else { return };
+        let Some(titled) = self.diagram_of(compared) else { return };
         let diagram = &titled.diagram;
         let Some(pixel) = diagram.known_near(pixel) else { return };
         let Some(cell) = diagram.cell(pixel) else { return };
-        match landscape(diagram, &titled.title(), pixel, cell, self.look.metric) {
+        match landscape(diagram, &titled.title(), pixel, cell, self.style.metric) {
             Some(preset) => {
                 requests.actions.push(Action::Open(Box::new(Preset::Landscape(preset))));
             }
@@ -101,7 +101,7 @@ impl PhasePanel {
         self.chosen = self.chosen.and_then(|chosen| self.within(chosen));
         let read = self.hovered.and_then(|hovered| self.within(hovered)).or(self.chosen);
         self.pixel_choice(ui, read);
-        if let Some(titled) = self.chosen.and_then(|chosen| self.diagram_of(chosen.beside)) {
+        if let Some(titled) = self.chosen.and_then(|chosen| self.diagram_of(chosen.compared)) {
             let dimension = titled.spec().dimension.get();
             let button = ui.add_enabled(dimension == 2, Button::new("Show this landscape"));
             let button = button
@@ -112,13 +112,13 @@ impl PhasePanel {
             }
             ui.add_space(4.0);
         }
-        let Some(PanelPixel { pixel, beside }) = read else {
+        let Some(PanelPixel { pixel, compared }) = read else {
             let text = "Point at the diagram to see a pixel's scores. Click it to play its landscape, click it with \
                         the other button to keep it here.";
             ui.add(Label::new(RichText::new(text).weak()).wrap());
             return;
         };
-        let Some(titled) = self.diagram_of(beside) else { return };
+        let Some(titled) = self.diagram_of(compared) else { return };
         let compared = self.compared();
         if let Some((_, title)) = compared.iter().find(|(other, _)| other.number == titled.number) {
             ui.add(Label::new(RichText::new(title).small().weak()).wrap());
@@ -139,8 +139,8 @@ impl PhasePanel {
     /// Shows controls that choose a pixel without a pointer: in the diagram of the pixel that is read out.
     fn pixel_choice(&mut self, ui: &mut Ui, read: Option<PanelPixel>) {
         let is_none = read.is_none();
-        let PanelPixel { pixel: mut chosen, beside } = read.unwrap_or(PanelPixel { pixel: [0; 2], beside: None });
-        let Some(shape) = self.diagram_of(beside).map(|titled| titled.spec().shape()) else { return };
+        let PanelPixel { pixel: mut chosen, compared } = read.unwrap_or(PanelPixel { pixel: [0; 2], compared: None });
+        let Some(shape) = self.diagram_of(compared).map(|titled| titled.spec().shape()) else { return };
         ui.horizontal_wrapped(|ui| {
             let mut changed = false;
             let sides = [("Pixel: row", "Row of the pixel"), ("column", "Column of the pixel")];
@@ -151,7 +151,7 @@ impl PhasePanel {
                 changed |= ui.add(drag).accessible_name(name).changed();
             }
             if changed {
-                self.chosen = Some(PanelPixel { pixel: chosen, beside });
+                self.chosen = Some(PanelPixel { pixel: chosen, compared });
             }
             if self.chosen.is_some() && ui.button("Clear").on_hover_text("Choose no pixel").clicked() {
                 self.chosen = None;
@@ -234,7 +234,6 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
     })
 }
 
-/// Returns a schedule that ends with another's share of η.
 fn with_end_of(schedule: Schedule, other: Schedule) -> Schedule {
     match (schedule.decay, other.decay) {
         (Decay::Cosine { steps, .. }, Decay::Cosine { to, .. }) => {

@@ -46,7 +46,7 @@ pub(super) fn show(
     };
     let names = spec.shown_names();
     let longest = names.iter().max_by_key(|name| name.chars().count()).map_or("", String::as_str);
-    // What is below a text stays in its place while the pointer moves from pixel to pixel.
+    // Widgets below a text do not move while the pointer moves from pixel to pixel.
     let verdict = verdict(cell, metric, &names);
     reserve(ui, &undecided(longest), |ui| ui.add(Label::new(RichText::new(verdict).strong()).wrap()));
     ui.add_space(4.0);
@@ -58,7 +58,7 @@ pub(super) fn show(
     reserve(ui, &longest_lead(cell, longest), |ui| lead(ui, diagram, cell, metric, &names));
     ui.add_space(2.0);
     show_curve(ui, diagram, pixel, cell, metric, colors, over);
-    // Below all that should stay in its place.
+    // Below all widgets that should not move.
     for (index, name) in names.iter().enumerate() {
         for edge in BestEdge::all(diagram, pixel, cell, metric, index) {
             ui.add(Label::new(RichText::new(format!("{name}: {}", edge.note)).small().weak()).wrap());
@@ -77,7 +77,7 @@ impl BestEdge {
     /// Returns that of the learning rate and those of the tuned settings of an optimizer.
     fn all(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, index: usize) -> Vec<BestEdge> {
         let tuned = 0..diagram.spec().optimizers[index].tune.len();
-        let of_tuned = tuned.filter_map(|place| BestEdge::of_tuned(diagram, cell, metric, index, place));
+        let of_tuned = tuned.filter_map(|setting| BestEdge::of_tuned(diagram, cell, metric, index, setting));
         BestEdge::of_rate(diagram, pixel, cell, metric, index).into_iter().chain(of_tuned).collect()
     }
 
@@ -98,15 +98,15 @@ impl BestEdge {
         Some(BestEdge::new(edge, "η", "the learning rates", &format!("optimizers[{index}].learning_rates"), ends))
     }
 
-    fn of_tuned(diagram: &Diagram, cell: &Cell, metric: Metric, index: usize, place: usize) -> Option<BestEdge> {
-        let Tuned { of, from, to, .. } = diagram.spec().optimizers[index].tune[place];
+    fn of_tuned(diagram: &Diagram, cell: &Cell, metric: Metric, index: usize, setting: usize) -> Option<BestEdge> {
+        let Tuned { of, from, to, .. } = diagram.spec().optimizers[index].tune[setting];
         let score = cell.score(index, metric);
-        let best = diagram.tuned_value(index, place, score.best);
-        let edge = RangeEdge::of(best, diagram.tuned_values(index)[place].iter().copied());
+        let best = diagram.tuned_value(index, setting, score.best);
+        let edge = RangeEdge::of(best, diagram.tuned_values(index)[setting].iter().copied());
         let edge = edge.filter(|_| score.value.is_finite())?.unless_limit(of.limits())?;
         let symbol = of.parameter().symbol;
         let values = format!("the values of {symbol}");
-        Some(BestEdge::new(edge, symbol, &values, &format!("optimizers[{index}].tune[{place}]"), [from, to]))
+        Some(BestEdge::new(edge, symbol, &values, &format!("optimizers[{index}].tune[{setting}]"), [from, to]))
     }
 
     /// Describes the edge of the values at a path in the sweep, from one of these ends to the other.
@@ -141,26 +141,26 @@ fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String
         let is_unique = optimizers.iter().filter(|other| other.label() == label).count() == 1;
         if is_unique { label } else { &names[index] }
     };
-    let words = |value: &dyn Fn(usize, usize) -> String| {
+    let label = |value: &dyn Fn(usize, usize) -> String| {
         let tuning = (0..optimizers.len()).filter(|index| !optimizers[*index].tune.is_empty());
         let of_optimizer = |index: usize| {
             let tuned = optimizers[index].tune.iter().enumerate();
-            let values = tuned.map(|(place, of)| format!("{} {}", of.of.parameter().symbol, value(index, place)));
+            let values = tuned.map(|(setting, of)| format!("{} {}", of.of.parameter().symbol, value(index, setting)));
             format!("{}: {}", label(index), values.collect::<Vec<_>>().join(", "))
         };
         let all: Vec<String> = tuning.map(of_optimizer).collect();
         (!all.is_empty()).then(|| format!("Best settings: {}", all.join("; ")))
     };
-    let best = words(&|index, place| {
+    let best = label(&|index, setting| {
         let score = cell.score(index, metric);
         if !score.value.is_finite() {
             return "–".to_owned();
         }
-        let best = diagram.tuned_value(index, place, score.best);
-        with_edge(BestEdge::of_tuned(diagram, cell, metric, index, place).map(|it| it.edge), &short(best))
+        let best = diagram.tuned_value(index, setting, score.best);
+        with_edge(BestEdge::of_tuned(diagram, cell, metric, index, setting).map(|it| it.edge), &short(best))
     });
-    let longest = words(&|index, place| {
-        let all = diagram.tuned_values(index)[place].iter().map(|value| format!("≤ {}", short(*value)));
+    let longest = label(&|index, setting| {
+        let all = diagram.tuned_values(index)[setting].iter().map(|value| format!("≤ {}", short(*value)));
         all.max_by_key(|text| text.chars().count()).unwrap_or_default()
     });
     Some([best?, longest?])
@@ -212,7 +212,6 @@ fn held_out_lead(rival: &str, lead: &str) -> String {
     format!("Where half of the replicates choose η and the other half compare, it leads {rival} by {lead}.")
 }
 
-/// Returns a description of a lead that is as long as any.
 fn longest_lead(cell: &Cell, name: &str) -> String {
     let lead = with_error(-0.1, 0.1);
     match cell.sampled {
@@ -315,9 +314,9 @@ pub(super) fn number(value: f64) -> String {
 /// The setting over which averages are plotted: the learning rate, or a tuned setting.
 pub(super) type Over = Option<TunedSetting>;
 
-/// The best average at a value of the setting, with its place on the axis and its standard error.
+/// The best average at a value of the setting, with its position on the axis and its standard error.
 struct BestAt {
-    place: f64,
+    position: f64,
     average: f64,
     error: f64,
 }
@@ -389,20 +388,20 @@ fn plot(
     let (average, name) = (average_name(diagram.spec().average), metric.label(&diagram.spec().landscape));
     let names = diagram.spec().shown_names();
     let shown = average_range((0..names.len()).map(|index| cell.score(index, metric).value), metric);
-    let places = curves.iter().flatten().map(|best| [best.place; 2]).reduce(union);
+    let positions = curves.iter().flatten().map(|best| [best.position; 2]).reduce(union);
     let size = vec2(ui.available_width(), ui.available_height().clamp(120.0, 260.0));
-    let axes = [PlotAxis::new(scale, across(places)), PlotAxis::new(AxisScale::Linear, shown)];
+    let axes = [PlotAxis::new(scale, across(positions)), PlotAxis::new(AxisScale::Linear, shown)];
     let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
     let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
         for (index, name) in names.iter().enumerate() {
             let color = colors[index];
-            for BestAt { place, average, error } in curves[index].iter().filter(|best| best.error.is_finite()) {
-                error_bar(plot, [*place, average - error, average + error], None, color, shown);
+            for BestAt { position, average, error } in curves[index].iter().filter(|best| best.error.is_finite()) {
+                error_bar(plot, [*position, average - error, average + error], None, color, shown);
             }
-            let places: Vec<[f64; 2]> = curves[index].iter().map(|best| [best.place, best.average]).collect();
-            line(plot, name, &places, 1.5, color, shown);
+            let positions: Vec<[f64; 2]> = curves[index].iter().map(|best| [best.position, best.average]).collect();
+            line(plot, name, &positions, 1.5, color, shown);
             if let Some(best) = best_of(&curves[index], metric) {
-                point(plot, [best.place, best.average], MarkerShape::Diamond, 4.0, color, shown);
+                point(plot, [best.position, best.average], MarkerShape::Diamond, 4.0, color, shown);
             }
         }
     });
@@ -410,23 +409,23 @@ fn plot(
         None => (LEARNING_RATE.symbol, "learning rate".to_owned()),
         Some(setting) => (setting.parameter().symbol, setting.short_label()),
     };
-    let words = |index: usize, best: &BestAt| {
-        let value = significant(scale.value(best.place), 3);
+    let label = |index: usize, best: &BestAt| {
+        let value = significant(scale.value(best.position), 3);
         format!("{} at {symbol} {value}: {}", names[index], with_error(best.average, best.error))
     };
     if let Some([at, _]) = drawn.pointer {
         readout(&drawn.response, &format!("{average} {name}"), None, |ui| {
             for (index, curve) in curves.iter().enumerate() {
-                let away = |best: &&BestAt| (best.place - at).abs();
+                let away = |best: &&BestAt| (best.position - at).abs();
                 if let Some(best) = curve.iter().min_by(|a, b| away(a).total_cmp(&away(b))) {
-                    ui.label(words(index, best));
+                    ui.label(label(index, best));
                     ui.end_row();
                 }
             }
         });
     }
     drawn.describe(&format!("Plot of {average} {name} over {parameter}"), || {
-        let best = curves.iter().enumerate().filter_map(|(index, curve)| Some(words(index, best_of(curve, metric)?)));
+        let best = curves.iter().enumerate().filter_map(|(index, curve)| Some(label(index, best_of(curve, metric)?)));
         best.collect::<Vec<_>>().join("; ")
     });
 }
@@ -469,20 +468,21 @@ fn curve(
         cell.averages[optimizer].iter().zip(&cell.deviations[optimizer]).enumerate()
     {
         let (average, deviation) = (average[metric as usize], deviation[metric as usize]);
-        let Some(place) = value(candidate).map(|value| scale.place(value)).filter(|place| place.is_finite()) else {
+        let Some(position) = value(candidate).map(|value| scale.place(value)).filter(|position| position.is_finite())
+        else {
             continue;
         };
         if !average.is_finite() {
             continue;
         }
         let error = deviation / ((cell.replicates_of(optimizer, candidate).max(2) - 1) as f64).sqrt();
-        let best = BestAt { place, average, error };
-        match curve.iter_mut().find(|known| known.place == place) {
+        let best = BestAt { position, average, error };
+        match curve.iter_mut().find(|known| known.position == position) {
             Some(known) if metric.advantage(average, known.average) > 0.0 => *known = best,
             Some(_) => {}
             None => curve.push(best),
         }
     }
-    curve.sort_by(|a, b| a.place.total_cmp(&b.place));
+    curve.sort_by(|a, b| a.position.total_cmp(&b.position));
     curve
 }

@@ -142,28 +142,27 @@ impl Table {
     fn show(&self, ui: &mut Ui) {
         let height = ui.text_style_height(&self.style) + 2.0 * ABOVE;
         let size = vec2(self.width(), height * (1 + self.rows.len()) as f32);
-        let place = Rect::from_min_size(ui.cursor().min, size);
-        ui.scope_builder(UiBuilder::new().max_rect(place), |ui| {
-            ui.expand_to_include_rect(place);
-            let at = |y: f32| Rect::from_min_size(pos2(place.left(), y), vec2(place.width(), height));
+        let area = Rect::from_min_size(ui.cursor().min, size);
+        ui.scope_builder(UiBuilder::new().max_rect(area), |ui| {
+            ui.expand_to_include_rect(area);
+            let at = |y: f32| Rect::from_min_size(pos2(area.left(), y), vec2(area.width(), height));
             for (index, row) in self.rows.iter().enumerate() {
-                let place = at(place.top() + height * (index + 1) as f32);
+                let area = at(area.top() + height * (index + 1) as f32);
                 if index % 2 == 0 {
-                    ui.painter().rect_filled(place, 3.0, ui.visuals().faint_bg_color);
+                    ui.painter().rect_filled(area, 3.0, ui.visuals().faint_bg_color);
                 }
-                self.show_row(ui, row, place.shrink(ABOVE));
+                self.show_row(ui, row, area.shrink(ABOVE));
             }
-            let last = place.bottom() - 2.0 * height;
-            let top = ui.clip_rect().top().min(last).max(place.top());
-            if top > place.top() {
+            let last = area.bottom() - 2.0 * height;
+            let top = ui.clip_rect().top().min(last).max(area.top());
+            if top > area.top() {
                 ui.painter().rect_filled(at(top), 0.0, ui.visuals().panel_fill);
             }
             self.show_headings(ui, at(top).shrink(ABOVE));
         });
     }
 
-    /// Returns the places of the columns of numbers in a row.
-    fn places(&self, row: Rect) -> impl Iterator<Item = (usize, Rect)> {
+    fn cells(&self, row: Rect) -> impl Iterator<Item = (usize, Rect)> {
         let mut right = row.left() + self.name_width;
         self.columns.iter().map(move |&(column, width)| {
             right += BETWEEN + width;
@@ -171,31 +170,31 @@ impl Table {
         })
     }
 
-    fn show_headings(&self, ui: &mut Ui, place: Rect) {
+    fn show_headings(&self, ui: &mut Ui, area: Rect) {
         let color = ui.visuals().weak_text_color();
-        for (column, place) in self.places(place) {
+        for (column, area) in self.cells(area) {
             let text = line(ui, heading(column, &self.style), &TextStyle::Small, color, f32::INFINITY);
-            let response = put_right(ui, place, text);
+            let response = put_right(ui, area, text);
             if column == DIVERGED {
                 response.on_hover_text("Diverged runs, of those of all learning rates and tuned values");
             }
         }
     }
 
-    fn show_row(&self, ui: &mut Ui, row: &Row, place: Rect) {
+    fn show_row(&self, ui: &mut Ui, row: &Row, area: Rect) {
         let color = if row.is_winner { ui.visuals().strong_text_color() } else { ui.visuals().text_color() };
         let mark = line(ui, MARK, &self.style, row.color, f32::INFINITY);
         let after = mark.size().x;
-        let center = |galley: &Galley| place.center().y - galley.size().y / 2.0;
-        ui.painter().galley(pos2(place.left(), center(&mark)), mark, row.color);
+        let center = |galley: &Galley| area.center().y - galley.size().y / 2.0;
+        ui.painter().galley(pos2(area.left(), center(&mark)), mark, row.color);
         let name = line(ui, &row.name, &self.style, color, self.name_width - after);
-        let at = Rect::from_min_size(pos2(place.left() + after, center(&name)), name.size());
+        let at = Rect::from_min_size(pos2(area.left() + after, center(&name)), name.size());
         // The pointer shows a shortened name in full.
         put(ui, at, Arc::clone(&name));
         embolden(ui, row, at, name);
-        for (column, place) in self.places(place) {
+        for (column, area) in self.cells(area) {
             let number = line(ui, row.number(column, &self.style), &self.style, color, f32::INFINITY);
-            let response = put_right(ui, place, Arc::clone(&number));
+            let response = put_right(ui, area, Arc::clone(&number));
             embolden(ui, row, response.rect, number);
             if let (BEST_RATE, Some(edge)) = (column, &row.edge) {
                 response.on_hover_text(&edge.note);
@@ -207,20 +206,20 @@ impl Table {
 }
 
 /// Draws a text of the winner's row again beside itself.
-fn embolden(ui: &Ui, row: &Row, place: Rect, text: Arc<Galley>) {
+fn embolden(ui: &Ui, row: &Row, area: Rect, text: Arc<Galley>) {
     if row.is_winner {
-        ui.painter().galley(place.min + vec2(BOLD, 0.0), text, ui.visuals().strong_text_color());
+        ui.painter().galley(area.min + vec2(BOLD, 0.0), text, ui.visuals().strong_text_color());
     }
 }
 
-fn put(ui: &mut Ui, place: Rect, text: Arc<Galley>) -> Response {
-    ui.put(place, Label::new(text))
+fn put(ui: &mut Ui, area: Rect, text: Arc<Galley>) -> Response {
+    ui.put(area, Label::new(text))
 }
 
-/// Shows a text at the right end of its place.
-fn put_right(ui: &mut Ui, place: Rect, text: Arc<Galley>) -> Response {
+/// Shows a text at the right end of its area.
+fn put_right(ui: &mut Ui, area: Rect, text: Arc<Galley>) -> Response {
     let size = text.size();
-    put(ui, Rect::from_min_size(pos2(place.right() - size.x, place.center().y - size.y / 2.0), size), text)
+    put(ui, Rect::from_min_size(pos2(area.right() - size.x, area.center().y - size.y / 2.0), size), text)
 }
 
 /// Lays out a text in one line, shortened where it is wider than `width`.

@@ -16,7 +16,7 @@ use valleyscope_experiments::preset::SweepPreset;
 
 use super::PhasePanel;
 use super::controls::time;
-use super::library::{KeptDiagram, Library, Limits, is_dear};
+use super::library::{Library, LibraryEntry, Limits};
 use crate::app::boxes::Outlined;
 use crate::app::icons::{Icon, icon_button};
 use crate::app::question::Question;
@@ -26,7 +26,7 @@ use crate::figure::{TitledSweep, difference, over_axes, settings_among};
 
 /// The size of a small picture, in points.
 const PICTURE: Vec2 = vec2(92.0, 60.0);
-/// The width of a diagram in the strip, in points.
+/// The width of a card in the gallery, in points.
 const WIDTH: f32 = 116.0;
 /// The side of a small button, in points.
 const BUTTON: f32 = 18.0;
@@ -35,17 +35,17 @@ const LONGEST_NAME: usize = 100;
 /// The number of cards beyond each end of the visible part that are also made, for the focus to move to.
 const CARDS_BEYOND: usize = 2;
 
-/// The state of the strip.
+/// The state of the gallery.
 #[derive(Default)]
-pub(super) struct StripState {
+pub(super) struct GalleryState {
     /// The diagram that is being renamed, and the text so far.
     renaming: Option<(u64, String)>,
     /// The diagram whose removal needs an answer.
     to_remove: Option<u64>,
-    words: CardCache,
+    texts: CardCache,
 }
 
-/// A request of a diagram in the strip.
+/// A request of a diagram in the gallery.
 enum Request {
     Open,
     Compare(bool),
@@ -64,21 +64,21 @@ impl PhasePanel {
     }
 
     /// Shows the kept diagrams, if there are some.
-    pub(super) fn strip(&mut self, ui: &mut Ui, sizes: &mut PanelSizes) {
+    pub(super) fn gallery(&mut self, ui: &mut Ui, sizes: &mut PanelSizes) {
         if self.diagrams.library.numbers().is_empty() {
             return;
         }
         let usual = 150.0;
-        let strip = SidePanel { name: "kept diagrams", edge: Edge::Bottom, usual, range: 60.0..=240.0, frame: None };
-        strip.show(ui, sizes, |ui, _| {
+        let gallery = SidePanel { name: "kept diagrams", edge: Edge::Bottom, usual, range: 60.0..=240.0, frame: None };
+        gallery.show(ui, sizes, |ui, _| {
             self.strip_heading(ui);
-            self.strip.words.renew(&self.diagrams.library);
+            self.gallery.texts.renew(&self.diagrams.library);
             let numbers: Vec<u64> = self.diagrams.library.numbers().into_iter().rev().collect();
             ScrollArea::horizontal().id_salt("kept diagrams").auto_shrink(false).show_viewport(ui, |ui, viewport| {
                 let step = WIDTH + ui.spacing().item_spacing.x;
-                let place = |x: f32| ((x / step).floor().max(0.0) as usize).min(numbers.len());
-                let first = place(viewport.left()).saturating_sub(CARDS_BEYOND);
-                let last = (place(viewport.right()) + 1 + CARDS_BEYOND).min(numbers.len());
+                let index = |x: f32| ((x / step).floor().max(0.0) as usize).min(numbers.len());
+                let first = index(viewport.left()).saturating_sub(CARDS_BEYOND);
+                let last = (index(viewport.right()) + 1 + CARDS_BEYOND).min(numbers.len());
                 ui.horizontal_top(|ui| {
                     // Cards out of view are not made, only their room.
                     let spacing = ui.spacing().item_spacing.x;
@@ -134,20 +134,20 @@ impl PhasePanel {
     }
 
     fn kept_diagram(&mut self, ui: &mut Ui, number: u64) {
-        let place = Place {
+        let role = CardRole {
             is_present: self.diagrams.newest().number == number,
-            is_beside: self.comparison.contains(number),
-            can_be_beside: self.comparison.can_grow(),
+            is_compared: self.comparison.contains(number),
+            can_be_compared: self.comparison.can_grow(),
         };
-        let Some(words) = self.strip.words.get(number, &self.diagrams.library) else { return };
-        let Some(kept) = self.diagrams.library.get_mut(number) else { return };
-        let renaming = &mut self.strip.renaming;
+        let Some(texts) = self.gallery.texts.get(number, &self.diagrams.library) else { return };
+        let Some(entry) = self.diagrams.library.get_mut(number) else { return };
+        let renaming = &mut self.gallery.renaming;
         let card = ui.allocate_ui_with_layout(vec2(WIDTH, 0.0), Layout::top_down(Align::Min), |ui| {
             ui.set_width(WIDTH);
-            card(ui, number, kept, &words, place, renaming)
+            card(ui, number, entry, &texts, role, renaming)
         });
         match card.inner {
-            Some(Request::Open) => self.show_kept(number),
+            Some(Request::Open) => self.show_saved(number),
             Some(Request::Compare(true)) => {
                 self.comparison.add(number);
                 self.fit_figure_width(true);
@@ -156,8 +156,8 @@ impl PhasePanel {
                 self.comparison.remove(number);
                 self.fit_figure_width(!self.comparison.is_empty());
             }
-            Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |record| record.pinned = pinned),
-            Some(Request::Rename(name)) => self.diagrams.library.describe(number, |record| record.name = name),
+            Some(Request::Pin(pinned)) => self.diagrams.library.describe(number, |described| described.pinned = pinned),
+            Some(Request::Rename(name)) => self.diagrams.library.describe(number, |described| described.name = name),
             Some(Request::Remove) => self.ask_to_remove(number),
             None => {}
         }
@@ -166,16 +166,16 @@ impl PhasePanel {
     /// Removes a diagram, after a question if it took long to compute or has a name.
     fn ask_to_remove(&mut self, number: u64) {
         match self.diagrams.library.get(number) {
-            Some(kept) if is_dear(&kept.record, self.worth_asking) => self.strip.to_remove = Some(number),
-            _ => self.diagrams.remove_kept(number),
+            Some(entry) if entry.is_dear(self.worth_asking) => self.gallery.to_remove = Some(number),
+            _ => self.diagrams.remove_saved(number),
         }
     }
 
     /// Shows the question before a diagram is removed, and makes room where the limits are exceeded.
-    pub(super) fn ask_about_kept(&mut self, ctx: &Context) {
-        if let Some(number) = self.strip.to_remove {
+    pub(super) fn ask_about_library(&mut self, ctx: &Context) {
+        if let Some(number) = self.gallery.to_remove {
             let Some(description) = self.diagrams.library.get(number).map(described) else {
-                self.strip.to_remove = None;
+                self.gallery.to_remove = None;
                 return;
             };
             let question = Question {
@@ -186,9 +186,9 @@ impl PhasePanel {
                 no: "Keep",
             };
             if let Some(is_removed) = question.ask(ctx) {
-                self.strip.to_remove = None;
+                self.gallery.to_remove = None;
                 if is_removed {
-                    self.diagrams.remove_kept(number);
+                    self.diagrams.remove_saved(number);
                 }
             }
             return;
@@ -203,18 +203,18 @@ impl PhasePanel {
             return;
         }
         let mut in_use = self.diagrams.in_use();
-        in_use.extend(self.comparison.beside());
+        in_use.extend(self.comparison.compared());
         while let Some(number) = self.diagrams.library.surplus(&in_use, self.worth_asking) {
-            let Some(kept) = self.diagrams.library.get(number) else { return };
-            if !is_dear(&kept.record, self.worth_asking) {
-                self.diagrams.remove_kept(number);
+            let Some(entry) = self.diagrams.library.get(number) else { return };
+            if !entry.is_dear(self.worth_asking) {
+                self.diagrams.remove_saved(number);
                 continue;
             }
             let Limits { diagrams, megabytes } = self.diagrams.library.limits;
             let text = format!(
                 "More diagrams are kept than the limits of {diagrams} diagrams and {megabytes} MB allow. The oldest that is \
                  not pinned: {}",
-                described(kept)
+                described(entry)
             );
             let question = Question {
                 id: "room for kept diagrams",
@@ -224,7 +224,7 @@ impl PhasePanel {
                 no: "Keep it, and raise the limits",
             };
             match question.ask(ctx) {
-                Some(true) => self.diagrams.remove_kept(number),
+                Some(true) => self.diagrams.remove_saved(number),
                 Some(false) => self.diagrams.library.raise_limits(),
                 None => return,
             }
@@ -232,41 +232,41 @@ impl PhasePanel {
     }
 }
 
-/// The place of a diagram among those that are shown.
+/// Whether and how a diagram is shown.
 #[derive(Clone, Copy)]
-struct Place {
+struct CardRole {
     is_present: bool,
-    is_beside: bool,
-    can_be_beside: bool,
+    is_compared: bool,
+    can_be_compared: bool,
 }
 
-/// Shows a diagram of the strip: its picture, its caption, and its buttons.
+/// Shows a diagram of the gallery: its picture, its caption, and its buttons.
 fn card(
     ui: &mut Ui,
     number: u64,
-    kept: &mut KeptDiagram,
-    CardWords { title, caption }: &CardWords,
-    place: Place,
+    entry: &mut LibraryEntry,
+    CardTexts { title, caption }: &CardTexts,
+    role: CardRole,
     renaming: &mut Option<(u64, String)>,
 ) -> Option<Request> {
-    let opens = small_picture(ui, kept, title, place.is_present);
+    let opens = small_picture(ui, entry, title, role.is_present);
     let mut request = opens.then_some(Request::Open);
     let caption = ui.add(Label::new(caption_in_lines(ui, caption)));
     if caption.hovered() {
-        caption.on_hover_text(described(kept));
+        caption.on_hover_text(described(entry));
     }
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 2.0;
-        let mut compares = place.is_beside;
-        let is_free = !place.is_present && (place.is_beside || place.can_be_beside);
-        let label = RichText::new(if place.is_present { "shown" } else { "beside" }).small();
+        let mut compares = role.is_compared;
+        let is_free = !role.is_present && (role.is_compared || role.can_be_compared);
+        let label = RichText::new(if role.is_present { "shown" } else { "beside" }).small();
         let compare = ui.add_enabled(is_free, Outlined(Checkbox::new(&mut compares, label)));
         let compare =
             compare.on_hover_text("Show it beside the present diagram").accessible_name(format!("Compare {title}"));
         if compare.changed() {
             request = Some(Request::Compare(compares));
         }
-        let pinned = kept.record.pinned;
+        let pinned = entry.description.pinned;
         let (icon, word) = if pinned { (Icon::Pinned, "Unpin") } else { (Icon::Pin, "Pin") };
         let hint = "A pinned diagram stays until you remove it";
         if icon_button(ui, icon, BUTTON, &format!("{word} {title}"), hint).clicked() {
@@ -274,7 +274,7 @@ fn card(
         }
         let more = icon_button(ui, Icon::More, BUTTON, &format!("More about {title}"), "Rename or remove");
         let popup = Popup::menu(&more).close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-        let chosen = popup.show(|ui| menu(ui, number, kept, title, renaming));
+        let chosen = popup.show(|ui| menu(ui, number, entry, title, renaming));
         if chosen.is_none() {
             renaming.take_if(|(of, _)| *of == number);
         }
@@ -295,12 +295,12 @@ fn caption_in_lines(ui: &Ui, caption: &str) -> LayoutJob {
 fn menu(
     ui: &mut Ui,
     number: u64,
-    kept: &KeptDiagram,
+    entry: &LibraryEntry,
     title: &str,
     renaming: &mut Option<(u64, String)>,
 ) -> Option<Request> {
     let mut request = None;
-    let before = kept.record.name.clone().unwrap_or_default();
+    let before = entry.description.name.clone().unwrap_or_default();
     let mut text = match renaming.take() {
         Some((of, text)) if of == number => text,
         _ => before.clone(),
@@ -329,14 +329,14 @@ fn menu(
 }
 
 /// Shows the picture of a diagram; returns whether it is to be opened.
-fn small_picture(ui: &mut Ui, kept: &mut KeptDiagram, title: &str, is_present: bool) -> bool {
+fn small_picture(ui: &mut Ui, entry: &mut LibraryEntry, title: &str, is_present: bool) -> bool {
     let (room, response) = ui.allocate_exact_size(PICTURE, Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Open {title}")));
     if ui.is_rect_visible(room) {
         let context = ui.ctx().clone();
         let painter = ui.painter();
         painter.rect_filled(room, 2.0, ui.visuals().extreme_bg_color);
-        if let Some(texture) = kept.texture(&context) {
+        if let Some(texture) = entry.texture(&context) {
             let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
             painter.image(texture.id(), room, whole, Color32::WHITE);
         }
@@ -347,10 +347,10 @@ fn small_picture(ui: &mut Ui, kept: &mut KeptDiagram, title: &str, is_present: b
         };
         let width = if is_present || response.has_focus() { 2.0 } else { 1.0 };
         painter.rect_stroke(room, 2.0, Stroke::new(width, color), StrokeKind::Inside);
-        if !kept.is_complete() {
+        if !entry.is_complete() {
             let bar = Rect::from_min_max(pos2(room.left(), room.bottom() - 4.0), room.max);
             painter.rect_filled(bar, 0.0, ui.visuals().extreme_bg_color);
-            let done = bar.with_max_x(bar.left() + bar.width() * kept.part());
+            let done = bar.with_max_x(bar.left() + bar.width() * entry.part());
             painter.rect_filled(done, 0.0, ui.visuals().hyperlink_color);
         }
     }
@@ -359,14 +359,14 @@ fn small_picture(ui: &mut Ui, kept: &mut KeptDiagram, title: &str, is_present: b
     }
     let is_opened = response.clicked();
     if response.hovered() {
-        response.on_hover_text(described(kept));
+        response.on_hover_text(described(entry));
     }
     is_opened
 }
 
-/// The words of a card.
+/// The texts of a card.
 #[derive(Clone, Debug)]
-pub(super) struct CardWords {
+pub(super) struct CardTexts {
     /// The title, which no other card has where their settings differ.
     pub title: String,
     /// The name that the user gave; else the optimizers, where those of others differ, and the settings that differ from
@@ -374,83 +374,82 @@ pub(super) struct CardWords {
     pub caption: String,
 }
 
-/// The words of all cards that were shown since a diagram was added, changed or removed.
+/// The texts of all cards that were shown since a diagram was added, changed or removed.
 #[derive(Default)]
 pub(super) struct CardCache {
-    /// The diagrams for which the words were made: number, name, and the address of the sweep of each.
+    /// The diagrams for which the texts were made: number, name, and the address of the sweep of each.
     key: Vec<(u64, Option<String>, usize)>,
-    words: BTreeMap<u64, CardWords>,
+    texts: BTreeMap<u64, CardTexts>,
 }
 
 impl CardCache {
-    /// Forgets the words if the kept diagrams have changed.
+    /// Forgets the texts if the kept diagrams have changed.
     pub(super) fn renew(&mut self, library: &Library) {
         let key = library.numbers().into_iter().filter_map(|number| {
-            let kept = library.get(number)?;
-            Some((number, kept.record.name.clone(), Arc::as_ptr(&kept.spec) as usize))
+            let entry = library.get(number)?;
+            Some((number, entry.description.name.clone(), Arc::as_ptr(&entry.spec) as usize))
         });
         let key: Vec<_> = key.collect();
         if key != self.key {
-            *self = CardCache { key, words: BTreeMap::new() };
+            *self = CardCache { key, texts: BTreeMap::new() };
         }
     }
 
-    /// Returns the words of a diagram's card.
-    pub(super) fn get(&mut self, number: u64, library: &Library) -> Option<CardWords> {
-        let kept = library.get(number)?;
-        Some(self.words.entry(number).or_insert_with(|| words(kept, number, library)).clone())
+    pub(super) fn get(&mut self, number: u64, library: &Library) -> Option<CardTexts> {
+        let entry = library.get(number)?;
+        Some(self.texts.entry(number).or_insert_with(|| texts(entry, number, library)).clone())
     }
 }
 
-fn words(kept: &KeptDiagram, number: u64, library: &Library) -> CardWords {
-    let others: Vec<&KeptDiagram> =
+fn texts(entry: &LibraryEntry, number: u64, library: &Library) -> CardTexts {
+    let others: Vec<&LibraryEntry> =
         library.numbers().into_iter().filter(|other| *other != number).filter_map(|other| library.get(other)).collect();
-    let names = kept.spec.shown_names();
+    let names = entry.spec.shown_names();
     let mut parts = Vec::new();
     if others.iter().any(|other| other.spec.shown_names() != names) {
         parts.push(names.join(", "));
     }
-    let titled = |kept: &KeptDiagram, of: &SweepSpec| TitledSweep {
+    let titled = |entry: &LibraryEntry, of: &SweepSpec| TitledSweep {
         name: None,
-        // The strip shows diagrams, whatever metric they were displayed by.
+        // The gallery shows diagrams, whatever metric they were displayed by.
         preset: SweepPreset {
-            sweep: SweepSpec { metric: of.metric, ..(*kept.spec).clone() },
-            ..(*kept.record.preset).clone()
+            sweep: SweepSpec { metric: of.metric, ..(*entry.spec).clone() },
+            ..(*entry.description.preset).clone()
         },
-        precision: kept.record.precision,
+        precision: entry.description.precision,
     };
     let alike = others.iter().filter(|other| other.spec.shown_names() == names);
-    let alike: Vec<TitledSweep> = alike.map(|other| titled(other, &kept.spec)).collect();
-    parts.extend(settings_among(&titled(kept, &kept.spec), &alike.iter().collect::<Vec<_>>()));
-    let title = kept.title();
+    let alike: Vec<TitledSweep> = alike.map(|other| titled(other, &entry.spec)).collect();
+    parts.extend(settings_among(&titled(entry, &entry.spec), &alike.iter().collect::<Vec<_>>()));
+    let title = entry.title();
     let made = if parts.is_empty() { title.clone() } else { parts.join(", ") };
     let is_taken = others.iter().any(|other| other.title() == title);
-    CardWords {
+    CardTexts {
         title: if is_taken { format!("{title}: {made}") } else { title },
-        caption: kept.record.name.clone().unwrap_or(made),
+        caption: entry.description.name.clone().unwrap_or(made),
     }
 }
 
 /// Describes a diagram in a few sentences.
-pub(super) fn described(kept: &KeptDiagram) -> String {
-    let [rows, columns] = kept.spec.shape();
-    let mut text = format!("“{}”, {rows} × {columns} pixels", kept.title());
-    if !kept.is_complete() {
-        text.push_str(&format!(", of which {} are computed", kept.record.pixels));
+pub(super) fn described(entry: &LibraryEntry) -> String {
+    let [rows, columns] = entry.spec.shape();
+    let mut text = format!("“{}”, {rows} × {columns} pixels", entry.title());
+    if !entry.is_complete() {
+        text.push_str(&format!(", of which {} are computed", entry.description.coverage.pixels));
     }
-    if kept.record.worked >= Duration::from_secs(1) {
-        text.push_str(&format!(", computed in {}", time(kept.record.worked)));
+    if entry.description.worked >= Duration::from_secs(1) {
+        text.push_str(&format!(", computed in {}", time(entry.description.worked)));
     }
-    if kept.record.precision == Precision::Double {
+    if entry.description.precision == Precision::Double {
         text.push_str(", in double precision");
     }
-    text.push_str(&format!(": {}", over_axes(&kept.spec)));
-    let preset = &kept.record.preset;
-    let changes = difference(&kept.spec, &preset.sweep);
+    text.push_str(&format!(": {}", over_axes(&entry.spec)));
+    let preset = &entry.description.preset;
+    let changes = difference(&entry.spec, &preset.sweep);
     if !changes.is_empty() {
         text.push_str(&format!(" Changed from “{}”: {}.", preset.title, changes.join("; ")));
     }
-    if let Some(fault) = &kept.fault {
+    if let Some(fault) = &entry.fault {
         text.push_str(&format!(" {fault}"));
     }
     text

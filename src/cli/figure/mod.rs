@@ -160,7 +160,6 @@ fn check(plan: &Plan, formats: &[Format], args: &FigureArgs) -> Result<(), Failu
     formats.iter().try_for_each(|format| draw(format).map(drop)).map_err(of_options).map_err(Failure::bad_input)
 }
 
-/// Returns a source's figure, laid out.
 fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
     let figure = match source {
         Source::Trajectories(trajectories) if !args.plots.is_empty() => {

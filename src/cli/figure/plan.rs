@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision};
+use valleyscope_engine::sweep::{Diagram, Finished, Metric, Precision, SweepJob};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, SweepPreset, built_ins};
 use valleyscope_runs::RunFolder;
@@ -52,7 +52,6 @@ impl TwoSweepFigure {
         }
     }
 
-    /// Returns the names of the sweeps' built-in presets.
     fn sweeps(self) -> [&'static str; 2] {
         match self {
             TwoSweepFigure::Pairs => ["fig2a", "fig2b"],
@@ -99,7 +98,6 @@ impl Source {
         }
     }
 
-    /// Returns whether the figure is a map of winners.
     fn shows_winners(&self) -> bool {
         matches!(self, Source::Sweep(_) | Source::Beside(_) | Source::Two(TwoSweepFigure::MoreToy, _))
     }
@@ -285,8 +283,8 @@ impl FigureComputer {
             return Ok(known.clone());
         }
         let mut result = unknown(preset);
-        let spec = Arc::clone(result.diagram.spec());
-        let done = self.runner.compute(spec, false, |_| false, &mut result.diagram)?;
+        let job = SweepJob::new(Arc::clone(result.diagram.spec()), self.runner.backend);
+        let done = self.runner.compute(job, &mut result.diagram)?;
         if !result.diagram.is_complete() {
             return Err(Failure::Interrupted);
         }
@@ -364,7 +362,6 @@ pub(super) fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<So
     }))
 }
 
-/// Returns the run given by a folder or the beginning of a name.
 fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
     let path = Path::new(name);
     if path.is_dir() {
@@ -377,7 +374,7 @@ fn run_named(name: &OsStr) -> Result<Option<RunFolder>, Failure> {
         return Ok(None);
     }
     match RunsLocation::of(None) {
-        Ok(place) if place.has_beginning_with(name) => place.find(name).map(Some),
+        Ok(location) if location.has_beginning_with(name) => location.find(name).map(Some),
         _ => Ok(None),
     }
 }
@@ -393,12 +390,7 @@ fn scan_of(run: &RunFolder) -> Result<ScanResult, Failure> {
 }
 
 pub(super) fn unknown(preset: &SweepPreset) -> SweepResult {
-    SweepResult {
-        title: preset.title.clone(),
-        description: preset.description.clone(),
-        diagram: Diagram::new(Arc::new(preset.sweep.clone())),
-        precision: Precision::default(),
-    }
+    SweepResult::of(preset, Diagram::new(Arc::new(preset.sweep.clone())), Precision::default())
 }
 
 impl Taker for Diagram {

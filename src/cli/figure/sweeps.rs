@@ -172,8 +172,8 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     let found: Vec<[Vec<usize>; 2]> =
         pairs.iter().map(|pair| pair.map(|name| named(spec, &names, name, &all))).collect();
     let mut maps: Vec<Map> = Vec::new();
-    for places in &found {
-        if let [[one], [other]] = places.each_ref().map(Vec::as_slice)
+    for indices in &found {
+        if let [[one], [other]] = indices.each_ref().map(Vec::as_slice)
             && one != other
         {
             maps.push(Map::Difference(*one, *other));
@@ -182,8 +182,8 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     if let [map] = maps[..] {
         return Ok(map);
     }
-    let several = found.iter().zip(&pairs).find(|(places, _)| places.iter().all(|places| !places.is_empty()));
-    let several = several.and_then(|(places, pair)| Some(pair[places.iter().position(|places| places.len() > 1)?]));
+    let several = found.iter().zip(&pairs).find(|(indices, _)| indices.iter().all(|indices| !indices.is_empty()));
+    let several = several.and_then(|(indices, pair)| Some(pair[indices.iter().position(|indices| indices.len() > 1)?]));
     Err(Failure::BadInput(match several {
         Some(name) => anyhow!("--margin: {name} is the name of several optimizers; give their ids: {known}"),
         None => anyhow!(

@@ -22,10 +22,10 @@ const WALLTIME_PRESETS: [&str; 2] = ["walltime", "walltime-bf16"];
 
 /// Draws the runs of a preset's trainings that are found in a folder, and prints which are missing.
 pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Result<Figure, Failure> {
-    let place = RunsLocation::of(folder)?;
+    let location = RunsLocation::of(folder)?;
     let all = trainings(preset);
     let command = command(name, preset, folder);
-    let candidates = candidates(&place)?;
+    let candidates = candidates(&location)?;
     let which = |index: usize| format!("run {} of {}, {}", index + 1, all.len(), all[index].label);
     for (index, training) in all.iter().enumerate() {
         say_what_is_left_out(&candidates, training, &which(index));
@@ -35,14 +35,14 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
         return Err(Failure::BadInput(anyhow!(
             "no run of {} was found in {}, with all settings of the preset; train with `{command}`",
             name.display(),
-            place.folder.display()
+            location.folder.display()
         )));
     }
     let (count, mut runs) = (all.len(), Vec::new());
     for (index, (Training { label, pen, .. }, candidate)) in all.iter().zip(found).enumerate() {
         let which = which(index);
         let Some(Candidate { run, config, .. }) = candidate else {
-            let folder = place.folder.display();
+            let folder = location.folder.display();
             say(format_args!("{which}, was not found in {folder}; `{command}` trains all {count}"));
             continue;
         };
@@ -59,7 +59,7 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
         Failure::BadInput(anyhow!(
             "no run of {} in {} was evaluated so far; draw the figure once one was",
             name.display(),
-            place.folder.display()
+            location.folder.display()
         ))
     })?;
     let is_timed = Path::new(name).file_stem().is_some_and(|stem| WALLTIME_PRESETS.iter().any(|clock| stem == *clock));
@@ -93,7 +93,7 @@ fn evaluated(history: &RunHistory) -> Option<MetricInfo> {
     (!history.curve(info.metric()?).is_empty()).then_some(info)
 }
 
-/// Returns the progress of a run, in words.
+/// Describes the progress of a run.
 fn far(history: &RunHistory) -> String {
     let step = grouped(history.step());
     match history.steps() {
@@ -102,7 +102,6 @@ fn far(history: &RunHistory) -> String {
     }
 }
 
-/// Returns the command that trains the runs.
 fn command(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> String {
     let command = preset.command(&name.display().to_string());
     let folder = folder.map_or_else(String::new, |folder| format!(" --runs {}", folder.display()));
@@ -145,8 +144,8 @@ fn trainings(preset: &Preset) -> Vec<Training> {
 fn labels(trainings: &[Preset], commons: &[Common<'_>]) -> Vec<String> {
     let settings: Vec<Vec<ShownSetting>> = trainings.iter().map(Preset::shown_settings).collect();
     let names: Vec<Option<&str>> = commons.iter().map(|common| common.name).collect();
-    let words = differing_by_key(&names, &settings).into_iter().zip(commons);
-    let named: Vec<String> = words.map(|(words, common)| with_settings(common.label(), &words)).collect();
+    let texts = differing_by_key(&names, &settings).into_iter().zip(commons);
+    let named: Vec<String> = texts.map(|(texts, common)| with_settings(common.label(), &texts)).collect();
     let distinguished = |index: usize| {
         let same: Vec<usize> = (0..named.len()).filter(|it| named[*it] == named[index]).collect();
         let has_own_seed = same.iter().filter(|it| commons[**it].seed == commons[index].seed).count() == 1;
@@ -165,16 +164,15 @@ struct Candidate {
     run: RunFolder,
     config: RunConfig,
     is_fork: bool,
-    /// The settings that were changed while it was trained, in words.
+    /// The settings that were changed while it was trained, as text.
     changes: String,
     step: u64,
     began: Timestamp,
 }
 
-/// Returns all runs in a folder that can be read.
-fn candidates(place: &RunsLocation) -> Result<Vec<Candidate>, Failure> {
+fn candidates(location: &RunsLocation) -> Result<Vec<Candidate>, Failure> {
     let mut candidates = Vec::new();
-    for run in place.list()? {
+    for run in location.list()? {
         match candidate(&run) {
             Ok(candidate) => candidates.push(candidate),
             Err(error) => say(format_args!("{} is skipped: {error}", run.name())),
@@ -192,7 +190,6 @@ fn candidate(run: &RunFolder) -> anyhow::Result<Candidate> {
     Ok(Candidate { run: run.clone(), config, is_fork, changes, step: history.step(), began: began(run, history) })
 }
 
-/// Returns the history of a run from all its events.
 fn history(run: &RunFolder) -> Result<RunHistory, Failure> {
     let mut reader = RunReader::new(run.clone());
     reader.poll().map_err(|error| anyhow!(error).context(format!("cannot read {}", run.events().display())))?;

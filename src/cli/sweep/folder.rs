@@ -3,81 +3,90 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::sweep::{Precision, Runs, SweepSpec};
+use valleyscope_engine::sweep::{Diagram, Finished, Runs, SweepPart, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 
+use super::runner::Taker;
+use crate::cli::output::say;
 use crate::cli::{Failure, warn_of_blanks};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
-use crate::result::{RawFormat, SweepResult};
-use crate::sweep_checkpoint::{SweepCheckpoint, SweepCheckpointError};
+use crate::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
-/// The folder of a sweep's results.
-pub(super) struct ResultFolder<'a> {
-    pub path: &'a Path,
-    pub raw: Option<RawFormat>,
+/// The folder of a sweep's results, or of a part of them.
+pub(super) struct ResultFolder {
+    pub path: PathBuf,
+    raw: Option<RawFormat>,
 }
 
-/// The state of a folder.
-pub(super) enum FolderState {
-    /// The sweep can begin, or resume from its checkpoint.
-    Open { checkpoint: SweepCheckpoint, overwrite: Overwrite },
-    /// The results are complete.
-    Complete,
-}
-
-impl ResultFolder<'_> {
-    /// Creates the folder if needed, and locks it. Existing results, and a checkpoint without `resume`, are refused.
-    pub(super) fn open(&self, spec: &SweepSpec, precision: Precision, resume: bool) -> Result<FolderState, Failure> {
-        let folder = self.path.display();
-        if self.path.exists() && !self.path.is_dir() {
-            return Err(Failure::BadInput(anyhow!("--out must be a folder, and {folder} is a file")));
+impl ResultFolder {
+    /// Makes the folder if needed; that of a part is in `out`, which may hold others.
+    pub(super) fn make(out: &Path, part: Option<SweepPart>, raw: Option<RawFormat>) -> Result<ResultFolder, Failure> {
+        let path = part.map_or_else(|| out.to_owned(), |part| out.join(part.stem()));
+        for folder in [out, &path] {
+            if folder.exists() && !folder.is_dir() {
+                return Err(Failure::BadInput(anyhow!("--out must be a folder, and {} is a file", folder.display())));
+            }
         }
-        fs::create_dir_all(self.path).with_context(|| format!("cannot make the folder {folder}"))?;
-        let path = self.checkpoint();
-        let present = || self.present_result(spec).with_context(|| format!("cannot look into {folder}"));
-        let in_the_way = |result: String| {
+        fs::create_dir_all(&path).with_context(|| format!("cannot make the folder {}", path.display()))?;
+        Ok(ResultFolder { path, raw })
+    }
+
+    /// Locks the folder, in which the sweep can begin, or resume from its records; returns `None` where the results are
+    /// complete. Existing results, and records without `resume`, are refused.
+    pub(super) fn open(
+        &self,
+        header: &SweepHeader,
+        resume: bool,
+    ) -> Result<Option<(StoredDiagram, Overwrite)>, Failure> {
+        let (spec, folder) = (&header.preset.sweep, self.path.display());
+        let records = self.path.join(SweepRecords::FILE);
+        let present = || self.present(spec).with_context(|| format!("cannot look into {folder}"));
+        let in_the_way = |result: &str| {
             let sweep = if resume { "another sweep" } else { "a sweep" };
             Err(Failure::BadInput(anyhow!(
                 "there are results of {sweep} in {folder} already, such as {result}, and nothing is overwritten; \
                  choose another folder for --out, or move them away"
             )))
         };
-        let without_checkpoint = |result: String| {
-            let is_complete = resume && self.holds_all_of(spec, precision)?;
-            if is_complete { Ok(FolderState::Complete) } else { in_the_way(result) }
+        let without_records = |result: &str| {
+            let is_complete = resume && self.holds_all_of(header)?;
+            if is_complete { Ok(None) } else { in_the_way(result) }
         };
-        // A sweep removes its checkpoint after writing all results, so results without one belong to no running sweep.
-        // With one, even an empty one, its owner may be writing them, and only the lock shows when it has ended.
-        if let Some(result) = present()?.filter(|_| path.symlink_metadata().is_err()) {
-            return without_checkpoint(result);
+        // A sweep removes its records after writing all results, so results without them belong to no running sweep.
+        // With them, even if they are empty, their owner may be writing results, and only the lock shows when it has ended.
+        if let Some(result) = present()?.first().filter(|_| records.symlink_metadata().is_err()) {
+            return without_records(result);
         }
-        let checkpoint = SweepCheckpoint::open(&path, spec, precision, self.raw.is_some()).map_err(refused)?;
-        // A new checkpoint does not justify overwriting: another process may have finished the sweep and removed its
-        // own during the wait for the lock.
-        let result = present()?;
-        if let Some(result) = result.clone().filter(|_| checkpoint.is_new()) {
-            checkpoint.remove().with_context(|| format!("cannot remove {}", path.display()))?;
-            return without_checkpoint(result);
+        let stored = StoredDiagram::open(&self.path, header)?;
+        // New records do not justify overwriting: another process may have finished the sweep and removed its own during
+        // the wait for the lock.
+        let present = present()?;
+        if let Some(result) = present.first().filter(|_| stored.store.is_new()) {
+            stored.store.remove().with_context(|| format!("cannot remove {}", records.display()))?;
+            return without_records(result);
         }
-        // A killed sweep may have left files; the checkpoint is locked, so no other sweep is running here.
-        AtomicFile::clear(self.path).with_context(|| format!("cannot look into {folder}"))?;
-        // Beside a complete checkpoint, results are of the same sweep, which was stopped while it wrote them.
-        let overwrite = if checkpoint.is_complete() { Overwrite::Yes } else { Overwrite::No };
-        if let Some(result) = result.filter(|_| overwrite == Overwrite::No) {
+        // A killed sweep may have left files; the records are locked, so no other sweep is running here.
+        AtomicFile::clear(&self.path).with_context(|| format!("cannot look into {folder}"))?;
+        // Beside complete records, results are of the same sweep, which was stopped while it wrote them. The window writes
+        // the preset at the beginning.
+        let is_own = stored.store.is_complete() || present == [SweepResult::SPEC];
+        if let Some(result) = present.first().filter(|_| !is_own) {
             return in_the_way(result);
         }
-        if !resume && checkpoint.known() > 0 {
+        let overwrite = if is_own { Overwrite::Yes } else { Overwrite::No };
+        let known = stored.store.known();
+        if !resume && known > 0 {
             return Err(Failure::BadInput(anyhow!(
-                "{folder} holds an unfinished sweep, {} of {} pixels; go on with it by --resume, choose another folder for \
-                 --out, or remove {} to begin again",
-                checkpoint.known(),
+                "{folder} holds an unfinished sweep, {known} of {} pixels; go on with it by --resume, choose another folder \
+                 for --out, or remove {} to begin again",
                 spec.shape().iter().product::<usize>(),
-                path.display()
+                records.display()
             )));
         }
-        Ok(FolderState::Open { checkpoint, overwrite })
+        Ok(Some((stored, overwrite)))
     }
 
     /// The name of the picture of an incomplete diagram.
@@ -91,40 +100,21 @@ impl ResultFolder<'_> {
             .with_context(|| format!("cannot write {}", Self::PARTIAL_PICTURE))
     }
 
-    /// Removes the picture of the incomplete diagram.
-    pub(super) fn remove_so_far(&self) -> anyhow::Result<()> {
-        match fs::remove_file(self.path.join(Self::PARTIAL_PICTURE)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", Self::PARTIAL_PICTURE))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn checkpoint(&self) -> PathBuf {
-        self.path.join(SweepCheckpoint::FILE)
-    }
-
-    /// Writes all results. The checkpoint contains the runs, if they are kept.
-    pub(super) fn finish(
-        &self,
-        result: &SweepResult,
-        checkpoint: &mut SweepCheckpoint,
-        overwrite: Overwrite,
-    ) -> anyhow::Result<()> {
+    /// Writes all results. The records contain the runs, if they are needed.
+    pub(super) fn finish(&self, result: &SweepResult, store: &SweepStore, overwrite: Overwrite) -> anyhow::Result<()> {
         let spec = result.diagram.spec();
         let [rows, columns] = spec.shape();
         if let Some(raw) = self.raw {
             for row in 0..rows {
-                let runs = (0..columns).map(|column| runs(checkpoint, [row, column]));
+                let runs = (0..columns).map(|column| runs(store, [row, column]));
                 let runs = runs.collect::<io::Result<Vec<_>>>();
-                let runs = runs.with_context(|| format!("cannot read {}", self.checkpoint().display()))?;
-                raw.write_row(self.path, overwrite, spec, row, &runs)
+                let runs = runs.with_context(|| format!("cannot read {}", store.path().display()))?;
+                raw.write_row(&self.path, overwrite, spec, row, &runs)
                     .with_context(|| format!("cannot write {}", raw.file_name(row)))?;
             }
         }
-        let place = self.path.display();
-        result.write(self.path, overwrite).with_context(|| format!("cannot write the results into {place}"))?;
+        let folder = self.path.display();
+        result.write(&self.path, overwrite).with_context(|| format!("cannot write the results into {folder}"))?;
         let figure = Figure::as_in_the_paper(result, false);
         let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
         warn_of_blanks(&drawing);
@@ -137,42 +127,98 @@ impl ResultFolder<'_> {
         Ok(())
     }
 
-    /// Returns the names of all files of the results.
+    /// Removes the records of a complete sweep, and the picture of the incomplete diagram.
+    pub(super) fn remove_records(&self, store: SweepStore) -> anyhow::Result<()> {
+        match fs::remove_file(self.path.join(Self::PARTIAL_PICTURE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {}", Self::PARTIAL_PICTURE));
+            }
+            _ => {}
+        }
+        store.remove().context("the results are complete, but the records beside them cannot be removed")
+    }
+
     fn results(&self, spec: &SweepSpec) -> impl Iterator<Item = String> {
         let usual = [SweepResult::SPEC, SweepResult::TABLE, SweepResult::ARRAYS].into_iter().chain(PICTURES);
         let raw = self.raw.into_iter().flat_map(|raw| raw.file_names(spec));
         usual.map(str::to_owned).chain(raw)
     }
 
-    fn present_result(&self, spec: &SweepSpec) -> io::Result<Option<String>> {
+    fn present(&self, spec: &SweepSpec) -> io::Result<Vec<String>> {
+        let mut present = Vec::new();
         for name in self.results(spec) {
             match self.path.join(&name).symlink_metadata() {
-                Ok(_) => return Ok(Some(name)),
+                Ok(_) => present.push(name),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        Ok(present)
     }
 
-    /// Returns whether the results of exactly this sweep are complete.
-    fn holds_all_of(&self, spec: &SweepSpec, precision: Precision) -> Result<bool, Failure> {
+    fn holds_all_of(&self, header: &SweepHeader) -> Result<bool, Failure> {
+        let spec = &header.preset.sweep;
         if !self.results(spec).all(|name| self.path.join(name).exists()) {
             return Ok(false);
         }
-        let there = SweepResult::open(self.path).map_err(Failure::bad_input)?;
-        Ok(**there.diagram.spec() == *spec && there.precision == precision && there.diagram.is_complete())
+        let there = SweepResult::open(&self.path).map_err(Failure::bad_input)?;
+        let is_same = **there.diagram.spec() == *spec && there.precision == header.precision;
+        Ok(is_same && there.diagram.is_complete())
     }
 }
 
-fn runs(checkpoint: &mut SweepCheckpoint, pixel: [usize; 2]) -> io::Result<Vec<Runs>> {
-    let known = checkpoint.read(pixel)?.and_then(|finished| finished.runs);
-    known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the checkpoint lacks the runs of a pixel"))
+fn runs(store: &SweepStore, pixel: [usize; 2]) -> io::Result<Vec<Runs>> {
+    let known = store.read(pixel)?.and_then(|finished| finished.runs);
+    known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the records lack the runs of a pixel"))
 }
 
-pub(super) fn refused(error: SweepCheckpointError) -> Failure {
+/// A diagram whose pixels are in memory and in the records of its folder.
+pub(super) struct StoredDiagram {
+    pub diagram: Diagram,
+    pub store: SweepStore,
+    saved: Instant,
+}
+
+impl StoredDiagram {
+    /// Opens the records in a folder, or begins them. Races that cannot be used are reported.
+    fn open(folder: &Path, header: &SweepHeader) -> Result<StoredDiagram, Failure> {
+        let (store, mut diagram) = SweepStore::open(folder, header).map_err(refused)?;
+        if let Err(reason) = store.read_races(&mut diagram) {
+            say(format_args!("{reason}; pixels that are not decided are computed anew"));
+        }
+        Ok(StoredDiagram { diagram, store, saved: Instant::now() })
+    }
+
+    pub(super) fn add(&mut self, finished: Finished) {
+        self.store.add(&finished);
+        self.diagram.insert(finished.pixel, finished.cell);
+    }
+
+    pub(super) fn save(&mut self) -> anyhow::Result<()> {
+        self.store.save().with_context(|| format!("cannot write {}", self.store.path().display()))?;
+        self.saved = Instant::now();
+        Ok(())
+    }
+}
+
+impl Taker for StoredDiagram {
+    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
+        self.add(finished);
+        Ok(())
+    }
+
+    fn keep_up(&mut self) -> Result<(), Failure> {
+        const BETWEEN_SAVES: Duration = Duration::from_secs(2);
+        if self.saved.elapsed() >= BETWEEN_SAVES {
+            self.save()?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn refused(error: StoreError) -> Failure {
     match error {
-        SweepCheckpointError::File { .. } | SweepCheckpointError::Busy(_) => Failure::Failed(error.into()),
+        StoreError::File { .. } | StoreError::Busy(_) => Failure::Failed(error.into()),
         _ => Failure::BadInput(error.into()),
     }
 }

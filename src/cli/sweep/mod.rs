@@ -1,27 +1,27 @@
 //! `valleyscope sweep`: a phase diagram into a folder.
 
 mod folder;
-mod parts;
+mod merge;
 mod runner;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
-use folder::{FolderState, ResultFolder};
+use anyhow::anyhow;
+use folder::{ResultFolder, StoredDiagram};
 use valleyscope_engine::quantity::{Budget, OutOfRange, PointCount, Range, Replicates, StepCount};
 use valleyscope_engine::sweep::{
-    Adaptive, Cell, Diagram, Finished, Precision, Quantity, Sampling, SweepPart, SweepSpec,
+    Adaptive, Cell, Diagram, Precision, Quantity, Sampling, SweepJob, SweepPart, SweepSpec,
 };
 use valleyscope_experiments::preset::{Preset, SweepPreset};
 use valleyscope_experiments::view::ticks::short;
 
 use super::{Failure, in_one_line, one_of, say, whole};
 use crate::figure::as_changed_from;
-use crate::result::{RawFormat, SweepResult};
-use crate::sweep_checkpoint::SweepCheckpoint;
+use crate::result::{RawFormat, SweepHeader, SweepResult, SweepStore};
+use crate::sweep_pool::Progress;
 
 pub(super) use runner::{SweepRunner, Taker, load};
 
@@ -35,7 +35,7 @@ pub(super) struct SweepArgs {
     out: PathBuf,
     /// Compute only a part of the pixels, such as 3/8, the third of eight parts of equal cost
     ///
-    /// Each part has its own file, such as DIR/part-3-of-8.bin, so that parts can share a folder and be computed at the
+    /// Each part has its own folder, such as DIR/part-3-of-8, so that parts can share a folder and be computed at the
     /// same time on several machines. Repeating the command resumes a stopped part.
     #[arg(long, value_name = "K/N", allow_hyphen_values = true)]
     part: Option<SweepPart>,
@@ -67,7 +67,7 @@ pub(super) struct SweepArgs {
 }
 
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
-    let Some(preset) = &args.preset else { return parts::run(args) };
+    let Some(preset) = &args.preset else { return merge::run(args) };
     let preset = load(preset)?;
     // With the grid of the command line, settings are not refused for the preset's own size.
     let resized = SweepPreset { sweep: args.overrides.with_grid(preset.sweep.clone()), ..preset.clone() };
@@ -78,47 +78,126 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     // Title and description include the changes of the command line, unless it sets them.
     let asked = as_changed_from(SweepPreset { sweep: spec, ..changed }, &preset);
     let raw = args.raw.then(|| RawFormat::of(&asked.sweep)).transpose().map_err(Failure::bad_input)?;
-    if let Some(part) = args.part {
-        return parts::compute(args, asked, part);
-    }
-    let SweepPreset { title, description, sweep: spec, .. } = asked;
-    let spec = Arc::new(spec);
-    let folder = ResultFolder { path: &args.out, raw };
-    let (checkpoint, overwrite) = match folder.open(&spec, args.precision, args.resume)? {
-        FolderState::Open { checkpoint, overwrite } => (checkpoint, overwrite),
-        FolderState::Complete => {
-            say(format_args!("this sweep is complete; its results are in {}", args.out.display()));
+    let share = Share::of(&asked.sweep, args.part)?;
+    let header =
+        SweepHeader { preset: Arc::new(asked), precision: args.precision, keeps_runs: args.raw, part: args.part };
+    let folder = ResultFolder::make(&args.out, args.part, raw)?;
+    let place = folder.path.display();
+    let Some((mut stored, overwrite)) = folder.open(&header, args.resume || args.part.is_some())? else {
+        say(format_args!("this sweep is complete; its results are in {place}"));
+        return Ok(());
+    };
+    let known = stored.store.known();
+    let ready = format!("when all parts are there: valleyscope sweep --merge {} --out FOLDER", args.out.display());
+    match args.part {
+        Some(part) if known == share.pixels => {
+            say(format_args!("part {part} is complete, in {place}; {ready}"));
             return Ok(());
         }
-    };
-    let runner = SweepRunner::open(args.threads, args.precision)?;
-    let mut keeper = DiagramStore::new(Diagram::new(Arc::clone(&spec)), checkpoint)?;
-    let known = keeper.diagram.clone();
-    if known.complete() > 0 {
-        let all = spec.shape().iter().product::<usize>();
-        say(format_args!("resuming with {} of {all} pixels known", known.complete()));
-    } else if args.resume {
-        say(format_args!("no pixel of this sweep is known in {}; it starts from the beginning", args.out.display()));
+        _ if known > 0 => say(format_args!("resuming with {known} of {share} known")),
+        None if args.resume => {
+            say(format_args!("no pixel of this sweep is known in {place}; it starts from the beginning"));
+        }
+        _ => {}
     }
-    let outcome = runner.compute(Arc::clone(&spec), args.raw, |pixel| known.cell(pixel).is_some(), &mut keeper);
-    let outcome = outcome.and_then(|done| keeper.save().map(|()| done));
-    let done = outcome.map_err(|failure| and_resume(failure, &args.out, &spec, &keeper.checkpoint))?;
-    let DiagramStore { diagram, mut checkpoint, .. } = keeper;
-    if !diagram.is_complete() {
-        say(format_args!("{}", how_to_go_on(&args.out, &spec, &checkpoint)));
+    let runner = SweepRunner::open(args.threads, args.precision)?;
+    let done = compute(&runner, &header, &share, &mut stored);
+    let done = done.map_err(|failure| and_resume(failure, &share, &stored.store))?;
+    if stored.store.known() < share.pixels {
+        say(format_args!("{}", how_to_go_on(&share, &stored.store)));
         return Err(Failure::Interrupted);
     }
-    let result = SweepResult { title, description, diagram, precision: args.precision };
-    folder
-        .finish(&result, &mut checkpoint, overwrite)
-        .map_err(|error| and_resume(error.into(), &args.out, &spec, &checkpoint))?;
-    folder.remove_so_far()?;
-    checkpoint.remove().context("the results are complete, but the checkpoint beside them cannot be removed")?;
-    say(format_args!("{}; results are in {}", runner.speed(&done), args.out.display()));
-    if let Some(words) = what_is_decided(&result.diagram) {
-        say(format_args!("{words}"));
+    if let Some(part) = args.part {
+        say(format_args!("{}; part {part} is in {place}; {ready}", runner.speed(&done)));
+        return Ok(());
+    }
+    let StoredDiagram { diagram, store, .. } = stored;
+    let result = SweepResult::of(&header.preset, diagram, header.precision);
+    folder.finish(&result, &store, overwrite).map_err(|error| and_resume(error.into(), &share, &store))?;
+    folder.remove_records(store)?;
+    say(format_args!("{}; results are in {place}", runner.speed(&done)));
+    if let Some(text) = what_is_decided(&result.diagram) {
+        say(format_args!("{text}"));
     }
     Ok(())
+}
+
+/// Computes the missing pixels of a share, and saves them.
+fn compute(
+    runner: &SweepRunner,
+    header: &SweepHeader,
+    share: &Share,
+    stored: &mut StoredDiagram,
+) -> Result<Progress, Failure> {
+    let before = stored.diagram.clone();
+    let replicates = before.spec().replicates.get();
+    let is_known = |pixel| before.cell(pixel).is_some_and(|cell| cell.is_complete(replicates));
+    let known = |pixel| !share.has(pixel) || is_known(pixel);
+    let begun = |pixel| before.race(pixel).cloned();
+    let job = SweepJob::new(Arc::clone(before.spec()), runner.backend);
+    let job = SweepJob { keep_runs: header.keeps_runs, known: &known, begun: &begun, ..job };
+    let done = runner.compute(job, stored)?;
+    stored.save()?;
+    Ok(done)
+}
+
+/// The pixels that a command computes: all, or those of a part.
+struct Share {
+    part: Option<SweepPart>,
+    /// Whether a pixel is among them, row by row.
+    has: Vec<bool>,
+    columns: usize,
+    pixels: usize,
+}
+
+impl Share {
+    fn of(spec: &SweepSpec, part: Option<SweepPart>) -> Result<Share, Failure> {
+        let [rows, columns] = spec.shape();
+        let all = rows * columns;
+        if let Some(found) = part.map(|part| part.count() as usize).filter(|count| *count > all) {
+            return Err(Failure::BadInput(anyhow!("expected at most {all} parts, one for each pixel, found {found}")));
+        }
+        let is_own = |part: SweepPart| move |number| number == part.number();
+        let has: Vec<bool> = match part {
+            None => vec![true; all],
+            Some(part) => SweepPart::numbers(part.count(), spec).into_iter().map(is_own(part)).collect(),
+        };
+        Ok(Share { part, pixels: has.iter().filter(|has| **has).count(), has, columns })
+    }
+
+    fn has(&self, [row, column]: [usize; 2]) -> bool {
+        self.has[row * self.columns + column]
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.part {
+            None => write!(f, "{} pixels", self.pixels),
+            Some(part) => write!(f, "the {} pixels of part {part}", self.pixels),
+        }
+    }
+}
+
+/// Extends a failure by the saved part of the work and how to resume.
+fn and_resume(failure: Failure, share: &Share, store: &SweepStore) -> Failure {
+    match failure {
+        Failure::Failed(error) => Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on(share, store))),
+        other => other,
+    }
+}
+
+/// Describes the saved part of the work, which may be less than was computed, and how to resume.
+fn how_to_go_on(share: &Share, store: &SweepStore) -> String {
+    let (saved, folder) = (store.saved(), store.folder().display());
+    let resume = if share.part.is_none() { " with --resume" } else { "" };
+    if store.is_in_place() {
+        return format!("{saved} of {share} are saved in {folder}; repeat the command{resume} to go on");
+    }
+    format!(
+        "nothing of this sweep is in {folder} any more; where that folder was moved, repeat the command{resume} with its new \
+         place for --out, and where it was removed, what was computed is lost"
+    )
 }
 
 /// Returns how many pixels adaptive sampling has decided, and at what cost; none for uniform sampling.
@@ -136,79 +215,6 @@ fn what_is_decided(diagram: &Diagram) -> Option<String> {
         short(100.0 * certainty.get()),
         100.0 * runs as f64 / uniform as f64
     ))
-}
-
-/// Extends the failure by the saved part of the work and how to resume.
-fn and_resume(failure: Failure, folder: &Path, spec: &SweepSpec, checkpoint: &SweepCheckpoint) -> Failure {
-    match failure {
-        Failure::Failed(error) => {
-            let is_there = checkpoint.is_in_place();
-            let left = if is_there { how_to_go_on(folder, spec, checkpoint) } else { what_is_lost(folder) };
-            Failure::Failed(anyhow!("{}; {left}", in_one_line(&error)))
-        }
-        other => other,
-    }
-}
-
-/// Returns the message for a checkpoint that was removed or moved.
-fn what_is_lost(folder: &Path) -> String {
-    let folder = folder.display();
-    format!(
-        "nothing of this sweep is in {folder} any more; where that folder was moved, repeat the command with its new \
-         place for --out and with --resume, and where it was removed, what was computed is lost"
-    )
-}
-
-/// Describes the saved part of the work, which may be less than was computed, and how to resume.
-fn how_to_go_on(folder: &Path, spec: &SweepSpec, checkpoint: &SweepCheckpoint) -> String {
-    let (saved, all) = (checkpoint.saved(), spec.shape().iter().product::<usize>());
-    format!("{saved} of {all} pixels are saved in {}; repeat the command with --resume to go on", folder.display())
-}
-
-/// A diagram whose pixels are stored in memory and on disk.
-struct DiagramStore {
-    diagram: Diagram,
-    checkpoint: SweepCheckpoint,
-    saved: Instant,
-}
-
-impl DiagramStore {
-    /// Creates a store with the known pixels of the checkpoint.
-    fn new(mut diagram: Diagram, mut checkpoint: SweepCheckpoint) -> anyhow::Result<DiagramStore> {
-        let [rows, columns] = diagram.spec().shape();
-        for pixel in (0..rows).flat_map(|row| (0..columns).map(move |column| [row, column])) {
-            let known =
-                checkpoint.read(pixel).with_context(|| format!("cannot read {}", checkpoint.path().display()))?;
-            if let Some(known) = known {
-                diagram.insert(pixel, known.cell);
-            }
-        }
-        Ok(DiagramStore { diagram, checkpoint, saved: Instant::now() })
-    }
-
-    fn add(&mut self, finished: &Finished) {
-        self.checkpoint.add(finished);
-        self.diagram.insert(finished.pixel, finished.cell.clone());
-    }
-
-    fn save(&mut self) -> Result<(), Failure> {
-        let path = self.checkpoint.path().to_owned();
-        self.checkpoint.save().with_context(|| format!("cannot write {}", path.display()))?;
-        self.saved = Instant::now();
-        Ok(())
-    }
-}
-
-impl Taker for DiagramStore {
-    fn take(&mut self, finished: Finished) -> Result<(), Failure> {
-        self.add(&finished);
-        Ok(())
-    }
-
-    fn keep_up(&mut self) -> Result<(), Failure> {
-        const BETWEEN_SAVES: Duration = Duration::from_secs(2);
-        if self.saved.elapsed() >= BETWEEN_SAVES { self.save() } else { Ok(()) }
-    }
 }
 
 #[derive(clap::Args)]
@@ -238,7 +244,6 @@ struct SweepOverrides {
 }
 
 impl SweepOverrides {
-    /// Returns the sweep with the rows and columns that were asked for.
     fn with_grid(&self, mut spec: SweepSpec) -> SweepSpec {
         if let Some([rows, columns]) = self.grid {
             (spec.rows.count, spec.columns.count) = (rows, columns);
@@ -246,7 +251,6 @@ impl SweepOverrides {
         spec
     }
 
-    /// Returns the sweep with these changes, checked.
     fn of(&self, spec: SweepSpec) -> Result<SweepSpec, Failure> {
         let mut spec = self.with_grid(spec);
         if let Some(count) = self.lrs {

@@ -1,12 +1,11 @@
 //! A sweep with progress on stderr, until it is complete or interrupted.
 
-use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use crate::cli::Failure;
@@ -55,16 +54,9 @@ impl SweepRunner {
         Ok(SweepRunner { pool, backend: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
-    /// Computes all pixels except those that are `known`. An interruption ends it early, without an error.
-    pub(crate) fn compute(
-        &self,
-        spec: Arc<SweepSpec>,
-        keep_runs: bool,
-        known: impl Fn([usize; 2]) -> bool,
-        taker: &mut impl Taker,
-    ) -> Result<Progress, Failure> {
+    /// Does a job. An interruption ends it early, without an error.
+    pub(crate) fn compute(&self, job: SweepJob<'_>, taker: &mut impl Taker) -> Result<Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
-        let job = SweepJob { keep_runs, known: &known, ..SweepJob::new(spec, self.backend) };
         let sweep = Sweep::start(&self.pool, job, || {});
         let mut progress = ProgressLine::new(sweep.progress().all_steps, ProgressUnit::MILLION_STEPS, false);
         let outcome = loop {

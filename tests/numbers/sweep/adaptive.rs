@@ -57,7 +57,7 @@ fn results_depend_on_neither_threads_nor_order() {
 }
 
 #[test]
-fn races_continue_from_their_numbers_to_the_same_results() {
+fn races_that_were_stored_continue_to_the_same_results() {
     let spec = Arc::new(short([7, 8]));
     let (all, steps) = delivered(&spec, 1, PixelOrder::CoarseToFine);
     let expected: HashMap<_, _> = all.iter().map(|it| (it.pixel, format!("{:?}", it.cell))).collect();
@@ -72,9 +72,9 @@ fn races_continue_from_their_numbers_to_the_same_results() {
             count += 1;
             count < stop
         });
-        // What a file holds: the pixels that are over, and the numbers of the races that are not.
+        // What a file holds: the pixels that are over, and the races that are not.
         let mut read = Diagram::new(Arc::clone(&spec));
-        let race = |pixel| Some((pixel, Race::of_numbers(&spec, &diagram.race(pixel)?.numbers())?));
+        let race = |pixel| Some((pixel, stored(diagram.race(pixel)?)));
         read.insert_races(spec.pixels().filter_map(race));
         for pixel in spec.pixels().filter(|pixel| diagram.race(*pixel).is_none()) {
             diagram.cell(pixel).into_iter().for_each(|cell| read.insert(pixel, (**cell).clone()));
@@ -96,7 +96,29 @@ fn races_continue_from_their_numbers_to_the_same_results() {
         let done = read.runs() * 60;
         assert_eq!(rest.steps() + done, steps, "no run is computed twice after {stop}");
     }
-    assert!(Race::of_numbers(&spec, &[1.0; 7]).is_none());
+}
+
+/// Returns a race as a file holds it.
+fn stored(race: &Race) -> Race {
+    let bytes = postcard::to_allocvec(race).unwrap();
+    postcard::from_bytes(&bytes).unwrap()
+}
+
+#[test]
+fn a_race_belongs_to_sweeps_with_its_candidates() {
+    let spec = Arc::new(short([2, 3]));
+    let mut diagram = Diagram::new(Arc::clone(&spec));
+    let order = PixelOrder::CoarseToFine;
+    let job = SweepJob { order, ..SweepJob::new(Arc::clone(&spec), Backend::new(Precision::Single)) };
+    SweepWork::new(job).run(|finished| {
+        diagram.insert(finished.pixel, finished.cell);
+        false
+    });
+    let race = spec.pixels().find_map(|pixel| diagram.race(pixel)).unwrap();
+    assert!(race.is_of(&spec));
+    let mut other = (*spec).clone();
+    other.optimizers.pop();
+    assert!(!race.is_of(&other));
 }
 
 #[test]

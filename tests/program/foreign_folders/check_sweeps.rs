@@ -74,32 +74,38 @@ fn the_checkpoint_of_a_sweep_is_read_record_by_record() {
     let sweep = ["sweep", "fig2a", "--out", "out", "--grid", "60x50", "--lrs", "5", "--replicates", "10"];
     let output = sandbox.run_limited(64, &[&sweep[..], &["--steps", "200", "--threads", "1"]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-    let path = sandbox.join("out/checkpoint.bin");
+    let path = sandbox.join("out/pixels.bin");
     let length = fs::metadata(&path).unwrap().len() as usize;
-    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("intact", "checkpoint.bin", "of 3000 pixels")]);
-    let mut other = fs::read(&path).unwrap();
-    let this = format!("program {}", env!("CARGO_PKG_VERSION"));
-    let at = other.windows(this.len()).position(|part| part == this.as_bytes()).unwrap() + this.len() - 1;
-    other[at] = b'~';
-    let end = 16 + u32::from_le_bytes(other[12..16].try_into().unwrap()) as usize;
-    let sum = crc32fast::hash(&other[..end]);
-    other[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("intact", "pixels.bin", "of 3000 pixels")]);
     let own = fs::read(&path).unwrap();
-    fs::write(&path, other).unwrap();
-    let told = ("intact", "checkpoint.bin", "which alone can go on with them, and this is version");
-    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[told]);
+    fs::write(&path, of_another_version(&own)).unwrap();
+    let told = ("damaged", "pixels.bin", "which alone can go on with it, and this is version");
+    let missing = ("damaged", "phase.npz", "missing");
+    expect(&sandbox.run(&["runs", "check", "out"]), 1, &[told, missing]);
     fs::write(&path, own).unwrap();
     spoil(&path, length / 2);
     let before = files(&sandbox.join("out"));
     let output = sandbox.run(&["runs", "check", "out", "--repair"]);
-    expect(&output, 1, &[("damaged", "checkpoint.bin", "records that have changed, and are computed again: 1")]);
+    expect(&output, 1, &[("damaged", "pixels.bin", "records that have changed, and are computed again: 1")]);
     spoil(&path, 20);
     let output = sandbox.run(&["runs", "check", "out"]);
-    expect(&output, 1, &[("damaged", "checkpoint.bin", "beginning"), ("damaged", "phase.npz", "missing")]);
+    expect(&output, 1, &[("damaged", "pixels.bin", "beginning"), ("damaged", "phase.npz", "missing")]);
     spoil(&path, 20);
     assert!(files(&sandbox.join("out")) == before);
     let held = OpenOptions::new().read(true).write(true).open(&path).unwrap();
     held.lock().unwrap();
-    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("note", "checkpoint.bin", "at work")]);
+    expect(&sandbox.run(&["runs", "check", "out"]), 0, &[("note", "pixels.bin", "at work")]);
     assert_eq!(sandbox.run(&["runs", "check", "out", "--repair"]).status.code(), Some(1));
+}
+
+/// Returns the records with a header that names another version.
+fn of_another_version(records: &[u8]) -> Vec<u8> {
+    const MAGIC: usize = 8;
+    let end = MAGIC + records[MAGIC..].iter().position(|byte| *byte == 0).unwrap();
+    let mut header = cobs::decode_vec(&records[MAGIC..end]).unwrap();
+    header.truncate(header.len() - 4);
+    // The length of the version, and the version.
+    header[env!("CARGO_PKG_VERSION").len()] = b'~';
+    let checked = [&header[..], &crc32fast::hash(&header).to_le_bytes()].concat();
+    [&records[..MAGIC], &cobs::encode_vec(&checked), &records[end..]].concat()
 }

@@ -31,7 +31,7 @@ fn a_killed_sweep_resumes_to_the_same_bytes() {
     let mut child = sandbox.start_and_wait(&with(&sweep, &["--out", "killed"]), "killed");
     signal("KILL", child.id());
     child.wait().unwrap();
-    assert!(sandbox.join("killed/checkpoint.bin").exists(), "it was killed before the end");
+    assert!(sandbox.join("killed/pixels.bin").exists(), "it was killed before the end");
     sandbox.good(&with(&sweep, &["--out", "killed", "--resume"]));
     sandbox.good(&with(&sweep, &["--out", "whole"]));
     assert!(sandbox.files("killed") == sandbox.files("whole"));

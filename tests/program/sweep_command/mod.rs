@@ -30,7 +30,7 @@ impl Sandbox {
 
     /// Starts a sweep and waits until its checkpoint holds some pixels.
     fn start_and_wait(&self, args: &[&str], folder: &str) -> Child {
-        self.start_and_wait_for(args, &format!("{folder}/checkpoint.bin"))
+        self.start_and_wait_for(args, &format!("{folder}/pixels.bin"))
     }
 
     /// Starts a sweep and waits until a file holds some pixels.

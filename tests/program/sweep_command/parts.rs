@@ -53,7 +53,7 @@ fn a_killed_part_resumes() {
     let sandbox = Sandbox::new();
     let long = ["--grid", "40x50", "--lrs", "5", "--replicates", "10", "--steps", "12000", "--threads", "1"];
     let sweep = with(&SWEEP, &long);
-    let file = "parts/part-2-of-2.bin";
+    let file = "parts/part-2-of-2/pixels.bin";
     let mut child = sandbox.start_and_wait_for(&part(&sweep, "2/2", "parts"), file);
     // However slow this test is, the part is not finished.
     signal("STOP", child.id());
@@ -62,7 +62,7 @@ fn a_killed_part_resumes() {
     expect_error(
         &sandbox.run(&merge),
         1,
-        &["part-2-of-2.bin is being computed", "missing of 2 parts: 1", "not finished: 2/2 ("],
+        &["part-2-of-2 is being computed", "missing of 2 parts: 1", "not finished: 2/2 ("],
     );
     expect_error(&sandbox.run(&part(&sweep, "2/2", "parts")), 1, &["another process is at work"]);
     child.kill().unwrap();
@@ -78,10 +78,10 @@ fn a_killed_part_resumes() {
         1,
         &["1000 of 2000 pixels are there; missing of 2 parts: 1;", "phase-so-far.png"],
     );
-    assert_eq!(sandbox.files("merged").keys().collect::<Vec<_>>(), ["checkpoint.bin", "phase-so-far.png"]);
+    assert_eq!(sandbox.files("merged").keys().collect::<Vec<_>>(), ["phase-so-far.png", "pixels.bin"]);
     // An incomplete merge continues with the missing part, or like any sweep.
     fs::create_dir(sandbox.join("other")).unwrap();
-    fs::copy(sandbox.join("merged/checkpoint.bin"), sandbox.join("other/checkpoint.bin")).unwrap();
+    fs::copy(sandbox.join("merged/pixels.bin"), sandbox.join("other/pixels.bin")).unwrap();
     sandbox.good(&part(&sweep, "1/2", "more"));
     sandbox.good(&["sweep", "--merge", "parts", "more", "--out", "merged"]);
     sandbox.good(&with(&sweep, &["--out", "other", "--resume"]));
@@ -139,7 +139,7 @@ fn a_merge_that_waited_for_another_finds_its_results() {
 fn merge_while_another_ends(sandbox: &Sandbox) -> Output {
     let _ = fs::remove_dir_all(sandbox.join("merged"));
     fs::create_dir(sandbox.join("merged")).unwrap();
-    let checkpoint = sandbox.join("merged/checkpoint.bin");
+    let checkpoint = sandbox.join("merged/pixels.bin");
     let lock = fs::File::create(&checkpoint).unwrap();
     lock.lock().unwrap();
     let merge = ["sweep", "--merge", "parts", "--out", "merged"];
@@ -167,7 +167,7 @@ fn missing_repeated_foreign_and_damaged_parts_are_named() {
     expect_error(
         &output,
         1,
-        &["part 3/8 is there 2 times, with the same numbers: again/part-3-of-8.bin, parts/part-3-of-8.bin"],
+        &["part 3/8 is there 2 times, with the same numbers: again/part-3-of-8, parts/part-3-of-8"],
     );
     // These parts are of another sweep, other grids, or another division.
     for (more, words) in [
@@ -179,27 +179,28 @@ fn missing_repeated_foreign_and_damaged_parts_are_named() {
         let _ = fs::remove_dir_all(sandbox.join("foreign"));
         sandbox.good(&with(&small("5/8", "foreign"), more));
         let output = sandbox.run(&["sweep", "--merge", "parts", "foreign", "--out", "merged"]);
-        expect_error(&output, 2, &["is of another sweep than foreign/part-5-of-8.bin: its"]);
+        expect_error(&output, 2, &["is of another sweep than foreign/part-5-of-8: its"]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(words), "no {words:?} in {said}");
     }
     sandbox.good(&small("1/2", "halves"));
     let output = sandbox.run(&["sweep", "--merge", "parts", "halves", "--out", "merged"]);
     expect_error(&output, 2, &["number of parts is", "merge only parts of one sweep"]);
-    // This file's content is another part than its name.
-    fs::create_dir(sandbox.join("renamed")).unwrap();
-    fs::copy(sandbox.join("parts/part-3-of-8.bin"), sandbox.join("renamed/part-1-of-8.bin")).unwrap();
+    // This folder holds another part than its name says.
+    fs::create_dir_all(sandbox.join("renamed/part-1-of-8")).unwrap();
+    let renamed = sandbox.join("renamed/part-1-of-8/pixels.bin");
+    fs::copy(sandbox.join("parts/part-3-of-8/pixels.bin"), renamed).unwrap();
     expect_error(&sandbox.run(&small("1/8", "renamed")), 2, &["its `part` is 3/8, and 1/8 is asked for"]);
     // This record's bytes have changed.
-    let path = sandbox.join("parts/part-2-of-8.bin");
+    let path = sandbox.join("parts/part-2-of-8/pixels.bin");
     let mut bytes = fs::read(&path).unwrap();
     let last = bytes.len() - 30;
     bytes[last] ^= 1;
     fs::write(&path, &bytes).unwrap();
     fs::remove_dir_all(sandbox.join("merged")).unwrap();
-    expect_error(&merge(&[]), 1, &["part-2-of-8.bin has 1 damaged records", "not finished: 2/8 (2 of 3 pixels)"]);
-    fs::write(sandbox.join("parts/part-4-of-8.bin"), "holiday pictures").unwrap();
-    expect_error(&merge(&[]), 2, &["part-4-of-8.bin is no checkpoint of a sweep"]);
+    expect_error(&merge(&[]), 1, &["part-2-of-8 has 1 damaged records", "not finished: 2/8 (2 of 3 pixels)"]);
+    fs::write(sandbox.join("parts/part-4-of-8/pixels.bin"), "holiday pictures").unwrap();
+    expect_error(&merge(&[]), 2, &["expected the records of a sweep in parts/part-4-of-8/pixels.bin"]);
     expect_error(&sandbox.run(&["sweep", "--merge", "again", "nowhere", "--out", "x"]), 1, &["nowhere"]);
     fs::create_dir(sandbox.join("empty")).unwrap();
     expect_error(

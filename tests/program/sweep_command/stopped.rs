@@ -20,7 +20,7 @@ fn a_killed_sweep_resumes_to_the_same_bytes() {
         let mut child = sandbox.start_and_wait(&long("stopped", more), "stopped");
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(sandbox.files("stopped").len(), 1, "only the checkpoint is there");
+        assert_eq!(sandbox.files("stopped").len(), 1, "only the records are there");
         expect_error(&sandbox.run(&long("stopped", more)), 2, &["unfinished sweep", "--resume"]);
         let said = sandbox.good(&long("stopped", &with(more, &["--resume"])));
         assert!(said.contains("pixels known"), "{said}");
@@ -39,7 +39,7 @@ fn ctrl_c_exits_with_130_and_explains_how_to_resume() {
     let output = child.wait_with_output().unwrap();
     expect_error(&output, 130, &["pixels", "--resume", "interrupted"]);
     expect_code(&sandbox.run(&long("out", &["--resume"])), 0);
-    assert!(!sandbox.join("out/checkpoint.bin").exists());
+    assert!(!sandbox.join("out/pixels.bin").exists());
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn a_checkpoint_of_another_sweep_is_refused_with_the_difference() {
 fn other_files_in_the_checkpoints_place_are_not_changed() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.join("out")).unwrap();
-    fs::write(sandbox.join("out/checkpoint.bin"), "holiday pictures").unwrap();
+    fs::write(sandbox.join("out/pixels.bin"), "holiday pictures").unwrap();
     let args = with(&["sweep", "fig2a", "--out", "out", "--resume"], &SMALL);
-    expect_error(&sandbox.run(&args), 2, &["no checkpoint", "checkpoint.bin"]);
-    assert_eq!(fs::read(sandbox.join("out/checkpoint.bin")).unwrap(), b"holiday pictures");
+    expect_error(&sandbox.run(&args), 2, &["expected the records of a sweep", "pixels.bin"]);
+    assert_eq!(fs::read(sandbox.join("out/pixels.bin")).unwrap(), b"holiday pictures");
 }
 
 /// Returns a file of the temporary kind that a program which was killed has left; one that is being written is locked.
@@ -112,7 +112,7 @@ fn an_empty_checkpoint_lets_nothing_be_overwritten() {
     let sweep = with(&["sweep", "fig2a", "--out", "out"], &SMALL);
     sandbox.good(&sweep);
     let before = sandbox.files("out");
-    let checkpoint = sandbox.join("out/checkpoint.bin");
+    let checkpoint = sandbox.join("out/pixels.bin");
     for more in [&["--seed", "3"][..], &["--seed", "3", "--resume"], &[]] {
         fs::write(&checkpoint, "").unwrap();
         expect_error(&sandbox.run(&with(&sweep, more)), 2, &["results", "nothing is overwritten"]);
@@ -134,15 +134,15 @@ fn an_empty_checkpoint_lets_nothing_be_overwritten() {
     let mut child = sandbox.start_and_wait(&other, "other");
     child.kill().unwrap();
     child.wait().unwrap();
-    fs::copy(sandbox.join("other/checkpoint.bin"), sandbox.join("out/checkpoint.bin")).unwrap();
+    fs::copy(sandbox.join("other/pixels.bin"), sandbox.join("out/pixels.bin")).unwrap();
     let before = sandbox.files("out");
     let other = with(&with(&["sweep", "fig2a", "--out", "out"], &LONG), &["--seed", "3", "--resume"]);
     expect_error(&sandbox.run(&other), 2, &["results", "nothing is overwritten"]);
     let mut after = sandbox.files("out");
     // A pixel that the killed sweep had only begun to write is cut off.
-    let [kept, whole] = [&after, &before].map(|files| files["checkpoint.bin"].clone());
+    let [kept, whole] = [&after, &before].map(|files| files["pixels.bin"].clone());
     assert!(whole.starts_with(&kept) && kept.len() >= 4096, "{} of {} bytes", kept.len(), whole.len());
-    after.insert("checkpoint.bin".to_owned(), whole);
+    after.insert("pixels.bin".to_owned(), whole);
     assert!(after == before);
 }
 
@@ -157,7 +157,7 @@ fn a_sweep_that_was_killed_between_its_results_and_the_end_writes_them_again() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    if sandbox.join("out/checkpoint.bin").exists() {
+    if sandbox.join("out/pixels.bin").exists() {
         expect_error(&sandbox.run(&long("out", &[])), 2, &["unfinished sweep", "3000 of 3000", "--resume"]);
     }
     sandbox.good(&long("out", &["--resume"]));
@@ -174,14 +174,14 @@ fn a_folder_that_is_removed_or_moved_while_a_sweep_runs_is_told() {
     let child = sandbox.start_and_wait(&sweep, "out");
     fs::remove_dir_all(sandbox.join("out")).unwrap();
     let removed = child.wait_with_output().unwrap();
-    expect_error(&removed, 1, &["checkpoint.bin", "removed", "what was computed is lost"]);
+    expect_error(&removed, 1, &["pixels.bin", "removed", "what was computed is lost"]);
     let said = String::from_utf8_lossy(&removed.stderr);
     assert!(!said.contains("what was saved"), "{said}");
 
     let child = sandbox.start_and_wait(&sweep, "out");
     fs::rename(sandbox.join("out"), sandbox.join("moved")).unwrap();
-    expect_error(&child.wait_with_output().unwrap(), 1, &["checkpoint.bin", "moved", "--resume"]);
-    assert!(fs::metadata(sandbox.join("moved/checkpoint.bin")).unwrap().len() > 4096);
+    expect_error(&child.wait_with_output().unwrap(), 1, &["pixels.bin", "moved", "--resume"]);
+    assert!(fs::metadata(sandbox.join("moved/pixels.bin")).unwrap().len() > 4096);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_full_disk_is_reported_and_costs_nothing_else() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.join("out")).unwrap();
     // Files of more than 64 KiB fail as on a full disk.
-    expect_error(&sandbox.run_limited(64, &long("out", &[])), 1, &["cannot write", "checkpoint.bin", "--resume"]);
+    expect_error(&sandbox.run_limited(64, &long("out", &[])), 1, &["cannot write", "pixels.bin", "--resume"]);
     let said = sandbox.good(&long("out", &["--resume"]));
     assert!(said.contains("pixels known"), "{said}");
     sandbox.good(&long("whole", &[]));

@@ -92,7 +92,7 @@ fn an_unfinished_diagram_goes_on_after_a_restart_to_the_same_bytes() {
     let before = app.state().phase().present().diagram.complete();
     assert!(before > 0 && before < 20, "{before} pixels");
     let storage = ended(app);
-    assert!(diagrams.path().join("small/checkpoint.bin").exists());
+    assert!(diagrams.path().join("small/pixels.bin").exists());
     let mut again = begun(diagrams.path(), None, Some(&storage));
     again.until("the pixels of before", |app| app.state().phase().present().diagram.complete() == before);
     again.settle();
@@ -211,7 +211,7 @@ fn limits_and_sizes_that_cannot_be_drop_no_diagram() {
         assert!(stays(text, text), "{text} is not named");
     }
     // A sparse file of any length takes no room, and a file of somebody else's is not the diagram's.
-    for name in ["checkpoint.bin", "film.mp4"] {
+    for name in ["pixels.bin", "film.mp4"] {
         let file = fs::File::create(diagrams.path().join("small-2").join(name)).expect("the folder can be written");
         file.set_len(1 << 40).expect("the disk takes sparse files");
         assert!(!stays(name, "(diagrams:40,megabytes:1000)"));

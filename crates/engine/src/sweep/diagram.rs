@@ -199,7 +199,7 @@ pub struct Score {
 }
 
 /// The winner by a metric, and its gaps to the others.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The optimizer with the best score; none if the best scores are equal.
     pub winner: Option<usize>,
@@ -244,7 +244,7 @@ impl Comparison {
 }
 
 /// The replicates that adaptive sampling has given to a pixel, and what follows from them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sampled {
     /// The replicates of each optimizer and candidate.
     pub replicates: Vec<Vec<u32>>,
@@ -254,11 +254,12 @@ pub struct Sampled {
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
     pub is_over: bool,
     /// The race that is not over, from which the pixel continues; results from a file have none.
+    #[serde(skip)]
     pub race: Option<Arc<Race>>,
 }
 
 /// The results of the runs of one pixel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// The number of replicates behind the results; with adaptive sampling, the largest of a candidate.
     pub replicates: usize,
@@ -497,7 +498,7 @@ impl Table {
 }
 
 /// The results of the runs of one optimizer at one pixel: candidates before replicates.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runs {
     /// The number of replicates of each candidate.
     pub replicates: usize,

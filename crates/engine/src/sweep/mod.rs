@@ -29,4 +29,4 @@ pub use pixel_runs::{Backend, PixelKey, Precision, pixel_runs};
 pub use plane::Metrics;
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
 pub use uniform_certainty::Gap;
-pub use work::{Finished, PartError, PartLabel, PixelOrder, SweepJob, SweepPart, SweepWork};
+pub use work::{Finished, PartError, PixelOrder, SweepJob, SweepPart, SweepWork};

@@ -4,6 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
+use serde::{Deserialize, Serialize};
+
 use super::axis::{Point, PointOptimizer};
 use super::diagram::{Runs, append};
 use super::plane::{LaneAssignment, Metrics, NOISE_BLOCK, Noise, RunBatch, SharedNoiseBatch, StepBlocks, ToyProblem};
@@ -289,7 +291,7 @@ impl PixelKey {
 }
 
 /// Floating-point precision of the runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Precision {
     /// 24 bits, the default for sweeps.
     #[default]

@@ -11,6 +11,8 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 use super::axis::{Point, PointOptimizer, Variant};
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{Landscape, Local};
@@ -20,7 +22,7 @@ use crate::optimizer::{BiasCorrection, Numbers, PlaneBatch, Rates, Rule, RuleInp
 use crate::random::Normals;
 
 /// The metrics of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metrics<R> {
     /// The loss after the last step.
     pub final_loss: R,

@@ -9,6 +9,8 @@
 //! Choosing on more than half of the replicates, as cross-validation with 5 or 10 folds does, would make the error too
 //! small: its folds choose on nearly the same runs.
 
+use serde::{Deserialize, Serialize};
+
 use super::diagram::{Average, Table};
 use crate::random::Key;
 
@@ -220,7 +222,7 @@ impl Estimate {
 }
 
 /// The difference between two averages, or a mean of several differences.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
     /// The difference; positive if the first average is better.
     pub value: f64,

@@ -18,7 +18,7 @@ use super::pixel_runs::{Backend, PixelKey, PixelRuns, pixel_runs};
 use super::spec::SweepSpec;
 
 /// A computed pixel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
     /// Row and column.
     pub pixel: [usize; 2],
@@ -425,21 +425,11 @@ pub(super) fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest:
 }
 
 /// A part of a sweep's pixels that is computed separately: its number, counted from 1, and the number of parts.
-///
-/// The file of a part is a checkpoint whose text also describes the part and the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct SweepPart {
     count: u32,
     number: u32,
-}
-
-/// A part, with a label for the whole sweep's results.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartLabel {
-    pub part: SweepPart,
-    pub title: String,
-    pub description: String,
 }
 
 /// Why a text is not a part.
@@ -503,18 +493,14 @@ impl SweepPart {
         numbers
     }
 
-    pub fn file_name(self) -> String {
-        self.stem() + ".bin"
-    }
-
     /// Returns the stem of the names of the part's files and folders, such as `part-3-of-8`.
     pub fn stem(self) -> String {
         format!("part-{}-of-{}", self.number, self.count)
     }
 
-    /// Returns whether this may be the name of a part's file.
-    pub fn is_file_name(name: &str) -> bool {
-        name.strip_prefix("part-").and_then(|rest| rest.strip_suffix(".bin")).is_some_and(|rest| rest.contains("-of-"))
+    /// Returns whether this may be the stem of a part's names.
+    pub fn is_stem(name: &str) -> bool {
+        name.strip_prefix("part-").is_some_and(|rest| rest.contains("-of-"))
     }
 }
 

@@ -22,6 +22,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::sequential_test::{Evidence, FirstRuns, InterimAnalyses};
 use super::{Adaptive, Tally};
 use crate::sweep::diagram::{Cell, Comparison, Metric, Sampled};
@@ -73,7 +75,7 @@ impl RaceRules {
 }
 
 /// A candidate of a pixel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Candidate {
     optimizer: usize,
     /// The index among the optimizer's candidates.
@@ -89,7 +91,7 @@ struct Candidate {
 }
 
 /// The race of a pixel, which can be continued.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Race {
     candidates: Vec<Candidate>,
     runs: usize,
@@ -98,7 +100,7 @@ pub struct Race {
     end: Option<End>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum End {
     Decided,
     /// The winner stays open.
@@ -114,13 +116,6 @@ impl Candidate {
     fn is_in_race(&self) -> bool {
         !self.is_beaten && !self.has_diverged
     }
-}
-
-/// Splits off the first numbers of a slice.
-fn split_array<const N: usize>(rest: &mut &[f64]) -> Option<[f64; N]> {
-    let (first, behind) = rest.split_first_chunk()?;
-    *rest = behind;
-    Some(*first)
 }
 
 /// The pixel of a race, the backend of its runs, and the rules of the race.
@@ -157,48 +152,19 @@ impl Race {
         Race { candidates: candidates.collect(), runs: 0, next_replicate: 0, end: None }
     }
 
-    /// The numbers of a race, and of each of its candidates.
-    const NUMBERS: [usize; 2] = [2, 8 + 2 * 5 + 6 + 1];
-
-    /// Returns how many numbers describe a race of a sweep.
-    pub fn number_count(spec: &SweepSpec) -> usize {
-        Race::NUMBERS[0] + Race::NUMBERS[1] * spec.candidate_counts().iter().sum::<usize>()
-    }
-
-    /// Returns the state of a race that is not over as numbers, which [`Race::of_numbers`] reads.
-    pub fn numbers(&self) -> Vec<f64> {
-        let mut numbers = vec![self.runs as f64, self.next_replicate as f64];
-        for candidate in &self.candidates {
-            numbers.extend(candidate.tally.numbers());
-            candidate.evidence.iter().for_each(|evidence| numbers.extend(evidence.numbers()));
-            numbers.extend(candidate.first_runs.numbers());
-            let flags = [candidate.is_beaten, candidate.has_diverged, candidate.has_led];
-            numbers.push(flags.iter().fold(0.0, |bits, flag| 2.0 * bits + f64::from(u8::from(*flag))));
-        }
-        numbers
-    }
-
-    /// Creates a race of a sweep from its [numbers](Race::numbers), which continues to the same result; `None` if they are
-    /// not as many as threshold, or their runs do not add up.
-    pub fn of_numbers(spec: &SweepSpec, numbers: &[f64]) -> Option<Race> {
-        let mut race = Race::new(&spec.candidate_counts());
-        if numbers.len() != Race::number_count(spec) {
-            return None;
-        }
-        let ([runs, next_replicate], mut rest) = numbers.split_first_chunk::<2>()?;
-        (race.runs, race.next_replicate) = (*runs as usize, *next_replicate as usize);
-        for candidate in &mut race.candidates {
-            candidate.tally = Tally::of_numbers(split_array(&mut rest)?);
-            candidate.evidence =
-                [Evidence::of_numbers(split_array(&mut rest)?), Evidence::of_numbers(split_array(&mut rest)?)];
-            candidate.first_runs = FirstRuns::of_numbers(split_array(&mut rest)?);
-            let [flags] = split_array(&mut rest)?;
-            let flag = |bit: u8| flags as u8 & bit != 0;
-            (candidate.is_beaten, candidate.has_diverged, candidate.has_led) = (flag(4), flag(2), flag(1));
-        }
-        let counted = race.candidates.iter().map(|candidate| candidate.tally.count);
-        let counted = counted.fold(0, usize::saturating_add);
-        (race.runs == counted && counted <= spec.most_runs_of_pixel()).then_some(race)
+    /// Returns whether a race that was read is one of a sweep: its candidates are the sweep's, it is not over, and its runs
+    /// add up.
+    pub fn is_of(&self, spec: &SweepSpec) -> bool {
+        let is_alike = |(own, other): (&Candidate, &Candidate)| {
+            [own.optimizer, own.index] == [other.optimizer, other.index] && own.first_runs.is_whole()
+        };
+        let expected = Race::new(&spec.candidate_counts()).candidates;
+        let counted = self.candidates.iter().map(|it| it.tally.count).fold(0, usize::saturating_add);
+        self.candidates.len() == expected.len()
+            && self.candidates.iter().zip(&expected).all(is_alike)
+            && self.end.is_none()
+            && self.runs == counted
+            && counted <= spec.most_runs_of_pixel()
     }
 
     /// Returns the number of runs so far.

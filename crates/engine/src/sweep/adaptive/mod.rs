@@ -67,7 +67,7 @@ impl Default for Adaptive {
 }
 
 /// The metrics of the runs of a candidate so far, by Welford's recurrence in the order of replicates.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub count: usize,
     pub diverged: u32,
@@ -86,16 +86,6 @@ impl Tally {
             *mean += before / self.count as f64;
             *squares += before * (value - *mean);
         }
-    }
-
-    /// Returns the state as numbers, from which [`Tally::of_numbers`] restores it.
-    pub(super) fn numbers(&self) -> [f64; 8] {
-        let ([a, b, c], [d, e, f]) = (self.means, self.squares);
-        [self.count as f64, f64::from(self.diverged), a, b, c, d, e, f]
-    }
-
-    pub(super) fn of_numbers([count, diverged, a, b, c, d, e, f]: [f64; 8]) -> Tally {
-        Tally { count: count as usize, diverged: diverged as u32, means: [a, b, c], squares: [d, e, f] }
     }
 
     /// Returns the mean of a metric; its worst value if a run was not finite.

@@ -12,6 +12,8 @@ use std::collections::HashMap;
 use std::f64::consts::PI;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use serde::{Deserialize, Serialize};
+
 use crate::elementary::{exp_of_any, ln_of_any};
 
 /// The number of differences at the first analysis.
@@ -130,7 +132,7 @@ fn normal_density(z: f64) -> f64 {
 }
 
 /// The differences so far, and the strongest evidence at any analysis.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evidence {
     count: usize,
     sum: f64,
@@ -156,15 +158,6 @@ impl Evidence {
         }
         self.analyses += 1;
         self.strongest = self.strongest.max(self.deviate() - margin(self.count));
-    }
-
-    /// Returns the state as numbers, from which [`Evidence::of_numbers`] restores it.
-    pub(super) fn numbers(&self) -> [f64; 5] {
-        [self.count as f64, self.sum, self.sum_of_squares, self.analyses as f64, self.strongest]
-    }
-
-    pub(super) fn of_numbers([count, sum, sum_of_squares, analyses, strongest]: [f64; 5]) -> Evidence {
-        Evidence { count: count as usize, sum, sum_of_squares, analyses: analyses as usize, strongest }
     }
 
     pub(super) fn count(&self) -> usize {
@@ -197,7 +190,7 @@ const REACH: f64 = 8.0;
 
 /// The metric of a candidate's first runs, which set the cap at which its further runs count: as losses, the smaller the
 /// better, in ascending order.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FirstRuns {
     count: usize,
     values: [f64; MOST],
@@ -213,14 +206,9 @@ impl FirstRuns {
         }
     }
 
-    /// Returns the state as numbers, from which [`FirstRuns::of_numbers`] restores it.
-    pub(super) fn numbers(&self) -> [f64; 1 + MOST] {
-        let [a, b, c, d, e] = self.values;
-        [self.count as f64, a, b, c, d, e]
-    }
-
-    pub(super) fn of_numbers([count, values @ ..]: [f64; 1 + MOST]) -> FirstRuns {
-        FirstRuns { count: (count as usize).min(MOST), values }
+    /// Returns whether first runs that were read are no more than there is room for.
+    pub(super) fn is_whole(&self) -> bool {
+        self.count <= MOST
     }
 
     /// Returns the largest loss that a further run counts with. Where runs are normally distributed, it is about nine
