@@ -1,24 +1,27 @@
 //! Writing and reading the tensors of checkpoints as safetensors.
 
 use std::borrow::Cow;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use anyhow::Context;
 use safetensors::tensor::{Dtype, View};
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
+use valleyscope_engine::optimizer::{LONGEST_AXIS, MOST_STATES};
 use valleyscope_engine::terminal_escape::visible;
-use valleyscope_experiments::run::compute_the_same;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::{RunConfig, compute_the_same};
+use valleyscope_runs;
 use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
 use valleyscope_runs::checkpoint::{
-    CRC32, Checkpoint, CheckpointOrigin, OptimizerProgress, TEXT_SUM, orphans, with_sum,
+    CRC32, Checkpoint, CheckpointOrigin, OptimizerProgress, TEXT_SUM, TensorEntry, orphans, tensors_of_header, with_sum,
 };
-use valleyscope_runs::plain_file::{self, Links};
-use valleyscope_runs::{Forked, RunFolder};
+use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::{Forked, RunFolder, RunReader, plain_file};
 
-use super::checkpoint_reader::ExpectedTensors;
 use super::error::{CheckpointError, TrainError, damaged};
-use super::named_tensors::{NamedTensors, OwnedTensors, TrainingState, bytes_of, bytes_of_all, dtype, most_bytes};
 
 /// A tensor's numbers as bytes.
 struct Bytes {
@@ -217,4 +220,309 @@ fn sealed(text: &str, tensors: &[u8]) -> String {
     sum.update(text.as_bytes());
     let text = with_sum(text, CRC32, 0, sum.finalize());
     with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
+}
+
+/// The expected contents of a file of tensors.
+pub(super) struct ExpectedTensors<'a> {
+    /// Names, types and shapes of the expected tensors.
+    pub tensors: &'a NamedTensors<'a>,
+    /// The largest length of the file without its header, in bytes.
+    pub most: u64,
+    /// Returns whether a tensor of another name is skipped.
+    pub passes_over: &'a dyn Fn(&str) -> bool,
+}
+
+impl ExpectedTensors<'_> {
+    /// Reads the tensors' file of a checkpoint, whose description is `text`.
+    ///
+    /// The training's own tensors stay unchanged: damage may show only at the end of the file.
+    pub(super) fn read(
+        &self,
+        path: &Path,
+        checkpoint: &Checkpoint,
+        text: &str,
+    ) -> Result<OwnedTensors, CheckpointError> {
+        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+        let file = plain_file::open(path, Links::Refused).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let most = self.most + Checkpoint::LONGEST_HEADER;
+        if length > most {
+            let message = format!("expected at most {most} bytes, found more");
+            return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, message)));
+        }
+        let wrong_length = |found: u64| damaged(path, format!("expected {} bytes, found {found}", checkpoint.bytes));
+        if length != checkpoint.bytes {
+            return Err(wrong_length(length));
+        }
+        let mut file = Summed { file, sum: crc32fast::Hasher::new(), read: 0 };
+        let tensors = self.take(&mut file, length, path);
+        // Changed bytes are the error to report, whatever else they have caused.
+        file.skip(u64::MAX).map_err(failed)?;
+        if file.read != length {
+            return Err(wrong_length(file.read));
+        }
+        file.sum.update(checkpoint.covered(text).as_bytes());
+        if file.sum.finalize() != checkpoint.crc32 {
+            let about = path.with_extension("ron");
+            let reason = format!("the checksum is wrong: bytes have changed, here or in {}", about.display());
+            return Err(damaged(path, reason));
+        }
+        tensors
+    }
+
+    fn take(&self, file: &mut Summed, length: u64, path: &Path) -> Result<OwnedTensors, CheckpointError> {
+        let failed = |source| CheckpointError::File { path: path.to_owned(), source };
+        let header = file.header().map_err(failed)?;
+        let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
+        self.check(&places).map_err(|reason| damaged(path, reason))?;
+        let mut tensors = Vec::new();
+        for (name, TensorEntry { data_offsets: [start, end], .. }) in places {
+            let Some((_, like)) = self.tensors.iter().find(|(wanted, _)| *wanted == name) else {
+                file.skip(end - start).map_err(failed)?;
+                continue;
+            };
+            let mut tensor = Tensor::f_empty(like.size(), (like.kind(), Device::Cpu)).map_err(TrainError::from)?;
+            file.read_exact(bytes_mut(&mut tensor)).map_err(failed)?;
+            tensors.push((name, tensor));
+        }
+        Ok(tensors)
+    }
+
+    /// Checks that these are the expected tensors, and no others than allowed.
+    fn check(&self, places: &[(String, TensorEntry)]) -> Result<(), String> {
+        for (name, tensor) in self.tensors {
+            let place = places.iter().find(|(found, _)| found == name).map(|(_, place)| place);
+            let dtype = format!("{:?}", dtype(tensor));
+            let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
+            let fits = |place: &TensorEntry| place.dtype == dtype && place.shape == shape;
+            if !place.is_some_and(fits) {
+                let found =
+                    place.map_or_else(|| "nothing".to_owned(), |place| format!("{} {:?}", place.dtype, place.shape));
+                return Err(format!("expected `{name}` of {dtype} {shape:?}, found {found}"));
+            }
+        }
+        let is_wanted = |name: &str| self.tensors.iter().any(|(other, _)| other == name);
+        let others = places.iter().filter(|(name, _)| !is_wanted(name) && !(self.passes_over)(name)).count();
+        if others > 0 {
+            let expected = self.tensors.len();
+            return Err(format!("expected {expected} tensors, found {}", expected + others));
+        }
+        Ok(())
+    }
+}
+
+/// A file, with the checksum and the number of the bytes read so far.
+struct Summed {
+    file: File,
+    sum: crc32fast::Hasher,
+    read: u64,
+}
+
+impl Summed {
+    /// The number of bytes read at a time, few enough to stay in the cache until they are summed.
+    const PIECE: usize = 1 << 18;
+
+    /// Reads the length of the header and, if it is plausible, the header.
+    fn header(&mut self) -> io::Result<Vec<u8>> {
+        let mut header = Vec::new();
+        self.take(8).read_to_end(&mut header)?;
+        if let Ok(size) = <[u8; 8]>::try_from(&header[..]) {
+            let size = u64::from_le_bytes(size).min(Checkpoint::LONGEST_HEADER);
+            self.take(size).read_to_end(&mut header)?;
+        }
+        Ok(header)
+    }
+
+    /// Reads `bytes` bytes, or to the end, for the sum only.
+    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+        let mut piece = vec![0; Self::PIECE];
+        let mut rest = self.take(bytes);
+        while rest.read(&mut piece)? > 0 {}
+        Ok(())
+    }
+}
+
+impl Read for Summed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(Self::PIECE);
+        let read = self.file.read(&mut buffer[..most])?;
+        self.sum.update(&buffer[..read]);
+        self.read += read as u64;
+        Ok(read)
+    }
+}
+
+/// Returns the bytes of a tensor's numbers.
+fn bytes_mut(tensor: &mut Tensor) -> &mut [u8] {
+    // SAFETY: it is contiguous and in the processor's memory, nothing else refers to it, and it lives as long as the
+    // slice.
+    unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), bytes_of(tensor)) }
+}
+
+/// The prefix of the names of the optimizer's tensors (`Training::tensors`).
+pub(super) const OPTIMIZER: &str = "optimizer.";
+
+/// The tensors of a training by name.
+pub(crate) type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
+
+/// Tensors with their names.
+pub(super) type OwnedTensors = Vec<(String, Tensor)>;
+
+/// The part of a training that a checkpoint stores.
+pub struct TrainingState<'a> {
+    pub tensors: NamedTensors<'a>,
+    /// [`FlatOptimizer::progress`](super::FlatOptimizer::progress)
+    pub progress: valleyscope_runs::OptimizerProgress,
+}
+
+/// Copies a checkpoint's tensors into those of a training.
+///
+/// # Errors
+///
+/// Fails if one is missing or of another shape: the checkpoint is of another training.
+pub(crate) fn restore_tensors(tensors: &NamedTensors<'_>, saved: &[(String, Tensor)]) -> Result<(), TrainError> {
+    for (name, tensor) in tensors {
+        let Some((_, found)) = saved.iter().find(|(other, found)| other == name && found.size() == tensor.size())
+        else {
+            let shape = tensor.size();
+            return Err(TrainError::Refused(format!("expected `{name}` of {shape:?} among a checkpoint's tensors")));
+        };
+        tensor.shallow_clone().f_copy_(found)?;
+    }
+    Ok(())
+}
+
+pub(super) fn dtype(tensor: &Tensor) -> Dtype {
+    if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 }
+}
+
+pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
+    tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
+}
+
+/// Returns an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
+/// two statistics per axis. The axes are at most twice as long together as the tensors have numbers.
+pub(super) fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
+    let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
+    let statistics = 4 * numbers.min(LONGEST_AXIS as u64);
+    bytes_of_all(tensors).saturating_mul(1 + MOST_STATES as u64 + statistics)
+}
+
+pub(super) fn bytes_of(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
+}
+
+/// Loads the checkpoint that a run was forked from, as the fork continues from it, and its tensors by name.
+///
+/// An optimizer with another rule starts with the states and the progress of `expected`, which are those before its
+/// first step. The best evaluation is this checkpoint's, if the fork evaluates in the same way: earlier ones are not in
+/// the fork's folder.
+///
+/// # Errors
+///
+/// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has saved a checkpoint of its own at that
+/// step.
+pub(crate) fn load_forked(
+    run: &RunFolder,
+    forked: &Forked,
+    origin: &CheckpointOrigin,
+    expected: &TrainingState<'_>,
+) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
+    let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
+    let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
+        expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
+    let step = forked.from_step;
+    let most = most_bytes(&kept);
+    let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
+    let (mut checkpoint, mut tensors) = read(run, step, &wanted, |about, found| {
+        if found.is_origin_of(forked) {
+            return Ok(());
+        }
+        let [expected, found] = [forked.checkpoint_crc32, found.crc32].map(|sum| format!("checksum {sum}"));
+        Err(CheckpointError::Foreign { path: about.to_owned(), with: "from another fork", expected, found })
+    })?;
+    tensors.extend(fresh.into_iter().map(|(name, tensor)| (name, tensor.shallow_clone())));
+    match forked.keeps_optimizer {
+        true => check_powers(&checkpoint, run, &expected.progress)?,
+        false => checkpoint.set_progress(expected.progress.clone()),
+    }
+    // The fork's config has them.
+    checkpoint.settings.clear();
+    checkpoint.best = checkpoint.best.filter(|(best, _)| *best == step && evaluate_the_same(&checkpoint, origin));
+    Ok((checkpoint, tensors))
+}
+
+/// Loads the checkpoint of a step from which a run continues: its own, or the one that it was forked from.
+pub(super) fn load_any(
+    run: &RunFolder,
+    step: u64,
+    forked: Option<&Forked>,
+    origin: &CheckpointOrigin,
+    expected: &TrainingState<'_>,
+) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
+    let forked = forked.filter(|forked| forked.from_step == step);
+    match forked.map(|forked| load_forked(run, forked, origin, expected)) {
+        None | Some(Err(CheckpointError::Foreign { .. })) => load(run, step, origin, expected),
+        Some(loaded) => loaded,
+    }
+}
+
+/// Returns whether evaluations before a checkpoint are comparable with those of a run that continues from it.
+fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool {
+    let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
+    let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));
+    checkpoint.data == origin.data && now.is_some() && before == now
+}
+
+// A run and one of its checkpoints, opened to export or evaluate the saved model.
+//
+// Only the model's tensors are read from a checkpoint, whatever the state of its optimizer, and nothing is written
+// into the run.
+
+/// A run and one of its checkpoints.
+#[derive(Debug)]
+pub(crate) struct SavedRun {
+    run: RunFolder,
+    pub(super) step: u64,
+    /// The preset of the run's config, with the changed fields.
+    pub(super) preset: Preset,
+    pub(super) origin: valleyscope_runs::CheckpointOrigin,
+    forked: Option<Forked>,
+}
+
+impl SavedRun {
+    /// Opens the run in a folder, with some fields of its config changed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no run, or its config is not the one that it was begun with.
+    pub(crate) fn open(folder: &Path, step: u64, settings: &[(String, String)]) -> anyhow::Result<SavedRun> {
+        let run = RunFolder::open(folder)?;
+        let mut reader = RunReader::brief(run.clone());
+        reader.poll().with_context(|| format!("cannot read {}", run.events().display()))?;
+        let history = reader.history();
+        let config = RunConfig::read(&run)?;
+        config.check(history)?;
+        let data = history.started().map(|started| started.fingerprint.clone()).unwrap_or_default();
+        let origin = valleyscope_runs::CheckpointOrigin {
+            data,
+            config: config.identity(history),
+            preset: config.preset.to_ron(),
+        };
+        let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let preset = config.preset.with_all(settings)?;
+        let forked = history.forked().cloned();
+        Ok(SavedRun { run, step, preset, origin, forked })
+    }
+
+    /// Sets tensors to those of the same names in the checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the checkpoint cannot be read, is damaged, is of another run, or lacks one of these tensors.
+    pub(crate) fn restore(&self, tensors: &NamedTensors<'_>) -> Result<(), TrainError> {
+        let saved = load_model(&self.run, self.step, &self.origin, self.forked.as_ref(), tensors);
+        let saved = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
+        restore_tensors(tensors, &saved)
+    }
 }

@@ -1,8 +1,4 @@
-//! A follower: a process of a training that follows rank 0, which writes the run.
-//!
-//! Rank 0 has the trainer and the run's folder, and broadcasts each order before a step; all ranks have the same
-//! training. The group adds up the flat gradients in one all-reduce. All ranks get the same bits, so parameters stay
-//! equal without comparison.
+//! The other processes of a training: their work, and the state that they get from rank 0.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,17 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
+use serde::{Deserialize, Serialize};
+use tch::{Device, Tensor};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
-use valleyscope_runs::plain_file;
-use valleyscope_runs::{RunFolder, StopRequest, now};
+use valleyscope_runs::{OptimizerProgress, RunFolder, StopRequest, now, plain_file};
 
+use super::checkpoint::{OPTIMIZER, OwnedTensors, TrainingState};
 use super::device::Devices;
 use super::error::TrainError;
 use super::group::{Group, Order};
-use super::live::LiveSettings;
-use super::shared_state::{give_parts, share_state};
-use super::training::{Ended, TrainedSpec, Training};
+use super::layout::narrow;
+use super::training::{Ended, LiveSettings, TrainedSpec, Training};
 
 /// The context of a following process.
 pub(crate) struct Follower<'a> {
@@ -130,4 +127,135 @@ impl Follower<'_> {
         self.log.say(&format!("ended after step {}", training.step()));
         Ok(ended)
     }
+}
+
+// The state of a training by several processes: shared at the start, and gathered for checkpoints.
+//
+// After a step, each rank sends its part of the parameters to the others, in place, as Gloo's all-gather makes a copy
+// of the whole. Gradients are all-reduced whole: each rank needs the norm of all, and Gloo's reduce-scatter is an
+// all-reduce of a copy. Checkpoints are whole, and gathered by rank 0 alone.
+
+/// The key of the text that holds the [`Progress`] of rank 0.
+const PROGRESS: &str = "progress";
+
+/// The steps and the optimizer's progress of a training, as shared by rank 0.
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    step: u64,
+    optimizer: OptimizerProgress,
+    /// Whether the optimizer's states are those of a checkpoint.
+    resumes: bool,
+    /// The settings that commands have changed.
+    settings: BTreeMap<String, f64>,
+}
+
+/// Returns whether each process has only a part of this tensor.
+fn is_divided(group: &Group, name: &str) -> bool {
+    group.divides_optimizer() && name.starts_with(OPTIMIZER)
+}
+
+/// Returns this process's part of a divided tensor.
+fn own_part(group: &Group, whole: &Tensor) -> Result<Tensor, TrainError> {
+    Ok(narrow(whole, &group.optimized(whole.numel()))?)
+}
+
+/// Allocates the whole of a divided tensor in the processor's memory, with arbitrary values.
+fn empty_whole(training: &impl Training, part: &Tensor) -> Result<Tensor, TrainError> {
+    Ok(Tensor::f_empty(training.optimized().0.size(), (part.kind(), Device::Cpu))?)
+}
+
+/// Returns the tensors of a checkpoint in the form that this process keeps.
+pub(super) fn own_parts(group: &Group, whole: &OwnedTensors) -> Result<OwnedTensors, TrainError> {
+    let own = whole.iter().map(|(name, tensor)| {
+        let own = if is_divided(group, name) { own_part(group, tensor)? } else { tensor.shallow_clone() };
+        Ok((name.clone(), own))
+    });
+    own.collect()
+}
+
+/// Allocates tensors of a checkpoint's types and shapes. The values of divided ones are arbitrary.
+pub(super) fn like_whole(group: &Group, training: &impl Training) -> Result<OwnedTensors, TrainError> {
+    let like = training.tensors().into_iter().map(|(name, tensor)| {
+        let whole = is_divided(group, &name).then(|| empty_whole(training, tensor)).transpose()?;
+        Ok((name, whole.unwrap_or_else(|| tensor.shallow_clone())))
+    });
+    like.collect()
+}
+
+/// Returns the state of a training for a checkpoint, with these tensors.
+pub(super) fn state_with<'a>(training: &impl Training, tensors: &'a OwnedTensors) -> TrainingState<'a> {
+    let tensors = tensors.iter().map(|(name, tensor)| (name.clone(), tensor)).collect();
+    TrainingState { tensors, progress: training.optimized().2.progress() }
+}
+
+/// Sets the training of each process to the state of that of rank 0. The optimizer's states are those of `restored`,
+/// the tensors of the checkpoint from which rank 0 resumes; without one, all processes keep the initial states. Returns
+/// the settings that commands have changed, of rank 0.
+pub(super) fn share_state(
+    group: &Group,
+    training: &mut impl Training,
+    restored: Option<OwnedTensors>,
+    settings: &BTreeMap<String, f64>,
+) -> Result<BTreeMap<String, f64>, TrainError> {
+    let settings = settings.clone();
+    if group.is_alone() {
+        return Ok(settings);
+    }
+    let optimizer = training.optimized().2.progress();
+    let progress = Progress { step: training.step(), optimizer, resumes: restored.is_some(), settings };
+    let own = serde_json::to_string(&progress).expect("numbers and names are text");
+    let said = group.share_text(PROGRESS, &own)?;
+    let Progress { step, optimizer, resumes, settings } = serde_json::from_str(&said)
+        .map_err(|error| TrainError::Lost(format!("rank 0 sent invalid progress: {error}")))?;
+    let mut saved = Vec::new();
+    for (name, tensor) in training.tensors() {
+        let own = match (is_divided(group, &name), resumes) {
+            (true, false) => tensor.shallow_clone(),
+            (true, true) => {
+                let of_rank_0 = restored.iter().flatten().find(|(other, _)| *other == name);
+                let mut whole =
+                    of_rank_0.map_or_else(|| empty_whole(training, tensor), |(_, whole)| Ok(whole.shallow_clone()))?;
+                group.share(&mut whole)?;
+                // A copy, so that the whole is freed.
+                own_part(group, &whole)?.f_detach_copy()?
+            }
+            (false, _) => {
+                let mut copy = tensor.f_detach_copy()?;
+                group.share(&mut copy)?;
+                copy
+            }
+        };
+        saved.push((name, own));
+    }
+    if !group.leads() {
+        training.restore(step, &optimizer, &saved)?;
+    }
+    Ok(settings)
+}
+
+/// Gathers a divided tensor on rank 0.
+fn gathered(group: &Group, training: &impl Training, part: &Tensor) -> Result<Option<Tensor>, TrainError> {
+    let shape = training.optimized().0.size();
+    let whole = group.gather_to_first(&part.f_view([-1])?, shape.iter().product())?;
+    Ok(whole.map(|whole| whole.f_view(&shape[..])).transpose()?)
+}
+
+/// Gathers the tensors of a checkpoint on rank 0; the other processes [send their parts](give_parts) meanwhile.
+pub(super) fn whole_state(group: &Group, training: &impl Training) -> Result<OwnedTensors, TrainError> {
+    let mut whole = Vec::new();
+    for (name, tensor) in training.tensors() {
+        let gathered = if is_divided(group, &name) { gathered(group, training, tensor)? } else { None };
+        whole.push((name, gathered.unwrap_or_else(|| tensor.shallow_clone())));
+    }
+    Ok(whole)
+}
+
+/// Sends this process's parts to rank 0.
+pub(super) fn give_parts(group: &Group, training: &impl Training) -> Result<(), TrainError> {
+    for (name, tensor) in training.tensors() {
+        if is_divided(group, &name) {
+            gathered(group, training, tensor)?;
+        }
+    }
+    Ok(())
 }

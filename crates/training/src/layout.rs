@@ -1,3 +1,5 @@
+//! The layout of the parameters of a stack of models in one flat tensor.
+
 /// Layout of the parameters of a stack of models in one flat tensor, segment after segment.
 ///
 /// A segment is one parameter tensor of all models: the whole tensor of the first model, then that of the second, and

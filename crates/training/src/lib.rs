@@ -16,57 +16,40 @@
 
 mod axes;
 pub mod checkpoint;
-mod checkpoint_reader;
-mod cuda;
 mod device;
 mod error;
 mod follower;
-mod fork;
 pub mod gpt2;
 mod gradient_queries;
 mod group;
 mod layout;
-mod live;
 mod loops;
-mod loss_window;
+mod losses;
 pub mod mnist;
-mod named_tensors;
-mod openmp;
 mod optimizer;
 pub mod probe;
-mod progress;
-mod rank_arguments;
-mod saved_run;
-mod scan_session;
-mod shared_state;
-mod spikes;
-mod tensor_rates;
 mod tensor_step;
 mod tensor_value;
-mod thread_spin;
-mod trained;
 mod trainer;
 mod training;
-mod usage;
-mod wait_metrics;
 mod work;
 mod worker;
 
+pub use checkpoint::TrainingState;
 pub use error::{CheckpointError, TrainError};
 pub use gradient_queries::{GradientQueries, QueryResults, drawn_labels, uniforms};
 pub use layout::ParameterLayout;
-pub use named_tensors::TrainingState;
+pub use losses::LossSpikes;
 pub use optimizer::FlatOptimizer;
-pub use spikes::LossSpikes;
 pub use training::Training;
 pub use valleyscope_runs::{Checkpoint, CheckpointOrigin, OptimizerProgress};
 pub use worker::main;
 
+use checkpoint::SavedRun;
+use checkpoint::{NamedTensors, restore_tensors};
 use gradient_queries::{Differentiable, Labels, with_parameters};
-use named_tensors::{NamedTensors, restore_tensors};
-use saved_run::SavedRun;
-use trained::Trained;
 use training::{
     Check, Ended, MeanLoss, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, TrainedScan, TrainedSpec,
 };
+use work::Trained;
 use work::Work;

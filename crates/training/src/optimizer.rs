@@ -17,14 +17,13 @@ use valleyscope_engine::with_rule;
 use valleyscope_runs::OptimizerProgress;
 
 use super::axes;
+use super::checkpoint::OPTIMIZER;
 use super::error::TrainError;
 use super::gradient_queries::{GradientQueries, QueryResults};
 use super::layout::{ParameterLayout, narrow};
-use super::loops::{Number, numbers, numbers_mut, with_number};
-use super::named_tensors::OPTIMIZER;
-use super::openmp::share;
-use super::tensor_rates::{TensorLearningRates, TensorRates};
+use super::loops::{Number, numbers, numbers_mut, share, with_number};
 use super::tensor_step::TensorStep;
+use super::tensor_value::{TensorLearningRates, TensorRates};
 
 /// An optimizer of a stack of models, each with a learning rate of its own.
 #[derive(Debug)]

@@ -13,8 +13,7 @@ use valleyscope_engine::optimizer::{
 use super::error::TrainError;
 use super::gradient_queries::{GradientQueries, QueryResults};
 use super::layout::ParameterLayout;
-use super::tensor_rates::TensorRates;
-use super::tensor_value::{TensorValue, sign};
+use super::tensor_value::{TensorRates, TensorValue, sign};
 
 /// A recorded step of an update rule.
 pub(super) struct TensorStep {

@@ -1,13 +1,14 @@
-//! Numbers for all parameters, a common number or a flat tensor, with the operations of a step.
+//! Numbers for all parameters, a common number or a flat tensor, with the operations of a step, and the rates of a step.
 //!
 //! An operation overwrites an operand that has no other use.
 
-use tch::{TchError, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 use valleyscope_engine::lanes::Real;
 use valleyscope_engine::optimizer::{
-    Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation,
+    Algebra, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, Relation, RuleSpec,
 };
 
+use super::error::TrainError;
 use super::layout::ParameterLayout;
 
 /// Numbers for all parameters.
@@ -355,4 +356,64 @@ fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
 /// Returns −1, 0 or 1, and NaN for NaN, for which libtorch's sign is 0.
 pub(super) fn sign(tensor: &Tensor) -> Result<Tensor, TchError> {
     tensor.f_where_self(&tensor.f_isnan()?, &tensor.f_sign()?)
+}
+
+/// The rates that differ between parameters, as tensors.
+#[derive(Debug)]
+pub(super) struct TensorRates {
+    pub learning_rate: TensorLearningRates,
+    /// The weight decay ω; 0 without decay.
+    pub decay: Tensor,
+}
+
+/// The learning rate η.
+#[derive(Debug)]
+pub(super) enum TensorLearningRates {
+    /// The rate of a single model.
+    One(f64),
+    /// The rates of each parameter of a stack.
+    Each(Tensor),
+}
+
+impl TensorLearningRates {
+    pub(super) fn value(&self) -> TensorValue {
+        match self {
+            TensorLearningRates::One(rate) => TensorValue::Number(*rate),
+            TensorLearningRates::Each(rates) => TensorValue::lent(rates),
+        }
+    }
+
+    /// Returns η times a flat tensor.
+    pub(super) fn times(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
+        match self {
+            TensorLearningRates::One(rate) => tensor.f_mul_scalar(*rate),
+            TensorLearningRates::Each(rates) => tensor.f_mul(rates),
+        }
+    }
+}
+
+impl TensorRates {
+    pub(super) fn new(
+        rule: &RuleSpec,
+        learning_rates: &[f64],
+        layout: &ParameterLayout,
+        kind: Kind,
+        device: Device,
+    ) -> Result<TensorRates, TrainError> {
+        let zeros = || Tensor::f_zeros([layout.length() as i64], (kind, device));
+        let decay = zeros()?;
+        for (index, _) in layout.segments().iter().enumerate().filter(|(_, segment)| segment.decays) {
+            let _ = layout.view(&decay, index).f_fill_(rule.weight_decay())?;
+        }
+        if let [rate] = learning_rates {
+            return Ok(TensorRates { learning_rate: TensorLearningRates::One(*rate), decay });
+        }
+        let learning_rate = zeros()?;
+        let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
+        for (index, segment) in layout.segments().iter().enumerate() {
+            let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
+            layout.view(&learning_rate, index).f_copy_(&rates)?;
+        }
+        Ok(TensorRates { learning_rate: TensorLearningRates::Each(learning_rate), decay })
+    }
 }

@@ -8,23 +8,18 @@ use valleyscope_experiments::workload::{Course, NotFinite, RunSpec};
 use valleyscope_runs::checkpoint::orphans;
 use valleyscope_runs::{
     Checkpoint, CheckpointOrigin, Event, MetricId, MetricInfo, MetricValues, RunCommand, RunSession, SessionError,
-    Started, StopRequest,
+    SettingChange, Started, StopRequest,
 };
 
-use super::checkpoint;
+use super::checkpoint::{self, OwnedTensors, load_any};
+use super::device::Usage;
 use super::error::{CheckpointError, TrainError};
-use super::fork::load_any;
-use super::group::{Group, Order};
-use super::live::LiveSettings;
-use super::loss_window::{LossWindow, StepWork};
-use super::named_tensors::OwnedTensors;
+use super::follower::{like_whole, own_parts, share_state, state_with, whole_state};
+use super::group::{Group, Order, WaitMetrics};
+use super::losses::{LossSpikes, LossWindow, StepWork};
 use super::optimizer::FlatOptimizer;
 use super::probe::Probe;
-use super::shared_state::{like_whole, own_parts, share_state, state_with, whole_state};
-use super::spikes::LossSpikes;
-use super::training::{Check, Ended, SampleRequest, Training};
-use super::usage::Usage;
-use super::wait_metrics::WaitMetrics;
+use super::training::{Check, Ended, LiveSettings, SampleRequest, Training};
 
 /// Why a session ends early.
 #[derive(Debug, thiserror::Error)]
@@ -485,5 +480,79 @@ impl ReceivedCommands {
     fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, RunCommand)>, SessionError> {
         self.listen(session);
         self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)
+    }
+}
+
+impl<T: Training> Trainer<'_, T> {
+    /// Carries out a command to change settings: saves a checkpoint of the training before the change, records the
+    /// change, and continues with it. Refused settings leave everything as it was.
+    fn change_settings(&mut self, id: &str, settings: BTreeMap<String, f64>) -> Result<(), TrainerError> {
+        let (step, before, mut settings) = (self.run.step(), self.live.changed().clone(), settings);
+        let steps = settings.get(SettingChange::STEPS).copied();
+        if let Some(steps) = steps.filter(|steps| *steps <= step as f64) {
+            let message = format!("expected more than the {step} steps that were taken, found {steps}");
+            return Ok(self.session.answer(id, false, &message)?);
+        }
+        // A command `SetSteps` changes the end of the course and not the spec.
+        let steps = steps.filter(|steps| *steps != self.course.steps as f64);
+        if steps.is_none() {
+            settings.remove(SettingChange::STEPS);
+        }
+        let mut changes = match self.live.adopt(self.run, settings.clone()) {
+            Err(TrainError::Refused(why)) => return Ok(self.session.answer(id, false, &why)?),
+            outcome => outcome?,
+        };
+        if let Some(steps) = steps {
+            changes.retain(|change| change.name != SettingChange::STEPS);
+            changes.push(SettingChange::of_steps(self.course.steps, steps));
+        }
+        if changes.is_empty() {
+            return Ok(self.session.answer(id, true, "these settings are in force already")?);
+        }
+        self.save_with(before)?;
+        let message = format!("{} after step {step}", SettingChange::list(&changes));
+        self.session.record(step, Event::Changed { changes })?;
+        self.order(Order::Change)?;
+        let text = serde_json::to_string(&settings).expect("numbers and names are text");
+        self.group.share_text(&self.live.next_key(), &text)?;
+        self.course.steps = steps.map_or(self.course.steps, |steps| steps as u64);
+        self.count_operations();
+        Ok(self.session.answer(id, true, &message)?)
+    }
+
+    /// Puts the settings in force that were so after the step of the checkpoint from which the run resumes: those of
+    /// the checkpoint, and those that were changed after it was saved. Returns the work of a step before the checkpoint.
+    fn restore_settings(&mut self, checkpoint: &Checkpoint) -> Result<StepWork, TrainError> {
+        self.put_back(checkpoint.settings.clone())?;
+        let work = self.step_work();
+        let since = self.session.before().changes().iter().filter(|(step, _)| *step == checkpoint.step);
+        self.put_back(since.map(|(_, change)| (change.name.clone(), change.now)).collect())?;
+        Ok(work)
+    }
+
+    fn put_back(&mut self, settings: BTreeMap<String, f64>) -> Result<(), TrainError> {
+        self.live.adopt(self.run, settings).map_err(|error| match error {
+            TrainError::Refused(why) => TrainError::Refused(format!(
+                "the settings that were changed while the run was trained cannot be used: {why}"
+            )),
+            other => other,
+        })?;
+        self.count_operations();
+        Ok(())
+    }
+
+    /// Describes the changes of settings after the step from which the run resumes.
+    fn undone_changes(&self) -> Option<String> {
+        let step = self.run.step();
+        let undone = self.session.before().changes().iter().filter(|(at, _)| *at > step);
+        let undone: Vec<String> = undone.map(|(at, change)| format!("{} of step {at}", change.words())).collect();
+        (!undone.is_empty()).then(|| {
+            let list = undone.join(", ");
+            format!("the run goes back to step {step}, which undoes {list}; set that again if it is still wanted")
+        })
+    }
+
+    fn count_operations(&mut self) {
+        self.instruments.usage.set_step_operations(self.live.step_operations(&self.group));
     }
 }

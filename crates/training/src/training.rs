@@ -4,6 +4,7 @@
 //! of another model. A resumed run gets them from its checkpoint, whose tensors are read once and checked on the way,
 //! before the training's own tensors change.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,15 +12,14 @@ use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Tensor};
 use valleyscope_engine::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
-use valleyscope_experiments::workload::{RunSpec, Workload};
-use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress};
+use valleyscope_experiments::workload::{RunSpec, Workload, changes, live_settings, with_live_settings};
+use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, SettingChange};
 
+use super::checkpoint::{NamedTensors, SavedRun, TrainingState};
 use super::error::TrainError;
 use super::group::Group;
 use super::layout::ParameterLayout;
-use super::named_tensors::{NamedTensors, TrainingState};
 use super::optimizer::FlatOptimizer;
-use super::saved_run::SavedRun;
 
 /// Training data, and their description.
 #[derive(Debug)]
@@ -187,6 +187,69 @@ pub trait Training {
 
 /// Why a sample is refused.
 pub(super) const NO_TEXT: &str = "the model writes no text";
+
+/// The settings in force, in one process of a training.
+///
+/// A change by a command takes effect between two steps, after a checkpoint. The event of the change names the step, and
+/// each later checkpoint has all changed settings, so a resumed run continues with them whatever became of the events.
+pub(crate) struct LiveSettings<S> {
+    spec: S,
+    /// The settings that commands have changed, by their paths in the config.
+    changed: BTreeMap<String, f64>,
+    /// The number of changes that rank 0 has shared with the other processes.
+    shared: u64,
+}
+
+impl<S: RunSpec> LiveSettings<S> {
+    /// Begins with the settings of a config.
+    pub(crate) fn new(spec: S) -> LiveSettings<S> {
+        LiveSettings { spec, changed: BTreeMap::new(), shared: 0 }
+    }
+
+    /// Returns the settings that commands have changed, by their paths in the config.
+    pub(crate) fn changed(&self) -> &BTreeMap<String, f64> {
+        &self.changed
+    }
+
+    /// Puts settings in force in a training.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`TrainError::Refused`] and without a change if they do not fit.
+    pub(crate) fn adopt<T: Training<Spec = S>>(
+        &mut self,
+        training: &mut T,
+        settings: BTreeMap<String, f64>,
+    ) -> Result<Vec<SettingChange>, TrainError> {
+        let spec = with_live_settings(&self.spec, &settings).map_err(TrainError::Refused)?;
+        let changes = changes(&live_settings(&self.spec), &live_settings(&spec));
+        if !changes.is_empty() {
+            training.adopt(&spec)?;
+            self.spec = spec;
+            self.changed.extend(settings);
+        }
+        Ok(changes)
+    }
+
+    /// Returns the operations of a step of each of several processes.
+    pub(super) fn step_operations(&self, group: &Group) -> f64 {
+        self.spec.needs(self.spec.samples_at_once()).step_operations / group.size() as f64
+    }
+
+    /// Returns the key of the text with which rank 0 shares the next change.
+    pub(super) fn next_key(&mut self) -> String {
+        self.shared += 1;
+        format!("settings/{}", self.shared)
+    }
+
+    /// Receives settings that rank 0 has changed, and puts them in force.
+    pub(crate) fn receive<T: Training<Spec = S>>(&mut self, group: &Group, training: &mut T) -> Result<(), TrainError> {
+        let text = group.share_text(&self.next_key(), "")?;
+        let settings = serde_json::from_str(&text);
+        let settings = settings.map_err(|error| TrainError::Lost(format!("rank 0 sent invalid settings: {error}")))?;
+        self.adopt(training, settings).map(drop)
+    }
+}
 
 /// The ending of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,23 +1,35 @@
-//! A session of a run in the process that writes it.
+//! The work of a worker on a run: a training or a scan of any workload.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use tch::Device;
+use valleyscope_engine::terminal_escape::visible_lines;
+use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Capacity, RunConfig, SystemMemory};
-use valleyscope_experiments::workload::Common;
-use valleyscope_runs::{CheckpointOrigin, Event, RunCommand, RunSession, Started, StopRequest};
+use valleyscope_experiments::workload::{Common, ONE_PROCESS_ONLY, RunsPreset, Workload, for_each_workload};
+use valleyscope_runs as run;
+use valleyscope_runs::{
+    CheckpointOrigin, Event, GridPoint, RunCommand, RunHistory, RunSession, SessionError, Started, StopRequest,
+    WholeLoss, plain_file,
+};
 
-use super::device::Devices;
+use super::checkpoint::{OPTIMIZER, SavedRun};
+use super::device::{Devices, Usage};
 use super::error::{MemoryAdvice, TrainError};
-use super::follower::{share_data, share_stop};
-use super::group::{Group, LocalProcesses};
-use super::progress::ProgressLines;
+use super::follower::{Follower, share_data, share_stop};
+use super::group::{Group, LocalProcesses, WaitMetrics};
 use super::trainer::{Instruments, Trainer, TrainerError};
-use super::training::{Ended, ObtainResult, Obtained, TrainedSpec, Training};
-use super::usage::Usage;
-use super::wait_metrics::WaitMetrics;
+use super::training::{
+    Ended, MeanLoss, NO_TEXT, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, TrainedScan,
+    TrainedSpec, Training,
+};
 
 /// A session of a run, with its config and the devices.
 pub(crate) struct Work<'a> {
@@ -174,4 +186,262 @@ fn stopped_before_it_began(session: &mut RunSession) -> bool {
         let _ = session.answer(&id, ok, message);
     }
     stop
+}
+
+impl Work<'_> {
+    /// Trains all points of a scan.
+    pub(crate) fn scan<S: TrainedScan>(&mut self, preset: &S) -> anyhow::Result<Ended> {
+        let device = self.devices.open(preset.device(), 0)?;
+        let obtained = self.data(|say, cancelled| preset.obtain(say, cancelled))?;
+        let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
+        let complete = complete(self.session.before());
+        let mut done = complete.len() as u64;
+        let started = self.started(&obtained, device);
+        let axes = started.scan.clone().context("a scan has axes")?;
+        let own = started.own_points.clone().unwrap_or_else(|| axes.points());
+        if self.session.is_new() {
+            self.session.record(0, Event::Started(started))?;
+        } else {
+            self.session.resume(done, self.session.wall_s())?;
+            if let Some(started) = self.again(started) {
+                self.session.record(done, Event::Started(started))?;
+            }
+        }
+        let Obtained { data, warnings, .. } = obtained;
+        self.warn(warnings)?;
+        let scan = preset.begin(data, device)?;
+        let flag = AtomicBool::new(false);
+        self.session.begin_training();
+        for &[row, column] in own.iter().filter(|point| !complete.contains(*point)) {
+            let begun = Instant::now();
+            let Some(losses) = self.point(&scan, [row, column], &flag)? else { return Ok(Ended::Stopped) };
+            done += 1;
+            let PointLosses { train_loss, test_loss, test_accuracy } = losses;
+            let event = Event::GridPoint(GridPoint {
+                index: [row, column],
+                optimizer: axes.optimizers[row].clone(),
+                batch_size: axes.batch_sizes[column],
+                done,
+                total: own.len() as u64,
+                seconds: begun.elapsed().as_secs_f64(),
+                train_loss,
+                test_loss,
+                test_accuracy,
+            });
+            self.session.record(done, event)?;
+        }
+        Ok(Ended::Finished)
+    }
+
+    /// Trains a point in a thread of its own, and answers commands meanwhile.
+    fn point(
+        &mut self,
+        scan: &impl PointTraining,
+        [optimizer, batch_size]: [usize; 2],
+        flag: &AtomicBool,
+    ) -> anyhow::Result<Option<PointLosses>> {
+        std::thread::scope(|scope| {
+            let point = scope.spawn(|| scan.train_point(optimizer, batch_size, flag));
+            while !point.is_finished() {
+                std::thread::sleep(Duration::from_millis(20));
+                // An error of receiving or answering ends the run at once, not only after the grid point.
+                let asked = self.asked_to_stop().inspect_err(|_| flag.store(true, Ordering::Relaxed))?;
+                if asked || self.stop.is_raised() {
+                    flag.store(true, Ordering::Relaxed);
+                }
+            }
+            match point.join() {
+                Ok(outcome) => Ok(outcome?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// Answers commands to a scan; returns whether one was to stop.
+    fn asked_to_stop(&mut self) -> Result<bool, SessionError> {
+        let mut stop = false;
+        for (id, command) in self.session.commands()? {
+            let (ok, message) = match command {
+                run::RunCommand::Stop => {
+                    stop = true;
+                    (true, "stopping; finished grid points are kept")
+                }
+                run::RunCommand::Save => (true, "finished grid points are saved already"),
+                run::RunCommand::SetSteps { .. } | run::RunCommand::Set { .. } => {
+                    (false, "a scan's settings cannot be changed while it runs")
+                }
+                run::RunCommand::Sample { .. } => (false, NO_TEXT),
+            };
+            self.session.answer(&id, ok, message)?;
+        }
+        Ok(stop)
+    }
+}
+
+/// Returns the grid points of a scan up to the first unreadable one: readers drop the points after the step from which
+/// a run resumes.
+fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
+    let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
+    known.sort_unstable();
+    let whole = known.into_iter().zip(1..).take_while(|((done, _), place)| done == place);
+    whole.map(|((_, point), _)| point).collect()
+}
+
+/// A preset that the worker can train.
+pub(crate) trait Trained: Workload {
+    /// Trains the preset to its end, or until a request to stop.
+    fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
+
+    /// Takes part in a training whose run another process writes.
+    fn follow(&self, _follower: &Follower<'_>) -> anyhow::Result<Ended> {
+        anyhow::bail!(ONE_PROCESS_ONLY)
+    }
+
+    /// Writes a saved model of a run into a folder, in a format that other programs read.
+    fn export(&self, _saved: &SavedRun, _folder: &Path) -> anyhow::Result<()> {
+        anyhow::bail!(NO_MODEL)
+    }
+
+    /// Writes a text by a saved model of a run.
+    fn sample(&self, _saved: &SavedRun, _request: &SampleRequest, _devices: &Devices) -> anyhow::Result<String> {
+        anyhow::bail!(NO_MODEL)
+    }
+
+    /// Computes the loss of a saved model of a run over all held-out data.
+    fn evaluate(&self, _saved: &SavedRun, _devices: &Devices) -> anyhow::Result<WholeLoss> {
+        anyhow::bail!(NO_MODEL)
+    }
+}
+
+const NO_MODEL: &str = "expected a run of one training, found a scan, which saves no models";
+
+impl<S: TrainedSpec> Trained for RunsPreset<S> {
+    fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
+        work.run(only(self)?)
+    }
+
+    fn follow(&self, follower: &Follower<'_>) -> anyhow::Result<Ended> {
+        follower.run(only(self)?)
+    }
+
+    fn export(&self, saved: &SavedRun, folder: &Path) -> anyhow::Result<()> {
+        Ok(only(self)?.export(saved, folder)?)
+    }
+
+    fn sample(&self, saved: &SavedRun, request: &SampleRequest, devices: &Devices) -> anyhow::Result<String> {
+        let (mut training, ..) = open(only(self)?, saved, devices)?;
+        Ok(training.sample(request, saved.step, &mut || Ok(()))?)
+    }
+
+    fn evaluate(&self, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
+        evaluate(only(self)?, saved, devices)
+    }
+}
+
+fn only<S>(preset: &RunsPreset<S>) -> anyhow::Result<&S> {
+    match &preset.runs[..] {
+        [spec] => Ok(spec),
+        runs => anyhow::bail!("expected a config.ron of one run, found one of {}", runs.len()),
+    }
+}
+
+/// Opens a training with a saved model, whose optimizer is before its first step; returns also the source and the
+/// fingerprint of its data, and its device.
+fn open<S: TrainedSpec>(
+    spec: &S,
+    saved: &SavedRun,
+    devices: &Devices,
+) -> anyhow::Result<(S::Training, [String; 2], Device)> {
+    let device = devices.open(spec.common().device, 0)?;
+    let obtained = spec.obtain(&mut say, &|| false).map_err(anyhow::Error::from_boxed)?;
+    let Obtained { data, source, fingerprint, warnings, .. } = obtained.context("obtaining the data was cancelled")?;
+    warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    let training = spec.begin(data, device)?;
+    let mut tensors = training.tensors();
+    tensors.retain(|(name, _)| !name.starts_with(OPTIMIZER));
+    saved.restore(&tensors)?;
+    Ok((training, [source, fingerprint], device))
+}
+
+/// Computes the loss of a saved model over all held-out data.
+fn evaluate<S: TrainedSpec>(spec: &S, saved: &SavedRun, devices: &Devices) -> anyhow::Result<WholeLoss> {
+    let (mut training, [source, fingerprint], device) = open(spec, saved, devices)?;
+    let MeanLoss { metric, loss, count, unit } = training.evaluate_all(&mut progress())?;
+    Ok(WholeLoss {
+        metric: metric.to_string(),
+        loss,
+        count,
+        unit: unit.to_owned(),
+        data: source,
+        is_of_run: saved.origin.data.is_empty() || saved.origin.data == fingerprint,
+        device: devices.describe(device),
+    })
+}
+
+fn say(line: &str) {
+    eprintln!("{}", visible_lines(line));
+}
+
+/// Prints the progress of an evaluation from time to time.
+fn progress() -> impl FnMut(u64, u64) {
+    const INTERVAL: Duration = Duration::from_secs(10);
+    let mut said = Instant::now();
+    move |done, of| {
+        if said.elapsed() >= INTERVAL {
+            said = Instant::now();
+            say(&format!("{done} of {of} evaluated"));
+        }
+    }
+}
+
+macro_rules! define_trained {
+    ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
+        /// Returns the training of a preset.
+        pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
+            match preset {
+                $(Preset::$kind(preset) => Ok(preset),)+
+                Preset::Landscape(_) | Preset::Sweep(_) => anyhow::bail!(
+                    "expected a training, of the kind {}, found a preset of the kind {}",
+                    Preset::WORKLOADS.join(" or "),
+                    preset.kind()
+                ),
+            }
+        }
+    };
+}
+for_each_workload!(define_trained);
+
+/// Lines at the end of a log that show the progress of long work. Dropping them removes them from the log, so that they
+/// are not mistaken for the last messages of later work.
+pub(super) struct ProgressLines {
+    log: PathBuf,
+    /// The length of the log before them in bytes; `None` without a log.
+    before: Option<u64>,
+    written: u64,
+}
+
+impl ProgressLines {
+    /// Creates progress lines at the end of this log, to which standard error is redirected.
+    pub(super) fn new(log: PathBuf) -> ProgressLines {
+        let before = fs::symlink_metadata(&log).ok().map(|data| data.len());
+        ProgressLines { log, before, written: 0 }
+    }
+
+    pub(super) fn add(&mut self, line: &str) {
+        let line = visible_lines(line);
+        eprintln!("{line}");
+        self.written += line.len() as u64 + 1;
+    }
+}
+
+impl Drop for ProgressLines {
+    fn drop(&mut self) {
+        let Some(before) = self.before.filter(|_| self.written > 0) else { return };
+        // If something else was printed meanwhile, or the output goes elsewhere, nothing is removed.
+        let is_last = fs::symlink_metadata(&self.log).is_ok_and(|data| data.len() == before + self.written);
+        if is_last && let Ok(file) = plain_file::open_to_write(&self.log) {
+            // Lines that cannot be removed stay, which is harmless.
+            let _ = file.set_len(before);
+        }
+    }
 }

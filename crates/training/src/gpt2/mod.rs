@@ -1,29 +1,28 @@
 //! A training of a GPT-2 with libtorch.
 
-mod loss_scale;
 mod model;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use tch::{Device, Kind, Tensor};
-
-use self::loss_scale::LossScale;
-pub use self::model::{Gpt2, ImportError};
 use valleyscope_engine::random::Key;
 use valleyscope_experiments::dataset::text::{Corpus, Offsets, Split, TextError, TextSource, TextSources, obtain};
-use valleyscope_experiments::workload::RunSpec;
 use valleyscope_experiments::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
-use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec};
+use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec, RunSpec};
 use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{MetricId, MetricValues};
 
-use crate::group::Group;
-use crate::{
+use super::group::Group;
+use super::restore_tensors;
+use super::uniforms;
+use super::with_parameters;
+use super::{
     Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
-    ParameterLayout, QueryResults, SampleRequest, SavedRun, TrainError, TrainedSpec, Training, restore_tensors,
-    uniforms, with_parameters,
+    ParameterLayout, QueryResults, SampleRequest, SavedRun, TrainError, TrainedSpec, Training,
 };
+
+pub use model::{Gpt2, ImportError};
 
 /// Purposes of a training's random streams.
 mod purpose {
@@ -400,5 +399,79 @@ impl Training for Gpt2Run {
         let written = self.model.generate(&prompt, request.tokens as usize, request.temperature, top_k, key, check)?;
         let written: Vec<u16> = written.into_iter().map(|token| token as u16).collect();
         Ok(format!("{}{}", request.prompt, tokenizer.decode(&written)))
+    }
+}
+
+/// The factor by which the loss is multiplied so that gradients do not underflow in float16.
+///
+/// The factor is halved whenever a gradient is not finite, and doubled after [`LossScale::PATIENCE`] steps without
+/// that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct LossScale {
+    pub factor: f64,
+    /// Steps with finite gradients since the last change of the factor.
+    good: u64,
+    /// Skipped steps, whose gradients were not finite.
+    pub skipped: u64,
+}
+
+impl LossScale {
+    /// Steps until the factor is doubled.
+    const PATIENCE: u64 = 2000;
+
+    fn new(factor: f64) -> LossScale {
+        LossScale { factor, good: 0, skipped: 0 }
+    }
+
+    /// Updates the factor, given whether the gradients of a step were finite.
+    fn update(&mut self, finite: bool) {
+        if !finite {
+            *self = LossScale { factor: 0.5 * self.factor, good: 0, skipped: self.skipped + 1 };
+        } else if self.good + 1 == Self::PATIENCE {
+            *self = LossScale { factor: 2.0 * self.factor, good: 0, ..*self };
+        } else {
+            self.good += 1;
+        }
+    }
+
+    /// Returns the numbers for a checkpoint.
+    fn to_numbers(self) -> [f64; 3] {
+        [self.factor, self.good as f64, self.skipped as f64]
+    }
+
+    /// Restores the loss scale after `step` steps from these numbers; `None` if they are impossible.
+    fn from_numbers([factor, good, skipped]: [f64; 3], step: u64) -> Option<LossScale> {
+        let is_count = |number: f64, most: u64| (0.0..=most as f64).contains(&number);
+        let fits = factor.is_normal() && factor > 0.0 && is_count(good, Self::PATIENCE - 1) && is_count(skipped, step);
+        fits.then_some(LossScale { factor, good: good as u64, skipped: skipped as u64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LossScale;
+
+    #[test]
+    fn halves_at_once_and_doubles_after_two_thousand_good_steps() {
+        let mut scale = LossScale::new(65536.0);
+        scale.update(false);
+        assert_eq!((scale.factor, scale.skipped), (32768.0, 1));
+        for _ in 0..1999 {
+            scale.update(true);
+        }
+        assert_eq!(scale.factor, 32768.0);
+        scale.update(true);
+        assert_eq!(scale.factor, 65536.0);
+        assert_eq!(LossScale::from_numbers(scale.to_numbers(), 2001), Some(scale));
+        for wrong in [[0.0, 0.0, 0.0], [f64::NAN, 0.0, 0.0], [1.0, 2000.0, 0.0], [1.0, 0.0, 2002.0], [1.0, -1.0, 0.0]] {
+            assert_eq!(LossScale::from_numbers(wrong, 2001), None, "{wrong:?}");
+        }
+        // A bad step restarts the count.
+        for _ in 0..1999 {
+            scale.update(true);
+        }
+        scale.update(false);
+        scale.update(true);
+        assert_eq!((scale.factor, scale.skipped), (32768.0, 2));
     }
 }

@@ -5,7 +5,6 @@
 
 mod c10d;
 mod link;
-mod local;
 mod rank_env;
 mod watch;
 
@@ -15,15 +14,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use c10d::{C10dError, ProcessGroup, Store};
+use link::{Link, MEETING, here, lost, meet, open_stores, patiently, wait_for_others};
 use tch::{Device, Tensor};
+use valleyscope_runs::{MetricId, MetricInfo, MetricValues, Unit};
+use watch::Watch;
 
-use self::c10d::{C10dError, ProcessGroup, Store};
-use self::link::{Link, MEETING, here, lost, meet, open_stores, patiently, wait_for_others};
-pub(super) use self::local::LocalProcesses;
-pub(super) use self::rank_env::RankEnv;
-pub(super) use self::watch::Wait;
-use self::watch::Watch;
 use super::error::TrainError;
+
+pub(super) use link::LocalProcesses;
+pub(super) use rank_env::RankEnv;
+pub(super) use watch::Wait;
 
 /// The transport of tensors between GPUs of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -340,6 +341,63 @@ impl Group {
             }
             None => link.watch.rest(),
         }
+    }
+}
+
+/// Measures how long the processes of a training wait for each other.
+pub(super) struct WaitMetrics {
+    group: Arc<Group>,
+    before: Vec<Wait>,
+    /// The fraction of its recent time that each process has waited; none before its second report.
+    shares: Vec<Option<f64>>,
+}
+
+impl WaitMetrics {
+    pub(super) fn new(group: Arc<Group>) -> WaitMetrics {
+        let shares = vec![None; group.size()];
+        WaitMetrics { group, before: Vec::new(), shares }
+    }
+
+    /// Lists the measured metrics: none for a single process.
+    pub(super) fn metrics(&self) -> Vec<MetricInfo> {
+        if self.group.is_alone() {
+            return Vec::new();
+        }
+        vec![
+            MetricId::PROCESSES.described("Processes", Unit::Exact),
+            MetricId::WAIT_SHARE.described("Wait for other processes", Unit::Fraction),
+            MetricId::SLOWEST_RANK.described("Slowest rank", Unit::Exact),
+        ]
+    }
+
+    /// Starts the measurement.
+    pub(super) fn begin(&mut self) {
+        self.before = self.group.waits();
+    }
+
+    /// Returns the metrics of the last `seconds`, the time since the previous call.
+    pub(super) fn measure(&mut self, seconds: f64) -> MetricValues {
+        if self.group.is_alone() {
+            return MetricValues::default();
+        }
+        let now = self.group.waits();
+        let own_share = ((now[0].waited_s - self.before[0].waited_s) / seconds).clamp(0.0, 1.0);
+        // The others report once a second, each by its own clock.
+        for ((now, before), share) in now.into_iter().zip(&mut self.before).zip(&mut self.shares) {
+            let passed = now.at_s - before.at_s;
+            if passed > 0.0 {
+                *share = (before.at_s > 0.0).then(|| (now.waited_s - before.waited_s) / passed).or(*share);
+                *before = now;
+            }
+        }
+        let mut values: MetricValues =
+            [(MetricId::PROCESSES, self.group.size() as f64), (MetricId::WAIT_SHARE, own_share)].into();
+        let shares: Option<Vec<f64>> = self.shares.iter().copied().collect();
+        let least = shares.and_then(|shares| (0..shares.len()).min_by(|a, b| shares[*a].total_cmp(&shares[*b])));
+        if let Some(slowest) = least {
+            values.set(MetricId::SLOWEST_RANK, slowest as f64);
+        }
+        values
     }
 }
 

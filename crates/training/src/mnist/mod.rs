@@ -4,31 +4,31 @@
 //! over the models. A single run is a stack of one. Forward and backward pass are written out, not recorded: the model
 //! is small, and on the processor recording would take most of a step's time.
 
-mod batch_sampler;
-mod images;
 mod mlp;
 mod scan;
 
 use std::sync::Arc;
 
 use tch::{Device, Kind, Tensor};
-
-pub use self::batch_sampler::BatchSampler;
-pub use self::images::{Batch, Images};
-pub use self::mlp::{Evaluation, Mlp};
-pub use self::scan::Scan;
-use valleyscope_engine::random::Key;
+use valleyscope_engine::random::{Key, Stream};
+use valleyscope_engine::vectorized;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::download::DownloadError;
 use valleyscope_experiments::dataset::mnist::{DataError, Mnist, MnistSource, MnistSources, obtain};
 use valleyscope_experiments::workload::{FloatType, MnistSpec};
 use valleyscope_runs::{MetricId, MetricValues};
 
-use crate::group::Group;
-use crate::{
+use super::group::Group;
+use super::loops::{Number, numbers_mut, with_number};
+use super::restore_tensors;
+use super::with_parameters;
+use super::{
     Check, Differentiable, FlatOptimizer, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
-    ParameterLayout, TrainError, TrainedSpec, Training, restore_tensors, with_parameters,
+    ParameterLayout, TrainError, TrainedSpec, Training,
 };
+
+pub use mlp::{Evaluation, Mlp};
+pub use scan::Scan;
 
 /// Purposes of a training's random streams.
 pub(super) mod purpose {
@@ -230,5 +230,161 @@ impl Training for MnistRun {
 
     fn start(&mut self) -> Result<(), TrainError> {
         self.mlp.initialize(0, key(self.spec.seed, purpose::WEIGHTS, 0, 0))
+    }
+}
+
+/// The order in which a run uses the images: each epoch all of them once, reshuffled, in batches. The remainder at an
+/// epoch's end is a smaller batch.
+///
+/// The order depends only on the key; the batch of any step can be computed.
+#[derive(Clone, Debug)]
+pub struct BatchSampler {
+    key: Key,
+    images: u32,
+    batch: u32,
+    epoch: u64,
+    /// The images of the epoch, of which the first `shuffled` are in their final places.
+    permutation: Vec<u32>,
+    shuffled: usize,
+    stream: Stream,
+}
+
+impl BatchSampler {
+    /// Creates a sampler of batches of `batch` images out of `images`.
+    pub fn new(key: Key, images: u32, batch: u32) -> BatchSampler {
+        assert!(images > 0 && batch > 0, "there is nothing to order");
+        let mut sampler = BatchSampler {
+            key,
+            images,
+            batch,
+            epoch: 0,
+            permutation: Vec::new(),
+            shuffled: 0,
+            stream: Stream::new(key),
+        };
+        sampler.begin(0);
+        sampler
+    }
+
+    /// Returns the images of the batch of a step, counted from 0.
+    pub fn batch(&mut self, step: u64) -> &[u32] {
+        let batches = u64::from(self.images.div_ceil(self.batch));
+        let epoch = step / batches;
+        if epoch != self.epoch {
+            self.begin(epoch);
+        }
+        let start = (step % batches) as usize * self.batch as usize;
+        let end = (start + self.batch as usize).min(self.images as usize);
+        // Fisher–Yates shuffle, as far as needed.
+        for place in self.shuffled..end {
+            let other = place + self.stream.below(u64::from(self.images) - place as u64) as usize;
+            self.permutation.swap(place, other);
+        }
+        self.shuffled = self.shuffled.max(end);
+        &self.permutation[start..end]
+    }
+
+    fn begin(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.stream = Stream::new(self.key.at(epoch));
+        self.permutation = (0..self.images).collect();
+        self.shuffled = 0;
+    }
+}
+
+/// Labelled images on a device.
+///
+/// On the processor they stay bytes, a quarter of the memory, and are converted when a batch is made.
+#[derive(Debug)]
+pub enum Images {
+    Processor {
+        pixels: Vec<u8>,
+        labels: Vec<u8>,
+        size: usize,
+    },
+    /// All images as numbers `[images, size]` and their labels `[images]`.
+    Device {
+        pixels: Tensor,
+        labels: Tensor,
+    },
+}
+
+// SAFETY: the tensors are only read after they have been made, which libtorch allows from many threads.
+unsafe impl Sync for Images {}
+
+/// Images for one step of a stack: `[models, batch, size]` and `[models, batch]`.
+#[derive(Debug)]
+pub struct Batch {
+    pub images: Tensor,
+    pub labels: Tensor,
+}
+
+impl Images {
+    /// Creates images of `size` bytes each, 0 to 255, which are scaled to 0 to 1.
+    pub fn new(pixels: &[u8], labels: &[u8], kind: Kind, device: Device) -> Result<Images, TrainError> {
+        assert!(!labels.is_empty() && pixels.len().is_multiple_of(labels.len()), "each image has a label");
+        let size = pixels.len() / labels.len();
+        if device == Device::Cpu {
+            return Ok(Images::Processor { pixels: pixels.to_vec(), labels: labels.to_vec(), size });
+        }
+        let count = labels.len() as i64;
+        let bytes = Tensor::f_from_slice(pixels)?.f_to_device(device)?.f_view([count, size as i64])?;
+        let pixels = bytes.f_to_kind(kind)?.f_div_scalar(255.0)?;
+        let labels = Tensor::f_from_slice(labels)?.f_to_device(device)?.f_to_kind(Kind::Int64)?;
+        Ok(Images::Device { pixels, labels })
+    }
+
+    pub fn count(&self) -> usize {
+        match self {
+            Images::Processor { labels, .. } => labels.len(),
+            Images::Device { labels, .. } => labels.size()[0] as usize,
+        }
+    }
+
+    /// Returns one batch for each model of a stack; `indices` lists them one model after another.
+    pub fn batch(&self, indices: &[u32], models: usize, kind: Kind) -> Result<Batch, TrainError> {
+        let (models_i, batch) = (models as i64, (indices.len() / models) as i64);
+        match self {
+            Images::Processor { pixels, labels, size } => {
+                let shape = [models_i, batch, *size as i64];
+                let mut images = Tensor::f_empty(shape, (kind, Device::Cpu))?;
+                with_number!(kind, T => gather::<T>(pixels, *size, indices, numbers_mut(&mut images)));
+                let chosen: Vec<i64> = indices.iter().map(|&index| i64::from(labels[index as usize])).collect();
+                Ok(Batch { images, labels: Tensor::f_from_slice(&chosen)?.f_view([models_i, batch])? })
+            }
+            Images::Device { pixels, labels } => {
+                let indices: Vec<i64> = indices.iter().map(|&index| i64::from(index)).collect();
+                let indices = Tensor::f_from_slice(&indices)?.f_to_device(pixels.device())?;
+                let images = pixels.f_index_select(0, &indices)?.f_view([models_i, batch, -1])?;
+                Ok(Batch { images, labels: labels.f_index_select(0, &indices)?.f_view([models_i, batch])? })
+            }
+        }
+    }
+
+    /// Returns consecutive images as a batch for a single model.
+    pub fn range(&self, range: std::ops::Range<usize>, kind: Kind) -> Result<Batch, TrainError> {
+        match self {
+            Images::Processor { .. } => {
+                self.batch(&(range.start as u32..range.end as u32).collect::<Vec<_>>(), 1, kind)
+            }
+            Images::Device { pixels, labels } => {
+                let (start, length) = (range.start as i64, range.len() as i64);
+                Ok(Batch {
+                    images: pixels.f_narrow(0, start, length)?.f_unsqueeze(0)?,
+                    labels: labels.f_narrow(0, start, length)?.f_unsqueeze(0)?,
+                })
+            }
+        }
+    }
+}
+
+vectorized! {
+    fn gather<T: Number>(pixels: &[u8], size: usize, indices: &[u32], out: &mut [T]) {
+        for (&index, out) in indices.iter().zip(out.chunks_exact_mut(size)) {
+            let image = &pixels[index as usize * size..][..size];
+            for (out, &byte) in out.iter_mut().zip(image) {
+                *out = T::from_byte(byte) / T::splat(255.0);
+            }
+        }
     }
 }

@@ -13,11 +13,14 @@ use valleyscope_engine::random::Key;
 use valleyscope_experiments::dataset::mnist::Mnist;
 use valleyscope_experiments::workload::{MnistScanPreset, MnistScanSpec};
 
-use super::{BatchSampler, Evaluation, Images, Mlp, check_batch, key, kind, obtain_mnist, purpose};
-use crate::{
-    Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work,
-    with_parameters,
-};
+use super::check_batch;
+use super::key;
+use super::kind;
+use super::obtain_mnist;
+use super::purpose;
+use super::{BatchSampler, Evaluation, Images, Mlp};
+use crate::with_parameters;
+use crate::{Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work};
 
 /// The data of a scan on its device, and its division among threads.
 #[derive(Debug)]

@@ -305,7 +305,7 @@ fn resumes_from_the_newest_checkpoint_when_events_are_damaged() {
         let history = history(&run);
         assert_eq!(history.started().unwrap().steps, 400);
         let events = std::fs::read(run.events()).unwrap();
-        let from = format!("\"from_step\":{newest},");
+        let from = format!("\"from_step\":{newest}}}");
         assert!(String::from_utf8_lossy(&events).contains(&from), "it goes on from {newest}");
         assert_eq!(tensors(&run, 400), tensors(&whole, 400));
         assert!(curve(&run).ends_with(&curve(&whole)[newest as usize..]));
@@ -344,7 +344,7 @@ fn accepts_checkpoints_of_a_config_that_computes_the_same() {
     let output = to_the_end(&run, true);
     assert!(output.status.success(), "{output:?}");
     let events = std::fs::read_to_string(run.events()).unwrap();
-    assert!(events.contains(&format!("\"from_step\":{newest},")), "it goes on from {newest}");
+    assert!(events.contains(&format!("\"from_step\":{newest}}}")), "it goes on from {newest}");
     // Now the events have another hash than the older checkpoints.
     let check = run.check(false, &PresetConfigs).unwrap();
     assert!(!check.list().iter().any(|found| found.words.contains("another run")), "{:?}", check.list());

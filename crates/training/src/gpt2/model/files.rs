@@ -14,7 +14,8 @@ use valleyscope_runs::Checkpoint;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::plain_file::{self, Links};
 
-use super::{Gpt2, network};
+use super::Gpt2;
+use super::network;
 use crate::TrainError;
 
 /// Why a model cannot be read or written.

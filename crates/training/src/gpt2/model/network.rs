@@ -6,7 +6,8 @@
 use tch::{Kind, Reduction, TchError, Tensor};
 use valleyscope_experiments::workload::{Attention, Gpt2Shape};
 
-use crate::{Check, ParameterLayout, TrainError, drawn_labels};
+use crate::drawn_labels;
+use crate::{Check, ParameterLayout, TrainError};
 
 /// ε of the normalisations.
 pub(super) const EPSILON: f64 = 1e-5;
@@ -251,9 +252,10 @@ impl Network {
         let head = self.head()?;
         let mut sum = Tensor::f_zeros([], (kind, hidden.device()))?;
         for (start, length) in self.chunks(rows) {
-            let logits = hidden.f_narrow(0, start, length)?.f_mm(&head)?;
             let targets = targets.f_narrow(0, start, length)?;
-            let loss = logits.f_log_softmax(-1, kind)?.f_nll_loss(&targets, None::<&Tensor>, Reduction::Sum, -100)?;
+            // The logits themselves are dropped before the backward pass.
+            let logs = hidden.f_narrow(0, start, length)?.f_mm(&head)?.f_log_softmax(-1, kind)?;
+            let loss = logs.f_nll_loss(&targets, None::<&Tensor>, Reduction::Sum, -100)?;
             each(&loss)?;
             sum = sum.f_add(&loss.f_detach()?)?;
         }
