@@ -2,10 +2,11 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use valleyscope_engine::expression::{Input, Node, Op};
 use valleyscope_engine::lanes::{Lanes, Planar};
 use valleyscope_engine::optimizer::{
-    Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Need, Numbers, Operand, Operation, PartRole, RatedRule,
-    Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs, Symbol, trace,
+    Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Need, Numbers, PartRole, RatedRule, Rates, Rule,
+    RuleInput, RuleKind, RuleSpec, StepInputs, trace,
 };
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::with_rule;
@@ -350,15 +351,15 @@ fn rules_declare_exactly_the_inputs_that_they_use() {
         // Some steps may request more than others.
         for _ in 0..12 {
             inputs.bias = bias_after(&inputs);
-            for node in trace(&inputs, GivenApart(Given { slope, curvature })).nodes {
-                let need = match node.operation {
-                    Operation::Norm(_)
-                    | Operation::BlockMean(_)
-                    | Operation::Orthogonal(_)
-                    | Operation::ByShape(..) => Need::WholeParameter,
-                    Operation::Exchanged(_) => Need::Axes,
-                    Operation::GradientAt(_) => Need::GradientElsewhere,
-                    Operation::Symbol(Symbol::Curvature) => Need::Curvature,
+            let graph = trace(&inputs, GivenApart(Given { slope, curvature })).graph;
+            for id in graph.ids() {
+                let need = match graph.node(id) {
+                    Node::Of(Op::Norm(_) | Op::BlockMean(_) | Op::Orthogonal(_) | Op::ByShape(..)) => {
+                        Need::WholeParameter
+                    }
+                    Node::Of(Op::Exchanged(_)) => Need::Axes,
+                    Node::Of(Op::GradientAt(_)) => Need::GradientElsewhere,
+                    Node::Input(Input::Curvature) => Need::Curvature,
                     _ => continue,
                 };
                 let place = RuleKind::ALL.iter().position(|known| *known == kind).unwrap();
@@ -411,8 +412,7 @@ fn every_rule_agrees_with_its_reference_implementation_on_the_plane() {
             inputs.bias = bias_after(&inputs);
             inputs.gradient = pair(step.gradient);
             let trace = trace(&inputs, OfGolden(&step));
-            let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
-            (inputs.theta, inputs.states) = (trace.nodes[theta].values, trace.states);
+            (inputs.theta, inputs.states) = (trace.values(trace.theta), trace.states);
             let place = match rule.gradient_toward() {
                 None => inputs.theta,
                 Some((state, part)) => [0, 1].map(|axis| inputs.theta[axis] + part * inputs.states[state][axis]),
@@ -453,6 +453,5 @@ fn a_cautious_step_omits_elements_that_would_move_up_the_gradient() {
     let inputs = StepInputs { bias: bias_after(&inputs), ..inputs };
     let trace = trace(&inputs, GivenApart(Given { slope: 0.0, curvature: [0.0; 2] }));
     assert_eq!(trace.direction, [2.0, 0.0]);
-    let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
-    assert_eq!(trace.nodes[theta].values, [1.0 - 0.125 * (2.0 + 0.5), 2.0 - 0.125 * (0.5 * 2.0)]);
+    assert_eq!(trace.values(trace.theta), [1.0 - 0.125 * (2.0 + 0.5), 2.0 - 0.125 * (0.5 * 2.0)]);
 }

@@ -1,6 +1,7 @@
 //! Recorded steps, against the steps that were taken.
 
-use valleyscope_engine::optimizer::{ArrowRole, Operand, Operation, RatioCorrection, RuleKind, Symbol};
+use valleyscope_engine::expression::{Input, Node, Op};
+use valleyscope_engine::optimizer::{ArrowRole, RatioCorrection, RuleKind};
 use valleyscope_engine::random::Streams;
 use valleyscope_engine::simulation::{ParticleId, Setting, Simulation, StepTrace, noise_key};
 
@@ -21,8 +22,8 @@ fn assert_close(name: &str, found: [f64; 2], expected: [f64; 2]) {
 /// Returns the value of a part of the step.
 fn part(step: &StepTrace, symbol: &str) -> [f64; 2] {
     let found = step.trace.parts.iter().find(|(_, part)| part.symbol == symbol);
-    let (index, _) = found.unwrap_or_else(|| panic!("no {symbol} in a step of {}", step.inputs.rule.name()));
-    step.trace.nodes[*index].values
+    let (id, _) = found.unwrap_or_else(|| panic!("no {symbol} in a step of {}", step.inputs.rule.name()));
+    step.trace.values(*id)
 }
 
 /// Compares the states with the oracle's particle before and after the same step.
@@ -34,10 +35,9 @@ fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
     for (index, name) in names.into_iter().enumerate() {
         assert_close(&format!("{name} before"), step.inputs.states[index], of(was, name));
         assert_close(name, step.trace.states[index], of(is, name));
-        let Operand::Node(node) = step.trace.new_states[index] else { panic!("{name} is computed") };
-        // A state that is kept as it was given has a symbol of its own.
-        let kept = [Symbol::Gradient, Symbol::Theta, Symbol::State(index)].map(Operation::Symbol);
-        if !kept.contains(&step.trace.nodes[node].operation) {
+        // A state that is an input has the symbol of that.
+        let inputs = [Input::Gradient, Input::Theta, Input::State(index)].map(Node::Input);
+        if !inputs.contains(&step.trace.graph.node(step.trace.new_states[index])) {
             let symbol = step.inputs.rule.info().states[index].symbol;
             assert_eq!(part(step, symbol), step.trace.states[index], "{symbol} is shown as it is remembered");
         }
@@ -46,16 +46,12 @@ fn assert_states(step: &StepTrace, was: &Particle, is: &Particle) {
     match step.inputs.rule.kind() {
         RuleKind::Adam => {
             let (ratio, _) = step.trace.parts.iter().find(|(_, part)| part.symbol == "d").unwrap();
-            let Operation::Ratio(_, _, RatioCorrection { m_weight, s_weight, .. }) = step.trace.nodes[*ratio].operation
+            let Node::Of(Op::Ratio(_, _, RatioCorrection { m_weight, s_weight, .. })) = step.trace.graph.node(*ratio)
             else {
                 panic!("Adam's direction is a ratio of averages")
             };
-            let value = |operand| match operand {
-                Operand::Constant(value) => [value; 2],
-                Operand::Node(index) => step.trace.nodes[index].values,
-            };
-            assert_close("1 − β₁ᵗ", value(m_weight), gathered("beta1"));
-            assert_close("1 − β₂ᵗ", value(s_weight), gathered("beta2"));
+            assert_close("1 − β₁ᵗ", step.trace.values(m_weight), gathered("beta1"));
+            assert_close("1 − β₂ᵗ", step.trace.values(s_weight), gathered("beta2"));
         }
         RuleKind::Focus => {
             let gamma = step.inputs.rule.get("gamma").unwrap();

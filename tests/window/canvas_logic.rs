@@ -5,7 +5,7 @@ use valleyscope::app::landscape::canvas::{
 };
 use valleyscope_engine::landscape::{Landscape, LandscapeKind, LandscapeSpec, NarrowValley};
 use valleyscope_engine::noise::NoiseKind;
-use valleyscope_engine::optimizer::{Batch, BiasCorrection, Operand, RuleKind, RuleSpec, StepInputs, trace};
+use valleyscope_engine::optimizer::{Batch, BiasCorrection, RuleKind, RuleSpec, StepInputs, trace};
 use valleyscope_engine::simulation::{ParticleId, StepTrace};
 use valleyscope_experiments::view::formula::formulas;
 use valleyscope_experiments::view::ticks::{
@@ -357,10 +357,9 @@ fn step_number(number: u64, rule: RuleSpec, states: &[[f64; 2]], powers: f64) ->
         states: states.to_vec(),
     };
     let trace = trace(&inputs, Given);
-    let Operand::Node(theta) = trace.theta else { panic!("θ is computed") };
     StepTrace {
         id: ParticleId { optimizer: 0, particle: 0 },
-        after: trace.nodes[theta].values,
+        after: trace.values(trace.theta),
         gradient: [0.2, -0.4],
         noise_kind: NoiseKind::Multiplicative,
         noise: [1.5, 0.5],

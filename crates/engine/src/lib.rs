@@ -20,7 +20,7 @@
 #![warn(unreachable_pub)]
 
 pub mod elementary;
-mod expression;
+pub mod expression;
 pub mod identifier;
 pub mod instructions;
 pub mod landscape;

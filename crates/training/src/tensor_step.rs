@@ -4,10 +4,11 @@
 //! more operations on flat tensors. Later results overwrite tensors that are no longer needed.
 
 use tch::{TchError, Tensor};
+use valleyscope_engine::expression::{Graph, Input, Node, NodeId, Op, Tape, Traced};
 use valleyscope_engine::lanes::Real;
 use valleyscope_engine::optimizer::{
-    Algebra, AverageWeight, Batch, BiasCorrection, Node, Numbers, Operand, Operation, Rates, RatioCorrection, Rule,
-    RuleInput, RuleSpec, Symbol, Tape, Traced, TracedBatch,
+    Algebra, AverageWeight, Batch, BiasCorrection, Numbers, Rates, RatioCorrection, Rule, RuleInput, RuleSpec,
+    TracedBatch,
 };
 
 use super::error::TrainError;
@@ -17,46 +18,46 @@ use super::tensor_value::{TensorRates, TensorValue, sign};
 
 /// A recorded step of an update rule.
 pub(super) struct TensorStep {
-    nodes: Vec<Node>,
-    theta: Operand,
+    graph: Graph,
+    theta: NodeId,
     /// The states after the step.
-    states: Vec<Operand>,
+    states: Vec<NodeId>,
 }
 
 impl TensorStep {
     /// Records a step of the rule `R`, described by `rule`.
     pub(super) fn record<R: Rule>(rule: &RuleSpec, bias: &BiasCorrection) -> TensorStep {
         let tape = Tape::with_shapes();
-        let given = |symbol| tape.symbol(symbol, UNKNOWN);
+        let given = |input| tape.input(input, UNKNOWN);
         let coefficients = bias.coefficients::<R, Traced<'_>>(rule);
         let rates = Rates {
-            learning_rate: given(Symbol::LearningRate),
-            weight_decay: given(Symbol::WeightDecay),
+            learning_rate: given(Input::LearningRate),
+            weight_decay: given(Input::WeightDecay),
             is_cautious: rule.is_cautious(),
         };
         let batch = TracedBatch::new(&tape, UnknownBatch);
-        let seen = RuleInput { rates, theta: given(Symbol::Theta), gradient: given(Symbol::Gradient), batch };
+        let seen = RuleInput { rates, theta: given(Input::Theta), gradient: given(Input::Gradient), batch };
         let count = rule.info().states.len();
         let state =
-            Numbers::from_fn(|index| if index < count { given(Symbol::State(index)) } else { Traced::splat(0.0) });
+            Numbers::from_fn(|index| if index < count { given(Input::State(index)) } else { Traced::splat(0.0) });
         let (state, moved) = R::step(&coefficients, seen, state);
-        let states = state.as_ref()[..count].iter().map(|state| state.operand()).collect();
-        let theta = moved.theta.operand();
-        TensorStep { nodes: tape.recorded().nodes, theta, states }
+        let states = state.as_ref()[..count].iter().map(|state| tape.id(*state)).collect();
+        let theta = tape.id(moved.theta);
+        TensorStep { graph: tape.recorded().graph, theta, states }
     }
 
     /// Returns the queries of the step to its batch besides the gradients.
     pub(super) fn queries(&self, states: &[Tensor]) -> GradientQueries {
-        let place = self.nodes.iter().find_map(|node| match node.operation {
-            Operation::GradientAt(Operand::Node(place)) => Some(self.nodes[place].operation),
+        let at = self.graph.ids().find_map(|id| match self.graph.node(id) {
+            Node::Of(Op::GradientAt(at)) => Some(self.graph.node(at)),
             _ => None,
         });
-        let gradient_at = place.map(|place| match place {
-            Operation::Symbol(Symbol::State(index)) => states[index].shallow_clone(),
+        let gradient_at = at.map(|at| match at {
+            Node::Input(Input::State(index)) => states[index].shallow_clone(),
             _ => unreachable!("a rule asks for the gradient at one of its states"),
         });
-        let is_curvature = |node: &Node| node.operation == Operation::Symbol(Symbol::Curvature);
-        GradientQueries { gradient_at, curvature: self.nodes.iter().any(is_curvature) }
+        let is_curvature = |id| self.graph.node(id) == Node::Input(Input::Curvature);
+        GradientQueries { gradient_at, curvature: self.graph.ids().any(is_curvature) }
     }
 
     /// Updates the parameters and the states.
@@ -69,29 +70,23 @@ impl TensorStep {
         rates: &TensorRates,
         layout: &ParameterLayout,
     ) -> Result<(), TrainError> {
-        let mut values =
-            StepValues { nodes: &self.nodes, layout, values: Vec::with_capacity(self.nodes.len()), uses: self.uses() };
-        for (index, node) in self.nodes.iter().enumerate() {
-            let value = match node.operation {
-                Operation::Symbol(Symbol::Theta) => NodeValue::Known(TensorValue::free(parameters.shallow_clone())),
-                Operation::Symbol(Symbol::State(index)) => {
-                    NodeValue::Known(TensorValue::free(states[index].shallow_clone()))
-                }
-                Operation::Symbol(Symbol::Gradient) => NodeValue::Known(TensorValue::lent(gradients)),
-                Operation::Symbol(Symbol::LearningRate) => NodeValue::Known(rates.learning_rate.value()),
-                Operation::Symbol(Symbol::WeightDecay) => NodeValue::Known(TensorValue::lent(&rates.decay)),
-                Operation::Symbol(Symbol::Curvature) => NodeValue::Known(answer(query_results.curvature.as_ref())),
-                Operation::GradientAt(place) => {
-                    values.take(place);
+        let mut values = StepValues { graph: &self.graph, layout, values: Vec::new(), uses: self.uses() };
+        for id in self.graph.ids() {
+            let value = match self.graph.node(id) {
+                Node::Constant(number) => NodeValue::Known(TensorValue::Number(number)),
+                Node::Input(Input::Theta) => NodeValue::Known(TensorValue::free(parameters.shallow_clone())),
+                Node::Input(Input::State(index)) => NodeValue::Known(TensorValue::free(states[index].shallow_clone())),
+                Node::Input(Input::Gradient) => NodeValue::Known(TensorValue::lent(gradients)),
+                Node::Input(Input::LearningRate) => NodeValue::Known(rates.learning_rate.value()),
+                Node::Input(Input::WeightDecay) => NodeValue::Known(TensorValue::lent(&rates.decay)),
+                Node::Input(Input::Curvature) => NodeValue::Known(answer(query_results.curvature.as_ref())),
+                Node::Of(Op::GradientAt(at)) => {
+                    values.take(at);
                     NodeValue::Known(answer(query_results.gradient_elsewhere.as_ref()))
                 }
-                Operation::Symbol(
-                    Symbol::Hyperparameter(_) | Symbol::Power(_) | Symbol::Step | Symbol::Computed(_),
-                ) => {
-                    unreachable!("coefficients are computed before")
-                }
-                _ if self.is_fused(index, &values.uses) => NodeValue::Fused,
-                operation => NodeValue::Known(values.compute(operation)?),
+                Node::Input(_) => unreachable!("coefficients are computed before"),
+                Node::Of(_) if self.is_fused(id, &values.uses) => NodeValue::Fused,
+                Node::Of(op) => NodeValue::Known(values.compute(op)?),
             };
             values.values.push(value);
         }
@@ -110,24 +105,28 @@ impl TensorStep {
 
     /// Counts how often each number is used.
     fn uses(&self) -> Vec<usize> {
-        let mut uses = vec![0; self.nodes.len()];
-        let of_nodes = self.nodes.iter().flat_map(|node| node.operation.operands());
+        let mut uses = vec![0; self.graph.ids().count()];
+        let of_nodes = self.graph.ids().flat_map(|id| match self.graph.node(id) {
+            Node::Of(op) => op.operands(),
+            Node::Constant(_) | Node::Input(_) => Vec::new(),
+        });
         for operand in of_nodes.chain([self.theta]).chain(self.states.iter().copied()) {
-            if let Operand::Node(index) = operand {
-                uses[index] += 1;
-            }
+            uses[operand.0] += 1;
         }
         uses
     }
 
     /// Returns whether a number is a product that is used only as a term of the next sum, so that one operation
     /// computes both.
-    fn is_fused(&self, index: usize, uses: &[usize]) -> bool {
-        let is_product = matches!(self.nodes[index].operation, Operation::Mul(..));
-        let next = self.nodes.get(index + 1).map(|next| next.operation);
-        let is_term = matches!(next, Some(Operation::MulAdd(Operand::Constant(..), Operand::Node(_), term))
-            if term == Operand::Node(index));
-        is_product && is_term && uses[index] == 1
+    fn is_fused(&self, id: NodeId, uses: &[usize]) -> bool {
+        let is_constant = |id| matches!(self.graph.node(id), Node::Constant(_));
+        let is_product = matches!(self.graph.node(id), Node::Of(Op::Mul(..)));
+        let next = self.graph.ids().skip(id.0 + 1).find(|next| !is_constant(*next));
+        let is_term = next.is_some_and(|next| match self.graph.node(next) {
+            Node::Of(Op::MulAdd(kept, average, term)) => is_constant(kept) && !is_constant(average) && term == id,
+            _ => false,
+        });
+        is_product && is_term && uses[id.0] == 1
     }
 }
 
@@ -153,7 +152,7 @@ impl Batch<[f64; 2]> for UnknownBatch {
 
 /// The numbers computed so far.
 struct StepValues<'a> {
-    nodes: &'a [Node],
+    graph: &'a Graph,
     layout: &'a ParameterLayout,
     values: Vec<NodeValue>,
     /// The number of remaining uses of each.
@@ -171,57 +170,53 @@ enum NodeValue {
 
 impl StepValues<'_> {
     /// Takes an operand, and counts one use less of it.
-    fn take(&mut self, operand: Operand) -> TensorValue {
-        match operand {
-            Operand::Constant(number) => TensorValue::Number(number),
-            Operand::Node(index) => {
-                self.uses[index] -= 1;
-                let value = match (self.uses[index], &mut self.values[index]) {
-                    (0, value) => std::mem::replace(value, NodeValue::Used),
-                    (_, NodeValue::Known(value)) => NodeValue::Known(value.share()),
-                    (_, NodeValue::Fused | NodeValue::Used) => NodeValue::Used,
-                };
-                let NodeValue::Known(value) = value else { unreachable!("a number is kept until its last use") };
-                value
-            }
-        }
+    fn take(&mut self, NodeId(index): NodeId) -> TensorValue {
+        self.uses[index] -= 1;
+        let value = match (self.uses[index], &mut self.values[index]) {
+            (0, value) => std::mem::replace(value, NodeValue::Used),
+            (_, NodeValue::Known(value)) => NodeValue::Known(value.share()),
+            (_, NodeValue::Fused | NodeValue::Used) => NodeValue::Used,
+        };
+        let NodeValue::Known(value) = value else { unreachable!("a number is stored until its last use") };
+        value
     }
 
-    fn compute(&mut self, operation: Operation) -> Result<TensorValue, TchError> {
-        match operation {
-            Operation::Symbol(_) | Operation::GradientAt(_) => unreachable!("it is given"),
-            Operation::Neg(a) => self.take(a).times(TensorValue::Number(-1.0)),
-            Operation::Add(a, b) => self.take(a).plus(self.take(b)),
-            Operation::Sub(a, b) => self.take(a).minus(self.take(b)),
-            Operation::Mul(a, b) => self.take(a).times(self.take(b)),
-            Operation::Div(a, b) => self.take(a).over(self.take(b)),
-            Operation::MulAdd(a, b, c) => self.product_sum(a, b, c),
-            Operation::AddMul(a, b, c) => self.product_sum(b, c, a),
-            Operation::Sqrt(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
-            Operation::Abs(a) => self.take(a).map(f64::abs, Tensor::f_abs),
-            Operation::Sign(a) => self.take(a).map(Real::sign, sign),
-            Operation::Larger(a, b) => self.take(a).larger(self.take(b)),
-            Operation::Max(a, b) => self.take(a).maximum(self.take(b)),
-            Operation::Min(a, b) => self.take(a).minimum(self.take(b)),
-            Operation::Compare(relation, a, b) => self.take(a).compared(relation, self.take(b)),
-            Operation::Select(condition, then, otherwise) => {
+    fn compute(&mut self, op: Op<NodeId>) -> Result<TensorValue, TchError> {
+        match op {
+            Op::GradientAt(_) => unreachable!("it is given"),
+            Op::Neg(a) => self.take(a).times(TensorValue::Number(-1.0)),
+            Op::Add(a, b) => self.take(a).plus(self.take(b)),
+            Op::Sub(a, b) => self.take(a).minus(self.take(b)),
+            Op::Mul(a, b) => self.take(a).times(self.take(b)),
+            Op::Div(a, b) => self.take(a).over(self.take(b)),
+            Op::MulAdd(a, b, c) => self.product_sum(a, b, c),
+            Op::AddMul(a, b, c) => self.product_sum(b, c, a),
+            Op::NegMulAdd(..) => unreachable!("the compiler of programs makes them"),
+            Op::Sqrt(a) => self.take(a).map(f64::sqrt, Tensor::f_sqrt),
+            Op::Abs(a) => self.take(a).map(f64::abs, Tensor::f_abs),
+            Op::Sign(a) => self.take(a).map(Real::sign, sign),
+            Op::Larger(a, b) => self.take(a).larger(self.take(b)),
+            Op::Max(a, b) => self.take(a).maximum(self.take(b)),
+            Op::Min(a, b) => self.take(a).minimum(self.take(b)),
+            Op::Compare(relation, a, b) => self.take(a).compared(relation, self.take(b)),
+            Op::Select(condition, then, otherwise) => {
                 let [condition, then, otherwise] = [condition, then, otherwise].map(|it| self.take(it));
                 condition.choose(then, otherwise)
             }
-            Operation::Function(function, a) => self.take(a).function(function),
-            Operation::Pow(a, b) => self.take(a).power(self.take(b)),
-            Operation::Sum(a) => self.take(a).total(self.layout),
-            Operation::Mean(a) => self.take(a).mean(self.layout),
-            Operation::Norm(a) => self.take(a).norm(self.layout),
-            Operation::BlockMean(a) => self.take(a).block_mean(self.layout),
-            Operation::Orthogonal(a) => self.take(a).orthogonal(self.layout),
-            Operation::Exchanged(_) => unreachable!("a rule that exchanges x and y has a step of its own in training"),
-            Operation::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
-            Operation::Toward(average, target, AverageWeight { weight, minus_kept }) => {
+            Op::Function(function, a) => self.take(a).function(function),
+            Op::Pow(a, b) => self.take(a).power(self.take(b)),
+            Op::Sum(a) => self.take(a).total(self.layout),
+            Op::Mean(a) => self.take(a).mean(self.layout),
+            Op::Norm(a) => self.take(a).norm(self.layout),
+            Op::BlockMean(a) => self.take(a).block_mean(self.layout),
+            Op::Orthogonal(a) => self.take(a).orthogonal(self.layout),
+            Op::Exchanged(_) => unreachable!("a rule that exchanges x and y has a step of its own in training"),
+            Op::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
+            Op::Toward(average, target, AverageWeight { weight, minus_kept }) => {
                 let [average, target, _, minus_kept] = [average, target, weight, minus_kept].map(|it| self.take(it));
                 target.share().minus(average)?.times(minus_kept)?.plus(target)
             }
-            Operation::Ratio(m, s, RatioCorrection { factor, term, m_weight, s_weight, epsilon }) => {
+            Op::Ratio(m, s, RatioCorrection { factor, term, m_weight, s_weight, epsilon }) => {
                 let [m, s, factor, term, ..] =
                     [m, s, factor, term, m_weight, s_weight, epsilon].map(|it| self.take(it));
                 let size = s.map(f64::sqrt, Tensor::f_sqrt)?.times(factor)?.plus(term)?;
@@ -231,11 +226,8 @@ impl StepValues<'_> {
     }
 
     /// Computes `a b + c`.
-    fn product_sum(&mut self, a: Operand, b: Operand, c: Operand) -> Result<TensorValue, TchError> {
-        if let Operand::Node(index) = c
-            && matches!(self.values[index], NodeValue::Fused)
-            && let Operation::Mul(factor, input) = self.nodes[index].operation
-        {
+    fn product_sum(&mut self, a: NodeId, b: NodeId, c: NodeId) -> Result<TensorValue, TchError> {
+        if let (NodeValue::Fused, Node::Of(Op::Mul(factor, input))) = (&self.values[c.0], self.graph.node(c)) {
             let [kept, average, factor, input] = [a, b, factor, input].map(|it| self.take(it));
             return kept.times_plus_product(average, factor, input);
         }

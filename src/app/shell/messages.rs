@@ -8,7 +8,8 @@ use egui::{
     ScrollArea, TextFormat, TextStyle, Ui, Vec2, Window, vec2,
 };
 use valleyscope_engine::optimizer::{RuleKind, TypedRule};
-use valleyscope_experiments::view::formula::{Formula, RuleSummary, Variant, defaults, values};
+use valleyscope_experiments::view::formula::Formula;
+use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
 use super::menu::shortcuts;
 use super::tabs::UnsavedResults;

@@ -26,9 +26,7 @@ impl Slot {
             Input::LearningRate => Slot::Given(2),
             Input::WeightDecay => Slot::Given(3),
             Input::State(index) => Slot::Given((FIRST_STATE + index) as u8),
-            Input::Parameter(_) | Input::Power(_) | Input::Step | Input::Angle | Input::Cosine | Input::Sine => {
-                unreachable!("they are the same for all elements")
-            }
+            _ => unreachable!("the other inputs are the same for all elements, or of no program"),
         }
     }
 }

@@ -1,14 +1,25 @@
-//! Expression graphs: how each number of a rule, a loss or a recorded step is computed from others.
+//! Expression graphs: how each number of a rule or a loss is computed from others.
+//!
+//! A graph is recorded from code that is generic over [`Algebra`] ([`Traced`] numbers on a [`Tape`]), or read from a text
+//! ([`language`](crate::language)). It is compiled to instructions ([`compile`]) and printed ([`print`]).
 
+mod algebra;
 pub(crate) mod compile;
+pub mod print;
+mod record;
+
+pub(crate) use algebra::orthogonal_column;
+pub use algebra::{
+    Algebra, ArrowRole, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole,
+    RatioCorrection, Relation, Scalar, StepArrow, StepPart,
+};
+pub use record::{Recorded, Tape, Traced};
 
 use std::collections::HashMap;
 
-use crate::optimizer::{Algebra, Function, Relation};
-
 /// A given number of a step or of a point of a landscape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Input {
+pub enum Input {
     Theta,
     Gradient,
     LearningRate,
@@ -19,6 +30,10 @@ pub(crate) enum Input {
     Power(usize),
     /// The number t of the step.
     Step,
+    /// An estimate of the diagonal of the loss's Hessian.
+    Curvature,
+    /// A number that follows from others by this formula.
+    Computed(&'static str),
     X,
     Y,
     /// φ, the angle of a landscape's rotation, in radians.
@@ -31,7 +46,7 @@ pub(crate) enum Input {
 
 /// The origin of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Node {
+pub enum Node {
     Constant(f64),
     Input(Input),
     Of(Op<NodeId>),
@@ -39,11 +54,11 @@ pub(crate) enum Node {
 
 /// The index of a node in the graph. A node is computed from nodes with smaller indices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct NodeId(pub usize);
+pub struct NodeId(pub usize);
 
 /// The kind of inputs on which a number depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Dependence {
+pub enum Dependence {
     /// The number depends on parameters, t and φ only, and is computed once a step, or once a landscape.
     Uniform,
     /// The number also depends on the rates, which may differ between parameters.
@@ -55,8 +70,8 @@ pub(crate) enum Dependence {
 }
 
 /// An expression graph without duplicate nodes.
-#[derive(Clone, Debug)]
-pub(crate) struct Graph {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Graph {
     nodes: Vec<Node>,
     dependences: Vec<Dependence>,
     /// Whether each number is proved finite.
@@ -106,12 +121,17 @@ impl Graph {
         if self.nodes.len() == self.most_nodes {
             return None;
         }
-        let id = NodeId(self.nodes.len());
+        let id = self.push(node);
+        self.ids.insert(key, id);
+        Some(id)
+    }
+
+    /// Appends a node, also if the graph has an equal one, so that the nodes are in the order of a computation.
+    fn push(&mut self, node: Node) -> NodeId {
         self.dependences.push(self.dependence_of(node));
         self.finite.push(self.is_finite_node(node));
         self.nodes.push(node);
-        self.ids.insert(key, id);
-        Some(id)
+        NodeId(self.nodes.len() - 1)
     }
 
     pub(crate) fn constant(&mut self, value: f64) -> Option<NodeId> {
@@ -136,11 +156,16 @@ impl Graph {
         self.nodes.len()
     }
 
-    pub(crate) fn node(&self, id: NodeId) -> Node {
+    /// Lists all nodes; each comes after those from which it is computed.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (0..self.nodes.len()).map(NodeId)
+    }
+
+    pub fn node(&self, id: NodeId) -> Node {
         self.nodes[id.0]
     }
 
-    pub(crate) fn dependence(&self, id: NodeId) -> Dependence {
+    pub fn dependence(&self, id: NodeId) -> Dependence {
         self.dependences[id.0]
     }
 
@@ -158,7 +183,12 @@ impl Graph {
     fn is_finite_node(&self, node: Node) -> bool {
         let op = match node {
             Node::Constant(value) => return value.is_finite(),
-            Node::Input(input) => return !matches!(input, Input::Theta | Input::Gradient | Input::State(_)),
+            Node::Input(input) => {
+                return !matches!(
+                    input,
+                    Input::Theta | Input::Gradient | Input::Curvature | Input::State(_) | Input::Computed(_)
+                );
+            }
             Node::Of(op) => op,
         };
         let operands = op.operands();
@@ -178,10 +208,11 @@ impl Graph {
         match node {
             Node::Constant(_) => Dependence::Uniform,
             Node::Input(input) => match input {
-                Input::Parameter(_) | Input::Power(_) | Input::Step => Dependence::Uniform,
+                Input::Parameter(_) | Input::Power(_) | Input::Step | Input::Computed(_) => Dependence::Uniform,
                 Input::Angle | Input::Cosine | Input::Sine => Dependence::Uniform,
                 Input::LearningRate | Input::WeightDecay => Dependence::Rates,
-                Input::Theta | Input::Gradient | Input::State(_) | Input::X | Input::Y => Dependence::Element,
+                Input::Theta | Input::Gradient | Input::Curvature | Input::State(_) => Dependence::Element,
+                Input::X | Input::Y => Dependence::Element,
             },
             Node::Of(op) if op.is_reduction() => Dependence::Whole,
             Node::Of(op) => {
@@ -208,34 +239,57 @@ impl Graph {
 
 /// An operation on operands of type `T`, such as nodes of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Op<T> {
+pub enum Op<T> {
     Neg(T),
     Sqrt(T),
     Abs(T),
     Sign(T),
     Function(Function, T),
+    /// [`Algebra::norm`]
     Norm(T),
+    /// [`Algebra::mean`]
     Mean(T),
+    /// [`Algebra::sum`]
     Sum(T),
+    /// [`Algebra::block_mean`]
+    BlockMean(T),
+    /// [`Algebra::orthogonal`]
+    Orthogonal(T),
+    /// [`Algebra::exchanged`]
+    Exchanged(T),
+    /// The gradient at other parameters.
+    GradientAt(T),
     Add(T, T),
     Sub(T, T),
     Mul(T, T),
     Div(T, T),
     Pow(T, T),
+    /// [`Algebra::larger`]
+    Larger(T, T),
+    /// [`Algebra::maximum`]
     Max(T, T),
+    /// [`Algebra::minimum`]
     Min(T, T),
     Compare(Relation, T, T),
+    /// [`Algebra::by_shape`]: of matrices, and of others.
+    ByShape(T, T),
     /// The second operand where the first is not 0, else the third.
     Select(T, T, T),
     /// `a b + c`, rounded once.
     MulAdd(T, T, T),
+    /// `a + b c`, rounded once.
+    AddMul(T, T, T),
     /// `c − a b`, rounded once.
     NegMulAdd(T, T, T),
+    /// [`Algebra::toward`] from the first operand towards the second.
+    Toward(T, T, AverageWeight<T>),
+    /// [`Algebra::bias_corrected_ratio`] of two averages.
+    Ratio(T, T, RatioCorrection<T>),
 }
 
-impl<T: Copy> Op<T> {
+impl<T> Op<T> {
     /// Maps the operands of the operation.
-    pub(crate) fn map<U>(self, mut of: impl FnMut(T) -> U) -> Op<U> {
+    pub fn map<U>(self, mut of: impl FnMut(T) -> U) -> Op<U> {
         match self {
             Op::Neg(a) => Op::Neg(of(a)),
             Op::Sqrt(a) => Op::Sqrt(of(a)),
@@ -245,41 +299,63 @@ impl<T: Copy> Op<T> {
             Op::Norm(a) => Op::Norm(of(a)),
             Op::Mean(a) => Op::Mean(of(a)),
             Op::Sum(a) => Op::Sum(of(a)),
+            Op::BlockMean(a) => Op::BlockMean(of(a)),
+            Op::Orthogonal(a) => Op::Orthogonal(of(a)),
+            Op::Exchanged(a) => Op::Exchanged(of(a)),
+            Op::GradientAt(a) => Op::GradientAt(of(a)),
             Op::Add(a, b) => Op::Add(of(a), of(b)),
             Op::Sub(a, b) => Op::Sub(of(a), of(b)),
             Op::Mul(a, b) => Op::Mul(of(a), of(b)),
             Op::Div(a, b) => Op::Div(of(a), of(b)),
             Op::Pow(a, b) => Op::Pow(of(a), of(b)),
+            Op::Larger(a, b) => Op::Larger(of(a), of(b)),
             Op::Max(a, b) => Op::Max(of(a), of(b)),
             Op::Min(a, b) => Op::Min(of(a), of(b)),
             Op::Compare(relation, a, b) => Op::Compare(relation, of(a), of(b)),
+            Op::ByShape(a, b) => Op::ByShape(of(a), of(b)),
             Op::Select(a, b, c) => Op::Select(of(a), of(b), of(c)),
             Op::MulAdd(a, b, c) => Op::MulAdd(of(a), of(b), of(c)),
+            Op::AddMul(a, b, c) => Op::AddMul(of(a), of(b), of(c)),
             Op::NegMulAdd(a, b, c) => Op::NegMulAdd(of(a), of(b), of(c)),
+            Op::Toward(a, b, weight) => Op::Toward(of(a), of(b), weight.map(of)),
+            Op::Ratio(a, b, correction) => Op::Ratio(of(a), of(b), correction.map(of)),
         }
     }
 
-    /// Splits the operation from its operands; operands that it lacks are filled with the first.
-    pub(crate) fn split(self) -> (Opcode, [T; 3]) {
-        let operands = self.operands();
-        let operand = |index: usize| operands.get(index).copied().unwrap_or(operands[0]);
-        (self.map(|_| ()), [operand(0), operand(1), operand(2)])
-    }
-
-    pub(crate) fn operands(self) -> Vec<T> {
+    pub fn operands(self) -> Vec<T> {
         let mut operands = Vec::with_capacity(3);
         self.map(|operand| operands.push(operand));
         operands
     }
 
+    /// Lists the operands that a formula of the operation shows.
+    pub fn shown(self) -> Vec<T> {
+        match self {
+            Op::Toward(average, target, AverageWeight { weight, .. }) => vec![average, target, weight],
+            Op::Ratio(m, s, RatioCorrection { m_weight, s_weight, epsilon, .. }) => {
+                vec![m, s, m_weight, s_weight, epsilon]
+            }
+            op => op.operands(),
+        }
+    }
+
     /// Returns whether the result is the same for all elements of a parameter.
-    pub(crate) fn is_reduction(self) -> bool {
+    pub(crate) fn is_reduction(&self) -> bool {
         matches!(self, Op::Norm(_) | Op::Mean(_) | Op::Sum(_))
     }
 }
 
+impl<T: Copy> Op<T> {
+    /// Splits the operation from its first three operands; operands that it lacks are filled with the first.
+    pub(crate) fn split(self) -> (Opcode, [T; 3]) {
+        let operands = self.operands();
+        let operand = |index: usize| operands.get(index).copied().unwrap_or(operands[0]);
+        (self.map(|_| ()), [operand(0), operand(1), operand(2)])
+    }
+}
+
 /// An operation without its operands.
-pub(crate) type Opcode = Op<()>;
+pub type Opcode = Op<()>;
 
 impl Opcode {
     /// Computes the result; operands that the operation lacks are ignored.
@@ -299,12 +375,18 @@ impl Opcode {
             Op::Mul((), ()) => *a * *b,
             Op::Div((), ()) => *a / *b,
             Op::Pow((), ()) => a.power(*b),
+            Op::Larger((), ()) => a.larger(*b),
             Op::Max((), ()) => a.maximum(*b),
             Op::Min((), ()) => a.minimum(*b),
             Op::Compare(relation, (), ()) => a.compared(relation, *b),
             Op::Select((), (), ()) => a.choose(*b, *c),
             Op::MulAdd((), (), ()) => a.mul_add(*b, *c),
+            Op::AddMul((), (), ()) => a.add_product(*b, *c),
             Op::NegMulAdd((), (), ()) => c.add_product(-*a, *b),
+            Op::BlockMean(()) | Op::Orthogonal(()) | Op::Exchanged(()) | Op::GradientAt(()) | Op::ByShape(..) => {
+                unreachable!("programs have no operations on blocks, matrices and batches")
+            }
+            Op::Toward(..) | Op::Ratio(..) => unreachable!("programs have no running averages"),
         }
     }
 }

@@ -3,7 +3,7 @@ use super::{
     SLOPE,
 };
 use crate::loss::Loss;
-use crate::optimizer::{Algebra, Function};
+use crate::expression::{Algebra, Function};
 use crate::parameter::Extent;
 
 /// A bent, narrowing valley: `L = (a/2)(1 + bu²)(v − A sin ku)² − cu` (river valleys: Wen et al.,

@@ -1,6 +1,6 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::loss::Loss;
-use crate::optimizer::Algebra;
+use crate::expression::Algebra;
 
 /// A saddle between two minima: `L = ½(u² − v²) + ¼v⁴`.
 pub struct Saddle;

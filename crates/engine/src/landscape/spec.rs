@@ -12,9 +12,9 @@ use super::{
     SHARPNESS, SLOPE,
 };
 use crate::identifier::{Identifier, NameFormat, lasting};
+use crate::language::symbol;
 use crate::language::{self, ProgramError};
 use crate::loss::LossProgram;
-use crate::optimizer::symbol;
 use crate::parameter::Extent;
 use crate::quantity::{OutOfRange, StartCoordinate};
 use crate::typed_text::{Compiled, Interned, NAME, TEXT, TypedFields};

@@ -3,7 +3,7 @@ use super::{
     SLOPE,
 };
 use crate::loss::Loss;
-use crate::optimizer::{Algebra, Function, Relation};
+use crate::expression::{Algebra, Function, Relation};
 use crate::parameter::Extent;
 
 /// Two valleys side by side, joined by a soft minimum: `L = −τ ln(e^(−L₁/τ) + e^(−L₂/τ))` with a wide, gentle `L₁ =

@@ -5,8 +5,7 @@ use std::f64::consts::PI;
 use std::ops::Range;
 
 use super::{Parameter, ProgramError, Token, TokenKind, tokens};
-use crate::expression::{Dependence, Graph, Input, Node, NodeId, Op};
-use crate::optimizer::{Function, MOST_STATES, Relation};
+use crate::expression::{Dependence, Function, Graph, Input, Node, NodeId, Op, Relation};
 use crate::quantity::Beta;
 
 /// The content of a text.
@@ -111,13 +110,13 @@ impl Parser<'_> {
         while self.at < self.tokens.len() {
             match (self.tokens[self.at].kind, self.word()) {
                 (TokenKind::LineEnd, _) => self.at += 1,
-                (TokenKind::Keyword, "state") if dialect.has_states => self.list(Self::state)?,
+                (TokenKind::Keyword, "state") if dialect.has_states() => self.list(Self::state)?,
                 (TokenKind::Keyword, "param") => self.list(Self::parameter)?,
                 (TokenKind::Name, name) => {
                     has_target |= name == dialect.target;
                     self.assignment()?;
                 }
-                _ if dialect.has_states => {
+                _ if dialect.has_states() => {
                     return Err(self.expected("`state`, `param` or the name that a line assigns to"));
                 }
                 _ => return Err(self.expected("`param` or the name that a line assigns to")),
@@ -169,8 +168,9 @@ impl Parser<'_> {
 
     fn state(&mut self) -> Parse<()> {
         let (name, range) = self.new_name()?;
-        if self.parsed.states.len() == MOST_STATES {
-            return Err(self.error(range, format!("at most {MOST_STATES} states"), "one more"));
+        let most = self.dialect.most_states;
+        if self.parsed.states.len() == most {
+            return Err(self.error(range, format!("at most {most} states"), "one more"));
         }
         let node = self.add(Node::Input(Input::State(self.parsed.states.len())))?;
         self.states.push(range);
@@ -244,7 +244,7 @@ impl Parser<'_> {
                 () if is_parameter => format!("a {}", self.dialect.parameter),
                 () => "given".to_owned(),
             };
-            let states = if self.dialect.has_states { "a state, " } else { "" };
+            let states = if self.dialect.has_states() { "a state, " } else { "" };
             let expected = format!("{states}`{}` or a new name to assign to", self.dialect.target);
             return Err(self.error(range, expected, format!("`{name}`, which is {what}")));
         }
@@ -513,7 +513,7 @@ impl Parser<'_> {
             error.found += ", which has a value only after this";
         } else if self.tokens[..self.at].windows(2).any(|pair| word(&pair[0]) == name && word(&pair[1]) == "=") {
             error.found += ", which has no value yet";
-            if self.dialect.has_states {
+            if self.dialect.has_states() {
                 error.found += &format!("; `state {name}` in a line before keeps one from step to step");
             }
         }
@@ -590,8 +590,8 @@ pub(crate) struct Dialect {
     pub given: &'static [(&'static str, Input)],
     /// Whether the coordinates `u` and `v` of a rotated landscape are given.
     pub has_axes: bool,
-    /// Whether there are states and functions of a whole parameter.
-    pub has_states: bool,
+    /// The largest number of states; a kind of program with states also has functions of a whole parameter.
+    pub most_states: usize,
     /// The name that a text assigns to.
     pub target: &'static str,
     /// The description of the line that does so.
@@ -615,8 +615,12 @@ fn functions(arguments: usize, has_whole: bool) -> impl Iterator<Item = &'static
 }
 
 impl Dialect {
+    fn has_states(&self) -> bool {
+        self.most_states > 0
+    }
+
     fn arguments(&self, name: &str) -> Option<usize> {
-        (1..=3).find(|count| functions(*count, self.has_states).any(|function| function == name))
+        (1..=3).find(|count| functions(*count, self.has_states()).any(|function| function == name))
     }
 
     fn is_function(&self, name: &str) -> bool {
@@ -624,7 +628,7 @@ impl Dialect {
     }
 
     fn functions(&self) -> Vec<&'static str> {
-        (1..=3).flat_map(|count| functions(count, self.has_states)).collect()
+        (1..=3).flat_map(|count| functions(count, self.has_states())).collect()
     }
 
     fn is_given(&self, name: &str) -> bool {

@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::MOST_PARAMETERS;
-use crate::expression::{Dependence, Graph, Input, Node, NodeId, Op};
-use crate::optimizer::{Function, Relation};
+use crate::expression::{Dependence, Function, Graph, Input, Node, NodeId, Op, Relation};
 
 /// A graph of simplified expressions, with the coordinates of a point.
 #[derive(Clone, Debug)]
@@ -169,6 +168,11 @@ impl Expressions {
                 }
                 _ => self.add(Node::Of(op)),
             },
+            Op::MulAdd(a, b, c) | Op::AddMul(c, a, b) => {
+                let product = self.product(a, b);
+                self.sum(product, c)
+            }
+            Op::Larger(a, b) => self.of(Op::Max(a, b)),
             Op::Max(a, b) | Op::Min(a, b) if a == b => a,
             Op::Select(_, a, b) if a == b => a,
             Op::Select(condition, a, b) => match self.value(condition) {
@@ -522,12 +526,7 @@ impl Pass<'_> {
             Op::Max(a, b) => self.pass_on_larger(adjoints, [a, b], [a, b], adjoint),
             Op::Min(a, b) => self.pass_on_larger(adjoints, [b, a], [a, b], adjoint),
             Op::Sign(_) | Op::Compare(..) => {}
-            Op::Norm(_) | Op::Mean(_) | Op::Sum(_) => {
-                unreachable!("a loss is of one point")
-            }
-            Op::MulAdd(..) | Op::NegMulAdd(..) => {
-                unreachable!("products and sums are put together later")
-            }
+            _ => unreachable!("a simplified loss has no other operations"),
         }
     }
 

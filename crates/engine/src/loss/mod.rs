@@ -10,13 +10,11 @@
 //! those of [`language`](crate::language). Derivatives are never typed: they are those of the expression.
 
 mod expressions;
-mod recorded;
 #[cfg(test)]
 mod tests;
 mod text;
 mod wgsl;
 
-use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -24,12 +22,10 @@ use crate::elementary::cos_sin;
 use crate::expression::compile::{
     CodeGenerator, Excess, Instruction, Limits, Memory, Slot, UniformNumber, fused, uses,
 };
-use crate::expression::{Graph, Input, Node, NodeId, Op};
+use crate::expression::{Algebra, Graph, Input, Node, NodeId, Op, Tape, Traced};
 use crate::lanes::{Real, array};
 use crate::language::{Dialect, Parameter, ProgramError, parse};
-use crate::optimizer::Algebra;
 use expressions::{Expressions, LARGEST_EXPONENT, gradient};
-use recorded::Recorded;
 
 /// The most parameters of a loss. With the three numbers of the rotation they fill 16 numbers of a shader.
 pub const MOST_PARAMETERS: usize = 13;
@@ -47,7 +43,7 @@ pub trait Loss {
 const LOSSES: Dialect = Dialect {
     given: &[("x", Input::X), ("y", Input::Y), ("phi", Input::Angle)],
     has_axes: true,
-    has_states: false,
+    most_states: 0,
     target: "L",
     target_line: "a line `L = …` with the loss",
     most_parameters: MOST_PARAMETERS,
@@ -73,15 +69,14 @@ pub struct LossProgram {
 
 impl LossProgram {
     pub fn record<L: Loss>() -> LossProgram {
-        let expressions = RefCell::new(Expressions::new());
-        let (uv, parameters) = {
-            let expressions = expressions.borrow();
-            (expressions.uv, expressions.parameters[..L::PARAMETERS].to_vec())
-        };
-        let parameters: Vec<Recorded<'_>> = parameters.into_iter().map(|id| Recorded::Node(&expressions, id)).collect();
-        let loss = L::loss(&parameters, uv.map(|id| Recorded::Node(&expressions, id))).in_graph(&expressions);
-        drop(parameters);
-        let program = LossProgram::of(&expressions.into_inner(), loss, None, Vec::new());
+        let (tape, unknown) = (Tape::default(), [f64::NAN; 2]);
+        let input = |input| tape.input(input, unknown);
+        let [x, y, cos, sin] = [Input::X, Input::Y, Input::Cosine, Input::Sine].map(input);
+        let parameters: Vec<Traced<'_>> = (0..L::PARAMETERS).map(|index| input(Input::Parameter(index))).collect();
+        let loss = tape.id(L::loss(&parameters, [x * cos + y * sin, y * cos - x * sin]));
+        let mut expressions = Expressions::new();
+        let loss = expressions.copy(&tape.recorded().graph, loss);
+        let program = LossProgram::of(&expressions, loss, None, Vec::new());
         program.unwrap_or_else(|excess| panic!("a built-in loss is too large: {excess}"))
     }
 

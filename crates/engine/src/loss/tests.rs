@@ -1,8 +1,8 @@
 //! These tests check the text of losses, and derivatives at corners and poles.
 
 use super::*;
+use crate::expression::Function;
 use crate::expression::Node;
-use crate::optimizer::Function;
 
 struct Rosenbrock;
 

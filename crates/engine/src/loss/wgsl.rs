@@ -1,11 +1,9 @@
-//! This module prints losses as functions of WGSL.
+//! Losses as functions of WGSL.
 
-use std::fmt::Write;
-
-use super::expressions::Expressions;
 use super::{LossProgram, MOST_PARAMETERS, UniformInputs};
-use crate::expression::{Input, Node, NodeId, Op};
-use crate::optimizer::{Function, Relation};
+use crate::expression::compile::uses;
+use crate::expression::print::{Printed, Printer, Signs, Style};
+use crate::expression::{Function, Input, Node, NodeId, Op, Relation};
 
 /// The number of uniform numbers: cos φ, sin φ, φ and the parameters.
 pub(super) const UNIFORMS: usize = FIRST_PARAMETER + MOST_PARAMETERS;
@@ -91,9 +89,9 @@ impl LossProgram {
         let [by_x, by_y] = self.gradient;
         let mut text = String::new();
         text += "fn landscape_loss(x: f32, y: f32) -> f32 {\n";
-        let [loss] = Writer::new(&self.expressions, &mut text).results([self.loss]);
+        let [loss] = self.wgsl_lines(&mut text, [self.loss]);
         text += &format!("    return {loss};\n}}\n\nfn landscape_gradient(x: f32, y: f32) -> vec2<f32> {{\n");
-        let [by_x, by_y] = Writer::new(&self.expressions, &mut text).results([by_x, by_y]);
+        let [by_x, by_y] = self.wgsl_lines(&mut text, [by_x, by_y]);
         text += &format!("    return vec2<f32>({by_x}, {by_y});\n}}\n");
         for (name, function) in FUNCTIONS {
             if text.contains(&format!("{name}(")) {
@@ -102,105 +100,83 @@ impl LossProgram {
         }
         text
     }
-}
 
-struct Writer<'a> {
-    expressions: &'a Expressions,
-    text: &'a mut String,
-}
-
-impl<'a> Writer<'a> {
-    fn new(expressions: &'a Expressions, text: &'a mut String) -> Writer<'a> {
-        Writer { expressions, text }
-    }
-
-    /// Writes a line for each number that the results need; returns the words for these.
-    fn results<const N: usize>(self, results: [NodeId; N]) -> [String; N] {
-        let mut is_used = vec![false; self.expressions.graph().len()];
-        results.iter().for_each(|id| is_used[id.0] = true);
-        for index in (0..is_used.len()).rev() {
-            if let (Node::Of(op), true) = (self.expressions.node(NodeId(index)), is_used[index]) {
-                op.operands().into_iter().for_each(|operand| is_used[operand.0] = true);
+    /// Writes a line for each number that the results need; returns the results' names or literals.
+    fn wgsl_lines<const N: usize>(&self, text: &mut String, results: [NodeId; N]) -> [String; N] {
+        let graph = self.expressions.graph();
+        let nodes: Vec<Node> = graph.ids().map(|id| graph.node(id)).collect();
+        let uses = uses(&nodes, &results);
+        let mut printer = Printer::new(graph, Wgsl);
+        for id in graph.ids().filter(|id| uses[id.0] > 0) {
+            if let Node::Of(_) = graph.node(id) {
+                *text += &format!("    let n{} = {};\n", id.0, printer.print(id).text);
+                printer.names[id.0] = Some(format!("n{}", id.0));
             }
         }
-        for index in (0..is_used.len()).filter(|index| is_used[*index]) {
-            if let Node::Of(op) = self.expressions.node(NodeId(index)) {
-                let line = self.op(op);
-                writeln!(self.text, "    let n{index} = {line};").expect("a string takes all");
+        results.map(|id| printer.print(id).text)
+    }
+}
+
+/// The style of WGSL, where each operation has a line, so that operands are names or literals.
+struct Wgsl;
+
+impl Style for Wgsl {
+    // A `let` is no constant of WGSL, so that dividing by one that is 0 is no error of the shader.
+    fn constant(&self, value: f64) -> Printed {
+        Printed::atom(literal(value))
+    }
+
+    fn input(&self, _printer: &Printer<'_, Self>, _id: NodeId, input: Input) -> Printed {
+        let uniform = |index: usize| Printed::atom(format!("landscape_uniform({index}u)"));
+        match input {
+            Input::X => Printed::atom("x"),
+            Input::Y => Printed::atom("y"),
+            Input::Cosine => uniform(0),
+            Input::Sine => uniform(1),
+            Input::Angle => uniform(2),
+            Input::Parameter(index) => uniform(FIRST_PARAMETER + index),
+            _ => unreachable!("the other inputs are of rules"),
+        }
+    }
+
+    fn operation(&self, op: Op<Printed>) -> Printed {
+        const SIGNS: Signs = Signs { times: " * ", over: " / ", ..Signs::ASCII };
+        Printed::atom(match op {
+            // Implementations may compute tanh from exponentials, which overflow.
+            Op::Function(Function::Tanh, a) => format!("tanh(clamp({}, -20.0, 20.0))", a.text),
+            Op::Function(Function::Ln, a) => format!("log({})", a.text),
+            Op::Pow(a, b) => format!("landscape_power({}, {})", a.text, b.text),
+            Op::Compare(relation, a, b) => {
+                format!("select(0.0, 1.0, {} {} {})", a.text, SIGNS.relation(relation), b.text)
             }
-        }
-        results.map(|id| self.word(id))
+            Op::Select(condition, a, b) => format!("select({}, {}, {} != 0.0)", b.text, a.text, condition.text),
+            op => SIGNS.write(op).text,
+        })
     }
 
-    fn word(&self, id: NodeId) -> String {
-        let uniform = |index: usize| format!("landscape_uniform({index}u)");
-        match self.expressions.node(id) {
-            // A `let` is no constant of WGSL, so that dividing by one that is 0 is no error of the shader.
-            Node::Constant(value) => literal(value),
-            Node::Input(Input::X) => "x".to_owned(),
-            Node::Input(Input::Y) => "y".to_owned(),
-            Node::Input(Input::Cosine) => uniform(0),
-            Node::Input(Input::Sine) => uniform(1),
-            Node::Input(Input::Angle) => uniform(2),
-            Node::Input(Input::Parameter(index)) => uniform(FIRST_PARAMETER + index),
-            Node::Input(_) => unreachable!("the other inputs are of rules"),
-            Node::Of(_) => format!("n{}", id.0),
-        }
-    }
-
-    fn op(&self, op: Op<NodeId>) -> String {
-        let operands = op.operands();
-        let is_constant = operands.iter().all(|id| self.expressions.value(*id).is_some());
+    fn in_context(&self, printer: &Printer<'_, Self>, _id: NodeId, op: Op<NodeId>) -> Option<Printed> {
+        let graph = printer.graph;
+        let is_constant = op.operands().iter().all(|id| matches!(graph.node(*id), Node::Constant(_)));
         // An expression of constants alone remains only if its result is not finite, and WGSL refuses that in a constant.
-        let word = |id: NodeId| match self.word(id) {
+        let word = |id: NodeId| match printer.print(id).text {
             constant if is_constant => format!("({constant} + 0.0 * x)"),
             word => word,
         };
-        let call =
-            |name: &str| format!("{name}({})", operands.iter().map(|id| word(*id)).collect::<Vec<_>>().join(", "));
-        // A function that keeps NaN, unless there is none.
-        let is_finite = operands.iter().all(|id| self.expressions.graph().is_finite(*id));
-        let careful = |name: &str| call(&if is_finite { name.to_owned() } else { format!("landscape_{name}") });
-        let zero = |id: NodeId| self.expressions.value(id) == Some(0.0);
-        let between = |a, sign: &str, b| format!("{} {sign} {}", word(a), word(b));
-        match op {
-            Op::Neg(a) => format!("-{}", word(a)),
-            Op::Sqrt(_) => call("sqrt"),
-            Op::Abs(_) => call("abs"),
-            Op::Sign(_) => careful("sign"),
-            // Implementations may compute tanh from exponentials, which overflow.
-            Op::Function(Function::Tanh, a) => format!("tanh(clamp({}, -20.0, 20.0))", word(a)),
-            Op::Function(Function::Ln, _) => call("log"),
-            Op::Function(function, _) => call(function.name()),
-            Op::Add(a, b) => between(a, "+", b),
+        let is_finite = op.operands().iter().all(|id| graph.is_finite(*id));
+        let is_zero = |id: NodeId| graph.node(id) == Node::Constant(0.0);
+        Some(Printed::atom(match op {
+            // Functions that keep NaN, unless there is none.
+            Op::Sign(a) if !is_finite => format!("landscape_sign({})", word(a)),
+            Op::Max(a, b) if !is_finite => format!("landscape_max({}, {})", word(a), word(b)),
+            Op::Min(a, b) if !is_finite => format!("-landscape_max(-{}, -{})", word(a), word(b)),
             Op::Sub(a, b) if a == b => format!("landscape_zero({})", word(a)),
-            Op::Sub(a, b) => between(a, "-", b),
-            Op::Mul(a, b) if zero(a) => format!("landscape_zero({})", word(b)),
-            Op::Mul(a, b) => between(a, "*", b),
-            Op::Div(a, b) if zero(a) => format!("landscape_zero(1.0 / {})", word(b)),
-            Op::Div(a, b) => between(a, "/", b),
-            Op::Pow(..) => call("landscape_power"),
-            Op::Max(..) => careful("max"),
-            Op::Min(..) if is_finite => call("min"),
-            Op::Min(a, b) => format!("-landscape_max(-{}, -{})", word(a), word(b)),
+            Op::Mul(a, b) if is_zero(a) => format!("landscape_zero({})", word(b)),
+            Op::Div(a, b) if is_zero(a) => format!("landscape_zero(1.0 / {})", word(b)),
             Op::Compare(Relation::Equal, a, b) if a == b => {
                 format!("select(1.0, 0.0, landscape_is_nan({}))", word(a))
             }
-            Op::Compare(relation, a, b) => {
-                let sign = match relation {
-                    Relation::Less => "<",
-                    Relation::AtMost => "<=",
-                    Relation::Equal => "==",
-                };
-                format!("select(0.0, 1.0, {})", between(a, sign, b))
-            }
-            Op::Select(condition, a, b) => {
-                format!("select({}, {}, {} != 0.0)", word(b), word(a), word(condition))
-            }
-            Op::Norm(_) | Op::Mean(_) | Op::Sum(_) | Op::MulAdd(..) | Op::NegMulAdd(..) => {
-                unreachable!("they are no operations of losses")
-            }
-        }
+            op => return Some(self.operation(op.map(|id| Printed::atom(word(id))))),
+        }))
     }
 }
 

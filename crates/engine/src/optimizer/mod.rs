@@ -31,7 +31,6 @@
 //!   elsewhere than at θ names the state towards which that is ([`Rule::GRADIENT_TOWARD`]). One that averages over
 //!   its steps weighs them by their learning rates ([`Rule::WEIGHS_STEPS`]).
 
-mod algebra;
 mod hyperparameter;
 mod legend;
 pub mod program;
@@ -39,10 +38,9 @@ mod spec;
 mod step;
 mod trace;
 
-pub(crate) use algebra::orthogonal_column;
-pub use algebra::{
-    AdamAverages, Algebra, AverageWeight, DecayRate, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON,
-    NEWTON_SCHULZ_STEPS, RatioCorrection, Relation, Scalar,
+pub use crate::expression::{
+    Algebra, ArrowRole, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole,
+    RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
 };
 pub use hyperparameter::{
     Hyperparameter, HyperparameterChoice, HyperparameterKind, HyperparameterName, MOST_STATES, Numbers,
@@ -50,14 +48,13 @@ pub use hyperparameter::{
 pub use legend::{
     Marker, MarkerShape, ShownSetting, changed_words, differing, differing_by_key, markers, with_settings,
 };
-pub(crate) use program::symbol;
 pub use program::{CompiledRule, Typed, TypedRule};
 pub use spec::{LONGEST_AXIS, RatedRule, RuleSpec};
-pub use step::{BiasCorrection, Decay, LEAST_MEAN_OF_MASK, PlaneBatch, Rates, Schedule, SideBySide, StepWeights};
-pub use trace::{
-    ArrowRole, Node, Operand, Operation, PartRole, StepArrow, StepInputs, StepPart, Symbol, Tape, Trace, Traced,
-    TracedBatch, trace,
+pub use step::{
+    AdamAverages, BiasCorrection, Decay, DecayRate, LEAST_MEAN_OF_MASK, PlaneBatch, Rates, Schedule, SideBySide,
+    StepWeights,
 };
+pub use trace::{StepInputs, Trace, TracedBatch, trace};
 
 use crate::identifier::{self, lasting};
 use hyperparameter::hyperparameters;

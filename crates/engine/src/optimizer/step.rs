@@ -5,8 +5,8 @@ use std::f64::consts::FRAC_PI_2;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Algebra, Batch, MOST_HYPERPARAMETERS, Moved, Numbers, Relation, Rule, RuleInput, RuleSpec, StepArrow, StepPart,
-    StepSettings, lasting,
+    Algebra, Batch, MOST_HYPERPARAMETERS, Moved, Numbers, RatioCorrection, Relation, Rule, RuleInput, RuleSpec, Scalar,
+    StepArrow, StepPart, StepSettings, lasting,
 };
 use crate::elementary::{self, cos, sin};
 use crate::instructions::OfSet;
@@ -192,6 +192,55 @@ impl Schedule {
             decay => decay.name(),
         };
         lasting(vec![format!("{rule} ({schedule})")])[0]
+    }
+}
+
+/// The decay rate β of a running average, with 1 − β.
+#[derive(Clone, Copy, Debug)]
+pub struct DecayRate<A> {
+    beta: A,
+    one_minus_beta: A,
+}
+
+impl<A: Algebra> DecayRate<A> {
+    /// Creates the coefficients of an average with the decay rate β.
+    #[inline(always)]
+    pub(crate) fn new<S: Scalar>(beta: S, of: &impl Fn(S) -> A) -> DecayRate<A> {
+        // The function itself is called: a call through the reference would not be inlined, and so not be compiled for
+        // the vector instructions of the step.
+        DecayRate { beta: (*of)(beta), one_minus_beta: (*of)(S::splat(1.0) - beta) }
+    }
+
+    /// `β m + (1 − β) x`: the average after its next value x.
+    #[inline(always)]
+    pub(crate) fn average(self, m: A, x: A) -> A {
+        self.beta.mul_add(m, self.one_minus_beta * x)
+    }
+
+    /// `β s + (1 − β) x²`, where x² is `((1 − β) x) x`.
+    #[inline(always)]
+    pub(crate) fn average_of_squares(self, s: A, x: A) -> A {
+        self.beta.mul_add(s, self.one_minus_beta * x * x)
+    }
+}
+
+/// Adam's averages of the gradient and of its square: their decay rates, and the bias of their ratio.
+#[derive(Clone, Copy, Debug)]
+pub struct AdamAverages<A> {
+    pub beta1: DecayRate<A>,
+    pub beta2: DecayRate<A>,
+    pub ratio: RatioCorrection<A>,
+}
+
+impl<A: Algebra> AdamAverages<A> {
+    /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
+    #[inline(always)]
+    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> Self {
+        AdamAverages {
+            beta1: DecayRate::new(beta1, of),
+            beta2: DecayRate::new(beta2, of),
+            ratio: RatioCorrection::new(powers, epsilon, of),
+        }
     }
 }
 

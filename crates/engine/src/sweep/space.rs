@@ -10,13 +10,14 @@ use super::diagram::append;
 use super::pixel_runs::{PixelKey, Run, of_equal_variant};
 use super::plane::{Metrics, StepBlocks};
 use super::spec::SweepSpec;
+use crate::expression::orthogonal_column;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{ValleyInSpace, ValleyTerms};
 use crate::lanes::{Lanes, Real};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{
     Algebra, Batch, BiasCorrection, Function, Need, NoBatch, Numbers, Rates, RatioCorrection, Relation, Rule,
-    RuleInput, RuleSpec, orthogonal_column, with_rule, zero_state,
+    RuleInput, RuleSpec, with_rule, zero_state,
 };
 use crate::random::{Key, Normals};
 
@@ -654,8 +655,7 @@ mod tests {
             for (found, expected) in states.iter().zip(&expected.states) {
                 assert!(close(found[0], expected[0]) && close(found[1], expected[1]), "{}", rule.name());
             }
-            let crate::optimizer::Operand::Node(node) = expected.theta else { panic!("θ is computed") };
-            let expected = expected.nodes[node].values;
+            let expected = expected.values(expected.theta);
             assert!(close(theta[0], expected[0]) && close(theta[1], expected[1]), "{}: {theta:?}", rule.name());
         }
     }

@@ -5,6 +5,7 @@ pub mod formula;
 mod height_field;
 mod line_colors;
 pub mod range;
+pub mod rule_summary;
 mod space;
 pub mod ticks;
 
@@ -13,7 +14,6 @@ use ticks::nice_step;
 use valleyscope_engine::landscape::{HomeView, Landscape, LandscapeSpec};
 
 // The paths of modules before they moved.
-pub use formula as rule_summary;
 pub use range as crossing;
 
 pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, pale};

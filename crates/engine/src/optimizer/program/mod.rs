@@ -20,12 +20,12 @@
 //! [`Algebra`](super::Algebra): vectors of particles or parameters, and numbers that are recorded for formulas and
 //! tensors. Sizes are bounded, as programs come with presets from anywhere.
 
-mod built_in;
 mod code;
+mod text;
 
-pub use built_in::text_of;
 pub(crate) use code::GivenOfStep;
 pub use code::{ProgramCoefficients, step_slices};
+pub use text::text_of;
 
 use std::sync::Mutex;
 
@@ -35,7 +35,7 @@ use super::{
 };
 use crate::expression::compile::{Excess, Instruction};
 use crate::expression::{Graph, Input, Node, NodeId, Op};
-use crate::language::{Dialect, Parameter, ProgramError, parse};
+use crate::language::{Dialect, Parameter, ProgramError, parse, symbol};
 use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
 use crate::typed_text::{Compiled, Interned};
@@ -51,7 +51,7 @@ const RULES: Dialect = Dialect {
         ("omega", Input::WeightDecay),
     ],
     has_axes: false,
-    has_states: true,
+    most_states: MOST_STATES,
     target: "theta",
     target_line: "a line `theta = …` that takes the step",
     // One less than of all rules, for the weight decay.
@@ -201,31 +201,6 @@ impl Compiled for CompiledRule {
         static INTERNED: Mutex<Vec<&'static TypedRule>> = Mutex::new(Vec::new());
         &INTERNED
     }
-}
-
-/// A name as it is shown: with a Greek letter and an index in place of their names, so that no two look alike.
-pub(crate) fn symbol(name: &str) -> &'static str {
-    const GREEK: [(&str, &str); 15] = [
-        ("alpha", "α"),
-        ("beta", "β"),
-        ("gamma", "γ"),
-        ("delta", "δ"),
-        ("eps", "ε"),
-        ("zeta", "ζ"),
-        ("kappa", "κ"),
-        ("lambda", "λ"),
-        ("mu", "μ"),
-        ("nu", "ν"),
-        ("rho", "ρ"),
-        ("sigma", "σ"),
-        ("tau", "τ"),
-        ("phi", "φ"),
-        ("psi", "ψ"),
-    ];
-    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let index = name[letters.len()..].chars().filter_map(|digit| char::from_u32(0x2080 + digit.to_digit(10)?));
-    let greek = GREEK.iter().find(|(word, _)| *word == letters).map_or(letters, |(_, letter)| letter);
-    greek.chars().chain(index).collect::<String>().leak()
 }
 
 /// The states, then the other names, in the order in which the lines assign to them.

@@ -2,7 +2,6 @@
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-use super::trace::{StepArrow, StepPart};
 use crate::elementary;
 use crate::lanes::{Real, each};
 
@@ -314,57 +313,8 @@ impl Scalar for f64 {
     }
 }
 
-/// The decay rate β of a running average, with 1 − β.
-#[derive(Clone, Copy, Debug)]
-pub struct DecayRate<A> {
-    beta: A,
-    one_minus_beta: A,
-}
-
-impl<A: Algebra> DecayRate<A> {
-    /// Creates the coefficients of an average with the decay rate β.
-    #[inline(always)]
-    pub(crate) fn new<S: Scalar>(beta: S, of: &impl Fn(S) -> A) -> DecayRate<A> {
-        // The function itself is called: a call through the reference would not be inlined, and so not be compiled for
-        // the vector instructions of the step.
-        DecayRate { beta: (*of)(beta), one_minus_beta: (*of)(S::splat(1.0) - beta) }
-    }
-
-    /// `β m + (1 − β) x`: the average after its next value x.
-    #[inline(always)]
-    pub(crate) fn average(self, m: A, x: A) -> A {
-        self.beta.mul_add(m, self.one_minus_beta * x)
-    }
-
-    /// `β s + (1 − β) x²`, where x² is `((1 − β) x) x`.
-    #[inline(always)]
-    pub(crate) fn average_of_squares(self, s: A, x: A) -> A {
-        self.beta.mul_add(s, self.one_minus_beta * x * x)
-    }
-}
-
-/// Adam's averages of the gradient and of its square: their decay rates, and the bias of their ratio.
-#[derive(Clone, Copy, Debug)]
-pub struct AdamAverages<A> {
-    pub beta1: DecayRate<A>,
-    pub beta2: DecayRate<A>,
-    pub ratio: RatioCorrection<A>,
-}
-
-impl<A: Algebra> AdamAverages<A> {
-    /// Creates the coefficients from β₁ and β₂, their powers β₁ᵗ and β₂ᵗ, and ε.
-    #[inline(always)]
-    pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], powers: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> Self {
-        AdamAverages {
-            beta1: DecayRate::new(beta1, of),
-            beta2: DecayRate::new(beta2, of),
-            ratio: RatioCorrection::new(powers, epsilon, of),
-        }
-    }
-}
-
 /// The weight of the next value in a running average, as two coefficients.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AverageWeight<A> {
     /// w
     pub weight: A,
@@ -373,6 +323,11 @@ pub struct AverageWeight<A> {
 }
 
 impl<A> AverageWeight<A> {
+    /// Maps the coefficients.
+    pub(super) fn map<B>(self, mut of: impl FnMut(A) -> B) -> AverageWeight<B> {
+        AverageWeight { weight: of(self.weight), minus_kept: of(self.minus_kept) }
+    }
+
     #[inline(always)]
     pub(crate) fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
         // As in `DecayRate::new`.
@@ -381,7 +336,7 @@ impl<A> AverageWeight<A> {
 }
 
 /// The coefficients that correct the bias in the ratio of two running averages.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RatioCorrection<A> {
     /// `(1 − β₁ᵗ) / √(1 − β₂ᵗ)`
     pub factor: A,
@@ -395,6 +350,18 @@ pub struct RatioCorrection<A> {
 }
 
 impl<A> RatioCorrection<A> {
+    /// Maps the coefficients.
+    pub(super) fn map<B>(self, mut of: impl FnMut(A) -> B) -> RatioCorrection<B> {
+        let RatioCorrection { factor, term, m_weight, s_weight, epsilon } = self;
+        RatioCorrection {
+            factor: of(factor),
+            term: of(term),
+            m_weight: of(m_weight),
+            s_weight: of(s_weight),
+            epsilon: of(epsilon),
+        }
+    }
+
     /// Creates the coefficients from the powers β₁ᵗ and β₂ᵗ, and ε.
     #[inline(always)]
     pub(crate) fn new<S: Scalar>([beta1, beta2]: [S; 2], epsilon: S, of: &impl Fn(S) -> A) -> RatioCorrection<A> {
@@ -407,5 +374,95 @@ impl<A> RatioCorrection<A> {
             s_weight: (*of)(s_weight),
             epsilon: (*of)(epsilon),
         }
+    }
+}
+
+/// A number in a step that has a name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StepPart {
+    /// The symbol in formulas.
+    pub symbol: &'static str,
+    /// The description of the meaning.
+    pub meaning: &'static str,
+    pub role: PartRole,
+}
+
+/// The role of a part in formulas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartRole {
+    /// A number that is remembered from step to step: `m ← …`.
+    State {
+        /// The name in checkpoints.
+        key: &'static str,
+        /// Whether it is a point in the space of parameters, which is marked on the landscape.
+        is_place: bool,
+    },
+    /// An intermediate result of the step: `d = …`.
+    Quantity,
+    /// A number that is the same for all parameters; shown after the formula that uses it.
+    Coefficient,
+}
+
+impl StepPart {
+    /// The momentum m of most rules.
+    pub(crate) const MOMENTUM: StepPart = StepPart::state("m", "m", "running average of the gradients");
+    /// The average s of squares of most rules.
+    pub(crate) const SQUARES: StepPart = StepPart::state("s", "s", "running average of the squared gradients");
+    pub(crate) const DIRECTION: StepPart = StepPart::quantity("d", "direction of the step");
+    /// The direction d of Adam and of rules like it.
+    pub(crate) const SIGNAL_OVER_NOISE: StepPart = StepPart::quantity("d", "direction: signal over noise");
+
+    /// A number that the rule remembers for each parameter, with its name in checkpoints.
+    pub(crate) const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
+    }
+
+    /// A remembered point in the space of parameters.
+    pub(crate) const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
+    }
+
+    pub(crate) fn is_state_of(&self, name: &str) -> bool {
+        matches!(self.role, PartRole::State { key, .. } if key == name)
+    }
+
+    pub(crate) const fn quantity(symbol: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::Quantity }
+    }
+
+    pub(crate) const fn coefficient(symbol: &'static str) -> StepPart {
+        StepPart { symbol, meaning: "", role: PartRole::Coefficient }
+    }
+}
+
+/// A vector that is drawn at a particle.
+#[derive(Debug, PartialEq, Eq)]
+pub struct StepArrow {
+    /// The label at the arrow.
+    pub label: &'static str,
+    /// The meaning in the key of the arrows.
+    pub meaning: &'static str,
+    pub role: ArrowRole,
+}
+
+/// The role of an arrow; arrows of one role have one colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrowRole {
+    Momentum,
+    /// The direction that the rule makes from the momentum, or a part that it adds.
+    Direction,
+    /// The decoupled weight decay, which a rule adds to its direction.
+    Decay,
+}
+
+impl StepArrow {
+    /// The momentum m, along which the particle is moved.
+    pub(crate) const MOMENTUM: StepArrow = StepArrow { label: "−m", meaning: "momentum", role: ArrowRole::Momentum };
+
+    /// The decoupled weight decay, −ω times what decays.
+    pub(crate) const DECAY: StepArrow = StepArrow { label: "decay", meaning: "weight decay", role: ArrowRole::Decay };
+
+    pub(crate) const fn direction(label: &'static str, meaning: &'static str) -> StepArrow {
+        StepArrow { label, meaning, role: ArrowRole::Direction }
     }
 }
