@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use divan::Bencher;
-use valleyscope::animation::AnimationFormat;
 use valleyscope::app::landscape::animation_export::{AnimationJob, FrameSteps};
 use valleyscope::app::landscape::picture::{PictureOptions, PictureSubject};
 use valleyscope::app::landscape::plots::PlotChoices;
 use valleyscope::app::shell::jobs::Progress;
 use valleyscope::app::shell::session::SessionTexts;
 use valleyscope::app::{AppOptions, Graphics, PlaybackPace, Valleyscope};
+use valleyscope::export::animation::AnimationFormat;
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};
 use valleyscope_engine::simulation::Setting;

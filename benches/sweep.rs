@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::instructions::Instructions;
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::noise::{NoiseKind, NoiseSpec};

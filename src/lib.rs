@@ -4,20 +4,15 @@
 #![warn(unreachable_pub)]
 
 #[cfg(feature = "app")]
-pub mod animation;
-#[cfg(feature = "app")]
 pub mod app;
 pub mod cli;
 pub mod export;
 pub mod figure;
 #[cfg(feature = "app")]
 pub mod gpu;
-pub mod lesson_page;
 pub mod player;
-pub mod regret;
-pub mod result;
 pub mod runs;
-pub mod sweep_pool;
+pub mod sweep;
 
 // The path of a module before it moved, which figures use.
 use player::marks as setting_marks;

@@ -85,7 +85,6 @@ mod with_app {
 
     use super::super::{Failure, landscape_preset, say};
     use super::AnimateArgs;
-    use crate::animation::AnimationFormat;
     use crate::app::Graphics;
     use crate::app::animation::{AnimationError, AnimationJob, FrameSteps};
     use crate::app::diagnostics::PlotChoices;
@@ -94,6 +93,7 @@ mod with_app {
     use crate::cli::landscape_args::check_known;
     use crate::cli::output::Interrupt;
     use crate::cli::output::{ProgressLine, ProgressUnit};
+    use crate::export::animation::AnimationFormat;
 
     /// The largest number of frames of an animation without `--every`.
     const USUAL_FRAMES: u64 = 200;

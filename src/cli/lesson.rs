@@ -10,7 +10,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use super::output::Interrupt;
 use super::output::{ProgressLine, ProgressUnit};
 use super::{Failure, say};
-use crate::lesson_page::LessonPage;
+use crate::export::lesson_page::LessonPage;
 
 #[derive(clap::Args)]
 pub(super) struct LessonArgs {

@@ -37,7 +37,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Library, Loaded, Preset, 
 use valleyscope_runs::RunFolder;
 
 use super::figure::{Svg, blank_warning};
-use super::result::SweepResult;
+use super::sweep::result::SweepResult;
 
 /// See why one optimizer beats another in a narrowing valley.
 ///

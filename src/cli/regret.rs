@@ -43,11 +43,11 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let (table, figure) = (table?, figure?);
     let curves = curves(args)?;
     if let Some((mut file, path)) = table {
-        crate::regret::write_table(&curves, &mut file).with_context(|| cannot_write(path))?;
+        crate::sweep::regret::write_table(&curves, &mut file).with_context(|| cannot_write(path))?;
         file.commit(Overwrite::Yes).with_context(|| cannot_write(path))?;
     }
     if let (Some((mut file, path)), Some(format)) = (figure, format) {
-        let drawing = crate::regret::figure(&curves).render(&Options::default()).map_err(anyhow::Error::from)?;
+        let drawing = crate::sweep::regret::figure(&curves).render(&Options::default()).map_err(anyhow::Error::from)?;
         let content = drawing.to_file(format, DPI).map_err(anyhow::Error::from)?;
         file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
     }

@@ -2,6 +2,9 @@
 //!
 //! Nothing that is written depends on the time or on the machine: equal results are equal bytes.
 
+#[cfg(feature = "app")]
+pub mod animation;
+pub mod lesson_page;
 mod npz;
 
 use std::borrow::Cow;
@@ -100,7 +103,7 @@ fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {
 /// There is a row for each point of training and each evaluation, in the order of the steps: `step`, `time`
 /// (RFC 3339), `wall_s` (seconds of training) and the metrics that were measured, by their names in the events. A
 /// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
-/// [`ScanResult`](super::result::scan::ScanResult).
+/// [`ScanResult`](crate::sweep::result::scan::ScanResult).
 pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
     let mut curves: Vec<(MetricId, PendingCurve<'_>)> = history
         .metrics()

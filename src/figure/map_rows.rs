@@ -12,7 +12,7 @@ use super::map::{Map, MapColors, MapImage, Mark, SharedOptimizer, Swatch, UNKNOW
 use super::regions::{Letters, RegionLetter, Regions, ink};
 use super::titles::axis_label;
 use super::{Content, Figure, FigureError, FigureMetadata, wrapped};
-use crate::result::SweepResult;
+use crate::sweep::result::SweepResult;
 
 /// Height over width of a single panel, and of one of several.
 const ASPECT: [f64; 2] = [0.8, 1.0];

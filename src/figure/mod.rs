@@ -37,7 +37,7 @@ use valleyscope_experiments::view::ticks::short;
 use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{Findings, plain_file};
 
-use super::result::SweepResult;
+use super::sweep::result::SweepResult;
 
 pub(crate) use canvas::marker_corners;
 pub use curves::{CurveAxis, CurveLines, CurveMark, CurvePlot, Curves, RunPlots, TimeAxis, TrainedRun, metric_scale};

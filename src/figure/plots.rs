@@ -10,7 +10,7 @@ use super::canvas::{
 };
 use super::map::Swatch;
 use super::{Content, Figure, FigureMetadata, Mark, Scale, files};
-use crate::result::scan::{NEGLIGIBLE, ScanResult};
+use crate::sweep::result::scan::{NEGLIGIBLE, ScanResult};
 
 // Lengths in font sizes.
 const RADIUS: f64 = 0.26;

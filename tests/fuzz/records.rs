@@ -1,6 +1,6 @@
 //! Lines of JSON: the events of a run, and commands to it.
 
-use valleyscope::result::scan::ScanResult;
+use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope_runs::{
     Event, EventRecord, MetricId, MetricInfo, MetricValues, ReceivedCommand, RunCommand, RunFolder, RunHistory,
     RunReader, RunSession, Started,

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use valleyscope::result::{SweepHeader, SweepRecords, SweepResult, SweepStore};
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
+use valleyscope::sweep::result::{SweepHeader, SweepRecords, SweepResult, SweepStore};
 use valleyscope_engine::quantity::{PointCount, Replicates, StepCount};
 use valleyscope_engine::sweep::{Backend, Diagram, Finished, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset, built_ins};

@@ -1,6 +1,6 @@
 //! Scores of scans against hand-computed values.
 
-use valleyscope::result::scan::{Improvement, ScanScore, ScanScores};
+use valleyscope::sweep::result::scan::{Improvement, ScanScore, ScanScores};
 use valleyscope_runs::{GridPoint, ScanAxes};
 
 fn close(found: f64, expected: f64) {

@@ -3,7 +3,7 @@
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use valleyscope::figure::{Format, Options};
-use valleyscope::regret::{figure, write_table};
+use valleyscope::sweep::regret::{figure, write_table};
 use valleyscope_engine::regret::{Losses, RegretCurve, Theorem, run};
 
 use crate::sandbox::{Sandbox, stderr, stdout};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use valleyscope::result::scan::ScanResult;
+use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope_experiments::preset::Preset;
 #[cfg(unix)]
 use valleyscope_experiments::preset::built_ins;

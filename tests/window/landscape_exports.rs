@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use egui::Theme;
 use image::{AnimationDecoder, Rgb, RgbImage};
-use valleyscope::animation::{AnimationFile, AnimationFormat, Encoder};
 use valleyscope::app::Graphics;
 use valleyscope::app::landscape::animation_export::{AnimationError, AnimationJob, FrameSteps, Settings};
 use valleyscope::app::landscape::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use valleyscope::app::landscape::plots::{DiagnosticMetric, PlotChoices};
 use valleyscope::app::shell::jobs::Progress;
+use valleyscope::export::animation::{AnimationFile, AnimationFormat, Encoder};
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::simulation::{Change, Record, Setting};

@@ -9,11 +9,11 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::picture::{PictureOptions, PictureStage, PictureSubject};
 use super::transport::PlaybackPace;
-use crate::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 use crate::app::shell::jobs::{Exported, Exports, Job, Progress};
 use crate::app::shell::launch::Graphics;
 use crate::app::shell::{files, messages};
 use crate::app::widgets::form::radio_button;
+use crate::export::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
 
 /// The largest number of frames of the animation that the dialog suggests.
 const USUAL_FRAMES: u64 = 400;

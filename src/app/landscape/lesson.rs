@@ -18,7 +18,7 @@ use super::live::LandscapeAction;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::{Job, Progress};
 use crate::app::shell::menu::{choose, item};
-use crate::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
+use crate::export::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
 
 /// The entry of menus that shows the editor of the lesson.
 pub(crate) const EDIT_LESSON: &str = "Edit the lesson…";

@@ -16,7 +16,7 @@ use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Outlined, cell, check_box, drag, small_button};
 use crate::app::widgets::icons::{Icon, icon_button};
-use crate::lesson_page::figures::preset_of;
+use crate::export::lesson_page::figures::preset_of;
 use crate::player::marks::words_of;
 
 /// The width of the list of steps, in points.

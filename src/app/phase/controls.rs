@@ -28,7 +28,7 @@ use crate::app::text_editor::TextTab;
 use crate::app::typed::TypedField;
 use crate::app::{form, number};
 use crate::figure::{axis_label, axis_meanings};
-use crate::sweep_pool::Progress;
+use crate::sweep::pool::Progress;
 
 /// The height of the progress bar, in points.
 const BAR: f32 = 6.0;

@@ -26,7 +26,7 @@ use super::diagram_store::TitledDiagram;
 use super::library::Limits;
 use crate::app::save_preset::file_stem;
 use crate::figure::{Map, MapImage};
-use crate::result::{KEPT_RECORD, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
+use crate::sweep::result::{KEPT_RECORD, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
 const PICTURE: &str = "thumbnail.png";
 /// The files of a diagram.

@@ -15,7 +15,7 @@ use crate::app::live::{Action, Requests};
 use crate::app::question::Question;
 use crate::app::save_preset::file_stem;
 use crate::figure::{Compared, Figure, Format, Map};
-use crate::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
+use crate::sweep::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
 
 /// The export formats of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

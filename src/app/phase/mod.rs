@@ -42,7 +42,7 @@ use super::side_panel::{Edge, SidePanel};
 use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset};
 use super::window_layout::WindowLayout;
 use crate::figure::{Map, as_changed, is_made_title};
-use crate::result::{RawPlan, SweepResult};
+use crate::sweep::result::{RawPlan, SweepResult};
 
 pub(super) use diagram_store::ExportedDiagram;
 pub(super) use pixels::position_of;

@@ -19,7 +19,7 @@ use crate::app::landscape::live::LandscapeAction;
 use crate::app::landscape::timeline;
 use crate::app::phase::ExportedDiagram;
 use crate::player::PlayerCommand;
-use crate::result::RawPlan;
+use crate::sweep::result::RawPlan;
 
 /// The requests of the panels to the app, collected over a frame and carried out at its end.
 #[derive(Default)]

@@ -15,7 +15,7 @@ use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
 use crate::app::phase::ExportedDiagram;
-use crate::result::{RawPlan, SweepResult};
+use crate::sweep::result::{RawPlan, SweepResult};
 
 /// The outcome of a request.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use super::session::{SessionTexts, Store};
 use crate::app::landscape::transport::PlaybackPace;
 use crate::app::training::TrainingPaths;
 use crate::app::widgets::icons;
-use crate::result::SweepResult;
+use crate::sweep::result::SweepResult;
 
 const APP_ID: &str = "valleyscope";
 /// The shortest life of an app that is restarted after a failure; one that fails sooner would only fail again.

@@ -38,7 +38,7 @@ use super::widgets::plot::install_curves;
 use super::widgets::theme;
 use super::widgets::theme::FallbackFonts;
 use crate::player::PlayerCommand;
-use crate::result::SweepResult;
+use crate::sweep::result::SweepResult;
 use actions::Requests;
 
 /// The dialogs above the panels.

@@ -27,7 +27,7 @@ use crate::app::live::Action;
 use crate::app::plot::{PlotAxis, PlotFrame, ShownPlot, error_bar, readout};
 use crate::export::{CsvCell, CsvWriter, write_csv};
 use crate::figure::{CurveAxis, Curves, Figure, Format};
-use crate::result::scan::{NEGLIGIBLE, ScanResult};
+use crate::sweep::result::scan::{NEGLIGIBLE, ScanResult};
 
 impl TrainingPanel {
     fn curve_names(&mut self) -> Arc<[Name]> {

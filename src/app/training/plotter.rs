@@ -14,8 +14,9 @@ use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunHistory
 
 use super::track::{OfStep, Track};
 use crate::app::wake::Wake;
-use crate::result::scan::{self, ScanResult};
 use crate::runs::MetricAliases;
+use crate::sweep::result::scan;
+use crate::sweep::result::scan::ScanResult;
 
 /// The interval between checks of the files.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);

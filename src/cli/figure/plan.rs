@@ -21,8 +21,8 @@ use crate::cli::runs::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
 use crate::figure::{Compared, Figure, Map, Trajectories, as_changed_from};
-use crate::result::SweepResult;
-use crate::result::scan::{ScanError, ScanResult};
+use crate::sweep::result::SweepResult;
+use crate::sweep::result::scan::{ScanError, ScanResult};
 
 /// The figures of the paper's toy models, the fastest first.
 pub(super) const TOY_MODEL_FIGURES: [&str; 8] =

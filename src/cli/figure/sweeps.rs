@@ -12,7 +12,7 @@ use super::FigureArgs;
 use super::plan::{Plan, Source, as_asked, result_named, unknown};
 use crate::cli::{Failure, assignment};
 use crate::figure::{Map, TitledSweep, short_titles};
-use crate::result::SweepResult;
+use crate::sweep::result::SweepResult;
 
 /// The source of a diagram that is drawn beside others.
 pub(super) enum SweepSource {

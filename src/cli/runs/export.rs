@@ -16,10 +16,10 @@ use crate::cli::output::print;
 use crate::cli::train::{data, device, find_worker};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
-use crate::result::scan;
-use crate::result::scan::ScanResult;
 use crate::runs::import::{Imported, Outcome, import_runs};
 use crate::runs::tensorboard::{event_file, write_history};
+use crate::sweep::result::scan;
+use crate::sweep::result::scan::ScanResult;
 
 /// Writes the points of a run, or the numbers of a scan.
 pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {

@@ -19,7 +19,7 @@ use super::{RunsLocation, in_force, left, newest, notes, progress, rate, unit};
 use crate::cli::output::{cell, print};
 use crate::cli::{Failure, say};
 use crate::figure::check_pictures;
-use crate::result::{check_sweep, is_sweep};
+use crate::sweep::result::{check_sweep, is_sweep};
 
 /// The number of the last events that are shown.
 const EVENTS: usize = 12;

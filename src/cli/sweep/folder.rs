@@ -13,7 +13,7 @@ use super::runner::Taker;
 use crate::cli::output::say;
 use crate::cli::{Failure, warn_of_blanks};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
-use crate::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
+use crate::sweep::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
 /// The folder of a sweep's results, or of a part of them.
 pub(super) struct ResultFolder {

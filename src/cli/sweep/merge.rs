@@ -12,7 +12,7 @@ use super::SweepArgs;
 use super::folder::{ResultFolder, StoredDiagram, refused};
 use crate::cli::Failure;
 use crate::cli::output::say;
-use crate::result::{RawFormat, SweepHeader, SweepRecords, SweepResult};
+use crate::sweep::result::{RawFormat, SweepHeader, SweepRecords, SweepResult};
 
 /// The folder of a part.
 struct PartFolder {

@@ -20,8 +20,8 @@ use valleyscope_experiments::view::ticks::short;
 
 use super::{Failure, in_one_line, one_of, say, whole};
 use crate::figure::as_changed_from;
-use crate::result::{RawFormat, SweepHeader, SweepResult, SweepStore};
-use crate::sweep_pool::Progress;
+use crate::sweep::pool::Progress;
+use crate::sweep::result::{RawFormat, SweepHeader, SweepResult, SweepStore};
 
 pub(super) use runner::{SweepRunner, Taker, load};
 

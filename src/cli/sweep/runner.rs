@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 use crate::cli::Failure;
 use crate::cli::output::Interrupt;
 use crate::cli::output::{ProgressLine, ProgressUnit};
-use crate::sweep_pool::{Pool, Progress, Sweep};
+use crate::sweep::pool::{Pool, Progress, Sweep};
 
 /// Loads the sweep that a user gives by a name or a file.
 pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{Budget, Certainty, Dimension, Replicates, StepCount};
 use valleyscope_engine::sweep::{
     Adaptive, Average, Backend, Cell, Diagram, Finished, LearningRates, Metric, PixelOrder, Precision, Race, Sampling,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::quantity::{Replicates, StepCount};
 use valleyscope_engine::sweep::{
     Average, Axis, Backend, Cell, Diagram, Finished, LearningRates, PixelOrder, Precision, Quantity, Spacing, SweepJob,

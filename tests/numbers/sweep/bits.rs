@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::sweep::{
     Backend, LearningRates, PixelOrder, Precision, Runs, SweepJob, SweepOptimizer, SweepSpec,

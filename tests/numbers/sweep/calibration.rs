@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{
     Adaptive, Average, Backend, Diagram, Metric, Precision, Sampling, SweepJob, SweepSpec,

@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
 
-use valleyscope::result::{StoreError, SweepHeader, SweepRecords, SweepStore};
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
+use valleyscope::sweep::result::{StoreError, SweepHeader, SweepRecords, SweepStore};
 use valleyscope_engine::quantity::{Certainty, PointCount, Replicates, StepCount};
 use valleyscope_engine::sweep::{
     Adaptive, Backend, Diagram, Finished, PixelOrder, Precision, Sampling, SweepJob, SweepSpec, SweepWork,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::sweep::{
     Average, Cell, Diagram, Metric, Metrics, PixelOrder, Precision, Runs, SweepJob, SweepSpec,

@@ -1,7 +1,7 @@
 //! Sweeps with each kind of noise.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::noise::{NoiseKind, NoiseParameterName, NoiseSpec};
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::quantity::{StartSpread, StepCount};

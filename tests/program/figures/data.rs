@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use valleyscope::result::SweepResult;
+use valleyscope::sweep::result::SweepResult;
 use valleyscope_engine::quantity::{PointCount, Replicates};
 use valleyscope_engine::sweep::{Cell, Diagram, Metrics, Precision, Runs, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};

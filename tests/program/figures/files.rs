@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 
 use npyz::{DType, Deserialize, NpyFile};
-use valleyscope::result::SweepResult;
+use valleyscope::sweep::result::SweepResult;
 use valleyscope_engine::optimizer::HyperparameterName;
 use valleyscope_engine::quantity::PointCount;
 use valleyscope_engine::sweep::{Metric, Precision, Quantity, Spacing};
@@ -136,7 +136,7 @@ fn a_folder_of_results_opens_again_as_the_same() {
 #[test]
 fn the_table_has_a_row_for_each_pixel() {
     let mut table = Vec::new();
-    valleyscope::result::write_table(&mut table, &result().diagram).expect("memory takes all that is written");
+    valleyscope::sweep::result::write_table(&mut table, &result().diagram).expect("memory takes all that is written");
     let table = String::from_utf8(table).expect("text");
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
     let names =

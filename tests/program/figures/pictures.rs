@@ -5,7 +5,7 @@ use std::sync::Arc;
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Format, Map, Options};
-use valleyscope::result::SweepResult;
+use valleyscope::sweep::result::SweepResult;
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, Metrics, Runs};
 use valleyscope_experiments::view::{Vision, color_difference, sweep_colors};
 

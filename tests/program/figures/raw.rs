@@ -1,7 +1,7 @@
 //! The paper's raw arrays.
 
 use npyz::NpyFile;
-use valleyscope::result::RawFormat;
+use valleyscope::sweep::result::RawFormat;
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
 use valleyscope_engine::sweep::{Quantity, Runs, SweepSpec};
 use valleyscope_runs::atomic_file::Overwrite;

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use valleyscope::result::scan::{ScanError, ScanResult};
+use valleyscope::sweep::result::scan::{ScanError, ScanResult};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{GridPoint, RunFolder, ScanAxes, Started};
 

@@ -3,7 +3,7 @@
 use resvg::usvg::roxmltree::{Document, Node};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Options};
-use valleyscope::result::scan::ScanResult;
+use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope_runs::{ScanAxes, Started};
 
 use super::scan_files::{at_edges, improvement, opened, score};

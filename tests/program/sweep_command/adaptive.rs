@@ -3,7 +3,7 @@
 use std::fs;
 
 use valleyscope::export::NpzReader;
-use valleyscope::result::SweepResult;
+use valleyscope::sweep::result::SweepResult;
 
 use super::with;
 use crate::sandbox::{Sandbox, expect_error, signal};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use valleyscope::result::SweepResult;
+use valleyscope::sweep::result::SweepResult;
 
 use super::with;
 use crate::figures::{array, texts};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT as _, Queryable};
-use valleyscope::result::{SweepResult, check_sweep};
+use valleyscope::sweep::result::{SweepResult, check_sweep};
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::harness::{App, Begin, SessionTexts};

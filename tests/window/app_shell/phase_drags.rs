@@ -8,7 +8,7 @@ use egui::accesskit::Role;
 use egui::{Color32, ColorImage, Shape, vec2};
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::Map;
-use valleyscope::sweep_pool::{Pool, Sweep};
+use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::sweep::{Backend, Cell, Diagram, PixelOrder, Precision, SweepJob, SweepSpec};
 
 use super::harness::{App, Begin, Uploads};

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::result::RawFormat;
+use valleyscope::sweep::result::RawFormat;
 use valleyscope_engine::sweep::{Backend, Precision, SweepSpec, pixel_runs};
 use valleyscope_runs::atomic_file::Overwrite;
 

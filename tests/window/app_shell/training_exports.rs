@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::{Figure, Options};
-use valleyscope::result::scan::ScanResult;
+use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::view::{Background, Pen};
 use valleyscope_runs::MetricId;

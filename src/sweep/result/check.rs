@@ -5,9 +5,8 @@ use std::path::Path;
 
 use valleyscope_engine::sweep::Diagram;
 use valleyscope_experiments::preset::Preset;
-use valleyscope_runs::RepairRefused;
-use valleyscope_runs::plain_file::{self, Links};
-use valleyscope_runs::{Findings, replace};
+use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::{Findings, RepairRefused, plain_file, replace};
 
 use super::{RawFormat, ReadRecords, SweepHeader, SweepRecords, SweepResult, write_table};
 

@@ -19,13 +19,13 @@ use super::figures::PageFigure;
 use super::{EnsembleRecording, PanePlan, Recording, StepPlan};
 use crate::figure::{CREATOR, escaped, marker_corners};
 
-const TEMPLATE: &str = include_str!("../../assets/lesson/page.html");
-const STYLE: &str = include_str!("../../assets/lesson/page.css");
+const TEMPLATE: &str = include_str!("../../../assets/lesson/page.html");
+const STYLE: &str = include_str!("../../../assets/lesson/page.css");
 const SCRIPTS: [&str; 4] = [
-    include_str!("../../assets/lesson/data.js"),
-    include_str!("../../assets/lesson/landscape.js"),
-    include_str!("../../assets/lesson/plots.js"),
-    include_str!("../../assets/lesson/player.js"),
+    include_str!("../../../assets/lesson/data.js"),
+    include_str!("../../../assets/lesson/landscape.js"),
+    include_str!("../../../assets/lesson/plots.js"),
+    include_str!("../../../assets/lesson/player.js"),
 ];
 
 #[derive(Serialize)]

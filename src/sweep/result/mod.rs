@@ -20,7 +20,7 @@ use valleyscope_engine::sweep::{Axis, Diagram, Precision, Quantity, SweepSpec, T
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 
-use super::export::{CsvCell as Entry, CsvWriter};
+use crate::export::{CsvCell as Entry, CsvWriter};
 
 pub use arrays::ResultError;
 pub use check::{KEPT_RECORD, check_sweep, is_sweep};

@@ -1,6 +1,7 @@
 //! Curves of the regret as a table and as a figure.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
 use valleyscope_engine::regret::{Record, RegretCurve};
 use valleyscope_experiments::view::range::{across, suited};

@@ -10,7 +10,7 @@ use valleyscope_engine::sweep::{Backend, Diagram, Precision, SweepJob, SweepWork
 use valleyscope_experiments::preset::{LandscapePreset, LessonFigure, LessonStep, Preset, SweepPreset, built_ins};
 
 use crate::figure::{COLUMN_MM, Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
-use crate::result::SweepResult;
+use crate::sweep::result::SweepResult;
 
 /// The largest number of particles of each optimizer.
 const PARTICLES: u64 = 10;

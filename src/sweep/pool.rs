@@ -1,8 +1,8 @@
 //! A sweep in a pool of threads: its pixels arrive through a channel.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use valleyscope_engine::sweep::{Finished, SweepJob, SweepWork};

@@ -16,7 +16,7 @@ use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, Precision, Qu
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use crate::export::{read_npy, write_npy};
-use crate::sweep_pool::{Pool, Sweep};
+use crate::sweep::pool::{Pool, Sweep};
 
 /// The arrays that the authors' own analysis reads, one file per row of the diagram, float64. The optimizers are Adam,
 /// FOCUS and Signum in this order, whatever their order in the spec.

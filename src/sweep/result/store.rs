@@ -7,7 +7,8 @@
 //! a record that is damaged or cut off costs no other.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use valleyscope_engine::sweep::{Cell, Diagram, Finished, Precision, Race, SweepPart, SweepSpec};
 use valleyscope_experiments::preset::{FormatVersion, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
-use valleyscope_runs::plain_file::{self, Links};
+use valleyscope_runs::plain_file;
+use valleyscope_runs::plain_file::Links;
 
 /// The reason why the records in a folder cannot be used.
 #[derive(Debug, thiserror::Error)]

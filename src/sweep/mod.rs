@@ -1,0 +1,5 @@
+//! Sweeps: the threads that compute them, the folder of a result, and runs against the bound of the regret theorem.
+
+pub mod pool;
+pub mod regret;
+pub mod result;
