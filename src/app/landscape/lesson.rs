@@ -12,7 +12,7 @@ use image::DynamicImage;
 use image::codecs::png::PngDecoder;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
-use valleyscope_experiments::view::formula::formulas_from_gradient;
+use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
 
 use super::live::LandscapeAction;
 use crate::app::shell::actions::{Action, Requests};

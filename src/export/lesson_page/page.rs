@@ -9,8 +9,8 @@ use valleyscope_engine::optimizer::{Marker, ShownSetting, markers};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, Preset, marks_at};
-use valleyscope_experiments::view::formula::formulas_from_gradient;
 use valleyscope_experiments::view::range::{suiting, union};
+use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Background, Pen, simulation_colors};
 
