@@ -6,9 +6,10 @@ use std::io::BufReader;
 use image::AnimationDecoder as _;
 use image::codecs::gif::GifDecoder;
 
+use super::doctor::{Sandbox, expect_code, expect_error, stderr};
+use super::golden_bytes::expect_same_bytes;
 #[cfg(unix)]
-use crate::put_program::put_program;
-use crate::sandbox::{Sandbox, expect_code, expect_error, stderr};
+use super::put_program::put_program;
 
 const SMALL: &str = "Landscape(version: 1, title: \"Small\", simulations: [(spec: (noise: 1, steps: 12, particles: 3, \
     optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]))])";
@@ -80,4 +81,11 @@ fn a_video_that_ffmpeg_did_not_write_is_an_error_and_the_file_of_before_stays() 
         let left = std::fs::read_dir(sandbox.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert!(left.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{reason}");
     }
+}
+
+#[test]
+fn commands_write_the_bytes_of_before() {
+    let sandbox = Sandbox::new();
+    let run = |command: &str| expect_code(&sandbox.run(&command.split(' ').collect::<Vec<_>>()), 0);
+    expect_same_bytes(include_str!("bytes.txt"), run, |_, file| sandbox.join(file));
 }

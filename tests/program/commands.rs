@@ -1,17 +1,29 @@
 //! The commands as a user meets them: the real program, its output, its exit codes.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use skrifa::{FontRef, MetadataProvider};
+use syn::Lit;
+use valleyscope_engine::optimizer::{Marker, RuleInfo, RuleKind, colors, markers};
+use valleyscope_engine::terminal_escape::visible;
+use valleyscope_experiments::preset::{Preset, built_ins};
+use valleyscope_experiments::view::{
+    Background, ColorUse, Pen, Vision, assigned_colors, color_difference, simulation_colors, sweep_colors,
+};
+use valleyscope_experiments::workload::Workload;
 #[cfg(target_os = "linux")]
 use valleyscope_machine::Look;
 
-use crate::sandbox::{self, Sandbox, expect_code, stderr, stdout};
+use super::doctor;
+use super::doctor::{Sandbox, expect_code, stderr, stdout};
 
 /// Expects an error, and nothing on the output for results.
 #[track_caller]
 fn expect_error(output: &Output, code: i32, words: &[&str]) {
-    sandbox::expect_error(output, code, words);
+    doctor::expect_error(output, code, words);
     assert_eq!(stdout(output), "");
 }
 
@@ -260,7 +272,7 @@ fn an_export_on_a_full_disk_fails_and_keeps_the_file_of_before() {
     for args in exports {
         let out = args[args.len() - 1];
         sandbox.write(out, "good");
-        sandbox::expect_error(&sandbox.run_limited(1, &args), 1, &[out]);
+        doctor::expect_error(&sandbox.run_limited(1, &args), 1, &[out]);
         assert_eq!(std::fs::read_to_string(sandbox.join(out)).unwrap(), "good");
         let left = std::fs::read_dir(sandbox.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert!(left.into_iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{args:?}");
@@ -285,4 +297,195 @@ fn a_closed_pipe_exits_with_0() {
     drop(reader);
     let status = sandbox.command(&["presets", "show", "nope"]).stderr(Stdio::from(writer)).status().unwrap();
     assert_eq!(status.code(), Some(2));
+}
+
+// Optimizers that are shown together can be told apart by their colours, and where a reader sees two of them alike, by
+// their marks or dashes.
+//
+// The least differences are those of [`ColorUse::least`]: twice "two different colours" (CIEDE2000 5) for usual vision,
+// 5 under protanopia and deuteranopia, and 5 and 3.5 in the half pale cells of diagrams.
+
+/// The optimizers that a preset shows together: their colours and marks, or their curves.
+enum Together {
+    Optimizers(Vec<[u8; 3]>, Vec<Marker>),
+    Curves(Vec<Pen>),
+}
+
+impl Together {
+    fn of(preset: &Preset) -> Together {
+        let scanned = preset.workload().map_or(&[][..], Workload::scanned);
+        match preset {
+            Preset::Landscape(preset) => {
+                let optimizers = &preset.spec().optimizers;
+                let marks = markers(optimizers.iter().map(|optimizer| optimizer.rule.rule.marker()));
+                Together::Optimizers(simulation_colors(optimizers), marks)
+            }
+            Preset::Sweep(preset) => {
+                let optimizers = &preset.sweep.optimizers;
+                let marks = markers(optimizers.iter().map(|optimizer| optimizer.rule.marker()));
+                Together::Optimizers(sweep_colors(optimizers), marks)
+            }
+            _ if !scanned.is_empty() => {
+                let own = scanned.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb()));
+                Together::Optimizers(assigned_colors(own), markers(scanned.iter().map(|it| it.rule.marker())))
+            }
+            _ => {
+                let trainings = preset.trainings();
+                let rules = trainings.iter().filter_map(|training| Some(training.training()?.rule.rgb()));
+                Together::Curves(Pen::side_by_side(&rules.collect::<Vec<_>>()))
+            }
+        }
+    }
+}
+
+/// Returns all pairs of different indices below `count`.
+fn pairs(count: usize) -> impl Iterator<Item = [usize; 2]> {
+    (0..count).flat_map(|one| (0..one).map(move |other| [other, one]))
+}
+
+/// Returns the smallest difference of colours as they are drawn, with the pair that has it.
+fn smallest(colors: &[[u8; 3]], of: ColorUse, vision: Vision) -> Option<(f64, [usize; 2])> {
+    let drawn: Vec<[u8; 3]> = colors.iter().map(|color| of.drawn(*color)).collect();
+    let apart = |[one, other]: [usize; 2]| (color_difference(drawn[one], drawn[other], vision), [one, other]);
+    pairs(colors.len()).map(apart).min_by(|(a, _), (b, _)| a.total_cmp(b))
+}
+
+#[test]
+fn the_optimizers_of_each_built_in_preset_can_be_told_apart() {
+    for built_in in built_ins() {
+        match Together::of(&built_in.preset) {
+            Together::Optimizers(colors, marks) => {
+                for (of, vision) in ColorUse::ALL.into_iter().flat_map(|of| Vision::ALL.map(|vision| (of, vision))) {
+                    let Some((apart, [one, other])) = smallest(&colors, of, vision) else { continue };
+                    assert!(
+                        apart >= of.least(vision),
+                        "{}: optimizers {one} and {other}, {:?} and {:?}, are {apart:.1} apart as {of:?} for {vision:?}",
+                        built_in.name,
+                        colors[one],
+                        colors[other]
+                    );
+                }
+                // The marks on the landscape and in legends do not depend on colours at all.
+                assert!(pairs(marks.len()).all(|[one, other]| marks[one] != marks[other]), "{}", built_in.name);
+            }
+            Together::Curves(pens) => curves_can_be_told_apart(built_in.name, &pens),
+        }
+    }
+}
+
+/// Asserts that curves differ by their colours for usual vision, and for others by colours or dashes.
+fn curves_can_be_told_apart(preset: &str, pens: &[Pen]) {
+    for [one, other] in pairs(pens.len()) {
+        for (background, vision) in
+            [Background::Light, Background::Dark].into_iter().flat_map(|on| Vision::ALL.map(|vision| (on, vision)))
+        {
+            let [a, b] = [one, other].map(|index| pens[index].color_on(background));
+            let apart = color_difference(a, b, vision);
+            let is_dashed = vision != Vision::Usual && pens[one].dash != pens[other].dash;
+            assert!(
+                is_dashed || apart >= ColorUse::Line(background).least(vision),
+                "{preset}: curves {one} and {other}, {a:?} and {b:?}, are {apart:.1} apart on {background:?} for {vision:?}"
+            );
+        }
+    }
+}
+
+/// All sixteen rules, and a typed one. What is reached is limited by the paper's colours of Adam and Signum, which are
+/// 5.2 apart as lines on a light background under deuteranopia.
+#[test]
+fn all_rules_can_be_told_apart_by_their_colours_and_by_their_marks() {
+    let (names, homes): (Vec<&str>, Vec<[u8; 3]>) = colors().into_iter().unzip();
+    let together = assigned_colors(homes.iter().map(|home| (None, *home)));
+    assert_eq!(together, homes, "each rule keeps its colour");
+    let reached = [(Vision::Usual, [15.0, 9.5]), (Vision::Protanopia, [5.1, 4.0]), (Vision::Deuteranopia, [5.1, 4.0])];
+    for (vision, [full, pale]) in reached {
+        for of in ColorUse::ALL {
+            let bound = if of == ColorUse::PaleArea { pale } else { full };
+            let (apart, [one, other]) = smallest(&together, of, vision).expect("there are several");
+            assert!(apart >= bound, "{} and {}: {apart:.2} as {of:?} for {vision:?}", names[one], names[other]);
+        }
+    }
+}
+
+const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
+
+#[test]
+fn every_character_shown_has_a_glyph() {
+    let font = FontRef::new(FONT).expect("the bundled font is a font");
+    let charmap = font.charmap();
+    // The byte order mark is taken off texts that are read; control characters are shown as escapes.
+    let invisible = |c: char| c == '\u{feff}' || visible(&c.to_string()) != c.to_string();
+    let has_glyph = |c: char| invisible(c) || charmap.map(c).is_some_and(|glyph| glyph.to_u32() != 0);
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    let crates = fs::read_dir(root.join("crates")).expect("there are crates");
+    let packages = crates.map(|package| package.expect("a crate's folder").path()).chain([root.to_owned()]);
+    packages.for_each(|package| collect(&package.join("src"), "rs", &mut files));
+    collect(&root.join("presets"), "ron", &mut files);
+    let mut characters = 0;
+    let mut missing = Vec::new();
+    for file in &files {
+        let name = file.strip_prefix(root).unwrap_or(file).display();
+        let source = fs::read_to_string(file).expect("a text file").parse();
+        for text in literals(source.unwrap_or_else(|error| panic!("{name}: {error}"))) {
+            characters += text.chars().count();
+            let without = text.chars().filter(|c| !has_glyph(*c));
+            missing.extend(without.map(|c| format!("{name}: {c:?} (U+{:04X}) in {text:?}", u32::from(c))));
+        }
+    }
+    assert!(characters > 1000, "only {characters} characters found in {} files", files.len());
+    assert!(missing.is_empty(), "no glyph for\n{}", missing.join("\n"));
+}
+
+#[test]
+fn digits_have_equal_widths() {
+    let font = FontRef::new(FONT).expect("the bundled font is a font");
+    let metrics = font.glyph_metrics(skrifa::instance::Size::unscaled(), skrifa::instance::LocationRef::default());
+    let width = |c| metrics.advance_width(font.charmap().map(c).expect("a glyph")).expect("a width");
+    for digit in '1'..='9' {
+        assert_eq!(width(digit), width('0'), "{digit}");
+    }
+}
+
+#[test]
+fn literals_are_found_and_comments_left_out() {
+    let text = |source: &str| literals(source.parse().expect("a source")).concat();
+    assert_eq!(text("// \"no\" é\n/// \"no\" é\nstruct A;"), "");
+    assert_eq!(text("/* a /* b */ \"no\" */ \"yes\""), "yes");
+    assert_eq!(text(r#"f("a\"b", 'c', '\'', "d")"#), "a\"bc'd");
+    assert_eq!(text(r##"r#"raw "quoted" \u"# + "é""##), "raw \"quoted\" \\ué");
+    assert_eq!(text(r#"fn f<'a>(x: &'a str) { g("β", '\u{2207}') }"#), "β∇");
+    assert_eq!(text("\"one // two\""), "one // two");
+}
+
+fn collect(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("a readable folder").path();
+        if path.is_dir() {
+            collect(&path, extension, files);
+        } else if path.extension().is_some_and(|it| it == extension) {
+            files.push(path);
+        }
+    }
+}
+
+/// Returns the texts of all string and character literals of a Rust or RON source.
+fn literals(source: TokenStream) -> Vec<String> {
+    let texts = source.into_iter().map(|token| match token {
+        TokenTree::Group(group) if !is_doc(&group) => literals(group.stream()),
+        TokenTree::Literal(literal) => match Lit::new(literal) {
+            Lit::Str(text) => vec![text.value()],
+            Lit::Char(c) => vec![c.value().to_string()],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    });
+    texts.flatten().collect()
+}
+
+/// Returns whether it is a comment of documentation, which is read as the attribute `[doc = "…"]`.
+fn is_doc(group: &Group) -> bool {
+    let first = group.stream().into_iter().next();
+    group.delimiter() == Delimiter::Bracket && first.is_some_and(|first| first.to_string() == "doc")
 }

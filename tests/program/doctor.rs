@@ -1,13 +1,18 @@
 //! The doctor's report, on this machine and on invented ones.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
+use tempfile::TempDir;
 use valleyscope::cli::doctor::{Adapter, Facts, FolderFacts, Processor, SystemMemory, WorkerCheck, WorkerFacts};
 use valleyscope_experiments::workload::DatasetFiles;
-use valleyscope_machine::{self as machine, Display, Look, PackageManager, SetUpState, SetUpStatus, for_window};
+use valleyscope_machine as machine;
+use valleyscope_machine::{
+    Display, Look, PackageManager, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, for_window,
+};
 use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
-
-use crate::sandbox::Sandbox;
 
 /// Returns a worker that trains on a graphics card.
 fn worker() -> WorkerFacts {
@@ -275,4 +280,190 @@ fn the_command_reports_variables_that_name_nothing() {
     // Setting up a worker does not help as long as the variable names another.
     let mut lines = stdout.lines().skip_while(|line| !line.contains("VALLEYSCOPE_TRAIN names /nowhere/worker"));
     assert!(lines.nth(1).is_some_and(|remedy| remedy.contains("unset it")), "{stdout}");
+}
+
+#[test]
+fn the_status_of_a_set_up_is_readable_during_and_after_it() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = WorkerFolder::at(&base.path().join("valleyscope/worker"));
+    assert_eq!(folder.status(), None);
+    assert!(!folder.is_being_set_up());
+
+    let session = SetUp::begin(&folder).unwrap();
+    session.report(SetUpState::Working, "Building", (2, 3), Some(40));
+    assert!(folder.is_being_set_up());
+    let status = folder.status().expect("a status");
+    assert_eq!((status.state, status.message.as_str()), (SetUpState::Working, "Building"));
+    assert_eq!((status.step, status.percent, status.pid), ((2, 3), Some(40), std::process::id()));
+
+    session.report(SetUpState::Done, "It works", (3, 3), None);
+    drop(session);
+    assert!(!folder.is_being_set_up());
+    assert_eq!(folder.status().map(|status| status.state), Some(SetUpState::Done));
+}
+
+#[test]
+fn a_set_up_without_an_outcome_was_interrupted() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = WorkerFolder::at(base.path());
+    let session = SetUp::begin(&folder).unwrap();
+    session.report(SetUpState::Working, "Building", (2, 3), None);
+    drop(session);
+    assert_eq!(folder.status().map(|status| status.state), Some(SetUpState::Interrupted));
+}
+
+#[test]
+fn there_is_one_set_up_at_a_time() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = WorkerFolder::at(base.path());
+    let first = SetUp::begin(&folder).unwrap();
+    assert!(matches!(SetUp::begin(&folder), Err(SetUpRefusal::Held)));
+    drop(first);
+    assert!(SetUp::begin(&folder).is_ok());
+}
+
+#[test]
+fn a_cancellation_affects_only_the_running_set_up() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = WorkerFolder::at(base.path());
+    let first = SetUp::begin(&folder).unwrap();
+    assert!(!first.is_cancelled());
+    folder.cancel().unwrap();
+    assert!(first.is_cancelled());
+    drop(first);
+    // A request without a running set-up is dropped too.
+    folder.cancel().unwrap();
+    assert!(!SetUp::begin(&folder).unwrap().is_cancelled());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    fs::write(base.path().join("file"), "").unwrap();
+    let folder = WorkerFolder::at(&base.path().join("file/worker"));
+    assert!(matches!(SetUp::begin(&folder), Err(SetUpRefusal::Folder(_))));
+    assert_eq!(folder.status(), None);
+}
+
+/// An empty folder that is a user's home and the program's working directory, removed when dropped.
+pub struct Sandbox {
+    home: TempDir,
+}
+
+impl Sandbox {
+    pub fn new() -> Sandbox {
+        Sandbox { home: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Returns the default folder of runs.
+    pub fn runs(&self) -> PathBuf {
+        self.join("valleyscope/runs")
+    }
+
+    /// Returns the command with this folder as its home, and without a network.
+    pub fn at_home(&self, mut command: Command) -> Command {
+        command.current_dir(self.path());
+        for variable in ["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+            command.env(variable, self.path());
+        }
+        // Nobody listens at this proxy.
+        command.env("ALL_PROXY", "http://127.0.0.1:9");
+        command
+    }
+
+    /// Returns the program with arguments.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.at_home(Command::new(env!("CARGO_BIN_EXE_valleyscope")));
+        command.args(args);
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs the program where no file may be larger than this, as on a full disk.
+    pub fn run_limited(&self, kib: u32, args: &[&str]) -> Output {
+        let script = format!("ulimit -f {kib}; exec \"$0\" \"$@\"");
+        let mut shell = self.at_home(Command::new("bash"));
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_valleyscope")]).args(args).output().unwrap()
+    }
+
+    /// Writes a file, and makes its folder.
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+pub fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+pub fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// Returns what the program wrote to both outputs.
+pub fn said(output: &Output) -> String {
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{stdout}{stderr}")
+}
+
+#[track_caller]
+pub fn expect_code(output: &Output, code: i32) {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// Expects an exit code, and words on either output.
+#[track_caller]
+pub fn expect(output: &Output, code: i32, words: &[&str]) {
+    expect_code(output, code);
+    expect_words(&said(output), words);
+}
+
+/// Expects an exit code, and words on the error output.
+#[track_caller]
+pub fn expect_error(output: &Output, code: i32, words: &[&str]) {
+    expect_code(output, code);
+    expect_words(&String::from_utf8_lossy(&output.stderr), words);
+}
+
+#[track_caller]
+fn expect_words(said: &str, words: &[&str]) {
+    for words in words {
+        assert!(said.contains(words), "no {words:?} in: {said}");
+    }
+}
+
+/// Waits until `come` returns true.
+#[track_caller]
+pub fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !come() {
+        assert!(begun.elapsed() < Duration::from_secs(300), "waited five minutes for {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal, such as `INT`, to a process.
+pub fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
+}
+
+/// Makes a FIFO that nobody writes to.
+pub fn make_fifo(path: impl AsRef<Path>) {
+    assert!(Command::new("mkfifo").arg(path.as_ref()).status().unwrap().success());
 }

@@ -2,8 +2,6 @@
 
 #[cfg(feature = "app")]
 mod animate;
-mod bytes;
-mod colors;
 mod commands;
 mod data_command;
 #[path = "../support/data_folder.rs"]
@@ -12,7 +10,6 @@ mod datasets;
 mod doctor;
 mod figures;
 mod foreign_folders;
-mod glyphs;
 #[path = "../support/golden_bytes.rs"]
 mod golden_bytes;
 #[path = "../support/home.rs"]
@@ -20,7 +17,6 @@ mod home;
 #[path = "../support/left_out.rs"]
 mod left_out;
 mod lesson_page;
-mod plain_files;
 mod presets;
 #[cfg(unix)]
 #[path = "../support/put_program.rs"]
@@ -29,10 +25,7 @@ mod regret;
 mod run_table;
 mod runs;
 mod runs_command;
-mod sandbox;
-mod scan_run;
 mod simulate;
 mod sweep_command;
 mod tensorboard;
 mod text;
-mod worker_setup;

@@ -6,7 +6,7 @@ use valleyscope::figure::{Format, Options};
 use valleyscope::sweep::regret::{figure, write_table};
 use valleyscope_engine::regret::{Losses, RegretCurve, Theorem, run};
 
-use crate::sandbox::{Sandbox, stderr, stdout};
+use super::doctor::{Sandbox, stderr, stdout};
 
 /// Runs FOCUS as in the paper's algorithm, with a projection onto the box.
 fn focus(theorem: &Theorem, steps: u64, mut gradient: impl FnMut(u64, &[f64]) -> Vec<f64>) {

@@ -15,10 +15,10 @@ use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunCommand, RunFold
 #[cfg(unix)]
 use valleyscope_runs::{EventRecord, Handshake, PROTOCOL, Timestamp};
 
+use super::doctor::{Sandbox, expect, signal, stderr, stdout, wait_until};
 #[cfg(unix)]
-use crate::put_program::put_program;
-use crate::sandbox::{Sandbox, expect, signal, stderr, stdout, wait_until};
-use crate::scan_run;
+use super::put_program::put_program;
+use super::run_table;
 
 impl Sandbox {
     /// Returns a run whose worker is in this process, after some steps.
@@ -522,7 +522,7 @@ fn points_are_exported() {
 #[test]
 fn a_scan_is_exported_as_a_table_of_scores_and_as_arrays() {
     let sandbox = Sandbox::new();
-    let run = scan_run::scan(&sandbox.runs(), false);
+    let run = run_table::scan(&sandbox.runs(), false);
     fs::write(sandbox.join("scan.npz"), "something else").unwrap();
     expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "scan.csv"]), 0, &["12 rows of scan-", "scan.csv"]);
     expect(
@@ -546,7 +546,7 @@ fn only_a_scan_with_grid_points_has_arrays_scores_and_a_figure() {
     let kind = ["expected a scan", "found a run of the kind `Mnist`"];
     expect(&sandbox.run(&["runs", "export", &run.name(), "--out", "a.npz"]), 2, &kind);
     expect(&sandbox.figure(&[&run.name(), "--out", "a.svg"]), 2, &kind);
-    let empty = scan_run::write(&sandbox.runs(), scan_run::started(&scan_run::axes(), scan_run::DATA), []);
+    let empty = run_table::write(&sandbox.runs(), run_table::started(&run_table::axes(), run_table::DATA), []);
     for out in ["a.csv", "a.npz"] {
         expect(
             &sandbox.run(&["runs", "export", &empty.name(), "--out", out]),
@@ -562,7 +562,7 @@ fn only_a_scan_with_grid_points_has_arrays_scores_and_a_figure() {
 #[test]
 fn a_scan_is_drawn_given_its_name_or_folder() {
     let sandbox = Sandbox::new();
-    let run = scan_run::scan(&sandbox.runs(), true);
+    let run = run_table::scan(&sandbox.runs(), true);
     let path = run.path().to_str().unwrap();
     for (name, out, start) in
         [(&*run.name(), "f.png", &b"\x89PNG"[..]), ("scan", "f.svg", b"<svg"), (path, "f.pdf", b"%PDF")]
@@ -576,7 +576,7 @@ fn a_scan_is_drawn_given_its_name_or_folder() {
     expect(&sandbox.figure(&narrow), 2, &["20 mm is too narrow"]);
     expect(&sandbox.figure(&["scan", "--out", "f.svg", "--quick"]), 2, &["--quick is for computing"]);
     expect(&sandbox.figure(&["scan", "--out", "f.jpg"]), 2, &[".png, .svg or .pdf"]);
-    scan_run::scan(&sandbox.runs(), true);
+    run_table::scan(&sandbox.runs(), true);
     expect(&sandbox.figure(&["scan", "--out", "g.svg"]), 2, &["`scan` may be any of", "say which"]);
     expect(&sandbox.figure(&["last", "--out", "g.svg"]), 0, &["g.svg"]);
     expect(&sandbox.figure(&["skan", "--out", "g.svg"]), 2, &["skan"]);

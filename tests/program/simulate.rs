@@ -1,7 +1,8 @@
 //! `valleyscope simulate`: its files, none of which is ever incomplete.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::path::Path;
 
 use npyz::NpyFile;
@@ -9,7 +10,7 @@ use valleyscope_engine::simulation::{Sample, Simulation};
 use valleyscope_experiments::preset::Preset;
 use zip::ZipArchive;
 
-use crate::sandbox::{Sandbox, expect_code, expect_error, signal, wait_until};
+use super::doctor::{Sandbox, expect_code, expect_error, signal, wait_until};
 
 impl Sandbox {
     /// Runs, expects success, and returns the CSV on stdout.

@@ -14,7 +14,7 @@ use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
 
-use crate::canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
+use super::canvas_space::{Shown, Stage, advance_to, harness, three_optimizers, until};
 
 fn landscape() -> Harness<'static, Stage> {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [820.0, 600.0]);

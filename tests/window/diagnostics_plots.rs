@@ -13,7 +13,7 @@ use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::suiting;
 use valleyscope_experiments::view::ticks::Ticks;
 
-use crate::canvas_stage::{Shown, Stage, advance_to, harness, three_optimizers, until};
+use super::canvas_space::{Shown, Stage, advance_to, harness, three_optimizers, until};
 
 fn flat(mean: f64, std: f64) -> BucketSpread {
     BucketSpread { steps: 2, mean_low: mean, mean, mean_high: mean, std, min: mean - 2.0 * std, max: mean + 2.0 * std }

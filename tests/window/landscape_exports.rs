@@ -18,7 +18,7 @@ use valleyscope_engine::simulation::{Change, Record, Setting};
 use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings, simulation_colors};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use crate::canvas_stage::{render_state, three_optimizers};
+use super::canvas_space::{render_state, three_optimizers};
 use crate::left_out::left_out;
 
 fn graphics() -> Graphics {

@@ -3,7 +3,7 @@
 mod app_shell;
 mod canvas_logic;
 mod canvas_panels;
-mod canvas_stage;
+mod canvas_space;
 mod diagnostics_plots;
 mod gpu;
 #[path = "../support/home.rs"]
@@ -11,11 +11,8 @@ mod home;
 mod landscape_exports;
 #[path = "../support/left_out.rs"]
 mod left_out;
-mod pale;
 #[cfg(unix)]
 #[path = "../support/put_program.rs"]
 mod put_program;
 mod session_store;
 mod shaders;
-mod snapshots;
-mod space;

@@ -2,8 +2,6 @@
 
 mod download;
 mod files;
-mod obtain;
-mod server;
 mod with_data;
 
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS};

@@ -1,7 +1,7 @@
 use valleyscope_experiments::dataset::mnist::{MnistFound, MnistSource, REBUILT, check, read_folder, write_folder};
 
 use crate::data_folder::data_folder;
-use crate::sandbox::{Sandbox, stdout};
+use crate::doctor::{Sandbox, stdout};
 
 #[test]
 fn real_digits_have_their_known_values() {

@@ -1,15 +1,23 @@
 //! Figures as SVG, PNG and PDF.
 
+use std::fs;
+use std::path::Path;
+use std::process::Output;
 use std::sync::Arc;
 
+use npyz::NpyFile;
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
 use valleyscope::figure::{Figure, FigureError, Format, Map, Options};
-use valleyscope::sweep::result::SweepResult;
-use valleyscope_engine::sweep::{Cell, Diagram, Metric, Metrics, Runs};
+use valleyscope::sweep::result::{RawFormat, SweepResult};
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, Metrics, Quantity, Runs, SweepSpec};
 use valleyscope_experiments::view::{Vision, color_difference, sweep_colors};
+use valleyscope_runs::atomic_file::Overwrite;
 
-use super::data::{COLUMNS, DIVERGED, ROWS, TIE, UNKNOWN, result, result_of, spec};
+use super::trainings;
+use super::trainings::{COLUMNS, DIVERGED, RATES, REPLICATES, ROWS, TIE, final_loss, result, result_of, runs, spec};
+use crate::doctor::{Sandbox, expect_code, stderr};
 
 const ADAM: [u8; 3] = [244, 111, 67];
 const SIGNUM: [u8; 3] = [251, 221, 133];
@@ -116,10 +124,14 @@ fn images_have_a_pixel_for_each_cell() {
     // The last row of the diagram comes first.
     assert_eq!(image.rgba[4..][..4], [251, 221, 133, 255]);
     assert_eq!((image.cell(2, 1), image.cell(2, 0)), (SIGNUM, ADAM));
-    let [tie, unknown] = [TIE, UNKNOWN].map(|[row, column]| image.cell(row, column));
+    let [tie, unknown] = [TIE, trainings::UNKNOWN].map(|[row, column]| image.cell(row, column));
     assert!(tie != unknown && [tie, unknown].iter().all(|[red, green, blue]| red == green && green == blue));
     let dark = map.image_with(&result.diagram, LOSS, &map.colors(&result.diagram, LOSS, [34, 38, 47]));
-    assert_eq!([dark.cell(UNKNOWN[0], UNKNOWN[1]), dark.cell(2, 1)], [[34, 38, 47], SIGNUM], "as the window shows it");
+    assert_eq!(
+        [dark.cell(trainings::UNKNOWN[0], trainings::UNKNOWN[1]), dark.cell(2, 1)],
+        [[34, 38, 47], SIGNUM],
+        "as the window shows it"
+    );
     let legend = map.legend_with(&result.diagram, LOSS, &map.colors(&result.diagram, LOSS, [34, 38, 47]));
     assert!(legend.iter().any(|swatch| swatch.text == "not computed" && swatch.color == Some([34, 38, 47])));
     let sure = Map::Winner { certainty: true }.image(&result.diagram, LOSS);
@@ -140,15 +152,16 @@ fn a_pixel_in_which_every_run_diverged_is_named_so_in_map_legend_and_figure() {
     let map = Map::Winner { certainty: false };
     let name = |result: &SweepResult| map.legend(&result.diagram, LOSS).into_iter().find(|it| it.text == "diverged");
     assert!(name(&result).is_none(), "one optimizer alone has diverged");
-    let unknown = map.image(&result.diagram, LOSS).cell(UNKNOWN[0], UNKNOWN[1]);
+    let unknown = map.image(&result.diagram, LOSS).cell(trainings::UNKNOWN[0], trainings::UNKNOWN[1]);
     let spec = result.diagram.spec().clone();
-    let mut runs = super::data::runs(&spec, UNKNOWN);
+    let mut runs = super::trainings::runs(&spec, trainings::UNKNOWN);
     for metrics in runs.iter_mut().flat_map(|runs| &mut runs.metrics) {
         *metrics = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
     }
-    result.diagram.insert(UNKNOWN, Cell::new(&runs, spec.average, spec.common_random_numbers));
+    result.diagram.insert(trainings::UNKNOWN, Cell::new(&runs, spec.average, spec.common_random_numbers));
     let color = name(&result).expect("a swatch").color.expect("a colour");
-    let [found, tie] = [UNKNOWN, TIE].map(|[row, column]| map.image(&result.diagram, LOSS).cell(row, column));
+    let [found, tie] =
+        [trainings::UNKNOWN, TIE].map(|[row, column]| map.image(&result.diagram, LOSS).cell(row, column));
     assert_eq!(found, color);
     assert!(![tie, unknown].contains(&color));
     let svg = Figure::winners(&result, LOSS, false).render(&wide()).expect("rendered").to_string();
@@ -186,7 +199,7 @@ fn winners_that_are_less_certain_are_paler() {
     let mut single = spec("fig2a");
     single.replicates = valleyscope_engine::quantity::Replicates::clamped(1);
     let mut pale = Diagram::new(Arc::new(single.clone()));
-    let runs = super::data::runs(&single, [2, 1]);
+    let runs = super::trainings::runs(&single, [2, 1]);
     let firsts = runs
         .iter()
         .map(|runs| Runs { replicates: 1, metrics: runs.metrics.iter().step_by(runs.replicates).copied().collect() });
@@ -270,4 +283,179 @@ fn every_figure_fits_its_usual_width_and_every_format() {
         }
     }
     assert!(Format::of("figure.jpg".as_ref()).is_none() && Format::of("png".as_ref()).is_none());
+}
+
+const BUNDLED: &[u8] = include_bytes!("../../../assets/fonts/ValleyscopeSans.otf");
+/// A character of the private use area, which the font of the tests has.
+const KNOWN: char = '\u{e001}';
+/// A character that neither font has.
+const UNKNOWN: char = '\u{e000}';
+
+/// Returns the bundled font under another name, with a single character: [`KNOWN`], which looks as H does.
+fn test_font() -> Vec<u8> {
+    let glyph = rustybuzz::Face::from_slice(BUNDLED, 0).unwrap().glyph_index('H').unwrap().0;
+    let mut cmap = Vec::new();
+    for number in [0, 1, 3, 10] {
+        cmap.extend(u16::to_be_bytes(number));
+    }
+    cmap.extend(12_u32.to_be_bytes());
+    cmap.extend([12_u16, 0].map(u16::to_be_bytes).concat());
+    cmap.extend([28, 0, 1, u32::from(KNOWN), u32::from(KNOWN), u32::from(glyph)].map(u32::to_be_bytes).concat());
+    let mut font = BUNDLED.to_vec();
+    font.resize(font.len().next_multiple_of(4), 0);
+    let tables = usize::from(u16::from_be_bytes([font[4], font[5]]));
+    let entry = (0..tables).map(|table| 12 + 16 * table).find(|at| &font[*at..at + 4] == b"cmap").unwrap();
+    let place = [font.len() as u32, cmap.len() as u32].map(u32::to_be_bytes).concat();
+    font[entry + 8..entry + 16].copy_from_slice(&place);
+    font.extend(cmap);
+    let names = ["Valleyscope", "Testerscope"];
+    let [old, new] = names.map(|name| name.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>());
+    for (old, new) in [(old, new), (names[0].as_bytes().to_vec(), names[1].as_bytes().to_vec())] {
+        for at in 0..font.len() - old.len() {
+            if font[at..].starts_with(&old) {
+                font[at..at + new.len()].copy_from_slice(&new);
+            }
+        }
+    }
+    font
+}
+
+/// A user whose system has the fonts in the folder `fonts`.
+fn sandbox(name: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.join("fonts")).unwrap();
+    fs::create_dir(sandbox.join("none")).unwrap();
+    fs::write(sandbox.join("fonts/test.otf"), test_font()).unwrap();
+    for folder in ["fonts", "none"] {
+        let dir = sandbox.join(folder);
+        sandbox.write(&format!("{folder}.conf"), &format!("<fontconfig><dir>{}</dir></fontconfig>", dir.display()));
+    }
+    write_preset(&sandbox, name);
+    sandbox
+}
+
+fn write_preset(sandbox: &Sandbox, name: &str) {
+    let adam = format!("(id: 0, name: \"{name}\", rule: Adam(learning_rate: 0.01))");
+    let simulation = format!("(noise: 1, steps: 5, particles: 3, optimizers: [{adam}])");
+    sandbox.write("named.ron", &format!("Landscape(version: 1, title: \"Named\", simulation: {simulation})"));
+}
+
+fn run(sandbox: &Sandbox, fonts: &str, args: &[&str]) -> Output {
+    let conf = sandbox.join(format!("{fonts}.conf"));
+    let output = sandbox.command(args).env("FONTCONFIG_FILE", conf).output().unwrap();
+    expect_code(&output, 0);
+    output
+}
+
+fn figure(sandbox: &Sandbox, fonts: &str, out: &str) -> Vec<u8> {
+    run(sandbox, fonts, &["figure", "named.ron", "--out", out]);
+    fs::read(sandbox.join(out)).unwrap()
+}
+
+fn pixels(path: &Path) -> image::RgbImage {
+    image::open(path).unwrap().into_rgb8()
+}
+
+#[test]
+fn characters_that_the_bundled_font_lacks_are_drawn_in_a_font_of_the_system() {
+    let sandbox = sandbox(&format!("H{KNOWN}H"));
+    let svg = String::from_utf8(figure(&sandbox, "fonts", "a.svg")).unwrap();
+    let tspan = format!("<tspan font-family=\"'Testerscope Sans',sans-serif\">{KNOWN}</tspan>");
+    assert!(svg.contains(&format!(">H{tspan}H</text>")));
+    let said = run(&sandbox, "fonts", &["figure", "named.ron", "--out", "a.png"]);
+    assert!(!stderr(&said).contains("warning"), "{}", stderr(&said));
+    let pdf = figure(&sandbox, "fonts", "a.pdf");
+    let holds = |pdf: &[u8], text: &str| pdf.windows(text.len()).any(|window| window == text.as_bytes());
+    assert!(holds(&pdf, "TesterscopeSans"));
+    run(&sandbox, "fonts", &["animate", "named.ron", "--size", "300x200", "--out", "a.gif"]);
+    // The same letters from the bundled font: they are as wide, and at the same places.
+    write_preset(&sandbox, "HHH");
+    figure(&sandbox, "fonts", "b.png");
+    run(&sandbox, "fonts", &["animate", "named.ron", "--size", "300x200", "--out", "b.gif"]);
+    for [one, other] in [["a.png", "b.png"], ["a.gif", "b.gif"]] {
+        assert!(pixels(&sandbox.join(one)) == pixels(&sandbox.join(other)), "{one} and {other} differ");
+    }
+}
+
+#[test]
+fn characters_that_no_font_has_are_named_in_a_warning() {
+    let sandbox = sandbox(&format!("A{UNKNOWN}"));
+    for args in [
+        &["figure", "named.ron", "--out", "a.png"][..],
+        &["animate", "named.ron", "--size", "300x200", "--out", "a.gif"],
+    ] {
+        let said = run(&sandbox, "fonts", args);
+        assert!(stderr(&said).contains("warning: no font on this machine has"), "{}", stderr(&said));
+        assert!(stderr(&said).contains("U+E000"), "{}", stderr(&said));
+    }
+}
+
+#[test]
+fn a_figure_without_such_characters_does_not_depend_on_the_systems_fonts() {
+    let sandbox = sandbox("Adam, β₁ 0.9");
+    for out in ["a.svg", "a.png", "a.pdf"] {
+        assert!(figure(&sandbox, "fonts", out) == figure(&sandbox, "none", out), "{out}");
+    }
+}
+
+const ROW: usize = 2;
+
+fn written(spec: &SweepSpec) -> (String, Vec<u64>, Vec<f64>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let format = RawFormat::of(spec).expect("a sweep of the paper");
+    let pixels: Vec<Vec<Runs>> = (0..COLUMNS).map(|column| runs(spec, [ROW, column])).collect();
+    let path = format.write_row(folder.path(), Overwrite::No, spec, ROW, &pixels).expect("written");
+    let file = NpyFile::new(std::fs::File::open(&path).expect("the file")).expect("an array");
+    let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+    (name, file.shape().to_vec(), file.into_vec().expect("numbers"))
+}
+
+/// Returns the index of a run by optimizer, column, learning rate and replicate.
+fn at(optimizer: usize, column: usize, rate: usize, replicate: usize) -> usize {
+    ((optimizer * COLUMNS + column) * RATES + rate) * REPLICATES + replicate
+}
+
+#[test]
+fn rows_of_sharpness_hold_final_losses() {
+    let (name, shape, values) = written(&spec("fig2a"));
+    assert_eq!(name, "syn-exp-7-2.npy");
+    assert_eq!(shape, [3, COLUMNS as u64, RATES as u64, REPLICATES as u64]);
+    assert_eq!(values[at(1, 2, 4, 3)], final_loss([ROW, 2], 1, 4, 3));
+}
+
+#[test]
+fn rows_of_weight_decay_hold_three_metrics() {
+    let (name, shape, values) = written(&spec("fig2b"));
+    assert_eq!(name, "syn-exp-6-2.npy");
+    assert_eq!(shape, [3, COLUMNS as u64, RATES as u64, REPLICATES as u64, 3]);
+    let loss = final_loss([ROW, 1], 2, 0, 5);
+    assert_eq!(values[3 * at(2, 1, 0, 5)..][..3], [loss, loss - 0.5, 2.0 - loss]);
+}
+
+#[test]
+fn optimizers_are_in_the_papers_order() {
+    let mut spec = spec("fig2a");
+    spec.optimizers.reverse();
+    let (_, _, values) = written(&spec);
+    assert_eq!(values[at(0, 0, 1, 1)], final_loss([ROW, 0], 2, 1, 1), "Adam, which is last in the spec");
+}
+
+#[test]
+fn other_sweeps_have_no_raw_arrays() {
+    let refusal = |change: fn(&mut SweepSpec)| {
+        let mut spec = spec("fig2a");
+        change(&mut spec);
+        RawFormat::of(&spec).expect_err("refused").to_string()
+    };
+    let two = refusal(|spec| spec.optimizers.truncate(2));
+    assert!(two.contains("Adam, FOCUS and Signum") && two.contains("found Adam, FOCUS"), "{two}");
+    assert!(
+        refusal(|spec| spec.columns.of = Quantity::Landscape(LandscapeParameterName::SLOPE)).contains("found slope")
+    );
+    let river = refusal(|spec| spec.landscape = LandscapeSpec::new(LandscapeKind::River));
+    assert!(river.contains("the paper's valley") && river.contains("found River"), "{river}");
+    assert!(refusal(|spec| spec.rows.of = Quantity::Steps).contains("found steps"));
+    let rates =
+        refusal(|spec| spec.optimizers[0].learning_rates.count = valleyscope_engine::quantity::PointCount::clamped(2));
+    assert!(rates.contains("same learning rates"), "{rates}");
 }

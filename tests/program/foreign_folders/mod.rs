@@ -4,13 +4,11 @@
 #![cfg(target_os = "linux")]
 
 mod check;
-mod check_sweeps;
 mod list;
-mod terminal;
 
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, Started};
 
-use crate::sandbox::Sandbox;
+use super::doctor::Sandbox;
 
 impl Sandbox {
     /// Returns a run that was trained for some steps by a worker in this process.

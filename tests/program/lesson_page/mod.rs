@@ -2,8 +2,6 @@
 
 #[cfg(unix)]
 mod browser;
-#[cfg(unix)]
-mod chromium;
 mod decoded;
 
 use std::borrow::Cow;
@@ -14,7 +12,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
 use valleyscope_experiments::view::DiagnosticMetric;
 
 use self::decoded::{Page, Step};
-use crate::sandbox::{Sandbox, expect_code, expect_error};
+use super::doctor::{Sandbox, expect_code, expect_error};
 
 impl Sandbox {
     /// Writes a lesson's page and returns it.

@@ -1,12 +1,19 @@
 //! The presets that come with the program.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::{Sample, Simulation, SimulationSpec};
-use valleyscope_experiments::preset::{LandscapePreset, Preset, built_ins};
+use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, PresetSource, built_ins};
+use valleyscope_runs::atomic_file::Overwrite;
+
+use super::refusals::{GOOD, fault_of};
 
 fn built_in(name: &str) -> &'static LandscapePreset {
     let found = built_ins().iter().find(|built_in| built_in.name == name);
@@ -137,4 +144,241 @@ fn a_rule_that_is_set_keeps_common_hyperparameters() {
     let Preset::Sweep(sweep) = set("fig2a", "optimizers[0].rule", "Sgd(weight_decay: 0.25)") else { panic!("a sweep") };
     assert_eq!(sweep.sweep.optimizers[0].rule.get("beta1"), Some(0.9));
     assert_eq!(sweep.sweep.optimizers[0].rule.get("weight_decay"), Some(0.25));
+}
+
+fn fixture() -> (tempfile::TempDir, Library, Preset) {
+    let folder = tempfile::tempdir().unwrap();
+    let library = Library::in_folder(folder.path().join("settings/presets"));
+    (folder, library, built_ins()[1].preset.clone())
+}
+
+/// Saves a preset among the user's own, as the app does.
+fn save(library: &Library, name: &str, preset: &Preset, overwrite: Overwrite) -> Result<PathBuf, PresetError> {
+    let folder = library.folder().expect("the library has a folder");
+    fs::create_dir_all(folder).expect("the folder can be made");
+    let path = folder.join(format!("{name}.ron"));
+    preset.write(&path, overwrite).map(|()| path)
+}
+
+#[test]
+fn a_preset_is_saved_listed_and_loaded() {
+    let (_folder, library, preset) = fixture();
+    assert!(library.user_presets().unwrap().is_empty());
+    let path = save(&library, "my valley", &preset, Overwrite::No).unwrap();
+    assert_eq!(path.parent(), library.folder());
+    let listed = library.user_presets().unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!((listed[0].name.as_str(), &listed[0].path), ("my valley", &path));
+    assert_eq!(listed[0].preset.as_ref().unwrap(), &preset);
+    let loaded = library.load(OsStr::new("my valley")).unwrap();
+    assert_eq!(loaded.preset, preset);
+    assert_eq!(loaded.source, PresetSource::User { name: "my valley".to_owned(), path: path.clone() });
+    assert_eq!(library.load(path.as_os_str()).unwrap().source, PresetSource::File(path));
+}
+
+#[test]
+fn nothing_is_overwritten_unless_requested() {
+    let (_folder, library, preset) = fixture();
+    let other = built_ins()[2].preset.clone();
+    let path = save(&library, "mine", &preset, Overwrite::No).unwrap();
+    let error = save(&library, "mine", &other, Overwrite::No).unwrap_err();
+    assert!(matches!(&error, PresetError::Exists { path: existing } if *existing == path), "{error}");
+    assert_eq!(Preset::read(&path).unwrap(), preset);
+    save(&library, "mine", &other, Overwrite::Yes).unwrap();
+    assert_eq!(Preset::read(&path).unwrap(), other);
+    // No temporary file stays behind.
+    assert_eq!(fs::read_dir(library.folder().unwrap()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_preset_that_could_not_be_read_again_is_not_saved() {
+    let (folder, library, _) = fixture();
+    let Preset::Landscape(mut broken) = built_ins()[1].preset.clone() else { panic!("a simulation") };
+    broken.spec_mut().optimizers[1].id = broken.spec().optimizers[0].id;
+    let error = save(&library, "mine", &Preset::Landscape(broken), Overwrite::No).unwrap_err();
+    assert!(error.to_string().contains("spec.optimizers[1].id"), "{error}");
+    assert!(!folder.path().join("settings/presets/mine.ron").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("none");
+    let error = built_ins()[0].preset.write(&missing.join("x.ron"), Overwrite::No).unwrap_err().to_string();
+    assert!(error.contains(&format!("no folder {}", missing.display())), "{error}");
+    assert!(error.contains("another folder"), "{error}");
+}
+
+#[test]
+fn a_users_broken_preset_is_listed_with_its_fault() {
+    let (_folder, library, preset) = fixture();
+    let path = save(&library, "a", &preset, Overwrite::No).unwrap();
+    fs::write(path.with_file_name("b.ron"), "Landscape(version: 9)").unwrap();
+    fs::write(path.with_file_name("notes.txt"), "no preset").unwrap();
+    let listed = library.user_presets().unwrap();
+    assert_eq!(listed.iter().map(|preset| preset.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert!(listed[1].preset.as_ref().unwrap_err().to_string().contains("newer"));
+}
+
+#[test]
+fn names_that_cannot_be_files_everywhere_are_refused() {
+    Library::check_name("my valley").unwrap();
+    for name in ["", " ", "a/b", "a\\b", "..", ".hidden", "what?", "x.ron", "fig1c", "Fig1C", "line\nbreak", "-x", "x."]
+    {
+        let error = Library::check_name(name).unwrap_err();
+        assert!(matches!(error, PresetError::BadName { .. }), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_name_means_a_file_then_a_built_in_preset_then_a_users_own() {
+    let (folder, library, preset) = fixture();
+    let built_in = library.load(OsStr::new("fig1c")).unwrap();
+    assert_eq!(built_in.source, PresetSource::BuiltIn("fig1c"));
+    assert!(built_in.text.starts_with("//"));
+    let path = folder.path().join("fig1c");
+    preset.write(&path, Overwrite::No).unwrap();
+    assert_eq!(library.load(path.as_os_str()).unwrap().source, PresetSource::File(path));
+    // A name that ends in .ron or has a separator is a file, and its absence is reported as such.
+    for missing in ["none.ron", "fig1c.ron", "none/fig1c"] {
+        let error = library.load(OsStr::new(missing)).unwrap_err();
+        assert!(matches!(error, PresetError::Read { .. }), "{missing}: {error}");
+    }
+    let error = library.load(OsStr::new("saturaton")).unwrap_err().to_string();
+    assert!(error.contains("`saturaton`") && error.contains("`saturation`"), "{error}");
+    let error = library.load(OsStr::new("qqq")).unwrap_err().to_string();
+    assert!(!error.contains("did you mean") && error.contains("presets list"), "{error}");
+}
+
+#[test]
+fn files_that_are_no_presets_are_refused_with_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let expect = |path: &Path, words: &[&str]| {
+        let error = Preset::read(path).unwrap_err().to_string();
+        let path = path.display().to_string();
+        for word in words.iter().chain([&path.as_str()]) {
+            assert!(error.contains(word), "no {word:?} in: {error}");
+        }
+    };
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    };
+    expect(folder.path(), &["is a folder"]);
+    expect(&folder.path().join("none.ron"), &["cannot read"]);
+    expect(&file("png.ron", b"\x89PNG\r\n\x1a\n\0\0"), &["not a text file", "0x89", "line 1"]);
+    expect(&file("utf16.ron", b"\xff\xfeL\0a\0"), &["UTF-16", "UTF-8"]);
+    expect(&file("zeros.ron", &[0; 100]), &["1:1"]);
+    expect(&file("empty.ron", b""), &["1:1", "no preset"]);
+    expect(&file("windows.ron", GOOD.replace('\n', "\r\n").replace("gamma: 0.2", "gamma: 20").as_bytes()), &["11:60"]);
+    #[cfg(unix)]
+    expect(Path::new("/dev/zero"), &["expected a plain file, found a device"]);
+    Preset::read(&file("crlf.ron", GOOD.replace('\n', "\r\n").as_bytes())).unwrap();
+}
+
+/// Returns a shown name and the name in presets as people type them.
+fn typed(shown: &str, key: &str) -> Vec<String> {
+    let other = |name: &str| [name.to_owned(), name.to_lowercase(), name.to_uppercase(), name.replace([' ', '-'], "_")];
+    [&other(shown)[..], &other(key), &[shown.replace('-', " "), shown.replace(' ', "-")]].concat()
+}
+
+#[track_caller]
+fn set(path: &str, value: &str) -> LandscapePreset {
+    let preset = Preset::parse(GOOD, "good.ron").unwrap();
+    let changed = preset.with(path, value).unwrap_or_else(|error| panic!("{value}: {error}"));
+    let Preset::Landscape(preset) = changed else { panic!("{value}: a preset of another kind") };
+    preset
+}
+
+#[track_caller]
+fn in_file(part: &str, replacement: &str) -> LandscapePreset {
+    let text = GOOD.replace(part, replacement);
+    let preset = Preset::parse(&text, "good.ron").unwrap_or_else(|error| panic!("{replacement}: {error}"));
+    let Preset::Landscape(preset) = preset else { panic!("{replacement}: a preset of another kind") };
+    preset
+}
+
+fn rule_of(preset: &LandscapePreset) -> RuleSpec {
+    preset.spec().optimizers[0].rule.rule
+}
+
+#[test]
+fn every_shown_name_of_a_rule_is_accepted() {
+    let mnist = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
+    for kind in RuleKind::ALL {
+        for name in typed(kind.info().name, kind.key()) {
+            assert_eq!(rule_of(&set("optimizers[0].rule", &name)).kind(), *kind, "{name}");
+            let with_field = rule_of(&set("optimizers[0].rule", &format!("{name}(weight_decay: 0.25)")));
+            assert_eq!((with_field.kind(), with_field.get("weight_decay")), (*kind, Some(0.25)), "{name}");
+            let trained = mnist.with("optimizer", &name).unwrap();
+            assert_eq!(trained.training().unwrap().rule.kind(), *kind, "{name}");
+            assert_eq!(RuleKind::named(&name), Some(*kind));
+        }
+        for name in [kind.info().name, kind.key()] {
+            let rule = rule_of(&in_file("Adam(learning_rate", &format!("{name}(learning_rate")));
+            assert_eq!(rule.kind(), *kind, "{name}");
+        }
+        let cautious = RuleSpec::on_plane(*kind).with("mask", 1.0).unwrap().name();
+        assert_eq!(rule_of(&set("optimizers[0].rule", cautious)).name(), cautious);
+        let with_field = rule_of(&set("optimizers[0].rule", &format!("{cautious}(weight_decay: 0.25)")));
+        assert_eq!((with_field.name(), with_field.get("weight_decay")), (cautious, Some(0.25)));
+    }
+    let error =
+        Preset::parse(GOOD, "good.ron").unwrap().with("optimizers[0].rule", "Adam-max").unwrap_err().to_string();
+    assert!(error.contains("`Adam-mini`") && error.contains("found `Adam-max`"), "{error}");
+    let fault = fault_of(&GOOD.replace("Adam(", "Adam-max("));
+    assert!(fault.message.contains("`Adam-mini`") && fault.message.contains("found `Adam-max`"), "{}", fault.message);
+}
+
+#[test]
+fn every_shown_name_of_a_landscape_is_accepted() {
+    for kind in LandscapeKind::ALL {
+        for name in typed(kind.name(), kind.key()) {
+            assert_eq!(set("landscape", &name).spec().landscape.kind(), *kind, "{name}");
+            let turned = set("landscape", &format!("{name}(rotation_degrees: 30)")).spec().landscape;
+            assert_eq!((turned.kind(), turned.get("rotation_degrees")), (*kind, Some(30.0)), "{name}");
+        }
+        for name in [kind.name(), kind.key()] {
+            let landscape = in_file("noise: 1.0,", &format!("noise: 1.0, landscape: {name}(),")).spec().landscape;
+            assert_eq!(landscape.kind(), *kind, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_shown_name_of_a_noise_is_accepted() {
+    for kind in NoiseKind::ALL {
+        let values = if kind.info().parameters.len() > 1 { "(0.5, 4)" } else { "(0.5)" };
+        for name in typed(kind.info().name, kind.key()) {
+            assert_eq!(set("noise", &name).spec().noise.kind(), *kind, "{name}");
+            let noise = set("noise", &format!("{name}{values}")).spec().noise;
+            assert_eq!((noise.kind(), noise.sigma()), (*kind, 0.5), "{name}");
+        }
+        for name in [kind.info().name, kind.key()] {
+            let noise = in_file("noise: 1.0", &format!("noise: {name}{values}")).spec().noise;
+            assert_eq!((noise.kind(), noise.sigma()), (*kind, 0.5), "{name}");
+        }
+    }
+}
+
+#[test]
+fn presets_are_loaded_by_their_shown_names_and_titles() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = Library::in_folder(folder.path());
+    for built_in in built_ins() {
+        let title = built_in.preset.title();
+        for name in [built_in.name, title, &built_in.name.to_uppercase(), &title.to_lowercase()] {
+            let loaded = library.load(OsStr::new(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(loaded.preset, built_in.preset, "{name}");
+        }
+    }
+    let own = GOOD.replace("\"Good\"", "\"Of my own: a/b\"");
+    fs::write(folder.path().join("mine.ron"), &own).unwrap();
+    for name in ["mine", "Mine", "Of my own: a/b", "of my own: A/B"] {
+        assert_eq!(library.load(OsStr::new(name)).unwrap().text, own, "{name}");
+    }
+    for name in ["", "-", "Of my"] {
+        assert!(matches!(library.load(OsStr::new(name)), Err(PresetError::NotFound { .. })), "{name:?}");
+    }
 }

@@ -1,8 +1,11 @@
 //! Errors of sweeps' presets, with their positions.
 
-use valleyscope_experiments::preset::Preset;
+use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
+use valleyscope_engine::quantity::Noise;
+use valleyscope_engine::simulation::Setting;
+use valleyscope_experiments::preset::{Preset, built_ins};
 
-use super::fault::{fault_of, refused_in};
+use super::refusals::{fault_of, refused_in};
 
 /// A good preset; the bad ones below replace a part of it.
 const GOOD: &str = r#"Sweep(
@@ -285,4 +288,177 @@ fn tuned_settings_that_cannot_be_are_refused() {
     let many = gamma.replace("count: 7", "count: 10000");
     let fault = fault_of(&GOOD.replace(rule, &format!("{rule}, tune: [{many}]")));
     assert!(fault.message.contains("averages, more than 20000000"), "{fault}");
+}
+
+/// A good preset; the bad ones below replace a part of it.
+const GOOD_TYPED: &str = r##"Landscape(
+    version: 1,
+    title: "Good",
+    simulations: [(spec: (
+        landscape: Formula(name: "Bowl", text: "param k = 2 in 0.5..8 # \u{3b2}, \"k\"\nL = k*x^2 + y^2", k: 3.0),
+        noise: 1.0,
+        particles: 10,
+        steps: 100,
+        optimizers: [
+            (id: 3, rule: Typed(name: "Plain", text: r#"
+param pull = 0.5 in 0..1
+theta = theta - eta*g*pull
+"#, learning_rate: 0.1, pull: 0.25)),
+        ],
+    ))],
+)
+"##;
+
+#[test]
+fn the_good_typed_preset_is_good() {
+    Preset::parse(GOOD_TYPED, "good.ron").unwrap();
+}
+
+#[test]
+fn a_mistake_in_a_typed_text_is_marked_where_it_stands_in_the_file() {
+    let unknown = &["the landscape's text, line 2, column 13", "expected one of the functions", "`norm`"];
+    refused("k*x^2 + y^2", "k*x^2 + norm(y)", "norm", unknown);
+    let early = &["the landscape's text, line 1, column 21", "expected a number, found `x`"];
+    refused("in 0.5..8 # ", "in 0.5..x # ", "x", early);
+    let of_rule = &["the rule's text, line 3, column 21", "expected a number, a function or one of", "`h`"];
+    refused("eta*g*pull", "eta*h*pull", "h", of_rule);
+    let mark = fault_of(&GOOD_TYPED.replace("k*x^2 + y^2", "k*x^2 + norm(y)")).to_string();
+    assert!(mark.ends_with("^^^^"), "the whole word is marked:\n{mark}");
+}
+
+#[test]
+fn a_refused_name_is_marked() {
+    refused("\"Bowl\"", "\"Beale\"", "\"Beale\"", &["`Beale` is that of another landscape"]);
+    refused("\"Plain\"", "\"\"", "\"\"", &["a typed rule has a name of 1 to 60 characters, found 0"]);
+}
+
+#[test]
+fn unknown_fields_and_wrong_values_of_typed_ones_are_named_and_marked() {
+    let fields =
+        "`simulations[0].spec.landscape` has no field `kk`; its fields are `name`, `text`, `k`, `rotation_degrees`";
+    refused("k: 3.0", "kk: 3.0", "kk", &[fields]);
+    refused("k: 3.0", "kk: \"a text\"", "kk", &[fields]);
+    refused("k: 3.0", "k: \"a text\"", "\"a text\"", &["the parameter `k` must be a number"]);
+    refused("k: 3.0", "k: 9.0", "9.0", &["k must be a number from 0.5 to 8, found 9"]);
+    refused("k: 3.0),", "k: 3.0, k: 3.0),", "),", &["the field `k` is given twice"]);
+    let fields = "has no field `push`; its fields are `name`, `text`, `learning_rate`, `schedule`, `pull`";
+    refused("pull: 0.25", "push: Some(true)", "push", &[fields]);
+    refused("pull: 0.25", "pull: 2", "2", &["pull must be a number from 0 to 1, found 2"]);
+}
+
+#[test]
+fn a_fault_of_several_settings_is_named_after_those_that_cause_it() {
+    let preset = |name: &str| &built_ins().iter().find(|built_in| built_in.name == name).unwrap().preset;
+    let refused = |name: &str, settings: &[(&str, &str)]| {
+        preset(name).with_all(settings.iter().copied()).unwrap_err().to_string()
+    };
+    let error = refused("fig2a", &[("seed", "3"), ("rows.to", "0.1"), ("steps", "50")]);
+    assert!(error.starts_with("rows.to=0.1: `sweep.rows.to`"), "{error}");
+    let error = refused("fig2a", &[("rows.count", "10000"), ("seed", "3"), ("columns.count", "10000")]);
+    assert!(error.starts_with("rows.count=10000, columns.count=10000: `sweep.rows.count`"), "{error}");
+    let error = refused("fig2a", &[("seed", "3"), ("rows.of", "Beta2")]);
+    assert!(error.starts_with("rows.of=Beta2: expected one of"), "{error}");
+}
+
+const GOOD_WITH_NOISE: &str = r#"Landscape(
+    version: 1,
+    title: "Noisy",
+    simulations: [(spec: (noise: 1.0, optimizers: [(id: 3, rule: Adam(learning_rate: 0.1))]))],
+    lesson: [(text: "See.", set: [Noise(0.0)])],
+)
+"#;
+
+fn of_kind(kind: NoiseKind, sigma: f64) -> NoiseSpec {
+    NoiseSpec::new(kind).with_sigma(Noise::new(sigma).unwrap())
+}
+
+fn heavy_tailed(sigma: f64, freedom: f64) -> NoiseSpec {
+    let mut noise = of_kind(NoiseKind::HeavyTailed, sigma);
+    noise.set(1, freedom).unwrap();
+    noise
+}
+
+fn noise_of(preset: &Preset) -> NoiseSpec {
+    match preset {
+        Preset::Landscape(preset) => preset.spec().noise,
+        Preset::Sweep(preset) => preset.sweep.noise,
+        _ => panic!("a preset with noise"),
+    }
+}
+
+#[test]
+fn each_kind_is_read_and_written() {
+    let cases = [
+        ("0.5", "0.5", of_kind(NoiseKind::Multiplicative, 0.5)),
+        ("2", "2.0", of_kind(NoiseKind::Multiplicative, 2.0)),
+        ("Multiplicative(0.5)", "0.5", of_kind(NoiseKind::Multiplicative, 0.5)),
+        ("Additive(0.5)", "Additive(0.5)", of_kind(NoiseKind::Additive, 0.5)),
+        ("HeavyTailed(1, 3)", "HeavyTailed(1.0, 3.0)", heavy_tailed(1.0, 3.0)),
+    ];
+    for (text, written, expected) in cases {
+        let text = GOOD_WITH_NOISE
+            .replace("noise: 1.0", &format!("noise: {text}"))
+            .replace("Noise(0.0)", &format!("Noise({text})"));
+        let preset = Preset::parse(&text, "good.ron").unwrap();
+        assert_eq!(noise_of(&preset), expected);
+        let Preset::Landscape(landscape) = &preset else { panic!("a landscape") };
+        assert_eq!(landscape.lesson[0].set, [Setting::Noise(expected)]);
+        let again = preset.to_ron();
+        assert!(again.contains(&format!("noise: {written},")), "{again}");
+        assert!(again.contains(&format!("Noise({written})")), "{again}");
+        assert_eq!(Preset::parse(&again, "again.ron").unwrap(), preset);
+    }
+}
+
+#[test]
+fn faults_of_a_noise_are_refused_with_their_position() {
+    let refused = |noise: &str, mark: &str, words: &[&str]| {
+        refused_in(GOOD_WITH_NOISE, "noise: 1.0", &format!("noise: {noise}"), mark, words);
+    };
+    let kinds = "`Multiplicative(σ)`, `Additive(σ)`, `HeavyTailed(σ, ν)`";
+    refused("Additiv(1.0)", "Additiv", &["expected a number or one of", kinds, "found `Additiv(1.0)`"]);
+    refused("Additive", "Additive", &[kinds, "found `Additive`"]);
+    refused("[1.0]", "[", &[kinds]);
+    refused("Additive(-1.0)", "Additive", &["noise must be", "from 0 to 100", "-1"]);
+    refused("Additive(1.0, 2.0)", "Additive", &["expected `Additive(σ)`, found `Additive(1.0, 2.0)`"]);
+    refused("HeavyTailed(1.0)", "HeavyTailed", &["expected `HeavyTailed(σ, ν)`"]);
+    refused("HeavyTailed(1.0, 2.0)", "HeavyTailed", &["degrees of freedom must be", "from 2.01", "found 2"]);
+    let in_lesson = fault_of(&GOOD_WITH_NOISE.replace("Noise(0.0)", "Noise(Additive(101))"));
+    assert!(in_lesson.message.contains("from 0 to 100"), "{in_lesson}");
+}
+
+#[test]
+fn setting_a_number_keeps_the_kind() {
+    let paper = Preset::parse(GOOD_WITH_NOISE, "good.ron").unwrap();
+    let heavy = paper.with("noise", "HeavyTailed(1.0, 5.0)").unwrap();
+    let cases = [
+        (&paper, "0.5", of_kind(NoiseKind::Multiplicative, 0.5)),
+        (&paper, "Additive(0.5)", of_kind(NoiseKind::Additive, 0.5)),
+        (&paper, "additive(0.5)", of_kind(NoiseKind::Additive, 0.5)),
+        (&paper, "additive", of_kind(NoiseKind::Additive, 1.0)),
+        (&heavy, "0.5", heavy_tailed(0.5, 5.0)),
+        (&heavy, "heavy-tailed(2, 4)", heavy_tailed(2.0, 4.0)),
+        (&heavy, "Multiplicative(0.25)", of_kind(NoiseKind::Multiplicative, 0.25)),
+    ];
+    for (preset, value, expected) in cases {
+        for path in ["noise", "simulations[0].spec.noise"] {
+            assert_eq!(noise_of(&preset.with(path, value).unwrap()), expected, "{value}");
+        }
+    }
+    for (value, words) in [("101", "from 0 to 100"), ("loud", "expected a number or one of")] {
+        let error = heavy.with("noise", value).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let sweep = &built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset;
+    let sweep = sweep.with("noise", "Additive(2)").unwrap().with("sweep.noise", "0.5").unwrap();
+    assert_eq!(noise_of(&sweep), of_kind(NoiseKind::Additive, 0.5));
+}
+
+#[test]
+fn changes_of_the_noise_are_in_the_title() {
+    let paper = Preset::parse(GOOD_WITH_NOISE, "good.ron").unwrap();
+    let title = |value: &str| paper.with("noise", value).unwrap().as_changed_from(&paper).title().to_owned();
+    assert_eq!(title("0.5"), "Noisy, changed: σ = 0.5");
+    assert_eq!(title("Additive(1.0)"), "Noisy, changed: additive noise");
+    assert_eq!(title("HeavyTailed(0.5, 3.0)"), "Noisy, changed: heavy-tailed noise, σ = 0.5, ν = 3");
 }

@@ -1,6 +1,7 @@
 //! Readers of runs: files that grow, are cut, replaced or damaged.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
+use std::fs::OpenOptions;
 use std::io::Write;
 
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use valleyscope_runs::{
 
 use super::worker::new_run;
 #[cfg(unix)]
-use crate::sandbox::make_fifo;
+use crate::doctor::make_fifo;
 
 /// Returns the events as records, each a moment after the previous one.
 fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<EventRecord> {

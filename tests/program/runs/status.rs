@@ -1,15 +1,19 @@
 //! The status of a run, from evidence only.
 
-use std::fs::{self, File};
+use std::collections::BTreeMap;
+use std::fs;
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use valleyscope::export::write_csv;
 use valleyscope_runs::{
-    Event, EventRecord, RunCommand, RunFolder, RunReader, RunSession, Started, Status, Timestamp, last_words, send,
-    span,
+    Concern, ConcernKind, Event, EventRecord, MarkKind, MetricId, MetricValues, RunCommand, RunFolder, RunHistory,
+    RunReader, RunSession, SettingChange, Started, Status, Timestamp, last_words, send, span,
 };
 
-use super::worker::{self, new_run, wait_until};
+use super::worker;
+use super::worker::{new_run, wait_until};
 
 fn status(run: &RunFolder) -> Status {
     status_at(run, Timestamp::now())
@@ -198,4 +202,211 @@ fn last_log_lines_are_complete() {
 fn durations_are_short() {
     let said = [0, 119, 120, 7199, 7200, 172_799, 172_800].map(span);
     assert_eq!(said, ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 days"]);
+}
+
+fn begin() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+/// Returns the history of events, each with its step and the second in which it happened.
+fn history(events: Vec<(u64, u64, Event)>) -> RunHistory {
+    let mut history = RunHistory::default();
+    for (step, second, event) in events {
+        let time = begin() + Duration::from_secs(second);
+        history.apply(EventRecord { step, time, wall_s: second as f64, event });
+    }
+    history
+}
+
+fn train(loss: f64) -> Event {
+    Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
+}
+
+fn warning(message: &str) -> Event {
+    Event::Warning { message: message.to_owned() }
+}
+
+fn started() -> (u64, u64, Event) {
+    (0, 0, Event::Started(Started::default()))
+}
+
+/// Returns the concerns about a run at this second after its beginning.
+fn concerns(status: &Status, history: &RunHistory, second: u64) -> Vec<(ConcernKind, String)> {
+    let found = Concern::of(status, history, begin() + Duration::from_secs(second));
+    found.into_iter().map(|concern| (concern.kind, concern.words)).collect()
+}
+
+#[test]
+fn a_loss_that_is_not_finite_is_grave_while_it_is_the_newest() {
+    let mut events = vec![started(), (1, 1, train(2.0)), (2, 2, train(f64::NAN))];
+    let running = Status::Running(None);
+    let expected = [(ConcernKind::Diverged, "train loss NaN at step 2".to_owned())];
+    assert_eq!(concerns(&running, &history(events.clone()), 3), expected);
+    assert!(ConcernKind::Diverged.is_grave());
+    events.push((3, 3, train(2.0)));
+    assert_eq!(concerns(&running, &history(events), 4), []);
+}
+
+#[test]
+fn a_worker_that_is_silent_far_longer_than_before_is_stalled() {
+    let steps = |every: u64| {
+        let steps = (1..=9).map(|step| (step, every * step, train(2.0)));
+        history(std::iter::once(started()).chain(steps).collect())
+    };
+    let running = Status::Running(None);
+    let quick = steps(10);
+    assert_eq!(concerns(&running, &quick, 90 + 600), []);
+    let words = "its worker is alive, but has recorded nothing for 12 min; before, no pause was longer than 10 s";
+    assert_eq!(concerns(&running, &quick, 90 + 720), [(ConcernKind::Stalled, words.to_owned())]);
+    let slow = steps(100);
+    assert_eq!(concerns(&running, &slow, 900 + 1900), [], "its steps take long");
+    assert_eq!(concerns(&running, &slow, 900 + 2100).len(), 1);
+    // On another machine the heartbeat shows whether the worker lives; a worker that has ended raises no concern.
+    let silent = |seconds| Status::Silent { host: None, seconds };
+    assert_eq!(concerns(&silent(5), &quick, 90 + 720).len(), 1);
+    assert_eq!(concerns(&silent(720), &quick, 90 + 720), []);
+    assert_eq!(concerns(&Status::Finished, &quick, 90 + 720), []);
+    assert_eq!(concerns(&running, &history(vec![started()]), 7200), [], "it may be reading its data");
+}
+
+#[test]
+fn warnings_of_a_training_are_shown_until_they_are_void() {
+    let data = "the data are made up";
+    let mut events = vec![started(), (0, 0, warning(data)), (1, 1, train(2.0)), (2, 2, train(9.0))];
+    assert_eq!(concerns(&Status::Stopped, &history(events.clone()), 3), [], "it was so from the beginning");
+    events.push((2, 2, warning("the training loss has jumped")));
+    let expected = [(ConcernKind::Warned, "step 2: the training loss has jumped".to_owned())];
+    assert_eq!(concerns(&Status::Stopped, &history(events.clone()), 3), expected);
+    events.push((2, 3, Event::Resumed { from_step: 2 }));
+    assert_eq!(concerns(&Status::Stopped, &history(events.clone()), 3), expected);
+    events.push((1, 4, Event::Resumed { from_step: 1 }));
+    assert_eq!(concerns(&Status::Stopped, &history(events), 4), [], "it goes on from before");
+}
+
+#[test]
+fn a_full_disk_is_a_concern_and_lists_show_what_the_status_does_not() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = RunSession::begin(&run).unwrap();
+    session.record(0, Event::Started(Started::default())).unwrap();
+    session.record(1, train(f64::INFINITY)).unwrap();
+    session.record(1, warning("the training loss is inf")).unwrap();
+    session.record(1, warning("no sample")).unwrap();
+    session.record(1, Event::Failed { message: "the disk is full: cannot write x".to_owned() }).unwrap();
+    drop(session);
+    let mut reader = RunReader::brief(run);
+    let status = reader.status(Timestamp::now()).unwrap();
+    let found = Concern::of(&status, reader.history(), Timestamp::now());
+    assert_eq!(found[0].kind, ConcernKind::Ended);
+    assert_eq!(found[0].words, "failed: the disk is full: cannot write x");
+    assert_eq!(Concern::summary(&found), "diverged, warned");
+}
+
+fn change(name: &str, label: &str, before: f64, now: f64) -> SettingChange {
+    SettingChange { name: name.to_owned(), label: label.to_owned(), before, now }
+}
+
+fn mark_history(run: &RunFolder) -> RunHistory {
+    let mut reader = RunReader::new(run.clone());
+    reader.poll().unwrap();
+    reader.history().clone()
+}
+
+#[test]
+fn changes_are_in_force_until_the_run_goes_back_before_them() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = RunSession::begin(&run).unwrap();
+    session.answer_steps("a", 100).unwrap();
+    let gamma = change("optimizer.gamma", "γ", 0.2, 0.4);
+    session.record(10, Event::Changed { changes: vec![gamma.clone()] }).unwrap();
+    let both = vec![change("optimizer.gamma", "γ", 0.4, 0.1 + 0.2), change("steps", "steps", 100.0, 150.0)];
+    session.record(20, Event::Changed { changes: both.clone() }).unwrap();
+    let whole = mark_history(&run);
+    assert_eq!(whole.steps(), Some(150));
+    let expected = BTreeMap::from([("optimizer.gamma".to_owned(), 0.1 + 0.2), ("steps".to_owned(), 150.0)]);
+    assert_eq!(whole.changed_settings(), expected, "with all bits");
+    assert_eq!(whole.changes().len(), 3);
+    let words: Vec<String> = whole.marks().into_iter().map(|mark| format!("{} {}", mark.step, mark.words)).collect();
+    assert_eq!(words, ["10 γ 0.2 → 0.4", "20 γ 0.4 → 0.3", "20 steps 100 → 150"]);
+    assert_eq!(whole.until(20), whole);
+    drop(session);
+    RunSession::begin(&run).unwrap().resume(15, 1.0).unwrap();
+    let back = mark_history(&run);
+    assert_eq!((back.steps(), back.changes()), (Some(100), &[(10, gamma)][..]));
+    let marks: Vec<_> = back.marks().into_iter().map(|mark| (mark.step, mark.kind)).collect();
+    assert_eq!(marks, [(10, MarkKind::Changed), (15, MarkKind::Resumed)]);
+}
+
+#[test]
+fn a_command_to_change_settings_arrives_with_all_bits() {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    let mut session = RunSession::begin(&run).unwrap();
+    let settings = BTreeMap::from([("learning_rate".to_owned(), 0.1 + 0.2), ("batch_size".to_owned(), 64.0)]);
+    send(&run, RunCommand::Set { settings: settings.clone() }).unwrap();
+    let received = session.commands().unwrap();
+    assert_eq!(received.into_iter().map(|(_, command)| command).collect::<Vec<_>>(), [RunCommand::Set { settings }]);
+}
+
+fn table_history(events: Vec<(u64, Event)>) -> RunHistory {
+    let mut history = RunHistory::default();
+    for (index, (step, event)) in events.into_iter().enumerate() {
+        let time = Timestamp::from_millisecond(1_772_366_400_000 + 250 * index as i64).unwrap();
+        history.apply(EventRecord { step, time, wall_s: 0.5 * index as f64, event });
+    }
+    history
+}
+
+fn csv(history: &RunHistory) -> (u64, String) {
+    let mut bytes = Vec::new();
+    let rows = write_csv(table_history, &mut bytes).unwrap();
+    (rows, String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn curves_share_a_table() {
+    let train = |loss| {
+        Event::Train(MetricValues::from([
+            (MetricId::LOSS, loss),
+            (MetricId::LEARNING_RATE, 0.1),
+            (MetricId::GRAD_NORM, 2.0),
+            (MetricId::TOKENS_PER_S, 5.0),
+        ]))
+    };
+    let eval = Event::Eval(MetricValues::from([(MetricId::TEST_LOSS, 0.75), (MetricId::TEST_ACCURACY, 0.5)]));
+    let history = table_history(vec![
+        (0, Event::Started(Started::default())),
+        (1, train(f64::NAN)),
+        (2, train(1.5)),
+        (2, eval),
+        (3, train(f64::INFINITY)),
+    ]);
+    let expected = "\
+step,time,wall_s,loss,lr,grad_norm,tokens_per_s,test_loss,test_accuracy
+1,2026-03-01T12:00:00.25Z,0.5,NaN,0.1,2,5,,
+2,2026-03-01T12:00:00.5Z,1,1.5,0.1,2,5,,
+2,2026-03-01T12:00:00.75Z,1.5,,,,,0.75,0.5
+3,2026-03-01T12:00:01Z,2,inf,0.1,2,5,,
+";
+    assert_eq!(csv(&history), (4, expected.to_owned()));
+}
+
+#[test]
+fn any_metric_has_a_column_even_if_some_events_lack_it() {
+    let [loss, scale, ratio] = ["loss", "loss_scale", "update_ratio"].map(|name| MetricId::named(name).unwrap());
+    let train = |values: Vec<(MetricId, f64)>| Event::Train(values.into_iter().collect());
+    let history = table_history(vec![
+        (1, train(vec![(loss, 3.0), (scale, 8.0)])),
+        (2, train(vec![(loss, 2.0), (ratio, 0.5), (scale, 4.0)])),
+        (3, train(vec![(loss, 1.0)])),
+    ]);
+    let expected = "\
+step,time,wall_s,loss,loss_scale,update_ratio
+1,2026-03-01T12:00:00Z,0,3,8,
+2,2026-03-01T12:00:00.25Z,0.5,2,4,0.5
+3,2026-03-01T12:00:00.5Z,1,1,,
+";
+    assert_eq!(csv(&history), (3, expected.to_owned()));
+    assert_eq!(history.curve(scale).step, [1, 2]);
 }

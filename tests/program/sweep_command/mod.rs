@@ -1,19 +1,16 @@
 //! `valleyscope sweep` and `valleyscope figure`: the files of the real program, and that stopping it loses nothing.
 
-mod adaptive;
-mod figures;
 mod inputs;
 mod parts;
 mod results;
 mod stopped;
-mod tuned;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::sandbox::{Sandbox, expect_code, wait_until};
+use super::doctor::{Sandbox, expect_code, wait_until};
 
 /// A sweep of few pixels and steps, which takes no time.
 const SMALL: [&str; 8] = ["--grid", "4x5", "--lrs", "3", "--replicates", "4", "--steps", "20"];

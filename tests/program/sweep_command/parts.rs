@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Output, Stdio};
 
 use super::{SMALL, with};
-use crate::sandbox::{Sandbox, expect_error, signal};
+use crate::doctor::{Sandbox, expect_error, signal};
 
 /// Returns the arguments of a sweep, for its part `part` in a folder.
 fn part<'a>(sweep: &[&'a str], part: &'a str, folder: &'a str) -> Vec<&'a str> {

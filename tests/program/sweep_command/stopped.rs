@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{SMALL, with};
-use crate::sandbox::{Sandbox, expect_code, expect_error, signal};
+use crate::doctor::{Sandbox, expect_code, expect_error, signal};
 
 /// Arguments of a sweep of many small pixels that takes several times the two seconds between saves, so that it can be
 /// stopped in between also on a fast machine.

@@ -8,7 +8,7 @@ use std::path::Path;
 use valleyscope::runs::tensorboard::{Entry, LiveEvents, event_files, read_entries};
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunReader, RunSession, Started};
 
-use crate::sandbox::{Sandbox, expect, wait_until};
+use crate::doctor::{Sandbox, expect, wait_until};
 
 fn train(session: &mut RunSession, steps: std::ops::RangeInclusive<u64>, scale: f64) {
     for step in steps {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use valleyscope_runs::{Event, MetricId, MetricSource, MetricValues, RunFolder, RunReader, RunSession, Started};
 
-use crate::sandbox::{Sandbox, expect, stderr, stdout};
+use super::doctor::{Sandbox, expect, stderr, stdout};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/tensorboard").join(name)

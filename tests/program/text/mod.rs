@@ -1,12 +1,8 @@
 //! Text as tokens: tokenizers, the files of tokens, reading them, and finding them.
 
-mod command;
 mod corpus;
 mod obtain;
-mod openwebtext;
 mod prepare;
-mod stopped;
-mod tokenizers;
 mod with_data;
 
 use std::cell::Cell;

@@ -1,10 +1,14 @@
 //! Opening and saving presets as files.
 
-use egui::{Key, Modifiers};
-use egui_kittest::kittest::Queryable as _;
+use std::time::{Duration, Instant};
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers, ViewportId};
+use egui_kittest::kittest::{Queryable, Queryable as _};
+use valleyscope::app::shell::session::Store;
 use valleyscope_experiments::preset::Preset;
 
-use super::harness::{App, PLAIN};
+use super::harness::{App, Begin, PLAIN, SessionTexts};
 
 fn read(path: &std::path::Path) -> valleyscope_experiments::preset::LandscapePreset {
     let Preset::Landscape(preset) = Preset::read(path).expect("the saved preset can be read") else {
@@ -201,4 +205,242 @@ fn a_session_is_saved_with_its_changes() {
     assert_eq!(saved.spec().noise.sigma(), 1.0, "it begins as the session began");
     assert_eq!(saved.simulations[0].changes.len(), 1);
     assert_eq!(saved.simulations[0].changes[0].step, 1);
+}
+
+const KEY: &str = "valleyscope.session";
+
+fn stored(app: &App) -> SessionTexts {
+    app.state().session()
+}
+
+fn restarted(storage: &SessionTexts) -> App {
+    App::begin(Begin { preset: None, storage: Some(storage), ..Begin::default() })
+}
+
+#[test]
+fn the_session_comes_back() {
+    let mut app = App::plain();
+    let path = app.write("mine.ron", &PLAIN.replace("Plain", "Mine"));
+    app.open(&path);
+    app.until("the preset", |app| app.shows("Opened “Mine”"));
+    app.set_slider("Sharpness a", 123.0);
+    app.button("Adam: duplicate");
+    app.type_into("Speed, steps a second", "17");
+    app.button("View");
+    app.button("Light");
+    let document = app.state().document().clone();
+    let storage = stored(&app);
+
+    let mut again = restarted(&storage);
+    assert_eq!(*again.state().document(), document);
+    assert!(again.shows("Mine"), "with the preset it came from");
+    assert!(again.shows("changed"), "which was changed");
+    assert_eq!(
+        again.harness.get_by_label("Speed, steps a second").value().as_deref(),
+        Some("17"),
+        "the speed comes back"
+    );
+    again.button("File");
+    again.press("Recent files");
+    assert!(again.shows("mine.ron"));
+    assert!(storage[KEY].contains("theme:Light"), "the theme is stored");
+}
+
+#[test]
+fn what_was_looked_at_comes_back() {
+    let mut app = App::plain();
+    app.button("Adam: duplicate");
+    app.click(Role::CheckBox, "Show FOCUS");
+    app.button("Show");
+    app.button("Follow");
+    app.button("Fit");
+    app.press("Free energy");
+    app.button("3-D");
+    app.harness.get_by_role_and_label(Role::Canvas, "Landscape").focus();
+    app.settle();
+    app.harness.key_press_modifiers(Modifiers::NONE, Key::ArrowLeft);
+    app.settle();
+    let camera = |app: &App| app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value();
+    let view = |app: &App| camera(app).unwrap_or_default().split(" Step ").next().map(str::to_owned);
+    let (selected, seen) = (app.state().live().selected, view(&app));
+    assert!(selected.is_some());
+    let storage = stored(&app);
+    let mut again = restarted(&storage);
+    again.settle();
+    assert_eq!(again.state().live().selected, selected);
+    assert_eq!(again.state().live().hidden, app.state().live().hidden);
+    assert!(again.state().document().view.space);
+    assert!(seen.as_ref().is_some_and(|seen| seen.contains("azimuth -133°")), "turned by 5°: {seen:?}");
+    assert_eq!(view(&again), seen);
+    let again = stored(&again);
+    assert!(storage[KEY].contains("FreeEnergy") && again[KEY].contains("FreeEnergy"), "the choice of plots too");
+}
+
+#[test]
+fn a_session_comes_back_paused_or_playing_as_it_was_left() {
+    for playing in [false, true] {
+        let mut app = App::plain();
+        if playing {
+            app.button("Play");
+            app.until("playing", |app| app.state().live().is_playing());
+        }
+        let storage = stored(&app);
+        let mut again = App::begin(Begin { preset: None, storage: Some(&storage), play: true, ..Begin::default() });
+        if playing {
+            again.until("playing", |again| again.state().live().is_playing());
+        }
+        for _ in 0..20 {
+            again.harness.step();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert_eq!(again.state().live().is_playing(), playing);
+    }
+}
+
+#[test]
+fn a_run_stands_still_while_another_tab_is_shown_and_then_goes_on() {
+    let mut app = App::begin(Begin { play: true, ..Begin::default() });
+    let step = |app: &App| app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
+    // The steps of a run at 60 a second in 0.2 seconds.
+    let taken = |app: &mut App| {
+        let before = step(app);
+        for _ in 0..40 {
+            app.harness.step();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        step(app) - before
+    };
+    for key in [egui::Key::Num2, egui::Key::Num3] {
+        let here = step(&app);
+        app.until("the run", |app| step(app) > here);
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, key);
+        // The first of them may end with a snapshot that was already sent.
+        taken(&mut app);
+        assert_eq!(taken(&mut app), 0, "behind another tab");
+        assert!(app.state().live().is_playing(), "it would play");
+        let storage = stored(&app);
+        assert!(storage[KEY].contains("playing:true"), "the session says so too");
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::Num1);
+    }
+    let here = step(&app);
+    app.until("the run", |app| step(app) > here);
+    app.harness.key_press(egui::Key::Space);
+    app.until("the pause", |app| !app.state().live().is_playing());
+    for key in [egui::Key::Num2, egui::Key::Num1] {
+        app.harness.key_press_modifiers(egui::Modifiers::COMMAND, key);
+        taken(&mut app);
+        assert!(!app.state().live().is_playing(), "a paused run stays paused");
+    }
+}
+
+#[test]
+fn a_lesson_comes_back_at_its_step() {
+    let lesson = PLAIN.replace(
+        "    simulations: [",
+        "    lesson: [(text: \"One.\"), (text: \"Two.\", set: [Noise(2.0)])],\n    simulations: [",
+    );
+    let mut app = App::with(&lesson);
+    app.button("Next step of the lesson");
+    let storage = stored(&app);
+    let again = restarted(&storage);
+    assert!(again.shows("2 / 2") && again.shows("Two."));
+}
+
+#[test]
+fn a_session_comes_back_whose_lesson_lost_its_optimizer() {
+    let lesson = PLAIN.replace(
+        "    simulations: [",
+        "    lesson: [(text: \"One.\", set: [Rule(optimizer: 1, rule: Focus(learning_rate: 0.1))])],\n    simulations: [",
+    );
+    let mut app = App::with(&lesson);
+    app.button("FOCUS: remove");
+    let document = app.state().document().clone();
+    let storage = stored(&app);
+    let again = restarted(&storage);
+    assert_eq!(*again.state().document(), document);
+    assert!(!again.shows("The last session was not restored"));
+}
+
+#[test]
+fn a_preset_that_is_asked_for_comes_before_the_session() {
+    let mut app = App::plain();
+    app.set_slider("Noise σ", 2.5);
+    let storage = stored(&app);
+    let asked = PLAIN.replace("noise: 1.0", "noise: 0.125");
+    let again = App::begin(Begin { preset: Some(&asked), storage: Some(&storage), ..Begin::default() });
+    assert_eq!(again.state().document().spec(0).noise.sigma(), 0.125);
+}
+
+#[test]
+fn a_session_that_cannot_be_read_is_reported_ignored_and_kept_aside() {
+    let app = App::plain();
+    let good = stored(&app)[KEY].clone();
+    let broken = [
+        "not a session".to_owned(),
+        good[..good.len() / 2].to_owned(),
+        good.replacen("version:1", "version:999", 1),
+        good.replace("noise: 1.0", "noise: -1.0"),
+        good.replace("learning_rate: 0.01", "learning_rate: 1e9"),
+    ];
+    for text in broken {
+        assert_ne!(text, good, "the session is really broken");
+        let mut storage = SessionTexts::default();
+        storage.insert(KEY.to_owned(), text.clone());
+        let mut again = restarted(&storage);
+        assert!(again.shows("The last session was not restored"), "{text}");
+        again.settle();
+        let storage = again.state().session();
+        assert_eq!(storage["valleyscope.session.unreadable"], text, "it is kept aside");
+        assert_ne!(storage[KEY], text, "and the new session is stored");
+    }
+}
+
+#[test]
+fn a_tab_whose_state_is_broken_is_reported_and_the_others_are_restored() {
+    let mut app = App::plain();
+    app.set_slider("Noise σ", 2.5);
+    let mut storage = stored(&app);
+    let broken = storage[KEY].replace("Phase:(preset:\"", "Phase:(preset:\"?");
+    assert_ne!(broken, storage[KEY], "the state of the phase diagrams is broken");
+    storage.insert(KEY.to_owned(), broken.clone());
+    let again = restarted(&storage);
+    assert!(again.shows("The last phase diagram's preset was not restored"));
+    assert_eq!(again.state().document().spec(0).noise.sigma(), 2.5, "the landscape is restored");
+    let storage = again.state().session();
+    assert_eq!(storage["valleyscope.session.unreadable"], broken, "it is kept aside");
+}
+
+#[test]
+fn a_change_is_saved_though_nothing_more_is_drawn() {
+    let mut app = App::begin(Begin { keeps_session: true, ..Begin::default() });
+    app.settle();
+    app.set_slider("Noise σ", 2.5);
+    let delay = app.harness.output().viewport_output[&ViewportId::ROOT].repaint_delay;
+    assert!(delay <= Duration::from_millis(500), "a frame follows that passes the session on: {delay:?}");
+    std::thread::sleep(Duration::from_millis(550));
+    app.harness.step();
+    // No frame from now on.
+    let file = app.folder.path().join("app.ron");
+    let is_saved = || std::fs::read_to_string(&file).is_ok_and(|text| text.contains("noise: 2.5"));
+    let changed = Instant::now();
+    while !is_saved() {
+        assert!(changed.elapsed() < Duration::from_secs(60), "waited in vain for the session");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(app.harness);
+    let (session, report) = Store::new(file).restore();
+    assert_eq!(report, None);
+    assert_eq!(restarted(&session).state().document().spec(0).noise.sigma(), 2.5);
+}
+
+#[test]
+fn a_session_that_cannot_be_saved_is_reported_and_saved_later() {
+    let mut app = App::begin(Begin { keeps_session: true, ..Begin::default() });
+    let file = app.folder.path().join("app.ron");
+    std::fs::create_dir(&file).expect("a folder in place of the file");
+    app.until("the report", |app| app.shows("The session can't be saved"));
+    assert!(app.shows("app.ron"));
+    std::fs::remove_dir(&file).expect("it is empty");
+    app.set_slider("Noise σ", 2.5);
+    app.until("the session", |_| std::fs::read_to_string(&file).is_ok_and(|text| text.contains("noise: 2.5")));
 }

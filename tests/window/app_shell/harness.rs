@@ -16,7 +16,7 @@ use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
 use valleyscope_machine::WorkerFolder;
 
-use crate::canvas_stage::render_state;
+use crate::canvas_space::render_state;
 
 /// A preset with two optimizers and no lesson.
 pub const PLAIN: &str = r#"Landscape(

@@ -1,10 +1,11 @@
 //! The effects of keys, and the states in which they have none.
 
 use egui::accesskit::Role;
-use egui::{Key, Modifiers};
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui::{Event, Key, Modifiers, OutputCommand, Rect};
+use egui_kittest::kittest::{NodeT, Queryable, Queryable as _};
+use valleyscope_engine::optimizer::RuleKind;
 
-use super::harness::App;
+use super::harness::{App, PLAIN};
 
 const CTRL_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 
@@ -199,4 +200,89 @@ fn escape_dismisses_one_report_at_a_time() {
     app.harness.key_press(Key::Escape);
     app.settle();
     assert!(!app.shows("one was not opened"));
+}
+
+fn rect(app: &App, text: &str) -> Rect {
+    app.harness.get_by_label(text).rect()
+}
+
+#[test]
+fn the_link_on_a_card_explains_its_optimizer() {
+    let mut app = App::plain();
+    app.click(Role::Link, "Adam: explain");
+    app.harness.run_steps(4);
+    let [first, last] = ["m ← β₁ m + (1 − β₁) g", "θ ← θ − η (d + ω θ)"].map(|line| rect(&app, line));
+    assert!(first.left() == last.left() && first.bottom() < last.top(), "{first} and {last} are lines");
+    assert!(first.height() < 30.0 && last.height() < 30.0, "{first} and {last} are not broken");
+    assert!(app.shows("Source: arXiv:1412.6980"));
+    app.harness.key_press_modifiers(Modifiers::NONE, Key::Escape);
+    app.harness.run_steps(4);
+    assert!(!app.shows("Source: arXiv:1412.6980"));
+}
+
+#[test]
+fn every_optimizer_is_explained() {
+    let mut app = App::plain();
+    app.menu("Help", "Optimizers");
+    app.harness.run_steps(4);
+    for kind in RuleKind::ALL {
+        let listed = app.harness.get_all_by_label(kind.info().name).last().expect("it is in the list");
+        listed.click_accesskit();
+        app.harness.run_steps(4);
+        assert!(app.shows(kind.info().source), "{}", kind.info().name);
+    }
+}
+
+/// Returns the text that the last frame copied.
+fn copied(app: &App) -> Option<String> {
+    app.harness.output().platform_output.commands.iter().find_map(|command| match command {
+        OutputCommand::CopyText(text) => Some(text.clone()),
+        _ => None,
+    })
+}
+
+fn paste(app: &mut App, text: &str) {
+    app.harness.event(Event::Paste(text.to_owned()));
+    app.harness.run_steps(3);
+}
+
+#[test]
+fn a_preset_is_copied_as_text_and_pasted_onto_the_window() {
+    let mut app = App::plain();
+    app.set_slider("Noise σ", 0.25);
+    app.settle();
+    app.button("Edit");
+    app.harness.run_steps(2);
+    app.harness.get_by_label("Copy preset").click_accesskit();
+    let text = (0..4).find_map(|_| {
+        app.harness.step();
+        copied(&app)
+    });
+    let text = text.expect("it is copied");
+    assert!(text.contains("\nLandscape(") && text.contains("0.25"), "{text}");
+
+    let mut other = App::with(&PLAIN.replace("Plain", "Another"));
+    paste(&mut other, &text);
+    assert_eq!(other.state().document().spec(0).noise.sigma(), 0.25);
+    assert!(other.shows("Opened “"));
+}
+
+#[test]
+fn a_text_that_is_no_preset_is_refused_with_the_reason() {
+    let mut app = App::plain();
+    paste(&mut app, "hello");
+    assert!(app.shows("The clipboard holds no preset") && app.shows("begins with its kind"));
+    app.button("Dismiss");
+    // The menu's entry waits for the clipboard, whose text may be missing.
+    app.menu("Edit", "Paste preset");
+    app.until("the answer", |app| app.shows("There is no text on it"));
+}
+
+#[test]
+fn a_field_with_the_focus_takes_the_pasted_text() {
+    let mut app = App::plain();
+    app.harness.get_by_role_and_label(Role::TextInput, "Seed").focus();
+    app.harness.run_steps(2);
+    paste(&mut app, &PLAIN.replace("Plain", "Another"));
+    assert!(!app.shows("Opened “Another”"));
 }

@@ -1,7 +1,5 @@
 //! Pictures of the landscape and of plots' curves, drawn by the CPU's Vulkan and compared with the CPU's values.
 
-mod curves;
-mod heatmap;
 mod offscreen;
 mod overlays;
 mod surface;

@@ -1,18 +1,24 @@
 //! The figure of a preset's trainings, drawn by the real program from existing runs.
 
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
 use std::process::Output;
+use std::sync::Arc;
 
 use resvg::usvg::roxmltree::Document;
+use valleyscope::figure::{Figure, Format, Options, PAGE_MM, RunPlots, Trajectories};
+use valleyscope::sweep::result::SweepResult;
 use valleyscope_engine::optimizer::RuleKind;
+use valleyscope_engine::quantity::{PointCount, Replicates};
+use valleyscope_engine::sweep::{Cell, Diagram, Metrics, Precision, Runs, SweepSpec};
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::view::{Background, Pen};
+use valleyscope_experiments::view::{Background, Band, DiagnosticMetric, Pen};
 use valleyscope_runs::{Event, MetricId, MetricValues, RunFolder, RunSession, SettingChange, Started};
 
-use super::scan_pictures::{frames, height_of, near, paths, texts};
-use crate::sandbox::{Sandbox, expect_error};
+use super::scans::{frames, height_of, near, paths, texts};
+use crate::doctor::{Sandbox, expect_code, expect_error};
 
 fn trainings(name: &str) -> Vec<Preset> {
     built_ins().iter().find(|built_in| built_in.name == name).expect("it is built in").preset.trainings()
@@ -241,4 +247,158 @@ fn undrawable_trainings_are_refused() {
     expect_error(&figure(&sandbox, "fig3-cpu", &["--runs", "."]), 2, &["no run of fig3-cpu in . was evaluated so far"]);
     expect_error(&figure(&sandbox, "fig3-cpu", &["--runs", ".", "--certainty"]), 2, &["no run of fig3-cpu in ."]);
     assert!(!sandbox.join("f.svg").exists());
+}
+
+/// A session of four particles in which the noise is raised at step 40.
+const SESSION: &str = "Landscape(version: 1, title: \"Session\", simulations: [(\
+        changes: [(step: 40, set: Noise(2))], spec: (noise: 1, steps: 100, particles: 4, \
+        optimizers: [(id: 0, rule: Adam(learning_rate: 0.01)), (id: 1, rule: Signum(learning_rate: 0.01))]))])";
+
+fn plots() -> RunPlots {
+    RunPlots {
+        metrics: vec![DiagnosticMetric::EffectiveStep, DiagnosticMetric::AbsV],
+        log: [DiagnosticMetric::AbsV].into(),
+        log_steps: false,
+        band: Band::Deviation,
+        whole_range: false,
+    }
+}
+
+fn plot_drawn(plots: &RunPlots) -> String {
+    let Preset::Landscape(preset) = Preset::parse(SESSION, "test").expect("it is valid") else { panic!("a landscape") };
+    let mut trajectories = Trajectories::new(&preset).expect("there are optimizers").until(80);
+    while !trajectories.is_complete() {
+        trajectories.advance();
+    }
+    let options = Options { width_mm: PAGE_MM, ..Options::default() };
+    Figure::run_plots(&trajectories, plots).render(&options).expect("rendered").to_string()
+}
+
+#[test]
+fn plots_have_axes_a_legend_and_marks_of_changed_settings() {
+    let svg = plot_drawn(&plots());
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let texts = texts(&document);
+    let has = |wanted: &str| texts.iter().any(|(text, ..)| *text == wanted);
+    for text in ["effective step size", "spread |v|", "steps", "Adam", "Signum", "1: step 40, σ 1 → 2"] {
+        assert!(has(text), "{text} is not among {texts:?}");
+    }
+    assert!(has("means of 4 particles, ± 1 standard deviation"), "{texts:?}");
+    assert!(has("10⁻²"), "the spread's axis has powers of ten: {texts:?}");
+    assert!(!svg.contains("<image"), "all is drawn as vectors");
+    // The mark is in the middle of each axis, which ends at step 80.
+    let frames = frames(&document);
+    assert_eq!(frames.len(), 2);
+    for [left, top, right, _] in frames {
+        let above =
+            |(text, x, y): &&(&str, f64, f64)| *text == "1" && *y < top + 1.0 && (x - 0.5 * (left + right)).abs() < 1.0;
+        assert!(texts.iter().any(|text| above(&text)), "a mark above the middle of {left} to {right}: {texts:?}");
+    }
+    assert_eq!(svg, plot_drawn(&plots()), "another time it is drawn otherwise");
+}
+
+#[test]
+fn the_axis_of_steps_can_be_logarithmic() {
+    let svg = plot_drawn(&RunPlots { log_steps: true, metrics: vec![DiagnosticMetric::Loss], ..plots() });
+    let document = Document::parse(&svg).expect("well-formed XML");
+    let texts = texts(&document);
+    let place = |label: &str| texts.iter().find(|(text, ..)| *text == label).expect("a label").1;
+    let [left, _, right, _] = frames(&document)[0];
+    assert!((place("1") - left).abs() < 1.0 && place("10") < right, "{texts:?}");
+}
+
+#[test]
+fn the_command_draws_plots_in_every_format_and_refuses_others() {
+    let sandbox = Sandbox::new();
+    sandbox.write("session.ron", SESSION);
+    for format in Format::ALL {
+        let out = format!("plots.{}", format.extension());
+        expect_code(&sandbox.run(&["figure", "session.ron", "--plots", "effective-step,loss", "--out", &out]), 0);
+        assert!(sandbox.join(&out).metadata().unwrap().len() > 1000, "{out}");
+    }
+    let svg = std::fs::read_to_string(sandbox.join("plots.svg")).unwrap();
+    assert!(svg.contains(">effective step size<") && svg.contains(">loss L<") && svg.contains("σ 1 → 2"));
+    let refused = sandbox.run(&["figure", "session.ron", "--plots", "depth", "--out", "x.svg"]);
+    expect_error(&refused, 2, &["expected plots among loss, u, abs-v, effective-step, free-energy", "depth"]);
+    let of_sweep = sandbox.run(&["figure", "fig2a", "--plots", "loss", "--out", "x.svg"]);
+    expect_error(&of_sweep, 2, &["--plots is for landscapes", "fig2a"]);
+    sandbox.write("rosenbrock.ron", &SESSION.replace("noise: 1,", "landscape: Rosenbrock(), noise: 1,"));
+    let lacking = sandbox.run(&["figure", "rosenbrock.ron", "--plots", "loss,u", "--out", "x.svg"]);
+    expect_error(&lacking, 2, &["the landscape Rosenbrock has, which are loss, effective-step, free-energy, found u"]);
+    assert!(!sandbox.join("x.svg").exists(), "a figure was written");
+}
+
+pub const ROWS: usize = 3;
+pub const COLUMNS: usize = 4;
+pub const RATES: usize = 5;
+pub const REPLICATES: usize = 6;
+/// The special cells of [`result`].
+pub const TIE: [usize; 2] = [1, 1];
+pub const UNKNOWN: [usize; 2] = [2, 3];
+pub const DIVERGED: [usize; 2] = [0, 2];
+
+/// Returns a built-in sweep on a small grid.
+pub fn spec(preset: &str) -> SweepSpec {
+    let found = built_ins().iter().find(|built_in| built_in.name == preset).expect("a built-in preset");
+    let Preset::Sweep(found) = &found.preset else { panic!("{preset} is a sweep") };
+    let mut spec = found.sweep.clone();
+    spec.rows.count = PointCount::clamped(ROWS as u64);
+    spec.columns.count = PointCount::clamped(COLUMNS as u64);
+    spec.replicates = Replicates::clamped(REPLICATES as u64);
+    for optimizer in &mut spec.optimizers {
+        optimizer.learning_rates.count = PointCount::clamped(RATES as u64);
+    }
+    spec
+}
+
+/// Returns the final loss of a run that was made up: each its own, and the learning rate in the middle best.
+pub fn final_loss([row, column]: [usize; 2], optimizer: usize, rate: usize, replicate: usize) -> f64 {
+    let ahead = (optimizer + row + column) % 3;
+    let place = (row * COLUMNS + column) as f64;
+    -1.0 - place - ahead as f64 + 0.25 * (rate as f64 - 2.0).abs() + 0.01 * replicate as f64
+}
+
+/// Returns the runs of all optimizers at a pixel.
+pub fn runs(spec: &SweepSpec, pixel: [usize; 2]) -> Vec<Runs> {
+    let rates = spec.candidate_counts();
+    let of = |optimizer: usize| {
+        let each = (0..rates[optimizer]).flat_map(|rate| (0..REPLICATES).map(move |replicate| (rate, replicate)));
+        let metrics = each.map(|(rate, replicate)| {
+            let loss = match pixel {
+                TIE => 1.5,
+                DIVERGED if optimizer == 0 => f64::NAN,
+                _ => final_loss(pixel, optimizer, rate, replicate),
+            };
+            Metrics { final_loss: loss, smallest_loss: loss - 0.5, depth: 2.0 - loss }
+        });
+        Runs { replicates: REPLICATES, metrics: metrics.collect() }
+    };
+    (0..spec.optimizers.len()).map(of).collect()
+}
+
+/// Returns a diagram of all pixels but [`UNKNOWN`].
+pub fn result_of(spec: SweepSpec) -> SweepResult {
+    let mut diagram = Diagram::new(Arc::new(spec));
+    let spec = Arc::clone(diagram.spec());
+    for pixel in (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| [row, column])) {
+        if pixel != UNKNOWN {
+            diagram.insert(pixel, Cell::new(&runs(&spec, pixel), spec.average, spec.common_random_numbers));
+        }
+    }
+    SweepResult {
+        title: "Peaks & \"valleys\" <σ>".to_owned(),
+        description: "Made up.".to_owned(),
+        diagram,
+        precision: Precision::Single,
+    }
+}
+
+pub fn result() -> SweepResult {
+    result_of(spec("fig2a"))
+}
+
+pub fn arrays(result: &SweepResult) -> Vec<u8> {
+    let mut file = Cursor::new(Vec::new());
+    result.write_arrays(&mut file).expect("memory takes all that is written");
+    file.into_inner()
 }
