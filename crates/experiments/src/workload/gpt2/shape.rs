@@ -136,15 +136,15 @@ impl Gpt2Shape {
             Gpt2Precision::Float64 => (8, 8),
             Gpt2Precision::BFloat16 | Gpt2Precision::Float16 => (4, 2),
         };
-        // A copy of the parameters, and of the largest gradient before it is added to the others.
-        let lowered = if product < stream { (u128::from(self.parameters()) + vocabulary * width) * product } else { 0 };
+        // Both gradients of the embedding before they are added to the others, and a copy of the parameters.
+        let copy = if product < stream { u128::from(self.parameters()) * product } else { 0 };
+        let lowered = 2 * vocabulary * width * stream + copy;
         let rows = sequences * context;
         // The residual stream before both parts; inputs, results and stored tensors of attention and feed-forward net.
         let scores = if attention == Attention::Explicit { sequences * heads * context * context * stream } else { 0 };
         let block = rows * width * (2 * stream + 15 * product) + scores;
-        // In single precision the logits become their gradient; in half precision a softmax and a gradient are stored
-        // beside them.
-        let of_logit = if product < stream { 2 * stream + product } else { 2 * stream };
+        // The logarithms of probabilities, their gradient, and that of the logits.
+        let of_logit = 3 * stream;
         // Temporary tensors: of the backward pass of a block, or of the output layer.
         let logits =
             u128::from(Gpt2Shape::logits_at_once(u64::from(self.vocabulary))).min(rows) * vocabulary * of_logit;
