@@ -28,7 +28,7 @@ pub(super) use runner::{SweepRunner, Taker, load};
 #[derive(clap::Args)]
 pub(super) struct SweepArgs {
     /// Name of a built-in preset or of one of your own, or a file
-    #[arg(value_name = "PRESET", required_unless_present = "parts")]
+    #[arg(value_name = "PRESET", required_unless_present = "merge")]
     preset: Option<OsString>,
     /// Folder for the results, created if needed
     #[arg(long, value_name = "DIR")]
