@@ -25,8 +25,8 @@ fn excessive_lengths_are_refused_with_their_position() {
     refused("\"Good\"", &text, "\"x", &["a text of at most 65536 bytes", "70002"]);
     let deep = format!("noise: {}", "[".repeat(100));
     let fault = fault_of(&GOOD.replace("noise: 1.0", &deep));
-    // Two brackets are open before them.
-    assert_eq!((fault.line, fault.column), (6, 16 + 62), "{fault}");
+    // Four brackets are open before them.
+    assert_eq!((fault.line, fault.column), (7, 20 + 60), "{fault}");
     assert!(fault.message.contains("nested deeper") && fault.message.contains("64"), "{fault}");
     let line = fault_of(&format!("Landscape(version: 1,{}\n)", " ".repeat(2 << 20)));
     assert!(line.message.contains("a line of at most 1048576 bytes"), "{line}");
