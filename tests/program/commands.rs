@@ -222,7 +222,7 @@ fn presets_are_checked_one_by_one() {
     let output = sandbox.run(&["presets", "check", "bad.ron", "good.ron", "none.ron"]);
     expect_code(&output, 2);
     assert!(stdout(&output).contains("good.ron: good"));
-    for word in ["bad.ron:1:59: noise must be", "^^^^", "none.ron", "2 of 3"] {
+    for word in ["bad.ron:1:68: noise must be", "^^^^", "none.ron", "2 of 3"] {
         assert!(stderr(&output).contains(word), "no {word:?} in: {}", stderr(&output));
     }
 }

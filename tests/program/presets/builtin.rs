@@ -271,7 +271,7 @@ fn files_that_are_no_presets_are_refused_with_a_reason() {
     expect(&file("utf16.ron", b"\xff\xfeL\0a\0"), &["UTF-16", "UTF-8"]);
     expect(&file("zeros.ron", &[0; 100]), &["1:1"]);
     expect(&file("empty.ron", b""), &["1:1", "no preset"]);
-    expect(&file("windows.ron", GOOD.replace('\n', "\r\n").replace("gamma: 0.2", "gamma: 20").as_bytes()), &["11:60"]);
+    expect(&file("windows.ron", GOOD.replace('\n', "\r\n").replace("gamma: 0.2", "gamma: 20").as_bytes()), &["12:64"]);
     #[cfg(unix)]
     expect(Path::new("/dev/zero"), &["expected a plain file, found a device"]);
     Preset::read(&file("crlf.ron", GOOD.replace('\n', "\r\n").as_bytes())).unwrap();

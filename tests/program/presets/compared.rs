@@ -68,7 +68,7 @@ fn a_lesson_step_shows_those_of_the_preset_with_its_settings_or_its_own() {
 #[test]
 fn simulations_that_do_not_fit_are_refused_with_their_position() {
     let refused = |part, replacement, mark, words: &[&str]| refused_in(GOOD, part, replacement, mark, words);
-    refused("        (set:", "        (), (), (set:", "[", &["1 to 4 simulations", "found 5"]);
+    refused("simulations: [", "simulations: [(), (), ", "[", &["1 to 4 simulations", "found 5"]);
     let first = "(spec: (\n            noise: 1.0,";
     refused(first, "(set: [Noise(1.0)], spec: (noise: 1.0,", "[Noise(1.0)]", &["simulations[0].set", "must be empty"]);
     refused("Noise(2.0)", "Noise(-2.0)", "-2.0", &["noise", "from 0 to 100"]);

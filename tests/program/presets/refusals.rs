@@ -125,7 +125,12 @@ fn unknown_names_are_refused_with_the_known_ones() {
 
 #[test]
 fn broken_syntax_is_refused_with_its_position() {
-    refused("noise: 1.0,\n        particles", "noise: 1.0\n        particles", "particles", &["`,`", "`particles`"]);
+    refused(
+        "noise: 1.0,\n            particles",
+        "noise: 1.0\n            particles",
+        "particles",
+        &["`,`", "`particles`"],
+    );
     refused("\"See.\"", "\"See.", "\"", &["quotation mark"]);
     refused("// A comment.", "/* A comment.", "/*", &["comment"]);
     refused("\"See.\"", "\"\\q\"", "\\q", &["backslash"]);
@@ -135,7 +140,7 @@ fn broken_syntax_is_refused_with_its_position() {
 fn a_file_that_ends_too_early_is_refused_at_its_end() {
     let (head, _) = GOOD.split_at(GOOD.find("    view:").unwrap());
     let fault = fault_of(head);
-    assert_eq!((fault.line, fault.column), (14, 1), "{fault}");
+    assert_eq!((fault.line, fault.column), (16, 1), "{fault}");
     assert!(fault.message.contains("ends too early"), "{fault}");
     for empty in ["", "  \n \n", "// nothing\n"] {
         let fault = fault_of(empty);
@@ -262,10 +267,10 @@ fn brackets_without_end_are_refused() {
 fn a_fault_is_shown_with_its_line_and_a_mark() {
     let shown = fault_of(&GOOD.replace("gamma: 0.2", "gamma: 20")).to_string();
     let expected = "\
-bad.ron:11:60: gamma must be a number from -10 to 10, found 20
+bad.ron:12:64: gamma must be a number from -10 to 10, found 20
    |
-11 |             (id: 5, rule: Focus(learning_rate: 0.1, gamma: 20)), // \" ( [ \"
-   |                                                            ^^";
+12 |              (id: 5, rule: Focus(learning_rate: 0.1, gamma: 20)), // \" ( [ \"
+   |                                                             ^^";
     assert_eq!(shown, expected);
     // A long line is shown in part, a tab and an escape sequence as one character each.
     let long = fault_of(&format!("Landscape(version: 1,\t\u{1b}{} nose: 3)", " ".repeat(500)));
@@ -313,8 +318,8 @@ fn excessive_lengths_are_refused_with_their_position() {
     refused("\"Good\"", &text, "\"x", &["a text of at most 65536 bytes", "70002"]);
     let deep = format!("noise: {}", "[".repeat(100));
     let fault = fault_of(&GOOD.replace("noise: 1.0", &deep));
-    // Two brackets are open before them.
-    assert_eq!((fault.line, fault.column), (6, 16 + 62), "{fault}");
+    // Four brackets are open before them.
+    assert_eq!((fault.line, fault.column), (7, 20 + 60), "{fault}");
     assert!(fault.message.contains("nested deeper") && fault.message.contains("64"), "{fault}");
     let line = fault_of(&format!("Landscape(version: 1,{}\n)", " ".repeat(2 << 20)));
     assert!(line.message.contains("a line of at most 1048576 bytes"), "{line}");

@@ -36,8 +36,8 @@ impl<'t> Outline<'t> {
         lexer.open_comment()
     }
 
-    /// Returns the value at `path`, such as `simulation.optimizers[1].id`, or where that is missing, at the nearest
-    /// enclosing path.
+    /// Returns the value at `path`, such as `simulations[0].spec.optimizers[1].id`, or where that is missing, at the
+    /// nearest enclosing path.
     pub(super) fn value(&self, path: &str) -> Option<Range<usize>> {
         self.nearest(&keys(path)).map(|(_, span)| span)
     }
@@ -127,7 +127,7 @@ enum Key<'t> {
     Index(usize),
 }
 
-/// Returns the keys of a path like `simulation.optimizers[1].id`.
+/// Returns the keys of a path like `simulations[0].spec.optimizers[1].id`.
 fn keys(path: &str) -> Vec<Key<'_>> {
     let mut keys = Vec::new();
     for part in path.split('.') {
