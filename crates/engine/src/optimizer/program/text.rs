@@ -131,8 +131,10 @@ impl<I: Fn(Input) -> Printed> Writer<'_, I> {
 
     /// Checks that the language has all operations and inputs that the text shows.
     fn check(&self) -> Result<(), &'static str> {
-        for id in self.trace.graph.ids().filter(|id| self.uses[id.0] > 0) {
-            match self.trace.graph.node(id) {
+        let shown = self.trace.graph.ids().filter(|id| self.uses[id.0] > 0).map(|id| self.trace.graph.node(id));
+        let (operations, inputs): (Vec<Node>, Vec<Node>) = shown.partition(|node| matches!(node, Node::Of(_)));
+        for node in operations.into_iter().chain(inputs) {
+            match node {
                 Node::Of(Op::BlockMean(_)) => return Err("means over the blocks of a network's parameters"),
                 Node::Of(Op::Orthogonal(_) | Op::Exchanged(_)) => return Err("an operation on matrices"),
                 Node::Of(Op::ByShape(..)) => return Err("steps that differ between matrices and vectors"),
