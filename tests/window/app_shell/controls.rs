@@ -2,7 +2,7 @@
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
-use egui_kittest::kittest::{NodeT, NodeT as _, Queryable};
+use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_engine::noise::NoiseKind;
 use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportId};
-use egui_kittest::kittest::{Queryable, Queryable as _};
+use egui_kittest::kittest::Queryable;
 use valleyscope::app::shell::session::Store;
 use valleyscope_experiments::preset::Preset;
 

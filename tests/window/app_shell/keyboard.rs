@@ -2,7 +2,7 @@
 
 use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers, OutputCommand, Rect};
-use egui_kittest::kittest::{NodeT, Queryable, Queryable as _};
+use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_engine::optimizer::RuleKind;
 
 use super::harness::{App, PLAIN};

@@ -2,7 +2,7 @@
 
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
-use egui_kittest::kittest::{Queryable, Queryable as _};
+use egui_kittest::kittest::Queryable;
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::sweep::{Metric, Quantity};

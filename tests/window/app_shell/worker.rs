@@ -19,7 +19,6 @@ use valleyscope_runs::{
 use super::harness::{App, Begin};
 #[cfg(unix)]
 use crate::put_program::put_program;
-use crate::put_program::put_program;
 
 fn open_tab(install: Option<InstallCommand>, prepare: impl FnOnce(&WorkerFolder)) -> App {
     let begin = Begin { install, ..Begin::default() };
