@@ -591,7 +591,7 @@ fn labels_of_an_axis_have_room_on_every_kind_of_axis() {
     ];
     for (horizontal, width_mm) in axes.iter().flat_map(|axis| [(axis, 60.0), (axis, 85.0), (axis, 180.0)]) {
         let drawn = Curves { horizontal: horizontal.clone(), ..curves() };
-        let svg = Figure::curves(curve_drawn).render(&Options { width_mm, ..Options::default() }).expect("rendered");
+        let svg = Figure::curves(drawn).render(&Options { width_mm, ..Options::default() }).expect("rendered");
         let text = svg.to_string();
         let document = Document::parse(&text).expect("well-formed XML");
         let page = width_mm * 72.0 / 25.4;

@@ -360,7 +360,7 @@ fn table_history(events: Vec<(u64, Event)>) -> RunHistory {
 
 fn csv(history: &RunHistory) -> (u64, String) {
     let mut bytes = Vec::new();
-    let rows = write_csv(table_history, &mut bytes).unwrap();
+    let rows = write_csv(history, &mut bytes).unwrap();
     (rows, String::from_utf8(bytes).unwrap())
 }
 

@@ -6,12 +6,8 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_experiments::preset::built_ins;
-#[cfg(target_os = "linux")]
-use valleyscope_runs::Notes;
 use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started};
 
-#[cfg(target_os = "linux")]
-use super::harness::Begin;
 use super::harness::{App, Begin};
 use super::training::{begun, compare, config, finished, listed, open_tab, plotted, select, trained};
 #[cfg(target_os = "linux")]
