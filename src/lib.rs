@@ -13,6 +13,3 @@ pub mod gpu;
 pub mod player;
 pub mod runs;
 pub mod sweep;
-
-// The path of a module before it moved, which figures use.
-use player::marks as setting_marks;

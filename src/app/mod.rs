@@ -10,28 +10,6 @@ pub mod shell;
 mod training;
 mod widgets;
 
-// The paths of modules before they moved, which the phase diagram, the trainings and the command line use.
-pub(crate) use landscape::animation_export as animation;
-pub(crate) use landscape::controls;
-pub(crate) use landscape::figure_export as figure_layout;
-pub(crate) use landscape::picture;
-pub(crate) use landscape::plots as diagnostics;
-pub(crate) use shell::jobs as exports;
-pub(crate) use shell::jobs as pending_exports;
-pub(crate) use shell::jobs as wake;
-pub(crate) use shell::{editor, files as opened, presets as preset_catalog, presets as save_preset, tabs as tab};
-pub(crate) use shell::{messages as question, window as side_panel, window as window_layout};
-pub(crate) use widgets::form as boxes;
-pub(crate) use widgets::number as typed;
-pub(crate) use widgets::{form, icons, number, plot, text_editor, theme};
-pub(crate) mod live {
-    pub(crate) use super::landscape::live::LandscapeAction;
-    pub(crate) use super::shell::actions::{Action, Requests};
-}
-pub(crate) mod dialog {
-    pub(crate) use super::shell::messages::show_modal as show;
-}
-
 pub use landscape::editor::Document;
 pub use landscape::live::{LandscapeAction, Live};
 pub use landscape::transport::PlaybackPace;

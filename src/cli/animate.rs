@@ -86,10 +86,10 @@ mod with_app {
     use super::super::{Failure, landscape_preset, say};
     use super::AnimateArgs;
     use crate::app::Graphics;
-    use crate::app::animation::{AnimationError, AnimationJob, FrameSteps};
-    use crate::app::diagnostics::PlotChoices;
-    use crate::app::exports::Progress;
-    use crate::app::picture::{PictureContent, PictureOptions, PictureSubject};
+    use crate::app::landscape::animation_export::{AnimationError, AnimationJob, FrameSteps};
+    use crate::app::landscape::picture::{PictureContent, PictureOptions, PictureSubject};
+    use crate::app::landscape::plots::PlotChoices;
+    use crate::app::shell::jobs::Progress;
     use crate::cli::landscape_args::check_known;
     use crate::cli::output::Interrupt;
     use crate::cli::output::{ProgressLine, ProgressUnit};

@@ -16,7 +16,7 @@ use super::canvas::{
 use super::files::CREATOR;
 use super::trajectories::{RunCurve, Trajectories};
 use super::{Content, Figure, FigureMetadata, Swatch, map};
-use crate::setting_marks::{SettingMarks, text};
+use crate::player::marks::{SettingMarks, text};
 
 /// Height over width of the area of a plot.
 const ASPECT: f64 = 0.62;

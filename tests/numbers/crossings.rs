@@ -1,6 +1,6 @@
 //! Crossings of curves with a loss, against hand-computed values.
 
-use valleyscope_experiments::view::crossing::{Crossing, common_level, first_crossing, speedup};
+use valleyscope_experiments::view::range::{Crossing, common_level, first_crossing, speedup};
 
 const NAN: f64 = f64::NAN;
 

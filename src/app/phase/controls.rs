@@ -20,13 +20,13 @@ use valleyscope_experiments::preset::SweepPreset;
 
 use super::PhasePanel;
 use super::optimizer_controls::optimizers;
-use crate::app::boxes::check_box;
-use crate::app::controls::{LandscapeChange, landscape_choice, landscape_editor, noise_choice};
-use crate::app::editor::change_mark;
-use crate::app::live::Requests;
-use crate::app::text_editor::TextTab;
-use crate::app::typed::TypedField;
-use crate::app::{form, number};
+use crate::app::landscape::controls::{LandscapeChange, landscape_choice, landscape_editor, noise_choice};
+use crate::app::shell::actions::Requests;
+use crate::app::shell::editor::change_mark;
+use crate::app::widgets::form::check_box;
+use crate::app::widgets::number::TypedField;
+use crate::app::widgets::text_editor::TextTab;
+use crate::app::widgets::{form, number};
 use crate::figure::{axis_label, axis_meanings};
 use crate::sweep::pool::Progress;
 

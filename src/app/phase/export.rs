@@ -10,10 +10,10 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram_store::{DiagramStore, TitledDiagram};
 use super::map_picture::MapStyle;
-use crate::app::figure_layout::FigureLayout;
-use crate::app::live::{Action, Requests};
-use crate::app::question::Question;
-use crate::app::save_preset::file_stem;
+use crate::app::landscape::figure_export::FigureLayout;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::messages::Question;
+use crate::app::shell::presets::file_stem;
 use crate::figure::{Compared, Figure, Format, Map};
 use crate::sweep::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
 

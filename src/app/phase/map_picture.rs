@@ -13,12 +13,12 @@ use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 use super::PhasePanel;
 use super::export::ExportKind;
 use super::maps::differences;
-use crate::app::boxes::Outlined;
-use crate::app::controls::{COLOR_HINT, color_menu};
-use crate::app::figure_layout::stays_open;
-use crate::app::live::{Action, Requests};
+use crate::app::landscape::controls::{COLOR_HINT, color_menu};
+use crate::app::landscape::figure_export::stays_open;
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
-use crate::app::theme;
+use crate::app::widgets::form::Outlined;
+use crate::app::widgets::theme;
 use crate::figure::{COLUMN_MM, Letters, Map, MapColors, MapImage, PAGE_MM, Regions, Scale, Swatch, shared_optimizers};
 
 /// The displayed map of a diagram.

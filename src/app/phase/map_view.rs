@@ -13,7 +13,7 @@ use valleyscope_engine::sweep::{Axis, Diagram, Spacing, SweepSpec};
 use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
 
 use super::map_picture::{ColorKey, LetteredRegions, MapPicture};
-use crate::app::theme;
+use crate::app::widgets::theme;
 use crate::figure::{axis_label, axis_meanings, ink};
 
 /// The smallest space for the labels of the rows, at the left, in points.

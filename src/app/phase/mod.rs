@@ -34,13 +34,15 @@ use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
-use super::live::{Action, Requests};
-use super::opened::OpenedContent;
-use super::pending_exports::PendingExports;
-use super::side_panel::{Edge, SidePanel};
-use super::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset};
-use super::window_layout::WindowLayout;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
+use crate::app::shell::files::OpenedContent;
+use crate::app::shell::jobs::PendingExports;
+use crate::app::shell::tabs::{
+    Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset,
+};
+use crate::app::shell::window::WindowLayout;
+use crate::app::shell::window::{Edge, SidePanel};
 use crate::figure::{Map, as_changed, is_made_title};
 use crate::sweep::result::{RawPlan, SweepResult};
 

@@ -12,11 +12,11 @@ use valleyscope_engine::sweep::{Axis, LearningRates, Quantity, SweepOptimizer, S
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
 use super::controls::{count, log_switch, unswept_note};
-use crate::app::boxes::check_box;
-use crate::app::controls::{color_swatch, schedule};
-use crate::app::icons::{Icon, icon_button};
-use crate::app::text_editor::{RuleChoice, TextEditor, TextTab};
-use crate::app::{form, text_editor};
+use crate::app::landscape::controls::{color_swatch, schedule};
+use crate::app::widgets::form::check_box;
+use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
+use crate::app::widgets::{form, text_editor};
 
 /// The side of the button that removes an optimizer, in points.
 const REMOVE: f32 = 16.0;

@@ -12,7 +12,8 @@ use valleyscope_experiments::view::ticks::significant;
 use super::diagram_store::TitledDiagram;
 use super::map_view::{MapMarks, MapResponse, MapSide};
 use super::{PhasePanel, readout};
-use crate::app::live::{Action, LandscapeAction, Requests};
+use crate::app::landscape::live::LandscapeAction;
+use crate::app::shell::actions::{Action, Requests};
 use crate::figure::{axis_label, shared_optimizers};
 
 /// A pixel of the present diagram or of one beside it.

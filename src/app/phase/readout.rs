@@ -13,7 +13,7 @@ use valleyscope_experiments::view::ticks::{RangeEdge, fixed, short, significant,
 
 use super::score_table;
 use crate::app::landscape::marker::line_color;
-use crate::app::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
+use crate::app::widgets::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
 use crate::figure::{axis_label, axis_meanings};
 
 /// Shows a pixel's results, or those of the pixel that represents it on the map, in these colours of the optimizers.

@@ -17,11 +17,11 @@ use valleyscope_experiments::preset::SweepPreset;
 use super::PhasePanel;
 use super::controls::time;
 use super::library::{Library, LibraryEntry, Limits};
-use crate::app::boxes::Outlined;
-use crate::app::icons::{Icon, icon_button};
-use crate::app::question::Question;
-use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
-use crate::app::theme::frame_fields;
+use crate::app::shell::messages::Question;
+use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
+use crate::app::widgets::form::Outlined;
+use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::theme::frame_fields;
 use crate::figure::{TitledSweep, difference, over_axes, settings_among};
 
 /// The size of a small picture, in points.

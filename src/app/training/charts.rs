@@ -14,11 +14,11 @@ use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
 use super::names::{NamedCurves, color};
 use super::plotter::union;
 use super::track::{Horizontal, Track, TrackView};
-use crate::app::boxes::{Outlined, check_box};
-use crate::app::figure_layout::{FigureLayout, stays_open};
-use crate::app::number as text;
-use crate::app::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond};
-use crate::app::typed::TypedField;
+use crate::app::landscape::figure_export::{FigureLayout, stays_open};
+use crate::app::widgets::form::{Outlined, check_box};
+use crate::app::widgets::number as text;
+use crate::app::widgets::number::TypedField;
+use crate::app::widgets::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond};
 use crate::figure::{Format, metric_scale};
 use crate::runs::{MetricAliases, proposals};
 

@@ -12,13 +12,13 @@ use valleyscope_experiments::workload::{Dataset, DeviceChoice, ScanOptimizer};
 
 use super::editor::{TrainingEditor, TrainingFault, first_of};
 use super::worker::WorkerState;
-use crate::app::boxes::check_box;
-use crate::app::editor::change_mark;
-use crate::app::live::{Action, Requests};
-use crate::app::preset_catalog::PresetCatalog;
-use crate::app::text_editor::{RuleChoice, TextEditor, TextTab};
-use crate::app::typed::TypedField;
-use crate::app::{form, number, text_editor};
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::editor::change_mark;
+use crate::app::shell::presets::PresetCatalog;
+use crate::app::widgets::form::check_box;
+use crate::app::widgets::number::TypedField;
+use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
+use crate::app::widgets::{form, number, text_editor};
 
 const FIELD_WIDTH: f32 = 84.0;
 

@@ -13,7 +13,7 @@ use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
 
 use super::names::{NamedCurves, color, dash};
 use super::track::{Pieces, Track, TrackView};
-use crate::app::plot::{band, near_line, point};
+use crate::app::widgets::plot::{band, near_line, point};
 use crate::figure::{CurveAxis, CurveLines, CurvePlot};
 use crate::gpu::{CurveSet, CurveStyle};
 

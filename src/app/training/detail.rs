@@ -19,8 +19,8 @@ use super::dialogs::{ChangeForm, TextAction, Texts};
 use super::legend::line;
 use super::list::line_with_name;
 use super::summary::Summary;
-use crate::app::form::{cell, small_button};
-use crate::app::theme::text_width;
+use crate::app::widgets::form::{cell, small_button};
+use crate::app::widgets::theme::text_width;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum DetailTab {

@@ -12,10 +12,11 @@ use valleyscope_experiments::workload::{LiveSetting, Workload, changes};
 use valleyscope_runs::{Notes, NotesEdit, RunCommand, RunFolder, SettingChange, TextRequest, TextSample};
 
 use super::summary::Summary;
-use crate::app::boxes::radio_button;
-use crate::app::form::{cell, small_button, visible_scroll_bar};
-use crate::app::typed::{TypedField, show_refusal};
-use crate::app::{dialog, number};
+use crate::app::shell::messages::show_modal;
+use crate::app::widgets::form::radio_button;
+use crate::app::widgets::form::{cell, small_button, visible_scroll_bar};
+use crate::app::widgets::number;
+use crate::app::widgets::number::{TypedField, show_refusal};
 
 pub(super) enum Dialog {
     Describe {
@@ -80,7 +81,7 @@ impl Dialog {
     pub(super) fn show(&mut self, ctx: &Context) -> Option<DialogDecision> {
         let (mut is_agreed, mut is_cancelled) = (false, false);
         let (heading, yes, no) = self.texts();
-        let is_closed = dialog::show(ctx, "about a run", heading, |ui| {
+        let is_closed = show_modal(ctx, "about a run", heading, |ui| {
             let is_entered = self.content(ui);
             ui.add_space(6.0);
             ui.horizontal(|ui| {

@@ -12,7 +12,7 @@ use valleyscope_experiments::workload::form::Form;
 
 use super::charts::Choices;
 use super::table::TableChoices;
-use crate::app::editor::{Draft, Editor, PresetDraft};
+use crate::app::shell::editor::{Draft, Editor, PresetDraft};
 
 /// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ use valleyscope_runs::{
 use super::editor::{Feasibility, ForkPoint};
 use super::watcher::{self, Update, WatcherCommand};
 use super::worker::{TrainingPaths, WorkerState};
-use crate::app::wake::Wake;
+use crate::app::shell::jobs::Wake;
 use crate::runs::import::{Outcome as ImportOutcome, import_runs};
 
 const START_TIMEOUT: Duration = Duration::from_secs(120);

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use egui::{
     Grid, Label, Response, RichText, Role, ScrollArea, Sense, Shape, Stroke, TextStyle, Ui, Vec2, WidgetInfo, vec2,
 };
-use valleyscope_experiments::view::crossing::{Crossing, common_level, first_crossing, speedup};
+use valleyscope_experiments::view::range::{Crossing, common_level, first_crossing, speedup};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder, Unit};
 
 use super::names::{Name, NamedCurves, color, dash, rgb};
 use super::track::{Nearest, Track, TrackView};
-use crate::app::boxes::Outlined;
-use crate::app::controls::{COLOR_HINT, color_menu};
-use crate::app::form::{small_button, visible_scroll_bar};
-use crate::app::number;
-use crate::app::plot::readout;
-use crate::app::theme::text_width;
-use crate::app::typed::TypedField;
+use crate::app::landscape::controls::{COLOR_HINT, color_menu};
+use crate::app::widgets::form::Outlined;
+use crate::app::widgets::form::{small_button, visible_scroll_bar};
+use crate::app::widgets::number;
+use crate::app::widgets::number::TypedField;
+use crate::app::widgets::plot::readout;
+use crate::app::widgets::theme::text_width;
 
 /// The longest title in the legend where space is scarce, in points.
 const LONGEST: f32 = 240.0;

@@ -17,10 +17,10 @@ use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
 use super::legend::line;
 use super::names::{Pens, rgb};
 use super::summary::Summary;
-use crate::app::boxes::check_box;
-use crate::app::controls::{color_button, color_picker};
-use crate::app::number;
-use crate::app::theme::text_width;
+use crate::app::landscape::controls::{color_button, color_picker};
+use crate::app::widgets::form::check_box;
+use crate::app::widgets::number;
+use crate::app::widgets::theme::text_width;
 use crate::runs::{Columns, Filter, FilterError};
 
 /// The height of a run in the list, in points.

@@ -17,7 +17,7 @@ use valleyscope_runs::RunFolder;
 use super::plotter::RunCurves;
 use super::summary::Summary;
 use crate::app::landscape::marker::background;
-use crate::app::number;
+use crate::app::widgets::number;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {

@@ -23,13 +23,13 @@ use super::summary::Summary;
 use super::table::{RunTable, TableChoices};
 use super::watcher::{ListedRuns, Update, WatcherCommand};
 use super::worker::{Installation, TrainingPaths, WorkerCard, WorkerState};
-use crate::app::editor::{AnyEditor, EditorStatus, PresetDraft};
-use crate::app::figure_layout::FigureLayout;
-use crate::app::live::{Action, Requests};
-use crate::app::opened::OpenedContent;
-use crate::app::pending_exports::PendingExports;
-use crate::app::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
-use crate::app::wake::Wake;
+use crate::app::landscape::figure_export::FigureLayout;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
+use crate::app::shell::files::OpenedContent;
+use crate::app::shell::jobs::PendingExports;
+use crate::app::shell::jobs::Wake;
+use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::runs::{Columns, MetricAliases};
 
 /// The background threads of the tab, started when it is first shown.

@@ -13,7 +13,7 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_runs::{MetricId, MetricInfo, MetricSource, RunFolder, RunHistory, RunMark, RunReader, SettingChange};
 
 use super::track::{OfStep, Track};
-use crate::app::wake::Wake;
+use crate::app::shell::jobs::Wake;
 use crate::runs::MetricAliases;
 use crate::sweep::result::scan;
 use crate::sweep::result::scan::ScanResult;

@@ -18,11 +18,11 @@ use super::summary::Summary;
 use super::watcher::WatcherCommand;
 use super::worker::{WorkerAction, WorkerState};
 use super::{controls, detail, list};
-use crate::app::form::small_button;
-use crate::app::live::{Action, Requests};
-use crate::app::preset_catalog::PresetCatalog;
-use crate::app::side_panel::{Edge, PanelSizes, SidePanel};
-use crate::app::window_layout::WindowLayout;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::presets::PresetCatalog;
+use crate::app::shell::window::WindowLayout;
+use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
+use crate::app::widgets::form::small_button;
 
 const NOT_READY: &str = "The training worker is not ready";
 

@@ -22,7 +22,7 @@ use super::editor::{Feasibility, ForkPoint};
 use super::names::distinct_settings;
 use super::summary::{Summary, Watched};
 use super::worker::{Installation, TrainingPaths, WorkerState};
-use crate::app::wake::Wake;
+use crate::app::shell::jobs::Wake;
 use crate::runs::{Columns, MetricAliases, RunFacts};
 
 /// The interval between polls.

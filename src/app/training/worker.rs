@@ -10,9 +10,9 @@ use egui::{
 use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
 use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder};
 
-use crate::app::live::{Action, Requests};
-use crate::app::question::Question;
-use crate::app::theme;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::messages::Question;
+use crate::app::widgets::theme;
 use crate::runs::MetricAliases;
 
 /// The paths of runs and of the worker, and its installation.

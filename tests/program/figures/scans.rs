@@ -467,8 +467,7 @@ fn arrays_hold_the_scores() {
         assert_eq!(shape, [3, 4], "{name}");
         values
     };
-    let [scores, deviations, improvements, errors] =
-        ["score", "score_std", "improvement", "improvement_error"].map(of);
+    let [scores, deviations, improvements, errors] = ["score", "score_std", "improvement", "improvement_error"].map(of);
     let (shape, kind, best) = array::<i32>(&bytes, "best_lr");
     assert_eq!((shape, kind.as_str()), (vec![3, 4], "<i4"));
     let known = places(&axes(), false);

@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 use ticks::nice_step;
 use valleyscope_engine::landscape::{HomeView, Landscape, LandscapeSpec};
 
-// The paths of modules before they moved.
-pub use range as crossing;
-
 pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, pale};
 pub use height_field::{HeightField, Sight};
 pub use line_colors::{Dash, OwnColors, Pen, assigned_colors, simulation_colors, sweep_colors, usual_colors};

@@ -15,7 +15,7 @@ use valleyscope_runs::RunFolder;
 use view::{LINE, MARKS, SelectedRuns, TableEvent, TableView};
 
 use super::list::{FilterField, ListInput, RunsAction};
-use crate::app::theme::text_width;
+use crate::app::widgets::theme::text_width;
 use crate::runs::{Column, Grouping, SortKey, Statistic, TableLayout};
 
 /// The usual width of the column of names, without and with columns of settings, and the smallest and the largest usual width of others, in points.

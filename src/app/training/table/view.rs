@@ -15,15 +15,15 @@ use valleyscope_runs::RunFolder;
 
 use super::lines::{Click, Lines, Selection};
 use super::{RunTable, TableChoices};
-use crate::app::boxes::{check_box, radio_button};
-use crate::app::figure_layout::stays_open;
-use crate::app::form::{cell, small_button};
+use crate::app::landscape::figure_export::stays_open;
 use crate::app::training::legend::line as line_sample;
 use crate::app::training::list::{
     FilterField, ListInput, RunsAction, color_entry, status_color, tooltip, warning_mark,
 };
 use crate::app::training::names::Pens;
 use crate::app::training::summary::Summary;
+use crate::app::widgets::form::{cell, small_button};
+use crate::app::widgets::form::{check_box, radio_button};
 use crate::runs::{Column, Columns, GroupChoice, Grouping, Replicates, Statistic, lower_first};
 
 /// The height of a line, and of the header, in points.
