@@ -309,7 +309,7 @@ pub enum Need {
     /// [`Algebra::orthogonal`], [`Algebra::by_shape`].
     WholeParameter,
     /// The axes of the parameter's tensor, each with a statistic of its own: [`Algebra::exchanged`] on the plane, and a
-    /// step of its own in training (`crates/training/src/axes/`). There is none for sweeps in more than two dimensions.
+    /// step of its own in training (`crates/training/src/axes.rs`). There is none for sweeps in more than two dimensions.
     Axes,
     /// [`Batch::gradient_at`]
     GradientElsewhere,
