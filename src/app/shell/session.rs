@@ -517,7 +517,7 @@ mod tests {
             let folder = tempfile::tempdir().expect("a temporary folder can be made");
             let path = folder.path().join("app.ron");
             let mut child = std::process::Command::new(std::env::current_exe().expect("the test program has a path"));
-            child.args(["--exact", "app::store::tests::ended_by_a_signal", "--ignored"]);
+            child.args(["--exact", "app::shell::session::tests::ended_by_a_signal", "--ignored"]);
             let output = child.env("MOMENT", moment).env("STORE", &path).output().expect("it starts");
             assert_eq!(output.status.signal(), Some(signal_hook::consts::SIGTERM), "{moment}: {output:?}");
             assert_eq!(read(&path).expect("it is saved"), session(moment));

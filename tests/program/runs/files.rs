@@ -154,7 +154,7 @@ fn the_ten_lines_of_python_in_the_book_write_a_run() {
     let sandbox = Sandbox::new();
     let output = sandbox.at_home(Command::new("python3")).args(["-c", script]).output();
     let Ok(output) = output else {
-        left_out("program::runs::events", "the script of the book needs python3");
+        left_out("program::runs::files", "the script of the book needs python3");
         return;
     };
     expect(&output, 0, &[]);

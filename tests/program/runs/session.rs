@@ -408,7 +408,7 @@ fn apart(script: &str, run: &RunFolder) -> Option<String> {
         tried.is_ok_and(|tried| tried.status.success())
     });
     let Some(way) = way else {
-        left_out("program::runs::faults", "the tests of full and read-only disks may not mount one");
+        left_out("program::runs::session", "the tests of full and read-only disks may not mount one");
         return None;
     };
     let output = std::process::Command::new("unshare")
