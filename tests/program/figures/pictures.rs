@@ -337,7 +337,8 @@ fn sandbox(name: &str) -> Sandbox {
 fn write_preset(sandbox: &Sandbox, name: &str) {
     let adam = format!("(id: 0, name: \"{name}\", rule: Adam(learning_rate: 0.01))");
     let simulation = format!("(noise: 1, steps: 5, particles: 3, optimizers: [{adam}])");
-    sandbox.write("named.ron", &format!("Landscape(version: 1, title: \"Named\", simulation: {simulation})"));
+    sandbox
+        .write("named.ron", &format!("Landscape(version: 1, title: \"Named\", simulations: [(spec: {simulation})])"));
 }
 
 fn run(sandbox: &Sandbox, fonts: &str, args: &[&str]) -> Output {

@@ -149,7 +149,7 @@ fn a_file_that_ends_too_early_is_refused_at_its_end() {
     let missing = fault_of("Landscape(version: 1, simulations: [(spec: (noise: 1, optimizers: []))])");
     assert!(missing.message.contains("`title`"), "{missing}");
     let trailing = fault_of(&format!("{GOOD}Landscape()"));
-    assert_eq!((trailing.line, trailing.column), (18, 1), "{trailing}");
+    assert_eq!((trailing.line, trailing.column), (19, 1), "{trailing}");
 }
 
 #[test]
