@@ -1,6 +1,6 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 
 /// Beale's function: `L = (1.5 − u + uv)² + (2.25 − u + uv²)² + (2.625 − u + uv³)²` (Beale, 1958).
 pub struct Beale;

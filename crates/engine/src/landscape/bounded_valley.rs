@@ -1,6 +1,6 @@
 use super::{BoundedParameter, DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// A narrowing valley with a minimum at (U, 0): `L = (a/2) u²v² − cu + cu²/(2U)`.

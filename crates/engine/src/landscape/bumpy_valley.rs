@@ -1,6 +1,6 @@
 use super::{BoundedParameter, DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
-use crate::loss::Loss;
 use crate::expression::{Algebra, Function};
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// A narrowing valley with barriers on its floor: `L = (a/2) u²v² − cu + h(1 − cos ku)`.

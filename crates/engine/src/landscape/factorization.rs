@@ -1,6 +1,6 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 
 /// The factorization of a number: `L = ½(1 − uv)²`, with its minima on the curve uv = 1.
 pub struct Factorization;

@@ -1,6 +1,6 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 
 /// Himmelblau's function: `L = (u² + v − 11)² + (u + v² − 7)²` (Himmelblau, 1972).
 pub struct Himmelblau;

@@ -1,6 +1,6 @@
 use super::{BoundedParameter, DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// A valley that narrows as a power of u: `L = (a/2) |u|ᵖ v² − cu`. p = 0 does not narrow, p = 2 is the paper's

@@ -1,6 +1,6 @@
 use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// A quadratic bowl: `L = ½(u² + κv²)`.

@@ -1,8 +1,8 @@
 use std::f64::consts::TAU;
 
 use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
-use crate::loss::Loss;
 use crate::expression::{Algebra, Function};
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// Rastrigin's function: `L = 2A + u² − A cos 2πu + v² − A cos 2πv` (Rastrigin, 1974).

@@ -2,8 +2,8 @@ use super::{
     BoundedParameter, Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS,
     SLOPE,
 };
-use crate::loss::Loss;
 use crate::expression::{Algebra, Function};
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// A bent, narrowing valley: `L = (a/2)(1 + bu²)(v − A sin ku)² − cu` (river valleys: Wen et al.,

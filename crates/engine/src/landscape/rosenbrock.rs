@@ -1,6 +1,6 @@
 use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// Rosenbrock's function: `L = (1 − u)² + b(v − u²)²` (Rosenbrock, [Computer Journal 3,

@@ -1,6 +1,6 @@
 use super::{Definition, HomeView, LandscapeInfo, ROTATION};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 
 /// A saddle between two minima: `L = ½(u² − v²) + ¼v⁴`.
 pub struct Saddle;

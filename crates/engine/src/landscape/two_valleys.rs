@@ -2,8 +2,8 @@ use super::{
     BoundedParameter, Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS,
     SLOPE,
 };
-use crate::loss::Loss;
 use crate::expression::{Algebra, Function, Relation};
+use crate::loss::Loss;
 use crate::parameter::Extent;
 
 /// Two valleys side by side, joined by a soft minimum: `L = −τ ln(e^(−L₁/τ) + e^(−L₂/τ))` with a wide, gentle `L₁ =

@@ -1,6 +1,6 @@
 use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
-use crate::loss::Loss;
 use crate::expression::Algebra;
+use crate::loss::Loss;
 
 /// The narrowing valley of the FOCUS paper (section "Toy model", equation 1): `L = (a/2) u²v² − cu`.
 pub struct Valley;
