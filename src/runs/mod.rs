@@ -22,6 +22,7 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
+#[cfg(feature = "app")]
 pub(crate) use column::lower_first;
 pub use column::{Column, Columns, FieldError, TableLayout};
 pub use facts::{MetricAliases, RunFacts, RunSettings, RunSource, proposals};
