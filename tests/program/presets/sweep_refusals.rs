@@ -356,11 +356,11 @@ fn a_fault_of_several_settings_is_named_after_those_that_cause_it() {
     let refused = |name: &str, settings: &[(&str, &str)]| {
         preset(name).with_all(settings.iter().copied()).unwrap_err().to_string()
     };
-    let error = refused_typed("fig2a", &[("seed", "3"), ("rows.to", "0.1"), ("steps", "50")]);
+    let error = refused("fig2a", &[("seed", "3"), ("rows.to", "0.1"), ("steps", "50")]);
     assert!(error.starts_with("rows.to=0.1: `sweep.rows.to`"), "{error}");
-    let error = refused_typed("fig2a", &[("rows.count", "10000"), ("seed", "3"), ("columns.count", "10000")]);
+    let error = refused("fig2a", &[("rows.count", "10000"), ("seed", "3"), ("columns.count", "10000")]);
     assert!(error.starts_with("rows.count=10000, columns.count=10000: `sweep.rows.count`"), "{error}");
-    let error = refused_typed("fig2a", &[("seed", "3"), ("rows.of", "Beta2")]);
+    let error = refused("fig2a", &[("seed", "3"), ("rows.of", "Beta2")]);
     assert!(error.starts_with("rows.of=Beta2: expected one of"), "{error}");
 }
 
