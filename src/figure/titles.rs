@@ -263,8 +263,8 @@ fn head_and_changes(title: &str) -> [&str; 2] {
     split_changed(title).map_or([title, ""], |(head, changes)| [head, changes])
 }
 
-/// Returns what tells a sweep apart from others that are shown beside it: its optimizers where their names differ, its
-/// precision, and the settings that differ.
+/// Returns the settings that distinguish a sweep from others in the same figure: its optimizers where their names differ,
+/// its precision, and the settings that differ.
 pub fn settings_among(this: &TitledSweep, others: &[&TitledSweep]) -> Vec<String> {
     let sweep = &this.preset.sweep;
     let names = sweep.shown_names();

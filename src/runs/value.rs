@@ -230,7 +230,7 @@ fn short_rate(rate: f64) -> String {
     if rate >= 1000.0 { grouped(rate.round() as u64) } else { significant(rate, 3) }
 }
 
-/// What a group shows of the numbers of its runs.
+/// The statistic by which a group summarizes the numbers of its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Statistic {
     /// Mean and sample deviation

@@ -247,7 +247,7 @@ impl Xvfb {
 
 impl Drop for Xvfb {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is gone.
+        // Killing fails if the process has ended already.
         let _ = self.server.kill();
         let _ = self.server.wait();
     }

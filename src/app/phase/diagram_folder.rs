@@ -199,7 +199,7 @@ fn allocated(metadata: &std::fs::Metadata) -> u64 {
 /// The folder of a diagram.
 struct DiagramFolder {
     path: PathBuf,
-    /// What its files hold.
+    /// The pixels and runs in the folder's files.
     saved: Coverage,
     /// The records, once they were opened.
     store: Option<SweepStore>,

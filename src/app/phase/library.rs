@@ -400,7 +400,7 @@ pub(super) struct LibraryEntry {
     /// The results, where they are in memory and the diagram is not shown in place of the present one.
     results: Option<TitledDiagram>,
     is_loading: bool,
-    /// What is on the disk.
+    /// The pixels and runs on the disk.
     saved: Coverage,
     bytes: u64,
     picture: Option<ColorImage>,

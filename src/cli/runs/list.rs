@@ -1,6 +1,6 @@
 //! `valleyscope runs list` and `diff`: runs as a table, and the settings in which they differ.
 //!
-//! Without options the table is brief: a line of at most the terminal's width for each run. With options it has the
+//! Without options, the command prints a line of at most the terminal's width for each run. With options, it prints the
 //! columns of the window's table, as text, CSV or JSON.
 
 use std::ffi::OsString;

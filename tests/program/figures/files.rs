@@ -446,7 +446,7 @@ fn a_legend_names_settings_that_differ_within_a_rule_or_from_its_defaults() {
         texts
     };
     assert_eq!(names(&|_| ()), ["Adam", "FOCUS", "Signum"]);
-    // The defaults of rules differ, which tells nothing apart; a changed value is named.
+    // Defaults that differ between rules are not named; a changed value is.
     let adopt = |sweep: &mut SweepSpec| {
         sweep.optimizers[0].rule = RuleSpec::on_plane(RuleKind::Lion);
         sweep.optimizers[1].rule = RuleSpec::on_plane(RuleKind::Mars);

@@ -372,7 +372,7 @@ pub fn opened(run: &RunFolder) -> ScanResult {
     ScanResult::open(run).expect("a scan")
 }
 
-fn file_of(started: Started, points: Vec<GridPoint>) -> Result<ScanResult, ScanError> {
+fn scan_of_points(started: Started, points: Vec<GridPoint>) -> Result<ScanResult, ScanError> {
     let folder = tempfile::tempdir().expect("a folder");
     ScanResult::open(&write(folder.path(), started, points))
 }
@@ -558,7 +558,7 @@ fn a_best_learning_rate_at_the_edge_is_marked_with_what_to_widen() {
 fn one_replicate_has_no_deviation() {
     let axes = ScanAxes { replicates: 1, ..axes() };
     let points = places(&axes, true).into_iter().map(|place| point(&axes, place)).collect();
-    let scan = file_of(started(&axes, DATA), points).expect("a scan");
+    let scan = scan_of_points(started(&axes, DATA), points).expect("a scan");
     let rows = table(&scan);
     let focus = &rows[9];
     close(focus[2].parse().expect("a number"), test_loss([2, 0], 1, 0));
@@ -574,7 +574,7 @@ fn repeated_grid_points_count_once_and_those_outside_the_axes_are_ignored() {
     again.test_loss = vec![vec![0.25, 0.25, 0.0], vec![0.5], vec![0.75, 0.75], vec![0.0, 0.0]];
     let mut foreign = point(&axes, [0, 0]);
     foreign.index = [3, 0];
-    let scan = file_of(started(&axes, DATA), vec![point(&axes, [1, 1]), again, foreign]).expect("a scan");
+    let scan = scan_of_points(started(&axes, DATA), vec![point(&axes, [1, 1]), again, foreign]).expect("a scan");
     assert_eq!(scan.known(), 1);
     let values = array::<f64>(&arrays(&scan), "test_loss").2;
     let place = 24 + 6;
@@ -591,7 +591,7 @@ fn equal_scans_are_equal_bytes() {
 
 #[test]
 fn runs_without_grid_points_are_refused_with_the_reason() {
-    let refusal = |started, points| file_of(started, points).expect_err("refused").to_string();
+    let refusal = |started, points| scan_of_points(started, points).expect_err("refused").to_string();
     let axes = axes();
     assert!(refusal(started(&axes, DATA), vec![]).contains("no grid point of the scan is complete yet"));
     let other = Started { scan: None, kind: "Mnist".to_owned(), ..started(&axes, DATA) };

@@ -436,7 +436,7 @@ impl Chromium {
 
 impl Drop for Chromium {
     fn drop(&mut self) {
-        // The browser may have ended by itself; then the request fails.
+        // The request fails if the browser has ended already.
         let _ = self.to.write_all(b"{\"id\": 0, \"method\": \"Browser.close\"}\0");
         let _ = self.process.wait();
     }

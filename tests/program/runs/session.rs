@@ -480,9 +480,8 @@ fn line(step: u64, event: Event) -> String {
         + "\n"
 }
 
-fn fork_train(steps: std::ops::RangeInclusive<u64>, loss: f64) -> String {
-    let point = |step| line(step, Event::Train(MetricValues::from([(MetricId::LOSS, loss)])));
-    steps.map(point).collect()
+fn train_lines(steps: std::ops::RangeInclusive<u64>, loss: f64) -> String {
+    steps.map(|step| line(step, train(loss))).collect()
 }
 
 fn forked(from: &RunFolder, step: u64) -> String {
@@ -490,13 +489,13 @@ fn forked(from: &RunFolder, step: u64) -> String {
     line(step, Event::Forked(Forked { from_run, from_step: step, folder, ..Forked::default() }))
 }
 
-fn fork_read(mut reader: RunReader) -> RunHistory {
+fn history_of(mut reader: RunReader) -> RunHistory {
     reader.poll().unwrap();
     reader.history().clone()
 }
 
 fn losses(run: &RunFolder) -> Vec<(u64, f64)> {
-    let history = fork_read(RunReader::new(run.clone()));
+    let history = history_of(RunReader::new(run.clone()));
     let curve = history.curve(MetricId::LOSS);
     curve.step.iter().copied().zip(curve.value.iter().copied()).collect()
 }
@@ -509,9 +508,9 @@ fn expected(parts: &[(std::ops::RangeInclusive<u64>, f64)]) -> Vec<(u64, f64)> {
 fn the_curve_before_a_fork_is_the_other_runs_whatever_happens_to_it_later() {
     let place = tempfile::tempdir().unwrap();
     let first = new_run(place.path());
-    fs::write(first.events(), fork_train(1..=9, 1.0)).unwrap();
+    fs::write(first.events(), train_lines(1..=9, 1.0)).unwrap();
     let [second, third] = ["second", "third"].map(|stem| RunFolder::create(place.path(), stem, "Mnist()").unwrap());
-    fs::write(second.events(), forked(&first, 5) + &fork_train(6..=8, 2.0)).unwrap();
+    fs::write(second.events(), forked(&first, 5) + &train_lines(6..=8, 2.0)).unwrap();
     fs::write(third.events(), forked(&second, 7)).unwrap();
     assert_eq!(losses(&second), expected(&[(1..=5, 1.0), (6..=8, 2.0)]));
     assert_eq!(losses(&third), expected(&[(1..=5, 1.0), (6..=7, 2.0)]));
@@ -519,15 +518,15 @@ fn the_curve_before_a_fork_is_the_other_runs_whatever_happens_to_it_later() {
     let mut reader = RunReader::new(third.clone());
     reader.poll().unwrap();
     fs::remove_dir_all(first.path()).unwrap();
-    fs::write(third.events(), forked(&second, 7) + &fork_train(8..=9, 3.0)).unwrap();
+    fs::write(third.events(), forked(&second, 7) + &train_lines(8..=9, 3.0)).unwrap();
     assert!(reader.poll().unwrap());
     assert_eq!(reader.history().curve(MetricId::LOSS).len(), 9);
     assert_eq!(reader.history().missing(), None);
     assert_eq!(losses(&third), expected(&[(6..=7, 2.0), (8..=9, 3.0)]));
-    let history = fork_read(RunReader::new(third.clone()));
+    let history = history_of(RunReader::new(third.clone()));
     assert!(history.missing().is_some_and(|missing| missing.contains(&first.name()) && missing.contains("step 5")));
     // A brief reader, such as the worker's, has only the run's own points.
-    let brief = fork_read(RunReader::brief(third));
+    let brief = history_of(RunReader::brief(third));
     assert_eq!((brief.curve(MetricId::LOSS).step, brief.step()), (&[9][..], 9));
 }
 
@@ -536,12 +535,12 @@ fn runs_that_claim_to_be_forks_of_each_other_are_read_in_finite_time() {
     let place = tempfile::tempdir().unwrap();
     let first = new_run(place.path());
     let second = RunFolder::create(place.path(), "second", "Mnist()").unwrap();
-    fs::write(first.events(), forked(&second, 3) + &fork_train(4..=5, 1.0)).unwrap();
-    fs::write(second.events(), forked(&first, 4) + &fork_train(5..=6, 2.0)).unwrap();
+    fs::write(first.events(), forked(&second, 3) + &train_lines(4..=5, 1.0)).unwrap();
+    fs::write(second.events(), forked(&first, 4) + &train_lines(5..=6, 2.0)).unwrap();
     let steps: Vec<u64> = losses(&first).iter().map(|(step, _)| *step).collect();
     assert!(steps.ends_with(&[4, 5]) && steps.is_sorted(), "{steps:?}");
     let itself = RunFolder::create(place.path(), "itself", "Mnist()").unwrap();
-    fs::write(itself.events(), forked(&itself, 2) + &fork_train(3..=4, 1.0)).unwrap();
+    fs::write(itself.events(), forked(&itself, 2) + &train_lines(3..=4, 1.0)).unwrap();
     assert_eq!(losses(&itself), expected(&[(3..=4, 1.0)]));
 }
 
@@ -549,11 +548,11 @@ fn runs_that_claim_to_be_forks_of_each_other_are_read_in_finite_time() {
 fn a_late_fork_event_does_not_replace_own_points() {
     let place = tempfile::tempdir().unwrap();
     let first = new_run(place.path());
-    fs::write(first.events(), fork_train(1..=9, 1.0)).unwrap();
+    fs::write(first.events(), train_lines(1..=9, 1.0)).unwrap();
     let late = RunFolder::create(place.path(), "late", "Mnist()").unwrap();
-    fs::write(late.events(), fork_train(1..=2, 2.0) + &forked(&first, 5)).unwrap();
+    fs::write(late.events(), train_lines(1..=2, 2.0) + &forked(&first, 5)).unwrap();
     assert_eq!(losses(&late), expected(&[(1..=2, 2.0)]));
-    assert_eq!(fork_read(RunReader::new(late)).forked(), None);
+    assert_eq!(history_of(RunReader::new(late)).forked(), None);
 }
 
 #[test]

@@ -306,7 +306,7 @@ fn change(name: &str, label: &str, before: f64, now: f64) -> SettingChange {
     SettingChange { name: name.to_owned(), label: label.to_owned(), before, now }
 }
 
-fn mark_history(run: &RunFolder) -> RunHistory {
+fn history_of(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     reader.history().clone()
@@ -322,7 +322,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
     session.record(10, Event::Changed { changes: vec![gamma.clone()] }).unwrap();
     let both = vec![change("optimizer.gamma", "γ", 0.4, 0.1 + 0.2), change("steps", "steps", 100.0, 150.0)];
     session.record(20, Event::Changed { changes: both.clone() }).unwrap();
-    let whole = mark_history(&run);
+    let whole = history_of(&run);
     assert_eq!(whole.steps(), Some(150));
     let expected = BTreeMap::from([("optimizer.gamma".to_owned(), 0.1 + 0.2), ("steps".to_owned(), 150.0)]);
     assert_eq!(whole.changed_settings(), expected, "with all bits");
@@ -332,7 +332,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
     assert_eq!(whole.until(20), whole);
     drop(session);
     RunSession::begin(&run).unwrap().resume(15, 1.0).unwrap();
-    let back = mark_history(&run);
+    let back = history_of(&run);
     assert_eq!((back.steps(), back.changes()), (Some(100), &[(10, gamma)][..]));
     let marks: Vec<_> = back.marks().into_iter().map(|mark| (mark.step, mark.kind)).collect();
     assert_eq!(marks, [(10, MarkKind::Changed), (15, MarkKind::Resumed)]);

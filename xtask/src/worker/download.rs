@@ -106,7 +106,7 @@ fn python_with_pip() -> Result<Python, Stop> {
     })
 }
 
-/// The messages of pip that have a known cause, the first of which counts, and what to tell a person.
+/// Parts of pip's messages, each with the explanation that is shown for it. The first match counts.
 const CAUSES: [(&[&str], &str); 5] = [
     (&["No space left", "Disk quota exceeded"], "The disk is full: free some space, and start again."),
     (

@@ -140,7 +140,7 @@ impl Job<'_> {
             thread::sleep(Duration::from_secs(1));
             signal("KILL");
         }
-        // It may have ended by itself; either way it is gone.
+        // Killing fails if the process has ended already.
         let _ = child.kill();
         let _ = child.wait();
     }

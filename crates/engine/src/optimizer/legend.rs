@@ -1,4 +1,4 @@
-//! What distinguishes optimizers that are shown together: the settings in which they differ, and markers.
+//! The legend of optimizers that are shown together: the settings in which they differ, and their markers.
 
 use std::collections::HashMap;
 

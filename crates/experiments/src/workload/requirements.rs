@@ -1,4 +1,4 @@
-//! What a training requires: its dataset, memory, disk and time.
+//! The requirements of a training: its dataset, memory, disk and time.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -29,8 +29,8 @@ enum CardAction {
     Remove,
 }
 
-/// Shows the cards of a simulation's optimizers, with what `session` tells about them, and below them the menu that adds
-/// one.
+/// Shows a card for each optimizer of a simulation, with its state in `session`, and below the cards the menu that adds an
+/// optimizer.
 pub(super) fn cards(
     ui: &mut Ui,
     spec: &mut SimulationSpec,

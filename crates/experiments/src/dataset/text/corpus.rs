@@ -241,7 +241,7 @@ impl Offsets {
     ///
     /// # Panics
     ///
-    /// Where there are not more tokens than in the context. A [`super::Corpus`] has more.
+    /// Panics if there are no more than `context` tokens. A [`super::Corpus`] always has more.
     pub fn new(key: Key, tokens: u64, context: usize) -> Offsets {
         let count = tokens.saturating_sub(context as u64);
         assert!(count > 0, "there are {tokens} tokens, too few for a context of {context}");

@@ -1,7 +1,7 @@
 //! The forward pass, and gradients by libtorch's automatic differentiation.
 //!
-//! Each block is recorded by itself, from a leaf with the values of the residual stream before it, and differentiated
-//! by itself. So a stop is noticed between blocks in both directions, and the logits of all tokens never exist at once.
+//! Automatic differentiation records each block separately, from a leaf that holds the residual stream before the block,
+//! so that a training can be stopped between two blocks in both directions. The logits of all tokens never exist at once.
 
 use tch::{Kind, Reduction, TchError, Tensor};
 use valleyscope_experiments::workload::{Attention, Gpt2Shape};
