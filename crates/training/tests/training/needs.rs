@@ -30,7 +30,7 @@ fn a_training_needs_the_estimated_memory_and_disk() {
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB")).unwrap();
         let peak = peak.trim().parse::<f64>().unwrap() * 1024.0;
         let said = needs.memory(false) as f64;
-        assert!((0.8..1.25).contains(&(said / peak)), "{precision}: {said} were said, {peak} used");
+        assert!((0.75..1.3).contains(&(said / peak)), "{precision}: {said} were said, {peak} used");
         // Four checkpoints at the most.
         let newest = *run.checkpoints().unwrap().last().unwrap();
         let disk = std::fs::metadata(run.path().join(format!("checkpoint-{newest:08}.safetensors")));

@@ -136,10 +136,8 @@ impl Gpt2Shape {
             Gpt2Precision::Float64 => (8, 8),
             Gpt2Precision::BFloat16 | Gpt2Precision::Float16 => (4, 2),
         };
-        // Both gradients of the embedding before they are added to the others. In half precision also about a copy of the
-        // parameters in each precision, as measured on a processor.
-        let copy = if product < stream { u128::from(self.parameters()) * (stream + product) } else { 0 };
-        let lowered = 2 * vocabulary * width * stream + copy;
+        // Both gradients of the embedding before they are added to the others.
+        let lowered = 2 * vocabulary * width * stream;
         let rows = sequences * context;
         // The residual stream before both parts; inputs, results and stored tensors of attention and feed-forward net.
         let scores = if attention == Attention::Explicit { sequences * heads * context * context * stream } else { 0 };

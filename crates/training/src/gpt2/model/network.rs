@@ -12,6 +12,9 @@ use crate::{Check, ParameterLayout, TrainError};
 /// ε of the normalisations.
 pub(super) const EPSILON: f64 = 1e-5;
 
+/// The lengths of sequences whose next token is sampled are multiples of this.
+const SAMPLED_LENGTHS: u64 = 64;
+
 /// Returns the layout of all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is `[outputs,
 /// inputs]` here.
 pub(super) fn layout(shape: &Gpt2Shape) -> ParameterLayout {
@@ -213,9 +216,15 @@ impl Network {
     }
 
     /// Computes the logits of the last token of each sequence, `[sequences, vocabulary]`.
+    ///
+    /// Sequences are padded at the end, where causal attention ignores them, to a multiple of [`SAMPLED_LENGTHS`]: libtorch
+    /// caches what it prepares for each shape of a product, in half precision more than 1 MB.
     pub(super) fn last_logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let hidden = self.hidden(tokens, check)?.f_view([tokens.size()[0], tokens.size()[1], -1])?;
-        Ok(tch::no_grad(|| hidden.f_select(1, -1)?.f_mm(&self.head()?))?)
+        let (sequences, length) = (tokens.size()[0], tokens.size()[1]);
+        let padded = (length as u64).next_multiple_of(SAMPLED_LENGTHS).min(u64::from(self.shape.context)) as i64;
+        let tokens = tokens.f_constant_pad_nd([0, padded - length])?;
+        let hidden = self.hidden(&tokens, check)?.f_view([sequences, padded, -1])?;
+        Ok(tch::no_grad(|| hidden.f_select(1, length - 1)?.f_mm(&self.head()?))?)
     }
 
     /// Draws targets from the predictions.
