@@ -68,7 +68,7 @@ impl Relation {
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// Returns a number with the same value for every parameter.
+    /// A number with the same value for every parameter.
     fn splat(value: f64) -> Self;
 
     fn sqrt(self) -> Self;
@@ -108,7 +108,8 @@ pub trait Algebra:
     /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
     fn sum(self) -> Self;
 
-    /// The mean over the whole parameter, likewise.
+    /// The mean over the whole parameter, the same for each element. A rule that uses it
+    /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
     fn mean(self) -> Self;
 
     /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
@@ -133,8 +134,9 @@ pub trait Algebra:
     /// [`Need::WholeParameter`](super::Need::WholeParameter).
     fn orthogonal(self) -> Self;
 
-    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and the number
-    /// beside that, twice. A rule that uses it [needs](super::RuleInfo::needs) [`Need::Axes`](super::Need::Axes).
+    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and its
+    /// off-diagonal entry, twice. A rule that uses it [needs](super::RuleInfo::needs)
+    /// [`Need::Axes`](super::Need::Axes).
     fn exchanged(self) -> Self;
 
     /// Chooses between the value for matrices and that for parameters that the rule does not treat as matrices. On the
@@ -167,7 +169,7 @@ pub trait Algebra:
     /// Vectors of singles have it to 1e-6, as [`Real::over_root`] says.
     fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self;
 
-    /// Returns the number itself, recorded as a part of the step for formulas.
+    /// The number itself, recorded as a part of the step for formulas.
     #[inline(always)]
     fn named(self, _part: &'static StepPart) -> Self {
         self
@@ -299,7 +301,7 @@ pub(crate) fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
 pub trait Scalar: Algebra {
     fn value(self) -> f64;
 
-    /// A number that is computed of this and others by other means, and that formulas show as `formula`.
+    /// Creates a number whose value was computed elsewhere, and which formulas show as `formula`.
     fn computed(self, formula: &'static str, value: f64) -> Self;
 }
 
@@ -323,7 +325,6 @@ pub struct AverageWeight<A> {
 }
 
 impl<A> AverageWeight<A> {
-    /// Maps the coefficients.
     pub(super) fn map<B>(self, mut of: impl FnMut(A) -> B) -> AverageWeight<B> {
         AverageWeight { weight: of(self.weight), minus_kept: of(self.minus_kept) }
     }
@@ -350,7 +351,6 @@ pub struct RatioCorrection<A> {
 }
 
 impl<A> RatioCorrection<A> {
-    /// Maps the coefficients.
     pub(super) fn map<B>(self, mut of: impl FnMut(A) -> B) -> RatioCorrection<B> {
         let RatioCorrection { factor, term, m_weight, s_weight, epsilon } = self;
         RatioCorrection {

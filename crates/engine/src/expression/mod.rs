@@ -107,7 +107,6 @@ impl Graph {
         Graph { nodes: Vec::new(), dependences: Vec::new(), finite: Vec::new(), ids: HashMap::new(), most_nodes }
     }
 
-    /// Returns the node if the graph has it.
     pub(crate) fn find(&self, node: Node) -> Option<NodeId> {
         self.ids.get(&Key::of(node)).copied()
     }
@@ -169,13 +168,13 @@ impl Graph {
         self.dependences[id.0]
     }
 
-    /// Returns whether a number differs between the elements of a parameter.
+    /// Whether a number differs between the elements of a parameter.
     pub(crate) fn is_of_element(&self, id: NodeId) -> bool {
         self.dependence(id) == Dependence::Element
     }
 
-    /// Returns whether a number is proved finite wherever its inputs are, as far as sums and products do not overflow. A
-    /// point and parameters are finite; gradients, states and the parameters of a network may not be.
+    /// Whether a number is proved finite wherever its inputs are, as far as sums and products do not overflow. A point
+    /// and parameters are finite; gradients, states and the parameters of a network may not be.
     pub(crate) fn is_finite(&self, id: NodeId) -> bool {
         self.finite[id.0]
     }
@@ -222,7 +221,7 @@ impl Graph {
         }
     }
 
-    /// Returns the size of the largest expression of a node, written out without names.
+    /// The size of the largest expression of a node, written out without names.
     pub(crate) fn largest_expression(&self) -> usize {
         let mut sizes: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -339,7 +338,7 @@ impl<T> Op<T> {
         }
     }
 
-    /// Returns whether the result is the same for all elements of a parameter.
+    /// Whether the result is the same for all elements of a parameter.
     pub(crate) fn is_reduction(&self) -> bool {
         matches!(self, Op::Norm(_) | Op::Mean(_) | Op::Sum(_))
     }

@@ -50,7 +50,7 @@ impl Tape {
         self.push(Node::Of(Op::GradientAt(self.id(theta))), values)
     }
 
-    /// Returns the node of a number; a constant gets one.
+    /// The node of a number; a constant gets one.
     pub fn id(&self, number: Traced<'_>) -> NodeId {
         match number {
             Traced::Node { id, .. } => id,

@@ -78,7 +78,7 @@ macro_rules! landscapes {
             /// All built-in landscapes, in the order of menus.
             pub const ALL: &[LandscapeKind] = &[$(LandscapeKind::$landscape),*];
 
-            /// Returns the landscape's name in presets.
+            /// The landscape's name in presets.
             pub fn key(self) -> &'static str {
                 match self {
                     $(LandscapeKind::$landscape => stringify!($landscape),)*
@@ -134,7 +134,7 @@ impl LandscapeKind {
         self.info().name
     }
 
-    /// Returns the typed landscape, if it is one.
+    /// The typed landscape, if it is one.
     pub fn formula(self) -> Option<&'static LandscapeFormula> {
         match self {
             LandscapeKind::Formula(formula) => Some(formula),
@@ -178,21 +178,21 @@ impl Coordinate {
 }
 
 impl LandscapeMetric {
-    /// Returns the name with the coordinate, such as `depth u`.
+    /// The name with the coordinate, such as `depth u`.
     pub fn title(&self) -> String {
         format!("{} {}", self.name, self.coordinate.symbol())
     }
 }
 
 impl LandscapeInfo {
-    /// Returns the metric that this coordinate is on the landscape, if it is one.
+    /// The metric that this coordinate is on the landscape, if it is one.
     pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
         self.metrics.iter().find(|metric| metric.coordinate == coordinate)
     }
 }
 
 impl LandscapeSpec {
-    /// Returns the metric that this coordinate is on the landscape, if it is one.
+    /// The metric that this coordinate is on the landscape, if it is one.
     pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
         self.info().metric(coordinate)
     }
@@ -226,7 +226,7 @@ const OF_TEXT: [LandscapeMetric; 2] = [
     },
 ];
 
-/// Returns the metrics of a typed landscape: the coordinates u and v if its text uses them.
+/// The metrics of a typed landscape: the coordinates u and v if its text uses them.
 fn of_text(text: &str) -> &'static [LandscapeMetric] {
     let is_coordinate =
         |token: &Token| token.kind == TokenKind::Name && ["u", "v"].contains(&&text[token.range.clone()]);

@@ -23,7 +23,7 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Returns the names of numbers that depend on hyperparameters and t alone.
+    /// The names of numbers that depend on hyperparameters and t alone.
     pub(crate) fn names_of_step(&self) -> Vec<String> {
         let is_of_step = |id: NodeId| self.graph.dependence(id) == Dependence::Uniform;
         self.named.iter().filter(|(id, _)| is_of_step(*id)).map(|(_, name)| name.clone()).collect()
@@ -81,7 +81,7 @@ struct Parser<'a> {
     /// The range of each state's declaration.
     states: Vec<Range<usize>>,
     parsed: Parsed,
-    /// The present value of each name.
+    /// The current value of each name.
     values: HashMap<String, NodeId>,
 }
 
@@ -309,7 +309,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Returns the next word, inside of brackets also from the next line; empty at the end.
+    /// The next word, inside of brackets also from the next line; empty at the end.
     fn word(&mut self) -> &str {
         self.skip_line_ends();
         self.tokens.get(self.at).map_or("", |token| &self.text[token.range.clone()])

@@ -74,7 +74,6 @@ macro_rules! noises {
             /// All kinds, in the order of menus.
             pub const ALL: &[NoiseKind] = &[$(NoiseKind::$noise),*];
 
-            /// Returns the name in presets.
             pub fn key(self) -> &'static str {
                 match self {
                     $(NoiseKind::$noise => stringify!($noise),)*
@@ -117,7 +116,7 @@ noises! {
 }
 
 impl NoiseKind {
-    /// Returns the noise of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
+    /// The noise of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
     pub fn named(name: &str) -> Option<NoiseKind> {
         identifier::named(Self::ALL, |kind| [kind.info().name, kind.key()], name)
     }
@@ -159,13 +158,13 @@ impl Action {
         }
     }
 
-    /// Returns the exact values with the noise of these factors or terms.
+    /// Applies factors or terms of the noise to exact values.
     #[inline(always)]
     pub fn apply<R: Real>(self, exact: [R; 2], noise: [R; 2]) -> [R; 2] {
         [self.apply_to(exact[0], noise[0]), self.apply_to(exact[1], noise[1])]
     }
 
-    /// Returns the exact value with the noise of this factor or term.
+    /// Applies a factor or a term of the noise to an exact value.
     #[inline(always)]
     pub fn apply_to<N: Add<Output = N> + Mul<Output = N>>(self, exact: N, noise: N) -> N {
         match self {
@@ -175,7 +174,7 @@ impl Action {
     }
 }
 
-/// Adds, away from the steps with factors.
+/// Adds two numbers; cold, so that the compiler favours steps with factors.
 #[cold]
 #[inline(always)]
 fn sum<N: Add<Output = N>>(exact: N, noise: N) -> N {
@@ -226,7 +225,7 @@ impl From<NoiseKind> for NoiseSpec {
 }
 
 impl From<Noise> for NoiseSpec {
-    /// Returns multiplicative noise, the paper's, with this σ.
+    /// Multiplicative noise, the paper's, with this σ.
     fn from(sigma: Noise) -> NoiseSpec {
         NoiseSpec::new(NoiseKind::Multiplicative).with_sigma(sigma)
     }
@@ -249,12 +248,10 @@ impl NoiseSpec {
         self.kind.info()
     }
 
-    /// Returns the standard deviation σ.
     pub fn sigma(&self) -> f64 {
         self.values[0]
     }
 
-    /// Returns the noise with another σ.
     pub fn with_sigma(mut self, sigma: Noise) -> NoiseSpec {
         self.values[0] = sigma.get();
         self
@@ -264,12 +261,12 @@ impl NoiseSpec {
         self.info().parameters.iter().zip(self.values)
     }
 
-    /// Returns the value of a parameter; `None` if the noise lacks it.
+    /// The value of a parameter; `None` if the noise lacks it.
     pub fn get(&self, key: &str) -> Option<f64> {
         self.parameters().find_map(|(of, value)| (of.parameter.key == key).then_some(value))
     }
 
-    /// Returns the index of a parameter in the table; `None` if the noise lacks it.
+    /// The index of a parameter in the table; `None` if the noise lacks it.
     pub fn index(&self, key: &str) -> Option<usize> {
         self.info().parameters.iter().position(|of| of.key() == key)
     }
@@ -284,7 +281,7 @@ impl NoiseSpec {
         Ok(())
     }
 
-    /// Returns the noise of this kind with the values of the parameters that both have.
+    /// Takes the other noise's values of the parameters that both have.
     pub fn in_place_of(mut self, before: &NoiseSpec) -> NoiseSpec {
         for (value, of) in self.values.iter_mut().zip(self.kind.info().parameters) {
             *value = before.get(of.parameter.key).unwrap_or(*value);
@@ -322,7 +319,7 @@ impl NoiseSpec {
         }
     }
 
-    /// Returns the noise as it is written in a preset, with another text for σ.
+    /// The noise as it is written in a preset, with another text for σ.
     fn text(&self, sigma: Option<&str>) -> String {
         let mut values = self.parameters().map(|(_, value)| value.to_string()).collect::<Vec<_>>();
         if let Some(sigma) = sigma {
@@ -357,12 +354,12 @@ impl NoiseParameterName {
         noise.info().parameters.iter().skip(1).map(|of| NoiseParameterName(of.key()))
     }
 
-    /// Returns the key in file formats.
+    /// The key in file formats.
     pub fn key(self) -> &'static str {
         self.0
     }
 
-    /// Returns the description in the first noise that has the parameter.
+    /// The description in the first noise that has the parameter.
     pub fn parameter(self) -> Parameter {
         all().find(|of| of.key() == self.0).expect("a name is of a parameter").parameter
     }
@@ -412,7 +409,7 @@ fn wanted() -> String {
     format!("expected a number or one of {}", kinds.join(", "))
 }
 
-/// Returns the form of a noise in presets, such as `HeavyTailed(σ, ν)`.
+/// The form of a noise in presets, such as `HeavyTailed(σ, ν)`.
 fn form(kind: NoiseKind) -> String {
     let symbols: Vec<&str> = kind.info().parameters.iter().map(|of| of.parameter.symbol).collect();
     format!("{}({})", kind.key(), symbols.join(", "))
