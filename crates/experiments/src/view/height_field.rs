@@ -70,12 +70,11 @@ impl HeightField {
         HeightField { heights, lowest, highest }
     }
 
-    /// Returns the heights in the box, row by row from the smallest y; NaN where there is no surface.
     pub fn heights(&self) -> &[f32] {
         &self.heights
     }
 
-    /// Returns the height at a point of the box; `None` beside the square and where there is no surface.
+    /// The height at a point of the box; `None` outside the square and where there is no surface.
     pub fn height(&self, place: [f64; 2]) -> Option<f64> {
         let last = HeightField::SIDE - 1;
         let [x, y] = place.map(|part| 0.5 * (part + 1.0) * last as f64);
@@ -91,12 +90,12 @@ impl HeightField {
         height.is_finite().then_some(height)
     }
 
-    /// Returns the point of the surface over a point of the box.
+    /// The point of the surface over a point of the box.
     pub fn point(&self, [x, y]: [f64; 2]) -> Option<[f64; 3]> {
         self.height([x, y]).map(|height| [x, y, height])
     }
 
-    /// Returns the upward normal of the surface at a point, of length 1.
+    /// The upward normal of the surface at a point, of length 1.
     pub fn normal(&self, place: [f64; 2]) -> Option<[f64; 3]> {
         let step = 2.0 / (HeightField::SIDE - 1) as f64;
         let slope = |axis: usize| {
@@ -113,7 +112,7 @@ impl HeightField {
         Some([-dx / length, -dy / length, 1.0 / length])
     }
 
-    /// Returns the point of the surface that a line of sight first meets.
+    /// Finds the point of the surface that a line of sight meets first.
     pub fn hit(&self, ray: &Ray) -> Option<[f64; 2]> {
         match self.sight(ray) {
             Sight::Surface(place) => Some(place),
@@ -121,7 +120,7 @@ impl HeightField {
         }
     }
 
-    /// Returns what a line of sight from above meets first.
+    /// Finds the surface or the side of the box, whichever a line of sight from above meets first.
     pub fn sight(&self, ray: &Ray) -> Sight {
         let Some([from, to]) = self.within(ray) else { return Sight::Nothing };
         let across = ray.direction[0].hypot(ray.direction[1]) * (to - from);
@@ -148,7 +147,7 @@ impl HeightField {
         Sight::Nothing
     }
 
-    /// Returns whether a hill, or the side of the box below the surface, is in front of a point.
+    /// Whether a hill, or the side of the box below the surface, is in front of a point.
     pub fn hides(&self, view: &SpaceView, point: [f64; 3]) -> bool {
         let eye = view.eye();
         let to_eye = [0, 1, 2].map(|axis| eye[axis] - point[axis]);
@@ -169,7 +168,7 @@ impl HeightField {
         }
     }
 
-    /// Returns the distances between which a ray is over the square, no higher than the surface, and above the floor.
+    /// The distances between which a ray is over the square, no higher than the surface, and above the floor.
     fn within(&self, ray: &Ray) -> Option<[f64; 2]> {
         let (mut from, mut to) = (0.0_f64, f64::INFINITY);
         for (axis, [low, high]) in
@@ -185,7 +184,7 @@ impl HeightField {
 }
 
 vectorized! {
-    /// Computes the heights of losses, and returns the lowest and the highest one.
+    /// Computes the heights of losses; returns the lowest and the highest one.
     fn heights_of<>(losses: &[f64], heights: &mut [f32], scale: &SymLog) -> [f64; 2] {
         const LENGTH: usize = 8;
         let splat = <Vectors as VectorSet>::Doubles::splat;
@@ -214,7 +213,7 @@ vectorized! {
     }
 }
 
-/// Returns the distance at which a height above the surface, positive at `near`, changes its sign.
+/// Finds the distance at which a height above the surface, positive at `near`, changes its sign.
 fn crossing(mut near: f64, mut far: f64, above: impl Fn(f64) -> Option<f64>) -> f64 {
     for _ in 0..30 {
         let middle = 0.5 * (near + far);

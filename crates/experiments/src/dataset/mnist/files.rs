@@ -19,7 +19,7 @@ use crate::dataset::download::{Download, DownloadFile, DownloadProgress};
 pub(super) const NAMES: [[&str; 2]; 2] =
     [["train-images-idx3-ubyte", "train-labels-idx1-ubyte"], ["t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"]];
 
-/// The places of the files in a named folder; the last is PyTorch's.
+/// The subfolders in which the files are searched; the last is PyTorch's.
 const SUBFOLDERS: [&str; 3] = ["", "mnist", "MNIST/raw"];
 
 /// Reads the four files from a folder or its subfolder `mnist`.
@@ -68,7 +68,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError {
     |source| DataError::File { path: path.to_owned(), source }
 }
 
-/// Returns the paths of the files, as in [`NAMES`].
+/// The paths of the files, as in [`NAMES`].
 fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
@@ -82,7 +82,7 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     Err(DataError::Missing { folder: folder.to_owned(), missing })
 }
 
-/// Returns the files that are in the folder or, where there are more, in a subfolder.
+/// The files that are in the folder or, where there are more, in a subfolder.
 pub(super) fn present(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
     let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
     let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
@@ -191,7 +191,7 @@ pub fn mirrors() -> Vec<String> {
     .to_vec()
 }
 
-/// Returns the folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
+/// The folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, DataError> {
     dataset::cache_folder("mnist").ok_or(DataError::NoCache)
 }
@@ -237,7 +237,7 @@ pub enum MnistFound {
 ///
 /// # Errors
 ///
-/// Returns an error where a file cannot be read.
+/// Fails where a file cannot be read.
 pub fn check(folder: &Path) -> Result<Vec<MnistCheck>, DataError> {
     let names = NAMES.concat().into_iter().zip(SUMS.concat());
     names.zip(present(folder).concat()).map(|((name, official), path)| check_file(name, official, path)).collect()
@@ -304,12 +304,12 @@ impl IdxContent {
     }
 }
 
-/// Returns whether a file that begins with these bytes is compressed with gzip.
+/// Whether a file that begins with these bytes is compressed with gzip.
 pub(super) fn is_compressed(content: &[u8]) -> bool {
     content.starts_with(&[0x1f, 0x8b])
 }
 
-/// Returns the images or labels in a file, which may be compressed whatever its name is.
+/// Reads the images or labels in a file, which may be compressed whatever its name is.
 pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
     let data = unpacked(path, |from, most| IdxReader { from, path, content, most }.all())?;
     if content == IdxContent::Labels
@@ -320,7 +320,7 @@ pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataErro
     Ok(data)
 }
 
-/// Returns the SHA-256, in hexadecimal, of the unpacked content of a file.
+/// The SHA-256, in hexadecimal, of the unpacked content of a file.
 pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     unpacked(path, |from, most| {
         let mut hash = Sha256::new();

@@ -43,7 +43,7 @@ pub struct Digits {
     pub labels: Vec<u8>,
 }
 
-/// The origin of digits; displayed in words.
+/// The origin of digits, formatted as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MnistSource {
     /// MNIST, by the sums of its files, in a folder.
@@ -72,7 +72,6 @@ impl fmt::Display for MnistSource {
 pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 are 0)";
 
 impl Mnist {
-    /// Returns the digits that were read from a folder.
     fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {
         let mut mnist = Mnist { train, test, source: MnistSource::Folder(folder.to_owned()) };
         if synthetic::drew(&mnist.test) {
@@ -91,8 +90,8 @@ impl Mnist {
         [&self.train, &self.test].map(|digits| digits.labels.len())
     }
 
-    /// Returns a hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes
-    /// only with data of the same fingerprint.
+    /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes only with
+    /// data of the same fingerprint.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for digits in [&self.train, &self.test] {
@@ -129,7 +128,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Returns whether the files were not found, as opposed to being wrong.
+    /// Whether the files were not found, as opposed to invalid.
     pub fn is_absence(&self) -> bool {
         matches!(self, DataError::NoFolder(_) | DataError::Missing { .. })
     }
@@ -149,13 +148,13 @@ pub struct MnistSources {
 }
 
 impl MnistSources {
-    /// Returns the user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
+    /// The user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
     pub fn of_this_machine() -> MnistSources {
         MnistSources { cache: cache_folder().ok(), folder: named_folder(), mirrors: mirrors(), patience: PATIENCE }
     }
 }
 
-/// Returns the digits that a preset requests, with warnings about them.
+/// Obtains the digits that a preset requests, with warnings about them.
 ///
 /// `say` receives a line from time to time about long work.
 pub fn obtain(
@@ -188,12 +187,12 @@ pub fn obtain(
     Ok((mnist, warnings))
 }
 
-/// Returns the folder whose files [`obtain`] would read, without reading them; `None` where it would download them or
-/// draw digits.
+/// The folder whose files [`obtain`] would read, without reading them; `None` where it would download them or draw
+/// digits.
 ///
 /// # Errors
 ///
-/// Returns an error where a folder is named that does not have all of the files.
+/// Fails where a folder is named that does not have all of the files.
 pub fn locate(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
     match choice {
         DataChoice::Automatic => {

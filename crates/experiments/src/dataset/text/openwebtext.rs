@@ -4,9 +4,9 @@
 //! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a
 //! folder, or members of tar archives.
 //!
-//! The archive is unpacked on the fly: the outer tar is read for the positions of its packs, and each pack is
-//! unpacked and tokenized by one thread. Whether a document is for validation depends on the name of its pack and its
-//! place in it, so it is the same whichever files hold the packs.
+//! The archive is unpacked on the fly: the outer tar is read for the positions of its packs, and each pack is unpacked
+//! and tokenized by one thread. Whether a document is for validation depends on the name of its pack and its index in
+//! the pack, so it is the same whichever files hold the packs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -53,7 +53,7 @@ pub fn mirrors() -> Vec<String> {
 pub struct WebText<'a> {
     /// A folder with packs, or with tar archives of packs.
     pub folder: &'a Path,
-    /// The fraction of documents for validation, drawn for each by the name of its pack and its place in it.
+    /// The fraction of documents for validation, drawn for each by the name of its pack and its index in the pack.
     pub fraction: ValidationFraction,
     /// Whether existing other tokens may be replaced.
     pub replace: bool,
@@ -120,8 +120,8 @@ impl WebText<'_> {
     }
 }
 
-/// Returns the length of each file, and when it was changed last. Packs are not read in the order of the files' bytes,
-/// of which the sums are.
+/// Reads the length and the time of the last change of each file. Sums cannot be used, as packs are not read in the
+/// order of the files' bytes.
 fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     let stamp = |path: &PathBuf| {
         let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
@@ -130,7 +130,7 @@ fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     files.iter().map(stamp).collect()
 }
 
-/// Returns the first file that is not as it was.
+/// The first file that has changed since.
 fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
     let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
         stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)
@@ -138,7 +138,7 @@ fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
     files.iter().zip(before).find(|pair| !is_same(pair)).map(|(path, _)| path.clone())
 }
 
-/// Returns the files that can be packs or archives of them, in a folder and in the subfolders into which archives are
+/// Finds the files that can be packs or archives of them, in a folder and in the subfolders into which archives are
 /// unpacked.
 fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     let mut files = Vec::new();
@@ -155,7 +155,7 @@ fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     Ok(files)
 }
 
-/// Returns the packs in all files, sorted by name.
+/// Finds the packs in all files, sorted by name.
 fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
     let mut packs = Vec::new();
     for path in files {
@@ -230,7 +230,7 @@ fn sums(
     files.iter().map(&mut sum).collect()
 }
 
-/// Returns the tokens of a pack as they are in files, in the order of [`Split::ALL`].
+/// Encodes the tokens of a pack as files have them, in the order of [`Split::ALL`].
 fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], TextError> {
     let failed = |found: String| TextError::Bad {
         path: pack.path.clone(),
@@ -256,7 +256,7 @@ fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], Tex
     Ok(tokens)
 }
 
-/// Returns a number derived from a name.
+/// Hashes a name to a number.
 fn number_of(name: &str) -> u64 {
     let sum = Sha256::digest(name);
     u64::from_le_bytes(std::array::from_fn(|place| sum[place]))
@@ -293,8 +293,8 @@ fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the text of a document as nanoGPT gets it from Hugging Face: at most one line is empty between others, and
-/// none at both ends.
+/// Normalizes the text of a document to what nanoGPT gets from Hugging Face: at most one line is empty between others,
+/// and none at both ends.
 fn cleaned(document: &str) -> String {
     let mut text = String::with_capacity(document.len());
     let mut line_feeds = 0;

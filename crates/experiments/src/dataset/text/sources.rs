@@ -25,7 +25,7 @@ const EXTENSION: &str = "txt";
 /// The character at the start of a file that marks the order of its bytes. It is no part of the text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Says which of the files begin with a byte-order mark, which is dropped; `None` where none does.
+/// Reports which of the files begin with a byte-order mark, which is dropped; `None` if none does.
 pub fn dropped_marks(files: &[TextFile]) -> Option<String> {
     let begins_with_mark = |file: &&TextFile| {
         let mut first = [0; BYTE_ORDER_MARK.len_utf8()];
@@ -40,7 +40,7 @@ pub fn dropped_marks(files: &[TextFile]) -> Option<String> {
     })
 }
 
-/// Returns the files at these paths, in their order: those that are named, and for a folder those in it and its
+/// Finds the files at these paths, in their order: those that are named, and for a folder those in it and its
 /// subfolders that end in `.txt`, sorted by name. Subfolders that are links, and hidden files, are skipped.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
     let mut files = Vec::new();
@@ -106,7 +106,7 @@ impl CharacterSet {
         }
     }
 
-    /// Returns the characters in the order of Unicode.
+    /// The characters in the order of Unicode.
     pub(super) fn characters(&self) -> Vec<char> {
         ('\0'..=char::MAX).filter(|&character| self.0[character as usize]).collect()
     }
@@ -132,7 +132,7 @@ impl<'a> TextReader<'a> {
         Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
     }
 
-    /// Returns the next part; empty at the end.
+    /// Reads the next part; empty at the end.
     pub(super) fn next_part(&mut self) -> Result<&str, TextError> {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
@@ -180,7 +180,7 @@ pub(super) fn scan(
     }
 }
 
-/// Returns the byte at which a file's character of this number begins, counted from 0, with a byte-order mark.
+/// The byte at which a file's character of this number begins, counted from 0, with a byte-order mark.
 pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, TextError> {
     let mut reader = TextReader::open(path)?;
     let mut bytes = 0;

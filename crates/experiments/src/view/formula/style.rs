@@ -29,7 +29,7 @@ impl Formulas<'_> {
         number(self.trace.values(id)[axis])
     }
 
-    /// Returns an operand of a function of the whole parameter; in numbers, its values for both coordinates.
+    /// Writes an operand of a function of the whole parameter; in numbers, its values for both coordinates.
     fn of_both(&self, printer: &Printer<'_, Self>, a: NodeId) -> String {
         match self.numbers {
             Some(_) => {
@@ -159,7 +159,7 @@ impl Style for Formulas<'_> {
     }
 }
 
-/// Returns whether an average of this weight has a bias.
+/// Whether an average of this weight has a bias.
 pub(super) fn is_corrected(trace: &Trace, weight: NodeId) -> bool {
     trace.graph.node(weight) != Node::Constant(1.0)
 }
@@ -186,7 +186,7 @@ pub(super) fn number(value: f64) -> Printed {
     Printed::new(text, binding)
 }
 
-/// Returns a symbol with a hat.
+/// Puts a hat on a symbol.
 pub(super) fn hat(symbol: &str) -> String {
     // Precomposed letters are drawn better.
     match symbol {
