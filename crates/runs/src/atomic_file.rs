@@ -17,7 +17,8 @@ pub enum Overwrite {
     Yes,
 }
 
-/// A temporary file beside its target, renamed to the target once it is complete. Dropping it before removes it.
+/// A temporary file in the folder of its target, renamed to the target once it is complete. Dropping it before removes
+/// it.
 ///
 /// It is locked as long as this value exists, so that files left by a killed program can be told from those being
 /// written.
@@ -71,7 +72,7 @@ impl AtomicFile {
         Ok(AtomicFile { file: BufWriter::new(file), path, target })
     }
 
-    /// Returns the temporary file's path, for another program to write the content.
+    /// The temporary file's path, for another program to write the content.
     pub fn path(&self) -> &Path {
         // Locks on Windows would refuse the other program's writes.
         #[cfg(windows)]
@@ -145,7 +146,6 @@ impl Seek for AtomicFile {
     }
 }
 
-/// Writes `content` to `path` atomically.
 pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Result<()> {
     if overwrite == Overwrite::No && path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -155,7 +155,7 @@ pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Resu
     file.commit(overwrite)
 }
 
-/// Replaces the file at `path` by `content` atomically, under the checks of [`AtomicFile::for_plain_target`].
+/// Replaces the file at `path` atomically, under the checks of [`AtomicFile::for_plain_target`].
 pub fn write_plain_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = AtomicFile::for_plain_target(path)?;
     file.write_all(content)?;

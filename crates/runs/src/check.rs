@@ -1,8 +1,8 @@
 //! Checks and repairs the folder of a run.
 //!
-//! The whole folder is read. The check finds lines that are no events, checkpoints whose bytes or steps differ from
-//! their descriptions, a config other than the one that the run was begun with, left-overs of killed workers, and special
-//! files in the place of regular ones. A run can be removed unless a worker trains it.
+//! The whole folder is read. The check finds lines that are not events, checkpoints whose bytes or steps differ from
+//! their descriptions, a config other than the one that the run was begun with, left-overs of killed workers, and
+//! special files instead of regular ones. A run can be removed unless a worker trains it.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -38,17 +38,16 @@ pub trait ConfigReader {
     /// folder.
     fn check(&self, run: &RunFolder, history: &RunHistory) -> Result<String, String>;
 
-    /// Returns whether a text is a config of this version.
+    /// Whether a text is a config of this version.
     fn is_readable(&self, config: &str) -> bool;
 
-    /// Returns whether two texts are configs that compute the same.
     fn compute_the_same(&self, one: &str, other: &str) -> bool;
 }
 
 impl RunFolder {
     /// Reads everything in the folder, and reports what is intact and what is damaged. With `repair`, locks the run and
-    /// repairs damage where possible. Nothing is lost by that: each replaced file is kept beside the new one, as
-    /// `NAME.kept-1` and so on. The events are never changed.
+    /// repairs damage where possible. No file is lost: each replaced one is renamed to `NAME.kept-1` and so on. The
+    /// events are never changed.
     ///
     /// In a run that is being trained, the files that its worker is writing are not checked.
     ///
@@ -268,7 +267,6 @@ impl Check<'_> {
         }
     }
 
-    /// Checks for left-over files of killed workers.
     fn left_behind(&mut self) {
         if self.open {
             return;
@@ -320,7 +318,7 @@ impl Condition {
 pub struct Finding {
     pub part: String,
     pub condition: Condition,
-    /// The finding in one line.
+    /// A description in one line.
     pub words: String,
 }
 
@@ -328,7 +326,6 @@ pub struct Finding {
 #[derive(Clone, Debug)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// Whether to repair damage.
     repair: bool,
 }
 
@@ -341,7 +338,7 @@ impl Findings {
         &self.list
     }
 
-    /// Returns whether no damage is left.
+    /// Whether no damage is left.
     pub fn is_intact(&self) -> bool {
         !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Repairable))
     }
@@ -362,8 +359,7 @@ impl Findings {
         self.add(part, Condition::Damaged, words);
     }
 
-    /// Adds damage that `how` repairs; `how` returns a description of the repair, and is called only if a repair is
-    /// requested.
+    /// Adds damage that `how` repairs; `how` describes the repair, and is called only if a repair is requested.
     pub fn repair(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
         if !self.repair {
             return self.add(part, Condition::Repairable, words);
@@ -389,12 +385,12 @@ impl Findings {
     }
 }
 
-/// Returns the first line of a message, without those that show the place in a file.
+/// Takes the first line of a message, without those that quote the file.
 fn first_line(words: &str) -> &str {
     words.lines().next().unwrap_or_default()
 }
 
-/// Renames a useless file to the first free name of `NAME.kept-1` and so on, and returns a sentence with that name.
+/// Renames a useless file to the first free name of `NAME.kept-1` and so on; returns a sentence with that name.
 pub(super) fn set_aside(path: &Path) -> io::Result<String> {
     for number in 1.. {
         let mut kept = path.as_os_str().to_owned();
@@ -424,7 +420,7 @@ impl Findings {
     }
 }
 
-/// Replaces the content of a file. An existing file is kept under another name, which is returned in a sentence.
+/// Replaces the content of a file. An existing file is renamed; returns a sentence with its new name.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
     let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
     write_file(path, Overwrite::No, content)?;
@@ -453,7 +449,6 @@ pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
     }
 }
 
-/// Removes a run permanently.
 pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
     check_removable(run)?;
     let failed = |source| RemoveError::File { run: run.path().to_owned(), source };

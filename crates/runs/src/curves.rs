@@ -125,7 +125,7 @@ impl MetricPoints {
         });
     }
 
-    /// Removes the points after a step, and returns whether there were any.
+    /// Removes the points after a step; returns whether there were any.
     pub(super) fn forget_after(&mut self, step: u64) -> bool {
         let kept = self.moments.kept(step);
         self.moments.retain(&kept);
@@ -154,7 +154,7 @@ impl MetricPoints {
     }
 }
 
-/// The smallest and the smoothed training loss of a run's own points; those before a fork are another run's.
+/// The smallest and the smoothed training loss of a run's own points; without those of another run before a fork.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossTally {
     best: Option<f64>,
@@ -167,12 +167,12 @@ impl LossTally {
     /// The weight of the past in the smoothed loss, which is an average over about the last fifty points.
     pub const SMOOTHING: f64 = 0.98;
 
-    /// Returns the smallest loss; `None` if no loss is a number.
+    /// The smallest loss; `None` if no loss is a number.
     pub fn best(&self) -> Option<f64> {
         self.best
     }
 
-    /// Returns the exponential average with bias correction, as plots have it; the last loss if that is not finite.
+    /// The exponential average with bias correction, as plots have it; the last loss if that is not finite.
     pub fn smoothed(&self) -> Option<f64> {
         match self.weight {
             _ if !self.last.is_finite() => Some(self.last),
@@ -214,7 +214,7 @@ impl LossTallies {
         self.at_checkpoints.push((step, self.now));
     }
 
-    /// Forgets the points after a step; where the event of its checkpoint is lost, those after an earlier one.
+    /// Forgets the points after a step; without the event of its checkpoint, those after an earlier one.
     pub(super) fn return_to(&mut self, step: u64) {
         self.at_checkpoints.retain(|(at, _)| *at <= step);
         self.now = self.at_checkpoints.last().map(|(_, tally)| *tally).unwrap_or_default();
@@ -240,7 +240,7 @@ impl LongestInterval {
         self.last = Some((line, time));
     }
 
-    /// Returns the longest interval in seconds; None before the second event.
+    /// The longest interval in seconds; None before the second event.
     pub(super) fn seconds(&self) -> Option<f64> {
         self.longest_s
     }

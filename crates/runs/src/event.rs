@@ -14,7 +14,7 @@ use super::metric::{MetricId, MetricInfo, MetricValues, PointFields, number};
 /// scans, of some 60 bytes for each model.
 pub const LONGEST_LINE: usize = 16 << 20;
 
-/// A line of `events.jsonl`: an event, and when it happened.
+/// A line of `events.jsonl`: an event and its time.
 ///
 /// ```text
 /// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
@@ -125,7 +125,6 @@ pub struct Started {
 /// The axes of a scan: its results have the shape (optimizers, batch sizes, learning rates, replicates).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScanAxes {
-    /// Names of the optimizers.
     pub optimizers: Vec<String>,
     pub batch_sizes: Vec<u64>,
     pub learning_rates: Vec<f64>,
@@ -137,7 +136,6 @@ pub struct ScanAxes {
 impl ScanAxes {
     /// The largest number of optimizers, and of batch sizes, of a scan in an event.
     pub const MOST: usize = 256;
-    /// The largest number of learning rates.
     const MOST_RATES: usize = 10_000;
 
     /// Checks the sizes of the axes, so that loops over pairs of optimizers and batch sizes end.
@@ -153,7 +151,7 @@ impl ScanAxes {
         }
     }
 
-    /// Returns the number of pairs of an optimizer and a batch size.
+    /// The number of pairs of an optimizer and a batch size.
     pub fn grid_points(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
     }
@@ -186,13 +184,13 @@ impl SettingChange {
     /// The name of the number of steps of the run.
     pub const STEPS: &str = "steps";
 
-    /// Returns a change of the number of steps of the run.
+    /// Describes a change of the number of steps of the run.
     pub fn of_steps(before: u64, now: f64) -> SettingChange {
         let name = SettingChange::STEPS.to_owned();
         SettingChange { label: name.clone(), name, before: before as f64, now }
     }
 
-    /// Returns whether the number of samples of a step is proportional to the setting.
+    /// Whether the number of samples of a step is proportional to the setting.
     pub fn is_of_batch(&self) -> bool {
         matches!(self.name.as_str(), "batch_size" | "accumulation")
     }
@@ -350,7 +348,7 @@ impl Event {
 }
 
 impl EventRecord {
-    /// Returns the line of JSON, without its newline.
+    /// Serializes the event to a line of JSON, without its newline.
     pub fn to_line(&self) -> String {
         #[derive(Serialize)]
         struct Line<'r> {
@@ -382,8 +380,8 @@ impl EventRecord {
         }
     }
 
-    /// Returns whether a line is a point of the training curves, which far outnumber all other events. May be false for
-    /// points that another program wrote.
+    /// Whether a line is a point of the training curves, which far outnumber all other events. May be false for points
+    /// that another program wrote.
     pub(super) fn is_train(line: &[u8]) -> bool {
         line.starts_with(br#"{"event":"train","#)
     }
@@ -425,7 +423,7 @@ pub struct Forked {
     pub config_sha256: String,
     /// Checksum of the checkpoint, which distinguishes it from those that the fork saves.
     pub checkpoint_crc32: u32,
-    /// Whether the optimizer keeps its state, as its rule is unchanged. Otherwise its state is fresh.
+    /// Whether the optimizer continues with its state, as its rule is unchanged. Otherwise its state is fresh.
     pub keeps_optimizer: bool,
 }
 
@@ -482,7 +480,7 @@ impl ScanCosts {
         ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
     }
 
-    /// Returns the seconds of grid points with these batch sizes. None while they cannot be estimated: if larger
+    /// Estimates the seconds of grid points with these batch sizes. None while they cannot be estimated: if larger
     /// batches remain, two batch sizes must be measured.
     pub(super) fn seconds_of(&self, mut batch_sizes: impl Iterator<Item = u64>) -> Option<f64> {
         batch_sizes.try_fold(0.0, |sum, size| Some(sum + self.seconds(size)?))
@@ -513,7 +511,7 @@ impl ScanCosts {
     }
 }
 
-/// Returns the present time, or the nearest one that can be written where the clock is beyond the year 9999.
+/// The present time, or the nearest one that can be written where the clock is beyond the year 9999.
 pub fn now() -> Timestamp {
     nearest(SystemTime::now())
 }

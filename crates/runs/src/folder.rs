@@ -31,7 +31,7 @@ pub enum FolderError {
     Foreign(PathBuf),
 }
 
-/// Returns the user's folder for the program's data, if the system defines one.
+/// The user's folder for the program's data, if the system defines one.
 pub fn data_folder() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned())
 }
@@ -63,7 +63,7 @@ impl RunFolder {
         })
     }
 
-    /// Creates a folder like [`RunFolder::create`] and fills it by `fill`. If that fails, nothing is left.
+    /// Creates a folder like [`RunFolder::create`] and fills it by `fill`. If that fails, the folder is removed.
     pub fn make<E: From<FolderError>>(
         parent: &Path,
         stem: &str,
@@ -106,7 +106,7 @@ impl RunFolder {
         if run.has_files_of_run() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
     }
 
-    /// Returns whether a path has the files of a run.
+    /// Whether a path has the files of a run.
     pub fn is_at(path: &Path) -> bool {
         RunFolder { path: path.to_owned() }.has_files_of_run()
     }
@@ -134,7 +134,7 @@ impl RunFolder {
         self.config().is_file() || self.events().is_file()
     }
 
-    /// Returns the time at which the folder was created, if its name or the system records it.
+    /// The time of the folder's creation, if its name or the system records it.
     pub fn made(&self) -> Option<Timestamp> {
         let data = self.config().metadata().or_else(|_| self.other_config().metadata()).ok()?;
         Timestamp::try_from(data.modified().ok()?).ok()
@@ -148,12 +148,12 @@ impl RunFolder {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// Returns the name for messages, in one line: a file system allows any sign in it.
+    /// The name for messages, in one line: a file system allows any character in it.
     pub fn shown_name(&self) -> String {
         visible(&self.name()).into_owned()
     }
 
-    /// Returns the name without the time: the `stem` of [`RunFolder::create`].
+    /// The name without the time: the `stem` of [`RunFolder::create`].
     pub fn stem(&self) -> String {
         let is_time = |part: &&str| part.len() == "20260301T120000Z".len() && part.ends_with('Z');
         self.name().split('-').take_while(|part| !is_time(part)).collect::<Vec<_>>().join("-")
@@ -167,7 +167,7 @@ impl RunFolder {
         self.path.join(Self::OTHER_CONFIG)
     }
 
-    /// Returns the settings of a run that another program has trained, the keys of nested ones joined by dots; none of a
+    /// Reads the settings of a run that another program has trained, the keys of nested ones joined by dots; none of a
     /// run of this program.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl RunFolder {
         self.path.join(Self::LOG)
     }
 
-    /// Returns the log of one of several processes that train the run; that of rank 0 is [`RunFolder::log`].
+    /// The log of one of several processes that train the run; that of rank 0 is [`RunFolder::log`].
     pub fn rank_log(&self, rank: usize) -> PathBuf {
         self.path.join(format!("log-rank-{rank}.txt"))
     }
@@ -221,8 +221,8 @@ impl RunFolder {
         self.path.join(Self::RESERVE)
     }
 
-    /// Returns the name of the file of a checkpoint's tensors. The checkpoint's description is the file beside it with
-    /// the extension `ron`.
+    /// The name of the file of a checkpoint's tensors. The checkpoint's description has the same name with the
+    /// extension `ron`.
     pub fn checkpoint_name(step: u64) -> String {
         format!("checkpoint-{step:08}.safetensors")
     }
@@ -231,7 +231,7 @@ impl RunFolder {
         self.path.join(Self::checkpoint_name(step))
     }
 
-    /// Returns the step of the newest checkpoint with tensors beside it. It may be damaged.
+    /// Finds the step of the newest checkpoint with tensors. It may be damaged.
     pub fn newest_checkpoint(&self) -> io::Result<Option<u64>> {
         let has_tensors = |step: &u64| self.checkpoint_tensors(*step).symlink_metadata().is_ok();
         Ok(self.checkpoints()?.into_iter().rev().find(has_tensors))
@@ -279,7 +279,7 @@ pub struct Notes {
     /// The title that replaces the preset's, or empty.
     pub title: String,
     pub note: String,
-    /// Words by which the user groups runs, in order, each once.
+    /// The user's labels for groups of runs, in order, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Starting workers, and asking them about saved models.
+//! Starting workers, and requesting exports, losses and texts of saved models.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -101,8 +101,8 @@ fn quoted(words: &str) -> String {
 impl WorkerProgram {
     pub const NAME: &str = "valleyscope-train";
 
-    /// Finds the worker: the one that was named, or that `VALLEYSCOPE_TRAIN` names, or that lies beside this program,
-    /// or that the set-up has put into the user's data folder.
+    /// Finds the worker: the one that was named, or that `VALLEYSCOPE_TRAIN` names, or that is in this program's
+    /// folder, or that the set-up has installed in the user's data folder.
     pub fn find(named: Option<&Path>) -> Result<WorkerProgram, LaunchError> {
         if let Some((named_by, path)) = Self::named(named) {
             return match path.canonicalize() {
@@ -117,7 +117,7 @@ impl WorkerProgram {
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
     }
 
-    /// Returns the worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
+    /// The worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
     pub fn named(named: Option<&Path>) -> Option<(&'static str, PathBuf)> {
         let by_variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
         let named = named.map(|path| ("--worker", path.to_owned()));
@@ -219,12 +219,12 @@ impl Answer {
 }
 
 impl Handshake {
-    /// Returns the handshake as one line, without its newline.
+    /// The handshake as one line, without its newline.
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
     }
 
-    /// Returns why the CUDA device of this number, counted from 0, cannot be used.
+    /// Why the CUDA device of this number, counted from 0, cannot be used.
     pub fn lacks_cuda(&self, number: u32) -> Option<String> {
         let id = format!("cuda:{number}");
         if self.devices.iter().any(|device| device.name == id) {
@@ -241,14 +241,14 @@ fn gather(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // On an error, the bytes read before are kept.
+            // On an error, the bytes read before it are used.
             let _ = from.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Waits for a program, and returns its exit status if it ends in time.
+/// Waits for a program; returns its exit status if it ends in time.
 fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     loop {
@@ -300,7 +300,6 @@ impl Launched {
         self.pid
     }
 
-    /// Returns the exit status, once the worker has ended.
     pub fn exit(&self) -> Option<ExitStatus> {
         self.exit.get().copied()
     }
@@ -335,7 +334,7 @@ impl Launched {
         }
     }
 
-    /// Returns whether this holder has taken the run since the worker was started.
+    /// Whether this holder has taken the run since the worker was started.
     fn is_new(&self, owner: &LockOwner) -> bool {
         let is_same =
             |before: &LockOwner| (&before.host, before.pid, before.started) == (&owner.host, owner.pid, owner.started);
@@ -343,7 +342,7 @@ impl Launched {
     }
 }
 
-/// A checkpoint of a run whose model a worker exports, evaluates or lets write.
+/// A checkpoint of a run whose model a worker exports, evaluates or generates text with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedModel {
     pub run: RunFolder,
@@ -371,7 +370,6 @@ pub struct WholeLoss {
     /// The number of averaged values, and their kind: `tokens`, `images`.
     pub count: u64,
     pub unit: String,
-    /// The name of the data.
     pub data: String,
     /// Whether these are the run's data, as far as it records them.
     pub is_of_run: bool,
@@ -407,7 +405,8 @@ impl SavedModel {
         self.ask(worker, "evaluate", settings)
     }
 
-    /// Writes a text that follows a prompt, by a worker. `settings` change fields of the run's config, as `--set` does.
+    /// Generates a text that follows a prompt, by a worker. `settings` change fields of the run's config, as `--set`
+    /// does.
     ///
     /// # Errors
     ///

@@ -20,9 +20,8 @@ use super::event::now;
 use super::folder::RunFolder;
 use super::plain_file::{self, Links};
 
-/// The interval between two heartbeats.
 pub(super) const BEAT: Duration = Duration::from_secs(10);
-/// An upper limit of the bytes of the lock and of the heartbeat.
+/// The largest length of the lock and of the heartbeat, in bytes.
 const MOST: u64 = 1 << 16;
 
 /// The worker that holds a run, or was its last holder.
@@ -66,7 +65,6 @@ pub(super) enum LockRefusal {
 }
 
 impl Lock {
-    /// Takes the lock.
     pub(super) fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
         let file = plain_file::open_to_write(&run.lock()).map_err(LockRefusal::File)?;
         plain_file::lock(&file).map_err(|error| match error {
@@ -138,7 +136,7 @@ impl LockState {
     }
 }
 
-/// Returns the network name of this machine.
+/// The network name of this machine.
 pub fn host() -> String {
     #[cfg(unix)]
     let name = Some(rustix::system::uname().nodename().to_string_lossy().into_owned());
@@ -147,14 +145,13 @@ pub fn host() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
 }
 
-/// Renews the heartbeat.
 pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
     // Written in place with a constant length, so that a full disk does not prevent it.
     let text = format!("{:.9}\n", now());
     plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 
-/// Returns the time since the last heartbeat of a run.
+/// The time since the last heartbeat of a run.
 pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
     // A copy keeps the content of the file, but maybe not its modification time.
@@ -169,7 +166,7 @@ pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuratio
 ///
 /// # Errors
 ///
-/// Returns why no signal was sent, as the end of a sentence.
+/// Fails with the reason why no signal was sent, as the end of a sentence.
 pub(super) fn ask_to_end(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
     let Some(owner) = owner else { return Err("its lock names no process".to_owned()) };
     if owner.host != host() {
@@ -193,7 +190,7 @@ fn end(run: &RunFolder, number: u32) -> Result<(), String> {
     }
 }
 
-/// Returns whether a process has the run's lock file open and locked.
+/// Whether a process has the run's lock file open and locked.
 #[cfg(target_os = "linux")]
 fn holds_lock(run: &RunFolder, process: u32) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -250,7 +247,6 @@ impl StopRequest {
         Ok(StopRequest(raised))
     }
 
-    /// Sets the flag within the program.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

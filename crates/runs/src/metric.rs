@@ -61,12 +61,12 @@ impl MetricId {
         MetricId(name)
     }
 
-    /// Returns whether events have a field of this name that is no metric.
+    /// Whether events have a field of this name that is no metric.
     pub fn is_reserved(name: &str) -> bool {
         Self::RESERVED.contains(&name)
     }
 
-    /// Returns the metric of a name from a file, in any script. None if it is not a valid name, of 1 to
+    /// Interns the name of a metric from a file, in any script. None if it is not a valid name, of 1 to
     /// [`MetricId::LONGEST_NAME`] bytes without control characters and not [reserved](MetricId::is_reserved), and if
     /// there are too many others.
     pub fn named(name: &str) -> Option<MetricId> {
@@ -106,7 +106,7 @@ impl MetricId {
         }
     }
 
-    /// Returns the usual description, for metrics that a run does not describe itself.
+    /// The usual description, for metrics that a run does not describe itself.
     pub fn info(self) -> MetricInfo {
         let usual = |title: &str, scale, better, source| MetricInfo {
             scale,
@@ -161,7 +161,7 @@ pub struct MetricInfo {
     pub source: MetricSource,
 }
 
-/// Reads a word of this version; the words of later versions become the default.
+/// Reads a name of this version; the names of later versions become the default.
 fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -224,7 +224,6 @@ impl MetricInfo {
         format!("{first}{} {}", title.as_str(), self.value(value))
     }
 
-    /// Formats a value for users.
     pub fn value(&self, value: f64) -> String {
         match self.unit {
             Unit::Plain => format!("{value:.4}"),
@@ -450,7 +449,7 @@ pub(super) mod number {
     pub(crate) struct Number(pub f64);
 
     impl Number {
-        /// Returns the non-finite number of a word.
+        /// Parses the text of a non-finite number.
         pub(crate) fn of_word(word: &str) -> Option<f64> {
             match word {
                 "NaN" => Some(f64::NAN),

@@ -96,7 +96,7 @@ pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
     })
 }
 
-/// Returns the last whole lines of a text, of at most `most` bytes; empty if it cannot be read.
+/// The last whole lines of a text, of at most `most` bytes; empty if it cannot be read.
 pub fn last_lines(path: &Path, most: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = open(path, Links::Refused)?;
@@ -114,7 +114,7 @@ pub fn last_lines(path: &Path, most: u64) -> String {
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
-/// Returns whether an open file is the one at a path. On systems without file numbers, returns whether there is one.
+/// Whether an open file is the one at a path. On systems without file numbers, returns whether there is one.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let there = match path.symlink_metadata() {
         Ok(there) => there,

@@ -53,7 +53,7 @@ impl Status {
             return Status::Running(owner);
         }
         match history.ending() {
-            // The worker that has taken the run since then has not recorded yet that it resumes it.
+            // The worker that has taken the run since then has not yet recorded that it resumes it.
             Some(Ending::Stopped | Ending::Failed(_)) if is_of_another(&lock_state, history) => {}
             Some(Ending::Stopped) => return Status::Stopped,
             Some(Ending::Finished) => return Status::Finished,
@@ -68,13 +68,12 @@ impl Status {
         }
     }
 
-    /// Returns whether a worker is running, or may be.
+    /// Whether a worker is running, or may be.
     pub fn is_open(&self) -> bool {
         matches!(self, Status::Starting | Status::Running(_) | Status::Silent { .. })
     }
 
-    /// Returns whether a worker that may be running on another machine has been silent for so long that it is probably
-    /// gone.
+    /// Whether a worker that may be running on another machine has been silent for so long that it is probably gone.
     pub fn is_lost(&self) -> bool {
         matches!(self, Status::Silent { seconds: GONE.., .. })
     }
@@ -110,12 +109,12 @@ impl fmt::Display for Status {
     }
 }
 
-/// Returns whether the worker that is gone took the run after the last final event, which an earlier one recorded.
+/// Whether the worker that is gone took the run after the last final event, which an earlier worker recorded.
 fn is_of_another(lock_state: &LockState, history: &RunHistory) -> bool {
     matches!((lock_state, history.ended()), (LockState::Free(owner), Some(line)) if line <= owner.lines)
 }
 
-/// Returns whether no worker has recorded anything: in a fork, only the event of its origin comes before.
+/// Whether no worker has recorded anything: in a fork, only the event of its origin precedes.
 fn is_unused(history: &RunHistory) -> bool {
     history.last().is_none_or(|last| matches!(last.event, Event::Forked(_)))
 }
@@ -140,7 +139,7 @@ fn not_begun(run: &RunFolder, now: Timestamp) -> Status {
     })
 }
 
-/// Returns the end of the log, in whole lines.
+/// Reads the end of the log, in whole lines.
 pub fn last_words(run: &RunFolder) -> String {
     last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
 }
@@ -185,12 +184,12 @@ impl ConcernKind {
     pub const ALL: [ConcernKind; 4] =
         [ConcernKind::Ended, ConcernKind::Diverged, ConcernKind::Stalled, ConcernKind::Warned];
 
-    /// Returns whether the run is lost unless someone acts.
+    /// Whether the run is lost unless the user acts.
     pub fn is_grave(self) -> bool {
         matches!(self, ConcernKind::Ended | ConcernKind::Diverged)
     }
 
-    /// Returns the word for lists; empty if the run's status already names the problem.
+    /// The label for lists; empty if the run's status already names the problem.
     pub fn word(self) -> &'static str {
         match self {
             ConcernKind::Ended => "",
