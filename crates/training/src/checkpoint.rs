@@ -213,7 +213,7 @@ fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> Che
     CheckpointError::Foreign { path: about.to_owned(), with, expected, found }
 }
 
-/// Fills both checksums into a checkpoint's text, which has 0 in their places.
+/// Fills both checksums into a checkpoint's text, which has 0 instead of them.
 fn sealed(text: &str, tensors: &[u8]) -> String {
     let mut sum = crc32fast::Hasher::new();
     sum.update(tensors);
@@ -228,7 +228,7 @@ pub(super) struct ExpectedTensors<'a> {
     pub tensors: &'a NamedTensors<'a>,
     /// The largest length of the file without its header, in bytes.
     pub most: u64,
-    /// Returns whether a tensor of another name is skipped.
+    /// Whether a tensor of another name is skipped.
     pub passes_over: &'a dyn Fn(&str) -> bool,
 }
 
@@ -256,7 +256,7 @@ impl ExpectedTensors<'_> {
         }
         let mut file = Summed { file, sum: crc32fast::Hasher::new(), read: 0 };
         let tensors = self.take(&mut file, length, path);
-        // Changed bytes are the error to report, whatever else they have caused.
+        // Changed bytes are reported before any other error that they may have caused.
         file.skip(u64::MAX).map_err(failed)?;
         if file.read != length {
             return Err(wrong_length(file.read));
@@ -352,7 +352,6 @@ impl Read for Summed {
     }
 }
 
-/// Returns the bytes of a tensor's numbers.
 fn bytes_mut(tensor: &mut Tensor) -> &mut [u8] {
     // SAFETY: it is contiguous and in the processor's memory, nothing else refers to it, and it lives as long as the
     // slice.
@@ -400,7 +399,7 @@ pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
     tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
 }
 
-/// Returns an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
+/// Computes an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
 /// two statistics per axis. The axes are at most twice as long together as the tensors have numbers.
 pub(super) fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
     let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
@@ -467,7 +466,7 @@ pub(super) fn load_any(
     }
 }
 
-/// Returns whether evaluations before a checkpoint are comparable with those of a run that continues from it.
+/// Whether evaluations before a checkpoint are comparable with those of a run that continues from it.
 fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool {
     let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
     let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));

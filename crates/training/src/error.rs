@@ -32,7 +32,7 @@ pub enum MemoryAdvice {
     /// A `batch_size` of at most this should fit, with
     /// [`WorkloadInfo::with_smaller_batches`](valleyscope_experiments::workload::WorkloadInfo).
     Batch { fits: u64, with: &'static str },
-    /// The model with the states of this optimizer takes more than there is, whatever the `batch_size`.
+    /// The model with the states of this optimizer takes more memory than there is, with any `batch_size`.
     Model(&'static str),
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for MemoryAdvice {
 }
 
 impl TrainError {
-    /// Sets the advice if memory was short.
+    /// Sets the advice if the error is a lack of memory.
     pub fn advise(&mut self, find: impl FnOnce() -> MemoryAdvice) {
         if let TrainError::OutOfMemory { advice, .. } = self {
             *advice = find();

@@ -1,4 +1,4 @@
-//! The other processes of a training: their work, and the state that they get from rank 0.
+//! The other processes of a training: their work, and the state that they receive from rank 0.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -77,7 +77,6 @@ pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
 }
 
 impl Follower<'_> {
-    /// Receives the preset that rank 0 trains.
     pub(super) fn preset(&self) -> anyhow::Result<Preset> {
         let text = self.group.share_text(CONFIG, "")?;
         Ok(Preset::parse(&text, "the config of rank 0")?)
@@ -149,12 +148,12 @@ struct Progress {
     settings: BTreeMap<String, f64>,
 }
 
-/// Returns whether each process has only a part of this tensor.
+/// Whether each process has only a part of this tensor.
 fn is_divided(group: &Group, name: &str) -> bool {
     group.divides_optimizer() && name.starts_with(OPTIMIZER)
 }
 
-/// Returns this process's part of a divided tensor.
+/// Copies this process's part of a divided tensor.
 fn own_part(group: &Group, whole: &Tensor) -> Result<Tensor, TrainError> {
     Ok(narrow(whole, &group.optimized(whole.numel()))?)
 }
@@ -164,7 +163,7 @@ fn empty_whole(training: &impl Training, part: &Tensor) -> Result<Tensor, TrainE
     Ok(Tensor::f_empty(training.optimized().0.size(), (part.kind(), Device::Cpu))?)
 }
 
-/// Returns the tensors of a checkpoint in the form that this process keeps.
+/// Converts the tensors of a checkpoint to the form that this process stores.
 pub(super) fn own_parts(group: &Group, whole: &OwnedTensors) -> Result<OwnedTensors, TrainError> {
     let own = whole.iter().map(|(name, tensor)| {
         let own = if is_divided(group, name) { own_part(group, tensor)? } else { tensor.shallow_clone() };
@@ -182,15 +181,15 @@ pub(super) fn like_whole(group: &Group, training: &impl Training) -> Result<Owne
     like.collect()
 }
 
-/// Returns the state of a training for a checkpoint, with these tensors.
+/// Creates the state of a training for a checkpoint, with these tensors.
 pub(super) fn state_with<'a>(training: &impl Training, tensors: &'a OwnedTensors) -> TrainingState<'a> {
     let tensors = tensors.iter().map(|(name, tensor)| (name.clone(), tensor)).collect();
     TrainingState { tensors, progress: training.optimized().2.progress() }
 }
 
 /// Sets the training of each process to the state of that of rank 0. The optimizer's states are those of `restored`,
-/// the tensors of the checkpoint from which rank 0 resumes; without one, all processes keep the initial states. Returns
-/// the settings that commands have changed, of rank 0.
+/// the tensors of the checkpoint from which rank 0 resumes; without one, the initial states stay. Returns the settings
+/// that commands to rank 0 have changed.
 pub(super) fn share_state(
     group: &Group,
     training: &mut impl Training,
@@ -250,7 +249,6 @@ pub(super) fn whole_state(group: &Group, training: &impl Training) -> Result<Own
     Ok(whole)
 }
 
-/// Sends this process's parts to rank 0.
 pub(super) fn give_parts(group: &Group, training: &impl Training) -> Result<(), TrainError> {
     for (name, tensor) in training.tensors() {
         if is_divided(group, &name) {

@@ -46,7 +46,6 @@ impl TensorStep {
         TensorStep { graph: tape.recorded().graph, theta, states }
     }
 
-    /// Returns the queries of the step to its batch besides the gradients.
     pub(super) fn queries(&self, states: &[Tensor]) -> GradientQueries {
         let at = self.graph.ids().find_map(|id| match self.graph.node(id) {
             Node::Of(Op::GradientAt(at)) => Some(self.graph.node(at)),
@@ -60,7 +59,6 @@ impl TensorStep {
         GradientQueries { gradient_at, curvature: self.graph.ids().any(is_curvature) }
     }
 
-    /// Updates the parameters and the states.
     pub(super) fn run(
         &self,
         parameters: &mut Tensor,
@@ -116,8 +114,7 @@ impl TensorStep {
         uses
     }
 
-    /// Returns whether a number is a product that is used only as a term of the next sum, so that one operation
-    /// computes both.
+    /// Whether a number is a product that is used only as a term of the next sum, so that one operation computes both.
     fn is_fused(&self, id: NodeId, uses: &[usize]) -> bool {
         let is_constant = |id| matches!(self.graph.node(id), Node::Constant(_));
         let is_product = matches!(self.graph.node(id), Node::Of(Op::Mul(..)));

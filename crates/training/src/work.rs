@@ -57,7 +57,7 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the advice for a run that lacks memory.
+    /// Chooses the advice for a run that lacks memory.
     fn memory_advice<S: TrainedSpec>(&self, spec: &S) -> MemoryAdvice {
         // The estimate is for one process that takes all samples.
         if !self.group.is_alone() {
@@ -66,14 +66,14 @@ impl Work<'_> {
         let Common { device, rule, .. } = spec.common();
         let capacity = Capacity::look(device, &self.devices.handshake(), self.session.run().path());
         let (Some(memory), is_gpu) = (capacity.memory, capacity.is_gpu()) else { return MemoryAdvice::General };
-        // A GPU's memory is its total; of a processor's, `memory` is only what other programs leave free at the moment.
+        // A GPU's memory is its total; a processor's is only what other programs leave free at the moment.
         let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
         match spec.fitting(memory, is_gpu) {
             Some(fits) if fits < spec.samples_at_once() => {
                 MemoryAdvice::Batch { fits, with: S::INFO.with_smaller_batches }
             }
             None if spec.fitting(whole, is_gpu).is_none() => MemoryAdvice::Model(rule.name()),
-            // A `batch_size` that was estimated to fit, but did not, is no advice.
+            // A `batch_size` that was estimated to fit, but did not, is not suggested.
             _ => MemoryAdvice::General,
         }
     }
@@ -118,7 +118,7 @@ impl Work<'_> {
         Ok(trainer.go()?)
     }
 
-    /// Obtains the data of a preset, which must be those of earlier sessions; `None` if it was asked to stop before.
+    /// Obtains the data of a preset, which must be those of earlier sessions; `None` if the run is stopped before.
     pub(super) fn data<D>(
         &mut self,
         obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
@@ -147,7 +147,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Returns the description that a resumed run records again, if the original line is lost or the number of
+    /// Decides on the description that a resumed run records again, if the original line is lost or the number of
     /// processes has changed.
     pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
@@ -233,7 +233,7 @@ impl Work<'_> {
         Ok(Ended::Finished)
     }
 
-    /// Trains a point in a thread of its own, and answers commands meanwhile.
+    /// Trains a point in a separate thread, and answers commands meanwhile.
     fn point(
         &mut self,
         scan: &impl PointTraining,
@@ -278,8 +278,8 @@ impl Work<'_> {
     }
 }
 
-/// Returns the grid points of a scan up to the first unreadable one: readers drop the points after the step from which
-/// a run resumes.
+/// Lists the grid points of a scan up to the first unreadable one: readers drop the points after the step from which a
+/// run resumes.
 fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
     let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
     known.sort_unstable();
@@ -289,7 +289,6 @@ fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
 
 /// A preset that the worker can train.
 pub(crate) trait Trained: Workload {
-    /// Trains the preset to its end, or until a request to stop.
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 
     /// Takes part in a training whose run another process writes.
@@ -302,7 +301,7 @@ pub(crate) trait Trained: Workload {
         anyhow::bail!(NO_MODEL)
     }
 
-    /// Writes a text by a saved model of a run.
+    /// Generates a text with a saved model of a run.
     fn sample(&self, _saved: &SavedRun, _request: &SampleRequest, _devices: &Devices) -> anyhow::Result<String> {
         anyhow::bail!(NO_MODEL)
     }
@@ -396,7 +395,7 @@ fn progress() -> impl FnMut(u64, u64) {
 
 macro_rules! define_trained {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
-        /// Returns the training of a preset.
+        /// Casts a preset to its training.
         pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
             match preset {
                 $(Preset::$kind(preset) => Ok(preset),)+
@@ -437,7 +436,7 @@ impl ProgressLines {
 impl Drop for ProgressLines {
     fn drop(&mut self) {
         let Some(before) = self.before.filter(|_| self.written > 0) else { return };
-        // If something else was printed meanwhile, or the output goes elsewhere, nothing is removed.
+        // If other output followed, or the output is not the log, nothing is removed.
         let is_last = fs::symlink_metadata(&self.log).is_ok_and(|data| data.len() == before + self.written);
         if is_last && let Ok(file) = plain_file::open_to_write(&self.log) {
             // Lines that cannot be removed stay, which is harmless.

@@ -63,7 +63,7 @@ struct SincePoint {
     clipped: Tensor,
 }
 
-/// Returns the loss scale before the first step.
+/// The loss scale before the first step.
 fn first_scale(precision: Gpt2Precision) -> LossScale {
     LossScale::new(if precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 })
 }
@@ -107,7 +107,7 @@ impl Gpt2Run {
         Ok(run)
     }
 
-    /// Returns the tokens of sequences and the following tokens, on the device.
+    /// Makes the inputs and targets of sequences, on the device.
     fn batch(&self, split: Split, offsets: &[u64]) -> Result<[Tensor; 2], TrainError> {
         let sequences =
             self.corpus.sequences(split, offsets).map_err(|error| TrainError::Refused(error.to_string()))?;
@@ -245,7 +245,7 @@ impl Training for Gpt2Run {
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let is_scaled = self.spec.precision == Gpt2Precision::Float16;
-        // A step with gradients that are not finite must not be taken, so the device is waited for here.
+        // A step with gradients that are not finite must not be taken, so this blocks on the device.
         let mut finite = !is_scaled || norm.f_double_value(&[])?.is_finite();
         // Computed before anything changes, as this can be interrupted.
         let query_results = if finite { self.query_results(check)? } else { QueryResults::default() };
@@ -411,7 +411,7 @@ struct LossScale {
     pub factor: f64,
     /// Steps with finite gradients since the last change of the factor.
     good: u64,
-    /// Skipped steps, whose gradients were not finite.
+    /// The number of skipped steps, whose gradients were not finite.
     pub skipped: u64,
 }
 
@@ -434,7 +434,7 @@ impl LossScale {
         }
     }
 
-    /// Returns the numbers for a checkpoint.
+    /// Converts the loss scale to numbers for a checkpoint.
     fn to_numbers(self) -> [f64; 3] {
         [self.factor, self.good as f64, self.skipped as f64]
     }

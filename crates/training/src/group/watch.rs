@@ -13,7 +13,7 @@ use crate::error::TrainError;
 
 /// The interval between two reports.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
-/// The silence after which a process whose connections are lost counts as ended.
+/// The silence after which a process whose connection was lost counts as ended.
 const SILENT: Duration = Duration::from_secs(4);
 /// The time limit for finding out why a connection was lost.
 const INQUIRY: Duration = Duration::from_secs(12);
@@ -40,7 +40,7 @@ struct Beat {
     operations: u64,
     /// The time for which the process has waited for the others within steps.
     wait: Wait,
-    /// Why the process ends, if it does.
+    /// The reason why the process ends, if it does.
     last_words: Option<String>,
 }
 
@@ -73,7 +73,7 @@ struct Shared {
     operations: AtomicU64,
     waited_us: AtomicU64,
     last_words: Mutex<Option<String>>,
-    /// Held while a report is made and sent, so that none replaces a later one.
+    /// Held while a report is made and sent, so that no report replaces a later one.
     speaking: Mutex<()>,
     board: Mutex<Board>,
     ends: AtomicBool,
@@ -91,8 +91,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Starts to watch. `own` is a connection for its thread alone, which may block on a store that does not answer;
-    /// `store` is the connection for a final message.
+    /// Starts to watch. `own` is a connection for the watch's thread alone, which may block on a store that does not
+    /// answer; `store` is the connection for a final message.
     pub(super) fn begin(own: Store, store: Arc<Store>, rank: usize, size: usize, patience: Duration) -> Watch {
         let last = LastBeat { beat: None, at: Instant::now() };
         let last = vec![last; if rank == 0 { size } else { 1 }];
@@ -133,7 +133,6 @@ impl Watch {
         self.shared.waited_us.fetch_add(waited.as_micros() as u64, Ordering::Relaxed);
     }
 
-    /// Returns the time for which each process has waited for the others, as reported to rank 0.
     pub(super) fn waits(&self) -> Vec<Wait> {
         let board = locked(&self.shared.board);
         let last = board.last.iter().skip(1);
@@ -141,17 +140,16 @@ impl Watch {
         std::iter::once(self.shared.wait()).chain(others).collect()
     }
 
-    /// Fails if the training must end.
     pub(super) fn check(&self) -> Result<(), TrainError> {
         self.trouble().map_or(Ok(()), |trouble| Err(TrainError::Lost(trouble)))
     }
 
-    /// Returns why the training must end, if it must.
+    /// The reason why the training must end, if it must.
     fn trouble(&self) -> Option<String> {
         self.shared.trouble()
     }
 
-    /// Describes which processes hold up an operation in which this process has waited for so long.
+    /// Describes which processes delay an operation in which this process has waited for this time.
     pub(super) fn late(&self, waited: Duration) -> String {
         let seconds = waited.as_secs();
         let own = self.shared.operations.load(Ordering::Relaxed);
@@ -208,13 +206,13 @@ impl Watch {
         }
     }
 
-    /// Stops watching without a report: the training has ended for all.
+    /// Stops watching without a report, as the training has ended for all.
     pub(super) fn rest(&self) {
         self.shared.ends.store(true, Ordering::Relaxed);
     }
 }
 
-/// Does work that may block in a thread of its own, which is abandoned after a time.
+/// Runs work that may block in a separate thread, which is abandoned after a time.
 pub(super) fn briefly<V: Send + 'static>(limit: Duration, work: impl FnOnce() -> V + Send + 'static) {
     let working = thread::spawn(work);
     let begun = Instant::now();
