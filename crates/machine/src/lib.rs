@@ -17,7 +17,7 @@ pub use needs::{
 };
 pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, data_folder};
 
-/// Returns the requirements in `needs` that this machine does not meet.
+/// The requirements in `needs` that this machine does not meet.
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {
     needs.into_iter().filter(|need| !need.look.finds()).collect()
 }

@@ -5,9 +5,8 @@ use std::fmt;
 /// An external requirement of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Need {
-    /// The name for users.
     pub name: &'static str,
-    /// The way to detect it.
+    /// The detection.
     pub look: Look,
     /// The packages to install if it is missing.
     pub packages: Packages,
@@ -45,7 +44,7 @@ pub enum Display {
 }
 
 impl Display {
-    /// Returns the display of this process, chosen as winit chooses it.
+    /// Chooses the display of this process as winit does.
     pub fn here() -> Option<Display> {
         if cfg!(target_os = "linux") {
             Display::from_variables(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
@@ -54,7 +53,7 @@ impl Display {
         }
     }
 
-    /// Returns the display according to environment variables; `is_set` is true for those that are not empty.
+    /// Chooses the display by environment variables; `is_set` is true for those that are not empty.
     pub fn from_variables(is_set: impl Fn(&str) -> bool) -> Option<Display> {
         if is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
             Some(Display::Wayland)
@@ -164,7 +163,7 @@ pub enum PackageManager {
 }
 
 impl PackageManager {
-    /// Returns the package manager of this system, if it is one of these.
+    /// The package manager of this system, if it is one of these.
     pub fn here() -> Option<PackageManager> {
         let os_release = ["/etc/os-release", "/usr/lib/os-release"];
         os_release
@@ -173,7 +172,7 @@ impl PackageManager {
             .and_then(|text| Self::from_os_release(&text))
     }
 
-    /// Returns the package manager of the distribution that an `os-release` file describes.
+    /// Finds the package manager of the distribution that an `os-release` file describes.
     pub fn from_os_release(text: &str) -> Option<PackageManager> {
         let field = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -203,7 +202,7 @@ impl PackageManager {
         packages
     }
 
-    /// Returns the command that installs `needs`.
+    /// The command that installs `needs`.
     pub fn command(self, needs: &[&Need], root: bool) -> String {
         let install = match self {
             PackageManager::Apt => "apt-get install",
