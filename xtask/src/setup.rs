@@ -81,7 +81,7 @@ pub fn provide_rust_components() -> Result<(), Stop> {
     step(&what, Command::new("rustup").args(["component", "add"]).args(components))
 }
 
-/// Returns whether a program starts. rustup has a stand-in for a missing component of Rust, which fails.
+/// Whether a program starts. rustup has a stand-in for a missing component of Rust, which fails.
 pub fn answers(program: &str) -> bool {
     let mut version = Command::new(program);
     version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use valleyscope_machine::{Display, Look, for_building, for_tests, for_window};
 
-    /// Returns the needs that a machine does not meet on which only `present` is found.
+    /// Lists the needs that are not met by a machine with only the `present` requirements.
     fn lacking(needs: Vec<&'static Need>, present: &[Look]) -> Vec<&'static Need> {
         needs.into_iter().filter(|need| !present.contains(&need.look)).collect()
     }

@@ -1,4 +1,4 @@
-//! Installing a PyTorch for the worker alone.
+//! Installing a PyTorch for the worker only.
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -14,14 +14,14 @@ use crate::{Stop, say, setup};
 /// The Python versions that PyTorch is published for.
 const PYTHONS: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 14);
 
-/// Installs PyTorch beside its place and moves it there once it is complete.
+/// Installs PyTorch in a temporary folder next to its own, and renames that once it is complete.
 pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<PyTorch, Ended> {
     let folder = session.folder();
     sweep(folder);
     let python = python_with_pip()?;
     let aside = folder.path().join(format!("{ASIDE}{}", std::process::id()));
     let outcome = install_aside(variant, &python, &aside, job).and_then(|()| put_in_place(variant, &aside, folder));
-    // Nothing of value is left there, and the next set-up removes the rest.
+    // Nothing of value remains, and the next set-up removes the rest.
     let _ = fs::remove_dir_all(&aside);
     outcome
 }
@@ -39,7 +39,7 @@ fn sweep(folder: &WorkerFolder) {
 }
 
 fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<'_>) -> Result<(), Ended> {
-    // pip unpacks beside the result, so that files are moved and not copied, and the checked disk is the one that is
+    // pip unpacks on the same disk, so that files are moved and not copied, and the checked disk is the one that is
     // filled.
     let temporary = aside.join("tmp");
     let requirements = aside.join("requirements.txt");
@@ -71,11 +71,11 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
     said.map(drop).map_err(|words| Ended::failed(explain(&words)))
 }
 
-/// Moves a complete installation to its place.
+/// Renames the folder of a complete installation to its final name.
 fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
     let site = aside.join("site");
     if variant == Variant::Cpu && cfg!(target_os = "linux") {
-        // These need libraries that are not installed, and take half a gigabyte.
+        // Prints this for the user, who may have more rights than this program.
         for name in ["torch_cuda", "torch_cuda_linalg"] {
             let _ = fs::remove_file(site.join("torch").join(library(name)));
         }
@@ -91,7 +91,7 @@ fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result
     PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", place.display())))
 }
 
-/// Returns a Python with pip; installs it if that is allowed.
+/// Finds a Python with pip; installs it if that is allowed.
 fn python_with_pip() -> Result<Python, Stop> {
     let find = || pythons().into_iter().find(|python| python.has_pip);
     if let Some(python) = find() {
@@ -141,14 +141,13 @@ const CAUSES: [(&[&str], &str); 5] = [
     ),
 ];
 
-/// Explains the message with which pip failed, and what to do.
+/// Explains the message with which pip failed, and suggests a remedy.
 fn explain(words: &str) -> String {
     let known = CAUSES.iter().find(|(signs, _)| signs.iter().any(|sign| words.contains(sign)));
     let cause = known.map_or("pip could not install PyTorch.", |(_, cause)| cause);
     format!("{cause}\nIts last output:\n{words}")
 }
 
-/// Returns the bytes of all files in a folder.
 fn size_of(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.file_type() {

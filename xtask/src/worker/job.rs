@@ -33,7 +33,7 @@ impl From<Stop> for Ended {
 /// The work of a set-up.
 pub struct Job<'a> {
     pub session: &'a SetUp,
-    /// Whether no person watches. Then the output goes to a log, and progress is read from the commands' output.
+    /// Whether no user watches. Then the output is written to a log, and progress is read from the commands' output.
     pub detached: bool,
     /// The current step, counted from 1, and the number of steps.
     pub step: (u32, u32),
@@ -62,7 +62,7 @@ impl Job<'_> {
     }
 
     /// Runs a command at low priority. Its stderr is passed on, and searched for cargo's progress; `percent` measures
-    /// the progress of other commands. Returns the kept stdout, or the last lines of a failed command.
+    /// the progress of other commands. Returns the captured stdout, or fails with the last lines of a failed command.
     pub fn carry_out(
         &mut self,
         what: &str,
@@ -78,8 +78,8 @@ impl Job<'_> {
         }
         #[cfg(unix)]
         if self.detached {
-            // Its own group, so that all processes that the command starts can be ended with it. In a terminal Ctrl-C
-            // does that.
+            // A separate group, so that all processes that the command starts can be ended with it. In a terminal
+            // Ctrl-C does that.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         let mut child = command.spawn().map_err(|error| {
@@ -88,7 +88,7 @@ impl Job<'_> {
         let kept = child.stdout.take().map(|mut pipe| {
             thread::spawn(move || {
                 let mut text = String::new();
-                // On an error, the text read before is kept.
+                // On an error, the text read before it is used.
                 let _ = pipe.read_to_string(&mut text);
                 text
             })
@@ -146,7 +146,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns the command at low priority, so that it runs when the processor is otherwise idle.
+/// Makes the command run at low priority, when the processor is otherwise idle.
 fn nicely(command: &Command) -> Command {
     let mut nice = if cfg!(unix) {
         let mut nice = Command::new("nice");
@@ -174,7 +174,7 @@ fn pass_on(mut pipe: impl Read, to_log: bool, lines: &Sender<String>) {
     let mut buffer = [0; 4096];
     let mut line = Vec::new();
     while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-        // If nobody reads stderr, the set-up continues.
+        // If stderr is closed, the set-up continues.
         if !to_log {
             let _ = io::stderr().write_all(&buffer[..length]);
         }

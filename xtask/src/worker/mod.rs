@@ -25,11 +25,11 @@ pub use pytorch::PyTorch;
 /// The audience of a set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// A person who may decline a large download.
+    /// A user who may decline a large download.
     Person,
-    /// Nobody can answer, but somebody may read the output.
+    /// No user can answer, but one may read the output.
     Reader,
-    /// Nobody: this is a process in the background.
+    /// No user: this is a process in the background.
     Nobody,
 }
 
@@ -38,7 +38,7 @@ const STEPS: u32 = 3;
 const DECLINED: &str = "The training worker was declined.";
 
 impl Audience {
-    /// Returns the audience of this process.
+    /// Determines the audience of this process.
     pub fn here() -> Audience {
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -82,7 +82,7 @@ fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Ended> {
     check(job.session.folder())
 }
 
-/// Finds the PyTorch to build with, or installs one unless a person declines.
+/// Finds the PyTorch to build with, or installs one unless the user declines.
 fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, Ended> {
     match choose(job.session.folder()) {
         Choice::Use(pytorch) => {
@@ -111,12 +111,12 @@ fn agrees() -> bool {
     eprint!("       Continue? [Y/n] ");
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
-    // The end of the input is not a yes.
+    // The end of the input does not count as yes.
     matches!(read, Ok(1..)) && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
 }
 
-/// Returns whether to set up the worker in the background; asks the person here if that requires a download. A person
-/// who has declined is not asked again, unless they have `asked_for` it.
+/// Decides whether to set up the worker in the background; asks the user here if that requires a download. A user who
+/// has declined is not asked again, unless they have `asked_for` it.
 pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     let folder = folder()?;
     let status = folder.status();
@@ -140,11 +140,11 @@ pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     Ok(false)
 }
 
-/// Sets up the worker in another process, which outlives this one and asks nobody.
+/// Sets up the worker in another process, which outlives this one and asks no questions.
 pub fn set_up_in_background() -> Result<(), Stop> {
     let folder = folder()?;
     std::fs::create_dir_all(folder.path()).map_err(|error| cannot_write(&folder, &error))?;
-    // Appended to, as two processes that start at the same time write the same log until one of them gives way.
+    // Appended to, as two processes that start at the same time write the same log until one of them ends.
     let log = OpenOptions::new().append(true).create(true).open(folder.log());
     let log = log.and_then(|log| log.set_len(0).and(Ok((log.try_clone()?, log))));
     let (log, copy) = log.map_err(|error| cannot_write(&folder, &error))?;
@@ -194,7 +194,7 @@ pub fn cancel() -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns a PyTorch to test with. If none fits, installs one after the person at a terminal has agreed.
+/// Finds a PyTorch to test with. If none fits, installs one after the user at a terminal has agreed.
 pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
     setup::provide(machine::for_building_worker())?;
     let folder = folder()?;
@@ -251,7 +251,7 @@ pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut 
     command.env("LIBTORCH", &pytorch.root)
 }
 
-/// Builds the worker and returns its path.
+/// Builds the worker; returns its path.
 pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     let mut command = cargo("build");
     command.args(["--release", "--package", "valleyscope-training", "--bin", "valleyscope-train", MESSAGES]);
@@ -312,7 +312,7 @@ pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
     }
 }
 
-/// Describes a handshake for a person.
+/// Describes a handshake for a user.
 fn description(handshake: &str) -> String {
     let text = |name| json_text(handshake, name);
     let devices: Vec<_> =
