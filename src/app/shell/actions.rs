@@ -224,7 +224,7 @@ impl Valleyscope {
         self.dialogs.messages.notify(format!("“{}” is on the clipboard, as text.", preset.title()));
     }
 
-    /// Asks for the clipboard's text, which arrives with a later frame.
+    /// Requests the clipboard's text, which arrives in a later frame.
     pub(super) fn ask_paste(&mut self, ctx: &Context) {
         ctx.send_viewport_cmd(ViewportCommand::RequestPaste);
         ctx.request_repaint();
@@ -324,13 +324,13 @@ impl Screenshots {
         }
     }
 
-    /// Returns the next finished picture.
+    /// The next finished picture.
     pub(crate) fn take(&mut self) -> Option<Screenshot> {
         self.taken.try_recv().ok()
     }
 }
 
-/// Returns the pixels of `area`, in points, clipped to the window, at least one.
+/// Crops the pixels of `area`, in points, clipped to the window, at least one.
 fn cropped(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
     let [width, height] = window.size;
     let pixel = |points: f32, most: usize| ((points * pixels_per_point).round().max(0.0) as usize).min(most);

@@ -1,4 +1,4 @@
-//! Opens and saves files without blocking the window: dialogs and disks are waited for on separate threads.
+//! Opens and saves files without blocking the window: separate threads wait for dialogs and disks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,7 +53,6 @@ enum Purpose {
         content: FileContent,
         suggested_name: String,
     },
-    /// A folder for raw arrays.
     Raw(RawPlan),
     /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
@@ -62,7 +61,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the title of the dialog, and the name of the path field.
+    /// The title of the dialog, and the name of the path field.
     fn titles(&self) -> [&'static str; 2] {
         match self {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
@@ -130,17 +129,14 @@ impl Files {
         }
     }
 
-    /// Asks for a file and opens it.
     pub(crate) fn ask_open(&mut self) {
         self.ask(Purpose::Open);
     }
 
-    /// Asks for a path and saves there.
     pub(crate) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
         self.ask(Purpose::Save { content, suggested_name });
     }
 
-    /// Asks for a folder for raw arrays.
     pub(crate) fn ask_raw_folder(&mut self, plan: RawPlan) {
         self.ask(Purpose::Raw(plan));
     }
@@ -150,7 +146,6 @@ impl Files {
         self.ask(Purpose::Data(begin));
     }
 
-    /// Asks for a folder of runs from elsewhere.
     pub(crate) fn ask_runs_folder(&mut self) {
         self.ask(Purpose::Runs);
     }
@@ -172,7 +167,6 @@ impl Files {
         });
     }
 
-    /// Returns the outcomes of requests since the last call.
     pub(crate) fn take_events(&mut self) -> Vec<FileEvent> {
         for answer in Job::take_ended(&mut self.jobs) {
             match answer {
@@ -233,7 +227,7 @@ impl Files {
         });
     }
 
-    /// Returns the initial folder of a dialog: that of the presets, or for an export that of the last one, at first the
+    /// Chooses the initial folder of a dialog: that of the presets, or for an export that of the last one, at first the
     /// user's pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let is_picture = match purpose {
@@ -430,7 +424,7 @@ impl OpenedContent {
     }
 }
 
-/// Returns whether the system has file dialogs. On Linux and similar systems the desktop's portal or the program zenity
+/// Detects whether the system has file dialogs. On Linux and similar systems the desktop's portal or the program zenity
 /// provides them; without either, requesting a dialog fails silently. Other systems always have them.
 pub(crate) fn has_native_dialogs() -> bool {
     !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Look::Program("zenity").finds()

@@ -172,8 +172,8 @@ fn no_window(error: &str) -> anyhow::Error {
     anyhow!("no window could be opened: {cause}\n\n{DISPLAY_HELP}")
 }
 
-/// Sets the session aside if a `suspect` failure may come from it. Returns a message about the session, which was saved
-/// when the window ended.
+/// Sets the session aside if a `suspect` failure may be caused by it. Returns a message about the session, which was
+/// saved when the window ended.
 fn session_fate(store: Option<&Store>, saved: io::Result<()>, suspect: Option<&String>) -> String {
     let set_aside = match (store, suspect, saved) {
         (_, _, Err(error)) => return unsaved(store, &error),
@@ -206,7 +206,7 @@ pub struct AppOptions {
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
     pub library: Library,
-    /// The folder of kept phase diagrams; without it, they are kept in memory only.
+    /// The folder of saved phase diagrams; without it, they stay in memory only.
     pub diagrams: Option<PathBuf>,
     /// Uses the system's file dialogs if true; else paths are typed.
     pub native_dialogs: bool,
@@ -216,13 +216,13 @@ pub struct AppOptions {
     pub pace: Option<PlaybackPace>,
     /// The last session, to restore.
     pub session: SessionTexts,
-    /// The file that keeps the session; without it, the next start cannot restore it.
+    /// The file that stores the session; without it, the next start cannot restore it.
     pub store: Option<Store>,
     /// A message from before the window opened: title and text.
     pub report: Option<(String, String)>,
     /// The computing time from which dropping a phase diagram that was not exported needs a question.
     pub worth_asking: Duration,
-    /// The place for the session when the app ends in any way.
+    /// Shared storage for the session when the app ends in any way.
     pub exit_state: ExitState,
 }
 
@@ -324,7 +324,7 @@ pub(crate) fn setup(tried: &TriedAdapters) -> WgpuSetup {
     WgpuSetup::CreateNew(setup)
 }
 
-/// Returns the rank of an adapter; the lowest is the best.
+/// Ranks an adapter; the lowest rank is the best.
 fn rank(adapter: &Adapter) -> (u8, u8) {
     let info = adapter.get_info();
     let kind = match info.device_type {
@@ -346,16 +346,16 @@ pub struct Graphics {
 }
 
 impl Graphics {
-    /// Returns the driver that draws the window.
+    /// The driver that draws the window.
     pub fn of(window: &RenderState) -> Graphics {
         Graphics { instance: window.instance.clone(), adapter: window.adapter.clone() }
     }
 
-    /// Returns the best driver of this machine, without a window.
+    /// Finds the best driver of this machine, without a window.
     ///
     /// # Errors
     ///
-    /// Returns a message where there is none.
+    /// Fails with a message if there is none.
     pub fn without_window() -> Result<Graphics, String> {
         // Some drivers of OpenGL print complaints, so it is tried last.
         let found = [wgpu::Backends::PRIMARY, wgpu::Backends::GL].into_iter().find_map(|backends| {
@@ -419,7 +419,6 @@ impl GraphicsFaults {
         GraphicsFaults { device, faults }
     }
 
-    /// Returns the failures since the last call.
     pub(crate) fn take(&self) -> Vec<GraphicsFault> {
         // Polling reports a lost device before egui draws with it, which would panic.
         if let Err(error) = self.device.poll(wgpu::PollType::Poll) {

@@ -60,7 +60,7 @@ impl PresetCatalog {
         }
     }
 
-    /// Returns the user's own presets, or why they can't be listed.
+    /// The user's own presets, or the reason why they can't be listed.
     pub(crate) fn own(&self) -> &Result<Vec<OwnPreset>, String> {
         &self.own
     }
@@ -116,7 +116,6 @@ pub(crate) enum Destination {
     File(String),
 }
 
-/// The user's decision in a frame.
 pub(crate) enum SaveDecision {
     None,
     Cancelled,
@@ -136,7 +135,7 @@ impl SavePreset {
         SavePreset { draft, misfit, focused: false }
     }
 
-    /// Returns whether saving omits something that the user must confirm.
+    /// Whether saving omits something that the user must confirm.
     pub(crate) fn warns(&self) -> bool {
         self.misfit.is_some() || self.draft.drops_changes || self.draft.drops_settings
     }
@@ -364,7 +363,7 @@ pub(crate) struct DifferencesWindow {
 }
 
 impl DifferencesWindow {
-    /// Opens the window with this table, in place of the one that it shows.
+    /// Opens the window with this table instead of the current one.
     pub(crate) fn open(&mut self, table: DifferenceTable) {
         self.table = Some(table);
     }
@@ -376,7 +375,7 @@ impl DifferencesWindow {
         let size = vec2(width, 420.0).min(screen.size() - vec2(40.0, 90.0));
         let mut is_open = true;
         Window::new("Differences")
-            // A window of its own for each number of columns, as windows keep their sizes.
+            // A separate window for each number of columns, as windows store their sizes.
             .id(Id::unique(("differences", table.names.len())))
             .collapsible(false)
             .open(&mut is_open)
