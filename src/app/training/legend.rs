@@ -108,7 +108,7 @@ struct Entry {
     width: f32,
 }
 
-/// Breaks the entries of a legend into lines, and returns their widths. The entries of several lines are in columns of
+/// Breaks the entries of a legend into lines; returns their widths. The entries of several lines are in columns of
 /// equal width. Long titles are cut so that more entries fit into a line.
 fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
     let cut = |entry: &Wanted| entry.title.min(LONGEST).min(room - entry.rest).max(1.0);
@@ -124,7 +124,7 @@ fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
     wanted.chunks(columns).map(|line| line.iter().map(entry).collect()).collect()
 }
 
-/// Returns the widths of entries in one line, whose cut titles share the width that is left.
+/// Computes the widths of entries in one line, whose cut titles share the remaining width.
 fn one_line(wanted: &[Wanted], mut titles: Vec<f32>, mut left: f32) -> Vec<Entry> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     let lacking = |index: &usize, titles: &[f32]| wanted[*index].title - titles[*index];
@@ -227,7 +227,7 @@ pub(super) fn tooltip(
     });
 }
 
-/// The largest height of the table, in points, and as a part of the height that the plots leave it.
+/// The largest height of the table, in points, and as a fraction of the height below the plots.
 const HIGHEST: f32 = 150.0;
 const HIGHEST_PART: f32 = 0.25;
 /// The largest height of the table in a low window, in points.
@@ -270,7 +270,7 @@ impl Crossings {
             && self.tracks.iter().zip(tracks).all(is_same)
     }
 
-    /// Returns the group that takes the most steps.
+    /// Finds the group that takes the most steps.
     fn slowest(&self) -> Option<usize> {
         let steps = |index: &usize| self.crossings[*index].map(|crossing| crossing.step);
         let known = (0..self.crossings.len()).filter(|index| steps(index).is_some());
@@ -340,7 +340,7 @@ impl TimeToLoss {
     }
 }
 
-/// Returns the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
+/// Chooses the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
 /// have it, else the training loss.
 fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, MetricId)> {
     let losses = infos.iter().filter(|info| info.better == Better::Lower);

@@ -32,7 +32,6 @@ const HEAD: f32 = 40.0;
 /// The size of the button for a run's colour, in points.
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 
-/// Returns the height of a list of `runs` runs.
 pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
@@ -50,7 +49,7 @@ pub(super) enum Sort {
 impl Sort {
     const ALL: [Sort; 5] = [Sort::Newest, Sort::Title, Sort::Loss, Sort::Evaluated, Sort::Status];
 
-    /// Returns the name for users; `evaluated` is the loss by which evaluated runs are compared.
+    /// The name for users; `evaluated` is the loss by which evaluated runs are compared.
     fn name(self, evaluated: &str) -> String {
         match self {
             Sort::Newest => "newest first".to_owned(),
@@ -86,7 +85,7 @@ impl Sort {
 pub(super) struct List {
     search: FilterField,
     sort: Sort,
-    /// The indices of the runs that the search finds, in order, with what they depend on.
+    /// The indices of the runs that the search finds, in order, with the inputs of the search.
     found: Vec<usize>,
     found_for: Option<([u64; 2], Sort)>,
 }
@@ -105,7 +104,7 @@ pub(super) struct ListInput<'i> {
 /// A request of the list or of the table to the panel.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RunsAction {
-    /// Shows the curves of these runs with those of others, or hides them.
+    /// Shows the curves of these runs together with the shown ones, or hides them.
     Show(Vec<RunFolder>, bool),
     /// Shows the curves of these runs only, instead of the table.
     Open(Vec<RunFolder>),
@@ -377,14 +376,14 @@ pub(super) fn tooltip(run: &Summary) -> String {
 
 const MOST_OFFERED: usize = 12;
 
-/// A typed filter. While it has a mistake, the last one without holds.
+/// A typed filter. The last valid one stays active while the text is invalid.
 #[derive(Default)]
 pub(super) struct FilterField {
     text: String,
     parsed: Option<(String, Arc<Columns>)>,
     filter: Filter,
     mistake: Option<FilterError>,
-    /// Increases with each other filter.
+    /// Increases with each different filter.
     generation: u64,
 }
 
@@ -414,7 +413,7 @@ impl FilterField {
     }
 
     /// Parses the text again if it or the columns have changed. A word that no run has is a mistake: it may be the
-    /// beginning of another one, or of a field.
+    /// beginning of another word, or of a field.
     pub(super) fn update(&mut self, columns: &Arc<Columns>, runs: &[Arc<Summary>]) {
         let is_same = |(text, known): &(String, Arc<Columns>)| *text == self.text && Arc::ptr_eq(known, columns);
         if self.parsed.as_ref().is_some_and(is_same) {
@@ -532,7 +531,7 @@ pub(super) fn line_with_name(ui: &mut Ui, color: Color32, parts: [&str; 3]) -> R
     shown
 }
 
-/// Returns the longest text that fits: all parts, or as much of the second as there is room for.
+/// Finds the longest text that fits: all parts, or the longest beginning of the second that fits.
 fn elided(parts: [&str; 3], fits: impl Fn(&str) -> bool) -> String {
     let [before, name, after] = parts;
     let whole = parts.concat();

@@ -51,7 +51,7 @@ impl TrainingPanel {
         }
     }
 
-    /// Returns the title that all curves share, if their names leave it out.
+    /// The title that all curves share, if their names leave it out.
     fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
         let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
         let first = title(groups.first()?)?;
@@ -351,7 +351,7 @@ fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
     line_color(Color32::from_rgb(red, green, blue), ui.theme())
 }
 
-/// Returns the axes of a plot over the batch sizes, all of which have their position from the beginning.
+/// Makes the axes of a plot over the batch sizes, all of which have their positions from the beginning.
 fn axes(scan: &ScanResult, vertical: PlotAxis) -> [PlotAxis; 2] {
     let places = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
     let [from, to] = places.reduce(union).unwrap_or_default();

@@ -136,7 +136,7 @@ impl PlotterThread {
     }
 }
 
-/// Returns all metrics of several runs, each once, in the order of the first that has them.
+/// Lists all metrics of several runs, each once, in the order of the first run that has them.
 pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> {
     let mut union: Vec<MetricInfo> = Vec::new();
     for info in of.flatten() {
@@ -148,7 +148,7 @@ pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<Metri
     union
 }
 
-/// Returns the steps at which commands have changed the batch, and the factors of the first batch size after them.
+/// Lists the steps at which commands have changed the batch, and the factors of the first batch size after them.
 fn batches(history: &RunHistory) -> Vec<(u64, f64)> {
     let mut factor = 1.0;
     let changes = history.changes().iter().filter(|(_, change)| change.is_of_batch() && change.before > 0.0);
@@ -187,7 +187,7 @@ impl PlottedRun {
     /// Reads new events; returns whether there were any.
     fn poll(&mut self, CurveRequest { smoothing, aliases, .. }: &CurveRequest) -> bool {
         let smoothing = *smoothing;
-        // The events read before an error count; the list of runs shows the error.
+        // Events that were read before an error count; the list of runs shows the error.
         let is_new = self.reader.poll().unwrap_or(false);
         let history = self.reader.history();
         let is_same = self.generation == history.generation() && self.smoothing == smoothing;

@@ -20,11 +20,11 @@ use crate::runs::MetricAliases;
 pub struct TrainingPaths {
     /// The folder of runs.
     pub runs: Option<PathBuf>,
-    /// The worker to use in place of the one that is found.
+    /// The worker to use instead of the one that is found.
     pub worker: Option<PathBuf>,
     /// The folder of the worker's set-up.
     pub worker_folder: Option<WorkerFolder>,
-    /// The command that starts that set-up, where it can be started from here.
+    /// The command that starts that set-up, if this program can start it.
     pub install: Option<InstallCommand>,
     /// The file of the names under which metrics are shown.
     pub aliases: Option<PathBuf>,
@@ -41,7 +41,7 @@ impl TrainingPaths {
         }
     }
 
-    /// Returns whether a set-up would provide the worker: not if another one is named.
+    /// Whether a set-up would provide the worker, which it does not if another one is named.
     pub fn can_be_set_up(&self) -> bool {
         let named = WorkerProgram::named(self.worker.as_deref());
         named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
@@ -308,13 +308,13 @@ impl Installation {
 }
 
 impl InstallCommand {
-    /// Returns the project's own command, if this program can find the source folder that it was built from.
+    /// Makes the project's own command, if this program can find the source folder that it was built from.
     pub fn of_project() -> Option<InstallCommand> {
         let arguments = ["xtask", "setup", "--only-worker", "--background"].map(str::to_owned).to_vec();
         Some(InstallCommand { program: cargo(), arguments, folder: source_folder()? })
     }
 
-    /// Runs the command, and returns when the set-up is running or has a new outcome.
+    /// Runs the command, and blocks until the set-up is running or has a new outcome.
     pub fn begin(&self, folder: &WorkerFolder) -> Result<(), String> {
         let before = folder.status();
         let mut command = Command::new(&self.program);
@@ -341,7 +341,7 @@ impl InstallCommand {
     }
 }
 
-/// Returns the cargo that has started this program, or else an installed one.
+/// Finds the cargo that has started this program, or else an installed one.
 fn cargo() -> PathBuf {
     let of_caller = std::env::var_os("CARGO").map(PathBuf::from).filter(|path| path.is_file());
     let installed = || {
