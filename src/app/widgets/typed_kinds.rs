@@ -85,11 +85,11 @@ pub(crate) struct RuleChoice<'a> {
     pub optimizer: u32,
     /// The accessible name.
     pub name: &'a str,
-    /// Returns a rule with its own values.
+    /// Makes a rule with its default values.
     pub usual: fn(RuleKind) -> RuleSpec,
 }
 
-/// A rule that took the place of another.
+/// A rule that replaced another.
 #[derive(Clone, Copy)]
 struct Replacement {
     before: RuleSpec,
@@ -99,8 +99,8 @@ struct Replacement {
 }
 
 impl Replacement {
-    /// Returns whether the rule may be the one of the last frame with another value of a hyperparameter. Otherwise undo
-    /// or another preset has changed it.
+    /// Whether the rule may be the one of the last frame with another value of a hyperparameter. Otherwise undo or
+    /// another preset has changed it.
     fn is_of(&self, rule: &RuleSpec) -> bool {
         let values = rule.hyperparameters().zip(self.seen.hyperparameters());
         rule.kind() == self.seen.kind() && values.filter(|((_, one), (_, other))| one != other).count() <= 1
@@ -108,7 +108,7 @@ impl Replacement {
 }
 
 impl RuleChoice<'_> {
-    /// Shows a menu that replaces the rule and keeps the settings that both have. Returns whether it was replaced.
+    /// Shows a menu that replaces the rule; settings that both rules have stay. Returns whether it was replaced.
     pub(crate) fn menu(&self, ui: &mut Ui, rule: &mut RuleSpec) -> bool {
         let before = *rule;
         let combo = ComboBox::from_id_salt(("rule", self.name)).selected_text(rule.name()).height(f32::INFINITY);
@@ -122,8 +122,8 @@ impl RuleChoice<'_> {
         rule.kind() != before.kind()
     }
 
-    /// Shows what the last replacement set anew and kept, until it is dismissed or another rule is chosen, with a button
-    /// that sets the values of the rule's own that it kept from the one before.
+    /// Shows which values the last replacement reset and which stayed, until it is dismissed or another rule is chosen,
+    /// with a button that sets the rule's defaults for values that stayed.
     pub(crate) fn note(&self, ui: &mut Ui, rule: &mut RuleSpec) {
         let known = ui.data_mut(|data| {
             let known = data.get_temp::<Replacement>(self.id());
@@ -157,7 +157,7 @@ impl RuleChoice<'_> {
         }
     }
 
-    /// Returns the accessible name of a button beside the choice.
+    /// The accessible name of a button beside the choice.
     fn owned(&self, text: &str) -> String {
         format!("{}: {text}", self.name)
     }
@@ -171,7 +171,7 @@ impl RuleChoice<'_> {
 ///
 /// # Errors
 ///
-/// Returns why the rule cannot be written as text.
+/// Fails with the reason why the rule cannot be written as text.
 pub(crate) fn rule_as_text(rule: &RuleSpec) -> Result<RuleSpec, String> {
     let no_words = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
     let text = text_of(rule).map_err(no_words)?;
@@ -262,11 +262,11 @@ pub(crate) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
     }
 }
 
-/// Makes a typed copy of a landscape: its parameters' values are the defaults of the text, and the rotation is kept.
+/// Makes a typed copy of a landscape: its parameters' values are the defaults of the text, and the rotation stays.
 ///
 /// # Errors
 ///
-/// Returns why the landscape cannot be written as text.
+/// Fails with the reason why the landscape cannot be written as text.
 pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
     let mut parameters: Vec<(&BoundedParameter, f64)> = landscape.parameters().collect();
     let _rotation = parameters.pop();
