@@ -17,7 +17,7 @@ use super::output::print;
 
 pub use valleyscope_experiments::run::SystemMemory;
 
-/// Prints the report on stdout. Returns an error if the window could not open.
+/// Prints the report on stdout. Fails if the window could not open.
 pub(super) fn run() -> Result<(), Failure> {
     let facts = Facts::of_this_machine();
     print(&facts.to_string())?;
@@ -38,7 +38,7 @@ pub struct Problem {
 }
 
 impl Facts {
-    /// Returns the problems that prevent the program, or a part of it, from working here.
+    /// Lists the problems that prevent the program, or a part of it, from working here.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.has_window {
@@ -201,7 +201,7 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "{label:<11} {text}")
 }
 
-/// Returns the target for which this program was compiled.
+/// The target for which this program was compiled.
 fn target() -> String {
     let abi = if cfg!(target_env = "musl") {
         " (musl)"
@@ -232,7 +232,7 @@ pub struct Facts {
     pub missing: Vec<&'static Need>,
     pub worker: WorkerFacts,
     pub folders: Vec<FolderFacts>,
-    /// The folder searched for datasets besides the cache, and descriptions of whether they are there.
+    /// The folder searched for datasets besides the cache, and descriptions of whether it has them.
     pub data: Option<(PathBuf, Vec<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
@@ -301,7 +301,7 @@ impl Facts {
     }
 }
 
-/// Returns the display's name for users, and whether a server answers for it, as far as can be determined.
+/// Describes the display for users, and detects whether a server answers for it, as far as that can be determined.
 fn look_at(display: Option<Display>) -> (String, bool) {
     let value = |name: &str| env::var(name).unwrap_or_default();
     match display {
@@ -323,7 +323,7 @@ fn look_at(display: Option<Display>) -> (String, bool) {
     }
 }
 
-/// Returns the socket of an X11 display on this machine, such as `:0` or `:0.1`.
+/// The socket of an X11 display on this machine, such as `:0` or `:0.1`.
 fn x11_socket(display: &str) -> Option<PathBuf> {
     let number = display.strip_prefix(':')?.split('.').next()?;
     Some(PathBuf::from(format!("/tmp/.X11-unix/X{number}")))
@@ -356,7 +356,7 @@ fn downloaded() -> impl Iterator<Item = &'static DatasetFiles> {
 }
 
 fn folders() -> Vec<FolderFacts> {
-    // Without a home folder there is no such folder; the program then saves only to given paths.
+    // Without a home folder this folder does not exist; the program then saves only to given paths.
     let presets = Library::open().folder().map(Path::to_owned);
     let data = ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned());
     let [config_variable, data_variable] =
@@ -376,8 +376,7 @@ fn folders() -> Vec<FolderFacts> {
 }
 
 impl FolderFacts {
-    /// Checks that a file can be written into a folder, or where that does not exist yet, into its nearest existing
-    /// parent.
+    /// Checks that a file can be written into a folder or, if that does not exist, into its nearest existing parent.
     pub fn look(holds: &'static str, path: PathBuf, variable: &'static str) -> FolderFacts {
         let exists = path.is_dir();
         let refusal = match path.ancestors().find(|above| above.exists()) {
@@ -475,7 +474,7 @@ fn features() -> Vec<(&'static str, bool)> {
     Vec::new()
 }
 
-/// Returns the value of the first line `name: value`.
+/// Finds the value of the first line `name: value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -507,8 +506,7 @@ pub enum WorkerCheck {
 }
 
 impl WorkerFacts {
-    /// Returns the facts about the worker that `valleyscope train` starts. This takes seconds, as the worker loads its
-    /// libraries.
+    /// Queries the worker that `valleyscope train` starts. This takes seconds, as the worker loads its libraries.
     pub fn here() -> WorkerFacts {
         let set_up = WorkerFolder::of_user().and_then(|folder| folder.status());
         WorkerFacts { state: WorkerCheck::here(), set_up }

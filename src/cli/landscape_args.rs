@@ -10,8 +10,8 @@ use valleyscope_experiments::view::{Band, DiagnosticMetric};
 use super::Failure;
 use crate::figure::RunPlots;
 
-/// Returns the preset with further simulations beside its own. Each text holds settings as in `--set`, separated by
-/// semicolons, or the name or the file of another preset.
+/// Adds simulations to a preset, for comparison. Each text holds settings as in `--set`, separated by semicolons, or
+/// the name or the file of another preset.
 pub(super) fn with_beside(mut preset: LandscapePreset, texts: &[String]) -> Result<LandscapePreset, Failure> {
     const MOST: usize = PresetSimulation::MOST - 1;
     let count = preset.simulations.len() - 1 + texts.len();
@@ -66,7 +66,7 @@ pub(super) enum LogAxis {
     Of(DiagnosticMetric),
 }
 
-/// Returns the name of a plot: that of its metric in files, with hyphens.
+/// The name of a plot: that of its metric in files, with hyphens.
 fn name(metric: DiagnosticMetric) -> String {
     metric.key().replace('_', "-")
 }
@@ -75,7 +75,6 @@ fn names() -> String {
     DiagnosticMetric::ALL.map(name).join(", ")
 }
 
-/// Parses the name of a plot.
 pub(super) fn metric(text: &str) -> Result<DiagnosticMetric, String> {
     let wanted = text.trim().replace('_', "-");
     let found = DiagnosticMetric::ALL.into_iter().find(|metric| name(*metric) == wanted);
@@ -104,7 +103,7 @@ pub(super) fn check_known(plots: &[DiagnosticMetric], landscape: &LandscapeSpec)
     )))
 }
 
-/// Returns the plots of a figure. `log` names the logarithmic axes; without it, that of |v| is one.
+/// Makes the plots of a figure. `log` names the logarithmic axes; without it, that of |v| is one.
 pub(super) fn run_plots(metrics: &[DiagnosticMetric], log: Option<&[LogAxis]>) -> RunPlots {
     let log = log.unwrap_or(&[LogAxis::Of(DiagnosticMetric::AbsV)]);
     let of_metric = |axis: &LogAxis| match axis {

@@ -48,7 +48,6 @@ pub(super) fn run(args: &LessonArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the page of the preset, before its first step.
 fn page(args: &LessonArgs) -> Result<LessonPage, Failure> {
     let preset = super::landscape_preset(&args.preset, &[])?;
     let name = args.preset.display();

@@ -1,4 +1,4 @@
-//! `valleyscope regret`: the bound of the paper's theorem beside the regret that FOCUS has.
+//! `valleyscope regret`: the bound of the paper's theorem compared with the regret of FOCUS.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -120,7 +120,7 @@ impl Content<'_> {
         })
     }
 
-    /// Writes the content, and returns its amount in words.
+    /// Writes the content; returns a description of its amount.
     fn write(&self, file: &mut AtomicFile) -> io::Result<String> {
         Ok(match self {
             Content::Points(history) => format!("{} rows", write_csv(history, file)?),
@@ -133,7 +133,7 @@ impl Content<'_> {
     }
 }
 
-/// Writes a run for each that is found at and below `paths`. Fails if there is none to write.
+/// Imports each run that is found at and below `paths`. Fails if there is none.
 pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure> {
     let mut made = 0;
     for path in paths {
@@ -174,7 +174,7 @@ pub(super) fn export(
     Ok(())
 }
 
-/// The text to be written.
+/// The text to be generated.
 #[derive(clap::Args)]
 pub(super) struct Text {
     /// The beginning of the text [default: a line feed]
@@ -194,7 +194,7 @@ pub(super) struct Text {
     device: Option<String>,
 }
 
-/// Prints a text by each of some checkpoints, below its name if there are several.
+/// Prints a text generated with each of some checkpoints, below its name if there are several.
 pub(super) fn sample(
     location: &RunsLocation,
     names: &[CheckpointName],
@@ -252,7 +252,7 @@ fn open(
     Ok((SavedModel { run, step }, worker))
 }
 
-/// Refuses a folder that holds anything.
+/// Refuses a folder that is not empty.
 fn check_empty(folder: &Path) -> Result<(), Failure> {
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),

@@ -206,7 +206,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     }
 }
 
-/// Returns the notes of a run. Unreadable ones are reported and do not hide the run.
+/// Reads the notes of a run. Unreadable ones are reported and do not hide the run.
 fn notes(run: &RunFolder) -> Notes {
     Notes::read(run).unwrap_or_else(|error| {
         say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
@@ -214,13 +214,13 @@ fn notes(run: &RunFolder) -> Notes {
     })
 }
 
-/// Returns a run's training with the settings now in force; `None` if its config cannot be read.
+/// Reads a run's training with the settings now in force; `None` if its config cannot be read.
 fn in_force(run: &RunFolder, history: &RunHistory) -> Option<Preset> {
     let config = RunConfig::read(run).ok()?;
     Some(config.with_changed_settings(history).unwrap_or(config.preset))
 }
 
-/// Returns the name of the run's steps: those of a scan are grid points.
+/// The unit of the run's steps: those of a scan are grid points.
 fn unit(history: &RunHistory) -> &'static str {
     let scan = history.started().is_some_and(|started| started.scan.is_some());
     if scan { "grid points" } else { "steps" }
@@ -260,7 +260,7 @@ fn newest(history: &RunHistory, metrics: &[(&str, MetricInfo)]) -> Vec<String> {
     found.iter().enumerate().map(with_step).collect()
 }
 
-/// The word for the run that began last.
+/// The name for the run that began last.
 const LAST: &str = "last";
 
 /// The name of a run with one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
@@ -292,7 +292,7 @@ impl CheckpointName {
         step(self.choice.find(run))
     }
 
-    /// Returns the step of the named checkpoint after a brief check ([`CheckpointChoice::find_briefly`]).
+    /// Finds the step of the named checkpoint after a brief check ([`CheckpointChoice::find_briefly`]).
     pub(crate) fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find_briefly(run))
     }
@@ -311,7 +311,6 @@ pub(crate) struct RunsLocation {
 }
 
 impl RunsLocation {
-    /// Returns the named folder, or else the default one.
     pub(crate) fn of(named: Option<&Path>) -> Result<RunsLocation, Failure> {
         if let Some(folder) = named {
             if !folder.is_dir() {
@@ -324,8 +323,8 @@ impl RunsLocation {
         Ok(RunsLocation { folder })
     }
 
-    /// Returns the named folder, or else the default one, for a command that writes a run into it. A named folder may
-    /// be missing, as the command creates it.
+    /// Uses the named folder, or else the default one, for a command that writes a run into it. A named folder may be
+    /// missing, as the command creates it.
     pub(crate) fn for_new_run(named: Option<&Path>) -> Result<RunsLocation, Failure> {
         match named {
             Some(folder) if !folder.exists() => Ok(RunsLocation { folder: folder.to_owned() }),
@@ -337,14 +336,14 @@ impl RunsLocation {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
-    /// Returns whether a run's name begins with this text, or the text is the word for the last run.
+    /// Whether a run's name begins with this text, or the text means the last run.
     pub(crate) fn has_beginning_with(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
     }
 
-    /// Returns the run with this name, beginning of a name, or folder; `last` is the run that began last, and `./last`
-    /// a folder of that name.
+    /// Finds the run with this name, beginning of a name, or folder; `last` is the run that began last, and `./last` a
+    /// folder of that name.
     pub(crate) fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);
         if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
@@ -400,7 +399,7 @@ impl RunsLocation {
     }
 }
 
-/// Returns the time at which a run's training began, or at which its folder was created if it has not begun.
+/// The time at which a run's training began, or at which its folder was created if it has not begun.
 pub(crate) fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
     history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
 }

@@ -92,7 +92,7 @@ fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
     }
 }
 
-/// Returns a setting of another program as text.
+/// Formats a setting of another program.
 fn as_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -124,7 +124,6 @@ fn last_events(history: &RunHistory) -> String {
 struct Lines(Vec<(String, String)>);
 
 impl Lines {
-    /// Adds a line, unless the value is empty.
     fn add(&mut self, name: &str, value: String) {
         if !value.is_empty() {
             self.0.push((name.to_owned(), value));
@@ -205,7 +204,7 @@ pub(super) fn check(location: &RunsLocation, names: &[OsString], repair: bool) -
     }
 }
 
-/// Returns the runs and sweeps in a folder that is neither.
+/// Lists the runs and sweeps in a folder that is neither.
 fn several(path: &Path) -> Result<Vec<Folder>, Failure> {
     if !path.is_dir() || RunFolder::is_at(path) || is_sweep(path) {
         return Ok(Vec::new());
@@ -255,7 +254,7 @@ impl Folder {
     }
 }
 
-/// Returns a line for one of several folders: intact, or the damaged parts.
+/// Formats a line for one of several folders: intact, or the damaged parts.
 fn summary(folder: &Path, findings: &Findings) -> String {
     let name = visible_path(Path::new(folder.file_name().unwrap_or(folder.as_os_str())));
     let parts_of = |condition: Condition| -> Option<String> {
@@ -275,7 +274,7 @@ fn summary(folder: &Path, findings: &Findings) -> String {
     format!("{name}  {how}\n")
 }
 
-/// Returns a line for each finding.
+/// Formats a line for each finding.
 fn text(folder: &Path, findings: &Findings) -> String {
     let rows = findings.list().iter().map(|found| {
         let (part, words) = (cell(&found.part, LONGEST_FINDING[0]), cell(&found.words, LONGEST_FINDING[1]));

@@ -108,7 +108,7 @@ fn open(folders: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<PartFolder>,
         if records.is_at_work {
             notes.push(format!("{place} is being computed"));
         }
-        // A part may begin or go on meanwhile.
+        // A part may begin or continue meanwhile.
         records.release().with_context(|| format!("cannot unlock {place}"))?;
         let Some(part) = records.header.part else {
             return Err(Failure::BadInput(anyhow!(
@@ -129,7 +129,7 @@ fn open(folders: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<PartFolder>,
     Ok(parts)
 }
 
-/// Returns the first difference between the sweeps of two parts: a name, and the values of both.
+/// Finds the first difference between the sweeps of two parts: a name, and the values of both.
 fn difference(header: &SweepHeader, part: SweepPart, first: &PartFolder) -> Option<[String; 3]> {
     let [here, there] = [part, first.part].map(SweepPart::count);
     if here != there {
@@ -180,7 +180,7 @@ fn take(
     Ok(())
 }
 
-/// Returns whether two cells have the same bits.
+/// Whether two cells have the same bits.
 fn is_same(one: &Cell, other: &Cell) -> bool {
     let bits = |cell: &Cell| -> Vec<u64> {
         let numbers = cell.averages.iter().chain(&cell.deviations).flatten().flatten();

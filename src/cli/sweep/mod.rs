@@ -179,7 +179,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// Extends a failure by the saved part of the work and how to resume.
+/// Adds the saved part of the work and advice on resuming to a failure.
 fn and_resume(failure: Failure, share: &Share, store: &SweepStore) -> Failure {
     match failure {
         Failure::Failed(error) => Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on(share, store))),
@@ -200,7 +200,7 @@ fn how_to_go_on(share: &Share, store: &SweepStore) -> String {
     )
 }
 
-/// Returns how many pixels adaptive sampling has decided, and at what cost; none for uniform sampling.
+/// Describes how many pixels adaptive sampling has decided, and at what cost; none for uniform sampling.
 fn what_is_decided(diagram: &Diagram) -> Option<String> {
     let spec = diagram.spec();
     let Sampling::Adaptive(Adaptive { certainty, .. }) = spec.sampling else { return None };
@@ -290,7 +290,6 @@ fn budget(text: &str) -> Result<Budget, String> {
     Budget::new(number).map_err(|error| error.to_string())
 }
 
-/// Parses rows and columns.
 fn grid(text: &str) -> Result<[PointCount; 2], String> {
     let (rows, columns) =
         text.split_once('x').ok_or_else(|| format!("expected rows and columns, such as 24x25, found {text}"))?;

@@ -38,7 +38,7 @@ pub(crate) struct SweepRunner {
 pub(crate) trait Taker {
     fn take(&mut self, finished: Finished) -> Result<(), Failure>;
 
-    /// Does periodic work; called several times a second.
+    /// Runs periodic work; called several times a second.
     fn keep_up(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -54,7 +54,7 @@ impl SweepRunner {
         Ok(SweepRunner { pool, backend: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
-    /// Does a job. An interruption ends it early, without an error.
+    /// Runs a job. An interruption ends it early, without an error.
     pub(crate) fn compute(&self, job: SweepJob<'_>, taker: &mut impl Taker) -> Result<Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
         let sweep = Sweep::start(&self.pool, job, || {});
