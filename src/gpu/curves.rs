@@ -1,6 +1,6 @@
 //! The curves of plots.
 //!
-//! The buffers stay until a curve, its pen or the view changes; in a frame only a plot's position in the window is
+//! The buffers stay until a curve, its pen or the view changes; in each frame only a plot's position in the window is
 //! uploaded. `egui_plot` draws marks and bands; its own lines would be laid out and tessellated again in each frame,
 //! half a second for a hundred runs.
 
@@ -28,7 +28,7 @@ pub struct CurveStyle {
 /// Lines of a plot, in the order in which they are drawn.
 #[derive(Clone, Debug, Default)]
 pub struct CurveSet {
-    /// The points in places, which go from 0 to 1 across the visible part of the plot; each line has a missing point
+    /// The points in plot coordinates, from 0 to 1 across the visible part of the plot; each line has a missing point
     /// before its first and after its last one.
     points: Vec<[f32; 2]>,
     /// The length of the line up to the start and the end of each segment, in pixels, modulo the period of the dashes;
@@ -46,8 +46,9 @@ struct Draw {
 }
 
 impl CurveSet {
-    /// Adds a line through points in places, which go from 0 to 1 across the visible part of the plot, of about
-    /// `size_px` physical pixels. Where they are not finite, the line has a gap. A line of a single point is not drawn.
+    /// Adds a line through points in plot coordinates, from 0 to 1 across the visible part of the plot, of about
+    /// `size_px` physical pixels. The line has a gap at points that are not finite. A line of a single point is not
+    /// drawn.
     pub fn add(&mut self, style: CurveStyle, size_px: [f64; 2], line: impl Iterator<Item = [f64; 2]>) {
         let first = self.points.len();
         let period = style.dash_px.map_or(f64::INFINITY, |[_, period]| f64::from(period));
@@ -82,9 +83,9 @@ impl CurveSet {
 pub struct Placement {
     /// The size of the render target.
     pub size_px: [f32; 2],
-    /// The number of pixels from place 0 to place 1.
+    /// The number of pixels per unit of plot coordinates.
     pub px_per_place: [f32; 2],
-    /// The position of (0, 0) from the middle of the render target, x to the right and y up.
+    /// The position of the plot's (0, 0) from the middle of the render target, x to the right and y up.
     pub origin_px: [f32; 2],
 }
 

@@ -13,7 +13,7 @@ use super::pipeline::{
 use super::{Overlays, Scene, SpaceScene};
 
 const FLAT_CONTOUR_WIDTH: f32 = 1.0;
-/// The most pipelines that are kept for landscapes that run as programs.
+/// The largest number of cached pipelines for landscapes that run as programs.
 const MOST_PROGRAMS: usize = 16;
 /// The number of colours in the look-up table, between which the shader interpolates.
 const COLORMAP_TEXELS: u32 = 1024;
@@ -107,7 +107,7 @@ impl Heatmap {
         queue.write_buffer(&self.ground, 0, bytemuck::bytes_of(&ground(scene)));
     }
 
-    /// Returns the colours from the lowest to the highest loss, as a texture of one row.
+    /// Makes a texture of one row with the colours from the lowest to the highest loss.
     pub(super) fn colors(&self) -> wgpu::TextureView {
         self.colors.create_view(&wgpu::TextureViewDescriptor::default())
     }
@@ -119,7 +119,7 @@ impl Heatmap {
         }
     }
 
-    /// Puts the pipeline of a program last, compiled unless it is among the latest ones.
+    /// Moves the pipeline of a program to the end, and compiles it unless it is among the latest ones.
     fn select(&mut self, device: &wgpu::Device, program: &'static LossProgram, frame: &wgpu::BindGroupLayout) {
         let known = self.programs.iter().position(|(known, _)| std::ptr::eq(*known, program));
         let entry = match known {
@@ -172,8 +172,7 @@ fn pipeline(
     target.pipeline(device, &primitive)
 }
 
-/// Returns the shader's uniform values, computed in double precision: the shader computes only what differs between
-/// pixels.
+/// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels.
 fn ground(scene: &Scene) -> Ground {
     let Scene { viewport, landscape, scale, .. } = scene;
     let units_per_px = viewport.units_per_px();
@@ -206,7 +205,6 @@ fn ground(scene: &Scene) -> Ground {
 
 /// The coordinates in which a shader evaluates a landscape: u and v of the paper's valley, else x and y.
 struct Coordinates {
-    /// The camera's centre.
     center: [f64; 2],
     /// The changes of the first coordinate to the right and upwards.
     first: [f64; 2],
@@ -240,8 +238,7 @@ impl Coordinates {
     }
 }
 
-/// Returns the number of the contour nearest to a loss on the colour bar, counted from the one at 0, and how far the loss
-/// is above it.
+/// Finds the contour nearest to a loss on the colour bar, counted from the one at 0, and how far the loss is above it.
 fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (i32, f64) {
     let [lowest, highest] = scale.contour_range(contours);
     let levels = (scale.position(loss) - scale.zero()) * f64::from(contours);
@@ -252,8 +249,8 @@ fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (i32, f64) {
 // The landscape as a lit surface in space.
 //
 // The heights are sampled on the CPU in double precision and are a texture, which the mesh, the trails, the paths and
-// the particles all read, so that they lie on one surface. The picture is drawn into textures of its own, as egui's
-// pass has no depth, and then copied onto the canvas.
+// the particles all read, so that they lie on one surface. The picture is drawn into separate textures, as egui's pass
+// has no depth, and then copied onto the canvas.
 
 const SURFACE_CONTOUR_WIDTH: f32 = 1.0;
 /// The samples of a pixel: the surface's edges are those of triangles.
@@ -266,7 +263,7 @@ pub(super) struct SpaceRenderer {
     pub overlays: Overlays,
     surface_pipeline: wgpu::RenderPipeline,
     blit_pipeline: wgpu::RenderPipeline,
-    /// The heights, and how they are seen.
+    /// The parameters of the surface and of its view.
     space: wgpu::Buffer,
     heights: wgpu::Texture,
     space_bind_group: wgpu::BindGroup,
@@ -360,7 +357,7 @@ impl SpaceRenderer {
         }
     }
 
-    /// Uploads what the surface needs.
+    /// Uploads the surface's heights and parameters.
     pub(super) fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, in_space: &SpaceScene) {
         let view = in_space.view(scene);
         queue.write_buffer(&self.space, 0, bytemuck::bytes_of(&space(&view)));
@@ -382,7 +379,7 @@ impl SpaceRenderer {
         queue.write_texture(self.heights.as_image_copy(), bytemuck::cast_slice(&texels), layout, self.heights.size());
     }
 
-    /// Returns the commands that draw the surface, and over it the overlays: first their parts behind it, faintly.
+    /// Records the commands that draw the surface, and over it the overlays: first their parts behind it, faintly.
     pub(super) fn draw(&self, device: &wgpu::Device, frame: &Uniforms<Frame>) -> wgpu::CommandBuffer {
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("surface") });
         if let Some(picture) = &self.picture {

@@ -37,7 +37,7 @@ pub(super) const POINTS: Overlay = Overlay {
     space: shader!("points in space": "frame" "stroke" "space" "points"),
 };
 
-/// Returns the shader of the heatmap of a landscape that runs as a program.
+/// Completes the shader of the heatmap of a landscape that runs as a program.
 pub fn program_shader(program: &LossProgram) -> String {
     format!("{}\n{}", PROGRAM.1, program.wgsl())
 }
@@ -69,7 +69,7 @@ pub(super) struct Target {
 /// The format of depths.
 pub(super) const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth24Plus;
 
-/// The ground under the overlays.
+/// The target of overlays: on the plane, or on the surface in space.
 #[derive(Clone, Copy)]
 pub(super) struct OverlayTarget<'a> {
     pub target: Target,
@@ -255,7 +255,7 @@ impl<T: Pod> Uniforms<T> {
         self.bytes.clear();
     }
 
-    /// Adds a value, and returns the offset for [`Uniforms::bind`].
+    /// Adds a value; returns its offset for [`Uniforms::bind`].
     pub(super) fn push(&mut self, value: T) -> u32 {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(bytemuck::bytes_of(&value));
@@ -401,12 +401,12 @@ pub struct Surface {
     pub padding: [f32; 2],
 }
 
-/// Returns an sRGB colour with channels from 0 to 1, as in the shaders.
+/// Converts an sRGB colour to channels from 0 to 1, as in the shaders.
 pub(super) fn rgb(color: [u8; 3]) -> [f32; 3] {
     color.map(|channel| f32::from(channel) / 255.0)
 }
 
-/// Returns a number as a sum of two floats, accurate to about 14 digits.
+/// Splits a number into a sum of two floats, accurate to about 14 digits.
 pub(super) fn split(value: f64) -> (f32, f32) {
     let hi = value as f32;
     (hi, (value - f64::from(hi)) as f32)
