@@ -283,7 +283,7 @@ pub enum ResultError {
 }
 
 impl SweepResult {
-    /// Returns whether a path looks like a result rather than a preset: a folder, or a file that ends in `.npz`.
+    /// Whether a path has the form of a result rather than a preset: a folder, or a file that ends in `.npz`.
     pub fn is_at(path: &Path) -> bool {
         path.is_dir() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"))
     }
