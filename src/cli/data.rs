@@ -124,7 +124,7 @@ fn check(folder: &Path) -> Result<(), Failure> {
     let checks = mnist::check(folder).map_err(failure_of_mnist)?;
     let mut text = String::new();
     for check in &checks {
-        let said = match &check.found {
+        let finding = match &check.found {
             MnistFound::Missing => "missing".to_owned(),
             MnistFound::Official(path) => format!("{}: the official file", path.display()),
             MnistFound::Other { path, sha256 } => {
@@ -132,7 +132,7 @@ fn check(folder: &Path) -> Result<(), Failure> {
             }
             MnistFound::Damaged { error, .. } => error.to_string(),
         };
-        writeln!(text, "{:<24} {said}", check.name).expect("a text can be written to");
+        writeln!(text, "{:<24} {finding}", check.name).expect("a text can be written to");
     }
     let readable = mnist::read_folder(folder);
     if let Ok(mnist) = &readable {

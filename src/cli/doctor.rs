@@ -9,7 +9,7 @@ use valleyscope_experiments::dataset::FOLDER_VARIABLE;
 use valleyscope_experiments::preset::Library;
 use valleyscope_experiments::workload::{DATASETS, DatasetFiles};
 use valleyscope_machine as machine;
-use valleyscope_machine::{Display, Look, Need, PackageManager, Packages, SetUpState, SetUpStatus, WorkerFolder};
+use valleyscope_machine::{Detection, Display, Need, PackageManager, Packages, SetUpState, SetUpStatus, WorkerFolder};
 use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder};
 
 use super::Failure;
@@ -67,7 +67,7 @@ impl Facts {
 
     fn library_problem(&self) -> Option<Problem> {
         let libraries: Vec<_> =
-            self.missing.iter().copied().filter(|need| matches!(need.look, Look::Library(_))).collect();
+            self.missing.iter().copied().filter(|need| matches!(need.detection, Detection::Library(_))).collect();
         if libraries.is_empty() {
             return None;
         }
@@ -80,7 +80,8 @@ impl Facts {
         if !self.adapters.is_empty() {
             return None;
         }
-        let drivers: Vec<_> = self.missing.iter().copied().filter(|need| need.look == Look::GraphicsDriver).collect();
+        let drivers: Vec<_> =
+            self.missing.iter().copied().filter(|need| need.detection == Detection::GraphicsDriver).collect();
         let (what, remedy) = if drivers.is_empty() {
             let what = "a graphics driver is installed, but it offers no adapter";
             (what, "install the driver made for this machine's graphics card, or Mesa's Vulkan drivers".to_owned())
@@ -91,7 +92,7 @@ impl Facts {
     }
 
     fn dialog_problem(&self) -> Option<Problem> {
-        let dialog = self.missing.iter().copied().find(|need| need.look == ZENITY.look)?;
+        let dialog = self.missing.iter().copied().find(|need| need.detection == ZENITY.detection)?;
         let what = "no file dialogs: neither xdg-desktop-portal nor zenity is installed".to_owned();
         Some(Problem { what, remedy: self.install(&[dialog]), blocks_window: false })
     }
@@ -266,14 +267,14 @@ pub struct FolderFacts {
 /// Opens file dialogs where the desktop has no portal for them.
 static ZENITY: Need = Need {
     name: "a program for file dialogs",
-    look: Look::Program("zenity"),
+    detection: Detection::Program("zenity"),
     packages: Packages { apt: "zenity", dnf: "zenity", pacman: "zenity", zypper: "zenity" },
 };
 
 impl Facts {
     pub fn of_this_machine() -> Facts {
         let display = Display::here();
-        let (display_name, display_answers) = look_at(display);
+        let (display_name, display_answers) = detect_display(display);
         let has_window = cfg!(feature = "app");
         let mut missing = Vec::new();
         if has_window {
@@ -302,7 +303,7 @@ impl Facts {
 }
 
 /// Describes the display for users, and detects whether a server answers for it, as far as that can be determined.
-fn look_at(display: Option<Display>) -> (String, bool) {
+fn detect_display(display: Option<Display>) -> (String, bool) {
     let value = |name: &str| env::var(name).unwrap_or_default();
     match display {
         Some(Display::X11) => {
@@ -363,21 +364,21 @@ fn folders() -> Vec<FolderFacts> {
         if cfg!(target_os = "linux") { ["XDG_CONFIG_HOME", "XDG_DATA_HOME"] } else { ["HOME", "HOME"] };
     let cache_variable = if cfg!(target_os = "linux") { "XDG_CACHE_HOME" } else { "HOME" };
     let folders = [
-        presets.map(|path| FolderFacts::look("presets", path, config_variable)),
-        data.map(|path| FolderFacts::look("session", path, data_variable)),
-        runs_folder().map(|path| FolderFacts::look("runs", path, data_variable)),
+        presets.map(|path| FolderFacts::check("presets", path, config_variable)),
+        data.map(|path| FolderFacts::check("session", path, data_variable)),
+        runs_folder().map(|path| FolderFacts::check("runs", path, data_variable)),
     ];
     let caches = downloaded().filter_map(|DatasetFiles { title, cache, lacking_in }| {
         // Nothing is written where the files exist already.
         let folder = cache().filter(|path| lacking_in(path).is_some())?;
-        Some(FolderFacts::look(title, folder, cache_variable))
+        Some(FolderFacts::check(title, folder, cache_variable))
     });
     folders.into_iter().flatten().chain(caches).collect()
 }
 
 impl FolderFacts {
     /// Checks that a file can be written into a folder or, if that does not exist, into its nearest existing parent.
-    pub fn look(holds: &'static str, path: PathBuf, variable: &'static str) -> FolderFacts {
+    pub fn check(holds: &'static str, path: PathBuf, variable: &'static str) -> FolderFacts {
         let exists = path.is_dir();
         let refusal = match path.ancestors().find(|above| above.exists()) {
             Some(above) => tempfile::tempfile_in(above).err().map(|error| error.to_string()),
@@ -576,8 +577,8 @@ impl WorkerCheck {
         };
         match worker.handshake() {
             Ok(handshake) => {
-                let beside = worker.path().parent().map(|folder| folder.join("../lib"));
-                let libraries = beside.and_then(|folder| folder.canonicalize().ok());
+                let adjacent = worker.path().parent().map(|folder| folder.join("../lib"));
+                let libraries = adjacent.and_then(|folder| folder.canonicalize().ok());
                 WorkerCheck::Works { program: worker.path().to_owned(), libraries, handshake }
             }
             Err(error) => refused(error),

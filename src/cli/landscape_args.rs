@@ -12,7 +12,7 @@ use crate::figure::RunPlots;
 
 /// Adds simulations to a preset, for comparison. Each text holds settings as in `--set`, separated by semicolons, or
 /// the name or the file of another preset.
-pub(super) fn with_beside(mut preset: LandscapePreset, texts: &[String]) -> Result<LandscapePreset, Failure> {
+pub(super) fn with_compared(mut preset: LandscapePreset, texts: &[String]) -> Result<LandscapePreset, Failure> {
     const MOST: usize = PresetSimulation::MOST - 1;
     let count = preset.simulations.len() - 1 + texts.len();
     if count > MOST {

@@ -194,14 +194,14 @@ fn outlive_limits() {
 }
 
 /// Ends the program with clap's message, about wrong usage or requested help.
-fn refuse(said: &clap::Error) -> ! {
+fn refuse(message: &clap::Error) -> ! {
     // An argument may contain control characters, as in the name of somebody else's file.
-    let plain = said.render().to_string();
+    let plain = message.render().to_string();
     if visible_lines(&plain) == plain {
-        said.exit()
+        message.exit()
     }
     say(format_args!("{}", plain.trim_end()));
-    std::process::exit(said.exit_code())
+    std::process::exit(message.exit_code())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -316,12 +316,12 @@ fn say_replaced_rules(preset: &Preset, changed: &Preset) {
         // Rules were added or removed, so that their indices are not comparable.
         return;
     }
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for ((before, old_rate), (after, rate)) in before.into_iter().zip(after) {
         let text = after.replacement(&before, rate == old_rate);
-        if after.kind() != before.kind() && !said.contains(&text) {
+        if after.kind() != before.kind() && !printed.contains(&text) {
             say(format_args!("{text}"));
-            said.push(text);
+            printed.push(text);
         }
     }
 }

@@ -158,8 +158,8 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     let worker = find_worker(args.worker.as_deref())?;
     let has = worker.handshake().map_err(anyhow::Error::from)?;
     trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
-    let beside = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
-    let parent = args.runs.clone().or(beside).or_else(runs_folder);
+    let origin_folder = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
+    let parent = args.runs.clone().or(origin_folder).or_else(runs_folder);
     let parent = parent.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
     trainings.iter().try_for_each(|training| check_capacity(training, &has, &parent))?;
     let interrupt = Interrupt::listen()?;

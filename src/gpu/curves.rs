@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pipeline::{CURVE, POINT_BYTES, Primitive, Target, Uniforms};
-use super::pipeline::{Curve, Frame, Places, rgb};
+use super::pipeline::{Curve, Frame, PlotArea, rgb};
 
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
@@ -61,7 +61,7 @@ impl CurveSet {
                 // Only the phase of the dashes at the next segment matters; after a gap the line starts again.
                 length = if step.is_finite() { (length + step) % period } else { 0.0 };
             }
-            self.points.push(point.map(|place| place as f32));
+            self.points.push(point.map(|coordinate| coordinate as f32));
             before = Some(point);
         }
         self.points.push(NO_POINT);
@@ -84,7 +84,7 @@ pub struct Placement {
     /// The size of the render target.
     pub size_px: [f32; 2],
     /// The number of pixels per unit of plot coordinates.
-    pub px_per_place: [f32; 2],
+    pub px_per_unit: [f32; 2],
     /// The position of the plot's (0, 0) from the middle of the render target, x to the right and y up.
     pub origin_px: [f32; 2],
 }
@@ -100,7 +100,7 @@ pub struct CurveRenderer {
 struct Plot {
     set: Arc<CurveSet>,
     frame: Uniforms<Frame>,
-    places: Uniforms<Places>,
+    areas: Uniforms<PlotArea>,
     curves: Uniforms<Curve>,
     /// The style of each draw.
     styles: Vec<u32>,
@@ -111,16 +111,16 @@ struct Plot {
 impl CurveRenderer {
     /// Creates the pipeline for render passes as in [`super::Renderer::new`].
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> CurveRenderer {
-        let [frame, places, curves] = [
+        let [frame, areas, curves] = [
             Uniforms::<Frame>::new(device, "frame").layout,
-            Uniforms::<Places>::new(device, "places").layout,
+            Uniforms::<PlotArea>::new(device, "plot areas").layout,
             Uniforms::<Curve>::new(device, "curve").layout,
         ];
         let primitive = Primitive {
             shader: CURVE,
             vertex_entry: "curve_vertex",
             fragment_entry: "curve_fragment",
-            bind_groups: &[&frame, &places, &curves],
+            bind_groups: &[&frame, &areas, &curves],
             // An instance has four points of the line, and the lengths.
             points: 5,
             opaque: false,
@@ -144,9 +144,9 @@ impl CurveRenderer {
         plot.frame.clear();
         plot.frame.push(Frame { size_px: placement.size_px, offset_per_unit: 1.0, ..Frame::default() });
         plot.frame.upload(device, queue);
-        plot.places.clear();
-        plot.places.push(Places { px_per_place: placement.px_per_place, origin_px: placement.origin_px });
-        plot.places.upload(device, queue);
+        plot.areas.clear();
+        plot.areas.push(PlotArea { px_per_unit: placement.px_per_unit, origin_px: placement.origin_px });
+        plot.areas.upload(device, queue);
     }
 
     /// Frees the buffers of plots whose curves have no other owner. Call this when all plots of a picture are prepared.
@@ -159,7 +159,7 @@ impl CurveRenderer {
         let Some(plot) = self.plots.get(&id) else { return };
         pass.set_pipeline(&self.pipeline);
         plot.frame.bind(pass, 0, 0);
-        plot.places.bind(pass, 1, 0);
+        plot.areas.bind(pass, 1, 0);
         for (draw, style) in plot.set.draws.iter().zip(&plot.styles) {
             plot.curves.bind(pass, 2, *style);
             let bytes = u64::from(draw.segments) * POINT_BYTES;
@@ -179,7 +179,7 @@ impl Plot {
         Plot {
             set: Arc::default(),
             frame: Uniforms::new(device, "frame"),
-            places: Uniforms::new(device, "places"),
+            areas: Uniforms::new(device, "plot areas"),
             curves: Uniforms::new(device, "curve"),
             styles: Vec::new(),
             points: allocate(device, 0),

@@ -7,7 +7,7 @@ use valleyscope_engine::loss::LossProgram;
 use valleyscope_experiments::view::{Colormap, HeightField, SpaceView, SymLog, ViewAxes};
 
 use super::pipeline::{
-    BLIT, DEPTH, Frame, Ground, HEATMAP, OverlayTarget, Primitive, SURFACE, Space, Surface, Target, Uniforms,
+    BLIT, DEPTH, Frame, HEATMAP, LossMap, OverlayTarget, Primitive, SURFACE, Space, Surface, Target, Uniforms,
     program_shader, split,
 };
 use super::{Overlays, Scene, SpaceScene};
@@ -27,7 +27,7 @@ pub(super) struct Heatmap {
     programs: Vec<(&'static LossProgram, wgpu::RenderPipeline)>,
     is_valley: bool,
     bind_group: wgpu::BindGroup,
-    ground: wgpu::Buffer,
+    loss_map: wgpu::Buffer,
     colors: wgpu::Texture,
     uploaded: Option<Colormap>,
 }
@@ -44,7 +44,7 @@ impl Heatmap {
                     ty: wgpu::BindingType::Buffer {
                         ty: wgpu::BufferBindingType::Uniform,
                         has_dynamic_offset: false,
-                        min_binding_size: wgpu::BufferSize::new(size_of::<Ground>() as u64),
+                        min_binding_size: wgpu::BufferSize::new(size_of::<LossMap>() as u64),
                     },
                     count: None,
                 },
@@ -60,9 +60,9 @@ impl Heatmap {
                 },
             ],
         });
-        let ground = device.create_buffer(&wgpu::BufferDescriptor {
+        let loss_map = device.create_buffer(&wgpu::BufferDescriptor {
             label,
-            size: size_of::<Ground>() as u64,
+            size: size_of::<LossMap>() as u64,
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
@@ -81,13 +81,13 @@ impl Heatmap {
             label,
             layout: &layout,
             entries: &[
-                wgpu::BindGroupEntry { binding: 0, resource: ground.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 0, resource: loss_map.as_entire_binding() },
                 wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&view) },
             ],
         });
         let valley = pipeline(device, target, [frame, &layout], HEATMAP);
         let programs = Vec::new();
-        Heatmap { target, layout, valley, programs, is_valley: true, bind_group, ground, colors, uploaded: None }
+        Heatmap { target, layout, valley, programs, is_valley: true, bind_group, loss_map, colors, uploaded: None }
     }
 
     pub(super) fn prepare(
@@ -104,7 +104,7 @@ impl Heatmap {
                 false
             }
         };
-        queue.write_buffer(&self.ground, 0, bytemuck::bytes_of(&ground(scene)));
+        queue.write_buffer(&self.loss_map, 0, bytemuck::bytes_of(&loss_map(scene)));
     }
 
     /// Makes a texture of one row with the colours from the lowest to the highest loss.
@@ -173,7 +173,7 @@ fn pipeline(
 }
 
 /// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels.
-fn ground(scene: &Scene) -> Ground {
+fn loss_map(scene: &Scene) -> LossMap {
     let Scene { viewport, landscape, scale, .. } = scene;
     let units_per_px = viewport.units_per_px();
     let loss = landscape.loss(viewport.camera.center);
@@ -182,7 +182,7 @@ fn ground(scene: &Scene) -> Ground {
     let coordinates = Coordinates::of(landscape, viewport.camera.center);
     let [(first_hi, first_lo), (second_hi, second_lo)] = coordinates.center.map(split);
     let per_px = |directions: [f64; 2]| directions.map(|direction| (direction * units_per_px) as f32);
-    Ground {
+    LossMap {
         center_hi: [first_hi, second_hi],
         center_lo: [first_lo, second_lo],
         first_per_px: per_px(coordinates.first),

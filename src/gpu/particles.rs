@@ -192,8 +192,8 @@ fn trail(scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer, segme
     }
 }
 
-/// Chooses the opacity of a trail: a single trail is opaque; many are faint, so that dense regions can be told from
-/// sparse ones.
+/// Chooses the opacity of a trail: a single trail is opaque; many are faint, so that dense regions can be distinguished
+/// from sparse ones.
 fn opacity(particles: usize) -> f32 {
     (particles as f32).powf(-0.15)
 }

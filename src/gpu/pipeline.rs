@@ -289,10 +289,10 @@ pub struct Frame {
     pub padding: f32,
 }
 
-/// `Ground` of `heatmap.wgsl`.
+/// `LossMap` of `heatmap.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Ground {
+pub struct LossMap {
     pub center_hi: [f32; 2],
     pub center_lo: [f32; 2],
     pub first_per_px: [f32; 2],
@@ -340,11 +340,11 @@ pub struct Path {
     pub padding: [f32; 3],
 }
 
-/// `Places` of `curve.wgsl`.
+/// `PlotArea` of `curve.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Places {
-    pub px_per_place: [f32; 2],
+pub struct PlotArea {
+    pub px_per_unit: [f32; 2],
     pub origin_px: [f32; 2],
 }
 

@@ -58,8 +58,8 @@ impl SettingMarks {
             }
             _ => (0, first.clone()),
         };
-        let kept = done.checked_sub(1).map(|index| changes[index].step);
-        self.marks.retain(|mark| kept.is_some_and(|step| mark.step <= step));
+        let before_last = done.checked_sub(1).map(|index| changes[index].step);
+        self.marks.retain(|mark| before_last.is_some_and(|step| mark.step <= step));
         let last_step = changes.last().map_or(0, |change| change.step);
         for (index, change) in changes.iter().enumerate().skip(done) {
             if self.settled.is_none() && change.step == last_step {
@@ -146,14 +146,14 @@ fn lines(
 
 /// Formats the change of a setting from one specification to another, as in "σ 1 → 2", in lines, or as in "noise, as
 /// before" if nothing differs.
-pub(crate) fn words_of(set: &Setting, before: &SimulationSpec, now: &SimulationSpec) -> String {
+pub(crate) fn change_text(set: &Setting, before: &SimulationSpec, now: &SimulationSpec) -> String {
     let name_of = |id| now.name_of(id);
     let marks = marks_of(&Change { step: 0, set: *set }, before, now);
     match *set {
         Setting::Steps(Some(steps)) => format!("pause at step {}", grouped(steps)),
         Setting::Steps(None) => "no pause".to_owned(),
         _ if !marks.is_empty() => text(&marks, name_of),
-        Setting::Noise(noise) => format!("{}, as before", noise.words(number_text)),
+        Setting::Noise(noise) => format!("{}, as before", noise.description(number_text)),
         Setting::Landscape(landscape) => format!("{}, as before", landscape.kind().name()),
         Setting::Temperature(_) => format!("{}, as before", temperature_text(now)),
         Setting::Rule { optimizer, rule } => {
@@ -167,7 +167,7 @@ pub(crate) fn words_of(set: &Setting, before: &SimulationSpec, now: &SimulationS
 fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
     let (owner, words): (Option<u32>, [Vec<String>; 2]) = match change.set {
         Setting::Steps(_) => return Vec::new(),
-        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number_text)])),
+        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.description(number_text)])),
         Setting::Landscape(_) => (None, landscapes(before, now)),
         Setting::Temperature(_) => (None, [before, now].map(|spec| vec![temperature_text(spec)])),
         Setting::Rule { optimizer, .. } => {

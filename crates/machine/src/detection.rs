@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use super::needs::Look;
+use super::needs::Detection;
 
-impl Look {
+impl Detection {
     /// Whether the requirement is met on this machine.
     pub fn finds(self) -> bool {
         match self {
-            Look::Library(name) => can_open(Path::new(name)),
-            Look::Program(name) => is_on_path(name),
-            Look::GraphicsDriver => (can_open(Path::new(VULKAN)) && !vulkan_drivers().is_empty()) || has_opengl(),
-            Look::SoftwareVulkan => {
+            Detection::Library(name) => can_open(Path::new(name)),
+            Detection::Program(name) => is_on_path(name),
+            Detection::GraphicsDriver => (can_open(Path::new(VULKAN)) && !vulkan_drivers().is_empty()) || has_opengl(),
+            Detection::SoftwareVulkan => {
                 can_open(Path::new(VULKAN)) && vulkan_drivers().iter().any(VulkanDriver::is_software)
             }
         }
@@ -153,8 +153,8 @@ fn manifests_in(path: &Path) -> Vec<PathBuf> {
 fn leads_to_a_library(manifest: &Path) -> bool {
     let text = fs::read_to_string(manifest).unwrap_or_default();
     library_path(&text).is_some_and(|library| {
-        let beside = manifest.parent().filter(|_| library.contains('/'));
-        can_open(&beside.unwrap_or(Path::new("")).join(&library))
+        let base = manifest.parent().filter(|_| library.contains('/'));
+        can_open(&base.unwrap_or(Path::new("")).join(&library))
     })
 }
 
@@ -186,9 +186,9 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn finds_only_existing_requirements() {
-        assert!(Look::Library("libc.so.6").finds());
-        assert!(!Look::Library("libno-such-thing.so.1").finds());
-        assert!(Look::Program("sh").finds());
-        assert!(!Look::Program("no-such-program").finds());
+        assert!(Detection::Library("libc.so.6").finds());
+        assert!(!Detection::Library("libno-such-thing.so.1").finds());
+        assert!(Detection::Program("sh").finds());
+        assert!(!Detection::Program("no-such-program").finds());
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Need {
     pub name: &'static str,
     /// The detection.
-    pub look: Look,
+    pub detection: Detection,
     /// The packages to install if it is missing.
     pub packages: Packages,
 }
@@ -23,7 +23,7 @@ pub struct Packages {
 
 /// A way to detect a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Look {
+pub enum Detection {
     /// A shared library that can be opened under this file name.
     Library(&'static str),
     /// A program on the path.
@@ -103,10 +103,10 @@ pub fn for_tests(display: Option<Display>) -> Vec<&'static Need> {
 }
 
 macro_rules! needs {
-    ($($id:ident: $name:literal, $look:expr, apt $apt:literal, dnf $dnf:literal, pacman $pacman:literal, zypper $zypper:literal;)*) => {$(
+    ($($id:ident: $name:literal, $detection:expr, apt $apt:literal, dnf $dnf:literal, pacman $pacman:literal, zypper $zypper:literal;)*) => {$(
         static $id: Need = Need {
             name: $name,
-            look: $look,
+            detection: $detection,
             packages: Packages { apt: $apt, dnf: $dnf, pacman: $pacman, zypper: $zypper },
         };
     )*};
@@ -114,41 +114,41 @@ macro_rules! needs {
 
 // winit and wgpu open these libraries at run time.
 needs! {
-    X11: "the X11 library", Look::Library("libX11.so.6"),
+    X11: "the X11 library", Detection::Library("libX11.so.6"),
         apt "libx11-6", dnf "libX11", pacman "libx11", zypper "libX11-6";
-    X11_XCB: "the X11 library for XCB", Look::Library("libX11-xcb.so.1"),
+    X11_XCB: "the X11 library for XCB", Detection::Library("libX11-xcb.so.1"),
         apt "libx11-xcb1", dnf "libX11-xcb", pacman "libx11", zypper "libX11-xcb1";
-    XCURSOR: "the X11 cursor library", Look::Library("libXcursor.so.1"),
+    XCURSOR: "the X11 cursor library", Detection::Library("libXcursor.so.1"),
         apt "libxcursor1", dnf "libXcursor", pacman "libxcursor", zypper "libXcursor1";
-    XI: "the X11 input library", Look::Library("libXi.so.6"),
+    XI: "the X11 input library", Detection::Library("libXi.so.6"),
         apt "libxi6", dnf "libXi", pacman "libxi", zypper "libXi6";
-    XKBCOMMON: "the keyboard library", Look::Library("libxkbcommon.so.0"),
+    XKBCOMMON: "the keyboard library", Detection::Library("libxkbcommon.so.0"),
         apt "libxkbcommon0", dnf "libxkbcommon", pacman "libxkbcommon", zypper "libxkbcommon0";
-    XKBCOMMON_X11: "the keyboard library for X11", Look::Library("libxkbcommon-x11.so.0"),
+    XKBCOMMON_X11: "the keyboard library for X11", Detection::Library("libxkbcommon-x11.so.0"),
         apt "libxkbcommon-x11-0", dnf "libxkbcommon-x11", pacman "libxkbcommon-x11", zypper "libxkbcommon-x11-0";
-    WAYLAND_CLIENT: "the Wayland library", Look::Library("libwayland-client.so.0"),
+    WAYLAND_CLIENT: "the Wayland library", Detection::Library("libwayland-client.so.0"),
         apt "libwayland-client0", dnf "libwayland-client", pacman "wayland", zypper "libwayland-client0";
-    GRAPHICS_DRIVER: "a Vulkan or OpenGL driver", Look::GraphicsDriver,
+    GRAPHICS_DRIVER: "a Vulkan or OpenGL driver", Detection::GraphicsDriver,
         apt "libvulkan1 mesa-vulkan-drivers", dnf "vulkan-loader mesa-vulkan-drivers",
         pacman "vulkan-icd-loader vulkan-swrast", zypper "libvulkan1 libvulkan_lvp";
-    SOFTWARE_VULKAN: "the Vulkan driver that draws on the processor", Look::SoftwareVulkan,
+    SOFTWARE_VULKAN: "the Vulkan driver that draws on the processor", Detection::SoftwareVulkan,
         apt "libvulkan1 mesa-vulkan-drivers", dnf "vulkan-loader mesa-vulkan-drivers",
         pacman "vulkan-icd-loader vulkan-swrast", zypper "libvulkan1 libvulkan_lvp";
-    XVFB: "an X server without a screen", Look::Program("Xvfb"),
+    XVFB: "an X server without a screen", Detection::Program("Xvfb"),
         apt "xvfb", dnf "xorg-x11-server-Xvfb", pacman "xorg-server-xvfb", zypper "xorg-x11-server-Xvfb";
-    C_COMPILER: "a C compiler", Look::Program("cc"),
+    C_COMPILER: "a C compiler", Detection::Program("cc"),
         apt "gcc libc6-dev", dnf "gcc", pacman "gcc", zypper "gcc";
-    CXX_COMPILER: "a C++ compiler", Look::Program("c++"),
+    CXX_COMPILER: "a C++ compiler", Detection::Program("c++"),
         apt "g++ libc6-dev", dnf "gcc-c++", pacman "gcc", zypper "gcc-c++";
-    PIP: "Python's installer of packages", Look::Program("pip3"),
+    PIP: "Python's installer of packages", Detection::Program("pip3"),
         apt "python3-pip", dnf "python3-pip", pacman "python-pip", zypper "python3-pip";
 }
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.look {
-            Look::Library(file) | Look::Program(file) => write!(f, "{} ({file})", self.name),
-            Look::GraphicsDriver | Look::SoftwareVulkan => f.write_str(self.name),
+        match self.detection {
+            Detection::Library(file) | Detection::Program(file) => write!(f, "{} ({file})", self.name),
+            Detection::GraphicsDriver | Detection::SoftwareVulkan => f.write_str(self.name),
         }
     }
 }

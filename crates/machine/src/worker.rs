@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `bin/valleyscope-train` | the worker |
 //! | `lib` | a link to the libraries of the PyTorch that it was built with |
-//! | `pytorch-…` | a PyTorch of its own, where no other fits |
+//! | `pytorch-…` | a PyTorch for the worker only, if no other fits |
 //! | `setup.lock` | locked as long as a set-up is running |
 //! | `setup.txt` | the status or the outcome of the set-up ([`SetUpStatus`]) |
 //! | `setup.log` | the output of a set-up in the background |

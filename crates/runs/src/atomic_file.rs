@@ -20,8 +20,8 @@ pub enum Overwrite {
 /// A temporary file in the folder of its target, renamed to the target once it is complete. Dropping it before removes
 /// it.
 ///
-/// It is locked as long as this value exists, so that files left by a killed program can be told from those being
-/// written.
+/// It is locked as long as this value exists, so that files left by a killed program can be distinguished from those
+/// being written.
 pub struct AtomicFile {
     /// Closed before the file is removed.
     file: BufWriter<File>,
@@ -41,17 +41,17 @@ impl AtomicFile {
             Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file")),
             Err(_) => target.to_owned(),
         };
-        AtomicFile::beside(target)
+        AtomicFile::in_folder_of(target)
     }
 
     /// Creates a temporary file for a target in a folder with untrusted contents, such as that of a run. Refuses a
     /// symbolic link and anything else that is not a regular file.
     fn for_plain_target(target: &Path) -> io::Result<AtomicFile> {
         plain_file::check(target)?;
-        AtomicFile::beside(target.to_owned())
+        AtomicFile::in_folder_of(target.to_owned())
     }
 
-    fn beside(target: PathBuf) -> io::Result<AtomicFile> {
+    fn in_folder_of(target: PathBuf) -> io::Result<AtomicFile> {
         let folder = match target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),

@@ -253,7 +253,7 @@ pub fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
 pub const CRC32: &str = "crc32";
 pub const TEXT_SUM: &str = "text_sum";
 
-/// Replaces the number in a checksum's field of a text. Users' texts come before that field.
+/// Replaces the number in a checksum's field of a text. Users' texts precede that field.
 pub fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     match text.rsplit_once(&format!("{field}: {from}")) {
         Some((before, after)) => format!("{before}{field}: {to}{after}"),
@@ -304,16 +304,16 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
     let Some(header) = usize::try_from(size).ok().and_then(|size| rest.get(..size)) else {
         return wrong("the header is longer than the file or than 1 MiB");
     };
-    let places: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(header) {
-        Ok(places) => places,
+    let entries: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(header) {
+        Ok(entries) => entries,
         Err(error) => return wrong(&error.to_string()),
     };
     let mut tensors = Vec::new();
-    for (name, place) in places.into_iter().filter(|(name, _)| name != "__metadata__") {
-        let Ok(place) = serde_json::from_value::<TensorEntry>(place) else {
-            return wrong(&format!("`{name}` lacks a type, a shape or a place"));
+    for (name, entry) in entries.into_iter().filter(|(name, _)| name != "__metadata__") {
+        let Ok(entry) = serde_json::from_value::<TensorEntry>(entry) else {
+            return wrong(&format!("`{name}` lacks a type, a shape or offsets"));
         };
-        let TensorEntry { dtype, shape, data_offsets: [start, end] } = &place;
+        let TensorEntry { dtype, shape, data_offsets: [start, end] } = &entry;
         let size = match &**dtype {
             "F32" => 4,
             "F64" => 8,
@@ -321,11 +321,11 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
         };
         let bytes = shape.iter().try_fold(size, |bytes: u64, length| bytes.checked_mul(*length));
         if bytes.is_none() || bytes != end.checked_sub(*start) {
-            return wrong(&format!("the place of `{name}` does not fit its shape {shape:?}"));
+            return wrong(&format!("the offsets of `{name}` do not fit its shape {shape:?}"));
         }
-        tensors.push((name, place));
+        tensors.push((name, entry));
     }
-    tensors.sort_unstable_by_key(|(_, place)| place.data_offsets);
+    tensors.sort_unstable_by_key(|(_, entry)| entry.data_offsets);
     let mut reached = 0;
     for (_, TensorEntry { data_offsets: [start, end], .. }) in &tensors {
         if *start != reached {
@@ -351,7 +351,7 @@ pub enum CheckpointChoice {
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
     #[error("cannot look into {}: {source}", path.display())]
-    Look { path: PathBuf, source: io::Error },
+    ReadFolder { path: PathBuf, source: io::Error },
     #[error("the run {0} has no checkpoint: a training has one once it has saved it, and a scan saves none")]
     NoCheckpoint(String),
     #[error("the run {run} has no checkpoint of step {step}; it has {}", list(there))]
@@ -412,7 +412,7 @@ impl CheckpointChoice {
 }
 
 fn steps(run: &RunFolder) -> Result<Vec<u64>, ChoiceError> {
-    run.checkpoints().map_err(|source| ChoiceError::Look { path: run.path().to_owned(), source })
+    run.checkpoints().map_err(|source| ChoiceError::ReadFolder { path: run.path().to_owned(), source })
 }
 
 /// Opens the checkpoint of a step, or without one the newest that `open` accepts. Fails with a description of a step's

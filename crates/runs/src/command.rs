@@ -314,7 +314,7 @@ impl CommandQueue {
     }
 }
 
-/// The time after which a worker that has not answered a command to stop gets a signal.
+/// The time after which a worker that has not answered a command to stop is sent a signal.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A sent command that may be answered.
@@ -379,8 +379,8 @@ mod tests {
 
     #[test]
     fn a_command_after_a_line_that_is_far_too_long_is_read_at_once() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let run = RunFolder::create(place.path(), "run", "Mnist(").expect("a run can be made");
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = RunFolder::create(folder.path(), "run", "Mnist(").expect("a run can be made");
         let long = vec![b'x'; 7 * MOST as usize];
         fs::write(run.commands(), [&long[..], b"\n"].concat()).expect("it can be written");
         send(&run, RunCommand::Stop).expect("it can be sent");

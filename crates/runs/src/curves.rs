@@ -50,20 +50,20 @@ impl Moments {
         MetricCurve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
     }
 
-    fn kept(&self, last_step: u64) -> Vec<bool> {
+    fn mask_up_to(&self, last_step: u64) -> Vec<bool> {
         self.step.iter().map(|&step| step <= last_step).collect()
     }
 
-    fn retain(&mut self, kept: &[bool]) {
-        retain(&mut self.step, kept);
-        retain(&mut self.wall_s, kept);
-        retain(&mut self.time_s, kept);
+    fn retain(&mut self, mask: &[bool]) {
+        retain(&mut self.step, mask);
+        retain(&mut self.wall_s, mask);
+        retain(&mut self.time_s, mask);
     }
 }
 
-fn retain<T>(values: &mut Vec<T>, kept: &[bool]) {
-    let mut kept = kept.iter();
-    values.retain(|_| *kept.next().expect("there is one for each value"));
+fn retain<T>(values: &mut Vec<T>, mask: &[bool]) {
+    let mut mask = mask.iter();
+    values.retain(|_| *mask.next().expect("there is one for each value"));
 }
 
 /// A metric that not every event holds.
@@ -109,7 +109,7 @@ impl MetricPoints {
         }
     }
 
-    /// Moves shared metrics that an event lacks, or holds in another order, to columns of their own.
+    /// Moves shared metrics that an event lacks, or holds in another order, to separate columns.
     fn part_from(&mut self, metrics: &MetricValues) {
         let mut there = metrics.iter().map(|(metric, _)| metric);
         let moments = &self.moments;
@@ -127,15 +127,15 @@ impl MetricPoints {
 
     /// Removes the points after a step; returns whether there were any.
     pub(super) fn forget_after(&mut self, step: u64) -> bool {
-        let kept = self.moments.kept(step);
-        self.moments.retain(&kept);
-        self.shared.iter_mut().for_each(|(_, values)| retain(values, &kept));
+        let mask = self.moments.mask_up_to(step);
+        self.moments.retain(&mask);
+        self.shared.iter_mut().for_each(|(_, values)| retain(values, &mask));
         for series in self.others.values_mut() {
-            let kept = series.moments.kept(step);
-            series.moments.retain(&kept);
-            retain(&mut series.value, &kept);
+            let mask = series.moments.mask_up_to(step);
+            series.moments.retain(&mask);
+            retain(&mut series.value, &mask);
         }
-        kept.contains(&false)
+        mask.contains(&false)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -97,7 +97,7 @@ pub struct Started {
     pub data: String,
     /// A hash of the data: a run resumes only with the same.
     pub fingerprint: String,
-    /// Whether the data are synthetic, in place of real ones.
+    /// Whether the data are synthetic, instead of real ones.
     pub synthetic: bool,
     /// The device, such as `cuda:0, NVIDIA H200`.
     pub device: String,
@@ -196,12 +196,12 @@ impl SettingChange {
     }
 
     /// Describes the change, such as `γ 0.2 → 0.4`.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{} {} → {}", self.label, number_text(self.before), number_text(self.now))
     }
 
     pub fn list(changes: &[SettingChange]) -> String {
-        changes.iter().map(SettingChange::words).collect::<Vec<_>>().join(", ")
+        changes.iter().map(SettingChange::text).collect::<Vec<_>>().join(", ")
     }
 }
 

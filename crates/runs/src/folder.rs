@@ -24,7 +24,7 @@ pub enum FolderError {
     #[error("cannot make a folder for the run in {}: {source}", visible_path(parent))]
     Create { parent: PathBuf, source: io::Error },
     #[error("cannot look into {}: {source}", visible_path(path))]
-    Look { path: PathBuf, source: io::Error },
+    ReadFolder { path: PathBuf, source: io::Error },
     #[error("there is no folder {}", visible_path(.0))]
     Missing(PathBuf),
     #[error("{} is not the folder of a run: it has neither {} nor {}", visible_path(.0), RunFolder::CONFIG, RunFolder::EVENTS)]
@@ -42,7 +42,7 @@ pub fn runs_folder() -> Option<PathBuf> {
 
 impl RunFolder {
     pub const CONFIG: &str = "config.ron";
-    /// The settings of a run that another program has trained, in place of [`RunFolder::CONFIG`].
+    /// The settings of a run that another program has trained, instead of [`RunFolder::CONFIG`].
     pub const OTHER_CONFIG: &str = "config.json";
     const LOG: &str = "log.txt";
     pub const EVENTS: &str = "events.jsonl";
@@ -100,7 +100,7 @@ impl RunFolder {
         let path = match path.canonicalize() {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(FolderError::Missing(path.to_owned())),
-            Err(source) => return Err(FolderError::Look { path: path.to_owned(), source }),
+            Err(source) => return Err(FolderError::ReadFolder { path: path.to_owned(), source }),
         };
         let run = RunFolder { path };
         if run.has_files_of_run() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
@@ -113,7 +113,7 @@ impl RunFolder {
 
     /// Lists all runs in a folder, by name. A missing folder has none.
     pub fn list(parent: &Path) -> Result<Vec<RunFolder>, FolderError> {
-        let failed = |source| FolderError::Look { path: parent.to_owned(), source };
+        let failed = |source| FolderError::ReadFolder { path: parent.to_owned(), source };
         let entries = match fs::read_dir(parent) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -350,8 +350,8 @@ mod tests {
 
     #[test]
     fn an_edit_keeps_the_other_parts_and_leaves_unreadable_notes_alone() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let run = RunFolder::create(place.path(), "run", "Mnist(").expect("a run can be made");
+        let parent = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = RunFolder::create(parent.path(), "run", "Mnist(").expect("a run can be made");
         Notes { title: "Mine".to_owned(), ..Notes::default() }.write(&run).expect("it can be written");
         let tags = ["b", "a", "b"].map(|tag| NotesEdit::Tag(tag.to_owned()));
         Notes::edit(&run, &tags).expect("it can be changed");

@@ -388,7 +388,7 @@ impl RunHistory {
     }
 
     /// Copies the points and samples of the run that this one was forked from, up to the fork. To be called before it
-    /// has points of its own.
+    /// has its own points.
     pub(super) fn share(&mut self, other: Option<RunHistory>) {
         self.is_shared = true;
         let Some(forked) = &self.forked else { return };
@@ -434,7 +434,7 @@ pub struct RunMark {
     pub step: u64,
     pub kind: MarkKind,
     /// A description, such as `γ 0.2 → 0.4`.
-    pub words: String,
+    pub label: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -481,8 +481,8 @@ impl RunHistory {
     }
 
     /// Describes the changes of settings, such as `γ 0.2 → 0.4 after step 100`; empty without changes.
-    pub fn changes_in_words(&self) -> String {
-        let changes = self.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
+    pub fn changes_text(&self) -> String {
+        let changes = self.changes().iter().map(|(step, change)| format!("{} after step {step}", change.text()));
         changes.collect::<Vec<_>>().join(", ")
     }
 
@@ -500,13 +500,13 @@ impl RunHistory {
 
     /// Lists the marks on the run's curves in the order of steps.
     pub fn marks(&self) -> Vec<RunMark> {
-        let mark = |step: u64, kind: MarkKind, words: String| RunMark { step, kind, words };
+        let mark = |step: u64, kind: MarkKind, label: String| RunMark { step, kind, label };
         let forked = self.forked().map(|forked| mark(forked.from_step, MarkKind::Forked, forked.sentence()));
         // The first session of a fork resumes from its checkpoint.
         let is_own = |step: &&u64| self.forked().is_none_or(|forked| forked.from_step != **step);
         let resumed = self.markers.resumed.iter().filter(is_own);
         let resumed = resumed.map(|&step| mark(step, MarkKind::Resumed, format!("resumed from step {step}")));
-        let changed = self.changes().iter().map(|(step, change)| mark(*step, MarkKind::Changed, change.words()));
+        let changed = self.changes().iter().map(|(step, change)| mark(*step, MarkKind::Changed, change.text()));
         let mut marks: Vec<RunMark> =
             self.markers.shared.iter().cloned().chain(forked).chain(resumed).chain(changed).collect();
         marks.sort_by_key(|mark| mark.step);

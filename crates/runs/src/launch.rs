@@ -16,9 +16,9 @@ use super::folder::{RunFolder, data_folder};
 use super::lock::{self, LockOwner, LockState};
 use super::metric::{MetricId, number};
 use super::plain_file;
-use super::status::last_words;
+use super::status::last_output;
 
-/// The command that builds and installs the worker, also in place of an unusable one.
+/// The command that builds and installs the worker, also to replace an unusable one.
 pub const SETUP: &str = "cargo xtask setup";
 /// The environment variable that names the worker.
 const VARIABLE: &str = "VALLEYSCOPE_TRAIN";
@@ -71,8 +71,8 @@ pub enum LaunchError {
     Spawn { path: PathBuf, source: io::Error },
     #[error("the worker {} did not answer within {} s; see `valleyscope doctor`", path.display(), HANDSHAKE.as_secs())]
     Mute { path: PathBuf },
-    #[error("the worker {} cannot be used ({status}); build it again with `{SETUP}`{}", path.display(), quoted(said))]
-    Broken { path: PathBuf, status: ExitStatus, said: String },
+    #[error("the worker {} cannot be used ({status}); build it again with `{SETUP}`{}", path.display(), quoted(stderr))]
+    Broken { path: PathBuf, status: ExitStatus, stderr: String },
     #[error(
         "the worker {} is of another version: it speaks protocol {found}, and this program speaks {PROTOCOL}; build it \
          again with `{SETUP}`", path.display()
@@ -80,8 +80,8 @@ pub enum LaunchError {
     Protocol { path: PathBuf, found: u32 },
     #[error("cannot write the log {}: {source}", path.display())]
     Log { path: PathBuf, source: io::Error },
-    #[error("the worker ended before it began to train ({status}){}", quoted(last_words))]
-    Died { status: ExitStatus, last_words: String },
+    #[error("the worker ended before it began to train ({status}){}", quoted(last_output))]
+    Died { status: ExitStatus, last_output: String },
     #[error("{0}")]
     Refused(String),
     #[error("the worker did not begin to train within {} s; see {}", waited.as_secs(), log.display())]
@@ -111,9 +111,9 @@ impl WorkerProgram {
             };
         }
         let file = format!("{}{}", Self::NAME, std::env::consts::EXE_SUFFIX);
-        let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(file)));
+        let next_to_program = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(file)));
         let installed = WorkerFolder::of_user().map(|folder| folder.program());
-        let found = [beside, installed].into_iter().flatten().find(|path| path.is_file());
+        let found = [next_to_program, installed].into_iter().flatten().find(|path| path.is_file());
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
     }
 
@@ -155,8 +155,8 @@ impl WorkerProgram {
             Some(Answer::Whole(handshake)) => Ok(handshake),
             Some(Answer::Foreign(found)) => Err(LaunchError::Protocol { path, found }),
             None => {
-                let said = errors.join().unwrap_or_default();
-                Err(LaunchError::Broken { path, status, said: said.trim_end().to_owned() })
+                let stderr = errors.join().unwrap_or_default();
+                Err(LaunchError::Broken { path, status, stderr: stderr.trim_end().to_owned() })
             }
         }
     }
@@ -172,7 +172,7 @@ impl WorkerProgram {
         if resume {
             command.arg("--resume");
         }
-        // The worker starts a training of its own, even if a cluster has started this program as one of several ranks.
+        // The worker starts a separate training, even if a cluster has started this program as one of several ranks.
         for variable in ["RANK", "WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
             command.env_remove(variable);
         }
@@ -186,11 +186,11 @@ impl WorkerProgram {
         let mut child = command.spawn().map_err(|source| LaunchError::Spawn { path: self.path.clone(), source })?;
         let pid = child.id();
         let exit = Arc::new(OnceLock::new());
-        let told = Arc::clone(&exit);
+        let of_thread = Arc::clone(&exit);
         // Waiting for the process keeps it from becoming a zombie.
         std::thread::spawn(move || {
             if let Ok(status) = child.wait() {
-                let _ = told.set(status);
+                let _ = of_thread.set(status);
             }
         });
         Ok(Launched { run: run.clone(), pid, before, exit })
@@ -262,7 +262,7 @@ fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>>
     }
 }
 
-/// Starts the program in a session of its own, so that signals to this terminal do not reach it.
+/// Starts the program in a separate session, so that signals to this terminal do not reach it.
 fn detach(command: &mut Command) {
     #[cfg(unix)]
     {
@@ -325,7 +325,7 @@ impl Launched {
             }
             match ended {
                 Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(LaunchError::Died { status, last_words: last_words(&self.run) }),
+                Some(status) => return Err(LaunchError::Died { status, last_output: last_output(&self.run) }),
                 None if begun.elapsed() >= patience => {
                     return Err(LaunchError::Late { waited: patience, log: self.run.log() });
                 }
@@ -379,8 +379,8 @@ pub struct WholeLoss {
 
 impl WholeLoss {
     /// Describes the loss, such as `validation loss 1.9061`.
-    pub fn words(&self) -> String {
-        MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().words(self.loss)
+    pub fn text(&self) -> String {
+        MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().labeled_value(self.loss)
     }
 }
 
@@ -441,7 +441,7 @@ impl SavedModel {
         // Libraries may print something before this line.
         match text.lines().rev().find_map(|line| serde_json::from_str::<Result<A, String>>(line).ok()) {
             Some(answer) => answer.map_err(LaunchError::Refused),
-            None => Err(LaunchError::Broken { path, status: output.status, said: String::new() }),
+            None => Err(LaunchError::Broken { path, status: output.status, stderr: String::new() }),
         }
     }
 }

@@ -155,14 +155,14 @@ pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
 pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
     // A copy keeps the content of the file, but maybe not its modification time.
-    let said = plain_file::read_text(&path, Links::Refused, MOST).ok();
-    let said = said.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
-    let time = said.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;
+    let written = plain_file::read_text(&path, Links::Refused, MOST).ok();
+    let written = written.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
+    let time = written.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;
     Some(now.duration_since(time).max(SignedDuration::ZERO))
 }
 
 /// Sends the worker of a run on this machine a signal to end. Anybody may write to the lock file, so the process that
-/// it names gets no signal unless it is verified to hold the lock.
+/// it names receives no signal unless it is verified to hold the lock.
 ///
 /// # Errors
 ///
@@ -181,7 +181,7 @@ fn end(run: &RunFolder, number: u32) -> Result<(), String> {
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| format!("its lock names {number}, which is not a process's number"))?;
     let failed = |error: rustix::io::Errno| format!("process {number} cannot be sent a signal: {error}");
-    // Refers to this process even if it ends and another gets its number.
+    // Refers to this process even if it ends and its number is reused.
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
     match holds_lock(run, number) {
         Ok(true) => pidfd_send_signal(&process, Signal::TERM).map_err(failed),

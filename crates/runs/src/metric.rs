@@ -218,7 +218,7 @@ impl MetricInfo {
     }
 
     /// Describes a value, such as `test loss 0.1234` or `test accuracy 97.12 %`.
-    pub fn words(&self, value: f64) -> String {
+    pub fn labeled_value(&self, value: f64) -> String {
         let mut title = self.title.chars();
         let first = title.next().map_or_else(String::new, |first| first.to_lowercase().collect());
         format!("{first}{} {}", title.as_str(), self.value(value))
@@ -260,7 +260,7 @@ impl MetricValues {
 
     /// Describes the values with the metrics' usual titles.
     pub fn sentence(&self) -> String {
-        self.iter().map(|(metric, value)| metric.info().words(value)).collect::<Vec<_>>().join(", ")
+        self.iter().map(|(metric, value)| metric.info().labeled_value(value)).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -410,7 +410,8 @@ impl<'de> Deserialize<'de> for MaybeNumber {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<f64>, E> {
-                let number = Number::of_word(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
+                let number =
+                    Number::parse_non_finite(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
                 Ok(Some(number))
             }
 
@@ -450,7 +451,7 @@ pub(super) mod number {
 
     impl Number {
         /// Parses the text of a non-finite number.
-        pub(crate) fn of_word(word: &str) -> Option<f64> {
+        pub(crate) fn parse_non_finite(word: &str) -> Option<f64> {
             match word {
                 "NaN" => Some(f64::NAN),
                 "inf" => Some(f64::INFINITY),
@@ -495,7 +496,7 @@ pub(super) mod number {
                 }
 
                 fn visit_str<E: de::Error>(self, text: &str) -> Result<Number, E> {
-                    let number = Number::of_word(text);
+                    let number = Number::parse_non_finite(text);
                     number.map(Number).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
                 }
             }

@@ -1,6 +1,6 @@
 //! Opening and locking files that must be regular: no symbolic link, FIFO, socket, device or folder.
 //!
-//! The folders of runs, presets and sweeps may be anyone's. A link in place of a file could lead to overwriting another
+//! The folders of runs, presets and sweeps may be anyone's. A link instead of a file could lead to overwriting another
 //! file; opening a FIFO may block forever; a device may be endless.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -52,7 +52,7 @@ pub fn open_to_append(path: &Path) -> io::Result<File> {
 /// Refuses a FIFO in a folder: opening it may block forever until a writer opens it. The pipe of a shell, such as
 /// `/dev/stdin`, is in no folder and has a writer.
 pub fn refuse_fifo(path: &Path) -> io::Result<()> {
-    match path.canonicalize().and_then(|place| place.symlink_metadata()) {
+    match path.canonicalize().and_then(|target| target.symlink_metadata()) {
         Ok(data) if is_fifo(data.file_type()) => plain(&data),
         _ => Ok(()),
     }
@@ -146,16 +146,16 @@ fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result
         options.custom_flags(flags.bits().cast_signed());
     }
     let opened = options.open(path);
-    let look = if links == Links::Refused { path.symlink_metadata() } else { path.metadata() };
+    let metadata = if links == Links::Refused { path.symlink_metadata() } else { path.metadata() };
     match opened {
         // The check is of the opened file, not of a later one at the path.
         Ok(file) => match plain(&file.metadata()?) {
             Ok(()) if cfg!(unix) || links == Links::Followed => Ok(file),
-            Ok(()) => plain(&look?).map(|()| file),
+            Ok(()) => plain(&metadata?).map(|()| file),
             Err(refusal) => Err(refusal),
         },
         // For example a link, or a FIFO without a reader.
-        Err(error) => match look.as_ref().map(plain) {
+        Err(error) => match metadata.as_ref().map(plain) {
             Ok(Err(refusal)) => Err(refusal),
             _ => Err(error),
         },

@@ -223,8 +223,8 @@ impl RunSession {
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
     }
 
-    /// Blocks until all events so far would survive a power cut. Called before a checkpoint gets its name, so that a
-    /// run never resumes from a later step than its curve reaches.
+    /// Blocks until all events so far would survive a power cut. Called before a checkpoint is renamed to its name, so
+    /// that a run never resumes from a later step than its curve reaches.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ pub enum Status {
     Failed(String),
     /// The worker, on this machine, is gone without a final event.
     Crashed {
-        last_words: String,
+        last_output: String,
     },
     /// The worker has recorded no final event, and this machine cannot see whether it is alive.
     Silent {
@@ -40,7 +40,7 @@ const START: SignedDuration = SignedDuration::from_secs(120);
 /// The number of seconds without a heartbeat after which a worker on another machine counts as gone.
 const GONE: u64 = 600;
 /// The number of bytes of the log's end that are shown.
-const LAST_WORDS: u64 = 2000;
+const LAST_OUTPUT_BYTES: u64 = 2000;
 
 impl Status {
     /// Derives the status of a run from its lock and its history. The history must have been read after the lock:
@@ -61,7 +61,7 @@ impl Status {
             None => {}
         }
         match lock_state {
-            LockState::Free(_) => Status::Crashed { last_words: last_words(run) },
+            LockState::Free(_) => Status::Crashed { last_output: last_output(run) },
             LockState::Remote(owner) => silent(run, history, Some(owner.host), now),
             LockState::NeverTaken if is_unused(history) => not_begun(run, now),
             LockState::NeverTaken | LockState::Unknown | LockState::Held(_) => silent(run, history, None, now),
@@ -78,7 +78,7 @@ impl Status {
         matches!(self, Status::Silent { seconds: GONE.., .. })
     }
 
-    pub fn word(&self) -> String {
+    pub fn label(&self) -> String {
         match self {
             Status::Starting => "starting".to_owned(),
             Status::Running(_) => "running".to_owned(),
@@ -93,15 +93,15 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text.write_str(&self.word())?;
+        text.write_str(&self.label())?;
         match self {
             Status::Running(Some(owner)) => write!(text, ", process {} on {}", owner.pid, owner.host),
             Status::Failed(message) => write!(text, ": {message}"),
-            Status::Crashed { last_words } if last_words.is_empty() => {
+            Status::Crashed { last_output } if last_output.is_empty() => {
                 write!(text, "; its worker ended without a final event")
             }
-            Status::Crashed { last_words } => {
-                write!(text, "; its worker ended without a final event; its last output:\n{last_words}")
+            Status::Crashed { last_output } => {
+                write!(text, "; its worker ended without a final event; its last output:\n{last_output}")
             }
             Status::Silent { host: Some(host), .. } => write!(text, ", on {host}"),
             _ => Ok(()),
@@ -131,17 +131,17 @@ fn not_begun(run: &RunFolder, now: Timestamp) -> Status {
     if made.is_some_and(|made| now.duration_since(made) < START) {
         return Status::Starting;
     }
-    let words = last_words(run);
-    Status::Failed(if words.is_empty() {
+    let output = last_output(run);
+    Status::Failed(if output.is_empty() {
         "its worker never began".to_owned()
     } else {
-        format!("its worker never began; its last output:\n{words}")
+        format!("its worker never began; its last output:\n{output}")
     })
 }
 
 /// Reads the end of the log, in whole lines.
-pub fn last_words(run: &RunFolder) -> String {
-    last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
+pub fn last_output(run: &RunFolder) -> String {
+    last_lines(&run.log(), LAST_OUTPUT_BYTES).trim_end().to_owned()
 }
 
 /// Formats a number of seconds in a readable unit, such as `3 min`.
@@ -165,7 +165,7 @@ pub fn span(seconds: u64) -> String {
 pub struct Concern {
     pub kind: ConcernKind,
     /// A description without the run's name.
-    pub words: String,
+    pub description: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,7 +190,7 @@ impl ConcernKind {
     }
 
     /// The label for lists; empty if the run's status already names the problem.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             ConcernKind::Ended => "",
             ConcernKind::Diverged => "diverged",
@@ -223,32 +223,36 @@ impl Concern {
             (ConcernKind::Diverged, diverged),
             (ConcernKind::Stalled, stalled(status, history, now)),
         ];
-        let found = kinds.into_iter().filter_map(|(kind, words)| Some(Concern { kind, words: words? }));
+        let found =
+            kinds.into_iter().filter_map(|(kind, description)| Some(Concern { kind, description: description? }));
         let warned = history
             .incidents()
             .iter()
             .rev()
             .take(WARNINGS)
             .map(|warning| format!("step {}: {}", warning.step, warning.message))
-            .map(|words| Concern { kind: ConcernKind::Warned, words });
+            .map(|description| Concern { kind: ConcernKind::Warned, description });
         let skipped = Some(history.skipped_text()).filter(|text| !text.is_empty());
         let skipped = skipped.map(|text| format!("{}: {text}", RunFolder::EVENTS));
-        found.chain(skipped.map(|words| Concern { kind: ConcernKind::Warned, words })).chain(warned).collect()
+        found
+            .chain(skipped.map(|description| Concern { kind: ConcernKind::Warned, description }))
+            .chain(warned)
+            .collect()
     }
 
     /// Joins the kinds of concerns for a list, such as `diverged, warned`.
     pub fn summary(concerns: &[Concern]) -> String {
-        let mut words: Vec<&str> = concerns.iter().map(|concern| concern.kind.word()).collect();
-        words.dedup();
-        words.retain(|word| !word.is_empty());
-        words.join(", ")
+        let mut description: Vec<&str> = concerns.iter().map(|concern| concern.kind.label()).collect();
+        description.dedup();
+        description.retain(|label| !label.is_empty());
+        description.join(", ")
     }
 }
 
 fn diverged(history: &RunHistory, info: &MetricInfo) -> Option<String> {
     let (step, value) = history.latest_at(info.metric()?)?;
     let is_bad = info.better == Better::Lower && !value.is_finite();
-    is_bad.then(|| format!("{} at step {step}", info.words(value)))
+    is_bad.then(|| format!("{} at step {step}", info.labeled_value(value)))
 }
 
 fn stalled(status: &Status, history: &RunHistory, now: Timestamp) -> Option<String> {

@@ -125,11 +125,11 @@ fn average(average: &mut Tensor, beta: f64, input: &Tensor) -> Result<(), TchErr
 
 impl Side {
     /// Computes `decay statistic + added g gᵗ`, or gᵗ g for the columns.
-    fn with_gradient(self, statistic: &Tensor, kept: f64, added: f64, gradient: &Tensor) -> Result<Tensor, TchError> {
+    fn with_gradient(self, statistic: &Tensor, decay: f64, added: f64, gradient: &Tensor) -> Result<Tensor, TchError> {
         let transposed = gradient.f_transpose(1, 2)?;
         match self {
-            Side::Left => statistic.f_baddbmm(gradient, &transposed, kept, added),
-            Side::Right => statistic.f_baddbmm(&transposed, gradient, kept, added),
+            Side::Left => statistic.f_baddbmm(gradient, &transposed, decay, added),
+            Side::Right => statistic.f_baddbmm(&transposed, gradient, decay, added),
         }
     }
 
@@ -165,7 +165,7 @@ impl Step<'_> {
         average(m, hyper.beta1, self.gradients)?;
         average(s, hyper.graft_beta2, &self.gradients.f_square()?)?;
         let (is_refreshed, is_early) = (t % hyper.interval == 0.0, t < hyper.interval);
-        let [kept, added, weight] = match is_chosen("statistics", "Sum") {
+        let [decay, added, weight] = match is_chosen("statistics", "Sum") {
             true => [1.0, 1.0, 1.0],
             false => [hyper.beta2, 1.0 - hyper.beta2, 1.0 - power.beta2],
         };
@@ -182,7 +182,7 @@ impl Step<'_> {
             for (side, length) in sides(self.rule, &segment.shape) {
                 let mut next = || statistics.next().expect("a statistic and its root for each axis");
                 let (statistic, root) = (next(), next());
-                *statistic = side.with_gradient(statistic, kept, added, &gradient)?;
+                *statistic = side.with_gradient(statistic, decay, added, &gradient)?;
                 if is_refreshed {
                     root.f_copy_(&inverse_root(&statistic.f_div_scalar(weight)?, hyper.eps, exponent)?)?;
                 } else if is_early {

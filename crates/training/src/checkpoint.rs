@@ -177,8 +177,8 @@ fn check_config(checkpoint: &Checkpoint, about: &Path, origin: &CheckpointOrigin
 pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
     let steps = steps(run)?;
     for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
-        let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
-        if !kept {
+        let stored = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
+        if !stored {
             let path = run.checkpoint_tensors(step);
             // The description first: it marks the checkpoint as complete.
             for path in [path.with_extension("ron"), path] {
@@ -273,10 +273,10 @@ impl ExpectedTensors<'_> {
     fn take(&self, file: &mut Summed, length: u64, path: &Path) -> Result<OwnedTensors, CheckpointError> {
         let failed = |source| CheckpointError::File { path: path.to_owned(), source };
         let header = file.header().map_err(failed)?;
-        let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
-        self.check(&places).map_err(|reason| damaged(path, reason))?;
+        let entries = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
+        self.check(&entries).map_err(|reason| damaged(path, reason))?;
         let mut tensors = Vec::new();
-        for (name, TensorEntry { data_offsets: [start, end], .. }) in places {
+        for (name, TensorEntry { data_offsets: [start, end], .. }) in entries {
             let Some((_, like)) = self.tensors.iter().find(|(wanted, _)| *wanted == name) else {
                 file.skip(end - start).map_err(failed)?;
                 continue;
@@ -289,20 +289,20 @@ impl ExpectedTensors<'_> {
     }
 
     /// Checks that these are the expected tensors, and no others than allowed.
-    fn check(&self, places: &[(String, TensorEntry)]) -> Result<(), String> {
+    fn check(&self, entries: &[(String, TensorEntry)]) -> Result<(), String> {
         for (name, tensor) in self.tensors {
-            let place = places.iter().find(|(found, _)| found == name).map(|(_, place)| place);
+            let entry = entries.iter().find(|(found, _)| found == name).map(|(_, entry)| entry);
             let dtype = format!("{:?}", dtype(tensor));
             let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
-            let fits = |place: &TensorEntry| place.dtype == dtype && place.shape == shape;
-            if !place.is_some_and(fits) {
+            let fits = |entry: &TensorEntry| entry.dtype == dtype && entry.shape == shape;
+            if !entry.is_some_and(fits) {
                 let found =
-                    place.map_or_else(|| "nothing".to_owned(), |place| format!("{} {:?}", place.dtype, place.shape));
+                    entry.map_or_else(|| "nothing".to_owned(), |entry| format!("{} {:?}", entry.dtype, entry.shape));
                 return Err(format!("expected `{name}` of {dtype} {shape:?}, found {found}"));
             }
         }
         let is_wanted = |name: &str| self.tensors.iter().any(|(other, _)| other == name);
-        let others = places.iter().filter(|(name, _)| !is_wanted(name) && !(self.passes_over)(name)).count();
+        let others = entries.iter().filter(|(name, _)| !is_wanted(name) && !(self.passes_over)(name)).count();
         if others > 0 {
             let expected = self.tensors.len();
             return Err(format!("expected {expected} tensors, found {}", expected + others));
@@ -419,7 +419,7 @@ pub(super) fn bytes_of(tensor: &Tensor) -> usize {
 ///
 /// # Errors
 ///
-/// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has saved a checkpoint of its own at that
+/// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has itself saved a checkpoint at that
 /// step.
 pub(crate) fn load_forked(
     run: &RunFolder,
@@ -428,11 +428,11 @@ pub(crate) fn load_forked(
     expected: &TrainingState<'_>,
 ) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
     let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
-    let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
+    let (fresh, stored): (NamedTensors<'_>, NamedTensors<'_>) =
         expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
     let step = forked.from_step;
-    let most = most_bytes(&kept);
-    let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
+    let most = most_bytes(&stored);
+    let wanted = ExpectedTensors { tensors: &stored, most, passes_over: &is_fresh };
     let (mut checkpoint, mut tensors) = read(run, step, &wanted, |about, found| {
         if found.is_origin_of(forked) {
             return Ok(());

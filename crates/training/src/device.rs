@@ -33,7 +33,7 @@ const CUDA: &str = "13.0";
 impl Devices {
     /// Loads libtorch's CUDA backend if there is a driver for it, and lists the devices. Must be called before anything
     /// else of libtorch.
-    pub(crate) fn look() -> Devices {
+    pub(crate) fn detect() -> Devices {
         let none = |problem| Devices { cuda: 0, problem };
         match load(DRIVER) {
             // A machine without such a card needs no driver.
@@ -174,7 +174,7 @@ struct Runtime {
 impl Runtime {
     fn get() -> Option<&'static Runtime> {
         static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
-        let look = || {
+        let load = || {
             // SAFETY: if there is a device, the backend is loaded; the functions have these types in all versions of
             // CUDA, and stay for the life of the process.
             unsafe {
@@ -187,7 +187,7 @@ impl Runtime {
                 })
             }
         };
-        RUNTIME.get_or_init(look).as_ref()
+        RUNTIME.get_or_init(load).as_ref()
     }
 }
 
@@ -254,12 +254,12 @@ const PEAKS: [(&str, f64, f64); 13] = [
 /// Looks up the peak of a device in operations per second, if its data sheet is listed. `precision` is as in the events
 /// of a run.
 fn peak(device: &str, precision: &str) -> Option<f64> {
-    let words: Vec<&str> = device.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let parts: Vec<&str> = device.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     // Laptop versions of a chip are slower.
-    if words.contains(&"Laptop") {
+    if parts.contains(&"Laptop") {
         return None;
     }
-    let is_it = |name: &str| name.split(' ').all(|word| words.contains(&word));
+    let is_it = |name: &str| name.split(' ').all(|part| parts.contains(&part));
     let (_, half, single) = PEAKS.into_iter().find(|(name, ..)| is_it(name))?;
     match precision {
         "float16" | "bfloat16" => Some(half * 1e12),

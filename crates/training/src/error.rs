@@ -110,9 +110,9 @@ mod tests {
         let three = "a batch_size of at most 3 with more of it, which should fit";
         assert_eq!(error.to_string(), format!("{begin}{three}{end}"));
         error.advise(|| MemoryAdvice::Model("Shampoo"));
-        let said = error.to_string();
-        assert!(said.contains("no batch_size fits beside the model and the states of Shampoo"), "{said}");
-        assert!(!said.contains("take a batch_size") && !said.contains("take a smaller batch_size"), "{said}");
+        let message = error.to_string();
+        assert!(message.contains("no batch_size fits beside the model and the states of Shampoo"), "{message}");
+        assert!(!message.contains("take a batch_size") && !message.contains("take a smaller batch_size"), "{message}");
         let cuda = TrainError::from(TchError::Torch("CUDA out of memory. Tried to allocate 2 GiB".to_owned()));
         assert!(matches!(cuda, TrainError::OutOfMemory { .. }), "{cuda}");
         let mut other = TrainError::Refused("no".to_owned());

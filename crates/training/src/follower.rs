@@ -203,8 +203,8 @@ pub(super) fn share_state(
     let optimizer = training.optimized().2.progress();
     let progress = Progress { step: training.step(), optimizer, resumes: restored.is_some(), settings };
     let own = serde_json::to_string(&progress).expect("numbers and names are text");
-    let said = group.share_text(PROGRESS, &own)?;
-    let Progress { step, optimizer, resumes, settings } = serde_json::from_str(&said)
+    let shared = group.share_text(PROGRESS, &own)?;
+    let Progress { step, optimizer, resumes, settings } = serde_json::from_str(&shared)
         .map_err(|error| TrainError::Lost(format!("rank 0 sent invalid progress: {error}")))?;
     let mut saved = Vec::new();
     for (name, tensor) in training.tensors() {

@@ -50,14 +50,14 @@ pub trait Differentiable {
 /// Fails if `work` fails or memory is short. The model's own parameters are restored in any case.
 pub(crate) fn with_parameters<M: Differentiable, T>(
     model: &mut M,
-    place: Option<Tensor>,
+    point: Option<Tensor>,
     work: impl FnOnce(&mut M) -> Result<T, TrainError>,
 ) -> Result<T, TrainError> {
-    let Some(place) = place else { return work(model) };
+    let Some(point) = point else { return work(model) };
     let parameters = model.parameters_mut().f_detach_copy()?;
-    model.parameters_mut().f_copy_(&place)?;
+    model.parameters_mut().f_copy_(&point)?;
     // It may be as large as the model.
-    drop(place);
+    drop(point);
     let outcome = work(model);
     model.parameters_mut().f_copy_(&parameters)?;
     outcome

@@ -161,7 +161,7 @@ mod gomp {
 // team. The number of threads that share a product stays constant, and so does every bit of the results. A shorter time
 // set by `OMP_WAIT_POLICY` or `GOMP_SPINCOUNT` still applies.
 
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The use of one processor by other processes above which threads sleep soon.
 const CROWDED: f64 = 0.15;
 /// The number of consecutive measurements below that after which threads spin for long again.
@@ -206,7 +206,7 @@ impl ThreadSpin {
 
 fn watch(ended: &Receiver<()>) {
     let (mut before, mut team, mut quiet) = (Ticks::now(), None, 0);
-    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+    while ended.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         let now = Ticks::now();
         let others = before.zip(now).map_or(0.0, |(before, now)| now.others_since(&before));
         before = now;

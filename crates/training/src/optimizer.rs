@@ -161,7 +161,7 @@ impl FlatOptimizer {
     }
 
     /// Computes the parameters at which the gradients of the next step are computed, if not the current ones.
-    pub fn gradient_place(&self, parameters: &Tensor) -> Result<Option<Tensor>, TrainError> {
+    pub fn gradient_point(&self, parameters: &Tensor) -> Result<Option<Tensor>, TrainError> {
         let Some((state, part)) = self.rule.gradient_toward() else { return Ok(None) };
         Ok(Some(self.states[state].f_mul_scalar(part)?.f_add_(parameters)?))
     }
@@ -177,7 +177,7 @@ impl FlatOptimizer {
         })
     }
 
-    /// Takes one step: changes `parameters` by the `gradients`, taken at [`FlatOptimizer::gradient_place`], and the
+    /// Takes one step: changes `parameters` by the `gradients`, taken at [`FlatOptimizer::gradient_point`], and the
     /// results of [`FlatOptimizer::queries`].
     pub fn step(
         &mut self,

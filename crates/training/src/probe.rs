@@ -23,7 +23,7 @@ pub struct Probe {
     /// The number of elements of the flat tensor.
     length: usize,
     /// The indices of the sampled elements in the flat tensor, `[sampled]`, layer after layer.
-    places: Tensor,
+    indices: Tensor,
     before: Option<Tensor>,
 }
 
@@ -46,18 +46,18 @@ impl Probe {
                 _ => ranges.push((name, vec![layout.range(index, 0)])),
             }
         }
-        let mut places: Vec<i64> = Vec::new();
+        let mut indices: Vec<i64> = Vec::new();
         let layers = ranges.into_iter().take(MOST_LAYERS).map(|(name, ranges)| {
             let size: usize = ranges.iter().map(ExactSizeIterator::len).sum();
             let sampled = ranges.into_iter().flatten().step_by(size.div_ceil(SAMPLED).max(1));
-            let known = places.len();
-            places.extend(sampled.map(|place| place as i64));
+            let known = indices.len();
+            indices.extend(sampled.map(|index| index as i64));
             let metric = MetricId::named(&format!("update_ratio.{name}"));
-            Layer { metric, name: name.to_owned(), count: places.len() - known }
+            Layer { metric, name: name.to_owned(), count: indices.len() - known }
         });
         let layers = layers.collect();
-        let places = Tensor::f_from_slice(&places)?.f_to_device(parameters.device())?;
-        Ok(Probe { layers, length: layout.length(), places, before: None })
+        let indices = Tensor::f_from_slice(&indices)?.f_to_device(parameters.device())?;
+        Ok(Probe { layers, length: layout.length(), indices, before: None })
     }
 
     /// Lists the metrics that it measures with an optimizer.
@@ -122,7 +122,7 @@ impl Probe {
     }
 
     fn sample(&self, flat: &Tensor) -> Result<Tensor, TrainError> {
-        Ok(flat.f_index_select(0, &self.places)?)
+        Ok(flat.f_index_select(0, &self.indices)?)
     }
 }
 

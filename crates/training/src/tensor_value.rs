@@ -317,15 +317,15 @@ impl TensorValue {
     ) -> Result<TensorValue, TchError> {
         match (self, average, factor, input) {
             (
-                TensorValue::Number(kept),
+                TensorValue::Number(scale),
                 TensorValue::Tensor { tensor: mut average, is_free },
                 TensorValue::Number(factor),
                 TensorValue::Tensor { tensor: input, .. },
-            ) if (kept + factor - 1.0).abs() < 1e-12 => match is_free {
+            ) if (scale + factor - 1.0).abs() < 1e-12 => match is_free {
                 true => average.f_lerp_(&input, factor).map(TensorValue::free),
                 false => average.f_lerp(&input, factor).map(TensorValue::free),
             },
-            (kept, average, factor, input) => kept.times(average)?.plus_product(factor, input),
+            (scale, average, factor, input) => scale.times(average)?.plus_product(factor, input),
         }
     }
 }

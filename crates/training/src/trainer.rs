@@ -546,7 +546,7 @@ impl<T: Training> Trainer<'_, T> {
     fn undone_changes(&self) -> Option<String> {
         let step = self.run.step();
         let undone = self.session.before().changes().iter().filter(|(at, _)| *at > step);
-        let undone: Vec<String> = undone.map(|(at, change)| format!("{} of step {at}", change.words())).collect();
+        let undone: Vec<String> = undone.map(|(at, change)| format!("{} of step {at}", change.text())).collect();
         (!undone.is_empty()).then(|| {
             let list = undone.join(", ");
             format!("the run goes back to step {step}, which undoes {list}; set that again if it is still wanted")

@@ -64,7 +64,7 @@ impl Work<'_> {
             return MemoryAdvice::General;
         }
         let Common { device, rule, .. } = spec.common();
-        let capacity = Capacity::look(device, &self.devices.handshake(), self.session.run().path());
+        let capacity = Capacity::measure(device, &self.devices.handshake(), self.session.run().path());
         let (Some(memory), is_gpu) = (capacity.memory, capacity.is_gpu()) else { return MemoryAdvice::General };
         // A GPU's memory is its total; a processor's is only what other programs leave free at the moment.
         let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
@@ -283,7 +283,7 @@ impl Work<'_> {
 fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
     let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
     known.sort_unstable();
-    let whole = known.into_iter().zip(1..).take_while(|((done, _), place)| done == place);
+    let whole = known.into_iter().zip(1..).take_while(|((done, _), number)| done == number);
     whole.map(|((_, point), _)| point).collect()
 }
 
@@ -384,10 +384,10 @@ fn say(line: &str) {
 /// Prints the progress of an evaluation from time to time.
 fn progress() -> impl FnMut(u64, u64) {
     const INTERVAL: Duration = Duration::from_secs(10);
-    let mut said = Instant::now();
+    let mut printed = Instant::now();
     move |done, of| {
-        if said.elapsed() >= INTERVAL {
-            said = Instant::now();
+        if printed.elapsed() >= INTERVAL {
+            printed = Instant::now();
             say(&format!("{done} of {of} evaluated"));
         }
     }

@@ -92,10 +92,10 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 /// Runs the worker's program.
 pub fn main() -> ExitCode {
     let args = Args::parse();
-    let devices = Devices::look();
+    let devices = Devices::detect();
     if args.handshake {
-        let said = serde_json::to_string(&devices.handshake()).expect("a handshake is plain text");
-        println!("{said}");
+        let line = serde_json::to_string(&devices.handshake()).expect("a handshake is plain text");
+        println!("{line}");
         return ExitCode::SUCCESS;
     }
     let outcome = match args.command {

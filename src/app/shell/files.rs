@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context, Key, TextEdit};
 use valleyscope_experiments::preset::{Preset, PresetError};
-use valleyscope_machine::{Look, has_portal};
+use valleyscope_machine::{Detection, has_portal};
 use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
@@ -427,5 +427,5 @@ impl OpenedContent {
 /// Detects whether the system has file dialogs. On Linux and similar systems the desktop's portal or the program zenity
 /// provides them; without either, requesting a dialog fails silently. Other systems always have them.
 pub(crate) fn has_native_dialogs() -> bool {
-    !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Look::Program("zenity").finds()
+    !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Detection::Program("zenity").finds()
 }

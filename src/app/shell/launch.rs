@@ -30,7 +30,7 @@ const RESTART_REASON: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 /// The largest number of times that the window is reopened after its graphics device was lost.
 const MOST_RESTARTS: u32 = 3;
 
-/// The document to open in place of the last session's.
+/// The document to open instead of the last session's.
 #[derive(Clone, Default)]
 pub struct Opened {
     pub preset: Option<Loaded>,
@@ -87,7 +87,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
                 let restarts = begin.elapsed() > SHORTEST_LIFE;
                 let is_suspect = !restarts && exit_report.device_lost.is_none();
                 let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                let kept = session_fate(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
+                let kept = set_session_aside(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
                 if restarts && restart(&reason).is_ok() {
                     return Ok(());
                 }
@@ -174,7 +174,7 @@ fn no_window(error: &str) -> anyhow::Error {
 
 /// Sets the session aside if a `suspect` failure may be caused by it. Returns a message about the session, which was
 /// saved when the window ended.
-fn session_fate(store: Option<&Store>, saved: io::Result<()>, suspect: Option<&String>) -> String {
+fn set_session_aside(store: Option<&Store>, saved: io::Result<()>, suspect: Option<&String>) -> String {
     let set_aside = match (store, suspect, saved) {
         (_, _, Err(error)) => return unsaved(store, &error),
         (_, None, Ok(())) => return "Your session was saved; the next start restores it.".to_owned(),

@@ -149,7 +149,7 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
 }
 
 fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
-    // The presets of the shown tab come first.
+    // The presets of the shown tab are first.
     let mut tabs = TabName::ALL.to_vec();
     tabs.sort_by_key(|tab| *tab != shown);
     for (index, tab) in tabs.into_iter().enumerate() {
@@ -299,7 +299,7 @@ pub fn shortcuts() -> Vec<(String, String)> {
 /// workloads".
 fn tab_shortcuts() -> (String, String) {
     let keys: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
-    let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().in_words).collect();
+    let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().help_name).collect();
     let [others @ .., last] = &names[..] else { unreachable!("there are tabs") };
     (keys.join(", "), format!("Show {}, or {last}", others.join(", ")))
 }

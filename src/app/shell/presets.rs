@@ -310,7 +310,7 @@ impl ComparePresets {
                 self.entry(ui, Choice::Own(preset.path.clone()), &format!("{} (your own)", preset.title));
             }
             let mut tabs = TabName::ALL.to_vec();
-            // The presets of the shown tab come first.
+            // The presets of the shown tab are first.
             tabs.sort_by_key(|tab| *tab != shown);
             for tab in tabs {
                 ui.label(RichText::new(tab.info().presets_heading).small().weak());

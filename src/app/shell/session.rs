@@ -174,7 +174,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Default::default(),
             Err(error) => error,
         };
-        let fate = match rename_aside(&self.path, "unreadable") {
+        let outcome = match rename_aside(&self.path, "unreadable") {
             Ok(aside) => format!("It was set aside as {}.", aside.display()),
             Err(error) => format!("It could not be set aside: {error}."),
         };
@@ -184,7 +184,7 @@ impl Store {
             Err(_) => "a built-in preset".to_owned(),
         };
         let text =
-            format!("{} cannot be read: {error}\n\n{fate} Valleyscope starts with {begin}.", self.path.display());
+            format!("{} cannot be read: {error}\n\n{outcome} Valleyscope starts with {begin}.", self.path.display());
         (previous.unwrap_or_default(), Some(text))
     }
 
@@ -246,8 +246,8 @@ fn write(path: &Path, texts: &SessionTexts) -> io::Result<()> {
 }
 
 /// Renames a file to an unused name; files that were set aside earlier stay.
-fn rename_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
-    let names = std::iter::once(format!("{word}.ron")).chain((2_u32..).map(|number| format!("{word}-{number}.ron")));
+fn rename_aside(path: &Path, stem: &str) -> io::Result<PathBuf> {
+    let names = std::iter::once(format!("{stem}.ron")).chain((2_u32..).map(|number| format!("{stem}-{number}.ron")));
     let mut free = names.map(|name| path.with_extension(name)).filter(|aside| aside.symlink_metadata().is_err());
     let aside = free.next().expect("there are endless names");
     std::fs::rename(path, &aside)?;
@@ -418,7 +418,7 @@ impl<S: FnMut(&SessionTexts) -> io::Result<()>> Sessions<S> {
     }
 }
 
-/// Writes the sessions that arrive until it is told to finish. Returns the outcome of the last write.
+/// Writes the sessions that arrive until it is requested to finish. Returns the outcome of the last write.
 fn write_sessions(inbox: &Receiver<Message>, save: impl FnMut(&SessionTexts) -> io::Result<()>) -> io::Result<()> {
     let mut sessions = Sessions { save, written: SessionTexts::new(), pending: None };
     loop {

@@ -29,7 +29,7 @@ pub(crate) struct TabInfo {
     /// The tab's name in the menu bar.
     pub title: &'static str,
     /// The tab's name in the sentence "Show …" of the help.
-    pub in_words: &'static str,
+    pub help_name: &'static str,
     /// The kinds of the presets that it opens.
     pub preset_kinds: &'static [&'static str],
     /// The heading of those presets in the menu.

@@ -412,7 +412,7 @@ impl Chart<'_> {
         let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
             self.draw(plot, canvas, item);
             if let Some(level) = self.level {
-                let line = HLine::new("", scales[1].place(level)).color(weak).style(LineStyle::dashed_loose());
+                let line = HLine::new("", scales[1].position(level)).color(weak).style(LineStyle::dashed_loose());
                 plot.hline(line.width(1.0).allow_hover(false));
             }
         });
@@ -420,7 +420,7 @@ impl Chart<'_> {
             let leaving = |curve: &ChartCurve<'_>| {
                 let first = canvas.leaving(&curve.lines)?;
                 let color = color(curve.group.pen, canvas.theme);
-                let at = |place: f64| self.view.horizontal.words(scales[0].value(place));
+                let at = |position: f64| self.view.horizontal.text(scales[0].value(position));
                 let beyond = beyond(canvas.points_in_view(&curve.lines), y, scales[1], at);
                 Some(LeavingCurve { name: curve.group.name.whole(), color, first, beyond })
             };
@@ -446,7 +446,7 @@ impl Chart<'_> {
         plot.add(lines);
         for ChartCurve { group, track, lines, .. } in &self.curves {
             let nearest = self.hover.and_then(|at| track.nearest(self.view.horizontal, self.view.scales[0], at));
-            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.place(&nearest)));
+            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.position_of(&nearest)));
         }
         for curve in &self.curves {
             curves::draw(plot, canvas.theme, &self.view, canvas.y, curve);

@@ -137,8 +137,8 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
 
 fn choose(ui: &mut Ui, name: &str, mut choice: Choice<'_>) {
     /// The largest number of names that fit in a row.
-    const BESIDE: usize = 3;
-    if choice.names.len() > BESIDE {
+    const MOST_IN_ROW: usize = 3;
+    if choice.names.len() > MOST_IN_ROW {
         let text = choice.chosen.map_or("", |chosen| choice.names[chosen]);
         let combo = ComboBox::from_id_salt(("choice", name)).selected_text(text);
         combo.show_ui(ui, |ui| choices(ui, &mut choice)).response.accessible_name(name);

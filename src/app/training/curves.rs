@@ -7,7 +7,7 @@ use std::sync::Arc;
 use egui::{Color32, Theme};
 use egui_plot::{MarkerShape, PlotUi};
 use rayon::prelude::*;
-use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, suited, whole};
+use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited, whole};
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
 
@@ -34,7 +34,7 @@ impl Lines {
     }
 
     /// Lists the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
-    fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePlaces {
+    fn positions(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
             || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
@@ -42,8 +42,8 @@ impl Lines {
         let highest = || line().chain(around()).map(|[_, high]| high);
         let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
         let below = |extent: &Extent| extent[1] <= top;
-        let end = CurvePlaces::of_line(&self.line).end;
-        CurvePlaces { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
+        let end = CurvePositions::of_line(&self.line).end;
+        CurvePositions { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
     }
 }
 
@@ -58,14 +58,15 @@ pub(super) enum Fit {
 
 /// Computes the smallest range of positions that shows the curves as far as `fit` includes them.
 pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
-    let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
+    let positions =
+        |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.positions(x, ceiling)).collect() };
     match fit {
-        Fit::Everything => whole(&places(None)),
+        Fit::Everything => whole(&positions(None)),
         Fit::Sensible(ceiling, scale) => {
-            let below = places(ceiling);
+            let below = positions(ceiling);
             // A view of diverged parts alone shows them.
-            let is_empty = below.iter().all(|places| places.line.is_empty());
-            suited(&if is_empty { places(None) } else { below }, scale)
+            let is_empty = below.iter().all(|positions| positions.line.is_empty());
+            suited(&if is_empty { positions(None) } else { below }, scale)
         }
     }
 }
@@ -85,9 +86,9 @@ fn visible_heights(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item 
 /// Splits a line at a fork, in a common point, into the other run's part, which is fainter, and the rest, with their
 /// opacities.
 fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
-    const PALE: f32 = 0.65;
+    const SHARED_OPACITY: f32 = 0.65;
     let after = fork.map_or(0, |fork| line.partition_point(|point| point[0] <= fork));
-    [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
+    [(&line[..after], SHARED_OPACITY), (&line[after.saturating_sub(1)..], 1.0)]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,7 +117,7 @@ impl CurveCanvas {
                         dash_px: dash.map(|[dash, gap]| [dash, dash + gap].map(|size| size * self.pixels_per_point)),
                     };
                     let size_px = self.size.map(|size| f64::from(size * self.pixels_per_point));
-                    set.add(style, size_px, near_line(part, self.y).into_iter().map(|point| self.place(point)));
+                    set.add(style, size_px, near_line(part, self.y).into_iter().map(|point| self.part_of_view(point)));
                 }
             }
         }
@@ -124,7 +125,7 @@ impl CurveCanvas {
     }
 
     /// Converts positions to fractions of the view, from 0 to 1.
-    fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+    fn part_of_view(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let share = |at: f64, [from, to]: [f64; 2]| (at - from) / (to - from);
         [share(x, self.x), share(y, self.y)]
     }
@@ -228,8 +229,8 @@ pub(super) fn all(curve: &ChartCurve<'_>) -> impl Iterator<Item = String> {
 fn described(mark: &RunMark, name: &str) -> String {
     let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
     match mark.kind {
-        MarkKind::Changed => format!("{of}{} after step {}", mark.words, mark.step),
-        MarkKind::Forked | MarkKind::Resumed => format!("{of}{}", mark.words),
+        MarkKind::Changed => format!("{of}{} after step {}", mark.label, mark.step),
+        MarkKind::Forked | MarkKind::Resumed => format!("{of}{}", mark.label),
     }
 }
 
@@ -372,9 +373,9 @@ mod tests {
         let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
         assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
         // On a logarithmic axis the number of values matters, too.
-        let places = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
+        let positions = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
         let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
-        let (good, diverged) = (places(&good), places(&diverged));
+        let (good, diverged) = (positions(&good), positions(&diverged));
         let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
         assert!((0.38..0.5).contains(&high), "{high}");
     }

@@ -255,7 +255,7 @@ fn reason(ui: &mut Ui, run: &Summary) {
         _ => None,
     });
     let concerns = run.concerns.iter().filter(|concern| run.trouble.is_none() || concern.kind != ConcernKind::Ended);
-    let lines: Vec<String> = trouble.into_iter().chain(concerns.map(|concern| concern.words.clone())).collect();
+    let lines: Vec<String> = trouble.into_iter().chain(concerns.map(|concern| concern.description.clone())).collect();
     if lines.is_empty() {
         return;
     }

@@ -145,7 +145,7 @@ impl Dialog {
                 ui.add(Label::new(&*title).wrap());
                 checkpoint(ui, steps, chosen);
                 let until = changes.iter().filter(|(at, _)| *at <= steps[*chosen]);
-                let changed: Vec<String> = until.map(|(at, it)| format!("{} after step {at}", it.words())).collect();
+                let changed: Vec<String> = until.map(|(at, it)| format!("{} after step {at}", it.text())).collect();
                 if !changed.is_empty() {
                     let text = format!("With what was changed while it ran: {}.", changed.join(", "));
                     ui.add(Label::new(visible(&text)).wrap());

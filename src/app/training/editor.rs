@@ -22,7 +22,7 @@ pub struct TrainingMemory {
     /// The preset as last opened or saved.
     pub clean: String,
     /// The source of the data that replaces the preset's.
-    pub kept_data: Option<DataChoice>,
+    pub inherited_data: Option<DataChoice>,
     /// The choice of data for each dataset, by its name.
     pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
@@ -81,7 +81,7 @@ impl TrainingFault {
 pub(crate) struct SavedTraining {
     pub clean: Preset,
     /// The source of the data that replaces the preset's, as chosen for another experiment.
-    pub kept_data: Option<DataChoice>,
+    pub inherited_data: Option<DataChoice>,
     /// The stem of the names of the runs' folders.
     pub stem: String,
     /// The checkpoint from which the run begins.
@@ -90,7 +90,7 @@ pub(crate) struct SavedTraining {
 
 impl SavedTraining {
     fn new(clean: Preset, stem: impl Into<String>) -> SavedTraining {
-        SavedTraining { clean, kept_data: None, stem: stem.into(), fork: None }
+        SavedTraining { clean, inherited_data: None, stem: stem.into(), fork: None }
     }
 
     /// Makes the state in which a file or a built-in preset opens.
@@ -103,7 +103,7 @@ impl SavedTraining {
 
     pub(super) fn begun(&self) -> Preset {
         let mut preset = self.clean.clone();
-        if let Some(data) = &self.kept_data {
+        if let Some(data) = &self.inherited_data {
             take_data(&mut preset, data);
         }
         preset
@@ -150,13 +150,13 @@ impl TrainingEditor {
     /// Opens another preset, with the current choice of data if the preset makes none. Undo restores the current
     /// preset.
     pub(super) fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        let saved = self.with_kept_data(SavedTraining::opened(preset, file.as_deref()));
+        let saved = self.with_inherited_data(SavedTraining::opened(preset, file.as_deref()));
         self.presets.open(saved.begun(), saved, file);
     }
 
     pub(super) fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
-        let saved = self.with_kept_data(SavedTraining::new(preset.clone(), *name));
+        let saved = self.with_inherited_data(SavedTraining::new(preset.clone(), *name));
         self.presets.replace(saved.begun(), saved, None);
     }
 
@@ -180,13 +180,13 @@ impl TrainingEditor {
     }
 
     /// Adds to the state to open next the data that were chosen for its dataset if it makes no choice.
-    fn with_kept_data(&mut self, saved: SavedTraining) -> SavedTraining {
+    fn with_inherited_data(&mut self, saved: SavedTraining) -> SavedTraining {
         self.chosen_data = self.chosen_data();
         self.chosen = 0;
         let is_automatic = saved.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
         let dataset = saved.clean.workload().filter(|_| is_automatic).map(|workload| workload.info().dataset);
-        let kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
-        SavedTraining { kept_data, ..saved }
+        let inherited_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
+        SavedTraining { inherited_data, ..saved }
     }
 
     pub(super) fn preset(&self) -> &Preset {

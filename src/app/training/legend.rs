@@ -194,14 +194,14 @@ pub(super) fn tooltip(
     let mut found: Vec<_> = found.collect();
     let others = found.len().saturating_sub(MOST_VALUES);
     if others > 0 {
-        let away = |nearest: &Nearest| (view.scales[1].place(nearest.smooth) - at[1]).abs();
+        let away = |nearest: &Nearest| (view.scales[1].position(nearest.smooth) - at[1]).abs();
         found.sort_by(|(.., a), (.., b)| away(a).total_cmp(&away(b)));
         found.truncate(MOST_VALUES);
     }
     found.sort_by(|(.., a), (.., b)| b.smooth.total_cmp(&a.smooth));
     let more = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
     // Curves with points at different positions name theirs.
-    let positions: Vec<String> = found.iter().map(|(.., nearest)| view.horizontal.words(nearest.x)).collect();
+    let positions: Vec<String> = found.iter().map(|(.., nearest)| view.horizontal.text(nearest.x)).collect();
     let common = positions.first().filter(|first| positions.iter().all(|position| position == *first));
     let title = common.map_or_else(|| info.title.clone(), |position| format!("{}, {position}", info.title));
     let note = marks.iter().cloned().chain(more).collect::<Vec<_>>().join("\n");

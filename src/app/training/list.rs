@@ -301,7 +301,7 @@ pub(super) fn warning_mark(ui: &mut Ui, concerns: &[Concern]) {
 }
 
 fn concerns_text(concerns: &[Concern]) -> String {
-    concerns.iter().map(|concern| concern.words.as_str()).collect::<Vec<_>>().join("\n")
+    concerns.iter().map(|concern| concern.description.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn status_color(visuals: &Visuals, status: &Status) -> Color32 {
@@ -318,7 +318,7 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     let unit = if run.is_scan { "grid point" } else { "step" };
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let concerns = Concern::summary(&run.concerns);
-    let words = [run.status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
+    let words = [run.status.label(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
     let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step()));
     if let Some(ranks) = &run.ranks {
         text.push_str(&format!(", {} processes", ranks.count));

@@ -132,7 +132,7 @@ impl TrainingPanel {
     }
 
     fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, table, .. } = memory;
+        let TrainingMemory { preset, clean, inherited_data, data, file, selected, choices, table, .. } = memory;
         self.list.search_mut().restore(table.filter.clone());
         self.table.choices = table;
         (self.recalled, self.charts.choices) = (selected, choices);
@@ -141,13 +141,13 @@ impl TrainingPanel {
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
         let clean = stored(&clean, "the preset of the last session's training")?;
-        let saved = SavedTraining { kept_data, ..SavedTraining::opened(clean, file.as_deref()) };
+        let saved = SavedTraining { inherited_data, ..SavedTraining::opened(clean, file.as_deref()) };
         self.editor = TrainingEditor::restored(preset, saved, file, data);
         Ok(())
     }
 
     pub fn memory(&self) -> TrainingMemory {
-        let SavedTraining { clean, kept_data, .. } = self.editor.presets.saved_state();
+        let SavedTraining { clean, inherited_data, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
         // A folder that is temporarily unreadable, such as a mounted one, may be back in the next session.
@@ -155,7 +155,7 @@ impl TrainingPanel {
         TrainingMemory {
             preset: preset.to_ron(),
             clean: clean.to_ron(),
-            kept_data: kept_data.clone(),
+            inherited_data: inherited_data.clone(),
             data: self.editor.chosen_data(),
             file: self.editor.presets.file().map(Path::to_owned),
             selected: selected.chain(self.recalled.iter().filter(|path| is_known(path)).cloned()).collect(),
@@ -224,7 +224,7 @@ impl TrainingPanel {
 impl RegisteredTab for TrainingPanel {
     const INFO: TabInfo = TabInfo {
         title: "Real workloads",
-        in_words: "real workloads",
+        help_name: "real workloads",
         preset_kinds: Preset::WORKLOADS,
         presets_heading: "Real workloads",
         keys: &[],

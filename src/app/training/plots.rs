@@ -353,8 +353,8 @@ fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
 
 /// Makes the axes of a plot over the batch sizes, all of which have their positions from the beginning.
 fn axes(scan: &ScanResult, vertical: PlotAxis) -> [PlotAxis; 2] {
-    let places = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
-    let [from, to] = places.reduce(union).unwrap_or_default();
+    let positions = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
+    let [from, to] = positions.reduce(union).unwrap_or_default();
     let tick = |size: &u64| Tick { value: *size as f64, label: size.to_string() };
     let marks = scan.axes.batch_sizes.iter().map(tick).collect();
     let horizontal = PlotAxis { scale: AxisScale::Log, range: [from - 0.12, to + 0.12], marks: Some(marks) };

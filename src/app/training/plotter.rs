@@ -208,7 +208,7 @@ impl PlottedRun {
         let batches = batches(history);
         self.marks = history.marks();
         for mark in &mut self.marks {
-            mark.words = visible(&mark.words).into_owned();
+            mark.label = visible(&mark.label).into_owned();
         }
         let fork = history.forked().map(|forked| forked.from_step);
         self.metrics.clear();

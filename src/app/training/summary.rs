@@ -146,7 +146,7 @@ impl Config {
 
     /// Lists the settings to be named if they differ from other runs', with those that were changed while it ran.
     fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
-        let changes = Some(history.changes_in_words()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
+        let changes = Some(history.changes_text()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
         let changed = changes.map(|words| ShownSetting {
             is_usual: false,
             ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
@@ -314,7 +314,7 @@ impl Watched {
 }
 
 fn escaped(concern: Concern) -> Concern {
-    Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
+    Concern { description: visible_lines(&concern.description).into_owned(), ..concern }
 }
 
 /// Describes the hyperparameters of a rule that differ from its defaults.

@@ -68,8 +68,8 @@ pub struct TrackView {
 
 impl TrackView {
     /// Converts a point of the main line to positions.
-    pub(super) fn place(&self, point: &Nearest) -> [f64; 2] {
-        [self.scales[0].place(point.x), self.scales[1].place(point.smooth)]
+    pub(super) fn position_of(&self, point: &Nearest) -> [f64; 2] {
+        [self.scales[0].position(point.x), self.scales[1].position(point.smooth)]
     }
 }
 
@@ -205,14 +205,14 @@ impl Track {
         let fork = self.fork? as f64;
         let last = self.step.partition_point(|&step| step <= fork).checked_sub(1)?;
         let value = self.column(view.horizontal).get(last)?;
-        Some(view.scales[0].place(value)).filter(|place| place.is_finite())
+        Some(view.scales[0].position(value)).filter(|position| position.is_finite())
     }
 
     /// The positions of the main line at a step, or at the last point before, or else at the first one.
     pub(super) fn position_of_step(&self, view: &TrackView, step: u64) -> Option<[f64; 2]> {
         let index = self.step.partition_point(|&at| at <= step as f64).saturating_sub(1);
-        let x = view.scales[0].place(self.column(view.horizontal).get(index)?);
-        let y = view.scales[1].place(self.smooth.values()[index]);
+        let x = view.scales[0].position(self.column(view.horizontal).get(index)?);
+        let y = view.scales[1].position(self.smooth.values()[index]);
         x.is_finite().then_some([x, y])
     }
 
@@ -221,9 +221,9 @@ impl Track {
         let column = self.column(horizontal);
         let is_shown = |value: &f64| horizontal != Horizontal::SinceFork || *value >= 0.0;
         let values = (0..self.len()).filter_map(|index| column.get(index)).filter(is_shown);
-        let mut places = values.map(|value| scale.place(value)).filter(|place| place.is_finite());
-        let first = places.next()?;
-        let last = scale.place(column.get(self.len().checked_sub(1)?)?);
+        let mut positions = values.map(|value| scale.position(value)).filter(|position| position.is_finite());
+        let first = positions.next()?;
+        let last = scale.position(column.get(self.len().checked_sub(1)?)?);
         Some([first, if last.is_finite() { last } else { first }])
     }
 
@@ -242,7 +242,7 @@ impl Track {
         let (mut points, scale) = (Vec::new(), view.scales[1]);
         self.each_column(view, |x, range| {
             let (Some(low), Some(high)) = (low.extent(range.clone()), high.extent(range)) else { return };
-            let (high, mut low) = (scale.place(high[1]), scale.place(low[0]));
+            let (high, mut low) = (scale.position(high[1]), scale.position(low[0]));
             if !low.is_finite() && high.is_finite() {
                 // A logarithmic axis has no position for values below 0: the band extends far down.
                 low = high - 3.0;
@@ -259,7 +259,7 @@ impl Track {
         let scale = view.scales[1];
         self.each_column(view, |x, range| {
             let piece = pieces.last_mut().expect("there is always one");
-            let ends = pyramid.extent(range).map(|ends| ends.map(|end| scale.place(end)));
+            let ends = pyramid.extent(range).map(|ends| ends.map(|end| scale.position(end)));
             match ends {
                 Some([low, high]) if low.is_finite() && high.is_finite() => {
                     let rising = piece
@@ -284,8 +284,8 @@ impl Track {
         let axis = self.column(view.horizontal);
         let column = axis.values;
         let scale = view.scales[0];
-        let place = |index: usize| scale.place(axis.value(column[index]));
-        let value = |place: f64| axis.in_column(scale.value(place));
+        let position = |index: usize| scale.position(axis.value(column[index]));
+        let value = |position: f64| axis.in_column(scale.value(position));
         let [low, high] = view.x;
         let nowhere = if scale == AxisScale::Log { column.partition_point(|&x| axis.value(x) <= 0.0) } else { 0 };
         let begin = column.partition_point(|&x| x < value(low)).saturating_sub(1).max(nowhere);
@@ -294,13 +294,13 @@ impl Track {
             return;
         }
         if end - begin <= 2 * view.columns {
-            (begin..end).for_each(|index| take(place(index), index..index + 1));
+            (begin..end).for_each(|index| take(position(index), index..index + 1));
             return;
         }
         let width = (high - low) / view.columns as f64;
         let (mut index, mut count) = (begin, 1);
         while index < end {
-            let x = place(index);
+            let x = position(index);
             let edge = value(low + (((x - low) / width).floor() + 1.0) * width);
             count = count_below(&column[index..end], edge, count).max(1);
             take(x, index..index + count);
@@ -315,7 +315,7 @@ impl Track {
         let after = column.partition_point(|&x| axis.value(x) < scale.value(at));
         let candidates =
             [after.checked_sub(1), Some(after)].into_iter().flatten().filter(|index| *index < column.len());
-        let away = |index: &usize| (scale.place(axis.value(column[*index])) - at).abs();
+        let away = |index: &usize| (scale.position(axis.value(column[*index])) - at).abs();
         let index = candidates.min_by(|a, b| away(a).total_cmp(&away(b)))?;
         let deviation = self.band.as_ref().map(|[low, high]| 0.5 * (high.values()[index] - low.values()[index]));
         let x = axis.value(column[index]);
@@ -377,7 +377,7 @@ impl Horizontal {
         }
     }
 
-    pub(super) fn words(self, x: f64) -> String {
+    pub(super) fn text(self, x: f64) -> String {
         match self {
             Horizontal::Step => format!("step {}", grouped(x as u64)),
             Horizontal::SinceFork if x == 1.0 => "1 step since the fork".to_owned(),
@@ -531,18 +531,18 @@ mod tests {
     fn every_spike_of_a_single_step_is_drawn_at_every_zoom() {
         let mut values = vec![1.0; 100_000];
         let spikes: Vec<usize> = (0_usize..60).map(|index| index.wrapping_mul(0x9E37_79B9) % values.len()).collect();
-        spikes.iter().zip(0_u32..).for_each(|(&place, index)| values[place] = 2.0 + f64::from(index));
+        spikes.iter().zip(0_u32..).for_each(|(&position, index)| values[position] = 2.0 + f64::from(index));
         let track = track(&values, 0.0);
         for width in [100_000.0, 31_234.0, 5_000.0, 801.0, 40.0] {
             for columns in [50, 700] {
-                for &place in &spikes {
+                for &position in &spikes {
                     // The spike is not in the middle of the view.
-                    let (at, spike) = (place as f64 + 1.0, values[place]);
+                    let (at, spike) = (position as f64 + 1.0, values[position]);
                     let points = track.raw(&view([at - 0.3 * width, at + 0.7 * width], columns)).concat();
                     // A higher value in the same column of pixels covers it.
                     let column = 1.001 * width / columns as f64;
                     let shows = |point: &[f64; 2]| (point[0] - at).abs() <= column && point[1] >= spike;
-                    assert!(points.iter().any(shows), "{place}, {width} wide, {columns} columns");
+                    assert!(points.iter().any(shows), "{position}, {width} wide, {columns} columns");
                 }
             }
         }

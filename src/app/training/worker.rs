@@ -154,20 +154,20 @@ impl WorkerCard {
     fn last_outcome(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         if let Some(SetUpStatus { state, message, .. }) = self.installation.as_ref().and_then(|it| it.status.as_ref()) {
             match state {
-                SetUpState::Failed => said.push((error, format!("The set-up failed: {message}"))),
+                SetUpState::Failed => messages.push((error, format!("The set-up failed: {message}"))),
                 SetUpState::Interrupted => {
-                    said.push((error, format!("The set-up was interrupted. Its last message: {message}")));
+                    messages.push((error, format!("The set-up was interrupted. Its last message: {message}")));
                 }
-                SetUpState::Cancelled | SetUpState::Declined => said.push((weak, message.clone())),
+                SetUpState::Cancelled | SetUpState::Declined => messages.push((weak, message.clone())),
                 SetUpState::Working | SetUpState::Done => {}
             }
         }
-        said.extend(self.refused.clone().map(|refused| (error, refused)));
+        messages.extend(self.refused.clone().map(|refused| (error, refused)));
         ScrollArea::vertical().max_height(110.0).id_salt("end of the set-up").show(ui, |ui| {
-            for (color, text) in said {
+            for (color, text) in messages {
                 ui.add(Label::new(RichText::new(text).small().color(color)).selectable(true).wrap());
             }
         });
@@ -325,8 +325,8 @@ impl InstallCommand {
             format!("`{program}` cannot be started in {folder}: {error}. Run the command below in a terminal.")
         })?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let lines: Vec<&str> = said.lines().collect();
+            let messages = String::from_utf8_lossy(&output.stderr);
+            let lines: Vec<&str> = messages.lines().collect();
             let last = lines[lines.len().saturating_sub(OUTPUT_LINES)..].join("\n");
             return Err(format!("The set-up did not start ({}).\n{last}", output.status));
         }

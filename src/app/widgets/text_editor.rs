@@ -96,7 +96,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     fn id(&self) -> Id {
-        Id::unique((K::WORDS.noun, "text", (self.tab.key(), self.optimizer)))
+        Id::unique((K::TEXTS.noun, "text", (self.tab.key(), self.optimizer)))
     }
 
     /// Opens the window, or raises it.
@@ -124,7 +124,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         let is_unread = !std::mem::replace(&mut draft.is_read, true);
         let screen = ctx.content_rect();
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
-        let title = format!("{}: {}", self.owner, K::WORDS.noun);
+        let title = format!("{}: {}", self.owner, K::TEXTS.noun);
         let mut is_open = true;
         let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
         // This corner leaves most of the landscape visible.
@@ -147,7 +147,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
 
     /// Shows the fields; returns whether the name was entered or the text changed.
     fn fields(&self, ui: &mut Ui, kind: K, draft: &mut Draft) -> bool {
-        let (owner, noun) = (self.owner, K::WORDS.noun);
+        let (owner, noun) = (self.owner, K::TEXTS.noun);
         let is_named = ui
             .horizontal(|ui| {
                 ui.label("Name");
@@ -178,7 +178,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
 
     /// Shows that the text is in force, or its mistake.
     fn outcome(&self, ui: &mut Ui, mistake: Option<&Mistake>) {
-        let noun = K::WORDS.noun;
+        let noun = K::TEXTS.noun;
         let text = match mistake {
             None => {
                 let when = self.tab.effect();
@@ -204,7 +204,7 @@ fn in_force<K: TypedKind>(kind: K) -> Option<(String, String)> {
 }
 
 fn language<K: TypedKind>(ui: &mut Ui) {
-    for (words, meaning) in K::WORDS.language.iter().chain(LANGUAGE) {
+    for (words, meaning) in K::TEXTS.language.iter().chain(LANGUAGE) {
         ui.horizontal_wrapped(|ui| {
             ui.monospace(*words);
             ui.weak(*meaning);
@@ -217,7 +217,7 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     /// A rule or a landscape with the values of its parameters.
     type Spec;
 
-    const WORDS: Words;
+    const TEXTS: KindTexts;
     /// The built-in ones, in the order of menus.
     const BUILT_IN: &'static [Self];
     /// The most characters of a name.
@@ -251,7 +251,7 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
 }
 
 /// The texts of menus and of the editor.
-pub(crate) struct Words {
+pub(crate) struct KindTexts {
     /// The noun in sentences, such as `rule`.
     pub noun: &'static str,
     /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
@@ -303,7 +303,7 @@ fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     K::BUILT_IN.iter().for_each(|kind| offer(ui, *kind));
     ui.separator();
     K::latest().into_iter().for_each(|kind| offer(ui, kind));
-    let Words { own, own_help, first_name, first_text, .. } = K::WORDS;
+    let KindTexts { own, own_help, first_name, first_text, .. } = K::TEXTS;
     if label(ui, false, own).on_hover_text(own_help).clicked() {
         choice = read_as(first_name, first_text).ok();
     }

@@ -8,10 +8,10 @@ use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::parameter::BoundedParameter;
 
-use super::text_editor::{Mistake, TextTab, TypedKind, Words, choices, read_as};
+use super::text_editor::{KindTexts, Mistake, TextTab, TypedKind, choices, read_as};
 use super::theme;
 
-const RULE_WORDS: Words = Words {
+const RULE_TEXTS: KindTexts = KindTexts {
     noun: "rule",
     own: "A rule of your own…",
     own_help: "Type an update rule to simulate, to sweep and to train with.",
@@ -37,7 +37,7 @@ theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
 impl TypedKind for RuleKind {
     type Spec = RuleSpec;
 
-    const WORDS: Words = RULE_WORDS;
+    const TEXTS: KindTexts = RULE_TEXTS;
     const BUILT_IN: &'static [RuleKind] = RuleKind::ALL;
     const LONGEST_NAME: usize = TypedRule::LONGEST_NAME;
 
@@ -157,7 +157,7 @@ impl RuleChoice<'_> {
         }
     }
 
-    /// The accessible name of a button beside the choice.
+    /// The accessible name of a button next to the choice.
     fn owned(&self, text: &str) -> String {
         format!("{}: {text}", self.name)
     }
@@ -173,14 +173,14 @@ impl RuleChoice<'_> {
 ///
 /// Fails with the reason why the rule cannot be written as text.
 pub(crate) fn rule_as_text(rule: &RuleSpec) -> Result<RuleSpec, String> {
-    let no_words = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
-    let text = text_of(rule).map_err(no_words)?;
+    let refused = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
+    let text = text_of(rule).map_err(refused)?;
     let kind: RuleKind =
         read_as(&format!("{} as text", rule.name()), &text).map_err(|_| "Its text has too many numbers.".to_owned())?;
     Ok(kind.in_spec(rule))
 }
 
-const LANDSCAPE_WORDS: Words = Words {
+const LANDSCAPE_TEXTS: KindTexts = KindTexts {
     noun: "landscape",
     own: "A formula of your own…",
     own_help: "Type a loss L(x, y) to simulate on and to sweep.",
@@ -204,7 +204,7 @@ L = a/2*(0.1 + x^2)*off^2 - 0.1*x
 impl TypedKind for LandscapeKind {
     type Spec = LandscapeSpec;
 
-    const WORDS: Words = LANDSCAPE_WORDS;
+    const TEXTS: KindTexts = LANDSCAPE_TEXTS;
     const BUILT_IN: &'static [LandscapeKind] = LandscapeKind::ALL;
     const LONGEST_NAME: usize = LandscapeFormula::LONGEST_NAME;
 

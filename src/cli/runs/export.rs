@@ -237,7 +237,7 @@ pub(super) fn evaluate(
     if !loss.is_of_run {
         say(format_args!("warning: the run has learned from other data than these"));
     }
-    print(&format!("{} over {} {}\n", loss.words(), grouped(loss.count), loss.unit))
+    print(&format!("{} over {} {}\n", loss.text(), grouped(loss.count), loss.unit))
 }
 
 fn open(

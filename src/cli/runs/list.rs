@@ -240,7 +240,7 @@ impl BriefLine {
         let evaluated: Vec<_> = history.evaluated().into_iter().map(|info| ("", info)).collect();
         let cells = [
             run.name(),
-            joined([status.word(), concerns]),
+            joined([status.label(), concerns]),
             progress(history) + &fork.unwrap_or_default(),
             rate(history).filter(|_| is_open).unwrap_or_default(),
             left(history).filter(|_| is_open).unwrap_or_default(),

@@ -95,7 +95,7 @@ enum Command {
         /// line each
         #[arg(required = true, value_name = "RUN|DIR")]
         folders: Vec<OsString>,
-        /// Repair what can be repaired; replaced files are kept beside
+        /// Repair what can be repaired; replaced files are renamed to NAME.kept-1 and so on
         #[arg(long)]
         repair: bool,
     },
@@ -300,7 +300,7 @@ impl CheckpointName {
 
 fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
     found.map(|checkpoint| checkpoint.step).map_err(|error| match error {
-        ChoiceError::Look { .. } => Failure::Failed(error.into()),
+        ChoiceError::ReadFolder { .. } => Failure::Failed(error.into()),
         _ => Failure::bad_input(error),
     })
 }

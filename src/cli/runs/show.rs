@@ -38,8 +38,8 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("run", run.shown_name());
     lines.add("title", notes.title);
     lines.add("status", status.to_string());
-    for Concern { kind, words } in Concern::of(&status, history, now()) {
-        lines.add(kind.word(), if kind.word().is_empty() { String::new() } else { words });
+    for Concern { kind, description } in Concern::of(&status, history, now()) {
+        lines.add(kind.label(), if kind.label().is_empty() { String::new() } else { description });
     }
     lines.add("fork", fork(run, history));
     lines.add("progress", how_far(history));
@@ -50,7 +50,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some(started) = history.started() {
         lines.describe(started, training.as_ref());
     }
-    let changes = history.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
+    let changes = history.changes().iter().map(|(step, change)| format!("{} after step {step}", change.text()));
     lines.add("changed", changes.collect::<Vec<_>>().join("\n"));
     lines.add("ranks", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
     lines.add_rule(training.as_ref());
@@ -277,15 +277,15 @@ fn summary(folder: &Path, findings: &Findings) -> String {
 /// Formats a line for each finding.
 fn text(folder: &Path, findings: &Findings) -> String {
     let rows = findings.list().iter().map(|found| {
-        let (part, words) = (cell(&found.part, LONGEST_FINDING[0]), cell(&found.words, LONGEST_FINDING[1]));
-        [found.condition.name().to_owned(), part, words]
+        let (part, description) = (cell(&found.part, LONGEST_FINDING[0]), cell(&found.description, LONGEST_FINDING[1]));
+        [found.condition.name().to_owned(), part, description]
     });
     let rows: Vec<[String; 3]> = rows.collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second) = (width(0), width(1));
     let mut text = format!("{}\n", visible_path(folder));
-    for [condition, part, words] in rows {
-        writeln!(text, "  {condition:first$}  {part:second$}  {words}").expect("a text can be written to");
+    for [condition, part, description] in rows {
+        writeln!(text, "  {condition:first$}  {part:second$}  {description}").expect("a text can be written to");
     }
     text
 }

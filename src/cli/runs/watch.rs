@@ -69,7 +69,7 @@ pub(crate) struct Watch {
     last_line: Option<(Instant, u64)>,
     shown: String,
     /// The last line of events that was printed.
-    told: Option<u64>,
+    printed: Option<u64>,
     /// The command to stop, once it was sent.
     request: Option<CommandRequest>,
     /// The event file of TensorBoard that follows the run.
@@ -89,7 +89,7 @@ impl Watch {
             begun: Instant::now(),
             last_line: None,
             shown: String::new(),
-            told: None,
+            printed: None,
             request: None,
             tensorboard: None,
         }
@@ -106,7 +106,7 @@ impl Watch {
         let mut watch = Watch::new(run);
         // The first call of `poll` reports errors of reading.
         let _ = watch.reader.poll();
-        watch.told = Some(watch.reader.history().lines());
+        watch.printed = Some(watch.reader.history().lines());
         watch
     }
 
@@ -146,18 +146,18 @@ impl Watch {
     /// Prints new events, except old ones.
     fn report(&mut self) {
         let history = self.reader.history();
-        let first = self.told.is_none();
-        let new: Vec<&EventRecord> = match self.told {
+        let first = self.printed.is_none();
+        let new: Vec<&EventRecord> = match self.printed {
             None => history.recent().rev().take(1).collect(),
-            Some(told) => history.recent_after(told).collect(),
+            Some(printed) => history.recent_after(printed).collect(),
         };
         for record in new {
-            let told_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
-            if !(told_elsewhere || first && matches!(record.event, Event::Stopped)) {
+            let is_shown_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
+            if !(is_shown_elsewhere || first && matches!(record.event, Event::Stopped)) {
                 self.say(&format!("step {}: {}", record.step, visible(&record.event.sentence())));
             }
         }
-        self.told = Some(history.lines()).filter(|&lines| lines > 0).or(self.told);
+        self.printed = Some(history.lines()).filter(|&lines| lines > 0).or(self.printed);
     }
 
     /// Writes new points for TensorBoard. An error stops only that: the training continues.
@@ -216,7 +216,7 @@ impl Watch {
 
 fn line(history: &RunHistory, status: &Status) -> String {
     let concerns = Concern::summary(&Concern::of(status, history, now()));
-    let mut parts = vec![status.word()];
+    let mut parts = vec![status.label()];
     parts.extend(Some(concerns).filter(|words| !words.is_empty()));
     parts.push(format!("{} {}", progress(history), unit(history)));
     parts.extend(rate(history));
@@ -264,7 +264,7 @@ pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
             say(format_args!("{name} has ended at step {step}: {status}"));
             return match status {
                 Status::Stopped | Status::Finished => Ok(()),
-                other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.word()))),
+                other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.label()))),
             };
         }
         if asked.elapsed() >= PATIENCE {
@@ -310,7 +310,7 @@ pub(super) fn set(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
         return Err(Failure::Failed(anyhow!(
             "{name} is not being trained: {}; `valleyscope train --fork {name} --set …` begins a run with other settings \
              from its checkpoint",
-            status.word()
+            status.label()
         )));
     }
     let request = CommandRequest::send(run, RunCommand::Set { settings });

@@ -100,26 +100,26 @@ fn part_folders(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 fn open(folders: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<PartFolder>, Failure> {
     let mut parts: Vec<PartFolder> = Vec::new();
     for path in folders {
-        let place = path.display();
+        let shown = path.display();
         let Some(records) = SweepRecords::open(path).map_err(refused)? else {
-            notes.push(format!("{place} has just begun, or could not be written: nothing is in it"));
+            notes.push(format!("{shown} has just begun, or could not be written: nothing is in it"));
             continue;
         };
         if records.is_at_work {
-            notes.push(format!("{place} is being computed"));
+            notes.push(format!("{shown} is being computed"));
         }
         // A part may begin or continue meanwhile.
-        records.release().with_context(|| format!("cannot unlock {place}"))?;
+        records.release().with_context(|| format!("cannot unlock {shown}"))?;
         let Some(part) = records.header.part else {
             return Err(Failure::BadInput(anyhow!(
-                "expected a part of a sweep in {place}, found a whole sweep; go on with it by --resume, or leave it out"
+                "expected a part of a sweep in {shown}, found a whole sweep; go on with it by --resume, or leave it out"
             )));
         };
         if let Some(first) = parts.first()
             && let Some([name, here, there]) = difference(&records.header, part, first)
         {
             return Err(Failure::BadInput(anyhow!(
-                "{place} is of another sweep than {}: its {name} is {here}, and not {there}; merge only parts of one sweep",
+                "{shown} is of another sweep than {}: its {name} is {here}, and not {there}; merge only parts of one sweep",
                 first.path.display()
             )));
         }
@@ -160,22 +160,22 @@ fn take(
             _ => stored.add(finished),
         }
     });
-    let place = path.display();
-    let read = read.with_context(|| format!("cannot read {place}"))?;
+    let shown = path.display();
+    let read = read.with_context(|| format!("cannot read {shown}"))?;
     if let Some([row, column]) = foreign {
         return Err(Failure::BadInput(anyhow!(
-            "{place} is of part {part}, and has the pixel of row {row} and column {column}, which is none of that part's; \
+            "{shown} is of part {part}, and has the pixel of row {row} and column {column}, which is none of that part's; \
              remove the folder, and run the part again"
         )));
     }
     if let Some([row, column]) = differs {
         return Err(Failure::BadInput(anyhow!(
-            "{place} has other numbers for the pixel of row {row} and column {column} than a folder of the same part, or than \
+            "{shown} has other numbers for the pixel of row {row} and column {column} than a folder of the same part, or than \
              what is in --out; one of them is damaged: remove it, and run the part again"
         )));
     }
     if read.damaged > 0 {
-        notes.push(format!("{place} has {} damaged records, which are left out", read.damaged));
+        notes.push(format!("{shown} has {} damaged records, which are left out", read.damaged));
     }
     Ok(())
 }

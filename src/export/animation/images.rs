@@ -39,7 +39,7 @@ impl GifWriter {
 impl FrameWriter for GifWriter {
     fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
         let Difference { corner, size, pixels } = Difference::new(self.before.as_ref(), &frame);
-        let drawn = indexed(&pixels, &self.file.kept_colors);
+        let drawn = indexed(&pixels, &self.file.exact_colors);
         // The rounded times of the frames add up to the time of the whole.
         self.frames += 1;
         let until = (100 * self.frames).div_ceil(u64::from(self.file.frames_per_sec.max(1)));
@@ -113,12 +113,12 @@ pub(super) struct Indexed {
 }
 
 /// Reduces pixels to at most [`MOST_COLORS`] colours, or one less where some pixels have no colour. The first 128
-/// colours of `kept` that occur stay unchanged.
-pub(super) fn indexed(pixels: &[Option<[u8; 3]>], kept: &[[u8; 3]]) -> Indexed {
+/// colours of `exact` that occur stay unchanged.
+pub(super) fn indexed(pixels: &[Option<[u8; 3]>], exact: &[[u8; 3]]) -> Indexed {
     let entries = colors_of(pixels);
     let has_none = pixels.iter().any(Option::is_none);
     let all: Vec<[u8; 3]> = entries.iter().map(|entry| entry.rgb).collect();
-    let mut palette = suited(entries, kept, MOST_COLORS - usize::from(has_none));
+    let mut palette = suited(entries, exact, MOST_COLORS - usize::from(has_none));
     let index_of = |rgb: &[u8; 3]| u8::try_from(nearest(&palette, *rgb)).expect("there are at most 256 colours");
     let known: Vec<u8> = all.iter().map(index_of).collect();
     let transparent = has_none.then(|| u8::try_from(palette.len()).expect("there are at most 255 colours"));
@@ -130,14 +130,14 @@ pub(super) fn indexed(pixels: &[Option<[u8; 3]>], kept: &[[u8; 3]]) -> Indexed {
     Indexed { indices: pixels.iter().map(index).collect(), palette, transparent }
 }
 
-/// Chooses at most `most` colours that suit `entries`, including the first 128 of `kept` that are among them.
-fn suited(mut entries: Vec<Entry>, kept: &[[u8; 3]], most: usize) -> Vec<[u8; 3]> {
+/// Chooses at most `most` colours that suit `entries`, including the first 128 of `exact` that are among them.
+fn suited(mut entries: Vec<Entry>, exact: &[[u8; 3]], most: usize) -> Vec<[u8; 3]> {
     if entries.len() <= most {
         return entries.into_iter().map(|entry| entry.rgb).collect();
     }
     let mut fixed = Vec::new();
     let is_there = |rgb: &&[u8; 3]| entries.binary_search_by_key(*rgb, |entry| entry.rgb).is_ok();
-    for rgb in kept.iter().filter(is_there).take(MOST_COLORS / 2) {
+    for rgb in exact.iter().filter(is_there).take(MOST_COLORS / 2) {
         if !fixed.contains(rgb) {
             fixed.push(*rgb);
         }

@@ -14,7 +14,7 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _, ImageError, RgbImage};
 use images::{ApngWriter, GifWriter};
 use tempfile::TempDir;
-use valleyscope_machine::Look;
+use valleyscope_machine::Detection;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 /// The format of an animation.
@@ -74,7 +74,7 @@ impl AnimationFormat {
 /// The error of an animation that could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    #[error("cannot write to {}: {source}. Choose another place, or make room there", path.display())]
+    #[error("cannot write to {}: {source}. Choose another folder, or free space there", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("cannot encode {}: {reason}", path.display())]
     Encode { path: PathBuf, reason: String },
@@ -104,7 +104,7 @@ pub struct AnimationFile {
     /// Sets whether an existing file is replaced. A folder that is not empty is never changed.
     pub overwrite: Overwrite,
     /// The colours that stay exact in a GIF, at most 128.
-    pub kept_colors: Vec<[u8; 3]>,
+    pub exact_colors: Vec<[u8; 3]>,
 }
 
 impl AnimationFile {
@@ -266,7 +266,7 @@ impl FrameWriter for FolderWriter {
 const MOST_MESSAGES: u64 = 64 << 10;
 
 fn is_available() -> bool {
-    Look::Program("ffmpeg").finds()
+    Detection::Program("ffmpeg").finds()
 }
 
 /// Pipes frames to ffmpeg.

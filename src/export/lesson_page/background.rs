@@ -159,11 +159,11 @@ fn picture(
     let [columns, rows] = [width, (width * ASPECT).round()].map(|size| size as u32);
     let middle = |[low, high]: [f64; 2], part: f64| low + part * (high - low);
     let color = |column: u32, row: u32| {
-        let place = [
+        let at = [
             middle(x, (f64::from(column) + 0.5) / f64::from(columns)),
             middle(y, 1.0 - (f64::from(row) + 0.5) / f64::from(rows)),
         ];
-        pixel_rgb(landscape.loss(place), scale, colormap, [column as usize, row as usize])
+        pixel_rgb(landscape.loss(at), scale, colormap, [column as usize, row as usize])
     };
     let pixels = (0..rows).flat_map(|row| (0..columns).flat_map(move |column| color(column, row)));
     let png = encoded(&pixels.collect::<Vec<u8>>(), [columns, rows])?;
@@ -172,13 +172,13 @@ fn picture(
 
 fn contours(landscape: &Landscape, view: &ViewSettings, scale: &SymLog, [x, y]: [[f64; 2]; 2]) -> Vec<Contour> {
     let cells = [CELLS, CELLS * ASPECT].map(|count| count.round() as usize);
-    let grid = Grid::new(|place| landscape.loss(place), [x[0], y[0]], [x[1], y[1]], cells);
+    let grid = Grid::new(|at| landscape.loss(at), [x[0], y[0]], [x[1], y[1]], cells);
     let width = x[1] - x[0];
     let step = |[px, py]: [f64; 2]| [(px - x[0]) / width * STEPS, (y[1] - py) / width * STEPS];
     let of_level = |level: f64| {
         let lines = grid.separate_lines(landscape, scale, level, CLOSEST * width);
         let stored = |line: &Vec<[f64; 2]>| -> Vec<i32> {
-            let steps: Vec<[f64; 2]> = line.iter().map(|place| step(*place)).collect();
+            let steps: Vec<[f64; 2]> = line.iter().map(|at| step(*at)).collect();
             straightened(&steps).into_iter().flatten().map(|part| part.round() as i32).collect()
         };
         Contour {
@@ -192,25 +192,25 @@ fn contours(landscape: &Landscape, view: &ViewSettings, scale: &SymLog, [x, y]: 
 
 /// Removes the points of a line that lie within [`STRAIGHT`] of the rest (the algorithm of Ramer, Douglas and Peucker).
 fn straightened(line: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let mut kept = vec![false; line.len()];
+    let mut is_needed = vec![false; line.len()];
     let mut open = vec![(0, line.len() - 1)];
     while let Some((from, to)) = open.pop() {
-        (kept[from], kept[to]) = (true, true);
+        (is_needed[from], is_needed[to]) = (true, true);
         let away = |index: &usize| distance(line[*index], line[from], line[to]);
         let farthest = (from + 1..to).max_by(|one, other| away(one).total_cmp(&away(other)));
         if let Some(farthest) = farthest.filter(|index| away(index) > STRAIGHT) {
             open.extend([(from, farthest), (farthest, to)]);
         }
     }
-    line.iter().zip(kept).filter_map(|(point, kept)| kept.then_some(*point)).collect()
+    line.iter().zip(is_needed).filter_map(|(point, is_needed)| is_needed.then_some(*point)).collect()
 }
 
 /// The distance of a point from the line through two others, or from the first if both are the same.
 fn distance(point: [f64; 2], from: [f64; 2], to: [f64; 2]) -> f64 {
-    let [along, beside] = [[to[0] - from[0], to[1] - from[1]], [point[0] - from[0], point[1] - from[1]]];
+    let [along, offset] = [[to[0] - from[0], to[1] - from[1]], [point[0] - from[0], point[1] - from[1]]];
     let length = along[0].hypot(along[1]);
     if length == 0.0 {
-        return beside[0].hypot(beside[1]);
+        return offset[0].hypot(offset[1]);
     }
-    (along[0] * beside[1] - along[1] * beside[0]).abs() / length
+    (along[0] * offset[1] - along[1] * offset[0]).abs() / length
 }

@@ -220,8 +220,8 @@ fn continues(step: &LessonStep, shown: &[TitledSimulation], before: &StepPlan) -
     let is_same = |(now, before): (&TitledSimulation, &PanePlan)| {
         SimulationSpec { steps: before.spec.steps, ..now.spec.clone() } == before.spec
     };
-    let is_same_beside = shown.len() == before.panes.len() && shown.iter().zip(&before.panes).skip(1).all(is_same);
-    is_same_beside && (step.set.is_empty() || step.goes_on())
+    let is_same_comparison = shown.len() == before.panes.len() && shown.iter().zip(&before.panes).skip(1).all(is_same);
+    is_same_comparison && (step.set.is_empty() || step.goes_on())
 }
 
 /// Makes the panes of simulations, whose runs are `runs`, the first of which has the index `first`.

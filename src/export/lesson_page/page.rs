@@ -327,7 +327,7 @@ impl SettingsText {
         });
         SettingsText {
             landscape: [kind.name().to_owned(), formula].into_iter().chain(parameters).collect(),
-            noise: spec.noise.words(number_text),
+            noise: spec.noise.description(number_text),
             optimizers: optimizers.collect(),
         }
     }

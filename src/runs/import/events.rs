@@ -72,7 +72,7 @@ impl Survey {
             times: [f64::INFINITY, f64::NEG_INFINITY],
             last_step: 0,
         };
-        let mut beside = BesideLoss::default();
+        let mut loss_times = LossTimes::default();
         let replaced = scalars.for_each_step(|row| {
             for point in row {
                 survey.points[point.tag] += 1;
@@ -80,12 +80,12 @@ impl Survey {
                 survey.last_step = point.step;
             }
             match row.iter().find(|point| Some(point.tag) == loss) {
-                Some(loss) => beside.add(row, loss.time, &mut survey.is_with_loss),
+                Some(loss) => loss_times.add(row, loss.time, &mut survey.is_with_loss),
                 None => row.iter().for_each(|point| survey.is_with_loss[point.tag] = false),
             }
             Ok::<(), ScalarsError>(())
         })?;
-        beside.check_until(f64::INFINITY, &mut survey.is_with_loss);
+        loss_times.check_until(f64::INFINITY, &mut survey.is_with_loss);
         if !survey.times[0].is_finite() {
             survey.times = [0.0; 2];
         }
@@ -128,7 +128,7 @@ impl Survey {
 
 /// Finds the tags whose points are not from the time of the loss at the same step: a step may be a number of epochs.
 #[derive(Default)]
-struct BesideLoss {
+struct LossTimes {
     /// The times of the last two losses.
     before: Option<f64>,
     last: Option<f64>,
@@ -136,7 +136,7 @@ struct BesideLoss {
     waiting: Vec<(usize, f64)>,
 }
 
-impl BesideLoss {
+impl LossTimes {
     fn add(&mut self, row: &[Point], loss_time: f64, is_with_loss: &mut [bool]) {
         self.check_until(loss_time, is_with_loss);
         self.before = self.last.replace(loss_time);

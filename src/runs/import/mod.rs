@@ -46,7 +46,7 @@ pub enum Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("cannot read {}: {source}", visible_path(path))]
-    Look { path: PathBuf, source: io::Error },
+    ReadFolder { path: PathBuf, source: io::Error },
     #[error(
         "expected runs in {}, and it has none: neither event files of TensorBoard, whose names contain `tfevents`, nor \
          tables whose names end in `.csv`, nor folders of runs",
@@ -166,7 +166,7 @@ impl Search<'_> {
     }
 
     fn search(&mut self, folder: &Path, depth: usize) -> Result<(), ImportError> {
-        let failed = |source| ImportError::Look { path: folder.to_owned(), source };
+        let failed = |source| ImportError::ReadFolder { path: folder.to_owned(), source };
         if self.logs.len() + self.found.len() > MOST {
             return Err(ImportError::TooMany(self.root.to_owned()));
         }
@@ -199,7 +199,7 @@ impl Search<'_> {
         for folder in folders {
             match self.search(&folder, depth - 1) {
                 // The others can be imported in any case.
-                Err(ImportError::Look { path, source }) => {
+                Err(ImportError::ReadFolder { path, source }) => {
                     self.found.push(Found::Passed(path, format!("it cannot be read: {source}")));
                 }
                 outcome => outcome?,

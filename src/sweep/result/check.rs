@@ -11,7 +11,7 @@ use valleyscope_runs::{Findings, RepairRefused, plain_file, replace};
 use super::{RawFormat, ReadRecords, SweepHeader, SweepRecords, SweepResult, write_table};
 
 /// The description of a diagram that the window saves, in the diagram's folder.
-pub const KEPT_RECORD: &str = "kept.ron";
+pub const LIBRARY_RECORD: &str = "kept.ron";
 
 /// Whether a path is the folder of an unfinished or complete sweep, or of a part of one.
 pub fn is_sweep(path: &Path) -> bool {
@@ -142,7 +142,7 @@ fn results(folder: &Path, records: Option<&SweepRecords>, findings: &mut Finding
     }
     raw_rows(folder, diagram, findings);
     // A diagram that the window saves has no table.
-    if folder.join(KEPT_RECORD).is_file() && table.symlink_metadata().is_err() {
+    if folder.join(LIBRARY_RECORD).is_file() && table.symlink_metadata().is_err() {
         return;
     }
     let mut expected = Vec::new();

@@ -23,7 +23,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use crate::export::{CsvCell as Entry, CsvWriter};
 
 pub use arrays::ResultError;
-pub use check::{KEPT_RECORD, check_sweep, is_sweep};
+pub use check::{LIBRARY_RECORD, check_sweep, is_sweep};
 pub use raw::{RawExport, RawFailure, RawFormat, RawPlan, RawProgress, RawRefused};
 pub use store::{ReadRecords, StoreError, SweepHeader, SweepRecords, SweepStore};
 

@@ -190,7 +190,7 @@ fn is_of(finished: &Finished, header: &SweepHeader) -> bool {
     let is_known = |length: usize| length == 0 || is_of_each(length);
     let are_compared = comparisons.iter().all(|comparison| {
         is_of_each(comparison.gaps.len())
-            && is_known(comparison.doubts.len())
+            && is_known(comparison.error_probabilities.len())
             && comparison.winner.is_none_or(|winner| winner < counts.len())
     });
     let is_sampled = match sampled {
@@ -388,7 +388,7 @@ impl SweepStore {
     }
 
     /// Whether the path still leads to the file: neither it nor its folder was removed, moved or replaced.
-    pub fn is_in_place(&self) -> bool {
+    pub fn is_at_path(&self) -> bool {
         plain_file::is_at(&self.records.file, self.path()).unwrap_or(false)
     }
 
@@ -422,7 +422,7 @@ impl SweepStore {
     /// Fails also if the path no longer leads to the file, as data written to it would be lost. If the disk is full,
     /// the pixels that fitted count as saved.
     pub fn save(&mut self) -> io::Result<()> {
-        if !self.is_in_place() {
+        if !self.is_at_path() {
             let message = "it was removed, moved or replaced while the sweep was at work";
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }

@@ -20,7 +20,7 @@ pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<P
     sweep(folder);
     let python = python_with_pip()?;
     let aside = folder.path().join(format!("{ASIDE}{}", std::process::id()));
-    let outcome = install_aside(variant, &python, &aside, job).and_then(|()| put_in_place(variant, &aside, folder));
+    let outcome = install_aside(variant, &python, &aside, job).and_then(|()| move_to_site(variant, &aside, folder));
     // Nothing of value remains, and the next set-up removes the rest.
     let _ = fs::remove_dir_all(&aside);
     outcome
@@ -67,12 +67,12 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
         most = (size_of(&measured) * 100 / whole).min(99).max(most);
         u8::try_from(most).ok()
     };
-    let said = job.carry_out("Downloading and unpacking PyTorch", &mut pip, Stdout::Shown, percent)?;
-    said.map(drop).map_err(|words| Ended::failed(explain(&words)))
+    let outcome = job.carry_out("Downloading and unpacking PyTorch", &mut pip, Stdout::Shown, percent)?;
+    outcome.map(drop).map_err(|output| Ended::failed(explain(&output)))
 }
 
 /// Renames the folder of a complete installation to its final name.
-fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
+fn move_to_site(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
     let site = aside.join("site");
     if variant == Variant::Cpu && cfg!(target_os = "linux") {
         // Prints this for the user, who may have more rights than this program.
@@ -82,13 +82,13 @@ fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result
     }
     PyTorch::at(&site.join("torch"))
         .map_err(|unfit| Ended::failed(format!("pip has installed a PyTorch that cannot be used: {unfit}")))?;
-    let place = variant.site(folder);
-    let moved = match fs::rename(&place, aside.join("former")) {
+    let target = variant.site(folder);
+    let moved = match fs::rename(&target, aside.join("former")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => fs::rename(&site, &place),
+        _ => fs::rename(&site, &target),
     };
-    moved.map_err(|error| Ended::failed(format!("cannot put PyTorch into {}: {error}", place.display())))?;
-    PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", place.display())))
+    moved.map_err(|error| Ended::failed(format!("cannot put PyTorch into {}: {error}", target.display())))?;
+    PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", target.display())))
 }
 
 /// Finds a Python with pip; installs it if that is allowed.
@@ -142,10 +142,10 @@ const CAUSES: [(&[&str], &str); 5] = [
 ];
 
 /// Explains the message with which pip failed, and suggests a remedy.
-fn explain(words: &str) -> String {
-    let known = CAUSES.iter().find(|(signs, _)| signs.iter().any(|sign| words.contains(sign)));
+fn explain(output: &str) -> String {
+    let known = CAUSES.iter().find(|(signs, _)| signs.iter().any(|sign| output.contains(sign)));
     let cause = known.map_or("pip could not install PyTorch.", |(_, cause)| cause);
-    format!("{cause}\nIts last output:\n{words}")
+    format!("{cause}\nIts last output:\n{output}")
 }
 
 fn size_of(folder: &Path) -> u64 {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_cause_precedes_pips_message() {
-        let cause = |words: &str| explain(words).lines().next().unwrap().to_owned();
+        let cause = |output: &str| explain(output).lines().next().unwrap().to_owned();
         assert!(cause("ERROR: [Errno 28] No space left on device").contains("disk"));
         assert!(
             cause("Temporary failure in name resolution\nERROR: No matching distribution found").contains("network")

@@ -43,7 +43,7 @@ pub struct Job<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdout {
     Shown,
-    Kept,
+    Captured,
 }
 
 /// The interval between two checks for a request to end.
@@ -73,7 +73,7 @@ impl Job<'_> {
         self.begin(what)?;
         let mut command = nicely(command);
         command.stderr(Stdio::piped());
-        if stdout == Stdout::Kept {
+        if stdout == Stdout::Captured {
             command.stdout(Stdio::piped());
         }
         #[cfg(unix)]
@@ -85,7 +85,7 @@ impl Job<'_> {
         let mut child = command.spawn().map_err(|error| {
             Ended::failed(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
         })?;
-        let kept = child.stdout.take().map(|mut pipe| {
+        let captured = child.stdout.take().map(|mut pipe| {
             thread::spawn(move || {
                 let mut text = String::new();
                 // On an error, the text read before it is used.
@@ -98,14 +98,14 @@ impl Job<'_> {
         let detached = self.detached;
         thread::spawn(move || pass_on(pipe, detached, &sender));
 
-        let mut last_words: Vec<String> = Vec::new();
-        let mut said = None;
-        let mut told = Instant::now();
+        let mut last_lines: Vec<String> = Vec::new();
+        let mut percent_read = None;
+        let mut reported = Instant::now();
         loop {
             match lines.recv_timeout(CANCEL_CHECK) {
                 Ok(line) => match cargo_progress(&line) {
-                    Some(percent) => said = Some(percent),
-                    None => last_words.push(line),
+                    Some(percent) => percent_read = Some(percent),
+                    None => last_lines.push(line),
                 },
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -114,18 +114,18 @@ impl Job<'_> {
                 self.end(&mut child);
                 return Err(Ended::Cancelled);
             }
-            if told.elapsed() >= MEASURE {
-                self.session.report(SetUpState::Working, what, self.step, said.or_else(&mut percent));
-                told = Instant::now();
+            if reported.elapsed() >= MEASURE {
+                self.session.report(SetUpState::Working, what, self.step, percent_read.or_else(&mut percent));
+                reported = Instant::now();
             }
         }
         let status = child.wait().map_err(|error| Ended::failed(format!("{what}: {error}")))?;
         if status.success() {
-            return Ok(Ok(kept.and_then(|thread| thread.join().ok()).unwrap_or_default()));
+            return Ok(Ok(captured.and_then(|thread| thread.join().ok()).unwrap_or_default()));
         }
-        let told = last_words.len().saturating_sub(LAST_LINES);
-        last_words.drain(..told);
-        Ok(Err(format!("{}\n({status})", last_words.join("\n"))))
+        let dropped = last_lines.len().saturating_sub(LAST_LINES);
+        last_lines.drain(..dropped);
+        Ok(Err(format!("{}\n({status})", last_lines.join("\n"))))
     }
 
     /// Ends a command and the processes that it has started.

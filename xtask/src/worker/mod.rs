@@ -157,7 +157,7 @@ pub fn set_up_in_background() -> Result<(), Stop> {
     Ok(())
 }
 
-/// Starts the process in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
+/// Starts the process in a separate session, so that neither Ctrl-C nor the end of the terminal reaches it.
 fn detach(command: &mut Command) {
     #[cfg(unix)]
     {
@@ -258,7 +258,7 @@ pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     // Its output goes through a pipe, where cargo would otherwise show no progress.
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "80");
     with_pytorch(&mut command, pytorch);
-    match job.carry_out("Building the training worker", &mut command, Stdout::Kept, || None)? {
+    match job.carry_out("Building the training worker", &mut command, Stdout::Captured, || None)? {
         Ok(messages) => built(&messages, "valleyscope-train")
             .ok_or_else(|| Ended::failed("cargo does not report the path of the worker")),
         Err(words) => Err(Ended::failed(format!("The training worker cannot be built:\n{words}"))),
@@ -267,14 +267,14 @@ pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
 
 /// Installs the worker and the link to its libraries, without disturbing a worker that trains.
 pub fn install(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> Result<(), Ended> {
-    let place = folder.program();
+    let target = folder.program();
     put(program, pytorch, folder)
-        .map_err(|error| Ended::failed(format!("The worker cannot be installed as {}: {error}", place.display())))
+        .map_err(|error| Ended::failed(format!("The worker cannot be installed as {}: {error}", target.display())))
 }
 
 fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<()> {
-    let place = folder.program();
-    let bin = place.parent().expect("a program is in a folder");
+    let target = folder.program();
+    let bin = target.parent().expect("a program is in a folder");
     fs::create_dir_all(bin)?;
     let aside = bin.join(".valleyscope-train.new");
     fs::copy(program, &aside)?;
@@ -289,10 +289,10 @@ fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<(
     }
     #[cfg(not(unix))]
     let _ = pytorch;
-    fs::rename(aside, place)
+    fs::rename(aside, target)
 }
 
-/// Runs the installed worker's handshake, and describes it in a few words.
+/// Runs the installed worker's handshake, and describes it briefly.
 pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
     let program = folder.program();
     let output = Command::new(&program).arg("--handshake").stdin(Stdio::null()).output();
@@ -305,9 +305,9 @@ pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
             Ok(description(answer))
         }
         _ => {
-            let said = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&output.stderr);
             let (program, status) = (program.display(), output.status);
-            Err(Ended::failed(format!("{program} is built but does not work ({status}): {}", said.trim())))
+            Err(Ended::failed(format!("{program} is built but does not work ({status}): {}", stderr.trim())))
         }
     }
 }

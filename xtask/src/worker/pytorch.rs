@@ -150,11 +150,11 @@ pub fn find(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
     let in_use = fs::canonicalize(folder.libraries()).ok().and_then(|lib| Some(lib.parent()?.to_owned()));
     let private = Variant::ALL.into_iter().map(|variant| variant.root(folder)).filter(|root| root.is_dir());
     let of_python = pythons.iter().filter_map(|it| Some((Source::Python(it.program), it.torch.clone()?)));
-    let places = named.map(|root| (Source::Named, root)).into_iter();
-    let places = places.chain(in_use.map(|root| (Source::InUse, root)));
-    let places = places.chain(private.map(|root| (Source::Private, root))).chain(of_python);
+    let candidates = named.map(|root| (Source::Named, root)).into_iter();
+    let candidates = candidates.chain(in_use.map(|root| (Source::InUse, root)));
+    let candidates = candidates.chain(private.map(|root| (Source::Private, root))).chain(of_python);
     let mut found: Vec<Found> = Vec::new();
-    for (source, root) in places {
+    for (source, root) in candidates {
         if !found.iter().any(|it| it.root == root) {
             let verdict = PyTorch::at(&root);
             found.push(Found { source, root, verdict });

@@ -149,7 +149,7 @@ pub trait Algebra:
     /// `self × factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
-    /// `self + a × b`, rounded once: [`Algebra::mul_add`] for formulas in which the sum comes first.
+    /// `self + a × b`, rounded once: [`Algebra::mul_add`] for formulas in which the sum is first.
     #[inline(always)]
     fn add_product(self, a: Self, b: Self) -> Self {
         a.mul_add(b, self)
@@ -160,13 +160,13 @@ pub trait Algebra:
     /// Computed as `target − (1 − w)(target − self)`, which is `target` itself where w is 1 or where it equals `self`.
     #[inline(always)]
     fn toward(self, target: Self, weight: AverageWeight<Self>) -> Self {
-        weight.minus_kept.mul_add(target - self, target)
+        weight.weight_minus_one.mul_add(target - self, target)
     }
 
     /// `m̂ / (√ŝ + ε)` of running averages `self` = m and `s` that start at 0, with their bias corrected (Adam,
     /// [arXiv:1412.6980](https://arxiv.org/abs/1412.6980), Algorithm 1).
     ///
-    /// Vectors of singles have it to 1e-6, as [`Real::over_root`] says.
+    /// Vectors of singles compute it to 1e-6, as described at [`Real::over_root`].
     fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self;
 
     /// The number itself, recorded as a part of the step for formulas.
@@ -321,18 +321,18 @@ pub struct AverageWeight<A> {
     /// w
     pub weight: A,
     /// w − 1
-    pub minus_kept: A,
+    pub weight_minus_one: A,
 }
 
 impl<A> AverageWeight<A> {
     pub(super) fn map<B>(self, mut of: impl FnMut(A) -> B) -> AverageWeight<B> {
-        AverageWeight { weight: of(self.weight), minus_kept: of(self.minus_kept) }
+        AverageWeight { weight: of(self.weight), weight_minus_one: of(self.weight_minus_one) }
     }
 
     #[inline(always)]
     pub(crate) fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
         // As in `DecayRate::new`.
-        AverageWeight { weight: (*of)(weight), minus_kept: (*of)(weight - S::splat(1.0)) }
+        AverageWeight { weight: (*of)(weight), weight_minus_one: (*of)(weight - S::splat(1.0)) }
     }
 }
 
@@ -395,7 +395,7 @@ pub enum PartRole {
         /// The name in checkpoints.
         key: &'static str,
         /// Whether it is a point in the space of parameters, which is marked on the landscape.
-        is_place: bool,
+        is_point: bool,
     },
     /// An intermediate result of the step: `d = …`.
     Quantity,
@@ -414,12 +414,12 @@ impl StepPart {
 
     /// A number that the rule remembers for each parameter, with its name in checkpoints.
     pub(crate) const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
-        StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
+        StepPart { symbol, meaning, role: PartRole::State { key, is_point: false } }
     }
 
     /// A remembered point in the space of parameters.
-    pub(crate) const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
-        StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
+    pub(crate) const fn point(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_point: true } }
     }
 
     pub(crate) fn is_state_of(&self, name: &str) -> bool {

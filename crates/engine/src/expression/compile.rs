@@ -111,7 +111,7 @@ pub(crate) struct CodeGenerator {
     most: Limits,
     /// The number of remaining uses of each node.
     uses: Vec<usize>,
-    /// The slot of each node that has one. A uniform number gets its slot only when an element needs it.
+    /// The slot of each node that has one. A uniform number receives its slot only when an element needs it.
     slots: Vec<Option<Slot>>,
     /// The index of each node among the uniform numbers.
     uniform: Vec<Option<u16>>,

@@ -155,7 +155,7 @@ impl Graph {
         self.nodes.len()
     }
 
-    /// Lists all nodes; each comes after those from which it is computed.
+    /// Lists all nodes; each follows those from which it is computed.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId)
     }

@@ -1,9 +1,9 @@
 //! Prints expression graphs in a [`Style`]: the language of rules and losses, formulas on the screen, or WGSL.
 //!
-//! The [`Printer`] walks the graph: it knows names, expands products, and writes composed operations, such as a running
-//! average, by simpler ones. A style writes constants, inputs and simple operations on written operands, and puts the
-//! brackets. A new style is a type with [`Style::constant`], [`Style::input`] and [`Style::operation`]: the last one
-//! handles what the style writes in its own way, and leaves the rest to [`Signs::write`].
+//! The [`Printer`] walks the graph: it writes names, expands products, and writes composed operations, such as a
+//! running average, by simpler ones. A style writes constants, inputs and simple operations on written operands, and
+//! puts the brackets. A new style is a type with [`Style::constant`], [`Style::input`] and [`Style::operation`]: the
+//! last one handles what the style writes in its own way, and leaves the rest to [`Signs::write`].
 
 use super::algebra::{AverageWeight, RatioCorrection, Relation};
 use super::{Dependence, Graph, Input, Node, NodeId, Op};

@@ -50,7 +50,7 @@ impl Tape {
         self.push(Node::Of(Op::GradientAt(self.id(theta))), values)
     }
 
-    /// The node of a number; a constant gets one.
+    /// The node of a number; a new one for a constant.
     pub fn id(&self, number: Traced<'_>) -> NodeId {
         match number {
             Traced::Node { id, .. } => id,

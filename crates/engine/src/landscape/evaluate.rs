@@ -163,7 +163,7 @@ impl ProgramLandscape {
     }
 }
 
-/// Defines an evaluation of a program that is compiled for the vectors' set of instructions, in a function of its own.
+/// Defines an evaluation of a program that is compiled for the vectors' set of instructions, in a separate function.
 macro_rules! work {
     ($name:ident -> $output:ty: |$loss:ident, $at:ident| $body:expr) => {
         struct $name<'a, R> {

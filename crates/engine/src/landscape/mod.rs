@@ -3,7 +3,7 @@
 //! A landscape is a file of this folder and a line of [`landscapes!`]: its table of parameters, its source, its home
 //! view and start, and its loss in the coordinates u and v, which φ turns. The gradient and the Hessian's diagonal are
 //! derived from the loss ([`crate::loss`]), as are the heatmap's shader and the formulas on the screen. [`Valley`]
-//! alone is evaluated by code of its own ([`NarrowValley`]), so that sweeps of the paper's landscape have it compiled
+//! alone is evaluated by specific code ([`NarrowValley`]), so that sweeps of the paper's landscape have it compiled
 //! into their innermost loop.
 //!
 //! [`LandscapeSpec`] is a landscape with the values of its parameters, as in presets; [`Landscape`] evaluates it.
@@ -12,7 +12,7 @@ mod evaluate;
 mod spec;
 
 pub use evaluate::{Landscape, Local, NarrowValley, ProgramLandscape, Slopes, Uv, ValleyInSpace, ValleyTerms};
-pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeParameterName, LandscapeSpec, StartPlace};
+pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeParameterName, LandscapeSpec, StartPoint};
 
 use std::sync::LazyLock;
 

@@ -37,7 +37,7 @@ impl Default for LandscapeSpec {
 /// A point on the plane at which runs start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StartPlace {
+pub struct StartPoint {
     pub x: StartCoordinate,
     pub y: StartCoordinate,
 }
@@ -97,9 +97,9 @@ impl LandscapeSpec {
         Ok(self)
     }
 
-    pub fn start(&self) -> StartPlace {
+    pub fn start(&self) -> StartPoint {
         let [x, y] = self.info().start.map(StartCoordinate::clamped);
-        StartPlace { x, y }
+        StartPoint { x, y }
     }
 
     pub fn rotation_degrees(&self) -> f64 {

@@ -92,7 +92,7 @@ macro_rules! noises {
                 }
             }
 
-            /// Converts pairs of draws from Normal(0, 1) in a function of its own.
+            /// Converts pairs of draws from Normal(0, 1) in a separate function.
             fn shape<R: Real + OfSet>(self, pairs: &mut [[R; 2]], shape: f64) {
                 match self {
                     $(NoiseKind::$noise => R::Set::in_function(Shape { noise: $noise, pairs, shape }),)*
@@ -294,9 +294,9 @@ impl NoiseSpec {
     }
 
     /// Formats the noise with its values, such as `σ = 1` for the paper's noise and `additive noise, σ = 0.5`.
-    pub fn words(&self, number: impl Fn(f64) -> String) -> String {
+    pub fn description(&self, number: impl Fn(f64) -> String) -> String {
         let values = self.parameters().map(|(of, value)| of.parameter.with(number(value)));
-        self.kind_in_words().into_iter().chain(values).collect::<Vec<_>>().join(", ")
+        self.kind_text().into_iter().chain(values).collect::<Vec<_>>().join(", ")
     }
 
     /// Formats what differs from another noise: the kind, and values.
@@ -306,7 +306,7 @@ impl NoiseSpec {
         kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
     }
 
-    /// Completes the value that a command sets in place of this noise: a number alone is σ of the same kind, and a name
+    /// Completes the value that a command sets instead of this noise: a number alone is σ of the same kind, and a name
     /// alone keeps the values that both kinds have. Returns `None` for a value that is neither a number nor a noise.
     pub fn changed_by(&self, value: &str) -> Option<String> {
         let value = value.trim();
@@ -328,7 +328,7 @@ impl NoiseSpec {
         format!("{}({})", self.kind.key(), values.join(", "))
     }
 
-    fn kind_in_words(&self) -> Option<String> {
+    fn kind_text(&self) -> Option<String> {
         (self.kind != NoiseKind::Multiplicative).then(|| format!("{} noise", self.info().name.to_lowercase()))
     }
 }

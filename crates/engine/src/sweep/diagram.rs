@@ -208,7 +208,7 @@ pub struct Comparison {
     /// The error probabilities of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of
     /// as much evidence against it if it were the best; 0 for the winner. Empty by other metrics and with uniform sampling, where
     /// the winner's certainty follows from the gaps.
-    pub doubts: Vec<f64>,
+    pub error_probabilities: Vec<f64>,
 }
 
 impl Comparison {
@@ -217,10 +217,10 @@ impl Comparison {
     /// adaptive sampling it is the one with the best score: runs stop as soon as the winner is certain, so that neither standard
     /// errors nor error probabilities rank the optimizers.
     pub fn rival(&self) -> Option<(usize, f64)> {
-        if !self.doubts.is_empty() {
+        if !self.error_probabilities.is_empty() {
             let others = (0..self.gaps.len()).filter(|index| Some(*index) != self.winner);
             let nearest = others.min_by(|a, b| self.gaps[*a].value.total_cmp(&self.gaps[*b].value));
-            return nearest.map(|index| (index, 1.0 - self.doubts[index]));
+            return nearest.map(|index| (index, 1.0 - self.error_probabilities[index]));
         }
         let known = self.gaps.iter().enumerate().filter_map(|(index, gap)| Some((index, gap, gap.certainty()?)));
         // If errors are 0, and so the ratios infinite, the smallest gap decides.
@@ -232,9 +232,9 @@ impl Comparison {
 
     /// Returns the certainty of the winner: 1 minus the probabilities that another optimizer is truly better.
     pub fn certainty(&self) -> Option<f64> {
-        if !self.doubts.is_empty() {
+        if !self.error_probabilities.is_empty() {
             // One of the others at most is the best, so that their probabilities are not added.
-            return Some(1.0 - self.doubts.iter().copied().fold(0.0, f64::max));
+            return Some(1.0 - self.error_probabilities.iter().copied().fold(0.0, f64::max));
         }
         let others = self.gaps.iter().enumerate().filter(|(index, _)| Some(*index) != self.winner);
         let error_probability =
@@ -310,7 +310,7 @@ impl Cell {
                 splits.gaps(tables, winner, average, paired)
             });
             let gaps = gaps.unwrap_or_else(|| vec![Gap::UNKNOWN; runs.len()]);
-            Comparison { winner, gaps, doubts: Vec::new() }
+            Comparison { winner, gaps, error_probabilities: Vec::new() }
         });
         cell
     }
@@ -363,7 +363,7 @@ impl Cell {
     }
 }
 
-const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new(), doubts: Vec::new() };
+const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new(), error_probabilities: Vec::new() };
 
 /// The metric by which runs are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

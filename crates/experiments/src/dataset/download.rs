@@ -19,7 +19,7 @@ use ureq::http::{HeaderMap, StatusCode, header};
 /// The usual time limit for a silent mirror.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A file to get.
+/// A file to download.
 #[derive(Clone, Copy, Debug)]
 pub struct DownloadFile<'a> {
     /// The file's name, in the folder and after the mirror's address.
@@ -415,7 +415,7 @@ fn get(
         .timeout_connect(limit)
         .timeout_recv_response(limit)
         .timeout_per_read(limit)
-        // A redirection is followed on a connection of its own: the last one may be about to end unannounced.
+        // A redirection is followed on a separate connection: the last one may be about to end unannounced.
         .max_idle_connections(0)
         .build()
         .into();

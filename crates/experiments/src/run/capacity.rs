@@ -62,7 +62,7 @@ impl CapacityReport {
     /// `None` where they are not known beforehand.
     pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<CapacityReport> {
         let workload = training.workload()?;
-        let (needs, capacity) = (workload.needs(0)?, Capacity::look(workload.device(), has, runs));
+        let (needs, capacity) = (workload.needs(0)?, Capacity::measure(workload.device(), has, runs));
         let processes = if capacity.is_gpu() { 1 } else { workload.sharing().processes.get() };
         let needs = needs.of_processes(processes);
         let fits = capacity.memory.filter(|_| processes == 1);
@@ -70,7 +70,7 @@ impl CapacityReport {
         let with = workload.info().with_smaller_batches;
         let fits = fits.map(|fits| format!("a batch_size of at most {fits}{with}"));
         Some(CapacityReport {
-            needs: capacity.words(&needs),
+            needs: capacity.text(&needs),
             lacks: capacity.lacks(&needs, fits.as_deref()),
             warning: capacity.warns(&needs),
         })
@@ -79,7 +79,7 @@ impl CapacityReport {
 
 impl Capacity {
     /// Measures the resources for a training on a device of the worker, with its folder in `runs`.
-    pub fn look(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Capacity {
+    pub fn measure(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Capacity {
         let cards = has.devices.iter().filter(|device| device.name != "cpu");
         let device = match choice {
             DeviceChoice::Cpu => None,
@@ -103,7 +103,7 @@ impl Capacity {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         let memory = needs.memory(self.is_gpu());
         if is_less(self.memory, memory) {
-            let ([needed, there], of) = (sizes(memory, self.memory?), self.device_words());
+            let ([needed, there], of) = (sizes(memory, self.memory?), self.device_text());
             let batch = fits.map_or_else(String::new, |fits| format!("{fits}, "));
             return Some(format!(
                 "the training needs about {needed} of memory, and {of} has {there}; take {batch}a smaller model, or \
@@ -134,7 +134,7 @@ impl Capacity {
     }
 
     /// Formats the requirements of a training and the available resources.
-    pub fn words(&self, needs: &Needs) -> String {
+    pub fn text(&self, needs: &Needs) -> String {
         let of = |needed: u64, there: Option<u64>| match there {
             Some(there) => sizes(needed, there).join(" of "),
             None => size(needed, f64::ceil),
@@ -143,7 +143,7 @@ impl Capacity {
         format!("needs about {memory} of memory and {} of disk", of(needs.disk, self.disk))
     }
 
-    fn device_words(&self) -> String {
+    fn device_text(&self) -> String {
         self.device.map_or_else(|| "this machine".to_owned(), |number| format!("cuda:{number}"))
     }
 }

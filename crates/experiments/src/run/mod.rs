@@ -46,12 +46,12 @@ pub enum ConfigError {
     #[error(
         "{} is not the one that the run was begun with: {}; put the old values back to go on{}{}, or start a new run with \
          the new ones",
-        RunFolder::CONFIG, list(differences), how(*kept), advice(differences)
+        RunFolder::CONFIG, list(differences), how(*is_recorded), advice(differences)
     )]
     Changed {
         differences: Vec<Difference>,
         /// Whether the events contain the config with which the run began.
-        kept: bool,
+        is_recorded: bool,
     },
 }
 
@@ -84,8 +84,8 @@ fn list(differences: &[Difference]) -> String {
 }
 
 /// Advice on how to restore the old values.
-fn how(kept: bool) -> &'static str {
-    if kept { " (`valleyscope runs check --repair` does that)" } else { "" }
+fn how(is_recorded: bool) -> &'static str {
+    if is_recorded { " (`valleyscope runs check --repair` does that)" } else { "" }
 }
 
 /// Advice on a changed field that may be changed by a command.
@@ -175,10 +175,10 @@ impl RunConfig {
             _ => Vec::new(),
         };
         if !differences.is_empty() {
-            return Err(ConfigError::Changed { differences, kept: true });
+            return Err(ConfigError::Changed { differences, is_recorded: true });
         }
         let differences = points_that_differ(history, self.started().scan.as_ref());
-        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, kept: false }) }
+        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, is_recorded: false }) }
     }
 
     /// Checks that a run's config computes the same as the one with which it began ([`RunConfig::check`]), as far as

@@ -20,7 +20,7 @@ pub enum ColorUse {
     /// Cells of a diagram, and marks on the landscape.
     Area,
     /// Cells of a diagram whose winner is [`HALF_CERTAIN`].
-    PaleArea,
+    FaintArea,
     Line(Background),
 }
 
@@ -29,8 +29,8 @@ const HALF_CERTAIN: f64 = 0.75;
 /// The fraction of its colour that an undecided winner has.
 const FAINTEST: f64 = 0.15;
 
-/// Thresholds of our own. 5 and 3.5 are where Mokrzycki and Tatol (2011) begin "two different colours" and "a clear
-/// difference", stated for ΔE*ab; we use them for CIEDE2000 and simulated deficiencies.
+/// Thresholds of this program. 5 and 3.5 are where Mokrzycki and Tatol (2011) begin "two different colours" and "a
+/// clear difference", stated for ΔE*ab; here they are applied to CIEDE2000 and simulated deficiencies.
 const TWO_COLORS: f64 = 5.0;
 const CLEAR: f64 = 3.5;
 /// The factor of differences for usual vision, as small targets (a third of a degree) needed 1.4 to 2.6 times the
@@ -61,22 +61,22 @@ impl Vision {
 
 impl ColorUse {
     pub const ALL: [ColorUse; 4] =
-        [ColorUse::Area, ColorUse::PaleArea, ColorUse::Line(Background::Light), ColorUse::Line(Background::Dark)];
+        [ColorUse::Area, ColorUse::FaintArea, ColorUse::Line(Background::Light), ColorUse::Line(Background::Dark)];
 
     pub fn drawn(self, color: [u8; 3]) -> [u8; 3] {
         match self {
             ColorUse::Area => color,
-            ColorUse::PaleArea => pale(color, HALF_CERTAIN),
+            ColorUse::FaintArea => faded(color, HALF_CERTAIN),
             ColorUse::Line(background) => contrasting(color, background),
         }
     }
 
-    /// The smallest difference by which two colours can be told apart. Sixteen colours and the paper's three reach it:
-    /// with a deficiency, "two different colours", and in faint cells "a clear difference".
+    /// The smallest difference by which two colours can be distinguished. Sixteen colours and the paper's three reach
+    /// it: with a deficiency, "two different colours", and in faint cells "a clear difference".
     pub fn least(self, vision: Vision) -> f64 {
         match (self, vision) {
-            (ColorUse::PaleArea, Vision::Usual) => TWO_COLORS,
-            (ColorUse::PaleArea, _) => CLEAR,
+            (ColorUse::FaintArea, Vision::Usual) => TWO_COLORS,
+            (ColorUse::FaintArea, _) => CLEAR,
             (_, Vision::Usual) => OF_SMALL_MARKS * TWO_COLORS,
             (_, _) => TWO_COLORS,
         }
@@ -84,7 +84,7 @@ impl ColorUse {
 }
 
 /// Mixes a winner's colour with white: full where the winner is certain, faint where it is undecided.
-pub fn pale(color: [u8; 3], certainty: f64) -> [u8; 3] {
+pub fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
     let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
     color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
 }
@@ -111,17 +111,17 @@ impl Appearance {
         Appearance { seen: ColorUse::ALL.map(|of| Vision::ALL.map(|vision| lab(of.drawn(color), vision))) }
     }
 
-    /// The smallest difference of two colours as a multiple of the least that is needed: from 1 on, they can be told
-    /// apart. A faint cell is also compared with a full one, for usual vision.
+    /// The smallest difference of two colours as a multiple of the least that is needed: from 1 on, they can be
+    /// distinguished. A faint cell is also compared with a full one, for usual vision.
     pub(super) fn separation(&self, other: &Appearance) -> f64 {
         let uses = ColorUse::ALL.into_iter().zip(self.seen.iter().zip(&other.seen));
         let same = uses.flat_map(|(of, (a, b))| {
             let least = move |index: usize| of.least(Vision::ALL[index]);
             (0..3).map(move |index| a[index].difference(b[index]) / least(index))
         });
-        let [area, pale, ..] = &self.seen;
-        let [other_area, other_pale, ..] = &other.seen;
-        let crossed = [pale[0].difference(other_area[0]), area[0].difference(other_pale[0])];
+        let [area, faded, ..] = &self.seen;
+        let [other_area, other_faint, ..] = &other.seen;
+        let crossed = [faded[0].difference(other_area[0]), area[0].difference(other_faint[0])];
         same.chain(crossed.map(|apart| apart / TWO_COLORS)).fold(f64::INFINITY, f64::min)
     }
 
@@ -161,7 +161,7 @@ pub fn contrasting(color: [u8; 3], background: Background) -> [u8; 3] {
     }
 }
 
-/// Darkens the colour to at most this luminance. The darker it must become, the further it gets from grey.
+/// Darkens the colour to at most this luminance. The darker the result, the further it is from grey.
 pub(super) fn darkened(color: [u8; 3], most: f32) -> [u8; 3] {
     let at = |part: f32| {
         let strength = (1.0 + 6.0 * part).min(STRONGEST);

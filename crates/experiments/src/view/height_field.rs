@@ -75,9 +75,9 @@ impl HeightField {
     }
 
     /// The height at a point of the box; `None` outside the square and where there is no surface.
-    pub fn height(&self, place: [f64; 2]) -> Option<f64> {
+    pub fn height(&self, at: [f64; 2]) -> Option<f64> {
         let last = HeightField::SIDE - 1;
-        let [x, y] = place.map(|part| 0.5 * (part + 1.0) * last as f64);
+        let [x, y] = at.map(|part| 0.5 * (part + 1.0) * last as f64);
         if !(x >= 0.0 && y >= 0.0 && x <= last as f64 && y <= last as f64) {
             return None;
         }
@@ -96,15 +96,15 @@ impl HeightField {
     }
 
     /// The upward normal of the surface at a point, of length 1.
-    pub fn normal(&self, place: [f64; 2]) -> Option<[f64; 3]> {
+    pub fn normal(&self, at: [f64; 2]) -> Option<[f64; 3]> {
         let step = 2.0 / (HeightField::SIDE - 1) as f64;
         let slope = |axis: usize| {
-            let beside = |side: f64| {
-                let mut beside = place;
-                beside[axis] = (beside[axis] + side * step).clamp(-1.0, 1.0);
-                Some((beside[axis], self.height(beside).or_else(|| self.height(place))?))
+            let neighbor = |side: f64| {
+                let mut neighbor = at;
+                neighbor[axis] = (neighbor[axis] + side * step).clamp(-1.0, 1.0);
+                Some((neighbor[axis], self.height(neighbor).or_else(|| self.height(at))?))
             };
-            let ((from, low), (to, high)) = (beside(-1.0)?, beside(1.0)?);
+            let ((from, low), (to, high)) = (neighbor(-1.0)?, neighbor(1.0)?);
             Some((high - low) / (to - from))
         };
         let (dx, dy) = (slope(0)?, slope(1)?);
@@ -115,7 +115,7 @@ impl HeightField {
     /// Finds the point of the surface that a line of sight meets first.
     pub fn hit(&self, ray: &Ray) -> Option<[f64; 2]> {
         match self.sight(ray) {
-            Sight::Surface(place) => Some(place),
+            Sight::Surface(at) => Some(at),
             Sight::Side | Sight::Nothing => None,
         }
     }
@@ -243,10 +243,10 @@ mod tests {
     #[test]
     fn heights_are_positions_on_the_colour_bar() {
         let field = HeightField::sample(waves, CAMERA, &SCALE);
-        for place in [[0.0, 0.0], [0.5, -0.25], [-1.0, 1.0], [0.3, 0.7]] {
-            let xy = view(Orbit::HOME).xy_from_box(place);
-            let height = field.height(place).expect("the waves are finite");
-            assert!((height - (SCALE.position(waves(xy)) - 0.5)).abs() < 1e-3, "{height} at {place:?}");
+        for at in [[0.0, 0.0], [0.5, -0.25], [-1.0, 1.0], [0.3, 0.7]] {
+            let xy = view(Orbit::HOME).xy_from_box(at);
+            let height = field.height(at).expect("the waves are finite");
+            assert!((height - (SCALE.position(waves(xy)) - 0.5)).abs() < 1e-3, "{height} at {at:?}");
         }
         assert_eq!(field.height([1.01, 0.0]), None);
     }

@@ -157,7 +157,7 @@ const PEN_SHADES: usize = 3;
 const DEEP: [[f32; 2]; 2] = [[0.075, 0.3], [0.19, 0.6]];
 const DEEP_ON_DARK: [f32; 2] = [0.16, 0.6];
 /// The third shade on a dark background, as a fraction of the way to white, in luminance.
-const PALE_ON_DARK: f32 = 0.3;
+const LIGHTER_ON_DARK: f32 = 0.3;
 
 impl Pen {
     /// The number of distinct pens of one colour.
@@ -193,7 +193,7 @@ impl Pen {
             (1, Background::Dark) => contrasting(deep(DEEP_ON_DARK), background),
             (_, Background::Dark) => {
                 let own_luminance = luminance(own);
-                lightened(own, own_luminance + PALE_ON_DARK * (1.0 - own_luminance))
+                lightened(own, own_luminance + LIGHTER_ON_DARK * (1.0 - own_luminance))
             }
         }
     }

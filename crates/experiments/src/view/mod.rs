@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use ticks::nice_step;
 use valleyscope_engine::landscape::{HomeView, Landscape, LandscapeSpec};
 
-pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, pale};
+pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, faded};
 pub use height_field::{HeightField, Sight};
 pub use line_colors::{Dash, OwnColors, Pen, assigned_colors, simulation_colors, sweep_colors, usual_colors};
 pub use range::{Band, DiagnosticInfo, DiagnosticMetric};

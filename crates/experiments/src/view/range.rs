@@ -24,7 +24,7 @@ pub struct Ceiling {
     /// A curve that reaches a higher position has blown up.
     blown_up: f64,
     /// The highest position of a blown-up curve that determines the range.
-    kept: f64,
+    limit: f64,
 }
 
 impl Ceiling {
@@ -46,19 +46,19 @@ impl Ceiling {
         let smallest = initial.iter().copied().reduce(f64::min)?;
         // A run that diverges before its first record must not determine the ceiling of others.
         let largest = initial.into_iter().filter(|value| *value <= 100.0 * smallest).fold(smallest, f64::max);
-        let [blown_up, kept] = [factor * largest, largest].map(|value| scale.place(value));
-        (blown_up.is_finite() && kept.is_finite()).then_some(Ceiling { blown_up, kept })
+        let [blown_up, limit] = [factor * largest, largest].map(|value| scale.position(value));
+        (blown_up.is_finite() && limit.is_finite()).then_some(Ceiling { blown_up, limit })
     }
 
     /// The highest position that determines the range, of a curve with these positions.
-    pub fn of_curve(self, places: impl Iterator<Item = f64>) -> f64 {
-        if places.fold(f64::NEG_INFINITY, f64::max) > self.blown_up { self.kept } else { f64::INFINITY }
+    pub fn of_curve(self, positions: impl Iterator<Item = f64>) -> f64 {
+        if positions.fold(f64::NEG_INFINITY, f64::max) > self.blown_up { self.limit } else { f64::INFINITY }
     }
 }
 
 /// The positions of a curve on a vertical axis, by which the range of the axis is chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CurvePlaces {
+pub struct CurvePositions {
     /// The lower and the upper end of the line at its points.
     pub line: Vec<Extent>,
     /// The ends of the band and of everything else that is drawn around the line.
@@ -67,14 +67,14 @@ pub struct CurvePlaces {
     pub end: Option<f64>,
 }
 
-impl CurvePlaces {
+impl CurvePositions {
     /// The positions of a line in pieces, of which an empty last one marks that the last value has no position.
-    pub fn of_line(pieces: &[Vec<[f64; 2]>]) -> CurvePlaces {
+    pub fn of_line(pieces: &[Vec<[f64; 2]>]) -> CurvePositions {
         let last = pieces.last().and_then(|piece| piece.last());
         // A line that shows the extents of many values has two points at its last one.
         let ends =
             pieces.last().into_iter().flatten().rev().take_while(|[x, _]| last.is_some_and(|last| last[0] == *x));
-        CurvePlaces {
+        CurvePositions {
             end: ends.map(|[_, y]| *y).reduce(f64::max),
             line: pieces.iter().flatten().map(|[_, y]| [*y; 2]).collect(),
             around: Vec::new(),
@@ -99,7 +99,7 @@ const FOR_EACH_LEFT_OUT: usize = 10;
 
 /// Chooses the vertical range of a plot of these curves with a margin: a minority of outliers is left out, and on a
 /// logarithmic axis also a few values far below all others.
-pub fn suited(curves: &[CurvePlaces], scale: AxisScale) -> Extent {
+pub fn suited(curves: &[CurvePositions], scale: AxisScale) -> Extent {
     if scale == AxisScale::Log {
         return with_margin(&without_dips(curves));
     }
@@ -107,21 +107,22 @@ pub fn suited(curves: &[CurvePlaces], scale: AxisScale) -> Extent {
 }
 
 /// The vertical range of a plot of these curves with all their values, with a margin.
-pub fn whole(curves: &[CurvePlaces]) -> Extent {
+pub fn whole(curves: &[CurvePositions]) -> Extent {
     let all = curves.iter().flat_map(|curve| curve.line.iter().chain(&curve.around)).copied().reduce(union);
     with_margin(all.map(|all| (all, None)).as_slice())
 }
 
 /// Computes the extents of curves and of their bands on a logarithmic axis without dips, a few values far below the
 /// others. A curve of at least [`FOR_EACH_LEFT_OUT`] values is compared with itself, a shorter one with all curves.
-fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
+fn without_dips(curves: &[CurvePositions]) -> Vec<(Extent, Option<Extent>)> {
     let lows = |extents: &[Extent], floor: f64| -> Vec<f64> {
         extents.iter().map(|[low, _]| *low).filter(|low| *low >= floor).collect()
     };
     let all = |floors: &[f64]| -> Vec<f64> {
         curves.iter().zip(floors).flat_map(|(curve, floor)| lows(&curve.line, *floor)).collect()
     };
-    let own = |curve: &CurvePlaces| floor_of(lows(&curve.line, f64::NEG_INFINITY), curve.end.unwrap_or(f64::INFINITY));
+    let own =
+        |curve: &CurvePositions| floor_of(lows(&curve.line, f64::NEG_INFINITY), curve.end.unwrap_or(f64::INFINITY));
     let mut floors: Vec<f64> = curves.iter().map(own).collect();
     let ends = curves.iter().filter_map(|curve| curve.end).fold(f64::INFINITY, f64::min);
     let of_all = floor_of(all(&floors), ends);
@@ -136,20 +137,20 @@ fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
 
 /// Finds the lowest of these positions that is not far below the others. Positions from `end` upwards count in any
 /// case: a curve that ends there has descended to it.
-fn floor_of(mut places: Vec<f64>, kept: f64) -> f64 {
+fn floor_of(mut positions: Vec<f64>, end: f64) -> f64 {
     let [least, ratio] = FAR_BELOW;
-    let most = places.len() / FOR_EACH_LEFT_OUT;
-    let highest = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let lowest = places.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = positions.len() / FOR_EACH_LEFT_OUT;
+    let highest = positions.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let lowest = positions.iter().copied().fold(f64::INFINITY, f64::min);
     if most == 0 || highest - lowest < least {
         return f64::NEG_INFINITY;
     }
     // Only the lowest ones need an order.
-    places.select_nth_unstable_by(most, f64::total_cmp);
-    places.truncate(most + 1);
-    places.sort_unstable_by(f64::total_cmp);
-    let is_gap = |pair: &&[f64]| pair[1] - pair[0] >= least.max(ratio * (highest - pair[1])) && pair[0] < kept;
-    let next = places.windows(2).rfind(is_gap).map(|pair| pair[1]);
+    positions.select_nth_unstable_by(most, f64::total_cmp);
+    positions.truncate(most + 1);
+    positions.sort_unstable_by(f64::total_cmp);
+    let is_gap = |pair: &&[f64]| pair[1] - pair[0] >= least.max(ratio * (highest - pair[1])) && pair[0] < end;
+    let next = positions.windows(2).rfind(is_gap).map(|pair| pair[1]);
     next.unwrap_or(f64::NEG_INFINITY)
 }
 
@@ -193,8 +194,8 @@ pub fn with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
 /// would flatten the others is left out. `None` without a curve.
 pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
     let means: Vec<Extent> = curves.iter().map(|(mean, _)| *mean).collect();
-    let kept = sensible(&means, RUNAWAY);
-    let curves: Vec<_> = curves.iter().zip(kept).filter_map(|(curve, keep)| keep.then_some(*curve)).collect();
+    let is_included = sensible(&means, RUNAWAY);
+    let curves: Vec<_> = curves.iter().zip(is_included).filter_map(|(curve, keep)| keep.then_some(*curve)).collect();
     let whole: Vec<Extent> = curves.iter().map(|&(mean, band)| band.map_or(mean, |band| union(mean, band))).collect();
     let narrow = sensible(&whole, WIDE);
     let parts = curves.iter().zip(&whole).zip(narrow).map(|((curve, whole), keep)| if keep { *whole } else { curve.0 });
@@ -402,22 +403,22 @@ impl Band {
 
 #[cfg(test)]
 mod tests {
-    use super::{CurvePlaces, suited, whole};
+    use super::{CurvePositions, suited, whole};
     use crate::view::AxisScale;
 
     /// The positions of losses at the steps 0, 1, 2, … on a logarithmic axis.
-    fn curve(losses: impl IntoIterator<Item = f64>) -> CurvePlaces {
+    fn curve(losses: impl IntoIterator<Item = f64>) -> CurvePositions {
         let mut pieces = vec![Vec::new()];
         for (step, loss) in losses.into_iter().enumerate() {
-            match AxisScale::Log.place(loss) {
-                place if place.is_finite() => pieces.last_mut().expect("a piece").push([step as f64, place]),
+            match AxisScale::Log.position(loss) {
+                position if position.is_finite() => pieces.last_mut().expect("a piece").push([step as f64, position]),
                 _ => pieces.push(Vec::new()),
             }
         }
-        CurvePlaces::of_line(&pieces)
+        CurvePositions::of_line(&pieces)
     }
 
-    fn lowest(curves: &[CurvePlaces]) -> f64 {
+    fn lowest(curves: &[CurvePositions]) -> f64 {
         suited(curves, AxisScale::Log)[0]
     }
 
@@ -434,14 +435,14 @@ mod tests {
         assert!(lowest(&[curve(around_1().chain([5e-7, -0.1]))]) > -0.5);
         // A band and unsmoothed values around the line.
         let around = curve(dip()).line;
-        assert!(lowest(&[CurvePlaces { around, ..curve(around_1()) }]) > -0.5);
+        assert!(lowest(&[CurvePositions { around, ..curve(around_1()) }]) > -0.5);
     }
 
     #[test]
     fn a_curve_far_below_all_others_stays_in_view() {
         let high = || curve((0..20).map(|step| 2.0 - 0.05 * f64::from(step)));
         let low = curve((0..20).map(|step| if step < 19 { 1e-5 } else { f64::NAN }));
-        let curves: Vec<CurvePlaces> = (0..10).map(|_| high()).chain([low]).collect();
+        let curves: Vec<CurvePositions> = (0..10).map(|_| high()).chain([low]).collect();
         assert!(lowest(&curves) < -5.0, "{}", lowest(&curves));
         assert!(lowest(&[curve([1.0, 2e-3, 1.5])]) < -2.0);
     }

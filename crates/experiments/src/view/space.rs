@@ -135,8 +135,8 @@ impl SpaceView {
     }
 
     /// Converts a point of the box to the plane.
-    pub fn xy_from_box(&self, place: [f64; 2]) -> [f64; 2] {
-        [0, 1].map(|axis| self.camera.center[axis] + place[axis] * 0.5 * self.camera.width)
+    pub fn xy_from_box(&self, at: [f64; 2]) -> [f64; 2] {
+        [0, 1].map(|axis| self.camera.center[axis] + at[axis] * 0.5 * self.camera.width)
     }
 
     /// Projects a point of the box onto the canvas.

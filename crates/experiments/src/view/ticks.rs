@@ -96,7 +96,7 @@ impl Ticks {
             }
             AxisScale::Log => log_ticks([low, high], most, gap),
             AxisScale::LogComplement => {
-                let [low, high] = [low, high].map(|place| scale.value(place));
+                let [low, high] = [low, high].map(|position| scale.value(position));
                 Ticks::log_complement(low, high, most).ticks
             }
             AxisScale::SymLog { linear } => symlog_ticks(linear, [low, high], most, gap),
@@ -252,14 +252,14 @@ fn symlog_ticks(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Ve
     let sizes = exponents(linear.log10().round(), largest.log10().floor()).step_by(stride);
     let sizes: Vec<f64> = sizes.map(|exponent| 10_f64.powi(exponent)).collect();
     let values = sizes.iter().rev().map(|size| -size).chain([0.0]).chain(sizes.iter().copied());
-    let in_view = values.filter(|value| (low..=high).contains(&scale.place(*value)));
+    let in_view = values.filter(|value| (low..=high).contains(&scale.position(*value)));
     let mut ticks: Vec<Tick> = in_view.map(|value| Tick { value, label: short(value) }).collect();
     if ticks.len() < 3 {
         let round = Ticks::linear(scale.value(low), scale.value(high), most);
         ticks = if round.note.is_none() { round.ticks } else { ticks };
     }
     let has_zero = (low..=high).contains(&0.0);
-    ticks.retain(|Tick { value, .. }| *value == 0.0 || !has_zero || scale.place(*value).abs() >= CLOSEST * gap);
+    ticks.retain(|Tick { value, .. }| *value == 0.0 || !has_zero || scale.position(*value).abs() >= CLOSEST * gap);
     ticks
 }
 
@@ -494,7 +494,7 @@ impl From<Spacing> for AxisScale {
 
 impl AxisScale {
     /// The position of a value on the axis; not finite where it has none.
-    pub fn place(self, value: f64) -> f64 {
+    pub fn position(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => value,
             AxisScale::Log if value > 0.0 => value.log10(),
@@ -504,13 +504,15 @@ impl AxisScale {
         }
     }
 
-    /// The value at a position; the inverse of [`AxisScale::place`].
-    pub fn value(self, place: f64) -> f64 {
+    /// The value at a position; the inverse of [`AxisScale::position`].
+    pub fn value(self, position: f64) -> f64 {
         match self {
-            AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => place,
-            AxisScale::Log => 10_f64.powf(place),
-            AxisScale::LogComplement => 1.0 - 10_f64.powf(-place),
-            AxisScale::SymLog { linear } => (linear * (place.abs() * std::f64::consts::LN_10).exp_m1()).copysign(place),
+            AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => position,
+            AxisScale::Log => 10_f64.powf(position),
+            AxisScale::LogComplement => 1.0 - 10_f64.powf(-position),
+            AxisScale::SymLog { linear } => {
+                (linear * (position.abs() * std::f64::consts::LN_10).exp_m1()).copysign(position)
+            }
         }
     }
 

@@ -240,8 +240,8 @@ impl Training for Gpt2Run {
     }
 
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let place = self.optimizer.gradient_place(self.model.parameters())?;
-        let loss = with_parameters(self, place, |run| run.differentiate(Labels::OfData, check))?;
+        let point = self.optimizer.gradient_point(self.model.parameters())?;
+        let loss = with_parameters(self, point, |run| run.differentiate(Labels::OfData, check))?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let is_scaled = self.spec.precision == Gpt2Precision::Float16;

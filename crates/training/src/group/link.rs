@@ -20,7 +20,7 @@ pub(super) const MEETING: Duration = Duration::from_secs(300);
 /// The time for which an ending process waits for the others to read its final message.
 const LEAVING: Duration = Duration::from_secs(10);
 /// The interval between two checks of the others during an operation.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The connections to the other processes.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Link {
         let (store, key) = (Arc::clone(&self.store), key.to_owned());
         let wait = move || loop {
             match store.get(&key) {
-                Ok(None) => thread::sleep(LOOK),
+                Ok(None) => thread::sleep(CHECK_INTERVAL),
                 Ok(Some(text)) => return Ok(text),
                 Err(error) => return Err(error),
             }
@@ -171,7 +171,7 @@ impl Link {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let patience = patience.map(|patience| patience + 2 * ended.elapsed());
         let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
-        while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
+        while !operation.wait(CHECK_INTERVAL).map_err(|C10dError(error)| self.failed(&error))? {
             self.watch.check()?;
             if patience.is_some_and(|patience| begun.elapsed() > patience) {
                 return Err(lost(self.watch.late(begun.elapsed())));
@@ -239,7 +239,7 @@ impl LocalProcesses {
         Ok((processes, RankEnv { rank: 0, size: count, local_rank: 0, host, port, bind, prefix, listener }))
     }
 
-    /// Describes a process that has ended without being told to, if there is one.
+    /// Describes a process that has ended without a request, if there is one.
     pub(crate) fn ended(&mut self) -> Option<String> {
         self.children.iter_mut().zip(1..).find_map(|(child, rank)| match child.try_wait() {
             Ok(Some(status)) => Some(format!("rank {rank} (process {}) ended with {status}; see its log", child.id())),

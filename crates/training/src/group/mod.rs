@@ -105,9 +105,9 @@ impl Group {
         let Joining { patience, backend, divides_optimizer } = joining;
         let RankEnv { rank, size, .. } = rank_env;
         let listener = rank_env.listener.take();
-        let [store, beats, last_words] = open_stores(&rank_env, listener, MEETING, check)?;
-        let (store, last_words) = (Arc::new(store), Arc::new(last_words));
-        let watch = Watch::begin(beats, last_words, rank, size, patience);
+        let [store, beats, final_message] = open_stores(&rank_env, listener, MEETING, check)?;
+        let (store, final_message) = (Arc::new(store), Arc::new(final_message));
+        let watch = Watch::begin(beats, final_message, rank, size, patience);
         let met = Group::meet(&rank_env, &store, &watch, check);
         let group = met.inspect_err(|error| watch.end(&error.to_string()))?;
         let link = Link {
@@ -120,8 +120,8 @@ impl Group {
             is_in_step: AtomicBool::new(false),
         };
         let mut group = Group { rank, size, divides_optimizer: false, backend, link: Some(link) };
-        let said = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
-        group.divides_optimizer = said == "yes";
+        let shared = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
+        group.divides_optimizer = shared == "yes";
         Ok(group)
     }
 
@@ -151,9 +151,9 @@ impl Group {
         let serves = listener.is_some();
         // If the report fails, they stop waiting at the time limit.
         let Ok([store, beats, _]) = open_stores(&rank_env, listener, MEETING, &mut || Ok(())) else { return };
-        let told = beats.set(watch::TROUBLE, why);
+        let reported = beats.set(watch::TROUBLE, why);
         // The store ends with the process that serves it.
-        if serves && told.is_ok() {
+        if serves && reported.is_ok() {
             wait_for_others(&store, rank_env.size, here);
             thread::sleep(2 * watch::BEAT);
         }

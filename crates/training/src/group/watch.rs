@@ -22,7 +22,7 @@ const SAYING: Duration = Duration::from_secs(2);
 /// The key under which rank 0 stores why the training ends.
 pub(super) const TROUBLE: &str = "trouble";
 
-/// The time for which a process has waited for others, in seconds, at a time of its own clock.
+/// The time for which a process has waited for others, in seconds, at a time of the process's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
     pub waited_s: f64,
@@ -41,7 +41,7 @@ struct Beat {
     /// The time for which the process has waited for the others within steps.
     wait: Wait,
     /// The reason why the process ends, if it does.
-    last_words: Option<String>,
+    final_message: Option<String>,
 }
 
 /// The last report of a process, and when it arrived.
@@ -72,7 +72,7 @@ struct Shared {
     patience: Duration,
     operations: AtomicU64,
     waited_us: AtomicU64,
-    last_words: Mutex<Option<String>>,
+    final_message: Mutex<Option<String>>,
     /// Held while a report is made and sent, so that no report replaces a later one.
     speaking: Mutex<()>,
     board: Mutex<Board>,
@@ -104,7 +104,7 @@ impl Watch {
             patience,
             operations: AtomicU64::new(0),
             waited_us: AtomicU64::new(0),
-            last_words: Mutex::new(None),
+            final_message: Mutex::new(None),
             speaking: Mutex::new(()),
             board: Mutex::new(board),
             ends: AtomicBool::new(false),
@@ -200,7 +200,7 @@ impl Watch {
         }
         // A failure that rank 0 has found is reported already.
         if self.trouble().is_none() {
-            *locked(&self.shared.last_words) = Some(why.to_owned());
+            *locked(&self.shared.final_message) = Some(why.to_owned());
             let (shared, store) = (Arc::clone(&self.shared), Arc::clone(&self.store));
             briefly(SAYING, move || shared.say_beat(&store, u64::MAX));
         }
@@ -246,7 +246,7 @@ impl Shared {
             count,
             operations: self.operations.load(Ordering::Relaxed),
             wait: self.wait(),
-            last_words: locked(&self.last_words).clone(),
+            final_message: locked(&self.final_message).clone(),
         }
     }
 
@@ -272,8 +272,8 @@ impl Shared {
         self.say_beat(store, count)?;
         let ranks = if self.rank == 0 { 1..self.size } else { 0..1 };
         for rank in ranks {
-            let said = store.get(&key(rank))?;
-            let beat: Option<Beat> = said.and_then(|said| serde_json::from_str(&said).ok());
+            let report = store.get(&key(rank))?;
+            let beat: Option<Beat> = report.and_then(|report| serde_json::from_str(&report).ok());
             let mut board = locked(&self.board);
             let last = &mut board.last[rank];
             if last.beat != beat {
@@ -292,8 +292,8 @@ impl Shared {
         let mut board = locked(&self.board);
         let watched = board.last.iter().enumerate().skip(usize::from(self.rank == 0));
         let found = watched.clone().find_map(|(rank, last)| {
-            let last_words = last.beat.as_ref()?.last_words.as_ref()?;
-            Some(format!("{} ended: {last_words}", named(rank, last)))
+            let final_message = last.beat.as_ref()?.final_message.as_ref()?;
+            Some(format!("{} ended: {final_message}", named(rank, last)))
         });
         let silent = || {
             let is_expected = |last: &LastBeat| board.expects_all || last.beat.is_some();

@@ -171,8 +171,8 @@ impl Training for MnistRun {
         let indices = self.order.batch(self.step);
         let indices = &indices[self.group.part(indices.len())];
         let batch = || self.train.batch(indices, 1, kind);
-        let place = self.optimizer.gradient_place(self.mlp.parameters())?;
-        let loss = with_parameters(&mut self.mlp, place, |mlp| mlp.differentiate(batch()?))?;
+        let point = self.optimizer.gradient_point(self.mlp.parameters())?;
+        let loss = with_parameters(&mut self.mlp, point, |mlp| mlp.differentiate(batch()?))?;
         let labels = key(self.spec.seed, purpose::LABELS, 0, 0).at(self.step);
         let query_results = self.mlp.query_results(self.optimizer.queries(), &[labels], batch)?;
         self.mlp.update(&mut self.optimizer, &query_results)?;
@@ -275,9 +275,9 @@ impl BatchSampler {
         let start = (step % batches) as usize * self.batch as usize;
         let end = (start + self.batch as usize).min(self.images as usize);
         // Fisher–Yates shuffle, as far as needed.
-        for place in self.shuffled..end {
-            let other = place + self.stream.below(u64::from(self.images) - place as u64) as usize;
-            self.permutation.swap(place, other);
+        for index in self.shuffled..end {
+            let other = index + self.stream.below(u64::from(self.images) - index as u64) as usize;
+            self.permutation.swap(index, other);
         }
         self.shuffled = self.shuffled.max(end);
         &self.permutation[start..end]

@@ -153,8 +153,8 @@ impl<'a> Scan<'a> {
                 indices.extend_from_slice(order.batch(step));
             }
             let batch = || self.train.batch(&indices, members.len(), self.kind);
-            let place = optimizer.gradient_place(mlp.parameters())?;
-            losses = Some(with_parameters(&mut mlp, place, |mlp| mlp.differentiate(batch()?))?);
+            let point = optimizer.gradient_point(mlp.parameters())?;
+            losses = Some(with_parameters(&mut mlp, point, |mlp| mlp.differentiate(batch()?))?);
             let labels = |member| member_key(purpose::LABELS, member).at(step);
             let labels: Vec<Key> = members.iter().map(labels).collect();
             let query_results = mlp.query_results(optimizer.queries(), &labels, batch)?;

@@ -20,7 +20,7 @@ use crate::runs::{Column, Grouping, SortKey, Statistic, TableLayout};
 
 /// The usual width of the column of names, without and with columns of settings, and the smallest and the largest usual width of others, in points.
 const NAME: f32 = 220.0;
-const NAME_BESIDE_SETTINGS: f32 = 170.0;
+const NAME_WITH_SETTINGS: f32 = 170.0;
 const NARROW: f32 = 64.0;
 const WIDE: f32 = 150.0;
 /// The space next to a title, including the arrow of the sorted column, in points.
@@ -150,7 +150,7 @@ impl RunTable {
         if column.field == "name" {
             // If columns show the settings, names need not be shown completely.
             let has_settings = self.lines.columns().iter().any(|column| column.is_setting);
-            return if has_settings { NAME_BESIDE_SETTINGS } else { NAME };
+            return if has_settings { NAME_WITH_SETTINGS } else { NAME };
         }
         let font = TextStyle::Body.resolve(ui.style());
         let title = (text_width(ui, &font, &column.short).ceil() + TITLE_MARGIN).clamp(NARROW, WIDE);

@@ -321,7 +321,7 @@ const COUNT: f32 = 84.0;
 const FILTER: [f32; 2] = [150.0, 420.0];
 const MOST_UNDECIDED: usize = 2;
 /// The width of the menus and the number of runs to the right of the filter, in points.
-const BESIDE_FILTER: f32 = 390.0;
+const BAR_BEFORE_FILTER: f32 = 390.0;
 
 /// The selected runs, in the order of the table.
 pub(super) struct SelectedRuns(Vec<Arc<Summary>>);
@@ -361,7 +361,7 @@ impl RunTable {
             if back.accessible_name("Show the curves").clicked() {
                 action = Some(RunsAction::ShowTable(false));
             }
-            let width = (ui.available_width() - BESIDE_FILTER).clamp(FILTER[0], FILTER[1]);
+            let width = (ui.available_width() - BAR_BEFORE_FILTER).clamp(FILTER[0], FILTER[1]);
             filter.ui(ui, input, width);
             self.columns_menu(ui);
             self.groups_menu(ui);

@@ -386,7 +386,8 @@ impl Race {
         };
         let replicates: Vec<Vec<u32>> =
             tallies.iter().map(|own| own.iter().map(|tally| tally.count as u32).collect()).collect();
-        let unknown = Comparison { winner: None, gaps: vec![Gap::UNKNOWN; tallies.len()], doubts: Vec::new() };
+        let unknown =
+            Comparison { winner: None, gaps: vec![Gap::UNKNOWN; tallies.len()], error_probabilities: Vec::new() };
         let mut cell = Cell {
             replicates: replicates.iter().flatten().max().map_or(0, |most| *most as usize),
             averages: per_candidate(&Tally::mean),
@@ -419,8 +420,11 @@ impl Race {
             }
             let error_probability =
                 |other: usize| if other == winner { 0.0 } else { self.error_probability(other, rules) };
-            cell.comparisons[metric as usize] =
-                Comparison { winner: Some(winner), gaps, doubts: optimizers.map(error_probability).collect() };
+            cell.comparisons[metric as usize] = Comparison {
+                winner: Some(winner),
+                gaps,
+                error_probabilities: optimizers.map(error_probability).collect(),
+            };
         }
         cell
     }

@@ -84,8 +84,8 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
 
 /// The files that are in the folder or, where there are more, in a subfolder.
 pub(super) fn present(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
-    let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
-    let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
+    let folders = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
+    let found = folders.map(|subfolder| NAMES.map(|names| names.map(|name| find_file(&subfolder, name))));
     found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are places to look at")
 }
 
@@ -313,9 +313,9 @@ pub(super) fn is_compressed(content: &[u8]) -> bool {
 pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
     let data = unpacked(path, |from, most| IdxReader { from, path, content, most }.all())?;
     if content == IdxContent::Labels
-        && let Some(place) = data.iter().position(|&label| label > 9)
+        && let Some(wrong) = data.iter().position(|&label| label > 9)
     {
-        return Err(damaged(path, "labels from 0 to 9", &format!("{} as label {}", data[place], place + 1)));
+        return Err(damaged(path, "labels from 0 to 9", &format!("{} as label {}", data[wrong], wrong + 1)));
     }
     Ok(data)
 }

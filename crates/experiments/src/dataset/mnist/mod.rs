@@ -180,8 +180,8 @@ pub fn obtain(
     } else if matches!(source, MnistSource::Rebuilt(_)) {
         warnings.push(format!("{source}: get the official files with `valleyscope data mnist` to compare with others"));
     }
-    let told = warnings.iter().any(|warning| warning.contains(DRAWN));
-    if mnist.source == MnistSource::Synthetic && *choice != DataChoice::Synthetic && !told {
+    let is_reported = warnings.iter().any(|warning| warning.contains(DRAWN));
+    if mnist.source == MnistSource::Synthetic && *choice != DataChoice::Synthetic && !is_reported {
         warnings.push(format!("the files hold {DRAWN}, not MNIST"));
     }
     Ok((mnist, warnings))
@@ -196,8 +196,8 @@ pub fn obtain(
 pub fn locate(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
     match choice {
         DataChoice::Automatic => {
-            let mut places = [&sources.cache, &sources.folder].into_iter().flatten();
-            Ok(places.find(|place| check_present(place).is_ok()).cloned())
+            let mut folders = [&sources.cache, &sources.folder].into_iter().flatten();
+            Ok(folders.find(|folder| check_present(folder).is_ok()).cloned())
         }
         DataChoice::Folder(folder) => {
             let folder = PathBuf::from(folder);

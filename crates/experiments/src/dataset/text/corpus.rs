@@ -44,9 +44,9 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Fails where a file is missing, of odd length, too short, or of another length or sum than `meta.json` says,
-    /// where tokens without `meta.json` have more than two bytes, and where a token is outside the vocabulary. In files
-    /// of more than 67 million tokens only tokens that are read are checked for that, and the sums by
+    /// Fails where a file is missing, of odd length, too short, or of another length or sum than in `meta.json`, where
+    /// tokens without `meta.json` have more than two bytes, and where a token is outside the vocabulary. In files of
+    /// more than 67 million tokens only tokens that are read are checked for that, and the sums by
     /// [`Corpus::check_large`].
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
@@ -66,16 +66,16 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Fails where a file has another sum than `meta.json` says, or cannot be read.
+    /// Fails where a file has another sum than in `meta.json`, or cannot be read.
     pub(super) fn check_large(
         &self,
         folder: &Path,
         cache: Option<&Path>,
         seen: &mut dyn FnMut(u64, u64) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        for (place, split) in Split::ALL.into_iter().enumerate() {
-            let tokens = &self.tokens[place];
-            let Some(known) = self.sums.as_ref().map(|sums| &sums[place]).filter(|_| !tokens.is_checked()) else {
+        for (index, split) in Split::ALL.into_iter().enumerate() {
+            let tokens = &self.tokens[index];
+            let Some(known) = self.sums.as_ref().map(|sums| &sums[index]).filter(|_| !tokens.is_checked()) else {
                 continue;
             };
             let record = CheckedFile::of(&folder.join(split.file_name()), known)?;
@@ -161,11 +161,11 @@ impl Corpus {
         if let Tokenizer::Characters(alphabet) = &self.tokenizer {
             hash.update(alphabet.characters().iter().collect::<String>());
         }
-        for (place, tokens) in self.tokens.iter().enumerate() {
+        for (index, tokens) in self.tokens.iter().enumerate() {
             hash.update(tokens.count().to_le_bytes());
             match &self.sums {
                 // `Corpus::open` compares the files with these sums, and `Corpus::check_large` the large ones.
-                Some(sums) => hash.update(&sums[place]),
+                Some(sums) => hash.update(&sums[index]),
                 _ => hash.update(tokens.sum(&mut |_| Ok(()))?),
             }
         }
@@ -225,8 +225,8 @@ fn check_counts(folder: &Path, meta: Option<&Meta>, counts: [u64; 2], context: u
 
 /// The offsets of the sequences of batches among the tokens, uniformly distributed.
 ///
-/// The offsets of a batch depend only on the key and the numbers of the step and the batch, so that a resumed run gets
-/// the batches that it would have got.
+/// The offsets of a batch depend only on the key and the numbers of the step and the batch, so that a resumed run has
+/// the same batches as an uninterrupted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offsets {
     key: Key,
@@ -451,18 +451,18 @@ impl CheckedFile {
 
     /// Whether a folder has this record.
     pub(super) fn is_in(&self, folder: &Path) -> bool {
-        let text = plain_file::read_text(&self.place(folder), Links::Refused, Self::LONGEST);
+        let text = plain_file::read_text(&self.path_in(folder), Links::Refused, Self::LONGEST);
         text.is_ok_and(|text| serde_json::from_str(&text).is_ok_and(|known: CheckedFile| known == *self))
     }
 
     /// Writes the record into a folder. Where that fails, the file is compared again the next time.
     pub(super) fn keep(&self, folder: &Path) {
         if let Ok(text) = serde_json::to_string(self) {
-            let _ = fs::create_dir_all(folder).and_then(|()| write_plain_file(&self.place(folder), text.as_bytes()));
+            let _ = fs::create_dir_all(folder).and_then(|()| write_plain_file(&self.path_in(folder), text.as_bytes()));
         }
     }
 
-    fn place(&self, folder: &Path) -> PathBuf {
+    fn path_in(&self, folder: &Path) -> PathBuf {
         let name = format!("{:x}", Sha256::digest(self.path.as_os_str().as_encoded_bytes()));
         folder.join(format!("checked-{}.json", &name[..16]))
     }

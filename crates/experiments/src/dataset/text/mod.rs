@@ -153,7 +153,7 @@ pub struct TextSources {
 }
 
 /// Subfolders of the folder that the variable names, the preferred ones first.
-const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
+const SUBFOLDERS: [&str; 2] = ["openwebtext", "tinyshakespeare"];
 
 impl TextSources {
     /// `valleyscope/text` in the user's cache folder, and the folder that `VALLEYSCOPE_DATA` names.
@@ -261,10 +261,10 @@ fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String
         None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
         Some(folder) => {
             // Only these subfolders are searched, as others may have text of all kinds.
-            let places = PLACES.map(|place| folder.join(place)).into_iter().filter(|place| place.is_dir());
+            let folders = SUBFOLDERS.map(|subfolder| folder.join(subfolder)).into_iter().filter(|path| path.is_dir());
             let itself = Some(folder.to_owned()).filter(|folder| holds_tokens(folder));
-            for place in itself.into_iter().chain(places) {
-                match at(&place, wanted, warnings) {
+            for path in itself.into_iter().chain(folders) {
+                match at(&path, wanted, warnings) {
                     Err(error @ TextError::OtherTokenizer { .. }) => warnings.push(error.to_string()),
                     Err(error) if error.is_absence() => {}
                     outcome => return outcome,

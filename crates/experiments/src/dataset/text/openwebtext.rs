@@ -1,8 +1,8 @@
 //! OpenWebText (Gokaslan and Cohen 2019, <https://skylion007.github.io/OpenWebTextCorpus/>): eight million pages of the
 //! web, as tokens.
 //!
-//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a
-//! folder, or members of tar archives.
+//! It is published as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of
+//! a folder, or members of tar archives.
 //!
 //! The archive is unpacked on the fly: the outer tar is read for the positions of its packs, and each pack is unpacked
 //! and tokenized by one thread. Whether a document is for validation depends on the name of its pack and its index in
@@ -293,8 +293,8 @@ fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     Ok(())
 }
 
-/// Normalizes the text of a document to what nanoGPT gets from Hugging Face: at most one line is empty between others,
-/// and none at both ends.
+/// Normalizes the text of a document to its form at Hugging Face, which nanoGPT uses: at most one line is empty between
+/// others, and none at both ends.
 fn cleaned(document: &str) -> String {
     let mut text = String::with_capacity(document.len());
     let mut line_feeds = 0;

@@ -220,8 +220,8 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
 // The text of a job in blocks that can be tokenized independently.
 //
 // Blocks are cut before the last white space in front of a word. GPT-2's pattern makes no token across such a cut,
-// whatever the text before and after it, so the tokens of the blocks are those of the whole text. The encoder gets even
-// shorter segments, cut the same way: its pattern fails on long stretches of white space.
+// whatever the text before and after it, so the tokens of the blocks are those of the whole text. The encoder receives
+// even shorter segments, cut the same way: its pattern fails on long stretches of white space.
 
 /// A text whose tokens do not depend on the text before or after it.
 pub(super) struct TextBlock {

@@ -189,8 +189,8 @@ pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, Tex
         if text.is_empty() {
             return Err(TextError::Changed(path.to_owned()));
         }
-        if let Some((place, _)) = usize::try_from(number).ok().and_then(|number| text.char_indices().nth(number)) {
-            return Ok(bytes + place as u64);
+        if let Some((offset, _)) = usize::try_from(number).ok().and_then(|number| text.char_indices().nth(number)) {
+            return Ok(bytes + offset as u64);
         }
         number -= text.chars().count() as u64;
         bytes += text.len() as u64;

@@ -172,9 +172,9 @@ pub(super) fn bytes(token: u16) -> Option<Vec<u8>> {
 fn next_cut(text: &str, from: usize) -> Option<usize> {
     let mut characters = text.get(text.ceil_char_boundary(from)..)?.char_indices().peekable();
     let start = text.ceil_char_boundary(from);
-    while let Some((place, character)) = characters.next() {
+    while let Some((offset, character)) = characters.next() {
         if character.is_whitespace() && characters.peek().is_some_and(|(_, next)| !next.is_whitespace()) {
-            return Some(start + place);
+            return Some(start + offset);
         }
     }
     None
@@ -183,9 +183,9 @@ fn next_cut(text: &str, from: usize) -> Option<usize> {
 /// Finds the last byte at which a text can be cut without changing its tokens, except its beginning.
 pub(super) fn last_cut(text: &str) -> Option<usize> {
     let mut after_is_word = false;
-    for (place, character) in text.char_indices().rev() {
+    for (offset, character) in text.char_indices().rev() {
         if character.is_whitespace() && after_is_word {
-            return (place > 0).then_some(place);
+            return (offset > 0).then_some(offset);
         }
         after_is_word = !character.is_whitespace();
     }

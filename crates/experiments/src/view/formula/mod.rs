@@ -84,7 +84,7 @@ pub(super) fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
         lines.push(writer.line(id, &format!("{} {arrow}", part.symbol), part.meaning));
         writer.names[id.0] = Some(part.symbol.to_owned());
     }
-    // A new state without its own name, such as the gradient, gets a line, unless it is unchanged.
+    // A new state without its own name, such as the gradient, has a line, unless it is unchanged.
     for (index, (part, &state)) in info.states.iter().zip(&trace.new_states).enumerate() {
         let is_named = writer.names[state.0].as_deref() == Some(part.symbol);
         let is_unchanged = trace.graph.node(state) == Node::Input(Input::State(index));
@@ -136,7 +136,7 @@ impl Writer<'_> {
         Formula { rule, meaning, filled, result: self.trace.values(id) }
     }
 
-    /// Writes the lines of bias corrections in a node: one for each average of a ratio that has no line of its own.
+    /// Writes the lines of bias corrections in a node: one for each average of a ratio without a separate line.
     fn bias_corrections(&self, id: NodeId) -> Vec<Formula> {
         let symbols = self.printer(None);
         let line = |(average, weight): (NodeId, NodeId)| {

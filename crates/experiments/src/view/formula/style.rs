@@ -164,7 +164,7 @@ pub(super) fn is_corrected(trace: &Trace, weight: NodeId) -> bool {
     trace.graph.node(weight) != Node::Constant(1.0)
 }
 
-/// Finds the ratios in a node that have no line of their own.
+/// Finds the ratios in a node without a separate line.
 pub(super) fn ratios(
     printer: &Printer<'_, Formulas<'_>>,
     id: NodeId,
