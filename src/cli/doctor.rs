@@ -254,7 +254,6 @@ pub struct Adapter {
 /// A folder that the program writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderFacts {
-    /// The contents of the folder.
     pub holds: &'static str,
     pub path: PathBuf,
     pub exists: bool,
@@ -348,8 +347,8 @@ fn is_served(_socket: &Path) -> bool {
 
 fn data() -> Option<(PathBuf, Vec<String>)> {
     let folder = valleyscope_experiments::dataset::named_folder()?;
-    let words = downloaded().map(|files| files.words_of(&folder)).collect();
-    Some((folder, words))
+    let descriptions = downloaded().map(|files| files.words_of(&folder)).collect();
+    Some((folder, descriptions))
 }
 
 fn downloaded() -> impl Iterator<Item = &'static DatasetFiles> {
@@ -487,7 +486,6 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerFacts {
     pub state: WorkerCheck,
-    /// The status of its set-up, if there was one.
     pub set_up: Option<SetUpStatus>,
 }
 

@@ -91,7 +91,6 @@ pub(super) fn log_axis(text: &str) -> Result<LogAxis, String> {
     }
 }
 
-/// Checks that runs on a landscape have these plots.
 pub(super) fn check_known(plots: &[DiagnosticMetric], landscape: &LandscapeSpec) -> Result<(), Failure> {
     let Some(unknown) = plots.iter().find(|metric| metric.info(landscape).is_none()) else { return Ok(()) };
     let known: Vec<String> = DiagnosticMetric::of(landscape).map(name).collect();

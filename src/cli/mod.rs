@@ -152,7 +152,6 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command line.
 pub fn run() -> ExitCode {
     outlive_limits();
     let cli = Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal));

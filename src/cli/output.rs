@@ -109,7 +109,6 @@ impl ProgressUnit {
     }
 }
 
-/// The progress of a command.
 pub(super) struct ProgressLine {
     unit: ProgressUnit,
     total: u64,

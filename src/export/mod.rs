@@ -19,7 +19,6 @@ use valleyscope_runs::{MetricCurve, MetricId, MetricInfo, RunHistory};
 
 pub use npz::{ArchiveError, Element, NpzReader, NpzWriter, read_npy, write_npy};
 
-/// One value of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CsvCell<'t> {
     Text(&'t str),

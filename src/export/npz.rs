@@ -18,7 +18,6 @@ pub trait Element: Copy {
     /// NumPy's description of the type.
     const DESCR: &'static str;
 
-    /// Bytes of an element.
     const SIZE: usize = size_of::<Self>();
 
     /// Writes the element's little-endian bytes.

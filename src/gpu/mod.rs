@@ -82,7 +82,6 @@ pub struct EnsembleKey {
     pub optimizer: u32,
 }
 
-/// The drawing style of one ensemble.
 #[derive(Clone, Debug)]
 pub struct EnsembleStyle {
     /// The name under which its positions were added.
@@ -171,9 +170,9 @@ impl Renderer {
 
     /// Replaces an ensemble's mean path, a line from its oldest to its newest point.
     pub fn set_mean_path(&mut self, ensemble: EnsembleKey, path: &[[f32; 2]]) {
-        let kept = self.mean_paths.entry(ensemble).or_default();
-        kept.clear();
-        kept.extend_from_slice(path);
+        let stored = self.mean_paths.entry(ensemble).or_default();
+        stored.clear();
+        stored.extend_from_slice(path);
     }
 
     /// Removes every ensemble that is not among `keys`.

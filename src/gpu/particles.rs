@@ -316,23 +316,23 @@ fn push_spaced(points: &mut Vec<[f32; 2]>, scene: &Scene, path: &[[f32; 2]]) {
         None => (SPACING_PX, f32::INFINITY),
         Some(space) => (SPACING_PX / space.view(scene).px_per_unit() as f32, LONGEST_IN_SPACE),
     };
-    let mut kept = NO_POINT;
+    let mut previous = NO_POINT;
     for (index, [x, y]) in path.iter().enumerate() {
         let point = [
             ((f64::from(*x) - center_x) * offset_per_unit) as f32,
             ((f64::from(*y) - center_y) * offset_per_unit) as f32,
         ];
-        let length = (point[0] - kept[0]).hypot(point[1] - kept[1]);
+        let length = (point[0] - previous[0]).hypot(point[1] - previous[1]);
         let is_close = length < spacing;
         if !is_close || index + 1 == path.len() {
             // The comparison fails for a length that is not finite.
             let pieces = if length > longest { (length / longest).ceil().min(MOST_PATH_PIECES) as u32 } else { 1 };
             for piece in 1..pieces {
                 let part = piece as f32 / pieces as f32;
-                points.push([0, 1].map(|axis| kept[axis] + part * (point[axis] - kept[axis])));
+                points.push([0, 1].map(|axis| previous[axis] + part * (point[axis] - previous[axis])));
             }
             points.push(point);
-            kept = point;
+            previous = point;
         }
     }
 }
@@ -417,9 +417,9 @@ impl PositionBuffer {
         self.ring.len = self.ring.len.saturating_sub(rewritten);
         self.step = positions.step;
 
-        let kept = columns.min(self.ring.capacity);
-        let mut rest = &positions.columns[(columns - kept) * self.particles..];
-        for slots in self.ring.push(kept) {
+        let count = columns.min(self.ring.capacity);
+        let mut rest = &positions.columns[(columns - count) * self.particles..];
+        for slots in self.ring.push(count) {
             let (piece, after) = rest.split_at(slots.len() * self.particles);
             self.write(queue, slots.start, piece);
             // The ring's first columns are repeated behind its end.

@@ -66,7 +66,6 @@ pub(super) struct Target {
     pub visibility: f32,
 }
 
-/// The format of depths.
 pub(super) const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth24Plus;
 
 /// The target of overlays: on the plane, or on the surface in space.

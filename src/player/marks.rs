@@ -165,7 +165,7 @@ pub(crate) fn change_text(set: &Setting, before: &SimulationSpec, now: &Simulati
 /// Makes the marks of a change from one specification to another. The number of steps has none, as it moves no
 /// particle.
 fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
-    let (owner, words): (Option<u32>, [Vec<String>; 2]) = match change.set {
+    let (owner, texts): (Option<u32>, [Vec<String>; 2]) = match change.set {
         Setting::Steps(_) => return Vec::new(),
         Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.description(number_text)])),
         Setting::Landscape(_) => (None, landscapes(before, now)),
@@ -175,14 +175,14 @@ fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> V
                 |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == optimizer).map(|it| it.rule);
             let (Some(before), Some(now)) = (rule(before), rule(now)) else { return Vec::new() };
             let is_same_kind = before.rule.kind() == now.rule.kind();
-            let words = |rule: &RatedRule| match is_same_kind {
-                true => settings_of_rule(rule).into_iter().map(|(_, words)| words).collect(),
+            let texts = |rule: &RatedRule| match is_same_kind {
+                true => settings_of_rule(rule).into_iter().map(|(_, text)| text).collect(),
                 false => vec![rule.name().to_owned()],
             };
-            (Some(optimizer), [&before, &now].map(words))
+            (Some(optimizer), [&before, &now].map(texts))
         }
     };
-    let [before, now] = words;
+    let [before, now] = texts;
     let differing = before.into_iter().zip(now).filter(|(before, now)| before != now);
     differing.map(|(before, now)| SettingMark::between(*change, owner, before, now)).collect()
 }

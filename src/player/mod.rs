@@ -23,7 +23,6 @@ use valleyscope_engine::simulation::{
 pub use stage::trail_columns;
 pub use thread::Speed;
 
-/// A command to the player.
 #[derive(Clone, Debug)]
 pub enum PlayerCommand {
     /// Begins these sessions at step 0, on one clock, and repeats their changes at their steps. Whether they play does
@@ -68,10 +67,8 @@ pub enum PlayerCommand {
     History(Sender<Vec<OptimizerHistory>>),
 }
 
-/// The history of an optimizer.
 #[derive(Clone, Debug)]
 pub struct OptimizerHistory {
-    /// The index of its session.
     pub session: usize,
     /// The optimizer's id.
     pub optimizer: u32,
@@ -163,7 +160,6 @@ pub struct Snapshot {
     pub particle_steps_per_sec: f64,
     /// The sessions of the compared simulations, in their order; at least one.
     pub sessions: Vec<SessionView>,
-    /// The branches of the sessions.
     pub branches: Vec<BranchView>,
 }
 
@@ -173,7 +169,6 @@ impl Snapshot {
     }
 }
 
-/// The state of a session.
 #[derive(Clone, Debug)]
 pub struct SessionView {
     /// The shown step: the clock's, unless the session was just begun or changed and has yet to reach it.
@@ -191,7 +186,6 @@ pub struct SessionView {
     pub step_trace: Option<Box<StepTrace>>,
 }
 
-/// The state of a branch of a session.
 #[derive(Clone, Debug)]
 pub struct BranchView {
     /// The number that names the branch until it is removed; never used for another one.
@@ -238,7 +232,6 @@ pub enum Playback {
 pub struct EnsembleView {
     /// The optimizer's id.
     pub optimizer: u32,
-    /// The rule in force.
     pub rule: RatedRule,
     pub particles: usize,
     /// Positions (x, y) since the previous snapshot, `columns × particles`, oldest column first. The last column

@@ -74,7 +74,6 @@ pub enum GroupChoice {
     All,
     /// They have the value of a setting with the best result.
     Best {
-        /// The field of the result.
         result: String,
         /// The end of the values tried in the group, if the best is there and no other value is as good.
         edge: Option<RangeEdge>,
@@ -93,7 +92,6 @@ impl Group {
     }
 }
 
-/// The fields of a grouping.
 pub struct Replicates;
 
 impl Replicates {

@@ -18,15 +18,28 @@ use valleyscope_runs::{MetricId, MetricInfo, RunFolder, RunHistory, RunReader, T
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// A number, with its time in seconds since 1970.
-    Scalar { tag: String, title: Option<String>, step: i64, time: f64, value: f64 },
+    Scalar {
+        tag: String,
+        title: Option<String>,
+        step: i64,
+        time: f64,
+        value: f64,
+    },
     /// A value of another kind, such as `histograms`.
-    Other { tag: String, kind: String },
-    /// The settings of the run.
+    Other {
+        tag: String,
+        kind: String,
+    },
     Settings(Map<String, Json>),
     /// A start of the writing program, which makes the earlier points from a step on void.
-    Restart { step: i64 },
+    Restart {
+        step: i64,
+    },
     /// Records that cannot be read, in the plural, and which of them.
-    Unreadable { what: String, record: String },
+    Unreadable {
+        what: String,
+        record: String,
+    },
     /// The end of the readable part, within or before a record.
     Ends(String),
 }
@@ -48,7 +61,6 @@ pub fn is_event_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains("tfevents"))
 }
 
-/// Reads an event file, and passes each entry on.
 pub fn read_entries<E: From<io::Error>>(path: &Path, mut take: impl FnMut(Entry) -> Result<(), E>) -> Result<(), E> {
     let mut file = BufReader::new(plain_file::open(path, Links::Refused)?);
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
@@ -304,7 +316,6 @@ const LONGEST_DECODED: u64 = 4 << 20;
 /// The bytes of a record besides its content.
 const FRAME: u64 = 16;
 
-/// The next record of a file.
 enum Next {
     Record(Vec<u8>),
     /// A record with too many bytes to be decoded, of this number.

@@ -190,7 +190,6 @@ impl Format {
     }
 }
 
-/// Formats a number with all its digits.
 fn exact(number: f64) -> String {
     let short = number_text(number);
     match short.parse::<f64>() {

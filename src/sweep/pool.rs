@@ -22,7 +22,6 @@ impl Pool {
     }
 }
 
-/// The progress of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Optimizer steps taken, and their total.

@@ -33,7 +33,6 @@ fn describes_package(variable: &str) -> bool {
     NAMES.contains(&variable) || PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// The folder of this project.
 pub fn project() -> PathBuf {
     // `cargo run` sets it, so it is right even after the folder was moved.
     let own = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -60,7 +59,6 @@ pub fn status(command: &mut Command) -> Result<ExitStatus, Stop> {
 /// The option by which cargo lists the built programs on stdout, as objects of JSON.
 pub const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
-/// Builds valleyscope; returns its path.
 pub fn build_valleyscope() -> Result<PathBuf, Stop> {
     let what = "building valleyscope";
     say(what);

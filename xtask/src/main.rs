@@ -194,7 +194,6 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     }
 }
 
-/// Whether the user has named a worker.
 fn names_worker() -> bool {
     std::env::var_os("VALLEYSCOPE_TRAIN").is_some_and(|path| !path.is_empty())
 }

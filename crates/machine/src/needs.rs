@@ -6,7 +6,6 @@ use std::fmt;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Need {
     pub name: &'static str,
-    /// The detection.
     pub detection: Detection,
     /// The packages to install if it is missing.
     pub packages: Packages,
@@ -26,7 +25,6 @@ pub struct Packages {
 pub enum Detection {
     /// A shared library that can be opened under this file name.
     Library(&'static str),
-    /// A program on the path.
     Program(&'static str),
     /// A driver, Vulkan or OpenGL, with a library that can be opened.
     GraphicsDriver,
@@ -34,7 +32,6 @@ pub enum Detection {
     SoftwareVulkan,
 }
 
-/// The kind of display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
     Wayland,

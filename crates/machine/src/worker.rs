@@ -38,13 +38,11 @@ pub fn data_folder() -> Option<PathBuf> {
     }
 }
 
-/// The folder of the training worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerFolder {
     path: PathBuf,
 }
 
-/// The status of a set-up of the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetUpStatus {
     pub state: SetUpState,

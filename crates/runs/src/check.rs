@@ -318,7 +318,6 @@ impl Condition {
 pub struct Finding {
     pub part: String,
     pub condition: Condition,
-    /// A description in one line.
     pub description: String,
 }
 

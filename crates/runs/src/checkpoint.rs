@@ -30,7 +30,6 @@ impl CheckpointOrigin {
     }
 }
 
-/// The progress of an optimizer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptimizerProgress {
     /// Steps of the optimizer: fewer than the training's after a fork with another optimizer, and if steps in float16
@@ -47,7 +46,6 @@ pub struct OptimizerProgress {
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     pub version: u32,
-    /// Steps taken.
     pub step: u64,
     /// Seconds of training up to this step.
     pub wall_s: f64,
@@ -285,7 +283,6 @@ fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
     Ok((sum.finalize(), header))
 }
 
-/// The description of a tensor in a file of tensors.
 #[derive(Debug, Deserialize)]
 pub struct TensorEntry {
     /// `F32` or `F64`

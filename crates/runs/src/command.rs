@@ -328,7 +328,6 @@ pub struct CommandRequest {
     signalled: bool,
 }
 
-/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The worker has not answered yet.

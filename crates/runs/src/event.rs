@@ -52,7 +52,6 @@ pub enum Event {
     GridPoint(GridPoint),
     /// A checkpoint has reached the disk, in the run's folder under this name.
     Checkpoint { file: String },
-    /// The answer to a command.
     Command {
         id: String,
         ok: bool,
@@ -88,10 +87,8 @@ pub struct Started {
     pub learning_rate: Option<f64>,
     /// Samples per step, which converts a number of steps into samples.
     pub batch_size: Option<u64>,
-    /// Tokens per step.
     pub tokens_per_step: Option<u64>,
     pub seed: Option<u64>,
-    /// Number of trainable parameters.
     pub parameters: Option<u64>,
     /// The name of the training data, such as `MNIST`.
     pub data: String,
@@ -106,7 +103,6 @@ pub struct Started {
     pub processes: Option<u64>,
     /// The number format, such as `float32`.
     pub precision: String,
-    /// Version of the worker.
     pub version: String,
     /// The text of `config.ron`.
     pub config: String,
@@ -114,7 +110,6 @@ pub struct Started {
     pub config_sha256: String,
     /// The metrics that the run logs, in the order in which they are shown.
     pub metrics: Vec<MetricInfo>,
-    /// The axes of a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanAxes>,
     /// The grid points of a part of a scan, by their indices of optimizer and batch size; none in a run of all points.
@@ -213,7 +208,6 @@ impl SettingChange {
 pub struct GridPoint {
     /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
     pub index: [usize; 2],
-    /// Name of the optimizer.
     pub optimizer: String,
     pub batch_size: u64,
     /// The number of complete grid points, including this one.
@@ -227,7 +221,6 @@ pub struct GridPoint {
     pub train_loss: Vec<Vec<f64>>,
     #[serde(with = "number::grid")]
     pub test_loss: Vec<Vec<f64>>,
-    /// Test accuracies, as fractions.
     #[serde(with = "number::grid")]
     pub test_accuracy: Vec<Vec<f64>>,
 }

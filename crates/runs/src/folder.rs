@@ -95,7 +95,6 @@ impl RunFolder {
         unreachable!("some number is free")
     }
 
-    /// Opens the run in an existing folder.
     pub fn open(path: &Path) -> Result<RunFolder, FolderError> {
         let path = match path.canonicalize() {
             Ok(path) => path,
@@ -106,7 +105,6 @@ impl RunFolder {
         if run.has_files_of_run() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
     }
 
-    /// Whether a path has the files of a run.
     pub fn is_at(path: &Path) -> bool {
         RunFolder { path: path.to_owned() }.has_files_of_run()
     }
@@ -289,7 +287,6 @@ pub struct Notes {
 pub enum NotesEdit {
     Title(String),
     Note(String),
-    /// Adds a tag.
     Tag(String),
     /// Removes a tag.
     Untag(String),

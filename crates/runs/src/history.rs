@@ -17,7 +17,6 @@ pub struct TextSample {
     pub text: String,
 }
 
-/// A warning of the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunWarning {
     pub step: u64,
@@ -179,9 +178,7 @@ impl RunHistory {
     }
 }
 
-/// Queries.
 impl RunHistory {
-    /// The origin of the run, if it is a fork.
     pub fn forked(&self) -> Option<&Forked> {
         self.forked.as_ref()
     }
@@ -278,7 +275,6 @@ impl RunHistory {
         infos
     }
 
-    /// The metrics of evaluations.
     pub fn evaluated(&self) -> Vec<MetricInfo> {
         self.metrics().into_iter().filter(|info| info.source == MetricSource::Evaluation).collect()
     }
@@ -466,9 +462,9 @@ impl Markers {
     /// Removes the markers after a step; returns the number of steps of the run before them, if they have changed it.
     pub(super) fn forget_after(&mut self, step: u64) -> Option<u64> {
         self.resumed.retain(|from_step| *from_step <= step);
-        let (kept, void): (Vec<_>, Vec<_>) =
+        let (valid, void): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.changes).into_iter().partition(|(at, _)| *at <= step);
-        self.changes = kept;
+        self.changes = valid;
         let steps = void.iter().find(|(_, change)| change.name == SettingChange::STEPS);
         steps.map(|(_, change)| change.before as u64)
     }

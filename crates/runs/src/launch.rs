@@ -23,7 +23,6 @@ pub const SETUP: &str = "cargo xtask setup";
 /// The environment variable that names the worker.
 const VARIABLE: &str = "VALLEYSCOPE_TRAIN";
 
-/// The worker's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerProgram {
     path: PathBuf,
@@ -34,7 +33,6 @@ pub struct WorkerProgram {
 pub struct Handshake {
     pub version: String,
     pub protocol: u32,
-    /// Version of libtorch.
     pub libtorch: String,
     /// The CUDA version that libtorch was built for, if any.
     pub cuda: Option<String>,
@@ -94,8 +92,8 @@ fn in_folder() -> String {
     data_folder().map_or_else(String::new, |folder| format!(" ({})", folder.display()))
 }
 
-fn quoted(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!("; its last output:\n{words}") }
+fn quoted(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!("; its last output:\n{output}") }
 }
 
 impl WorkerProgram {
@@ -349,7 +347,6 @@ pub struct SavedModel {
     pub step: u64,
 }
 
-/// A request for a text by a saved model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextRequest {
     pub prompt: String,

@@ -118,7 +118,6 @@ pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
 }
 
 impl LockState {
-    /// Reads the state of the lock of a run.
     pub fn of(run: &RunFolder) -> LockState {
         let file = match plain_file::open(&run.lock(), Links::Refused) {
             Ok(file) => file,

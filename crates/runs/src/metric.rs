@@ -25,11 +25,9 @@ impl MetricId {
     pub const GRAD_NORM: MetricId = MetricId("grad_norm");
     pub const SAMPLES_PER_S: MetricId = MetricId("samples_per_s");
     pub const TOKENS_PER_S: MetricId = MetricId("tokens_per_s");
-    /// Training loss of an evaluation.
     pub const TRAIN_LOSS: MetricId = MetricId("train_loss");
     pub const VAL_LOSS: MetricId = MetricId("val_loss");
     pub const TEST_LOSS: MetricId = MetricId("test_loss");
-    /// Test accuracy, as a fraction.
     pub const TEST_ACCURACY: MetricId = MetricId("test_accuracy");
     /// The number of processes that share each batch.
     pub const PROCESSES: MetricId = MetricId("processes");

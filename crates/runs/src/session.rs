@@ -350,7 +350,6 @@ pub(super) struct EventsFile {
     file: File,
     path: PathBuf,
     reserve: PathBuf,
-    /// Whether the reserve exists.
     has_reserve: bool,
     /// Length of the file, up to its last whole line.
     end: u64,

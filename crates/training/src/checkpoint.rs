@@ -364,7 +364,6 @@ pub(super) const OPTIMIZER: &str = "optimizer.";
 /// The tensors of a training by name.
 pub(crate) type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
 
-/// Tensors with their names.
 pub(super) type OwnedTensors = Vec<(String, Tensor)>;
 
 /// The part of a training that a checkpoint stores.
@@ -478,7 +477,6 @@ fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool
 // Only the model's tensors are read from a checkpoint, whatever the state of its optimizer, and nothing is written
 // into the run.
 
-/// A run and one of its checkpoints.
 #[derive(Debug)]
 pub(crate) struct SavedRun {
     run: RunFolder,

@@ -16,7 +16,6 @@ use valleyscope_runs::{Handshake, MetricId, MetricInfo, MetricValues, PROTOCOL, 
 
 use super::error::TrainError;
 
-/// The devices of this machine.
 #[derive(Debug)]
 pub(crate) struct Devices {
     cuda: usize,
@@ -271,7 +270,6 @@ fn peak(device: &str, precision: &str) -> Option<f64> {
 /// Measures a training's use of its device.
 pub(crate) struct Usage {
     device: Device,
-    /// The number of operations of a step.
     step_operations: f64,
     peak: Option<f64>,
 }

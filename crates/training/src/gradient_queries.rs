@@ -64,7 +64,6 @@ pub(crate) fn with_parameters<M: Differentiable, T>(
 }
 
 impl GradientQueries {
-    /// Whether the step has any queries.
     pub fn any(&self) -> bool {
         self.gradient_at.is_some() || self.curvature
     }

@@ -11,12 +11,10 @@ pub struct ParameterLayout {
     length: usize,
 }
 
-/// One parameter tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The name, such as `layers.0.linear.weight`.
     pub name: String,
-    /// The shape for one model.
     pub shape: Vec<i64>,
     /// Whether weight decay applies to it.
     pub decays: bool,

@@ -232,7 +232,6 @@ struct Ticks {
     /// The ticks of all processes, idle ones included.
     busy: f64,
     idle: f64,
-    /// The ticks of this process.
     own: f64,
     processors: f64,
 }

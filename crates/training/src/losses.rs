@@ -8,7 +8,6 @@ use valleyscope_runs::Checkpoint;
 
 use super::error::TrainError;
 
-/// The work of one step or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct StepWork {
     /// Samples or tokens, whichever the training's metric of its rate counts.

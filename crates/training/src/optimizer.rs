@@ -38,7 +38,6 @@ pub struct FlatOptimizer {
     /// The elements of the flat tensors that this optimizer steps, and whose states it stores.
     own: Range<usize>,
     numbers: (Kind, Device),
-    /// The rates for tensor operations.
     rates: Option<TensorRates>,
 }
 

@@ -20,7 +20,6 @@ use super::tensor_value::{TensorRates, TensorValue, sign};
 pub(super) struct TensorStep {
     graph: Graph,
     theta: NodeId,
-    /// The states after the step.
     states: Vec<NodeId>,
 }
 
@@ -152,7 +151,6 @@ struct StepValues<'a> {
     graph: &'a Graph,
     layout: &'a ParameterLayout,
     values: Vec<NodeValue>,
-    /// The number of remaining uses of each.
     uses: Vec<usize>,
 }
 

@@ -99,7 +99,6 @@ pub struct MeanLoss {
 /// A callback between the parts of long work. An error, such as [`TrainError::Interrupted`], ends the work.
 pub(crate) type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
-/// A training in progress.
 pub trait Training {
     type Spec: RunSpec;
 
@@ -149,7 +148,6 @@ pub trait Training {
     /// Lists the tensors of a checkpoint. The names of the optimizer's states begin with `optimizer.`.
     fn tensors(&self) -> NamedTensors<'_>;
 
-    /// The state for a checkpoint.
     fn state(&self) -> TrainingState<'_> {
         TrainingState { tensors: self.tensors(), progress: self.optimized().2.progress() }
     }
@@ -249,7 +247,6 @@ impl<S: RunSpec> LiveSettings<S> {
     }
 }
 
-/// The ending of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Finished,
@@ -272,7 +269,6 @@ pub(crate) trait TrainedScan: Workload {
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Scan<'_>, TrainError>;
 }
 
-/// The trainings of a scan's points.
 pub(crate) trait PointTraining: Sync {
     /// Does all trainings of an optimizer with a batch size, given by their indices in the scan's axes; `None` if it
     /// was stopped before the end.

@@ -44,7 +44,6 @@ pub(crate) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Trains one run of a workload.
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         self.run_all(spec).map_err(|mut error| {
             let advice = || self.memory_advice(spec);
@@ -189,7 +188,6 @@ fn stopped_before_it_began(session: &mut RunSession) -> bool {
 }
 
 impl Work<'_> {
-    /// Trains all points of a scan.
     pub(crate) fn scan<S: TrainedScan>(&mut self, preset: &S) -> anyhow::Result<Ended> {
         let device = self.devices.open(preset.device(), 0)?;
         let obtained = self.data(|say, cancelled| preset.obtain(say, cancelled))?;
@@ -395,7 +393,6 @@ fn progress() -> impl FnMut(u64, u64) {
 
 macro_rules! define_trained {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
-        /// Casts a preset to its training.
         pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
             match preset {
                 $(Preset::$kind(preset) => Ok(preset),)+

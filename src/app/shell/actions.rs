@@ -92,12 +92,10 @@ pub enum Action {
     AskToSave(Box<PresetDraft>),
     TogglePresentation,
     ShowKeys,
-    /// Shows the description of an optimizer.
     ShowOptimizer(RuleKind),
     ShowAbout,
     /// Shows the settings in which runs, presets or diagrams differ.
     ShowDifferences(Box<DifferenceTable>),
-    /// Asks for the presets to compare.
     ComparePresets,
     Quit,
 }

@@ -53,7 +53,6 @@ pub(crate) trait AnyEditor {
 
     fn undo_or_redo(&mut self, step: HistoryStep);
 
-    /// Records that a preset was written to a file.
     fn saved(&mut self, written: PresetDraft, file: &Path);
 }
 
@@ -158,7 +157,6 @@ impl<D: Draft> Editor<D> {
         self.history.continue_from(&state, &latest);
     }
 
-    /// The state in which the draft was opened or saved.
     pub(crate) fn saved_state(&self) -> &D::Saved {
         &self.saved_states.present().content
     }
@@ -247,7 +245,6 @@ impl<State: Clone + PartialEq> Default for UndoHistory<State> {
 }
 
 impl<State: Clone + PartialEq> UndoHistory<State> {
-    /// Records the state at a time.
     pub(crate) fn feed(&mut self, time_secs: f64, state: &State) {
         self.undoer.feed_state(time_secs, state);
     }

@@ -325,7 +325,6 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The content to save.
 #[derive(Clone, Debug)]
 pub(crate) enum FileContent {
     Preset(Box<PresetDraft>),

@@ -48,7 +48,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let mut returns = 0;
     loop {
         let exit_state = ExitState::default();
-        let kept = (opened.clone(), report.clone(), session.clone());
+        let backup = (opened.clone(), report.clone(), session.clone());
         let Opened { preset, result, run } = std::mem::take(&mut opened);
         let options = AppOptions {
             preset,
@@ -80,18 +80,18 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             },
             // Another adapter may work.
             Ok(Err(eframe::Error::Wgpu(_))) if tried_adapters.count() > tried_before => {
-                (opened, report, session) = kept;
+                (opened, report, session) = backup;
             }
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
                 let restarts = begin.elapsed() > SHORTEST_LIFE;
                 let is_suspect = !restarts && exit_report.device_lost.is_none();
                 let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                let kept = set_session_aside(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
+                let about_session = set_session_aside(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
                 if restarts && restart(&reason).is_ok() {
                     return Ok(());
                 }
-                return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{kept}"));
+                return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{about_session}"));
             }
         }
     }
@@ -201,7 +201,6 @@ pub struct AppOptions {
     pub preset: Option<Loaded>,
     /// A sweep's result to show.
     pub result: Option<SweepResult>,
-    /// A run to show.
     pub run: Option<RunFolder>,
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
@@ -248,12 +247,10 @@ impl Default for AppOptions {
     }
 }
 
-/// The state of an app that has ended.
 #[derive(Clone, Default)]
 pub struct ExitState(Arc<Mutex<ExitReport>>);
 
 pub struct ExitReport {
-    /// Whether the session was saved.
     pub saved: io::Result<()>,
     /// The reason why the graphics device was lost, if it was.
     pub device_lost: Option<String>,

@@ -243,7 +243,6 @@ pub(crate) enum Quitting {
     Decided,
 }
 
-/// The answer to the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuitAnswer {
     /// Stays and saves the first result as a file.
@@ -316,7 +315,6 @@ pub(crate) fn ask_quit(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
 #[derive(Default)]
 pub(crate) struct Help {
     pub keys: bool,
-    /// The optimizer that is shown.
     pub optimizer: Option<RuleKind>,
     pub about: bool,
 }

@@ -108,7 +108,6 @@ pub(crate) struct SavePreset {
     focused: bool,
 }
 
-/// The destination of the preset.
 pub(crate) enum Destination {
     /// The user's own presets, under this file name.
     Library(String),
@@ -249,7 +248,6 @@ enum Choice {
     Own(PathBuf),
 }
 
-/// The window, with its choice.
 #[derive(Default)]
 pub(crate) struct ComparePresets {
     is_open: bool,

@@ -26,7 +26,6 @@ pub(crate) const UNREADABLE_KEY: &str = "valleyscope.session.unreadable";
 
 const VERSION: u32 = 1;
 
-/// A session as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Session {
     version: u32,
@@ -37,7 +36,6 @@ pub(crate) struct Session {
 /// The state of the window around the tabs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WindowState {
-    /// The shown tab.
     pub tab: TabName,
     pub layout: WindowLayout,
     pub recent: Vec<PathBuf>,
@@ -102,7 +100,6 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// The title of a message.
 pub(crate) const UNSAVED: &str = "The session can't be saved";
 
-/// The texts of the session, by their keys.
 pub type SessionTexts = BTreeMap<String, String>;
 
 /// A message to the user: a title and a text.

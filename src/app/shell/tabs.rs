@@ -137,9 +137,7 @@ pub(crate) trait RegisteredTab: Tab + Sized {
 /// The frame in which a tab does its background work.
 #[derive(Clone, Copy)]
 pub(crate) struct TabFrame {
-    /// True while the tab is shown.
     pub is_shown: bool,
-    /// True while the window is visible.
     pub is_window_visible: bool,
 }
 

@@ -158,7 +158,6 @@ fn is_resized(ui: &Ui, panel: Id) -> bool {
 /// The radius of the ring around the pointer, in points.
 const RING: f32 = 20.0;
 
-/// The state of a presentation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Presentation {
     /// The zoom factor of the window outside of the presentation.

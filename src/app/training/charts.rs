@@ -260,8 +260,8 @@ impl Charts {
     /// Shows a plot's title, the switch of its axis, and the metrics that are shown together with it.
     fn title(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], info: &MetricInfo) {
         let mut log = self.choices.scale(info) == AxisScale::Log;
-        let words = if log { " (log)" } else { "" };
-        let title = format!("{}{words} over {}", info.title, self.choices.horizontal.name());
+        let suffix = if log { " (log)" } else { "" };
+        let title = format!("{}{suffix} over {}", info.title, self.choices.horizontal.name());
         ui.horizontal(|ui| {
             ui.spacing_mut().interact_size.y = 0.0;
             ui.spacing_mut().button_padding.y = 0.0;

@@ -309,7 +309,7 @@ impl ChangeForm {
         let now = training.workload().map_or_else(Vec::new, Workload::live);
         let mut changed = changes(in_force, &now);
         changed.retain(|change| self.entered.contains_key(&change.name));
-        let words = SettingChange::list(&changed);
+        let list = SettingChange::list(&changed);
         let mut is_applied = false;
         ui.horizontal_wrapped(|ui| {
             let is_requested = !self.entered.is_empty() && self.entered == self.requested;
@@ -332,7 +332,7 @@ impl ChangeForm {
                 }
                 _ if self.entered.is_empty() => RichText::new("Type other values to go on with.").weak(),
                 _ if is_requested => RichText::new("Requested. The worker changes them after the present step.").weak(),
-                _ => RichText::new(format!("Saves a checkpoint after the present step, then continues with {words}.")),
+                _ => RichText::new(format!("Saves a checkpoint after the present step, then continues with {list}.")),
             };
             ui.add(Label::new(text).wrap());
         });

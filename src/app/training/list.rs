@@ -318,8 +318,8 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     let unit = if run.is_scan { "grid point" } else { "step" };
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let concerns = Concern::summary(&run.concerns);
-    let words = [run.status.label(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
-    let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step()));
+    let parts = [run.status.label(), concerns].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    let mut text = format!("{}, {unit} {}{steps}", parts.join(", "), grouped(run.step()));
     if let Some(ranks) = &run.ranks {
         text.push_str(&format!(", {} processes", ranks.count));
     }
@@ -345,21 +345,21 @@ fn subtitle(run: &Summary) -> String {
 /// Formats the newest evaluation, or else the last loss; empty without either.
 fn losses(run: &Summary) -> String {
     match (evaluated(run), run.loss()) {
-        (words, Some(loss)) if words.is_empty() => format!("loss {}", significant(loss, 3)),
-        (words, _) => words,
+        (parts, Some(loss)) if parts.is_empty() => format!("loss {}", significant(loss, 3)),
+        (parts, _) => parts,
     }
 }
 
 /// Formats the newest evaluation, such as `test 0.123 · 97.3 %`.
 fn evaluated(run: &Summary) -> String {
-    let words = run.evaluation().map(|(info, value)| match info.unit {
+    let parts = run.evaluation().map(|(info, value)| match info.unit {
         Unit::Fraction => format!("{:.1} %", 100.0 * value),
         _ => {
             let of = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
             format!("{of} {}", significant(value, 3))
         }
     });
-    words.collect::<Vec<_>>().join(" · ")
+    parts.collect::<Vec<_>>().join(" · ")
 }
 
 pub(super) fn tooltip(run: &Summary) -> String {
@@ -367,7 +367,7 @@ pub(super) fn tooltip(run: &Summary) -> String {
     let train = run.loss().map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
-    let concerns = Some(concerns_text(&run.concerns)).filter(|words| !words.is_empty());
+    let concerns = Some(concerns_text(&run.concerns)).filter(|text| !text.is_empty());
     let ranks = run.ranks.map(|ranks| ranks.to_string());
     let fork = run.forked.as_ref().map(|forked| visible(&forked.sentence()).into_owned());
     let lines = [Some(name), concerns, Some(subtitle(run)), fork, ranks, train, began, Some(folder)];

@@ -119,26 +119,26 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     for members in families.into_values() {
         let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
         let names: Vec<Option<&str>> = members.iter().map(|index| given_name(runs[*index])).collect();
-        let words = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
+        let texts = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
         let numbers = |index: &usize| {
             let [learning_rate, batch_size, _, seed, _] = traits(runs[*index]);
             [learning_rate, batch_size, seed]
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
         let differs = [0, 1, 2].map(|index| numbers.iter().any(|other| other[index] != numbers[0][index]));
-        let is_alike = !differs.contains(&true) && words.iter().all(Vec::is_empty);
-        for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
+        let is_alike = !differs.contains(&true) && texts.iter().all(Vec::is_empty);
+        for ((index, texts), own) in members.into_iter().zip(texts).zip(&numbers) {
             let run = runs[index];
             let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
-            parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
+            parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(texts));
             let differing =
-                own.iter().zip(differs).filter(|(_, differs)| *differs).filter_map(|(word, _)| word.clone());
+                own.iter().zip(differs).filter(|(_, differs)| *differs).filter_map(|(text, _)| text.clone());
             // Runs that do not differ are described by the usual settings.
             let [rate, batch, _] = own.clone();
             let usual = rate.into_iter().chain(batch).chain(run.non_default_hyperparameters.iter().cloned());
-            for word in differing.chain(usual.filter(|_| is_alike)) {
-                if !parts.contains(&word) {
-                    parts.push(word);
+            for text in differing.chain(usual.filter(|_| is_alike)) {
+                if !parts.contains(&text) {
+                    parts.push(text);
                 }
             }
             settings[index] = parts.join(", ");
@@ -160,16 +160,16 @@ type Family = Option<&'static str>;
 pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
-    let words = name_parts(curves, is_mixed);
+    let texts = name_parts(curves, is_mixed);
     let mut alike: HashMap<(&str, &[String]), Vec<usize>> = HashMap::new();
-    for (index, (curve, words)) in curves.iter().zip(&words).enumerate() {
-        alike.entry((&curve.title, words)).or_default().push(index);
+    for (index, (curve, texts)) in curves.iter().zip(&texts).enumerate() {
+        alike.entry((&curve.title, texts)).or_default().push(index);
     }
     let mut names = vec![Name::default(); curves.len()];
-    for ((title, words), members) in alike {
+    for ((title, texts), members) in alike {
         let same: Vec<&CurveFacts> = members.iter().map(|index| &curves[*index]).collect();
         for (index, marks) in members.into_iter().zip(marks(&same)) {
-            let mark = words.iter().cloned().chain(marks).collect::<Vec<_>>().join(", ");
+            let mark = texts.iter().cloned().chain(marks).collect::<Vec<_>>().join(", ");
             let title = if is_common && !mark.is_empty() { String::new() } else { title.to_owned() };
             names[index] = Name { title, mark };
         }
@@ -190,14 +190,14 @@ fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
         if curve.runs > 1 {
             own[SEED] = None;
         }
-        let mut words = chosen_traits(&own, &chosen);
+        let mut texts = chosen_traits(&own, &chosen);
         if counts[traits.as_slice()] > 1 {
-            words.extend(bookkeeping);
+            texts.extend(bookkeeping);
         }
         if curve.runs > 1 {
-            words.push(format!("mean of {}", curve.runs));
+            texts.push(format!("mean of {}", curve.runs));
         }
-        words
+        texts
     };
     same.iter().zip(&all).zip(bookkeeping).map(mark).collect()
 }
@@ -205,14 +205,14 @@ fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
 /// Lists for each curve the settings that do not affect learning in which it differs from the others of its name, and
 /// its folder if they do not distinguish it.
 fn bookkeeping(same: &[&CurveFacts]) -> Vec<Vec<String>> {
-    let words = differing(&same.iter().map(|other| other.bookkeeping.clone()).collect::<Vec<_>>());
+    let texts = differing(&same.iter().map(|other| other.bookkeeping.clone()).collect::<Vec<_>>());
     let mut counts: HashMap<&[String], usize> = HashMap::new();
-    words.iter().for_each(|words| *counts.entry(words).or_default() += 1);
-    let with_folder = |(curve, words): (&&CurveFacts, &Vec<String>)| {
-        let folder = (counts[words.as_slice()] > 1).then(|| curve.folder.clone());
-        words.iter().cloned().chain(folder).collect()
+    texts.iter().for_each(|texts| *counts.entry(texts).or_default() += 1);
+    let with_folder = |(curve, texts): (&&CurveFacts, &Vec<String>)| {
+        let folder = (counts[texts.as_slice()] > 1).then(|| curve.folder.clone());
+        texts.iter().cloned().chain(folder).collect()
     };
-    same.iter().zip(&words).map(with_folder).collect()
+    same.iter().zip(&texts).map(with_folder).collect()
 }
 
 /// Lists the parts of the curves' names: the workload if there are several, the optimizer, and the settings in which a

@@ -125,7 +125,6 @@ impl TrainingPanel {
         }
     }
 
-    /// Shows a run in any folder.
     pub fn open_run(&mut self, run: RunFolder) {
         self.threads().jobs.send(WatcherCommand::Include(run.clone()));
         self.select_only(vec![run]);

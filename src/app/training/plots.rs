@@ -142,11 +142,9 @@ impl TrainingPanel {
     }
 }
 
-/// All plots, to be exported as one figure.
 pub(super) struct CurvesExport {
     /// The common title, if the names leave it out.
     pub title: Option<String>,
-    /// The names and pens of the curves.
     pub names: Vec<(String, Pen)>,
     pub runs: Vec<RunFolder>,
     pub plots: Vec<PlotExport>,
@@ -395,7 +393,7 @@ fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker
 }
 
 fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     let optimizers: Vec<Vec<Measured>> = (0..scan.axes.optimizers.len())
         .map(|optimizer| {
             let scores = scan.scores.optimizer(optimizer).iter().enumerate();
@@ -403,7 +401,7 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
                 scores.filter_map(|(index, score)| Some((scan.axes.batch_sizes[index], (*score)?, index))).collect();
             scores.sort_by_key(|(size, ..)| *size);
             let name = &scan.axes.optimizers[optimizer];
-            words.extend(
+            parts.extend(
                 scores.iter().map(|(size, score, _)| format!("{name} at {size}: {}", significant(score.mean, 3))),
             );
             let measured = scores.iter().map(|(size, score, index)| {
@@ -435,11 +433,11 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         let best = with_edge(scan.edge(optimizer, index), &significant(rate, 3));
         Some(format!("{} ± {}, best η {best}", significant(score.mean, 3), significant(score.deviation, 2)))
     });
-    shown.describe("Plot of best test loss by batch size", || words.join("; "));
+    shown.describe("Plot of best test loss by batch size", || parts.join("; "));
 }
 
 fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     let weak = ui.visuals().weak_text_color();
     let pair = scan.adam_and_signum();
     let improvements = pair.map(|[adam, signum]| scan.scores.improvements(adam, signum)).unwrap_or_default();
@@ -448,7 +446,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     known.sort_by_key(|(size, _)| *size);
     let measured = known.iter().map(|(size, it)| {
         let [value, error] = [it.value, it.error].map(|part| PERCENT * part);
-        words.push(format!("{size}: {} ± {} %", significant(value, 3), significant(error, 2)));
+        parts.push(format!("{size}: {} ± {} %", significant(value, 3), significant(error, 2)));
         let bar = error.is_finite().then_some([value - error, value + error]);
         Measured { at: [(*size as f64).log10(), value], bar, is_ringed: false }
     });
@@ -471,7 +469,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     if pair.is_none() {
         shown.note(ui, "Needs an optimizer of the rule Adam and one of the rule Signum");
     }
-    shown.describe("Plot of the improvement of Signum on Adam", || words.join("; "));
+    shown.describe("Plot of the improvement of Signum on Adam", || parts.join("; "));
 }
 
 /// Shows all optimizers' values at the batch size nearest to the pointer.

@@ -31,7 +31,6 @@ pub(super) struct CurveRequest {
     pub aliases: Arc<MetricAliases>,
 }
 
-/// A group of runs with its curves.
 #[derive(Clone, Debug)]
 pub struct RunCurves {
     pub runs: Vec<RunFolder>,

@@ -45,14 +45,12 @@ pub struct Summary {
     pub steps: Option<u64>,
     /// The processes that train it, if there are several.
     pub ranks: Option<Ranks>,
-    /// The metrics of evaluations.
     pub evaluated: Vec<MetricInfo>,
     pub began: Option<Timestamp>,
     pub is_scan: bool,
     /// True if its model generates text.
     pub writes_text: bool,
     pub synthetic: Option<String>,
-    /// The origin of a fork.
     pub forked: Option<Forked>,
     /// A key that is equal for runs that differ in the seed only.
     pub config: Option<String>,

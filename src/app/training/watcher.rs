@@ -25,7 +25,6 @@ use super::worker::{Installation, TrainingPaths, WorkerState};
 use crate::app::shell::jobs::Wake;
 use crate::runs::{Columns, MetricAliases, RunFacts};
 
-/// The interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of bytes of the end of the set-up's log that are shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
@@ -38,7 +37,6 @@ pub(super) enum WatcherCommand {
     IncludePath(PathBuf),
     /// Sends the details of a run and their changes.
     Focus(Option<RunFolder>),
-    /// Sends a command to runs.
     Send(Vec<RunFolder>, RunCommand),
     Edit(RunFolder, Vec<NotesEdit>),
     Alias(String, Option<String>),

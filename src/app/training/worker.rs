@@ -48,7 +48,6 @@ impl TrainingPaths {
     }
 }
 
-/// The state of the worker.
 #[derive(Clone, Debug)]
 pub enum WorkerState {
     Asked,

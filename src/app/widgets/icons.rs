@@ -9,7 +9,6 @@ use valleyscope_engine::optimizer::{Marker, MarkerShape, markers};
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_experiments::view::{Background, contrasting, simulation_colors};
 
-/// The icon of a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Icon {
     Play,

@@ -250,7 +250,6 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     fn derived(self, ui: &mut Ui);
 }
 
-/// The texts of menus and of the editor.
 pub(crate) struct KindTexts {
     /// The noun in sentences, such as `rule`.
     pub noun: &'static str,

@@ -78,7 +78,6 @@ impl TypedKind for RuleKind {
     fn derived(self, _ui: &mut Ui) {}
 }
 
-/// The choice of the rule of an optimizer.
 pub(crate) struct RuleChoice<'a> {
     pub tab: TextTab,
     /// The optimizer's id.

@@ -101,7 +101,6 @@ impl Format {
     }
 }
 
-/// The exported content.
 enum Content<'h> {
     Points(&'h RunHistory),
     Table(ScanResult),
@@ -174,7 +173,6 @@ pub(super) fn export(
     Ok(())
 }
 
-/// The text to be generated.
 #[derive(clap::Args)]
 pub(super) struct Text {
     /// The beginning of the text [default: a line feed]

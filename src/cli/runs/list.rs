@@ -122,7 +122,7 @@ fn table(runs: Vec<&RunFacts>, args: &TableArgs, columns: &Columns) -> Result<Ta
     let Some(by) = by else { return Ok(Table::of_runs(&runs, &order, &shown)) };
     let grouping = Grouping { by, statistic: args.statistic, best_over };
     let groups = grouping.groups(&runs, order, &sort, &columns);
-    let undecided = grouping.undecided(&runs, &groups, &columns).into_iter().map(|words| format!("warning: {words}"));
+    let undecided = grouping.undecided(&runs, &groups, &columns).into_iter().map(|reason| format!("warning: {reason}"));
     let remarks = grouping.remarks(&runs, &groups, &columns);
     undecided.chain(remarks).for_each(|remark| say(format_args!("{remark}")));
     let keeps_all = args.csv || args.json || args.columns.is_some();
@@ -205,7 +205,6 @@ const BRIEF: [(&str, usize, usize); 10] = [
 /// The column of the titles, which is shortened to the part in which they differ.
 const TITLE: &str = "TITLE";
 
-/// A line of the brief list.
 struct BriefLine {
     began: Timestamp,
     /// The cells before the optimizer.
@@ -278,13 +277,11 @@ fn joined(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// A table for output.
 struct Table {
     header: Vec<Heading>,
     rows: Vec<Vec<Cell>>,
 }
 
-/// The head of a column.
 struct Heading {
     field: String,
     /// The title in the text; a column without one is only in files.

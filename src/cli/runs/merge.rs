@@ -23,14 +23,12 @@ struct PartRun {
     /// The preset of the whole scan.
     whole: Preset,
     started: Started,
-    /// The axes of the scan.
     axes: ScanAxes,
     points: Vec<GridPoint>,
     /// A description of lost events; empty if none are lost.
     damage: String,
 }
 
-/// The grid points by their indices.
 type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
 /// Writes a run of the whole scan with the grid points of its parts, into a folder if one is named.
@@ -181,7 +179,7 @@ fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow:
 /// Lists the parts of which grid points are missing, as text.
 fn missing(runs: &[PartRun]) -> String {
     let count = runs[0].part.count();
-    let words = SweepPart::all(count).filter_map(|part| {
+    let descriptions = SweepPart::all(count).filter_map(|part| {
         let mut of_part = runs.iter().filter(|run| run.part == part).peekable();
         if of_part.peek().is_none() {
             return Some(format!("part {part} is missing"));
@@ -191,5 +189,5 @@ fn missing(runs: &[PartRun]) -> String {
         let damage = if best.damage.is_empty() { String::new() } else { format!(", as {}", best.damage) };
         (known < own).then(|| format!("part {part} has {known} of {own} ({}){damage}", best.run.shown_name()))
     });
-    words.collect::<Vec<_>>().join(", ")
+    descriptions.collect::<Vec<_>>().join(", ")
 }

@@ -217,7 +217,7 @@ impl Watch {
 fn line(history: &RunHistory, status: &Status) -> String {
     let concerns = Concern::summary(&Concern::of(status, history, now()));
     let mut parts = vec![status.label()];
-    parts.extend(Some(concerns).filter(|words| !words.is_empty()));
+    parts.extend(Some(concerns).filter(|text| !text.is_empty()));
     parts.push(format!("{} {}", progress(history), unit(history)));
     parts.extend(rate(history));
     if status.is_open() {

@@ -14,7 +14,6 @@ use crate::cli::Failure;
 use crate::cli::output::say;
 use crate::sweep::result::{RawFormat, SweepHeader, SweepRecords, SweepResult};
 
-/// The folder of a part.
 struct PartFolder {
     part: SweepPart,
     path: PathBuf,

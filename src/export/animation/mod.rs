@@ -17,7 +17,6 @@ use tempfile::TempDir;
 use valleyscope_machine::Detection;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-/// The format of an animation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnimationFormat {
     /// One animated file, with 256 colours a frame.
@@ -150,7 +149,6 @@ pub struct Encoder {
 const WAITING: usize = 3;
 
 impl Encoder {
-    /// Starts the thread.
     pub fn start(file: AnimationFile) -> Encoder {
         let (messages, inbox) = sync_channel(WAITING);
         let target = file.target.clone();

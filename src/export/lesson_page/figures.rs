@@ -44,7 +44,6 @@ fn preset_named(name: &str) -> Option<&'static Preset> {
     presets.find(|built_in| built_in.name == name).map(|built_in| &built_in.preset)
 }
 
-/// The title of a figure: that of its preset.
 pub fn title_of(figure: &LessonFigure) -> &str {
     preset_of(figure).map_or(figure.name.as_str(), |preset| preset.title())
 }
@@ -118,7 +117,6 @@ fn landscape(preset: &LandscapePreset, is_wanted: impl Fn() -> bool) -> Result<O
 /// Dots per inch of the pictures. A figure as wide as a journal's page takes about 200 kB.
 const DPI: f64 = 130.0;
 
-/// A figure with its picture.
 #[derive(Serialize)]
 pub(super) struct PageFigure {
     #[serde(skip)]

@@ -309,11 +309,9 @@ struct Recording {
     pub plan: RunPlan,
     /// The enabled optimizers, in their order.
     pub ensembles: Vec<EnsembleRecording>,
-    /// The number of recorded steps.
     pub frames: usize,
 }
 
-/// The record of an optimizer.
 #[derive(Clone, Debug)]
 struct EnsembleRecording {
     pub mean: Vec<[f64; 2]>,

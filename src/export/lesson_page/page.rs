@@ -45,7 +45,6 @@ struct Page<'a> {
     steps: Vec<Step<'a>>,
 }
 
-/// The style of an optimizer.
 #[derive(PartialEq, Serialize)]
 struct OptimizerStyle {
     color: String,
@@ -86,10 +85,8 @@ struct Metric {
     range: [[f64; 2]; 2],
 }
 
-/// A step of the lesson.
 #[derive(Serialize)]
 struct Step<'a> {
-    /// The section that begins with the step.
     section: Option<&'a str>,
     text: &'a str,
     run: usize,
@@ -101,7 +98,6 @@ struct Step<'a> {
     marks: Vec<(u64, &'a str)>,
     /// The index of the optimizer whose update rule is shown.
     formula: Option<usize>,
-    /// The index of the figure.
     figure: Option<usize>,
     #[serde(flatten)]
     words: SettingsText,
@@ -146,7 +142,7 @@ pub(super) fn html(
         figures,
         runs: runs.iter().map(packed).collect(),
         optimizers: styles,
-        steps: (0..steps.len()).map(|index| in_words(&preset.lesson, index, &steps[index], figures)).collect(),
+        steps: (0..steps.len()).map(|index| step_data(&preset.lesson, index, &steps[index], figures)).collect(),
     };
     // A `<` could end the script that holds the data.
     let data = serde_json::to_string(&page).expect("its keys are texts").replace('<', "\\u003c");
@@ -265,7 +261,7 @@ fn ranges(run: &Recording, metric: usize) -> [[f64; 2]; 2] {
     })
 }
 
-fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figures: &[PageFigure]) -> Step<'a> {
+fn step_data<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figures: &[PageFigure]) -> Step<'a> {
     let (step, own) = (&lesson[index], &plan.panes[0]);
     let enabled = || own.spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
     let pane = |PanePlan { run, title, show, spec }: &'a PanePlan| Pane {
@@ -291,7 +287,6 @@ fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figu
     }
 }
 
-/// The settings of a simulation as text.
 #[derive(Serialize)]
 pub(super) struct SettingsText {
     landscape: Vec<String>,
@@ -299,12 +294,10 @@ pub(super) struct SettingsText {
     optimizers: Vec<OptimizerText>,
 }
 
-/// An enabled optimizer with its settings.
 #[derive(Serialize)]
 struct OptimizerText {
     name: String,
     settings: Vec<String>,
-    /// Formulas and their meanings.
     formulas: Vec<(String, &'static str)>,
 }
 

@@ -53,7 +53,6 @@ pub(super) fn make_run(into: &Path, from: &Path, title: &str, mut scalars: Scala
 
 /// The findings of a first pass over all points.
 struct Survey {
-    /// The number of points of each tag.
     points: Vec<u64>,
     /// Whether a tag is logged only together with the loss: at its steps, and not before the loss of the step before or
     /// after that of the next.
@@ -152,11 +151,9 @@ impl LossTimes {
     }
 }
 
-/// The metric of a tag.
 struct Metric {
     id: MetricId,
     info: MetricInfo,
-    /// Whether its points are in the events of the loss.
     is_with_loss: bool,
 }
 

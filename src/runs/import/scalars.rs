@@ -43,10 +43,8 @@ pub(super) struct Tag {
     pub(super) is_setting: bool,
 }
 
-/// The scalars of a run.
 pub(super) struct Scalars {
     pub(super) tags: Vec<Tag>,
-    /// The settings of the run.
     pub(super) settings: Map<String, Value>,
     pub(super) left_out: LeftOut,
     /// A column with a text in each row, whose texts differ and repeat.
@@ -242,7 +240,6 @@ struct Reason {
 }
 
 impl LeftOut {
-    /// The most reasons that are named.
     const MOST_NAMED: usize = 50;
 
     /// Counts `count` entries that were left out for a reason, with an example, which may be empty.

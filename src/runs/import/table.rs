@@ -31,7 +31,6 @@ const EARLIEST: f64 = 1e8;
 /// The smallest number that is a time of day in milliseconds; micro- and nanoseconds follow by factors of 1000.
 const MILLISECONDS: f64 = 1e11;
 
-/// The purpose of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Step,
@@ -42,7 +41,6 @@ enum Purpose {
     Run,
     /// The name of the tag of the row's value.
     Tag,
-    /// The value of a long table.
     Value,
     Metric,
 }
@@ -94,7 +92,6 @@ struct Table {
     columns: Vec<Column>,
     /// The indices of the columns of each purpose except that of metrics.
     indices: [Option<usize>; Purpose::Metric as usize],
-    /// The number of rows that were used.
     rows: u64,
     /// The largest number of seconds of training.
     longest: f64,

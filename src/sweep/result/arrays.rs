@@ -359,7 +359,6 @@ struct Arrays {
     sampled: Option<SampledArrays>,
 }
 
-/// The arrays of adaptive sampling.
 struct SampledArrays {
     winner: Vec<i32>,
     spent: Vec<i32>,

@@ -27,7 +27,6 @@ pub use check::{LIBRARY_RECORD, check_sweep, is_sweep};
 pub use raw::{RawExport, RawFailure, RawFormat, RawPlan, RawProgress, RawRefused};
 pub use store::{ReadRecords, StoreError, SweepHeader, SweepRecords, SweepStore};
 
-/// The result of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepResult {
     /// The text in the preset.
@@ -98,7 +97,6 @@ pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Re
     write(writer, &diagrams.iter().map(|(title, diagram)| (Some(*title), *diagram)).collect::<Vec<_>>())
 }
 
-/// The columns of an optimizer.
 struct OptimizerColumns {
     name: String,
     tuned: Vec<TunedSetting>,

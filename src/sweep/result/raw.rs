@@ -233,7 +233,6 @@ pub enum RawFailure {
     Thread,
 }
 
-/// The progress of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawProgress {
     /// Rows whose files are complete.

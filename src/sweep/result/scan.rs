@@ -25,7 +25,6 @@ use crate::export::{CsvCell, CsvWriter, NpzWriter};
 /// The result of a scan so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanResult {
-    /// The title in the preset.
     pub title: String,
     pub axes: ScanAxes,
     /// Red, green and blue of each optimizer.
@@ -232,12 +231,10 @@ fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     point
 }
 
-/// An optimizer of a scan.
 struct Scanned {
     rule: Option<RuleKind>,
     /// The colour that the preset gives it.
     color: Option<[u8; 3]>,
-    /// The marker of its rule.
     marker: Marker,
 }
 

@@ -230,7 +230,6 @@ pub struct SweepRecords {
     start: u64,
 }
 
-/// The outcome of reading all records.
 pub struct ReadRecords {
     /// Records whose bytes have changed.
     pub damaged: u64,

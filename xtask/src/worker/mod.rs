@@ -53,15 +53,15 @@ pub fn set_up(audience: Audience) -> Result<(), Stop> {
     let outcome = work(&mut job, audience);
     let step = job.step;
     let (state, message) = match &outcome {
-        Ok(words) => (SetUpState::Done, words.clone()),
+        Ok(text) => (SetUpState::Done, text.clone()),
         Err(Ended::Cancelled) => (SetUpState::Cancelled, "The set-up of the training worker was cancelled.".to_owned()),
         Err(Ended::Declined) => (SetUpState::Declined, DECLINED.to_owned()),
         Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),
     };
     session.report(state, &message, step, None);
     match outcome {
-        Ok(words) => {
-            say(words);
+        Ok(text) => {
+            say(text);
             Ok(())
         }
         Err(Ended::Cancelled) => Err(Stop { message, code: 130 }),
@@ -261,7 +261,7 @@ pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     match job.carry_out("Building the training worker", &mut command, Stdout::Captured, || None)? {
         Ok(messages) => built(&messages, "valleyscope-train")
             .ok_or_else(|| Ended::failed("cargo does not report the path of the worker")),
-        Err(words) => Err(Ended::failed(format!("The training worker cannot be built:\n{words}"))),
+        Err(text) => Err(Ended::failed(format!("The training worker cannot be built:\n{text}"))),
     }
 }
 
@@ -317,16 +317,16 @@ fn description(handshake: &str) -> String {
     let text = |name| json_text(handshake, name);
     let devices: Vec<_> =
         handshake.match_indices(r#""kind":"#).filter_map(|(at, _)| json_text(&handshake[at..], "kind")).collect();
-    let mut words = format!(
+    let mut text = format!(
         "The training worker {} works with libtorch {} on {}.",
         text("version").unwrap_or_default(),
         text("libtorch").unwrap_or_default(),
         if devices.is_empty() { "the processor".to_owned() } else { devices.join(", ") }
     );
     if let Some(problem) = text("problem") {
-        words.push_str(&format!("\nCUDA cannot be used: {problem}"));
+        text.push_str(&format!("\nCUDA cannot be used: {problem}"));
     }
-    words
+    text
 }
 
 #[cfg(test)]

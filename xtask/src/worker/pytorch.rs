@@ -216,7 +216,6 @@ impl PyTorch {
     }
 }
 
-/// The path of a library of PyTorch.
 pub fn library(name: &str) -> String {
     format!("lib/{DLL_PREFIX}{name}{DLL_SUFFIX}")
 }
@@ -275,7 +274,6 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// A Python on the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
     pub program: &'static str,

@@ -5,7 +5,6 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::elementary;
 use crate::lanes::{Real, each};
 
-/// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     Exp,
@@ -377,12 +376,9 @@ impl<A> RatioCorrection<A> {
     }
 }
 
-/// A number in a step that has a name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StepPart {
-    /// The symbol in formulas.
     pub symbol: &'static str,
-    /// The description of the meaning.
     pub meaning: &'static str,
     pub role: PartRole,
 }
@@ -438,9 +434,7 @@ impl StepPart {
 /// A vector that is drawn at a particle.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StepArrow {
-    /// The label at the arrow.
     pub label: &'static str,
-    /// The meaning in the key of the arrows.
     pub meaning: &'static str,
     pub role: ArrowRole,
 }

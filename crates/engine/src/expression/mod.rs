@@ -28,7 +28,6 @@ pub enum Input {
     Parameter(usize),
     /// The product of a parameter over the steps, βᵗ.
     Power(usize),
-    /// The number t of the step.
     Step,
     /// An estimate of the diagonal of the loss's Hessian.
     Curvature,

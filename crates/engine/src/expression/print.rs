@@ -55,7 +55,6 @@ pub trait Style: Sized {
     /// Writes an operation on written operands.
     fn operation(&self, op: Op<Printed>) -> Printed;
 
-    /// Writes a number that has a name.
     fn named(&self, _id: NodeId, name: &str) -> Printed {
         Printed::atom(name)
     }

@@ -36,7 +36,6 @@ pub struct LandscapeInfo {
     pub formula: &'static str,
     /// A sentence that describes the landscape.
     pub about: &'static str,
-    /// The publication of the landscape.
     pub source: &'static str,
     /// The parameters of the loss in the order in which it takes them, then the rotation φ.
     pub parameters: &'static [BoundedParameter],
@@ -185,20 +184,17 @@ impl LandscapeMetric {
 }
 
 impl LandscapeInfo {
-    /// The metric that this coordinate is on the landscape, if it is one.
     pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
         self.metrics.iter().find(|metric| metric.coordinate == coordinate)
     }
 }
 
 impl LandscapeSpec {
-    /// The metric that this coordinate is on the landscape, if it is one.
     pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
         self.info().metric(coordinate)
     }
 }
 
-/// The depth in a valley.
 const DEPTH: LandscapeMetric = LandscapeMetric {
     coordinate: Coordinate::U,
     name: "depth",

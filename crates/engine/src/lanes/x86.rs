@@ -249,7 +249,6 @@ fn sum_of_both<V: Planar>(both: V::Both) -> V::Both {
     V::both([x + y; 2])
 }
 
-/// A vector of doubles.
 macro_rules! doubles {
     ($(#[$doc:meta])* $floats:ident $words:ident: $set:ident [$($register:tt)*] of $per_register:literal, $lanes:literal) => {
         vector!(

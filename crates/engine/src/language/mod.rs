@@ -22,7 +22,6 @@ pub struct Parameter {
     pub is_decay_rate: bool,
 }
 
-/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// `state`, `param` or `in`.
@@ -49,7 +48,6 @@ const KEYWORDS: [&str; 3] = ["state", "param", "in"];
 /// The signs, each before its own prefixes, so that the longest one matches.
 const SIGNS: [&str; 17] = ["..", "<=", ">=", "==", "!=", "+", "-", "−", "*", "/", "^", "(", ")", ",", "=", "<", ">"];
 
-/// Splits a text into tokens.
 pub fn tokens(text: &str) -> Vec<Token> {
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(first) = text[at..].chars().next() {

@@ -75,7 +75,6 @@ struct Parser<'a> {
     /// The tokens of the text without comments.
     tokens: Vec<Token>,
     at: usize,
-    /// The nesting depth.
     depth: usize,
     open_brackets: usize,
     /// The range of each state's declaration.

@@ -37,7 +37,6 @@ pub trait Loss {
     fn loss<A: Algebra>(parameters: &[A], at: [A; 2]) -> A;
 }
 
-/// The language of losses.
 const LOSSES: Dialect = Dialect {
     given: &[("x", Input::X), ("y", Input::Y), ("phi", Input::Angle)],
     has_axes: true,
@@ -50,7 +49,6 @@ const LOSSES: Dialect = Dialect {
     reserved: &["name", "text", "rotation_degrees"],
 };
 
-/// A loss as a program.
 #[derive(Clone, Debug)]
 pub struct LossProgram {
     text: Option<String>,

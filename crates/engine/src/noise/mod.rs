@@ -33,10 +33,8 @@ pub trait Definition {
     }
 }
 
-/// The description of a noise.
 #[derive(Debug)]
 pub struct NoiseInfo {
-    /// The name for users.
     pub name: &'static str,
     /// The noisy gradient as a formula, such as `g + σξ, ξ ~ Normal(0, 1)`.
     pub formula: &'static str,
@@ -53,7 +51,6 @@ pub struct NoiseInfo {
 /// The standard deviation σ.
 const SIGMA: BoundedParameter = BoundedParameter { parameter: NOISE, range: Noise::RANGE, default: 1.0 };
 
-/// The most parameters of a noise.
 const MOST_PARAMETERS: usize = 2;
 
 /// Registers the kinds of noise: a file of this folder and the noise in it, a line each, in the order of menus.
@@ -64,7 +61,6 @@ macro_rules! noises {
             pub use $module::$noise;
         )*
 
-        /// A kind of noise.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum NoiseKind {
             $($noise,)*

@@ -19,7 +19,6 @@ use ureq::http::{HeaderMap, StatusCode, header};
 /// The usual time limit for a silent mirror.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A file to download.
 #[derive(Clone, Copy, Debug)]
 pub struct DownloadFile<'a> {
     /// The file's name, in the folder and after the mirror's address.

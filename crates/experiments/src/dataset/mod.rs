@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::plain_file;
 
-/// The variable that names a folder with data.
 pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";
 
 /// The folder of this name in `valleyscope` in the user's cache folder; none without a home folder.

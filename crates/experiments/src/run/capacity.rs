@@ -36,7 +36,6 @@ pub struct Capacity {
     pub memory: Option<u64>,
     /// Free disk space in the folder of runs.
     pub disk: Option<u64>,
-    /// Threads of the processor.
     threads: u32,
 }
 

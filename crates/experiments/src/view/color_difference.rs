@@ -4,7 +4,6 @@ use palette::color_difference::Ciede2000;
 use palette::white_point::D65;
 use palette::{FromColor, Lab, LinSrgb};
 
-/// The vision of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vision {
     Usual,
@@ -137,7 +136,6 @@ impl Appearance {
     }
 }
 
-/// The background of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     Light,

@@ -16,7 +16,6 @@ const TOP: f64 = 0.5;
 /// The first thing that a line of sight meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sight {
-    /// A point of the surface.
     Surface([f64; 2]),
     /// The side of the box below the surface.
     Side,

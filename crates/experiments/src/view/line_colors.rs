@@ -110,7 +110,6 @@ static OTHERS: LazyLock<Vec<(Rgb, Appearance)>> = LazyLock::new(|| {
     colors.map(|color| (color, Appearance::new(color))).filter(|(_, appearance)| appearance.is_colorful()).collect()
 });
 
-/// The dash pattern of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dash {
     #[default]
@@ -150,7 +149,6 @@ pub struct Pen {
     pub dash: Dash,
 }
 
-/// Shades of a colour.
 const PEN_SHADES: usize = 3;
 /// The largest luminances of the second and third shade on a light background, and of the second on a dark one, each as
 /// such and as a fraction of the colour's own.

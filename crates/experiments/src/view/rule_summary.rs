@@ -22,7 +22,6 @@ pub struct RuleSummary {
 pub struct Variant {
     pub of: &'static Hyperparameter,
     pub choice: &'static HyperparameterChoice,
-    /// The formulas that differ.
     pub formulas: Vec<Formula>,
 }
 

@@ -203,7 +203,6 @@ pub struct AxisLabel {
     pub text: String,
 }
 
-/// The axes of a surface.
 #[derive(Clone, Debug)]
 pub struct SpaceAxes {
     view: SpaceView,

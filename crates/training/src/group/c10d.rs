@@ -146,7 +146,6 @@ impl Store {
         checked(unsafe { valleyscope_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr()) })
     }
 
-    /// The value of a key, if it was set.
     pub(super) fn get(&self, key: &str) -> Result<Option<String>, C10dError> {
         let (key, mut value) = (c_text(key)?, null_mut());
         // SAFETY: the handle is of a store, and the texts live for the call.
@@ -165,7 +164,6 @@ impl Drop for Store {
 /// The network of a process's connections to the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bind {
-    /// An address of this machine.
     Address(String),
     /// The name of a network interface.
     Interface(String),

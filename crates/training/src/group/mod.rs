@@ -189,7 +189,6 @@ impl Group {
         Ok(Backend::Nccl)
     }
 
-    /// The number of processes.
     pub fn size(&self) -> usize {
         self.size
     }

@@ -11,7 +11,6 @@ use super::c10d::Bind;
 pub struct RankEnv {
     /// The rank, from 0; rank 0 leads.
     pub rank: usize,
-    /// The number of processes.
     pub size: usize,
     /// The number among the processes of this machine, from 0.
     pub local_rank: usize,
@@ -117,7 +116,6 @@ fn is_loopback(host: &str) -> bool {
     found.is_ok_and(|mut addresses| addresses.len() > 0 && addresses.all(|address| address.ip().is_loopback()))
 }
 
-/// The variables of the environment.
 struct Variables {
     rank: usize,
     size: usize,

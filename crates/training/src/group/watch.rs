@@ -123,7 +123,6 @@ impl Watch {
         }
     }
 
-    /// Counts an operation with the others.
     pub(super) fn begin_operation(&self) {
         self.shared.operations.fetch_add(1, Ordering::Relaxed);
     }

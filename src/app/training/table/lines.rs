@@ -320,14 +320,14 @@ impl Lines {
         let Some(Line::Group { group, .. }) = self.lines.get(line) else { return String::new() };
         let first = &self.runs[group.shown[0]];
         let is_of_replicates = self.grouping.by.iter().any(|field| field == Replicates::FIELD);
-        let words = first.settings.split(", ").filter(|word| !word.is_empty() && !word.starts_with("seed "));
-        let mut words: Vec<String> = words.filter(|_| is_of_replicates).map(str::to_owned).collect();
-        if is_of_replicates && words.is_empty() {
-            words.push(first.title.clone());
+        let parts = first.settings.split(", ").filter(|part| !part.is_empty() && !part.starts_with("seed "));
+        let mut parts: Vec<String> = parts.filter(|_| is_of_replicates).map(str::to_owned).collect();
+        if is_of_replicates && parts.is_empty() {
+            parts.push(first.title.clone());
         }
         let is_undecided = matches!(group.choice, GroupChoice::Undecided(_));
         let is_best = |column: &Column| self.grouping.best_over.as_ref() == Some(&column.field);
-        let word = |column: &Column| match column.of(&first.facts) {
+        let part = |column: &Column| match column.of(&first.facts) {
             Some(Value::Text(text)) => text.clone(),
             Some(value) => {
                 let edge = group.edge().filter(|_| is_best(column));
@@ -336,9 +336,9 @@ impl Lines {
             None => format!("no {}", lower_first(&column.short)),
         };
         let distinctive = self.distinctive.iter().filter(|column| !(is_undecided && is_best(column)));
-        let of_fields = distinctive.map(word).filter(|word| !words.contains(word)).collect::<Vec<_>>();
-        words.extend(of_fields);
-        words.join(", ")
+        let of_fields = distinctive.map(part).filter(|part| !parts.contains(part)).collect::<Vec<_>>();
+        parts.extend(of_fields);
+        parts.join(", ")
     }
 }
 

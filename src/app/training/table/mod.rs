@@ -320,7 +320,6 @@ impl TableChoices {
         Grouping { by: group_by.clone(), statistic: *statistic, best_over: best_over.clone() }
     }
 
-    /// Groups by a field, or stops grouping by it.
     pub fn toggle_group(&mut self, field: &str) {
         match self.group_by.iter().position(|other| other == field) {
             Some(index) => drop(self.group_by.remove(index)),

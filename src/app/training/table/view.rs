@@ -476,8 +476,8 @@ impl RunTable {
 
     pub(super) fn undecided(&self, ui: &mut Ui) {
         let undecided = self.lines.undecided();
-        for words in undecided.iter().take(MOST_UNDECIDED) {
-            let text = RichText::new(words).small().color(ui.visuals().warn_fg_color);
+        for reason in undecided.iter().take(MOST_UNDECIDED) {
+            let text = RichText::new(reason).small().color(ui.visuals().warn_fg_color);
             ui.add(Label::new(text).wrap());
         }
         if undecided.len() > MOST_UNDECIDED {

@@ -86,7 +86,7 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
 pub(super) fn present(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
     let folders = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
     let found = folders.map(|subfolder| NAMES.map(|names| names.map(|name| find_file(&subfolder, name))));
-    found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are places to look at")
+    found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are subfolders")
 }
 
 fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
@@ -261,7 +261,6 @@ fn check_file(name: &'static str, official: &str, path: Option<PathBuf>) -> Resu
 // Numbers have four bytes, big-endian. The magic number is 0x0800 plus the number of dimensions for unsigned bytes,
 // the only type that MNIST uses.
 
-/// The content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdxContent {
     Images,

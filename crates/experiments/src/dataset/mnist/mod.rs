@@ -21,7 +21,6 @@ pub use synthetic::{SYNTHETIC_SEED, synthetic_digits};
 
 /// Pixels along each side of an image.
 const SIDE: usize = 28;
-/// Pixels of an image.
 pub const PIXELS: usize = SIDE * SIDE;
 /// Images of the whole training set, and of the whole test set.
 pub(crate) const WHOLE: [usize; 2] = [60_000, 10_000];

@@ -104,7 +104,6 @@ impl Corpus {
         Ok(tokenizer)
     }
 
-    /// Creates a corpus in memory.
     pub(super) fn in_memory(
         source: TextSource,
         tokenizer: Tokenizer,
@@ -449,7 +448,6 @@ impl CheckedFile {
         Ok(CheckedFile { path, bytes, modified, sha256: sha256.to_owned() })
     }
 
-    /// Whether a folder has this record.
     pub(super) fn is_in(&self, folder: &Path) -> bool {
         let text = plain_file::read_text(&self.path_in(folder), Links::Refused, Self::LONGEST);
         text.is_ok_and(|text| serde_json::from_str(&text).is_ok_and(|known: CheckedFile| known == *self))

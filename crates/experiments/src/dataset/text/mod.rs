@@ -55,7 +55,6 @@ pub enum TextSource {
     Tokens(PathBuf),
     /// Text at a path, tokenized into the cache.
     Text(PathBuf),
-    /// Synthetic text.
     Synthetic,
 }
 
@@ -232,11 +231,8 @@ pub fn status(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> 
     Ok(TextStatus { source, vocabulary, warnings })
 }
 
-/// The source of a corpus.
 enum CorpusSource {
-    /// A folder of tokens.
     Tokens(PathBuf, Tokenizer),
-    /// Files of text, at this path.
     Text(PathBuf, Vec<TextFile>),
     /// Synthetic text, where nothing is found or searched.
     Nothing,

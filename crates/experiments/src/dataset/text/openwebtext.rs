@@ -142,10 +142,10 @@ fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
 /// unpacked.
 fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     let mut files = Vec::new();
-    for place in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
-        let Ok(entries) = fs::read_dir(&place) else { continue };
+    for path in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
+        let Ok(entries) = fs::read_dir(&path) else { continue };
         for entry in entries {
-            let path = entry.map_err(TextError::at(&place))?.path();
+            let path = entry.map_err(TextError::at(&path))?.path();
             if path.extension().is_some_and(|extension| extension == "tar" || extension == "xz") {
                 files.push(path);
             }
@@ -241,25 +241,24 @@ fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], Tex
     let key = Key::new(SEED).at(number_of(&pack.name));
     let most = (fraction.get() * (u64::MAX as f64)) as u64;
     let mut tokens = [const { Vec::new() }; 2];
-    let mut place = 0;
+    let mut index = 0;
     let mut add = |document: &str| {
         let text = cleaned(document);
         if !text.is_empty() {
-            let is_drawn = Stream::new(key.at(place)).next_u64() < most;
+            let is_drawn = Stream::new(key.at(index)).next_u64() < most;
             let split = if is_drawn { Split::Validation } else { Split::Train };
             let all = tokenizer::encode(&text).into_iter().chain([END_OF_TEXT]);
             tokens[split.index()].extend(all.flat_map(u16::to_le_bytes));
         }
-        place += 1;
+        index += 1;
     };
     unpack(pack, &mut add).map_err(|error| failed(error.to_string()))?;
     Ok(tokens)
 }
 
-/// Hashes a name to a number.
 fn number_of(name: &str) -> u64 {
     let sum = Sha256::digest(name);
-    u64::from_le_bytes(std::array::from_fn(|place| sum[place]))
+    u64::from_le_bytes(std::array::from_fn(|index| sum[index]))
 }
 
 /// Passes on the documents of a pack.

@@ -120,7 +120,6 @@ impl TokenFiles<'_> {
         &self.state
     }
 
-    /// Appends tokens in the format of the files.
     pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
         let written = self.files[split.index()].write_all(tokens);
         written.map_err(|source| failed(self.folder, split, source))?;
@@ -274,7 +273,6 @@ pub struct TokenFile {
     pub sha256: String,
 }
 
-/// A file that tokens were made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
     pub name: String,
@@ -365,10 +363,8 @@ pub(super) fn read_json<T: DeserializeOwned>(
 /// The file with the state of the work, in a folder whose tokens are not finished.
 pub(super) const STATE_FILE: &str = "unfinished.json";
 
-/// The inputs of the tokens.
 pub(super) struct TokenPlan {
     pub tokenizer: Tokenizer,
-    /// The fraction for validation.
     pub fraction: ValidationFraction,
     pub sources: Vec<SourceFile>,
     /// The parts of the work in their order, each as bytes of a source.

@@ -225,7 +225,6 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
 
 /// A text whose tokens do not depend on the text before or after it.
 pub(super) struct TextBlock {
-    /// The number of its file.
     pub file: usize,
     pub split: Split,
     pub text: String,
@@ -243,7 +242,6 @@ pub(super) struct Blocks<'a> {
     /// The range of the next block, and the block's beginning.
     pub range: usize,
     pub at: u64,
-    /// The file of that range.
     reading: Option<HashedFile>,
     buffer: Vec<u8>,
 }

@@ -12,7 +12,6 @@ use valleyscope_runs::plain_file::Links;
 
 use super::TextError;
 
-/// A file of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     pub path: PathBuf,
@@ -92,7 +91,6 @@ pub(super) struct Scanned {
     pub sha256: String,
 }
 
-/// The characters that occur.
 pub(super) struct CharacterSet(Vec<bool>);
 
 impl CharacterSet {

@@ -16,7 +16,6 @@ pub const END_OF_TEXT: u16 = 50_256;
 pub enum Tokenizer {
     /// GPT-2's byte pair encoding.
     Gpt2,
-    /// Each character is a token.
     Characters(Alphabet),
 }
 

@@ -11,7 +11,6 @@ pub(super) const CURVATURE: &str = "ĥ";
 /// Significant digits in the formulas.
 const DIGITS: usize = 4;
 
-/// The style of a formula.
 #[derive(Clone, Copy)]
 pub(super) struct Formulas<'a> {
     pub trace: &'a Trace,
@@ -24,7 +23,6 @@ pub(super) struct Formulas<'a> {
 impl Formulas<'_> {
     const SIGNS: Signs = Signs { minus: "−", times: " ", over: " / ", less: "<", at_most: "≤", equal: "=" };
 
-    /// Writes the value of a node.
     fn value(&self, id: NodeId, axis: usize) -> Printed {
         number(self.trace.values(id)[axis])
     }
@@ -186,7 +184,6 @@ pub(super) fn number(value: f64) -> Printed {
     Printed::new(text, binding)
 }
 
-/// Puts a hat on a symbol.
 pub(super) fn hat(symbol: &str) -> String {
     // Precomposed letters are drawn better.
     match symbol {

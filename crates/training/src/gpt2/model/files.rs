@@ -394,7 +394,6 @@ impl<'f> ModelTensors<'f> {
         Ok(tensors)
     }
 
-    /// Converts an expected tensor, which has this name in the files.
     fn tensor(&self, name: &str, expected: &Expected) -> Result<Tensor, ImportError> {
         let shape = &expected.shape;
         let Some((view, file)) = self.by_name.get(name) else {

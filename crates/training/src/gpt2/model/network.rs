@@ -9,7 +9,6 @@ use valleyscope_experiments::workload::{Attention, Gpt2Shape};
 use crate::drawn_labels;
 use crate::{Check, ParameterLayout, TrainError};
 
-/// ε of the normalisations.
 pub(super) const EPSILON: f64 = 1e-5;
 
 /// Lays out all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is `[outputs, inputs]`

@@ -84,7 +84,6 @@ impl Layer {
 
 /// The tensors of a layer that the backward pass needs.
 struct Passed {
-    /// The inputs x.
     inputs: Tensor,
     /// The normalised and scaled inputs y.
     normalized: Tensor,
