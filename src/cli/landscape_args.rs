@@ -81,7 +81,6 @@ pub(super) fn metric(text: &str) -> Result<DiagnosticMetric, String> {
     found.ok_or_else(|| format!("expected plots among {}, found {text}", names()))
 }
 
-/// Parses the name of a plot with a logarithmic axis, or `steps`.
 pub(super) fn log_axis(text: &str) -> Result<LogAxis, String> {
     match text.trim() {
         "steps" => Ok(LogAxis::Steps),

@@ -54,7 +54,6 @@ fn page(args: &LessonArgs) -> Result<LessonPage, Failure> {
     LessonPage::new(&preset).map_err(|error| Failure::BadInput(anyhow::Error::from(error).context(format!("`{name}`"))))
 }
 
-/// Computes all runs of the lesson.
 fn compute(page: &mut LessonPage) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let mut progress = ProgressLine::new(page.steps(), ProgressUnit::STEPS, false);

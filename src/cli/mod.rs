@@ -118,7 +118,6 @@ enum Command {
     Doctor,
 }
 
-/// The reason why a command failed or ended early.
 enum Failure {
     /// An argument, or a file that it names, is wrong.
     BadInput(anyhow::Error),

@@ -171,7 +171,6 @@ impl Format {
     }
 }
 
-/// The destination of the recorded steps.
 enum Recorder<'p> {
     Stdout(TrajectoryTable<BufWriter<StdoutLock<'static>>>),
     Table(TrajectoryTable<AtomicFile>, &'p Path),

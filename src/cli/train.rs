@@ -81,7 +81,6 @@ pub(super) fn device(text: &str) -> Result<String, String> {
     number.map(|number| format!("Cuda({number})")).ok_or_else(|| "expected cpu, cuda, or cuda: and a number".to_owned())
 }
 
-/// Converts a folder of `--data` to the form in presets.
 pub(super) fn data(folder: &Path) -> Result<String, Failure> {
     // The worker may have another working directory.
     let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));

@@ -20,7 +20,6 @@ pub trait Element: Copy {
 
     const SIZE: usize = size_of::<Self>();
 
-    /// Writes the element's little-endian bytes.
     fn write_to(self, writer: &mut impl Write) -> io::Result<()>;
 
     /// Reads the element from [`Element::SIZE`] little-endian bytes.

@@ -96,7 +96,6 @@ pub struct CurveRenderer {
     plots: HashMap<u64, Plot>,
 }
 
-/// The buffers of a plot on the device.
 struct Plot {
     set: Arc<CurveSet>,
     frame: Uniforms<Frame>,

@@ -483,7 +483,6 @@ fn layout(device: &wgpu::Device, label: &str, entries: &[wgpu::BindGroupLayoutEn
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
 }
 
-/// Binds a uniform buffer and a texture.
 fn bind_group(
     device: &wgpu::Device,
     layout: &wgpu::BindGroupLayout,

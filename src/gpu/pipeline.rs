@@ -45,7 +45,6 @@ pub fn program_shader(program: &LossProgram) -> String {
 /// The opacity of overlays behind the surface, over that in front of it.
 pub const BEHIND: f32 = 0.25;
 
-/// The shader of an overlay, on the plane and on the surface in space.
 #[derive(Clone, Copy)]
 pub(super) struct Overlay {
     plane: (&'static str, &'static str),
@@ -55,7 +54,6 @@ pub(super) struct Overlay {
 /// The number of bytes of a point (x, y) in a vertex buffer.
 pub(super) const POINT_BYTES: u64 = mem::size_of::<[f32; 2]>() as u64;
 
-/// The render target of all pipelines.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub format: wgpu::TextureFormat,

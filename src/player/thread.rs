@@ -182,7 +182,7 @@ impl Worker {
     fn begin(&mut self) {
         self.run += 1;
         self.track += 1;
-        self.pace.drop_ahead();
+        self.pace.ahead = 0;
         self.rate = Rate::new(Instant::now());
     }
 
@@ -207,7 +207,7 @@ impl Worker {
     fn advance(&mut self, due: u64) {
         let begin = Instant::now();
         // Single steps are taken beyond the end too.
-        let stops = !self.pace.is_ahead();
+        let stops = self.pace.ahead == 0;
         let mut taken = 0;
         while taken < due && !(stops && self.is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
             if let Some([first, _]) = self.looped.filter(|_| stops && self.is_at_loop_end()) {
@@ -341,15 +341,6 @@ impl Pace {
     pub(super) fn advance(&mut self, steps: u64) {
         self.playing = false;
         self.ahead = self.ahead.saturating_add(steps);
-    }
-
-    pub(super) fn is_ahead(&self) -> bool {
-        self.ahead > 0
-    }
-
-    /// Drops the remaining requested single steps.
-    pub(super) fn drop_ahead(&mut self) {
-        self.ahead = 0;
     }
 
     pub(super) fn is_moving(&self) -> bool {

@@ -373,7 +373,7 @@ fn skip(file: &mut impl Read, bytes: u64) -> io::Result<Next> {
     Ok(if passed == bytes + 4 { Next::Long(bytes) } else { Next::Cut })
 }
 
-/// Reads until the buffer is full or the file ends, returns the number of bytes.
+/// Reads until the buffer is full or the file ends; returns the number of bytes.
 fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -38,7 +38,6 @@ pub trait ConfigReader {
     /// folder.
     fn check(&self, run: &RunFolder, history: &RunHistory) -> Result<String, String>;
 
-    /// Whether a text is a config of this version.
     fn is_readable(&self, config: &str) -> bool;
 
     fn compute_the_same(&self, one: &str, other: &str) -> bool;

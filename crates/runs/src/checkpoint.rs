@@ -472,7 +472,7 @@ pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result
     })
 }
 
-/// Links or copies a file, and returns whether it is a link.
+/// Links or copies a file; returns whether it is a link.
 fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
     plain_file::check(path)?;
     // Checkpoints are replaced as a whole and never written to, so a link keeps its content.

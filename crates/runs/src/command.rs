@@ -126,7 +126,6 @@ pub(super) struct Inbox {
 const MOST: u64 = 1 << 20;
 
 impl Inbox {
-    /// Reads all lines completed since the last read.
     pub(super) fn read_all(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut received = Vec::new();
         loop {

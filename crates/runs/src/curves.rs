@@ -31,7 +31,6 @@ impl MetricCurve<'_> {
     }
 }
 
-/// The steps and times of points.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Moments {
     step: Vec<u64>,
@@ -125,7 +124,6 @@ impl MetricPoints {
         });
     }
 
-    /// Removes the points after a step; returns whether there were any.
     pub(super) fn forget_after(&mut self, step: u64) -> bool {
         let mask = self.moments.mask_up_to(step);
         self.moments.retain(&mask);

@@ -440,7 +440,6 @@ pub enum MarkKind {
     Changed,
 }
 
-/// The markers of a run so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Markers {
     /// The marks before a fork, which are the other run's.

@@ -204,7 +204,7 @@ impl RunSession {
             events.push(&line);
             let written = match record.event {
                 // The heartbeat thread writes them soon.
-                Event::Train(_) => events.flush_if_many(),
+                Event::Train(_) if events.waiting.len() < RESERVE / 4 => Ok(()),
                 Event::Checkpoint { .. } => events.sync(),
                 _ => events.flush(),
             };
@@ -324,7 +324,6 @@ fn failure(run: &RunFolder, path: PathBuf, source: io::Error) -> SessionError {
     }
 }
 
-/// Clock of the seconds of training.
 #[derive(Debug, Default)]
 struct Clock {
     before: f64,
@@ -393,11 +392,6 @@ impl EventsFile {
     pub(super) fn push(&mut self, line: &str) {
         self.waiting.extend(line.as_bytes());
         self.waiting.push(b'\n');
-    }
-
-    /// Writes the waiting lines if there are many, but still fewer than the reserve has room for.
-    pub(super) fn flush_if_many(&mut self) -> io::Result<()> {
-        if self.waiting.len() < RESERVE / 4 { Ok(()) } else { self.flush() }
     }
 
     /// Writes the waiting lines. On a full disk this uses up the reserve, and still fails, as there is little space
@@ -476,7 +470,6 @@ pub(super) fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
     }
 }
 
-/// Finds the end of the last whole line of a file.
 fn end_of_lines(file: &mut File) -> io::Result<u64> {
     const PIECE: u64 = 1 << 16;
     let mut end = file.metadata()?.len();

@@ -23,7 +23,6 @@ use valleyscope_runs::{Forked, RunFolder, RunReader, plain_file};
 
 use super::error::{CheckpointError, TrainError, damaged};
 
-/// A tensor's numbers as bytes.
 struct Bytes {
     kind: Dtype,
     shape: Vec<usize>,
@@ -222,7 +221,6 @@ fn sealed(text: &str, tensors: &[u8]) -> String {
     with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
 }
 
-/// The expected contents of a file of tensors.
 pub(super) struct ExpectedTensors<'a> {
     /// Names, types and shapes of the expected tensors.
     pub tensors: &'a NamedTensors<'a>,

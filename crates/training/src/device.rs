@@ -55,7 +55,6 @@ impl Devices {
         Devices { cuda, problem }
     }
 
-    /// Describes this worker to the programs that start it.
     pub(super) fn handshake(&self) -> Handshake {
         Handshake {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -267,7 +266,6 @@ fn peak(device: &str, precision: &str) -> Option<f64> {
     }
 }
 
-/// Measures a training's use of its device.
 pub(crate) struct Usage {
     device: Device,
     step_operations: f64,

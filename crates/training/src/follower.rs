@@ -20,7 +20,6 @@ use super::group::{Group, Order};
 use super::layout::narrow;
 use super::training::{Ended, LiveSettings, TrainedSpec, Training};
 
-/// The context of a following process.
 pub(crate) struct Follower<'a> {
     pub group: Arc<Group>,
     pub devices: &'a Devices,
@@ -59,7 +58,6 @@ const DATA: &str = "data";
 /// The text that replaces the data's fingerprint if the run is stopped before it has begun.
 const STOPPED: &str = "";
 
-/// Shares the config of the run with the other processes.
 pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> {
     group.share_text(CONFIG, text).map(drop)
 }

@@ -126,7 +126,6 @@ mod gomp {
         })
     }
 
-    /// Runs `work` on each of `threads` threads at once.
     pub(super) fn on_threads<W: Fn() + Sync>(threads: usize, work: &W) {
         /// Calls the work. A panic ends the process here, as it cannot unwind through C.
         unsafe extern "C" fn call<W: Fn() + Sync>(work: *mut c_void) {
@@ -167,7 +166,6 @@ const CROWDED: f64 = 0.15;
 /// The number of consecutive measurements below that after which threads spin for long again.
 const QUIET: u32 = 5;
 
-/// A thread that ends when this is dropped.
 struct Helper {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,

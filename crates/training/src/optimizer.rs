@@ -229,7 +229,6 @@ impl FlatOptimizer {
     }
 }
 
-/// Slices of the parameters, gradients and states.
 struct Slices<'a, T> {
     theta: &'a mut [T],
     gradients: &'a [T],

@@ -100,7 +100,6 @@ impl TensorStep {
         Ok(())
     }
 
-    /// Counts how often each number is used.
     fn uses(&self) -> Vec<usize> {
         let mut uses = vec![0; self.graph.ids().count()];
         let of_nodes = self.graph.ids().flat_map(|id| match self.graph.node(id) {
@@ -221,7 +220,6 @@ impl StepValues<'_> {
         }
     }
 
-    /// Computes `a b + c`.
     fn product_sum(&mut self, a: NodeId, b: NodeId, c: NodeId) -> Result<TensorValue, TchError> {
         if let (NodeValue::Fused, Node::Of(Op::Mul(factor, input))) = (&self.values[c.0], self.graph.node(c)) {
             let [scale, average, factor, input] = [a, b, factor, input].map(|it| self.take(it));

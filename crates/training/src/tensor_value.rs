@@ -292,7 +292,6 @@ impl TensorValue {
         Ok(TensorValue::free(result))
     }
 
-    /// Computes `self + a b`.
     pub(super) fn plus_product(self, a: TensorValue, b: TensorValue) -> Result<TensorValue, TchError> {
         match (self, a, b) {
             (

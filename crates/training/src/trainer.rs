@@ -31,7 +31,6 @@ pub(crate) enum TrainerError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// A training and the run that it writes.
 pub(crate) struct Trainer<'a, T: Training> {
     pub(super) course: Course,
     pub(super) live: LiveSettings<T::Spec>,
@@ -542,7 +541,6 @@ impl<T: Training> Trainer<'_, T> {
         Ok(())
     }
 
-    /// Describes the changes of settings after the step from which the run resumes.
     fn undone_changes(&self) -> Option<String> {
         let step = self.run.step();
         let undone = self.session.before().changes().iter().filter(|(at, _)| *at > step);

@@ -21,7 +21,6 @@ use super::group::Group;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 
-/// Training data, and their description.
 #[derive(Debug)]
 pub(crate) struct Obtained<D> {
     pub data: D,
@@ -198,7 +197,6 @@ pub(crate) struct LiveSettings<S> {
 }
 
 impl<S: RunSpec> LiveSettings<S> {
-    /// Begins with the settings of a config.
     pub(crate) fn new(spec: S) -> LiveSettings<S> {
         LiveSettings { spec, changed: BTreeMap::new(), shared: 0 }
     }
@@ -256,7 +254,6 @@ pub(crate) enum Ended {
     NotFinite,
 }
 
-/// The libtorch half of a scan.
 pub(crate) trait TrainedScan: Workload {
     type Data;
     type Scan<'a>: PointTraining

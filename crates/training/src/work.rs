@@ -56,7 +56,6 @@ impl Work<'_> {
         })
     }
 
-    /// Chooses the advice for a run that lacks memory.
     fn memory_advice<S: TrainedSpec>(&self, spec: &S) -> MemoryAdvice {
         // The estimate is for one process that takes all samples.
         if !self.group.is_alone() {
@@ -156,7 +155,6 @@ impl Work<'_> {
         (!whole).then_some(Started { steps, ..started })
     }
 
-    /// Describes a run, without the parts specific to its kind.
     pub(super) fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
         Started {
             data: obtained.source.clone(),
@@ -379,7 +377,6 @@ fn say(line: &str) {
     eprintln!("{}", visible_lines(line));
 }
 
-/// Prints the progress of an evaluation from time to time.
 fn progress() -> impl FnMut(u64, u64) {
     const INTERVAL: Duration = Duration::from_secs(10);
     let mut printed = Instant::now();

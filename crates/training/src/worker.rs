@@ -269,7 +269,6 @@ fn answer(outcome: anyhow::Result<impl Serialize>) -> ExitCode {
     if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Command-line options for the processes of a training.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct RankArguments {
     /// Train with N processes on this machine, which share each batch [default: as in the config]
@@ -342,7 +341,6 @@ impl RankArguments {
         Ok((group?, Some(processes)))
     }
 
-    /// Follows rank 0 to the end of the training.
     pub(super) fn follow(
         &self,
         folder: &Path,

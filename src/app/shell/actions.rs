@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::Preset;
 
 use super::Valleyscope;
 use super::editor::{EditorStatus, HistoryStep, PresetDraft};
-use super::files::{FileContent, OpenedContent};
+use super::files::{FileContent, OpenedContent, Purpose};
 use super::presets::SavePreset;
 use super::tabs::{TabInfo, TabName};
 use super::window::Presentation;
@@ -129,9 +129,9 @@ impl Valleyscope {
             Action::SaveDiagram { bytes, suggested_name, exported } => {
                 self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }
-            Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
-            Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
-            Action::ChooseRunsFolder => self.dialogs.files.ask_runs_folder(),
+            Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Raw(plan)),
+            Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Data(begin)),
+            Action::ChooseRunsFolder => self.dialogs.files.ask(Purpose::Runs),
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);
@@ -141,7 +141,7 @@ impl Valleyscope {
             Action::Redo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Redo),
             Action::CopyPreset => self.copy_preset(ctx),
             Action::PastePreset => self.ask_paste(ctx),
-            Action::OpenPreset => self.dialogs.files.ask_open(),
+            Action::OpenPreset => self.dialogs.files.ask(Purpose::Open),
             Action::Open(preset) => self.open(ctx, OpenedContent::Preset(preset), None),
             Action::OpenFile(path) => self.dialogs.files.open(path),
             Action::Save => self.save_preset(),
@@ -215,7 +215,6 @@ const PATIENCE_SECS: f64 = 1.0;
 const NO_PRESET: &str = "The clipboard holds no preset";
 
 impl Valleyscope {
-    /// Copies the preset of the shown tab.
     pub(super) fn copy_preset(&mut self, ctx: &Context) {
         let preset = self.tabs.shown().to_save().preset;
         ctx.copy_text(preset.to_ron());
@@ -275,7 +274,6 @@ pub(crate) struct Screenshot {
     pub suggested_name: String,
 }
 
-/// Requested pictures of the window.
 pub(crate) struct Screenshots {
     waiting: Option<WaitingScreenshot>,
     taken: Receiver<Screenshot>,

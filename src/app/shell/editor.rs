@@ -162,7 +162,8 @@ impl<D: Draft> Editor<D> {
     }
 
     pub(crate) fn saved_state_mut(&mut self) -> &mut D::Saved {
-        &mut self.saved_states.present_mut().content
+        let present = self.saved_states.number();
+        &mut self.saved_states.get_mut(present).expect("the present state is known").content
     }
 
     /// The number of the saved state, which differs for each opened preset.
@@ -313,10 +314,6 @@ impl<S> SavedStates<S> {
 
     pub(crate) fn present(&self) -> &S {
         &self.known[&self.present]
-    }
-
-    pub(crate) fn present_mut(&mut self) -> &mut S {
-        self.known.get_mut(&self.present).expect("the present state is known")
     }
 
     pub(crate) fn number(&self) -> usize {

@@ -47,7 +47,7 @@ pub(crate) enum FileEvent {
 }
 
 /// The purpose of a chosen path.
-enum Purpose {
+pub(crate) enum Purpose {
     Open,
     Save {
         content: FileContent,
@@ -95,7 +95,6 @@ struct PathEntry {
     path: String,
 }
 
-/// File operations in progress, and their dialogs.
 pub(crate) struct Files {
     /// Uses the system's file dialogs if true; else paths are typed.
     native_dialogs: bool,
@@ -129,25 +128,8 @@ impl Files {
         }
     }
 
-    pub(crate) fn ask_open(&mut self) {
-        self.ask(Purpose::Open);
-    }
-
     pub(crate) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
         self.ask(Purpose::Save { content, suggested_name });
-    }
-
-    pub(crate) fn ask_raw_folder(&mut self, plan: RawPlan) {
-        self.ask(Purpose::Raw(plan));
-    }
-
-    /// Asks for the folder of a training's data; the dialog starts at `begin`.
-    pub(crate) fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
-        self.ask(Purpose::Data(begin));
-    }
-
-    pub(crate) fn ask_runs_folder(&mut self) {
-        self.ask(Purpose::Runs);
     }
 
     /// Reads a preset, a sweep's result or a run.
@@ -204,7 +186,7 @@ impl Files {
         self.show_replace(ctx);
     }
 
-    fn ask(&mut self, purpose: Purpose) {
+    pub(crate) fn ask(&mut self, purpose: Purpose) {
         if !self.native_dialogs || !has_native_dialogs() {
             return self.type_path(purpose);
         }

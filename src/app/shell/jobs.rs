@@ -30,7 +30,6 @@ pub(crate) struct Job<T> {
 pub(crate) struct JobFailed;
 
 impl<T: Send + 'static> Job<T> {
-    /// Starts work without visible progress.
     pub(crate) fn start(ctx: &Context, work: impl FnOnce(&Progress) -> T + Send + 'static) -> Job<T> {
         Job::with_parts(ctx, 0, work)
     }

@@ -397,7 +397,10 @@ impl Keys<'_> {
 
     /// Consumes a key; returns whether it was pressed, not held.
     pub(crate) fn pressed_once(&self, key: Key) -> bool {
-        let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
+        let wanted = key;
+        let is_first =
+            |event: &Event| matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted);
+        let first = self.ctx.input(|input| input.events.iter().any(is_first));
         self.pressed(Modifiers::NONE, key) && first
     }
 
@@ -422,10 +425,6 @@ impl Keys<'_> {
     pub(crate) fn shortcut(&self, shortcut: &KeyboardShortcut) -> bool {
         self.ctx.input_mut(|input| input.consume_shortcut(shortcut))
     }
-}
-
-fn is_first_press(event: &Event, wanted: Key) -> bool {
-    matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
 }
 
 #[cfg(test)]

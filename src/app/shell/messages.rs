@@ -37,7 +37,6 @@ struct Report {
     text: String,
 }
 
-/// The notices and reports on the screen.
 #[derive(Default)]
 pub(crate) struct Messages {
     notices: Vec<Notice>,
@@ -125,7 +124,6 @@ fn show_notice(ui: &mut Ui, notice: &Notice, width: f32) -> bool {
     keep
 }
 
-/// Shows a report; returns false when it was dismissed.
 fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
     let mut open = true;
     let mut dismissed = false;
@@ -205,7 +203,6 @@ pub(crate) fn show_modal(ctx: &Context, id: &'static str, heading: &str, content
     modal.should_close()
 }
 
-/// A modal question, and the texts of its answers.
 pub(crate) struct Question<'a> {
     /// The id that distinguishes the questions of a window.
     pub id: &'static str,
@@ -251,7 +248,6 @@ pub(crate) enum QuitAnswer {
     Stay,
 }
 
-/// The results and exports that are lost when the window closes.
 pub(crate) struct Losses {
     pub results: UnsavedResults,
     /// The names of exports in progress.
@@ -311,7 +307,6 @@ pub(crate) fn ask_quit(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
     answer.or(is_closed.then_some(QuitAnswer::Stay))
 }
 
-/// The open help windows.
 #[derive(Default)]
 pub(crate) struct Help {
     pub keys: bool,

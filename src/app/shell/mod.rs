@@ -41,7 +41,6 @@ use crate::player::PlayerCommand;
 use crate::sweep::result::SweepResult;
 use actions::Requests;
 
-/// The dialogs above the panels.
 struct Dialogs {
     messages: Messages,
     help: Help,
@@ -150,7 +149,6 @@ impl Valleyscope {
         app
     }
 
-    /// Opens the documents given at the start.
     fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
         let ctx = self.context.clone();
         if let Some(Loaded { preset, source, .. }) = preset {

@@ -17,7 +17,6 @@ use super::messages;
 use super::tabs::TabName;
 use crate::app::widgets::form::check_box;
 
-/// One of the user's own presets.
 #[derive(Debug)]
 pub(crate) struct OwnPreset {
     pub title: String,
@@ -28,7 +27,6 @@ pub(crate) struct OwnPreset {
     pub kind: Option<&'static str>,
 }
 
-/// The user's own presets, and recent files.
 pub(crate) struct PresetCatalog {
     library: Library,
     own: Result<Vec<OwnPreset>, String>,
@@ -69,13 +67,11 @@ impl PresetCatalog {
         &self.recent
     }
 
-    /// Restores the list of recent files.
     pub(crate) fn restore_recent(&mut self, mut recent: Vec<PathBuf>) {
         recent.truncate(MOST_RECENT_FILES);
         self.recent = recent;
     }
 
-    /// Moves a file to the top of the recent files.
     pub(crate) fn add_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
@@ -239,7 +235,6 @@ pub(crate) fn file_stem(title: &str) -> String {
     if stem.is_empty() { "preset".to_owned() } else { stem }
 }
 
-/// A preset that can be compared.
 #[derive(Clone, PartialEq)]
 enum Choice {
     /// The settings under the controls.
@@ -354,7 +349,6 @@ const LONGEST: usize = 48;
 /// The space between columns, in points.
 const SPACING: f32 = 18.0;
 
-/// The window, with its table while it is open.
 #[derive(Default)]
 pub(crate) struct DifferencesWindow {
     table: Option<DifferenceTable>,

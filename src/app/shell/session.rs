@@ -33,7 +33,6 @@ pub(crate) struct Session {
     pub tabs: BTreeMap<TabName, Memory>,
 }
 
-/// The state of the window around the tabs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WindowState {
     pub tab: TabName,
@@ -370,7 +369,6 @@ struct Sessions<S> {
     pending: Option<Pending>,
 }
 
-/// A session that is not written yet.
 struct Pending {
     session: SessionTexts,
     /// The time of the first change since the last write, or of that write if it failed.

@@ -24,7 +24,6 @@ use crate::app::phase::PhasePanel;
 use crate::app::training::TrainingPanel;
 use crate::player::PlayerCommand;
 
-/// The description of a tab for menus, keys and the help.
 pub(crate) struct TabInfo {
     /// The tab's name in the menu bar.
     pub title: &'static str,
@@ -80,7 +79,6 @@ pub(crate) trait Tab {
     /// Takes updates from threads. Called in each frame, even while another tab is shown or the window is hidden.
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests);
 
-    /// Draws the tab while it is shown.
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
 
     /// Shows dialogs above the panels, whatever tab is shown.
@@ -238,7 +236,6 @@ macro_rules! tabs {
             }
         }
 
-        /// The tabs of the window, one of which is shown.
         pub(crate) struct Tabs {
             shown: TabName,
             $(pub $field: $tab,)+

@@ -10,7 +10,6 @@ use egui::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The shown panels, and their sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WindowLayout {
     pub controls: bool,
@@ -48,7 +47,6 @@ impl Default for WindowLayout {
 pub(crate) struct PanelSizes(BTreeMap<String, f32>);
 
 impl PanelSizes {
-    /// Removes invalid sizes.
     pub(crate) fn clamped(mut self) -> PanelSizes {
         self.0.retain(|_, size| size.is_finite() && *size > 0.0);
         self

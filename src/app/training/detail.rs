@@ -319,7 +319,13 @@ impl RunDetail {
             events: event_lines(history.recent()),
             warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
             warned: history.warnings().len(),
-            samples: history.samples().iter().rev().take(SAMPLES).map(escaped_sample).collect(),
+            samples: history
+                .samples()
+                .iter()
+                .rev()
+                .take(SAMPLES)
+                .map(|sample| TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() })
+                .collect(),
             fork: history.forked().map(|forked| fork(run, forked)),
             damage: damage(history, &checkpoints),
             checkpoints,
@@ -366,10 +372,6 @@ fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
         return "nothing is left of them, and there are checkpoints".to_owned();
     }
     history.skipped_text()
-}
-
-fn escaped_sample(sample: &TextSample) -> TextSample {
-    TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
 }
 
 fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {

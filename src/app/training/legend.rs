@@ -32,7 +32,6 @@ const WIDTH: f32 = 2.5;
 const GAP: f32 = 6.0;
 const BETWEEN: f32 = 14.0;
 
-/// The use of the legend in a frame.
 #[derive(Default)]
 pub(super) struct LegendResponse {
     /// The index of a curve and the colour that is chosen for it by a right click, `None` for its usual one.

@@ -118,7 +118,11 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     }
     for members in families.into_values() {
         let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
-        let names: Vec<Option<&str>> = members.iter().map(|index| given_name(runs[*index])).collect();
+        let names: Vec<Option<&str>> = members
+            .iter()
+            .map(|index| runs[*index])
+            .map(|run| run.is_named.then_some(run.optimizer.as_str()))
+            .collect();
         let texts = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
         let numbers = |index: &usize| {
             let [learning_rate, batch_size, _, seed, _] = traits(runs[*index]);
@@ -145,10 +149,6 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
         }
     }
     settings
-}
-
-fn given_name(run: &Summary) -> Option<&str> {
-    run.is_named.then_some(run.optimizer.as_str())
 }
 
 type Family = Option<&'static str>;
@@ -256,7 +256,6 @@ fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     chosen
 }
 
-/// A group of runs with its name and its pen.
 pub(super) struct NamedCurves<'a> {
     pub name: Name,
     pub pen: Pen,

@@ -32,7 +32,6 @@ use crate::app::shell::jobs::Wake;
 use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::runs::{Columns, MetricAliases};
 
-/// The background threads of the tab, started when it is first shown.
 pub(super) struct Threads {
     pub(super) jobs: TrainingJobs,
     pub(super) plotter: Plotter,
@@ -423,7 +422,6 @@ impl TrainingPanel {
         self.summary(last)
     }
 
-    /// Requests the shown runs from the threads.
     pub(super) fn sync_selection(&mut self) {
         let focus = self.selected.last().cloned();
         if focus != self.focus {

@@ -69,7 +69,6 @@ impl TrainingPanel {
         self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
     }
 
-    /// Shows the curves of the chosen runs, or the last chosen scan.
     pub(super) fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
             let text = if self.runs.is_empty() {

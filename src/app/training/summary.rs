@@ -124,7 +124,6 @@ pub(super) struct Watched {
     rest: Option<FileStamps>,
 }
 
-/// The parts of a run's config that its summaries show.
 struct Config {
     settings: RunSettings,
     shown: Vec<ShownSetting>,
@@ -202,7 +201,7 @@ impl Watched {
         self.rest.is_some()
     }
 
-    /// Checks the run, returns whether its summary has changed. For a run at rest only the sizes and times of files are
+    /// Checks the run; returns whether its summary has changed. For a run at rest only the sizes and times of files are
     /// read, as long as they stay the same.
     pub(super) fn poll(&mut self, now: Timestamp) -> bool {
         let stamp = FileStamps::of(self.run());

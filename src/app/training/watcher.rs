@@ -29,7 +29,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of bytes of the end of the set-up's log that are shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
 
-/// A command of the window to the thread.
 pub(super) enum WatcherCommand {
     /// Watches a run that need not be in the folder of runs.
     Include(RunFolder),
@@ -414,7 +413,7 @@ impl Watcher {
     }
 }
 
-/// Checks runs, many of them in several threads, returns whether the summary of any has changed.
+/// Checks runs, many of them in several threads; returns whether the summary of any has changed.
 fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
     /// The number of runs that are worth a thread.
     const PART: usize = 32;
@@ -458,7 +457,6 @@ impl Listing {
         (Listing { trouble, time, modified }, runs)
     }
 
-    /// Whether the folder may have other runs now.
     pub(super) fn is_outdated(&self, folder: &Path) -> bool {
         let now = modified(folder);
         let is_fresh = || now.is_some_and(|time| time.elapsed().is_ok_and(|since| since < FRESH));

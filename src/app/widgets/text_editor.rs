@@ -99,7 +99,6 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         Id::unique((K::TEXTS.noun, "text", (self.tab.key(), self.optimizer)))
     }
 
-    /// Opens the window, or raises it.
     pub(crate) fn open(&self, ctx: &Context) {
         ctx.data_mut(|data| data.get_persisted_mut_or_default::<Draft>(self.id()).is_open = true);
     }
@@ -262,7 +261,6 @@ pub(crate) struct KindTexts {
     pub language: &'static [(&'static str, &'static str)],
 }
 
-/// The reason why a name and a text are refused.
 #[derive(Clone)]
 pub(crate) struct Mistake {
     pub message: String,

@@ -16,7 +16,6 @@ const FONT_NAME: &str = "Valleyscope Sans";
 /// The usual size of text and of buttons, in points.
 const BODY_SIZE: f32 = 13.5;
 
-/// Colours that differ between the light and the dark theme.
 struct Palette {
     /// The background of the landscape.
     extreme_background: Color32,

@@ -88,7 +88,6 @@ pub(crate) struct RuleChoice<'a> {
     pub usual: fn(RuleKind) -> RuleSpec,
 }
 
-/// A rule that replaced another.
 #[derive(Clone, Copy)]
 struct Replacement {
     before: RuleSpec,

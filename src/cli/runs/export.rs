@@ -21,7 +21,6 @@ use crate::runs::tensorboard::{event_file, write_history};
 use crate::sweep::result::scan;
 use crate::sweep::result::scan::ScanResult;
 
-/// Writes the points of a run, or the numbers of a scan.
 pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     let reader = read(location, name, "--out")?;
     let format = Format::of(out)?;
@@ -148,7 +147,6 @@ pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), F
     Ok(())
 }
 
-/// The device and the data of an evaluation.
 #[derive(clap::Args)]
 pub(super) struct Evaluation {
     /// Device: cpu, cuda, or cuda:1 and so on [default: the device of the training]
@@ -218,7 +216,6 @@ pub(super) fn sample(
     Ok(())
 }
 
-/// Prints the loss of a checkpoint over all held-out data.
 pub(super) fn evaluate(
     location: &RunsLocation,
     name: &CheckpointName,
@@ -250,7 +247,6 @@ fn open(
     Ok((SavedModel { run, step }, worker))
 }
 
-/// Refuses a folder that is not empty.
 fn check_empty(folder: &Path) -> Result<(), Failure> {
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),

@@ -305,7 +305,6 @@ fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
     })
 }
 
-/// The folder that contains the runs.
 pub(crate) struct RunsLocation {
     pub folder: PathBuf,
 }
@@ -346,7 +345,7 @@ impl RunsLocation {
     /// folder of that name.
     pub(crate) fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);
-        if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
+        if path.components().count() > 1 || path.is_absolute() || matches!(path.to_str(), Some("." | "..")) {
             return RunFolder::open(path).map_err(Failure::bad_input);
         }
         let name = run.to_string_lossy();
@@ -402,10 +401,6 @@ impl RunsLocation {
 /// The time at which a run's training began, or at which its folder was created if it has not begun.
 pub(crate) fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
     history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
-}
-
-fn is_dots(path: &Path) -> bool {
-    matches!(path.to_str(), Some("." | ".."))
 }
 
 fn listed(names: &[String]) -> String {

@@ -101,7 +101,6 @@ impl Watch {
         Watch { tensorboard, ..self }
     }
 
-    /// Follows a run from now on.
     pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
         // The first call of `poll` reports errors of reading.

@@ -15,7 +15,6 @@ use crate::cli::{Failure, warn_of_blanks};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::sweep::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
-/// The folder of a sweep's results, or of a part of them.
 pub(super) struct ResultFolder {
     pub path: PathBuf,
     raw: Option<RawFormat>,

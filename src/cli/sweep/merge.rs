@@ -20,7 +20,6 @@ struct PartFolder {
     records: SweepRecords,
 }
 
-/// Merges the parts in some folders, and reports missing ones.
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let folders = part_folders(&args.merge)?;
     let mut notes = Vec::new();
@@ -179,7 +178,6 @@ fn take(
     Ok(())
 }
 
-/// Whether two cells have the same bits.
 fn is_same(one: &Cell, other: &Cell) -> bool {
     let bits = |cell: &Cell| -> Vec<u64> {
         let numbers = cell.averages.iter().chain(&cell.deviations).flatten().flatten();

@@ -179,7 +179,6 @@ impl fmt::Display for Share {
     }
 }
 
-/// Adds the saved part of the work and advice on resuming to a failure.
 fn and_resume(failure: Failure, share: &Share, store: &SweepStore) -> Failure {
     match failure {
         Failure::Failed(error) => Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on(share, store))),
@@ -283,7 +282,6 @@ fn no_effect(option: &str, varied: &str) -> Failure {
     Failure::BadInput(anyhow!("{option} has no effect here, as an axis of the diagram varies {varied}; leave it out"))
 }
 
-/// Parses the budget of adaptive sampling.
 fn budget(text: &str) -> Result<Budget, String> {
     let Range { min, max, .. } = Budget::RANGE;
     let number = text.parse().map_err(|_| format!("expected a number from {min} to {max}, such as 5, found {text}"))?;

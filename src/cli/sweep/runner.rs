@@ -27,7 +27,6 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
     }
 }
 
-/// The thread pool, the backend and the interrupt for computing sweeps.
 pub(crate) struct SweepRunner {
     pub pool: Pool,
     pub backend: Backend,

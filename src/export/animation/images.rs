@@ -102,7 +102,6 @@ impl Entry {
     }
 }
 
-/// Pixels as indices of a palette.
 #[derive(Debug)]
 pub(super) struct Indexed {
     pub palette: Vec<[u8; 3]>,

@@ -267,7 +267,6 @@ fn is_available() -> bool {
     Detection::Program("ffmpeg").finds()
 }
 
-/// Pipes frames to ffmpeg.
 struct VideoWriter {
     file: AnimationFile,
     ffmpeg: Ffmpeg,
@@ -300,7 +299,10 @@ impl FrameWriter for VideoWriter {
         match written {
             Some(Ok(())) => Ok(()),
             // The program has ended, and its messages have the reason.
-            _ => Err(self.ffmpeg.end().map_or_else(|reason| failed(&self.file, reason), |()| unexplained(&self.file))),
+            _ => Err(self.ffmpeg.end().map_or_else(
+                |reason| failed(&self.file, reason),
+                |()| failed(&self.file, "it ended before the last frame".to_owned()),
+            )),
         }
     }
 
@@ -317,10 +319,6 @@ impl FrameWriter for VideoWriter {
 
 fn failed(file: &AnimationFile, reason: String) -> EncodeError {
     EncodeError::Ffmpeg { path: file.target.clone(), reason }
-}
-
-fn unexplained(file: &AnimationFile) -> EncodeError {
-    failed(file, "it ended before the last frame".to_owned())
 }
 
 impl Ffmpeg {

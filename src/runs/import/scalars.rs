@@ -174,7 +174,7 @@ impl Scalars {
         Ok(())
     }
 
-    /// Passes the points of each step to `take`, in the order of the steps and of the tags, returns counts of the
+    /// Passes the points of each step to `take`, in the order of the steps and of the tags; returns counts of the
     /// replaced points.
     pub(super) fn for_each_step<E: From<ScalarsError>>(
         &mut self,

@@ -437,7 +437,7 @@ impl ScanResult {
         npz.array("improvement_error", &shape, of(|it| it.error))
     }
 
-    /// Writes the scores as CSV, a row for each optimizer and batch size, returns the number of rows.
+    /// Writes the scores as CSV, a row for each optimizer and batch size; returns the number of rows.
     ///
     /// Columns are `optimizer`; `batch_size`; `score`, the smallest over learning rates of the mean over replicates of
     /// the test loss after the last step; `std`, its sample standard deviation over replicates; `best_lr`, the learning

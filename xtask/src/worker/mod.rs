@@ -317,16 +317,16 @@ fn description(handshake: &str) -> String {
     let text = |name| json_text(handshake, name);
     let devices: Vec<_> =
         handshake.match_indices(r#""kind":"#).filter_map(|(at, _)| json_text(&handshake[at..], "kind")).collect();
-    let mut text = format!(
+    let mut description = format!(
         "The training worker {} works with libtorch {} on {}.",
         text("version").unwrap_or_default(),
         text("libtorch").unwrap_or_default(),
         if devices.is_empty() { "the processor".to_owned() } else { devices.join(", ") }
     );
     if let Some(problem) = text("problem") {
-        text.push_str(&format!("\nCUDA cannot be used: {problem}"));
+        description.push_str(&format!("\nCUDA cannot be used: {problem}"));
     }
-    text
+    description
 }
 
 #[cfg(test)]

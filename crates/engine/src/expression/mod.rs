@@ -167,11 +167,6 @@ impl Graph {
         self.dependences[id.0]
     }
 
-    /// Whether a number differs between the elements of a parameter.
-    pub(crate) fn is_of_element(&self, id: NodeId) -> bool {
-        self.dependence(id) == Dependence::Element
-    }
-
     /// Whether a number is proved finite wherever its inputs are, as far as sums and products do not overflow. A point
     /// and parameters are finite; gradients, states and the parameters of a network may not be.
     pub(crate) fn is_finite(&self, id: NodeId) -> bool {

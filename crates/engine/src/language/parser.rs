@@ -8,7 +8,6 @@ use super::{Parameter, ProgramError, Token, TokenKind, tokens};
 use crate::expression::{Dependence, Function, Graph, Input, Node, NodeId, Op, Relation};
 use crate::quantity::Beta;
 
-/// The content of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub graph: Graph,
@@ -541,7 +540,7 @@ impl Parser<'_> {
 
     fn function(&mut self, name: &str, arguments: &[NodeId], range: Range<usize>) -> Parse<NodeId> {
         let whole = |parser: &mut Self, of: NodeId, make: fn(NodeId) -> Op<NodeId>| {
-            if parser.parsed.graph.is_of_element(of) {
+            if parser.parsed.graph.dependence(of) == Dependence::Element {
                 return parser.of(make(of));
             }
             let expected = format!("something in `{name}` that differs between parameters, such as `g`");

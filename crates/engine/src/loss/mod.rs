@@ -306,7 +306,6 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
         self.coefficients.iter().map(|index| computed[usize::from(*index)]).collect()
     }
 
-    /// Computes the results at a point (x, y).
     #[inline(always)]
     fn run<V: Real>(&self, coefficients: &[f64], at: &[V; 2]) -> [V; RESULTS] {
         let mut registers = Memory::<V, REGISTERS>::new();

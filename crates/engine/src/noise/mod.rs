@@ -451,7 +451,6 @@ impl<'de> Visitor<'de> for CallReader {
     }
 }
 
-/// The values after a name.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Values {

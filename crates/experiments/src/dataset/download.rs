@@ -247,7 +247,6 @@ fn arrived(file: &DownloadFile<'_>, folder: &Path) -> u64 {
     length(&target).or_else(|| length(&path(&target))).unwrap_or(0)
 }
 
-/// The received part of a file.
 struct PartialFile<'a> {
     file: File,
     path: PathBuf,
@@ -278,7 +277,6 @@ pub(super) fn sum(file: &mut File) -> io::Result<String> {
 }
 
 impl<'a> PartialFile<'a> {
-    /// Opens the existing part of a file, or creates it.
     fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
         let path = path(target);
         let open = || {

@@ -123,7 +123,6 @@ impl Capacity {
         self.device.is_some()
     }
 
-    /// A warning if a step would take long on the processor.
     fn warns(&self, needs: &Needs) -> Option<String> {
         let seconds = needs.step_operations / (f64::from(self.threads) * THREAD_RATE);
         (self.device.is_none() && seconds > LONG_STEP).then(|| {

@@ -55,7 +55,6 @@ pub struct Gpt2Run {
     numbers: Tensor,
 }
 
-/// Counts between two points of the training curve.
 #[derive(Debug)]
 struct SincePoint {
     steps: u64,

@@ -107,7 +107,6 @@ fn descriptor(listener: TcpListener) -> c_int {
     std::os::fd::IntoRawFd::into_raw_fd(listener)
 }
 
-/// Gives up ownership of a socket.
 #[cfg(windows)]
 fn descriptor(listener: TcpListener) -> c_int {
     std::os::windows::io::IntoRawSocket::into_raw_socket(listener) as c_int

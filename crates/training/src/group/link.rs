@@ -22,7 +22,6 @@ const LEAVING: Duration = Duration::from_secs(10);
 /// The interval between two checks of the others during an operation.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The connections to the other processes.
 #[derive(Debug)]
 pub(super) struct Link {
     /// The group for tensors in the processor's memory.
@@ -95,7 +94,6 @@ pub(super) fn here(rank: usize) -> String {
     format!("here/{rank}")
 }
 
-/// Blocks until all processes have connected.
 pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
     let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
     store.set(&here(rank), "").map_err(failed)?;

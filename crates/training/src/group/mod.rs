@@ -125,7 +125,6 @@ impl Group {
         Ok(group)
     }
 
-    /// Waits for the other processes, and connects them to each other.
     fn meet(
         rank_env: &RankEnv,
         store: &Arc<Store>,

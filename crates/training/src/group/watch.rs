@@ -29,7 +29,6 @@ pub struct Wait {
     pub at_s: f64,
 }
 
-/// The report of a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Beat {
     host: String,
@@ -63,7 +62,6 @@ struct Board {
     trouble: Option<String>,
 }
 
-/// State shared by the threads of this process.
 #[derive(Debug)]
 struct Shared {
     begun: Instant,
@@ -79,7 +77,6 @@ struct Shared {
     ends: AtomicBool,
 }
 
-/// Watches the other processes from this one.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,

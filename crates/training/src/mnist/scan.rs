@@ -35,7 +35,6 @@ pub struct Scan<'a> {
     threads: Option<rayon::ThreadPool>,
 }
 
-/// A training of a point.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     learning_rate: usize,

@@ -149,7 +149,6 @@ const SUMS: [[&str; 2]; 2] = [
 /// SHA-256 of the uncompressed training images of the copy that is called [`super::REBUILT`].
 const REBUILT_TRAINING_IMAGES: &str = "b61ffb6f513fd9ff8d89824731f6b4ed7863c759c33056d701efb8412469fb04";
 
-/// The result of comparing digits with the official ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Likeness {
     Equal,
@@ -303,7 +302,6 @@ impl IdxContent {
     }
 }
 
-/// Whether a file that begins with these bytes is compressed with gzip.
 pub(super) fn is_compressed(content: &[u8]) -> bool {
     content.starts_with(&[0x1f, 0x8b])
 }

@@ -60,7 +60,6 @@ fn draw(digit: u8, key: Key, image: &mut [u8]) {
     Pen { radius, softness: draws.between(0.9, 1.7), ink: draws.between(0.82, 1.1) }.ink(&lines, image, &mut draws);
 }
 
-/// Random numbers of one image.
 struct Draws {
     uniform: Stream,
     normal: Streams<1>,
@@ -233,7 +232,6 @@ impl Pen {
     }
 }
 
-/// The square of the distance from a point to a straight piece.
 fn distance_squared(point: Point, [a, b]: [Point; 2]) -> f64 {
     let along = [b[0] - a[0], b[1] - a[1]];
     let from = [point[0] - a[0], point[1] - a[1]];

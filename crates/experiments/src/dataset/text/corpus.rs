@@ -99,7 +99,7 @@ impl Corpus {
     /// Fails as [`Corpus::open`] does, except for tokens outside the vocabulary.
     pub fn check(folder: &Path, context: usize) -> Result<Tokenizer, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
-        let count = |split: Split| count_in(&folder.join(split.file_name()));
+        let count = |split: Split| open(&folder.join(split.file_name())).map(|(_, count)| count);
         check_counts(folder, meta.as_ref(), [count(Split::Train)?, count(Split::Validation)?], context)?;
         Ok(tokenizer)
     }
@@ -128,7 +128,7 @@ impl Corpus {
 
     /// The offsets of sequences for evaluation, always the same.
     pub fn evaluation_offsets(&self, split: Split) -> super::Offsets {
-        super::Offsets::for_evaluation(self.count(split), self.context)
+        super::Offsets::new(Key::new(EVALUATION), self.count(split), self.context)
     }
 
     /// The offsets of consecutive sequences, from the first token on. The rest at the end, with fewer targets than the
@@ -172,7 +172,6 @@ impl Corpus {
     }
 }
 
-/// The description of the tokens of a folder.
 struct Description {
     meta: Option<Meta>,
     tokenizer: Tokenizer,
@@ -246,11 +245,6 @@ impl Offsets {
         let count = tokens.saturating_sub(context as u64);
         assert!(count > 0, "there are {tokens} tokens, too few for a context of {context}");
         Offsets { key, count }
-    }
-
-    /// Creates the offsets for evaluation, the same in every run and every time; their step is 0.
-    pub(crate) fn for_evaluation(tokens: u64, context: usize) -> Offsets {
-        Offsets::new(Key::new(EVALUATION), tokens, context)
     }
 
     /// Draws the offsets of the sequences of a step's batch; both are counted from 0.
@@ -372,10 +366,6 @@ impl Tokens {
             remedy: REMAKE_ADVICE,
         })
     }
-}
-
-pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
-    open(path).map(|(_, count)| count)
 }
 
 /// Refuses a file whose tokens have four or eight bytes each, which nothing describes: as tokens of two bytes, every

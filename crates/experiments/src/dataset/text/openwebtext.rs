@@ -155,7 +155,6 @@ fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     Ok(files)
 }
 
-/// Finds the packs in all files, sorted by name.
 fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
     let mut packs = Vec::new();
     for path in files {
@@ -261,7 +260,6 @@ fn number_of(name: &str) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|index| sum[index]))
 }
 
-/// Passes on the documents of a pack.
 fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     let mut file: File = plain_file::open(&pack.path, Links::Followed)?;
     file.seek(SeekFrom::Start(pack.start))?;

@@ -46,7 +46,6 @@ impl Preparation<'_> {
         self.make_of(&job, folder, progress, cancelled)
     }
 
-    /// Reads the text once.
     pub(super) fn read(
         &self,
         progress: &mut dyn FnMut(PreparationProgress),
@@ -304,7 +303,6 @@ impl<'a> Blocks<'a> {
         Err(TextError::Changed(self.job.files[file].path.clone()))
     }
 
-    /// Fills the buffer from the file.
     fn fill(&mut self, path: &Path, left: u64) -> Result<(), TextError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::UnexpectedEof => TextError::Changed(path.to_owned()),

@@ -79,7 +79,6 @@ fn list_texts(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<
     Ok(())
 }
 
-/// The facts about a file.
 #[derive(Clone, Debug)]
 pub(super) struct Scanned {
     pub bytes: u64,
@@ -104,7 +103,6 @@ impl CharacterSet {
         }
     }
 
-    /// The characters in the order of Unicode.
     pub(super) fn characters(&self) -> Vec<char> {
         ('\0'..=char::MAX).filter(|&character| self.0[character as usize]).collect()
     }

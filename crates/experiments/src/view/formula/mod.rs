@@ -101,7 +101,6 @@ pub(super) fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
     lines
 }
 
-/// Writes the lines of a recorded step.
 struct Writer<'a> {
     trace: &'a Trace,
     info: &'a RuleInfo,

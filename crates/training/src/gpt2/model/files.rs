@@ -90,7 +90,6 @@ fn usual_config() -> Value {
     })
 }
 
-/// An expected tensor of a file.
 struct Expected {
     name: String,
     shape: Vec<usize>,

@@ -100,7 +100,6 @@ impl Affine {
     }
 }
 
-/// Records `operation` for automatic differentiation.
 fn recorded<T>(operation: impl FnOnce() -> Result<T, TchError>) -> Result<T, TchError> {
     tch::with_grad(operation)
 }

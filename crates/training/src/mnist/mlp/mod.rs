@@ -82,7 +82,6 @@ impl Layer {
     }
 }
 
-/// The tensors of a layer that the backward pass needs.
 struct Passed {
     inputs: Tensor,
     /// The normalised and scaled inputs y.
