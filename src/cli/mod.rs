@@ -13,6 +13,7 @@ mod output;
 mod presets;
 mod reference;
 mod regret;
+mod run_args;
 mod runs;
 mod simulate;
 mod sweep;

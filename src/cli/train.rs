@@ -10,13 +10,12 @@ use valleyscope_engine::sweep::SweepPart;
 use valleyscope_experiments::preset::{Library, Preset};
 use valleyscope_experiments::run::{CapacityReport, Fork, ForkError, RunConfig};
 use valleyscope_experiments::workload::DeviceChoice;
-use valleyscope_runs::{
-    CheckpointChoice, Handshake, LaunchError, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder,
-};
+use valleyscope_runs::{CheckpointChoice, Handshake, RunFolder, RunReader, Status, WorkerProgram, now, runs_folder};
 
 use super::output::Interrupt;
+use super::run_args::{CheckpointName, RunsLocation, data, device, find_worker};
 use super::runs::watch::{Watch, outcome};
-use super::runs::{CheckpointName, RunsLocation};
+
 use super::{Failure, say};
 
 #[derive(clap::Args)]
@@ -68,25 +67,6 @@ pub(super) struct TrainArgs {
     /// The worker that trains [default: the one beside valleyscope, or the installed one]
     #[arg(long, value_name = "PATH")]
     worker: Option<PathBuf>,
-}
-
-/// Converts an argument to a device as written in a preset.
-pub(super) fn device(text: &str) -> Result<String, String> {
-    let text = text.to_ascii_lowercase();
-    let number = match &*text {
-        "cpu" => return Ok("Cpu".to_owned()),
-        "cuda" => Some(0),
-        _ => text.strip_prefix("cuda:").and_then(|number| number.parse::<u32>().ok()),
-    };
-    number.map(|number| format!("Cuda({number})")).ok_or_else(|| "expected cpu, cuda, or cuda: and a number".to_owned())
-}
-
-pub(super) fn data(folder: &Path) -> Result<String, Failure> {
-    // The worker may have another working directory.
-    let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));
-    let folder = folder.map_err(Failure::BadInput)?;
-    let text = folder.to_str().ok_or_else(|| anyhow!("the path {} is no text", folder.display()))?;
-    Ok(format!("Folder({})", ron::to_string(text).expect("a text can be expressed")))
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -174,13 +154,6 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
         train(&worker, &run, false, args, &interrupt)?;
     }
     Ok(())
-}
-
-pub(super) fn find_worker(named: Option<&Path>) -> Result<WorkerProgram, Failure> {
-    WorkerProgram::find(named).map_err(|error| match error {
-        LaunchError::NoFile { .. } => Failure::bad_input(error),
-        _ => Failure::Failed(error.into()),
-    })
 }
 
 fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {

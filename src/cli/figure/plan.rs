@@ -17,7 +17,7 @@ use super::sweeps::{SweepSource, beside, titles};
 use super::{FigureArgs, LandscapeView, trainings};
 use crate::cli::landscape_args::with_compared;
 use crate::cli::output::{ProgressLine, ProgressUnit};
-use crate::cli::runs::RunsLocation;
+use crate::cli::run_args::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
 use crate::figure::{Compared, Figure, Map, Trajectories, as_changed_from};

@@ -13,7 +13,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::Common;
 use valleyscope_runs::{MetricInfo, RunFolder, RunHistory, RunReader};
 
-use crate::cli::runs::{RunsLocation, began};
+use crate::cli::run_args::{RunsLocation, began};
 use crate::cli::{Failure, say};
 use crate::figure::{Figure, TimeAxis, TrainedRun};
 

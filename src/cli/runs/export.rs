@@ -11,9 +11,8 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use valleyscope_runs::{CheckpointChoice, RunHistory, RunReader, SavedModel, TextRequest, WorkerProgram};
 
-use super::{CheckpointName, RunsLocation};
 use crate::cli::output::print;
-use crate::cli::train::{data, device, find_worker};
+use crate::cli::run_args::{CheckpointName, RunsLocation, data, device, find_worker};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
 use crate::runs::import::{Imported, Outcome, import_runs};

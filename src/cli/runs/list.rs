@@ -19,9 +19,10 @@ use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_experiments::workload::STEPS;
 use valleyscope_runs::{Concern, MetricId, Ranks, RunFolder, RunHistory, RunReader, now};
 
-use super::{RunsLocation, began, in_force, left, newest, notes, progress, rate};
+use super::{in_force, left, newest, notes, progress, rate};
 use crate::cli::output::print_differences;
 use crate::cli::output::{cell, print, print_content};
+use crate::cli::run_args::{RunsLocation, began};
 use crate::cli::{Failure, say};
 use crate::export::{CsvCell, CsvWriter};
 use crate::runs::{

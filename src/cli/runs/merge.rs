@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Difference, RunConfig, differing_fields};
 use valleyscope_runs::{Event, GridPoint, RunFolder, RunReader, RunSession, ScanAxes, Started};
 
-use super::RunsLocation;
+use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
 
 /// The run of a part, with its grid points so far.

@@ -15,8 +15,9 @@ use valleyscope_runs::{
     span,
 };
 
-use super::{RunsLocation, in_force, left, newest, notes, progress, rate, unit};
+use super::{in_force, left, newest, notes, progress, rate, unit};
 use crate::cli::output::{cell, print};
+use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
 use crate::figure::check_pictures;
 use crate::sweep::result::{check_sweep, is_sweep};

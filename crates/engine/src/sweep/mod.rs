@@ -12,9 +12,11 @@
 
 mod adaptive;
 mod axis;
+mod cell;
 mod diagram;
 mod pixel_runs;
 mod plane;
+mod runs;
 mod space;
 mod spec;
 mod uniform_certainty;
@@ -24,9 +26,10 @@ pub use crate::parameter::Spacing;
 pub use adaptive::allocation::Race;
 pub use adaptive::{Adaptive, Sampling};
 pub use axis::{Axis, Point, PointOptimizer, Quantity, Tuned, TunedSetting, Variant};
-pub use diagram::{Average, Cell, Comparison, Diagram, Metric, Runs, Sampled, Score};
-pub use pixel_runs::{Backend, PixelKey, Precision, pixel_runs};
-pub use plane::Metrics;
+pub use cell::{Cell, Comparison, Sampled, Score};
+pub use diagram::Diagram;
+pub use pixel_runs::{Backend, Precision, pixel_runs};
+pub use runs::{Average, Metric, Metrics, PixelKey, Runs};
 pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
 pub use uniform_certainty::Gap;
 pub use work::{Finished, PartError, PixelOrder, SweepJob, SweepPart, SweepWork};

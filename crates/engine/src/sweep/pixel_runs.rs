@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::{Point, PointOptimizer};
-use super::diagram::{Runs, append};
-use super::plane::{LaneAssignment, Metrics, NOISE_BLOCK, Noise, RunBatch, SharedNoiseBatch, StepBlocks, ToyProblem};
+use super::axis::Point;
+use super::plane::{LaneAssignment, NOISE_BLOCK, Noise, RunBatch, SharedNoiseBatch, StepBlocks, ToyProblem};
+use super::runs::{Metrics, PixelKey, Run, Runs, append, of_equal_variant};
 use super::space::NdProblem;
 use super::spec::SweepSpec;
 use crate::instructions::{Instructions, OfSet, OwnFunction, VectorSet, WideWork, vectorized};
 use crate::landscape::StartPoint;
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
-use crate::random::{Key, Normals};
+use crate::random::Normals;
 
 /// Computes the runs of some replicates at a pixel, for each optimizer in the order of the spec. Returns `None` if
 /// `cancelled` before the end.
@@ -39,13 +39,6 @@ pub(super) struct PixelRuns<'a> {
     pub cancelled: &'a AtomicBool,
 }
 
-/// A run of an optimizer.
-#[derive(Clone, Copy)]
-pub(super) struct Run {
-    pub candidate: usize,
-    pub replicate: usize,
-}
-
 pub(super) struct SomeRuns<'a> {
     pub pixel: PixelRuns<'a>,
     pub optimizer: usize,
@@ -67,16 +60,6 @@ impl WideWork for SomeRuns<'_> {
         }
         pixel.runs_of::<S, N, V>(optimizer, runs)
     }
-}
-
-/// Splits runs into slices of at most `most` whose candidates have the same variant, which the lanes of a vector share.
-pub(super) fn of_equal_variant<'r>(
-    optimizer: &PointOptimizer,
-    runs: &'r [Run],
-    most: usize,
-) -> impl Iterator<Item = &'r [Run]> {
-    let variant = |run: &Run| optimizer.variant_of(run.candidate);
-    runs.chunk_by(move |one, next| variant(one) == variant(next)).flat_map(move |equal| equal.chunks(most))
 }
 
 /// The runs of some replicates, of all candidates of all optimizers.
@@ -263,32 +246,6 @@ impl PixelRuns<'_> {
 }
 
 const UNKNOWN: Metrics<f64> = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
-
-/// The keys of a pixel's runs; runs with the same key share their noise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PixelKey {
-    key: Key,
-    /// Whether a run's key omits optimizer and candidate.
-    pub(super) common: bool,
-}
-
-impl PixelKey {
-    pub fn new(spec: &SweepSpec, row: usize, column: usize) -> Self {
-        let key = Key::new(spec.seed).at(row as u64).at(column as u64);
-        PixelKey { key, common: spec.common_random_numbers }
-    }
-
-    /// Returns the key of a run's stream, which has its start, then a pair for the noise of the gradient in each step.
-    pub fn of_run(&self, optimizer: u32, candidate: usize, replicate: usize) -> Key {
-        let key = self.key.at(replicate as u64);
-        if self.common { key } else { key.at(u64::from(optimizer)).at(candidate as u64) }
-    }
-
-    /// Returns the key of a run's stream for the noise of the curvature, which has a pair for each step.
-    pub(super) fn of_curvature(&self, optimizer: u32, candidate: usize, replicate: usize) -> Key {
-        self.of_run(optimizer, candidate, replicate).at(u64::MAX)
-    }
-}
 
 /// Floating-point precision of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

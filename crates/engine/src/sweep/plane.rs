@@ -11,33 +11,14 @@
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::{Deserialize, Serialize};
-
 use super::axis::{Point, PointOptimizer, Variant};
+use super::runs::Metrics;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::landscape::{Landscape, Local};
 use crate::lanes::{Lanes, Planar, Real, Vector};
 use crate::noise::{Action, GradientNoise};
 use crate::optimizer::{BiasCorrection, Numbers, PlaneBatch, Rates, Rule, RuleInput, SideBySide, with_rule};
 use crate::random::Normals;
-
-/// The metrics of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Metrics<R> {
-    /// The loss after the last step.
-    pub final_loss: R,
-    /// The smallest loss after any step.
-    pub smallest_loss: R,
-    /// The largest `u` after any step, at least 0.
-    pub depth: R,
-}
-
-impl<R> Metrics<R> {
-    #[inline(always)]
-    pub(crate) fn map<T>(self, f: impl Fn(R) -> T) -> Metrics<T> {
-        Metrics { final_loss: f(self.final_loss), smallest_loss: f(self.smallest_loss), depth: f(self.depth) }
-    }
-}
 
 /// A vector of runs, one per lane.
 #[derive(Clone, Copy)]

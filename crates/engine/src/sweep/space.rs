@@ -6,9 +6,8 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::atomic::AtomicBool;
 
 use super::axis::{Point, PointOptimizer, Variant};
-use super::diagram::append;
-use super::pixel_runs::{PixelKey, Run, of_equal_variant};
-use super::plane::{Metrics, StepBlocks};
+use super::plane::StepBlocks;
+use super::runs::{Metrics, PixelKey, Run, append, of_equal_variant};
 use super::spec::SweepSpec;
 use crate::expression::orthogonal_column;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};

@@ -6,7 +6,7 @@ use super::adaptive::{Adaptive, Sampling};
 use super::axis::{
     Axis, Point, PointOptimizer, Quantity, SCHEDULE_END, Tuned, TunedSetting, Variant, spread, variant_count, variants,
 };
-use super::diagram::{Average, Metric};
+use super::runs::{Average, Metric};
 use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPoint};
 use crate::noise::{NoiseInfo, NoiseSpec};
 use crate::optimizer::{

@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::diagram::{Average, Table};
+use super::runs::{Average, Table, mean, median, sorted, sum_of_squares, with_one_nan};
 use crate::random::Key;
 
 /// The smallest number of replicates that determine the certainty of a winner.
@@ -123,58 +123,13 @@ fn difference(
     if paired {
         let differences: Vec<f64> = this.iter().zip(that).map(|(this, that)| metric.advantage(*this, *that)).collect();
         if differences.iter().all(|difference| difference.is_finite()) {
-            let estimate = average.estimate(&differences, f64::NEG_INFINITY)?;
+            let estimate = Estimate::of(average, &differences, f64::NEG_INFINITY)?;
             return Some((estimate.value, vec![estimate]));
         }
     }
-    let estimates = [average.estimate(this, metric.worst())?, average.estimate(that, metric.worst())?];
+    let of = |values| Estimate::of(average, values, metric.worst());
+    let estimates = [of(this)?, of(that)?];
     Some((metric.advantage(estimates[0].value, estimates[1].value), estimates.to_vec()))
-}
-
-/// Returns the number, or a NaN with the same bits everywhere: the bits of NaNs differ between processors.
-pub(super) fn with_one_nan(number: f64) -> f64 {
-    if number.is_nan() { f64::NAN } else { number }
-}
-
-/// Returns the mean, summed up in the values' order. A value that is not finite makes it `worst`.
-pub(super) fn mean_or(values: &[f64], worst: f64) -> f64 {
-    if values.iter().all(|value| value.is_finite()) { mean(values) } else { worst }
-}
-
-/// Returns mean and population standard deviation, summed up in the values' order. A value that is not finite makes the
-/// mean `worst` and the deviation NaN.
-pub(super) fn mean_and_deviation(values: &[f64], worst: f64) -> [f64; 2] {
-    if values.iter().any(|value| !value.is_finite()) {
-        return [worst, f64::NAN];
-    }
-    let mean = mean(values);
-    [mean, (sum_of_squares(values, mean) / values.len() as f64).sqrt()]
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn sum_of_squares(values: &[f64], mean: f64) -> f64 {
-    values.iter().map(|value| (value - mean) * (value - mean)).sum()
-}
-
-/// Returns the middle value, or the mean of the two middle values. Values that are not finite count as worst.
-pub(super) fn median(values: &[f64], worst: f64) -> f64 {
-    let sorted = sorted(values, worst);
-    let half = sorted.len() / 2;
-    // Two infinite values have no mean.
-    if sorted.len() % 2 == 1 || sorted[half - 1] == sorted[half] {
-        sorted[half]
-    } else {
-        0.5 * (sorted[half - 1] + sorted[half])
-    }
-}
-
-fn sorted(values: &[f64], worst: f64) -> Vec<f64> {
-    let mut sorted: Vec<f64> = values.iter().map(|&value| if value.is_finite() { value } else { worst }).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted
 }
 
 /// An average and its uncertainty.
@@ -188,6 +143,14 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
+    /// Estimates this kind of average of at least two values.
+    fn of(average: Average, values: &[f64], worst: f64) -> Option<Estimate> {
+        match average {
+            Average::Mean => Estimate::of_mean(values, worst),
+            Average::Median => Estimate::of_median(values, worst),
+        }
+    }
+
     /// Estimates the mean of at least two values.
     pub(super) fn of_mean(values: &[f64], worst: f64) -> Option<Estimate> {
         let count = values.len();

@@ -13,8 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::adaptive::allocation::{Race, RaceContext, RaceRules};
 use super::adaptive::{Adaptive, Sampling};
-use super::diagram::{Cell, Runs};
-use super::pixel_runs::{Backend, PixelKey, PixelRuns, pixel_runs};
+use super::cell::Cell;
+use super::diagram::{centers, coarsest_block, first_picture_block, halved};
+use super::pixel_runs::{Backend, PixelRuns, pixel_runs};
+use super::runs::{PixelKey, Runs};
 use super::spec::SweepSpec;
 
 /// A computed pixel.
@@ -194,7 +196,7 @@ impl SweepWork {
         let before = race.runs();
         Arc::make_mut(&mut race).advance(&context, until).ok_or(Cancelled)?;
         self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);
-        let cell = race.cell(&self.spec, rules);
+        let cell = Cell::of_race(&race, &self.spec, rules);
         if race.is_over() {
             let unused = self.spec.most_runs_of_pixel().saturating_sub(race.runs());
             self.all_steps.fetch_sub(task.steps * unused as u64, Ordering::Relaxed);
@@ -271,10 +273,6 @@ pub(super) enum Portion {
 const PREVIEW: usize = 8;
 /// The largest number of pixels of a first picture: their runs are kept until the rest of them is done.
 const MOST_PREVIEWS: usize = 10_000;
-/// The smallest number of rows and columns of a first picture, if the diagram has that many.
-const PREVIEW_SHAPE: [usize; 2] = [12, 13];
-/// The smallest number of blocks of the coarser pictures before it, if the diagram has that many pixels.
-const COARSEST: usize = 9;
 
 impl Portion {
     pub(super) fn replicates(self, spec: &SweepSpec) -> Range<usize> {
@@ -381,47 +379,6 @@ fn uniform_tasks(spec: &SweepSpec, order: PixelOrder, known: impl Fn([usize; 2])
 fn first_visits([rows, columns]: [usize; 2]) -> impl FnMut([usize; 2]) -> bool {
     let mut visited = vec![false; rows * columns];
     move |[row, column]| !std::mem::replace(&mut visited[row * columns + column], true)
-}
-
-/// Returns a block's side, half of it, and so on to 1.
-pub(super) fn halved(block: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(block), |block| Some(block / 2)).take_while(|block| *block > 0)
-}
-
-/// Returns the side of the square blocks of the first picture, which has one pixel of each.
-pub(super) fn first_picture_block(shape: [usize; 2]) -> usize {
-    doubled(1, shape, |[rows, columns]| rows >= PREVIEW_SHAPE[0] && columns >= PREVIEW_SHAPE[1])
-}
-
-pub(super) fn coarsest_block(shape: [usize; 2]) -> usize {
-    doubled(first_picture_block(shape), shape, |[rows, columns]| rows * columns >= COARSEST)
-}
-
-/// Doubles a block's side while there are enough rows and columns of blocks.
-fn doubled(mut block: usize, shape: [usize; 2], is_enough: impl Fn([usize; 2]) -> bool) -> usize {
-    while is_enough(shape.map(|side| side.div_ceil(2 * block))) {
-        block *= 2;
-    }
-    block
-}
-
-/// Lists the pixels that represent the square blocks, row by row.
-pub(super) fn centers(shape: [usize; 2], block: usize) -> impl Iterator<Item = [usize; 2]> {
-    let finest = first_picture_block(shape);
-    let [rows, columns] = shape;
-    (0..rows)
-        .step_by(block)
-        .flat_map(move |row| (0..columns).step_by(block).map(move |column| center(shape, [row, column], block, finest)))
-}
-
-/// Returns the pixel that represents the square block around a pixel: its middle. For a block larger than those of the
-/// first picture, whose side is `finest`, it is moved to the nearest pixel of that picture.
-pub(super) fn center(shape: [usize; 2], pixel: [usize; 2], block: usize, finest: usize) -> [usize; 2] {
-    [0, 1].map(|side| {
-        let last = shape[side] - 1;
-        let middle = (pixel[side] / block * block + block / 2).min(last);
-        if block > finest { (middle / finest * finest + finest / 2).min(last) } else { middle }
-    })
 }
 
 /// A part of a sweep's pixels that is computed separately: its number, counted from 1, and the number of parts.

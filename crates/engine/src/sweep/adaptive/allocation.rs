@@ -20,15 +20,12 @@
 //! standard errors pause. A race ends without a winner where its budget, or the analyses of a candidate, are used up. It
 //! also ends where even a lead that is [`LEAD_BOUND`] standard errors larger than its estimate would not decide it in time.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::sequential_test::{Evidence, FirstRuns, InterimAnalyses};
 use super::{Adaptive, Tally};
-use crate::sweep::diagram::{Cell, Comparison, Metric, Sampled};
-use crate::sweep::pixel_runs::{Backend, PixelRuns, Run, SomeRuns};
-use crate::sweep::plane::Metrics;
+use crate::sweep::pixel_runs::{Backend, PixelRuns, SomeRuns};
+use crate::sweep::runs::{Metric, Metrics, Run};
 use crate::sweep::spec::SweepSpec;
 use crate::sweep::uniform_certainty::Gap;
 
@@ -177,7 +174,7 @@ impl Race {
     }
 
     /// Returns the runs of each candidate of an optimizer, in order.
-    fn tallies(&self, optimizer: usize) -> impl Iterator<Item = &Tally> {
+    pub(in crate::sweep) fn tallies(&self, optimizer: usize) -> impl Iterator<Item = &Tally> {
         self.of(optimizer).map(|candidate| &candidate.tally)
     }
 
@@ -187,7 +184,7 @@ impl Race {
 
     /// Returns the optimizer that leads, which is the winner of a race that is over; none if all candidates have diverged, or
     /// another optimizer is exactly as good.
-    fn leading(&self, metric: Metric) -> Option<usize> {
+    pub(in crate::sweep) fn leading(&self, metric: Metric) -> Option<usize> {
         let Candidate { optimizer, tally, .. } = &self.candidates[self.leader(metric)?];
         let is_as_good = |other: &Candidate| {
             other.is_in_race() && other.optimizer != *optimizer && other.tally.mean(metric) == tally.mean(metric)
@@ -371,74 +368,5 @@ impl Race {
         }
         self.next_replicate += field.iter().map(|(_, count)| *count).max().unwrap_or(0);
         Some(values)
-    }
-}
-
-impl Race {
-    /// Returns the results so far.
-    pub(in crate::sweep) fn cell(self: &Arc<Race>, spec: &SweepSpec, rules: &RaceRules) -> Cell {
-        let metric = spec.metric;
-        let optimizers = 0..spec.optimizers.len();
-        let tallies: Vec<Vec<&Tally>> = optimizers.clone().map(|optimizer| self.tallies(optimizer).collect()).collect();
-        let per_candidate = |of: &dyn Fn(&Tally, Metric) -> f64| -> Vec<Vec<[f64; 3]>> {
-            let table = tallies.iter().map(|own| own.iter().map(|tally| Metric::ALL.map(|metric| of(tally, metric))));
-            table.map(Iterator::collect).collect()
-        };
-        let replicates: Vec<Vec<u32>> =
-            tallies.iter().map(|own| own.iter().map(|tally| tally.count as u32).collect()).collect();
-        let unknown =
-            Comparison { winner: None, gaps: vec![Gap::UNKNOWN; tallies.len()], error_probabilities: Vec::new() };
-        let mut cell = Cell {
-            replicates: replicates.iter().flatten().max().map_or(0, |most| *most as usize),
-            averages: per_candidate(&Tally::mean),
-            deviations: per_candidate(&Tally::deviation),
-            diverged: tallies.iter().map(|own| own.iter().map(|tally| tally.diverged).sum()).collect(),
-            comparisons: [unknown.clone(), unknown.clone(), unknown],
-            sampled: Some(Sampled {
-                replicates,
-                apart: Vec::new(),
-                is_over: self.is_over(),
-                race: (!self.is_over()).then(|| Arc::clone(self)),
-            }),
-        };
-        for other in Metric::ALL {
-            cell.comparisons[other as usize].winner = cell.winner(other);
-        }
-        if let Some(winner) = self.leading(metric) {
-            let best: Vec<&Tally> = optimizers.clone().map(|of| tallies[of][cell.score(of, metric).best]).collect();
-            let gap = |other: usize| match other == winner {
-                true => Gap::UNKNOWN,
-                false => Gap::of_tallies(best[winner], best[other], metric),
-            };
-            let gaps: Vec<Gap> = optimizers.clone().map(gap).collect();
-            let apart = |other: usize| match other == winner {
-                true => 0.0,
-                false => rules.apart(&gaps[other], tallies[winner].len() + tallies[other].len()),
-            };
-            if let Some(sampled) = &mut cell.sampled {
-                sampled.apart = optimizers.clone().map(apart).collect();
-            }
-            let error_probability =
-                |other: usize| if other == winner { 0.0 } else { self.error_probability(other, rules) };
-            cell.comparisons[metric as usize] = Comparison {
-                winner: Some(winner),
-                gaps,
-                error_probabilities: optimizers.map(error_probability).collect(),
-            };
-        }
-        cell
-    }
-}
-
-impl Gap {
-    /// Returns the difference of two means, by Welch and Satterthwaite.
-    fn of_tallies(this: &Tally, that: &Tally, metric: Metric) -> Gap {
-        let value = metric.advantage(this.mean(metric), that.mean(metric));
-        let variances = [this, that].map(|tally| tally.variance_of_mean(metric));
-        let variance = variances[0] + variances[1];
-        let freedom = variance * variance
-            / (variances[0] * variances[0] / (this.count as f64 - 1.0)
-                + variances[1] * variances[1] / (that.count as f64 - 1.0));
-        Gap::of(value, variance.sqrt(), freedom)
     }
 }

@@ -8,8 +8,7 @@ pub(super) mod sequential_test;
 
 use serde::{Deserialize, Serialize};
 
-use super::diagram::Metric;
-use super::plane::Metrics;
+use super::runs::{Metric, Metrics};
 use crate::quantity::{Budget, Certainty, Replicates};
 
 /// The number of replicates of the candidates of a pixel.
