@@ -1,8 +1,8 @@
 // Curves of a plot: lines, solid or dashed, drawn over each other in the order of the draws.
 
-// The transform from places, which go from 0 to 1 across the visible part of the plot, to centred pixels.
-struct Places {
-    px_per_place: vec2<f32>,
+// The transform from plot coordinates, from 0 to 1 across the visible part of the plot, to centred pixels.
+struct PlotArea {
+    px_per_unit: vec2<f32>,
     origin_px: vec2<f32>,
 }
 
@@ -15,7 +15,7 @@ struct Curve {
     dash_px: f32,
 }
 
-@group(1) @binding(0) var<uniform> places: Places;
+@group(1) @binding(0) var<uniform> area: PlotArea;
 @group(2) @binding(0) var<uniform> curve: Curve;
 
 struct Varying {
@@ -28,11 +28,11 @@ struct Varying {
     @location(4) @interpolate(flat) lengths: vec2<f32>,
 }
 
-fn placed_in_plot(place: vec2<f32>) -> Placed {
-    return Placed(place * places.px_per_place + places.origin_px, 0.0, is_finite(place));
+fn placed_in_plot(point: vec2<f32>) -> Placed {
+    return Placed(point * area.px_per_unit + area.origin_px, 0.0, is_finite(point));
 }
 
-// Takes four consecutive points in places, not finite where the line ends; the segment joins the middle two. `lengths`
+// Takes four consecutive points in plot coordinates, not finite where the line ends; the segment joins the middle two. `lengths`
 // are those of the line up to the segment's ends, in pixels.
 @vertex
 fn curve_vertex(

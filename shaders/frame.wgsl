@@ -1,7 +1,7 @@
 // Declarations about the picture that are shared by all shaders, put in front of each of them.
 //
 // "Centred pixels" are measured from the middle of the canvas, x to the right and y up, like the plane. An "offset" is a
-// point's difference from the camera's centre in a unit of the ground: pixels on the plane, half the width of the square
+// point's difference from the camera's centre in a unit of the surface: pixels on the plane, half the width of the square
 // in view for a surface in space. `plane.wgsl` and `space.wgsl` place offsets in the picture.
 
 struct Frame {

@@ -1,7 +1,7 @@
 // The loss of every pixel as a colour, with contour lines. The landscape's own part stands behind this file: the
 // function `loss_at`, in `valley.wgsl` or `program.wgsl`.
 
-struct Ground {
+struct LossMap {
     // The camera's centre in the landscape's coordinates as a sum of two floats.
     center_hi: vec2<f32>,
     center_lo: vec2<f32>,
@@ -27,7 +27,7 @@ struct Ground {
     contour_width_px: f32,
 }
 
-@group(1) @binding(0) var<uniform> ground: Ground;
+@group(1) @binding(0) var<uniform> loss_map: LossMap;
 
 struct Varying {
     @builtin(position) position: vec4<f32>,
@@ -62,7 +62,7 @@ fn hatch(pixel: vec2<f32>) -> vec3<f32> {
 
 // Returns the position on the colour bar, not clamped to 0 and 1.
 fn scale_position(loss: f32) -> f32 {
-    return ground.zero + ground.inv_length * sign(loss) * log(1.0 + abs(loss) * ground.inv_linear);
+    return loss_map.zero + loss_map.inv_length * sign(loss) * log(1.0 + abs(loss) * loss_map.inv_linear);
 }
 
 struct Contour {
@@ -73,32 +73,32 @@ struct Contour {
 }
 
 fn nearest_contour(loss: Loss, position: f32) -> Contour {
-    let loss_per_px = length(loss.gradient) * ground.units_per_px;
+    let loss_per_px = length(loss.gradient) * loss_map.units_per_px;
     let levels_per_loss =
-        ground.contours * ground.inv_length * ground.inv_linear / (1.0 + abs(loss.value) * ground.inv_linear);
+        loss_map.contours * loss_map.inv_length * loss_map.inv_linear / (1.0 + abs(loss.value) * loss_map.inv_linear);
     let levels_per_px = max(loss_per_px * levels_per_loss, 1e-30);
 
-    let levels = (position - ground.zero) * ground.contours;
-    let level = clamp(round(levels), ground.lowest_contour, ground.highest_contour);
+    let levels = (position - loss_map.zero) * loss_map.contours;
+    let level = clamp(round(levels), loss_map.lowest_contour, loss_map.highest_contour);
     var distance_px = abs(levels - level) / levels_per_px;
-    if loss.is_relative && level == ground.center_level {
-        distance_px = abs(ground.center_gap + loss.above_center) / max(loss_per_px, 1e-30);
+    if loss.is_relative && level == loss_map.center_level {
+        distance_px = abs(loss_map.center_gap + loss.above_center) / max(loss_per_px, 1e-30);
     }
     // On steep walls the lines would merge into a moiré: they fade where they are close.
     let spacing_px = 1.0 / levels_per_px;
-    let coverage = inside(distance_px - 0.5 * ground.contour_width_px) * smoothstep(3.0, 7.0, spacing_px);
-    return Contour(ground.zero + level / ground.contours, coverage);
+    let coverage = inside(distance_px - 0.5 * loss_map.contour_width_px) * smoothstep(3.0, 7.0, spacing_px);
+    return Contour(loss_map.zero + level / loss_map.contours, coverage);
 }
 
 @fragment
 fn heatmap_fragment(in: Varying) -> @location(0) vec4<f32> {
-    let loss = loss_at(dot(in.px, ground.first_per_px), dot(in.px, ground.second_per_px));
+    let loss = loss_at(dot(in.px, loss_map.first_per_px), dot(in.px, loss_map.second_per_px));
     if is_nan(loss.value) {
         return target_color(hatch(in.position.xy), 1.0);
     }
     let position = scale_position(loss.value);
-    var color = ground_color(position);
-    if ground.contours > 0.0 {
+    var color = loss_color(position);
+    if loss_map.contours > 0.0 {
         let contour = nearest_contour(loss, position);
         color = lined(color, contour.position, contour.coverage);
     }

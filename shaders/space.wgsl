@@ -1,4 +1,4 @@
-// Places overlays on the surface in space. An offset is a place of the box, from -1 to 1 in x and y.
+// Places overlays on the surface in space. An offset is a point of the box, from -1 to 1 in x and y.
 
 struct Space {
     // The directions of the picture in the box: to the right, up, and from the box to the eye.

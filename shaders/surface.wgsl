@@ -82,7 +82,7 @@ fn surface_fragment(in: Varying) -> @location(0) vec4<f32> {
     if in.hole > 0.0 {
         discard;
     }
-    var color = ground_color(in.level);
+    var color = loss_color(in.level);
     if in.is_wall == 0u && surface.contours > 0.0 {
         let line = clamp(round(levels), surface.lowest_contour, surface.highest_contour);
         let distance_px = abs(levels - line) / levels_per_px;

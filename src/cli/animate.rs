@@ -53,7 +53,6 @@ pub(super) struct AnimateArgs {
     set: Vec<(String, String)>,
 }
 
-/// Parses a size such as 800x600.
 fn size(text: &str) -> Result<[u32; 2], String> {
     let sides = text.split_once(['x', '×']).map(|(width, height)| [width, height].map(|side| side.trim().parse().ok()));
     match sides {
@@ -97,7 +96,7 @@ mod with_app {
 
     /// The largest number of frames of an animation without `--every`.
     const USUAL_FRAMES: u64 = 200;
-    /// The time between two looks at the progress.
+    /// The interval between checks of the progress.
     const INTERVAL: Duration = Duration::from_millis(50);
 
     pub(in crate::cli) fn run(args: &AnimateArgs) -> Result<(), Failure> {
@@ -168,7 +167,6 @@ mod with_app {
         })
     }
 
-    /// Draws and writes an animation, with a progress line.
     fn draw(job: AnimationJob) -> Result<(), Failure> {
         let interrupt = Interrupt::listen()?;
         let graphics = Graphics::without_window().map_err(|reason| Failure::Failed(anyhow!(reason)))?;

@@ -87,7 +87,7 @@ fn mnist_command(args: &MnistArgs) -> Result<(), Failure> {
     }
 }
 
-/// Returns the failure of an error: faults of files that the user named are bad input.
+/// Classifies an error: faults of files that the user named are bad input.
 fn failure_of_mnist(error: DataError) -> Failure {
     match error {
         DataError::NoFolder(_) | DataError::Missing { .. } | DataError::Damaged { .. } => Failure::bad_input(error),
@@ -124,7 +124,7 @@ fn check(folder: &Path) -> Result<(), Failure> {
     let checks = mnist::check(folder).map_err(failure_of_mnist)?;
     let mut text = String::new();
     for check in &checks {
-        let said = match &check.found {
+        let finding = match &check.found {
             MnistFound::Missing => "missing".to_owned(),
             MnistFound::Official(path) => format!("{}: the official file", path.display()),
             MnistFound::Other { path, sha256 } => {
@@ -132,7 +132,7 @@ fn check(folder: &Path) -> Result<(), Failure> {
             }
             MnistFound::Damaged { error, .. } => error.to_string(),
         };
-        writeln!(text, "{:<24} {said}", check.name).expect("a text can be written to");
+        writeln!(text, "{:<24} {finding}", check.name).expect("a text can be written to");
     }
     let readable = mnist::read_folder(folder);
     if let Ok(mnist) = &readable {
@@ -229,7 +229,7 @@ fn fetch_openwebtext(folder: &Path, interrupt: &Interrupt) -> Result<(), Failure
     })
 }
 
-/// Shows the progress of a download, and where an interrupted one leaves its part.
+/// Shows the progress of a download, and the path of the part that an interrupted one leaves.
 fn download(
     folder: &Path,
     interrupt: &Interrupt,
@@ -249,7 +249,7 @@ fn download(
     outcome
 }
 
-/// Does the work, which gets a callback for progress and one for cancelling, and prints the outcome.
+/// Runs the work with a callback for progress and one for cancelling, and prints the outcome.
 fn make_tokens(
     out: &Path,
     interrupt: &Interrupt,
@@ -289,7 +289,7 @@ fn finish(shown: Option<&StageProgress>) {
     }
 }
 
-/// Returns the failure of an error: faults of text that the user named are bad input.
+/// Classifies an error: faults of text that the user named are bad input.
 fn failure_of_text(error: TextError) -> Failure {
     match error {
         TextError::Cancelled => Failure::Interrupted,

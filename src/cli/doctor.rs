@@ -9,7 +9,7 @@ use valleyscope_experiments::dataset::FOLDER_VARIABLE;
 use valleyscope_experiments::preset::Library;
 use valleyscope_experiments::workload::{DATASETS, DatasetFiles};
 use valleyscope_machine as machine;
-use valleyscope_machine::{Display, Look, Need, PackageManager, Packages, SetUpState, SetUpStatus, WorkerFolder};
+use valleyscope_machine::{Detection, Display, Need, PackageManager, Packages, SetUpState, SetUpStatus, WorkerFolder};
 use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder};
 
 use super::Failure;
@@ -17,7 +17,7 @@ use super::output::print;
 
 pub use valleyscope_experiments::run::SystemMemory;
 
-/// Prints the report on stdout. Returns an error if the window could not open.
+/// Prints the report on stdout. Fails if the window could not open.
 pub(super) fn run() -> Result<(), Failure> {
     let facts = Facts::of_this_machine();
     print(&facts.to_string())?;
@@ -38,7 +38,7 @@ pub struct Problem {
 }
 
 impl Facts {
-    /// Returns the problems that prevent the program, or a part of it, from working here.
+    /// Lists the problems that prevent the program, or a part of it, from working here.
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.has_window {
@@ -67,7 +67,7 @@ impl Facts {
 
     fn library_problem(&self) -> Option<Problem> {
         let libraries: Vec<_> =
-            self.missing.iter().copied().filter(|need| matches!(need.look, Look::Library(_))).collect();
+            self.missing.iter().copied().filter(|need| matches!(need.detection, Detection::Library(_))).collect();
         if libraries.is_empty() {
             return None;
         }
@@ -80,7 +80,8 @@ impl Facts {
         if !self.adapters.is_empty() {
             return None;
         }
-        let drivers: Vec<_> = self.missing.iter().copied().filter(|need| need.look == Look::GraphicsDriver).collect();
+        let drivers: Vec<_> =
+            self.missing.iter().copied().filter(|need| need.detection == Detection::GraphicsDriver).collect();
         let (what, remedy) = if drivers.is_empty() {
             let what = "a graphics driver is installed, but it offers no adapter";
             (what, "install the driver made for this machine's graphics card, or Mesa's Vulkan drivers".to_owned())
@@ -91,7 +92,7 @@ impl Facts {
     }
 
     fn dialog_problem(&self) -> Option<Problem> {
-        let dialog = self.missing.iter().copied().find(|need| need.look == ZENITY.look)?;
+        let dialog = self.missing.iter().copied().find(|need| need.detection == ZENITY.detection)?;
         let what = "no file dialogs: neither xdg-desktop-portal nor zenity is installed".to_owned();
         Some(Problem { what, remedy: self.install(&[dialog]), blocks_window: false })
     }
@@ -201,7 +202,7 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "{label:<11} {text}")
 }
 
-/// Returns the target for which this program was compiled.
+/// The target for which this program was compiled.
 fn target() -> String {
     let abi = if cfg!(target_env = "musl") {
         " (musl)"
@@ -232,7 +233,7 @@ pub struct Facts {
     pub missing: Vec<&'static Need>,
     pub worker: WorkerFacts,
     pub folders: Vec<FolderFacts>,
-    /// The folder searched for datasets besides the cache, and descriptions of whether they are there.
+    /// The folder searched for datasets besides the cache, and descriptions of whether it has them.
     pub data: Option<(PathBuf, Vec<String>)>,
     pub package_manager: Option<PackageManager>,
     pub root: bool,
@@ -253,7 +254,6 @@ pub struct Adapter {
 /// A folder that the program writes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderFacts {
-    /// The contents of the folder.
     pub holds: &'static str,
     pub path: PathBuf,
     pub exists: bool,
@@ -266,14 +266,14 @@ pub struct FolderFacts {
 /// Opens file dialogs where the desktop has no portal for them.
 static ZENITY: Need = Need {
     name: "a program for file dialogs",
-    look: Look::Program("zenity"),
+    detection: Detection::Program("zenity"),
     packages: Packages { apt: "zenity", dnf: "zenity", pacman: "zenity", zypper: "zenity" },
 };
 
 impl Facts {
     pub fn of_this_machine() -> Facts {
         let display = Display::here();
-        let (display_name, display_answers) = look_at(display);
+        let (display_name, display_answers) = detect_display(display);
         let has_window = cfg!(feature = "app");
         let mut missing = Vec::new();
         if has_window {
@@ -301,8 +301,8 @@ impl Facts {
     }
 }
 
-/// Returns the display's name for users, and whether a server answers for it, as far as can be determined.
-fn look_at(display: Option<Display>) -> (String, bool) {
+/// Describes the display for users, and detects whether a server answers for it, as far as that can be determined.
+fn detect_display(display: Option<Display>) -> (String, bool) {
     let value = |name: &str| env::var(name).unwrap_or_default();
     match display {
         Some(Display::X11) => {
@@ -323,7 +323,7 @@ fn look_at(display: Option<Display>) -> (String, bool) {
     }
 }
 
-/// Returns the socket of an X11 display on this machine, such as `:0` or `:0.1`.
+/// The socket of an X11 display on this machine, such as `:0` or `:0.1`.
 fn x11_socket(display: &str) -> Option<PathBuf> {
     let number = display.strip_prefix(':')?.split('.').next()?;
     Some(PathBuf::from(format!("/tmp/.X11-unix/X{number}")))
@@ -347,8 +347,8 @@ fn is_served(_socket: &Path) -> bool {
 
 fn data() -> Option<(PathBuf, Vec<String>)> {
     let folder = valleyscope_experiments::dataset::named_folder()?;
-    let words = downloaded().map(|files| files.words_of(&folder)).collect();
-    Some((folder, words))
+    let descriptions = downloaded().map(|files| files.words_of(&folder)).collect();
+    Some((folder, descriptions))
 }
 
 fn downloaded() -> impl Iterator<Item = &'static DatasetFiles> {
@@ -356,29 +356,28 @@ fn downloaded() -> impl Iterator<Item = &'static DatasetFiles> {
 }
 
 fn folders() -> Vec<FolderFacts> {
-    // Without a home folder there is no such folder; the program then saves only to given paths.
+    // Without a home folder this folder does not exist; the program then saves only to given paths.
     let presets = Library::open().folder().map(Path::to_owned);
     let data = ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned());
     let [config_variable, data_variable] =
         if cfg!(target_os = "linux") { ["XDG_CONFIG_HOME", "XDG_DATA_HOME"] } else { ["HOME", "HOME"] };
     let cache_variable = if cfg!(target_os = "linux") { "XDG_CACHE_HOME" } else { "HOME" };
     let folders = [
-        presets.map(|path| FolderFacts::look("presets", path, config_variable)),
-        data.map(|path| FolderFacts::look("session", path, data_variable)),
-        runs_folder().map(|path| FolderFacts::look("runs", path, data_variable)),
+        presets.map(|path| FolderFacts::check("presets", path, config_variable)),
+        data.map(|path| FolderFacts::check("session", path, data_variable)),
+        runs_folder().map(|path| FolderFacts::check("runs", path, data_variable)),
     ];
     let caches = downloaded().filter_map(|DatasetFiles { title, cache, lacking_in }| {
         // Nothing is written where the files exist already.
         let folder = cache().filter(|path| lacking_in(path).is_some())?;
-        Some(FolderFacts::look(title, folder, cache_variable))
+        Some(FolderFacts::check(title, folder, cache_variable))
     });
     folders.into_iter().flatten().chain(caches).collect()
 }
 
 impl FolderFacts {
-    /// Checks that a file can be written into a folder, or where that does not exist yet, into its nearest existing
-    /// parent.
-    pub fn look(holds: &'static str, path: PathBuf, variable: &'static str) -> FolderFacts {
+    /// Checks that a file can be written into a folder or, if that does not exist, into its nearest existing parent.
+    pub fn check(holds: &'static str, path: PathBuf, variable: &'static str) -> FolderFacts {
         let exists = path.is_dir();
         let refusal = match path.ancestors().find(|above| above.exists()) {
             Some(above) => tempfile::tempfile_in(above).err().map(|error| error.to_string()),
@@ -475,7 +474,7 @@ fn features() -> Vec<(&'static str, bool)> {
     Vec::new()
 }
 
-/// Returns the value of the first line `name: value`.
+/// Finds the value of the first line `name: value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -487,7 +486,6 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerFacts {
     pub state: WorkerCheck,
-    /// The status of its set-up, if there was one.
     pub set_up: Option<SetUpStatus>,
 }
 
@@ -507,8 +505,7 @@ pub enum WorkerCheck {
 }
 
 impl WorkerFacts {
-    /// Returns the facts about the worker that `valleyscope train` starts. This takes seconds, as the worker loads its
-    /// libraries.
+    /// Queries the worker that `valleyscope train` starts. This takes seconds, as the worker loads its libraries.
     pub fn here() -> WorkerFacts {
         let set_up = WorkerFolder::of_user().and_then(|folder| folder.status());
         WorkerFacts { state: WorkerCheck::here(), set_up }
@@ -578,8 +575,8 @@ impl WorkerCheck {
         };
         match worker.handshake() {
             Ok(handshake) => {
-                let beside = worker.path().parent().map(|folder| folder.join("../lib"));
-                let libraries = beside.and_then(|folder| folder.canonicalize().ok());
+                let adjacent = worker.path().parent().map(|folder| folder.join("../lib"));
+                let libraries = adjacent.and_then(|folder| folder.canonicalize().ok());
                 WorkerCheck::Works { program: worker.path().to_owned(), libraries, handshake }
             }
             Err(error) => refused(error),

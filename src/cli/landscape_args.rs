@@ -10,9 +10,9 @@ use valleyscope_experiments::view::{Band, DiagnosticMetric};
 use super::Failure;
 use crate::figure::RunPlots;
 
-/// Returns the preset with further simulations beside its own. Each text holds settings as in `--set`, separated by
-/// semicolons, or the name or the file of another preset.
-pub(super) fn with_beside(mut preset: LandscapePreset, texts: &[String]) -> Result<LandscapePreset, Failure> {
+/// Adds simulations to a preset, for comparison. Each text holds settings as in `--set`, separated by semicolons, or
+/// the name or the file of another preset.
+pub(super) fn with_compared(mut preset: LandscapePreset, texts: &[String]) -> Result<LandscapePreset, Failure> {
     const MOST: usize = PresetSimulation::MOST - 1;
     let count = preset.simulations.len() - 1 + texts.len();
     if count > MOST {
@@ -66,7 +66,7 @@ pub(super) enum LogAxis {
     Of(DiagnosticMetric),
 }
 
-/// Returns the name of a plot: that of its metric in files, with hyphens.
+/// The name of a plot: that of its metric in files, with hyphens.
 fn name(metric: DiagnosticMetric) -> String {
     metric.key().replace('_', "-")
 }
@@ -75,14 +75,12 @@ fn names() -> String {
     DiagnosticMetric::ALL.map(name).join(", ")
 }
 
-/// Parses the name of a plot.
 pub(super) fn metric(text: &str) -> Result<DiagnosticMetric, String> {
     let wanted = text.trim().replace('_', "-");
     let found = DiagnosticMetric::ALL.into_iter().find(|metric| name(*metric) == wanted);
     found.ok_or_else(|| format!("expected plots among {}, found {text}", names()))
 }
 
-/// Parses the name of a plot with a logarithmic axis, or `steps`.
 pub(super) fn log_axis(text: &str) -> Result<LogAxis, String> {
     match text.trim() {
         "steps" => Ok(LogAxis::Steps),
@@ -92,7 +90,6 @@ pub(super) fn log_axis(text: &str) -> Result<LogAxis, String> {
     }
 }
 
-/// Checks that runs on a landscape have these plots.
 pub(super) fn check_known(plots: &[DiagnosticMetric], landscape: &LandscapeSpec) -> Result<(), Failure> {
     let Some(unknown) = plots.iter().find(|metric| metric.info(landscape).is_none()) else { return Ok(()) };
     let known: Vec<String> = DiagnosticMetric::of(landscape).map(name).collect();
@@ -104,7 +101,7 @@ pub(super) fn check_known(plots: &[DiagnosticMetric], landscape: &LandscapeSpec)
     )))
 }
 
-/// Returns the plots of a figure. `log` names the logarithmic axes; without it, that of |v| is one.
+/// Makes the plots of a figure. `log` names the logarithmic axes; without it, that of |v| is one.
 pub(super) fn run_plots(metrics: &[DiagnosticMetric], log: Option<&[LogAxis]>) -> RunPlots {
     let log = log.unwrap_or(&[LogAxis::Of(DiagnosticMetric::AbsV)]);
     let of_metric = |axis: &LogAxis| match axis {

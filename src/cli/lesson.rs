@@ -48,14 +48,12 @@ pub(super) fn run(args: &LessonArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the page of the preset, before its first step.
 fn page(args: &LessonArgs) -> Result<LessonPage, Failure> {
     let preset = super::landscape_preset(&args.preset, &[])?;
     let name = args.preset.display();
     LessonPage::new(&preset).map_err(|error| Failure::BadInput(anyhow::Error::from(error).context(format!("`{name}`"))))
 }
 
-/// Computes all runs of the lesson.
 fn compute(page: &mut LessonPage) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let mut progress = ProgressLine::new(page.steps(), ProgressUnit::STEPS, false);

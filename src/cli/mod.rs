@@ -119,7 +119,6 @@ enum Command {
     Doctor,
 }
 
-/// The reason why a command failed or ended early.
 enum Failure {
     /// An argument, or a file that it names, is wrong.
     BadInput(anyhow::Error),
@@ -148,12 +147,11 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Returns the definition of the command line, which documents are made from and checked against.
+/// The definition of the command line, from which documents are made and against which they are checked.
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
-/// Runs the command line.
 pub fn run() -> ExitCode {
     outlive_limits();
     let cli = Cli::try_parse().unwrap_or_else(|refusal| refuse(&refusal));
@@ -184,8 +182,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Turns a file that grows beyond the system's limit (`ulimit -f`) into an error of writing, instead of a silent end of
-/// the program by a signal.
+/// Converts a file that grows beyond the system's limit (`ulimit -f`) into an error of writing, instead of a silent end
+/// of the program by a signal.
 fn outlive_limits() {
     #[cfg(unix)]
     {
@@ -195,14 +193,14 @@ fn outlive_limits() {
 }
 
 /// Ends the program with clap's message, about wrong usage or requested help.
-fn refuse(said: &clap::Error) -> ! {
+fn refuse(message: &clap::Error) -> ! {
     // An argument may contain control characters, as in the name of somebody else's file.
-    let plain = said.render().to_string();
+    let plain = message.render().to_string();
     if visible_lines(&plain) == plain {
-        said.exit()
+        message.exit()
     }
     say(format_args!("{}", plain.trim_end()));
-    std::process::exit(said.exit_code())
+    std::process::exit(message.exit_code())
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -227,7 +225,6 @@ fn in_one_line(error: &anyhow::Error) -> String {
     text
 }
 
-/// Parses the key and the value of a `--set`.
 fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
@@ -255,7 +252,6 @@ fn warn_of_blanks(drawing: &Svg) {
     }
 }
 
-/// Loads a preset of a landscape, with the changes of `--set`.
 fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<LandscapePreset, Failure> {
     let preset = Library::open().load(name).map_err(Failure::bad_input)?.preset;
     if !matches!(preset, Preset::Landscape(_)) {
@@ -271,7 +267,7 @@ fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<Lands
     }
 }
 
-/// Loads the preset that a user named where this noun with one of these names is expected, too.
+/// Loads the preset that a user named where the name of a rule or a landscape is expected, too.
 fn preset_in_place_of<'n>(noun: &str, names: impl Iterator<Item = &'n str>, name: &OsStr) -> Result<Preset, Failure> {
     let loaded = Library::open().load(name).map_err(|error| match error {
         PresetError::NotFound { name, .. } => {
@@ -285,14 +281,14 @@ fn preset_in_place_of<'n>(noun: &str, names: impl Iterator<Item = &'n str>, name
     Ok(loaded.preset)
 }
 
-/// Returns the simulations of a preset and the first ones of its lesson's steps.
+/// Lists the simulations of a preset and the first ones of its lesson's steps.
 fn simulations(preset: &LandscapePreset) -> Result<Vec<SimulationSpec>, Failure> {
     let own = preset.resolved_simulations().map_err(Failure::bad_input)?.into_iter().map(|it| Ok(it.spec));
     let steps = (0..preset.lesson.len()).map(|step| preset.spec_at(step).map_err(Failure::bad_input));
     own.chain(steps).collect()
 }
 
-/// Returns the typed ones of some rules or landscapes, or all where none is typed, each once.
+/// Filters the typed ones of some rules or landscapes, each once; all if none is typed.
 fn typed_or_all<K: Copy + PartialEq>(kinds: Vec<K>, is_typed: fn(K) -> bool) -> Vec<K> {
     let has_typed = kinds.iter().any(|kind| is_typed(*kind));
     let mut once = Vec::new();
@@ -304,7 +300,7 @@ fn typed_or_all<K: Copy + PartialEq>(kinds: Vec<K>, is_typed: fn(K) -> bool) -> 
     once
 }
 
-/// Returns the preset with the changes of `--set`. If a rule replaces another, prints which hyperparameters are new.
+/// Applies the changes of `--set` to a preset. If a rule replaces another, prints which hyperparameters are new.
 fn changed(preset: &Preset, settings: &[(String, String)]) -> Result<Preset, Failure> {
     let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let changed = preset.with_all(settings).map_err(|error| Failure::BadInput(anyhow::anyhow!("--set {error}")))?;
@@ -319,17 +315,17 @@ fn say_replaced_rules(preset: &Preset, changed: &Preset) {
         // Rules were added or removed, so that their indices are not comparable.
         return;
     }
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for ((before, old_rate), (after, rate)) in before.into_iter().zip(after) {
         let text = after.replacement(&before, rate == old_rate);
-        if after.kind() != before.kind() && !said.contains(&text) {
+        if after.kind() != before.kind() && !printed.contains(&text) {
             say(format_args!("{text}"));
-            said.push(text);
+            printed.push(text);
         }
     }
 }
 
-/// Returns the rules of a preset, with their learning rates where they have one each.
+/// Lists the rules of a preset, with their learning rates if each has one.
 fn rules(preset: &Preset) -> Vec<(RuleSpec, Option<LearningRate>)> {
     match preset {
         Preset::Landscape(preset) => {

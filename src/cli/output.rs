@@ -33,7 +33,7 @@ pub(super) fn print_content(text: &str) -> Result<(), Failure> {
     write(&on_stdout(text))
 }
 
-/// Returns a field of a table for stdout, escaped only on a terminal.
+/// Escapes a field of a table for stdout, if that is a terminal.
 pub(super) fn on_stdout(text: &str) -> Cow<'_, str> {
     if io::stdout().is_terminal() { visible_lines(text) } else { Cow::Borrowed(text) }
 }
@@ -49,7 +49,6 @@ fn write(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
-/// Indents the lines of a text.
 pub(super) fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }
@@ -110,7 +109,6 @@ impl ProgressUnit {
     }
 }
 
-/// The progress of a command.
 pub(super) struct ProgressLine {
     unit: ProgressUnit,
     total: u64,
@@ -147,7 +145,6 @@ impl ProgressLine {
         ProgressLine { unit, total, note: String::new(), bar, started: now, last_line: now }
     }
 
-    /// Sets the number of all steps.
     pub(super) fn set_total(&mut self, total: u64) {
         self.total = total;
         if let Some(bar) = &self.bar {
@@ -155,7 +152,6 @@ impl ProgressLine {
         }
     }
 
-    /// Sets the number of finished steps.
     pub(super) fn update(&mut self, done: u64) {
         match &self.bar {
             Some(bar) => bar.set_position(done),
@@ -177,7 +173,6 @@ impl ProgressLine {
         }
     }
 
-    /// Sets the text after the rest.
     pub(super) fn note(&mut self, note: String) {
         match &self.bar {
             Some(bar) => bar.set_message(note),
@@ -185,7 +180,6 @@ impl ProgressLine {
         }
     }
 
-    /// Removes the bar.
     pub(super) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -193,7 +187,7 @@ impl ProgressLine {
     }
 }
 
-/// Becomes true when the user wants the command to end.
+/// Becomes true when the user interrupts the command.
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {

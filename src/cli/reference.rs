@@ -79,14 +79,14 @@ fn rule_summary(kind: RuleKind) -> String {
     }
     if !states.is_empty() {
         text += "\nKept for each parameter from step to step:\n";
-        let kept = states.iter().map(|part| {
+        let listed = states.iter().map(|part| {
             let key = match part.role {
                 PartRole::State { key, .. } => key,
                 PartRole::Quantity | PartRole::Coefficient => "",
             };
             [part.symbol, key, part.meaning].map(str::to_owned)
         });
-        text += &table(&kept.collect::<Vec<_>>(), "  ");
+        text += &table(&listed.collect::<Vec<_>>(), "  ");
     }
     text += "\nHyperparameters besides the learning rate, with the values on the plane and in training where none are given:\n";
     let head = ["", "in presets", "on the plane", "in training", "values", ""].map(str::to_owned);

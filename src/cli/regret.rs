@@ -1,4 +1,4 @@
-//! `valleyscope regret`: the bound of the paper's theorem beside the regret that FOCUS has.
+//! `valleyscope regret`: the bound of the paper's theorem compared with the regret of FOCUS.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -35,7 +35,8 @@ const GAMMAS: [f64; 2] = [0.2, -0.2];
 const DPI: f64 = 300.0;
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    if let Some(out) = args.out.as_ref().filter(|out| !ends_in(out, "csv")) {
+    let is_csv = |out: &Path| out.extension().is_some_and(|found| found.eq_ignore_ascii_case("csv"));
+    if let Some(out) = args.out.as_ref().filter(|out| !is_csv(out)) {
         return Err(Failure::BadInput(anyhow!("--out must be a file that ends in .csv, found {}", out.display())));
     }
     let format = args.figure.as_deref().map(format).transpose()?;
@@ -55,10 +56,6 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         say(format_args!("{} is written", path.display()));
     }
     print(&report(&curves, args.steps))
-}
-
-fn ends_in(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
 fn format(path: &Path) -> Result<Format, Failure> {

@@ -12,7 +12,7 @@ use valleyscope_runs::{
 
 use super::Failure;
 
-/// The word for the run that began last.
+/// The name for the run that began last.
 const LAST: &str = "last";
 
 /// The name of a run with one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
@@ -44,7 +44,7 @@ impl CheckpointName {
         step(self.choice.find(run))
     }
 
-    /// Returns the step of the named checkpoint after a brief check ([`CheckpointChoice::find_briefly`]).
+    /// Finds the step of the named checkpoint after a brief check ([`CheckpointChoice::find_briefly`]).
     pub(crate) fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
         step(self.choice.find_briefly(run))
     }
@@ -52,18 +52,16 @@ impl CheckpointName {
 
 fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
     found.map(|checkpoint| checkpoint.step).map_err(|error| match error {
-        ChoiceError::Look { .. } => Failure::Failed(error.into()),
+        ChoiceError::ReadFolder { .. } => Failure::Failed(error.into()),
         _ => Failure::bad_input(error),
     })
 }
 
-/// The folder that contains the runs.
 pub(crate) struct RunsLocation {
     pub folder: PathBuf,
 }
 
 impl RunsLocation {
-    /// Returns the named folder, or else the default one.
     pub(crate) fn of(named: Option<&Path>) -> Result<RunsLocation, Failure> {
         if let Some(folder) = named {
             if !folder.is_dir() {
@@ -76,8 +74,8 @@ impl RunsLocation {
         Ok(RunsLocation { folder })
     }
 
-    /// Returns the named folder, or else the default one, for a command that writes a run into it. A named folder may
-    /// be missing, as the command creates it.
+    /// Uses the named folder, or else the default one, for a command that writes a run into it. A named folder may be
+    /// missing, as the command creates it.
     pub(crate) fn for_new_run(named: Option<&Path>) -> Result<RunsLocation, Failure> {
         match named {
             Some(folder) if !folder.exists() => Ok(RunsLocation { folder: folder.to_owned() }),
@@ -89,17 +87,17 @@ impl RunsLocation {
         RunFolder::list(&self.folder).map_err(|error| Failure::Failed(error.into()))
     }
 
-    /// Returns whether a run's name begins with this text, or the text is the word for the last run.
+    /// Whether a run's name begins with this text, or the text means the last run.
     pub(crate) fn has_beginning_with(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         self.list().is_ok_and(|runs| runs.iter().any(|run| name == LAST || run.name().starts_with(&*name)))
     }
 
-    /// Returns the run with this name, beginning of a name, or folder; `last` is the run that began last, and `./last`
-    /// a folder of that name.
+    /// Finds the run with this name, beginning of a name, or folder; `last` is the run that began last, and `./last` a
+    /// folder of that name.
     pub(crate) fn find(&self, run: &OsStr) -> Result<RunFolder, Failure> {
         let path = Path::new(run);
-        if path.components().count() > 1 || path.is_absolute() || is_dots(path) {
+        if path.components().count() > 1 || path.is_absolute() || matches!(path.to_str(), Some("." | "..")) {
             return RunFolder::open(path).map_err(Failure::bad_input);
         }
         let name = run.to_string_lossy();
@@ -152,13 +150,9 @@ impl RunsLocation {
     }
 }
 
-/// Returns the time at which a run's training began, or at which its folder was created if it has not begun.
+/// The time at which a run's training began, or at which its folder was created if it has not begun.
 pub(crate) fn began(run: &RunFolder, history: &RunHistory) -> Timestamp {
     history.began().or_else(|| run.made()).unwrap_or(Timestamp::MIN)
-}
-
-fn is_dots(path: &Path) -> bool {
-    matches!(path.to_str(), Some("." | ".."))
 }
 
 fn listed(names: &[String]) -> String {
@@ -178,7 +172,6 @@ pub(crate) fn device(text: &str) -> Result<String, String> {
     number.map(|number| format!("Cuda({number})")).ok_or_else(|| "expected cpu, cuda, or cuda: and a number".to_owned())
 }
 
-/// Converts a folder of `--data` to the form in presets.
 pub(crate) fn data(folder: &Path) -> Result<String, Failure> {
     // The worker may have another working directory.
     let folder = folder.canonicalize().with_context(|| format!("--data {}", folder.display()));

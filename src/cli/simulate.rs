@@ -101,7 +101,7 @@ fn letter(session: usize) -> &'static str {
     LETTERS[session]
 }
 
-/// Returns the preset of one of the simulations side by side.
+/// Extracts the preset of one of the compared simulations.
 fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset, Failure> {
     if session == 0 {
         return Ok(preset);
@@ -121,7 +121,7 @@ fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset
     Ok(preset)
 }
 
-/// Returns the number of recorded steps: the start, every `every`-th and the last.
+/// Counts the recorded steps: the start, every `every`-th and the last.
 fn recorded(steps: u64, every: u64) -> u64 {
     steps.div_ceil(every).saturating_add(1)
 }
@@ -171,7 +171,6 @@ impl Format {
     }
 }
 
-/// The destination of the recorded steps.
 enum Recorder<'p> {
     Stdout(TrajectoryTable<BufWriter<StdoutLock<'static>>>),
     Table(TrajectoryTable<AtomicFile>, &'p Path),

@@ -76,7 +76,7 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((key, value))
 }
 
-/// Refuses other settings for a run that is resumed, and names the command that has them.
+/// Refuses other settings for a run that is resumed, and names the command that accepts them.
 fn refuse_settings_of_resumed(args: &TrainArgs) -> Result<(), Failure> {
     let Some(run) = &args.resume else { return Ok(()) };
     let given = [
@@ -137,8 +137,8 @@ pub(super) fn run(args: &TrainArgs) -> Result<(), Failure> {
     let worker = find_worker(args.worker.as_deref())?;
     let has = worker.handshake().map_err(anyhow::Error::from)?;
     trainings.iter().try_for_each(|training| check_device(training, &has, args))?;
-    let beside = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
-    let parent = args.runs.clone().or(beside).or_else(runs_folder);
+    let origin_folder = fork.as_ref().and_then(|fork| fork.run.path().parent().map(Path::to_owned));
+    let parent = args.runs.clone().or(origin_folder).or_else(runs_folder);
     let parent = parent.ok_or_else(|| anyhow!("this system has no folder for data; name one with --runs DIR"))?;
     trainings.iter().try_for_each(|training| check_capacity(training, &has, &parent))?;
     let interrupt = Interrupt::listen()?;
@@ -182,8 +182,8 @@ fn begin_fork(fork: &Fork, parent: &Path, stem: &str, training: &Preset) -> Resu
     Ok(run)
 }
 
-/// Returns whether a finished run has lost the usable checkpoint of its last step, but has an earlier one, so that its
-/// last steps are trained again.
+/// Whether a finished run has lost the usable checkpoint of its last step, but has an earlier one, so that its last
+/// steps are trained again.
 fn lacks_end(run: &RunFolder) -> bool {
     let mut reader = RunReader::brief(run.clone());
     // Errors of reading are reported when the run is resumed.
@@ -228,7 +228,7 @@ fn check_capacity(training: &Preset, has: &Handshake, runs: &Path) -> Result<(),
     Ok(())
 }
 
-/// Returns the stem of the folder's name, before the time.
+/// Chooses the stem of the folder's name, before the time.
 fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     let named = args.preset.as_deref().map(Path::new).and_then(Path::file_stem);
     let named = named.map(|stem| stem.to_string_lossy().into_owned());
@@ -239,7 +239,7 @@ fn stem(args: &TrainArgs, fork: Option<&Fork>) -> String {
     }
 }
 
-/// Returns the preset before the changes of the command line, and its name.
+/// Loads the preset before the changes of the command line, and its name.
 fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), Failure> {
     match (&args.preset, fork) {
         (Some(name), _) => {
@@ -251,7 +251,7 @@ fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), F
     }
 }
 
-/// Returns the requested trainings, with all changes of the command line.
+/// Makes the requested trainings, with all changes of the command line.
 fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
     let (mut preset, called) = settings(args, fork)?;
     if preset.workload().is_none() {

@@ -1,4 +1,4 @@
-//! Formats of results: CSV tables and NPY and NPZ arrays, and what is written in them of runs and simulations.
+//! Formats of results: CSV tables and NPY and NPZ arrays, and the tables and arrays of runs and simulations.
 //!
 //! Nothing that is written depends on the time or on the machine: equal results are equal bytes.
 
@@ -19,12 +19,11 @@ use valleyscope_runs::{MetricCurve, MetricId, MetricInfo, RunHistory};
 
 pub use npz::{ArchiveError, Element, NpzReader, NpzWriter, read_npy, write_npy};
 
-/// One value of a table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CsvCell<'t> {
     Text(&'t str),
     Whole(u64),
-    /// A number, written with the fewest digits that give the same bits back; `NaN`, `inf` and `-inf` where it is not
+    /// A number, written with the fewest digits that are read as the same bits; `NaN`, `inf` and `-inf` if it is not
     /// finite.
     Number(f64),
 }
@@ -36,19 +35,18 @@ pub struct CsvWriter<W: Write> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Returns a table with these column names, which are written at once.
+    /// Creates a table with these column names, which are written at once.
     pub fn new(mut writer: W, header: &[&str]) -> io::Result<Self> {
         write_row(&mut writer, header.iter().map(|name| CsvCell::Text(name)))?;
         Ok(CsvWriter { writer, columns: header.len() })
     }
 
-    /// Writes a row with one cell for each column.
     pub fn row(&mut self, cells: &[CsvCell<'_>]) -> io::Result<()> {
         assert_eq!(cells.len(), self.columns, "a row has as many cells as the header has names");
         write_row(&mut self.writer, cells.iter().copied())
     }
 
-    /// Returns the underlying writer, to which all rows have been written.
+    /// Takes the underlying writer, to which all rows have been written.
     pub fn into_inner(self) -> W {
         self.writer
     }
@@ -78,13 +76,13 @@ fn write_text(writer: &mut impl Write, text: &str) -> io::Result<()> {
     }
 }
 
-/// Returns whether a spreadsheet takes a text, without the apostrophes before it, for a formula. With one apostrophe more,
-/// it does not, and [`without_apostrophe`] returns the text.
+/// Whether a spreadsheet interprets a text, without the apostrophes before it, as a formula. With one more apostrophe
+/// it does not, and [`without_apostrophe`] restores the text.
 fn may_be_formula(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// Returns the text of a cell without the apostrophe that [`CsvWriter`] wrote before it.
+/// Removes from a cell the apostrophe that [`CsvWriter`] wrote before it.
 pub fn without_apostrophe(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| may_be_formula(text)).unwrap_or(cell)
 }
@@ -98,7 +96,7 @@ fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {
     }
 }
 
-/// Writes the points of a run as CSV and returns the number of rows.
+/// Writes the points of a run as CSV; returns the number of rows.
 ///
 /// There is a row for each point of training and each evaluation, in the order of the steps: `step`, `time`
 /// (RFC 3339), `wall_s` (seconds of training) and the metrics that were measured, by their names in the events. A
@@ -191,7 +189,7 @@ const STATISTICS: [(&str, Statistic); 4] = [
 ];
 const CURVES: usize = QUANTITIES.len() * STATISTICS.len();
 
-/// Returns the names of the curves, such as `loss_mean`, in the order of [`curves`].
+/// Lists the names of the curves, such as `loss_mean`, in the order of [`curves`].
 fn curve_names() -> impl Iterator<Item = String> {
     QUANTITIES
         .iter()
@@ -202,7 +200,7 @@ fn curves(sample: &Sample) -> impl Iterator<Item = f64> {
     QUANTITIES.iter().flat_map(move |(_, spread)| STATISTICS.iter().map(move |(_, value)| value(spread(sample))))
 }
 
-/// Returns the labels of the enabled optimizers, made unique by their ids where some are equal.
+/// Lists the labels of the enabled optimizers, made unique by their ids if some are equal.
 fn optimizer_names(spec: &SimulationSpec) -> Vec<String> {
     let enabled = || spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
     enabled()
@@ -232,7 +230,6 @@ impl<W: Write> TrajectoryTable<W> {
         Ok(TrajectoryTable { csv: CsvWriter::new(writer, &header)?, optimizers: optimizer_names(spec) })
     }
 
-    /// Writes the simulation's current step.
     pub fn record(&mut self, simulation: &Simulation) -> io::Result<()> {
         let mut cells = Vec::with_capacity(CURVES + 4);
         for (ensemble, name) in simulation.ensembles().iter().zip(&self.optimizers) {
@@ -246,7 +243,7 @@ impl<W: Write> TrajectoryTable<W> {
         Ok(())
     }
 
-    /// Returns the underlying writer, to which all rows have been written.
+    /// Takes the underlying writer, to which all rows have been written.
     pub fn into_inner(self) -> W {
         self.csv.into_inner()
     }
@@ -297,14 +294,13 @@ impl TrajectoryArrays {
         }
     }
 
-    /// Returns the memory that one recorded step of this simulation takes.
+    /// The memory of one recorded step of this simulation, in bytes.
     pub fn bytes_a_step(spec: &SimulationSpec) -> u64 {
         let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count();
         let floats = CURVES + 1 + 2 * spec.particles.get().min(POSITIONS);
         (size_of::<i64>() + optimizers * (floats * size_of::<f64>() + size_of::<i32>())) as u64
     }
 
-    /// Records the simulation's current step.
     pub fn record(&mut self, simulation: &Simulation) {
         self.steps.push(i64::try_from(simulation.step()).expect("no simulation gets that far"));
         for (columns, ensemble) in self.columns.iter_mut().zip(simulation.ensembles()) {

@@ -14,18 +14,15 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, System, ZipArchive, ZipWriter};
 
-/// A type of array elements.
 pub trait Element: Copy {
     /// NumPy's description of the type.
     const DESCR: &'static str;
 
-    /// Bytes of an element.
     const SIZE: usize = size_of::<Self>();
 
-    /// Writes the element's little-endian bytes.
     fn write_to(self, writer: &mut impl Write) -> io::Result<()>;
 
-    /// Returns the element of [`Element::SIZE`] little-endian bytes.
+    /// Reads the element from [`Element::SIZE`] little-endian bytes.
     fn from_bytes(bytes: &[u8]) -> Self;
 }
 
@@ -66,7 +63,7 @@ pub fn write_npy<E: Element>(
     writer.flush()
 }
 
-/// Returns the elements, in C order, of an NPY file that must be of float64 and of this shape. No other is taken into
+/// Reads the elements, in C order, of an NPY file that must be of float64 and of this shape. No other file is read into
 /// memory.
 pub fn read_npy(path: &Path, shape: &[usize]) -> io::Result<Vec<f64>> {
     let expected = header(f64::DESCR, shape);
@@ -88,7 +85,7 @@ const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
 /// The largest number of bytes before an array's elements.
 pub(super) const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
 
-/// Returns the start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
+/// Makes the start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
 pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut lengths: String = shape.iter().map(|length| format!("{length}, ")).collect();
     if shape.len() > 1 {
@@ -103,15 +100,14 @@ pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     [MAGIC.as_slice(), &length.to_le_bytes(), dict.as_bytes()].concat()
 }
 
-/// Returns the header's description of type and shape in an NPY file, between the length of the header and the
-/// elements.
+/// Finds the header's description of type and shape in an NPY file, between the length of the header and the elements.
 pub(super) fn dict(file: &[u8]) -> Option<&str> {
     let rest = file.strip_prefix(MAGIC.as_slice())?;
     let length = u16::from_le_bytes(*rest.first_chunk()?);
     std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
 }
 
-/// Returns an array's type and shape, as written in its header.
+/// Describes an array's type and shape, as written in its header.
 pub(super) fn described(file: &[u8]) -> String {
     match dict(file) {
         Some(dict) => dict.trim_end().to_owned(),
@@ -162,7 +158,6 @@ impl<'w, W: Write + Seek> NpzWriter<'w, W> {
         self.zip.write_all(&bytes)
     }
 
-    /// Begins the file of an array whose elements take `bytes` bytes.
     fn begin(&mut self, name: &str, bytes: usize) -> io::Result<()> {
         // The output must depend neither on the time nor on the system.
         let options = SimpleFileOptions::default()
@@ -239,7 +234,7 @@ impl<R: Read + Seek> NpzReader<R> {
         Ok(NpzReader { zip })
     }
 
-    /// Returns the elements, in C order, of an array that must have this type and shape. No other array is taken into
+    /// Reads the elements, in C order, of an array that must have this type and shape. No other array is read into
     /// memory.
     pub fn array<E: Element>(&mut self, name: &str, shape: &[usize]) -> Result<Vec<E>, ArchiveError> {
         let expected = header(E::DESCR, shape);
@@ -260,7 +255,7 @@ impl<R: Read + Seek> NpzReader<R> {
         }
     }
 
-    /// Returns a single text of at most a million letters.
+    /// Reads a single text of at most a million letters.
     pub fn text(&mut self, name: &str) -> Result<String, ArchiveError> {
         let file = self.file(name, LONGEST_HEADER + 4 * LONGEST_TEXT)?;
         let wrong = || ArchiveError::Kind {
@@ -273,7 +268,7 @@ impl<R: Read + Seek> NpzReader<R> {
         letters.take_while(|letter| *letter != 0).map(char::from_u32).collect::<Option<String>>().ok_or_else(wrong)
     }
 
-    /// Returns the contents of an array's file of at most `most` bytes, after their checksum was found to be right.
+    /// Reads the contents of an array's file of at most `most` bytes, and checks their checksum.
     fn file(&mut self, name: &str, most: u64) -> Result<Vec<u8>, ArchiveError> {
         let (name, file) = self.open(name)?;
         let found = file.size();
@@ -289,7 +284,7 @@ impl<R: Read + Seek> NpzReader<R> {
         }
     }
 
-    /// Returns the first bytes of an array's file, unchecked, with the whole of its header.
+    /// Reads the first bytes of an array's file, unchecked, with its whole header.
     fn beginning(&mut self, name: &str) -> Result<Vec<u8>, ArchiveError> {
         let (name, file) = self.open(name)?;
         let mut bytes = Vec::new();

@@ -346,7 +346,7 @@ pub(super) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec
         AxisScale::Percent => Ticks::percent(low, high, most),
         AxisScale::Log => Ticks::log(low, high, most).in_full(),
         AxisScale::LogComplement => Ticks::log_complement(low, high, most).ticks,
-        AxisScale::SymLog { .. } => Ticks::placed(scale, [low, high].map(|end| scale.place(end)), most as f64, 1.0),
+        AxisScale::SymLog { .. } => Ticks::placed(scale, [low, high].map(|end| scale.position(end)), most as f64, 1.0),
         AxisScale::Clock => Ticks::clock(low, high, (high - low) / most as f64).ticks,
     };
     let tried = [most, most + 1, 2 * most, 3 * most].into_iter().map(marks);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, across, suited, union, whole};
+use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, across, suited, union, whole};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
 use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory, Unit};
@@ -121,7 +121,7 @@ impl CurveAxis {
     pub(super) fn at(&self, side: Side, length: f64, em: f64) -> Axis {
         let most = Axis::room(side, length, em);
         let range = self.range.map(|position| self.scale.value(position));
-        Axis::new(&self.label, self.scale, range, most, |value| self.part(self.scale.place(value)))
+        Axis::new(&self.label, self.scale, range, most, |value| self.part(self.scale.position(value)))
     }
 
     /// Returns the width from the left end of a vertical axis' label to the frame.
@@ -231,9 +231,9 @@ fn height(share: f64, em: f64) -> f64 {
 
 impl CurveLines {
     /// Returns the positions by which the range of the vertical axis is chosen.
-    pub(crate) fn positions(&self) -> CurvePlaces {
+    pub(crate) fn positions(&self) -> CurvePositions {
         let around = self.band.iter().map(|[_, low, high]| [*low, *high]).collect();
-        CurvePlaces { around, ..CurvePlaces::of_line(&self.line) }
+        CurvePositions { around, ..CurvePositions::of_line(&self.line) }
     }
 
     fn draw(&self, canvas: &mut Canvas, pen: Pen, at: impl Fn([f64; 2]) -> [f64; 2], em: f64) {
@@ -306,7 +306,7 @@ impl Figure {
         let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
         let times = lines.iter().flat_map(|(_, line)| line.iter().flatten()).map(|[x, _]| [*x; 2]);
         let horizontal = across(times.reduce(union));
-        let positions: Vec<CurvePlaces> = lines.iter().map(|(_, line)| CurvePlaces::of_line(line)).collect();
+        let positions: Vec<CurvePositions> = lines.iter().map(|(_, line)| CurvePositions::of_line(line)).collect();
         let range = vertical_range(positions, ceiling(metric, runs, scale), scale);
         let vertical = super::CurveAxis::vertical(metric, scale, range);
         let drawn = |(index, line)| super::CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
@@ -356,13 +356,13 @@ fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option
 }
 
 /// Returns the range of the curves with these positions, in which those that have diverged do not flatten the others.
-fn vertical_range(curves: Vec<CurvePlaces>, ceiling: Option<Ceiling>, scale: AxisScale) -> Extent {
-    let below = |curve: &CurvePlaces| {
+fn vertical_range(curves: Vec<CurvePositions>, ceiling: Option<Ceiling>, scale: AxisScale) -> Extent {
+    let below = |curve: &CurvePositions| {
         let heights = curve.line.iter().map(|[_, high]| *high);
         let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(heights));
-        CurvePlaces { line: curve.line.iter().filter(|[_, high]| *high <= top).copied().collect(), ..curve.clone() }
+        CurvePositions { line: curve.line.iter().filter(|[_, high]| *high <= top).copied().collect(), ..curve.clone() }
     };
-    let below: Vec<CurvePlaces> = curves.iter().map(below).collect();
+    let below: Vec<CurvePositions> = curves.iter().map(below).collect();
     suited(if below.iter().all(|curve| curve.line.is_empty()) { &curves } else { &below }, scale)
 }
 
@@ -372,7 +372,7 @@ fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>
     let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
     let mut is_open = false;
     for [x, value] in points {
-        let y = scale.place(*value);
+        let y = scale.position(*value);
         if !y.is_finite() {
             is_open = false;
             continue;
@@ -478,7 +478,7 @@ fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) ->
     let mut marks = SettingMarks::default();
     marks.update(&Arc::new(trajectories.record()));
     // The position of step 0 on a logarithmic axis is infinitely far away.
-    let position = |step: u64| scale.place(step as f64).max(from - 1.0);
+    let position = |step: u64| scale.position(step as f64).max(from - 1.0);
     let groups = marks.groups(position, NEAR * (to - from));
     let shown = groups.filter_map(|group| {
         let [first, last] = [group.first()?.step, group.last()?.step];
@@ -511,7 +511,7 @@ fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots
         .collect();
     // A curve that runs away while others do not would flatten them.
     let counting = curves.iter().filter(|curve| plots.whole_range || counts(&&runs[curve.index]));
-    let positions: Vec<CurvePlaces> = counting.map(CurveLines::positions).collect();
+    let positions: Vec<CurvePositions> = counting.map(CurveLines::positions).collect();
     let range = if plots.whole_range { whole(&positions) } else { suited(&positions, scale) };
     let range = if scale == AxisScale::Linear { metric.range(range) } else { range };
     let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
@@ -527,12 +527,12 @@ fn lines(
     [horizontal, vertical]: [AxisScale; 2],
 ) -> CurveLines {
     let means = history.iter().map(|bucket| metric.value(bucket).mean_low).filter(|mean| *mean > 0.0);
-    let floor = vertical.place(means.fold(f64::INFINITY, f64::min));
+    let floor = vertical.position(means.fold(f64::INFINITY, f64::min));
     let (mut line, mut ends, mut is_open) = (Vec::<Vec<[f64; 2]>>::new(), Vec::new(), false);
     for bucket in history {
         let value = metric.value(bucket);
         let middle = bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64;
-        let [x, y] = [horizontal.place(middle), vertical.place(value.mean)];
+        let [x, y] = [horizontal.position(middle), vertical.position(value.mean)];
         if !(x.is_finite() && y.is_finite()) {
             is_open &= !x.is_finite();
             continue;
@@ -545,7 +545,7 @@ fn lines(
             piece.push([x, y]);
         }
         // An end of the band without a position on a logarithmic axis goes to the lowest mean.
-        let position = |end: f64| Some(vertical.place(end)).filter(|position| position.is_finite()).unwrap_or(floor);
+        let position = |end: f64| Some(vertical.position(end)).filter(|position| position.is_finite()).unwrap_or(floor);
         ends.extend(band.of(&value).map(|[low, high]| [x, position(low), position(high)]));
     }
     if !is_open && !line.is_empty() {

@@ -4,7 +4,7 @@ use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::spacing::Spacing;
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec, TunedSetting};
 use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
-use valleyscope_experiments::view::{Colormap, OwnColors, SymLog, assigned_colors, pale};
+use valleyscope_experiments::view::{Colormap, OwnColors, SymLog, assigned_colors, faded};
 
 /// The quantity that is shown for each cell of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Map {
         let mut rgba = Vec::with_capacity(4 * width * height);
         for pixel in (0..height).rev().flat_map(|row| (0..width).map(move |column| [row, column])) {
             let [red, green, blue] = match (self.content(diagram, metric, pixel), &colors.scale) {
-                (Content::Winner(index, certainty), _) => pale(colors.winners[index].color, certainty),
+                (Content::Winner(index, certainty), _) => faded(colors.winners[index].color, certainty),
                 (Content::Value(value), Some(scale)) => scale.rgb(value),
                 (Content::Tie, _) => TIE,
                 (Content::Diverged, _) => DIVERGED,

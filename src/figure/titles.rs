@@ -1,6 +1,6 @@
 //! Titles and labels of sweeps: the differences between them, short titles, and the names of axes.
 
-use valleyscope_engine::landscape::StartPlace;
+use valleyscope_engine::landscape::StartPoint;
 use valleyscope_engine::optimizer::{HyperparameterName, changed_words, with_settings};
 use valleyscope_engine::parameter::{DIMENSION, LEARNING_RATE};
 use valleyscope_engine::sweep::{
@@ -43,7 +43,7 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     }
     add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
     add(this.start != other.start, &|| {
-        let StartPlace { x, y } = this.start();
+        let StartPoint { x, y } = this.start();
         format!("start at ({}, {})", short(x.get()), short(y.get()))
     });
     add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));

@@ -1,6 +1,6 @@
 //! The curves of plots.
 //!
-//! The buffers stay until a curve, its pen or the view changes; in a frame only a plot's position in the window is
+//! The buffers stay until a curve, its pen or the view changes; in each frame only a plot's position in the window is
 //! uploaded. `egui_plot` draws marks and bands; its own lines would be laid out and tessellated again in each frame,
 //! half a second for a hundred runs.
 
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pipeline::{CURVE, POINT_BYTES, Primitive, Target, Uniforms};
-use super::pipeline::{Curve, Frame, Places, rgb};
+use super::pipeline::{Curve, Frame, PlotArea, rgb};
 
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
@@ -28,7 +28,7 @@ pub struct CurveStyle {
 /// Lines of a plot, in the order in which they are drawn.
 #[derive(Clone, Debug, Default)]
 pub struct CurveSet {
-    /// The points in places, which go from 0 to 1 across the visible part of the plot; each line has a missing point
+    /// The points in plot coordinates, from 0 to 1 across the visible part of the plot; each line has a missing point
     /// before its first and after its last one.
     points: Vec<[f32; 2]>,
     /// The length of the line up to the start and the end of each segment, in pixels, modulo the period of the dashes;
@@ -46,8 +46,9 @@ struct Draw {
 }
 
 impl CurveSet {
-    /// Adds a line through points in places, which go from 0 to 1 across the visible part of the plot, of about
-    /// `size_px` physical pixels. Where they are not finite, the line has a gap. A line of a single point is not drawn.
+    /// Adds a line through points in plot coordinates, from 0 to 1 across the visible part of the plot, of about
+    /// `size_px` physical pixels. The line has a gap at points that are not finite. A line of a single point is not
+    /// drawn.
     pub fn add(&mut self, style: CurveStyle, size_px: [f64; 2], line: impl Iterator<Item = [f64; 2]>) {
         let first = self.points.len();
         let period = style.dash_px.map_or(f64::INFINITY, |[_, period]| f64::from(period));
@@ -60,7 +61,7 @@ impl CurveSet {
                 // Only the phase of the dashes at the next segment matters; after a gap the line starts again.
                 length = if step.is_finite() { (length + step) % period } else { 0.0 };
             }
-            self.points.push(point.map(|place| place as f32));
+            self.points.push(point.map(|coordinate| coordinate as f32));
             before = Some(point);
         }
         self.points.push(NO_POINT);
@@ -82,9 +83,9 @@ impl CurveSet {
 pub struct Placement {
     /// The size of the render target.
     pub size_px: [f32; 2],
-    /// The number of pixels from place 0 to place 1.
-    pub px_per_place: [f32; 2],
-    /// The position of (0, 0) from the middle of the render target, x to the right and y up.
+    /// The number of pixels per unit of plot coordinates.
+    pub px_per_unit: [f32; 2],
+    /// The position of the plot's (0, 0) from the middle of the render target, x to the right and y up.
     pub origin_px: [f32; 2],
 }
 
@@ -95,11 +96,10 @@ pub struct CurveRenderer {
     plots: HashMap<u64, Plot>,
 }
 
-/// The buffers of a plot on the device.
 struct Plot {
     set: Arc<CurveSet>,
     frame: Uniforms<Frame>,
-    places: Uniforms<Places>,
+    areas: Uniforms<PlotArea>,
     curves: Uniforms<Curve>,
     /// The style of each draw.
     styles: Vec<u32>,
@@ -110,16 +110,16 @@ struct Plot {
 impl CurveRenderer {
     /// Creates the pipeline for render passes as in [`super::Renderer::new`].
     pub fn new(device: &wgpu::Device, format: wgpu::TextureFormat, samples: u32) -> CurveRenderer {
-        let [frame, places, curves] = [
+        let [frame, areas, curves] = [
             Uniforms::<Frame>::new(device, "frame").layout,
-            Uniforms::<Places>::new(device, "places").layout,
+            Uniforms::<PlotArea>::new(device, "plot areas").layout,
             Uniforms::<Curve>::new(device, "curve").layout,
         ];
         let primitive = Primitive {
             shader: CURVE,
             vertex_entry: "curve_vertex",
             fragment_entry: "curve_fragment",
-            bind_groups: &[&frame, &places, &curves],
+            bind_groups: &[&frame, &areas, &curves],
             // An instance has four points of the line, and the lengths.
             points: 5,
             opaque: false,
@@ -143,9 +143,9 @@ impl CurveRenderer {
         plot.frame.clear();
         plot.frame.push(Frame { size_px: placement.size_px, offset_per_unit: 1.0, ..Frame::default() });
         plot.frame.upload(device, queue);
-        plot.places.clear();
-        plot.places.push(Places { px_per_place: placement.px_per_place, origin_px: placement.origin_px });
-        plot.places.upload(device, queue);
+        plot.areas.clear();
+        plot.areas.push(PlotArea { px_per_unit: placement.px_per_unit, origin_px: placement.origin_px });
+        plot.areas.upload(device, queue);
     }
 
     /// Frees the buffers of plots whose curves have no other owner. Call this when all plots of a picture are prepared.
@@ -158,7 +158,7 @@ impl CurveRenderer {
         let Some(plot) = self.plots.get(&id) else { return };
         pass.set_pipeline(&self.pipeline);
         plot.frame.bind(pass, 0, 0);
-        plot.places.bind(pass, 1, 0);
+        plot.areas.bind(pass, 1, 0);
         for (draw, style) in plot.set.draws.iter().zip(&plot.styles) {
             plot.curves.bind(pass, 2, *style);
             let bytes = u64::from(draw.segments) * POINT_BYTES;
@@ -178,7 +178,7 @@ impl Plot {
         Plot {
             set: Arc::default(),
             frame: Uniforms::new(device, "frame"),
-            places: Uniforms::new(device, "places"),
+            areas: Uniforms::new(device, "plot areas"),
             curves: Uniforms::new(device, "curve"),
             styles: Vec::new(),
             points: allocate(device, 0),

@@ -7,13 +7,13 @@ use valleyscope_engine::loss::LossProgram;
 use valleyscope_experiments::view::{Colormap, HeightField, SpaceView, SymLog, ViewAxes};
 
 use super::pipeline::{
-    BLIT, DEPTH, Frame, Ground, HEATMAP, OverlayTarget, Primitive, SURFACE, Space, Surface, Target, Uniforms,
+    BLIT, DEPTH, Frame, HEATMAP, LossMap, OverlayTarget, Primitive, SURFACE, Space, Surface, Target, Uniforms,
     program_shader, split,
 };
 use super::{Overlays, Scene, SpaceScene};
 
 const FLAT_CONTOUR_WIDTH: f32 = 1.0;
-/// The most pipelines that are kept for landscapes that run as programs.
+/// The largest number of cached pipelines for landscapes that run as programs.
 const MOST_PROGRAMS: usize = 16;
 /// The number of colours in the look-up table, between which the shader interpolates.
 const COLORMAP_TEXELS: u32 = 1024;
@@ -27,7 +27,7 @@ pub(super) struct Heatmap {
     programs: Vec<(&'static LossProgram, wgpu::RenderPipeline)>,
     is_valley: bool,
     bind_group: wgpu::BindGroup,
-    ground: wgpu::Buffer,
+    loss_map: wgpu::Buffer,
     colors: wgpu::Texture,
     uploaded: Option<Colormap>,
 }
@@ -44,7 +44,7 @@ impl Heatmap {
                     ty: wgpu::BindingType::Buffer {
                         ty: wgpu::BufferBindingType::Uniform,
                         has_dynamic_offset: false,
-                        min_binding_size: wgpu::BufferSize::new(size_of::<Ground>() as u64),
+                        min_binding_size: wgpu::BufferSize::new(size_of::<LossMap>() as u64),
                     },
                     count: None,
                 },
@@ -60,9 +60,9 @@ impl Heatmap {
                 },
             ],
         });
-        let ground = device.create_buffer(&wgpu::BufferDescriptor {
+        let loss_map = device.create_buffer(&wgpu::BufferDescriptor {
             label,
-            size: size_of::<Ground>() as u64,
+            size: size_of::<LossMap>() as u64,
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
@@ -81,13 +81,13 @@ impl Heatmap {
             label,
             layout: &layout,
             entries: &[
-                wgpu::BindGroupEntry { binding: 0, resource: ground.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 0, resource: loss_map.as_entire_binding() },
                 wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&view) },
             ],
         });
         let valley = pipeline(device, target, [frame, &layout], HEATMAP);
         let programs = Vec::new();
-        Heatmap { target, layout, valley, programs, is_valley: true, bind_group, ground, colors, uploaded: None }
+        Heatmap { target, layout, valley, programs, is_valley: true, bind_group, loss_map, colors, uploaded: None }
     }
 
     pub(super) fn prepare(
@@ -104,10 +104,10 @@ impl Heatmap {
                 false
             }
         };
-        queue.write_buffer(&self.ground, 0, bytemuck::bytes_of(&ground(scene)));
+        queue.write_buffer(&self.loss_map, 0, bytemuck::bytes_of(&loss_map(scene)));
     }
 
-    /// Returns the colours from the lowest to the highest loss, as a texture of one row.
+    /// Makes a texture of one row with the colours from the lowest to the highest loss.
     pub(super) fn colors(&self) -> wgpu::TextureView {
         self.colors.create_view(&wgpu::TextureViewDescriptor::default())
     }
@@ -119,7 +119,7 @@ impl Heatmap {
         }
     }
 
-    /// Puts the pipeline of a program last, compiled unless it is among the latest ones.
+    /// Moves the pipeline of a program to the end, and compiles it unless it is among the latest ones.
     fn select(&mut self, device: &wgpu::Device, program: &'static LossProgram, frame: &wgpu::BindGroupLayout) {
         let known = self.programs.iter().position(|(known, _)| std::ptr::eq(*known, program));
         let entry = match known {
@@ -172,9 +172,8 @@ fn pipeline(
     target.pipeline(device, &primitive)
 }
 
-/// Returns the shader's uniform values, computed in double precision: the shader computes only what differs between
-/// pixels.
-fn ground(scene: &Scene) -> Ground {
+/// Computes the shader's uniform values in double precision: the shader computes only what differs between pixels.
+fn loss_map(scene: &Scene) -> LossMap {
     let Scene { viewport, landscape, scale, .. } = scene;
     let units_per_px = viewport.units_per_px();
     let loss = landscape.loss(viewport.camera.center);
@@ -183,7 +182,7 @@ fn ground(scene: &Scene) -> Ground {
     let coordinates = Coordinates::of(landscape, viewport.camera.center);
     let [(first_hi, first_lo), (second_hi, second_lo)] = coordinates.center.map(split);
     let per_px = |directions: [f64; 2]| directions.map(|direction| (direction * units_per_px) as f32);
-    Ground {
+    LossMap {
         center_hi: [first_hi, second_hi],
         center_lo: [first_lo, second_lo],
         first_per_px: per_px(coordinates.first),
@@ -206,7 +205,6 @@ fn ground(scene: &Scene) -> Ground {
 
 /// The coordinates in which a shader evaluates a landscape: u and v of the paper's valley, else x and y.
 struct Coordinates {
-    /// The camera's centre.
     center: [f64; 2],
     /// The changes of the first coordinate to the right and upwards.
     first: [f64; 2],
@@ -240,8 +238,7 @@ impl Coordinates {
     }
 }
 
-/// Returns the number of the contour nearest to a loss on the colour bar, counted from the one at 0, and how far the loss
-/// is above it.
+/// Finds the contour nearest to a loss on the colour bar, counted from the one at 0, and how far the loss is above it.
 fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (i32, f64) {
     let [lowest, highest] = scale.contour_range(contours);
     let levels = (scale.position(loss) - scale.zero()) * f64::from(contours);
@@ -252,8 +249,8 @@ fn nearest_contour(scale: &SymLog, contours: u32, loss: f64) -> (i32, f64) {
 // The landscape as a lit surface in space.
 //
 // The heights are sampled on the CPU in double precision and are a texture, which the mesh, the trails, the paths and
-// the particles all read, so that they lie on one surface. The picture is drawn into textures of its own, as egui's
-// pass has no depth, and then copied onto the canvas.
+// the particles all read, so that they lie on one surface. The picture is drawn into separate textures, as egui's pass
+// has no depth, and then copied onto the canvas.
 
 const SURFACE_CONTOUR_WIDTH: f32 = 1.0;
 /// The samples of a pixel: the surface's edges are those of triangles.
@@ -266,7 +263,7 @@ pub(super) struct SpaceRenderer {
     pub overlays: Overlays,
     surface_pipeline: wgpu::RenderPipeline,
     blit_pipeline: wgpu::RenderPipeline,
-    /// The heights, and how they are seen.
+    /// The parameters of the surface and of its view.
     space: wgpu::Buffer,
     heights: wgpu::Texture,
     space_bind_group: wgpu::BindGroup,
@@ -360,7 +357,7 @@ impl SpaceRenderer {
         }
     }
 
-    /// Uploads what the surface needs.
+    /// Uploads the surface's heights and parameters.
     pub(super) fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, in_space: &SpaceScene) {
         let view = in_space.view(scene);
         queue.write_buffer(&self.space, 0, bytemuck::bytes_of(&space(&view)));
@@ -382,7 +379,7 @@ impl SpaceRenderer {
         queue.write_texture(self.heights.as_image_copy(), bytemuck::cast_slice(&texels), layout, self.heights.size());
     }
 
-    /// Returns the commands that draw the surface, and over it the overlays: first their parts behind it, faintly.
+    /// Records the commands that draw the surface, and over it the overlays: first their parts behind it, faintly.
     pub(super) fn draw(&self, device: &wgpu::Device, frame: &Uniforms<Frame>) -> wgpu::CommandBuffer {
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("surface") });
         if let Some(picture) = &self.picture {
@@ -486,7 +483,6 @@ fn layout(device: &wgpu::Device, label: &str, entries: &[wgpu::BindGroupLayoutEn
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
 }
 
-/// Binds a uniform buffer and a texture.
 fn bind_group(
     device: &wgpu::Device,
     layout: &wgpu::BindGroupLayout,

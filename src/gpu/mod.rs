@@ -1,4 +1,4 @@
-//! Drawing the landscape, and the curves of plots, with wgpu. Pipelines are made once; the contents of a frame are
+//! Drawing the landscape, and the curves of plots, with wgpu. Pipelines are created once; the contents of a frame are
 //! plain values.
 //!
 //! Nothing here depends on the window's state: a [`Scene`] describes the picture, and the positions of particles are
@@ -64,7 +64,7 @@ impl SpaceScene {
 }
 
 impl Scene {
-    /// Returns the offset in the shaders of a point one unit of the plane from the camera's centre.
+    /// The offset in the shaders of a point one unit of the plane from the camera's centre.
     fn offset_per_unit(&self) -> f64 {
         match self.space {
             None => 1.0 / self.viewport.units_per_px(),
@@ -82,7 +82,6 @@ pub struct EnsembleKey {
     pub optimizer: u32,
 }
 
-/// The drawing style of one ensemble.
 #[derive(Clone, Debug)]
 pub struct EnsembleStyle {
     /// The name under which its positions were added.
@@ -171,9 +170,9 @@ impl Renderer {
 
     /// Replaces an ensemble's mean path, a line from its oldest to its newest point.
     pub fn set_mean_path(&mut self, ensemble: EnsembleKey, path: &[[f32; 2]]) {
-        let kept = self.mean_paths.entry(ensemble).or_default();
-        kept.clear();
-        kept.extend_from_slice(path);
+        let stored = self.mean_paths.entry(ensemble).or_default();
+        stored.clear();
+        stored.extend_from_slice(path);
     }
 
     /// Removes every ensemble that is not among `keys`.
@@ -271,7 +270,6 @@ impl Overlays {
         self.points.upload(device, queue);
     }
 
-    /// Draws with the pipelines of this number.
     fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         self.trails.paint(pass, pipeline);
         self.paths.paint(pass, pipeline);

@@ -70,7 +70,6 @@ impl Points {
         self.uniforms.upload(device, queue);
     }
 
-    /// Draws with the pipeline of this number.
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         pass.set_pipeline(&self.pipelines[pipeline]);
         for draw in self.draws.iter().chain(&self.selected) {
@@ -82,8 +81,8 @@ impl Points {
     }
 }
 
-/// Returns the uniform values of an ensemble's discs. One particle has a clear edge; the edges of many would overlap to
-/// a dark mass.
+/// Computes the uniform values of an ensemble's discs. One particle has a clear edge; the edges of many would overlap
+/// to a dark mass.
 fn disc(scene: &Scene, style: &EnsembleStyle, particles: usize) -> Disc {
     Disc {
         color: rgb(style.color),
@@ -104,7 +103,7 @@ const MOST_TRAIL_PIECES: usize = 32;
 /// The number of pieces of all trails of an ensemble from which on segments have fewer pieces.
 const MANY_PIECES: usize = 60_000;
 /// The number of segments of an ensemble's trails from which on they are not drawn behind the surface in space, where
-/// so many would only be a haze and take as long again.
+/// so many would be a haze, at twice the cost.
 const TOO_MANY_BEHIND: usize = 100_000;
 
 pub(super) struct Trails {
@@ -161,7 +160,6 @@ impl Trails {
         self.uniforms.upload(device, queue);
     }
 
-    /// Draws with the pipeline of this number.
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         pass.set_pipeline(&self.pipelines[pipeline]);
         let is_behind = pipeline + 1 < self.pipelines.len();
@@ -194,8 +192,8 @@ fn trail(scene: &Scene, style: &EnsembleStyle, positions: &PositionBuffer, segme
     }
 }
 
-/// Returns the opacity of a trail: one particle's trail is clear; many are pale, so that dense regions can be told from
-/// sparse ones.
+/// Chooses the opacity of a trail: a single trail is opaque; many are faint, so that dense regions can be distinguished
+/// from sparse ones.
 fn opacity(particles: usize) -> f32 {
     (particles as f32).powf(-0.15)
 }
@@ -256,7 +254,7 @@ impl Paths {
         let half_width_px = 0.5 * style.path_width * scene.pixels_per_point;
         let casing_px = CASING * scene.pixels_per_point;
         let line = Path { color: rgb(style.color), half_width_px, opacity: style.opacity, ..Path::default() };
-        // Through a pale line its casing would be seen, which therefore is much paler.
+        // The casing would be visible through a faint line, and therefore is much fainter.
         let opacity = style.opacity.powi(4);
         let casing = Path { color: [0.0; 3], half_width_px: half_width_px + casing_px, opacity, ..line };
         self.draws.push(PathDraw {
@@ -278,7 +276,6 @@ impl Paths {
         }
     }
 
-    /// Draws with the pipeline of this number.
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         pass.set_pipeline(&self.pipelines[pipeline]);
         // All casings are drawn first, so that adjacent paths keep their colours.
@@ -310,8 +307,8 @@ fn allocate_path(device: &wgpu::Device, points: usize) -> wgpu::Buffer {
     })
 }
 
-/// Adds a path as offsets, leaving out points that lie close to the one before, but never the last one. Where the mean
-/// is not finite the line has a gap. In space, long pieces are divided.
+/// Adds a path as offsets, leaving out points close to the previous one, but never the last one. The line has a gap
+/// where the mean is not finite. In space, long pieces are divided.
 fn push_spaced(points: &mut Vec<[f32; 2]>, scene: &Scene, path: &[[f32; 2]]) {
     let [center_x, center_y] = scene.viewport.camera.center;
     let offset_per_unit = scene.offset_per_unit();
@@ -319,23 +316,23 @@ fn push_spaced(points: &mut Vec<[f32; 2]>, scene: &Scene, path: &[[f32; 2]]) {
         None => (SPACING_PX, f32::INFINITY),
         Some(space) => (SPACING_PX / space.view(scene).px_per_unit() as f32, LONGEST_IN_SPACE),
     };
-    let mut kept = NO_POINT;
+    let mut previous = NO_POINT;
     for (index, [x, y]) in path.iter().enumerate() {
         let point = [
             ((f64::from(*x) - center_x) * offset_per_unit) as f32,
             ((f64::from(*y) - center_y) * offset_per_unit) as f32,
         ];
-        let length = (point[0] - kept[0]).hypot(point[1] - kept[1]);
+        let length = (point[0] - previous[0]).hypot(point[1] - previous[1]);
         let is_close = length < spacing;
         if !is_close || index + 1 == path.len() {
             // The comparison fails for a length that is not finite.
             let pieces = if length > longest { (length / longest).ceil().min(MOST_PATH_PIECES) as u32 } else { 1 };
             for piece in 1..pieces {
                 let part = piece as f32 / pieces as f32;
-                points.push([0, 1].map(|axis| kept[axis] + part * (point[axis] - kept[axis])));
+                points.push([0, 1].map(|axis| previous[axis] + part * (point[axis] - previous[axis])));
             }
             points.push(point);
-            kept = point;
+            previous = point;
         }
     }
 }
@@ -348,25 +345,24 @@ const MIRRORED: usize = 3;
 #[derive(Clone, Copy, Debug)]
 struct Ring {
     capacity: usize,
-    /// The slot of the oldest column.
     start: usize,
     len: usize,
 }
 
 impl Ring {
-    /// Returns the slot of the `index`-th oldest column; for −1, of the column before the oldest.
+    /// The slot of the `index`-th oldest column; for −1, of the column before the oldest.
     fn slot(&self, index: isize) -> usize {
         (self.start as isize + index).rem_euclid(self.capacity as isize) as usize
     }
 
-    /// Returns the slots of columns `first..first + count`, in at most two pieces.
+    /// The slots of columns `first..first + count`, in at most two ranges.
     fn pieces(&self, first: isize, count: usize) -> [Range<usize>; 2] {
         let slot = self.slot(first);
         let before_wrap = count.min(self.capacity - slot);
         [slot..slot + before_wrap, 0..count - before_wrap]
     }
 
-    /// Makes room for `count ≤ capacity` newer columns, and returns their slots.
+    /// Makes space for `count ≤ capacity` newer columns; returns their slots.
     fn push(&mut self, count: usize) -> [Range<usize>; 2] {
         let pieces = self.pieces(self.len as isize, count);
         self.len += count;
@@ -392,7 +388,7 @@ pub(super) struct PositionBuffer {
 }
 
 impl PositionBuffer {
-    /// Returns an empty ring for at least `columns` columns, or as many as the device can hold.
+    /// Creates an empty ring for at least `columns` columns, or as many as the device can hold.
     pub(super) fn new(device: &wgpu::Device, positions: &Positions<'_>) -> Self {
         let particles = positions.particles;
         let (buffer, capacity) = allocate_ring(device, particles, positions.capacity);
@@ -400,13 +396,13 @@ impl PositionBuffer {
         PositionBuffer { particles, buffer, run: positions.run, step: positions.step, ring }
     }
 
-    /// Returns whether newer columns, of as many particles, continue the stored ones.
+    /// Whether newer columns, of as many particles, continue the stored ones.
     pub(super) fn is_continued_by(&self, positions: &Positions<'_>) -> bool {
         let columns = (positions.columns.len() / self.particles) as u64;
         self.run == positions.run && positions.step >= self.step && positions.step - self.step <= columns
     }
 
-    /// Removes all columns, but keeps the buffer: at full speed every snapshot replaces the whole trail.
+    /// Removes all columns, but not the buffer: at full speed every snapshot replaces the whole trail.
     pub(super) fn begin_anew(&mut self, positions: &Positions<'_>) {
         (self.run, self.step) = (positions.run, positions.step);
         (self.ring.start, self.ring.len) = (0, 0);
@@ -421,9 +417,9 @@ impl PositionBuffer {
         self.ring.len = self.ring.len.saturating_sub(rewritten);
         self.step = positions.step;
 
-        let kept = columns.min(self.ring.capacity);
-        let mut rest = &positions.columns[(columns - kept) * self.particles..];
-        for slots in self.ring.push(kept) {
+        let count = columns.min(self.ring.capacity);
+        let mut rest = &positions.columns[(columns - count) * self.particles..];
+        for slots in self.ring.push(count) {
             let (piece, after) = rest.split_at(slots.len() * self.particles);
             self.write(queue, slots.start, piece);
             // The ring's first columns are repeated behind its end.
@@ -440,7 +436,7 @@ impl PositionBuffer {
         }
     }
 
-    /// Moves to a larger buffer when it cannot hold the columns to be kept.
+    /// Moves to a larger buffer when it cannot hold the columns.
     fn reserve(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, columns: usize) {
         if columns <= self.ring.capacity || self.ring.capacity == most_columns(device, self.particles) {
             return;
@@ -471,7 +467,7 @@ impl PositionBuffer {
         slot as u64 * self.column_bytes()
     }
 
-    /// Returns the steps from the oldest column to the newest.
+    /// The number of steps from the oldest column to the newest.
     pub(super) fn oldest_age(&self) -> usize {
         self.ring.len.saturating_sub(1)
     }
@@ -480,8 +476,8 @@ impl PositionBuffer {
         (self.ring.len > 0).then(|| self.offset(self.ring.slot(self.ring.len as isize - 1)))
     }
 
-    /// Returns the newest `segments` steps as draws of consecutive columns, oldest first. Each draw's byte offset
-    /// is that of the column before its first segment.
+    /// Lists the newest `segments` steps as draws of consecutive columns, oldest first. Each draw's byte offset is that
+    /// of the column before its first segment.
     pub(super) fn segments(&self, segments: usize) -> impl Iterator<Item = Segments> + '_ {
         let segments = segments.min(self.oldest_age());
         let first = (self.oldest_age() - segments) as isize;
@@ -493,7 +489,6 @@ impl PositionBuffer {
         })
     }
 
-    /// Returns the bytes from a column to the next.
     pub(super) fn stride(&self) -> u64 {
         self.column_bytes()
     }
@@ -503,7 +498,6 @@ impl PositionBuffer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segments {
     pub offset: u64,
-    /// The number of segments of each particle.
     pub columns: usize,
     /// Steps since the first segment's start.
     pub first_age: usize,

@@ -37,7 +37,7 @@ pub(super) const POINTS: Overlay = Overlay {
     space: shader!("points in space": "frame" "stroke" "space" "points"),
 };
 
-/// Returns the shader of the heatmap of a landscape that runs as a program.
+/// Completes the shader of the heatmap of a landscape that runs as a program.
 pub fn program_shader(program: &LossProgram) -> String {
     format!("{}\n{}", PROGRAM.1, program.wgsl())
 }
@@ -45,7 +45,6 @@ pub fn program_shader(program: &LossProgram) -> String {
 /// The opacity of overlays behind the surface, over that in front of it.
 pub const BEHIND: f32 = 0.25;
 
-/// The shader of an overlay, on the plane and on the surface in space.
 #[derive(Clone, Copy)]
 pub(super) struct Overlay {
     plane: (&'static str, &'static str),
@@ -55,7 +54,6 @@ pub(super) struct Overlay {
 /// The number of bytes of a point (x, y) in a vertex buffer.
 pub(super) const POINT_BYTES: u64 = mem::size_of::<[f32; 2]>() as u64;
 
-/// The render target of all pipelines.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub format: wgpu::TextureFormat,
@@ -66,10 +64,9 @@ pub(super) struct Target {
     pub visibility: f32,
 }
 
-/// The format of depths.
 pub(super) const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth24Plus;
 
-/// The ground under the overlays.
+/// The target of overlays: on the plane, or on the surface in space.
 #[derive(Clone, Copy)]
 pub(super) struct OverlayTarget<'a> {
     pub target: Target,
@@ -255,7 +252,7 @@ impl<T: Pod> Uniforms<T> {
         self.bytes.clear();
     }
 
-    /// Adds a value, and returns the offset for [`Uniforms::bind`].
+    /// Adds a value; returns its offset for [`Uniforms::bind`].
     pub(super) fn push(&mut self, value: T) -> u32 {
         let offset = self.bytes.len();
         self.bytes.extend_from_slice(bytemuck::bytes_of(&value));
@@ -289,10 +286,10 @@ pub struct Frame {
     pub padding: f32,
 }
 
-/// `Ground` of `heatmap.wgsl`.
+/// `LossMap` of `heatmap.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Ground {
+pub struct LossMap {
     pub center_hi: [f32; 2],
     pub center_lo: [f32; 2],
     pub first_per_px: [f32; 2],
@@ -340,11 +337,11 @@ pub struct Path {
     pub padding: [f32; 3],
 }
 
-/// `Places` of `curve.wgsl`.
+/// `PlotArea` of `curve.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-pub struct Places {
-    pub px_per_place: [f32; 2],
+pub struct PlotArea {
+    pub px_per_unit: [f32; 2],
     pub origin_px: [f32; 2],
 }
 
@@ -401,12 +398,12 @@ pub struct Surface {
     pub padding: [f32; 2],
 }
 
-/// Returns an sRGB colour with channels from 0 to 1, as in the shaders.
+/// Converts an sRGB colour to channels from 0 to 1, as in the shaders.
 pub(super) fn rgb(color: [u8; 3]) -> [f32; 3] {
     color.map(|channel| f32::from(channel) / 255.0)
 }
 
-/// Returns a number as a sum of two floats, accurate to about 14 digits.
+/// Splits a number into a sum of two floats, accurate to about 14 digits.
 pub(super) fn split(value: f64) -> (f32, f32) {
     let hi = value as f32;
     (hi, (value - f64::from(hi)) as f32)

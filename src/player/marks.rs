@@ -16,7 +16,7 @@ const MOST_LISTED: usize = 5;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SettingMark {
     pub step: u64,
-    /// The change that set it, maybe with other settings.
+    /// The change that set it, possibly with other settings.
     pub change: Change,
     /// The optimizer's id; `None` for a setting of all.
     owner: Option<u32>,
@@ -41,8 +41,8 @@ impl SettingMarks {
     /// The marks of a session without changes.
     pub(crate) const NONE: &SettingMarks = &SettingMarks { record: None, spec: None, settled: None, marks: Vec::new() };
 
-    /// Takes the changes of a session. All marks are made anew only if it is another session; otherwise those of the
-    /// last step and of later ones, as a change at the last step replaces one of the same setting.
+    /// Updates the marks from the changes of a session. All marks are made again only for another session; otherwise
+    /// those of the last step and of later ones, as a change at the last step replaces one of the same setting.
     pub(crate) fn update(&mut self, record: &Arc<Record>) {
         let Record { spec: first, changes } = &**record;
         let known = self.record.replace(Arc::clone(record));
@@ -58,8 +58,8 @@ impl SettingMarks {
             }
             _ => (0, first.clone()),
         };
-        let kept = done.checked_sub(1).map(|index| changes[index].step);
-        self.marks.retain(|mark| kept.is_some_and(|step| mark.step <= step));
+        let before_last = done.checked_sub(1).map(|index| changes[index].step);
+        self.marks.retain(|mark| before_last.is_some_and(|step| mark.step <= step));
         let last_step = changes.last().map_or(0, |change| change.step);
         for (index, change) in changes.iter().enumerate().skip(done) {
             if self.settled.is_none() && change.step == last_step {
@@ -73,13 +73,13 @@ impl SettingMarks {
         self.spec = Some(spec);
     }
 
-    /// Returns the settings in force after all changes of the session.
+    /// The settings in force after all changes of the session.
     pub(crate) fn latest(&self) -> Option<&SimulationSpec> {
         self.spec.as_ref()
     }
 
-    /// Returns the marks of the first step with changes from this one on, and of the changes that follow it and change
-    /// the setting that is changed first.
+    /// Finds the marks of the first step with changes from this one on, and of the following changes of the setting
+    /// that is changed first.
     pub(crate) fn first_from(&self, step: u64) -> &[SettingMark] {
         let later = &self.marks[self.marks.partition_point(|mark| mark.step < step)..];
         let Some(first) = later.first() else { return &[] };
@@ -94,14 +94,14 @@ impl SettingMarks {
         self.marks.iter().filter(|mark| mark.change.is_among(changes)).cloned().collect()
     }
 
-    /// Returns the marks in groups. Those nearer than `near` on an axis of steps, on which `position` returns the positions,
-    /// share a group.
+    /// Groups the marks: those nearer than `near` on an axis of steps, whose positions are given by `position`, share a
+    /// group.
     pub(crate) fn groups(&self, position: impl Fn(u64) -> f64, near: f64) -> impl Iterator<Item = &[SettingMark]> {
         self.marks.chunk_by(move |a, b| position(b.step) - position(a.step) < near)
     }
 }
 
-/// Returns the changes of a group, each once.
+/// Lists the changes of a group, each once.
 pub(crate) fn changes_of(group: &[SettingMark]) -> Vec<Change> {
     let mut changes: Vec<Change> = group.iter().map(|mark| mark.change).collect();
     // The marks of a change follow each other.
@@ -119,7 +119,7 @@ pub(crate) fn text_before(group: &[SettingMark], name_of: impl Fn(u32) -> Option
     lines(group, name_of, |mark| format!("stays {}", mark.from))
 }
 
-/// Formats each setting that a group changes, in a line of its own.
+/// Formats each setting that a group changes in a separate line.
 fn lines(
     group: &[SettingMark],
     name_of: impl Fn(u32) -> Option<String>,
@@ -144,16 +144,16 @@ fn lines(
     lines.join("\n")
 }
 
-/// Formats a setting that leads from one specification to another, as in "σ 1 → 2" in lines, or as in "noise, as before"
-/// where nothing differs.
-pub(crate) fn words_of(set: &Setting, before: &SimulationSpec, now: &SimulationSpec) -> String {
+/// Formats the change of a setting from one specification to another, as in "σ 1 → 2", in lines, or as in "noise, as
+/// before" if nothing differs.
+pub(crate) fn change_text(set: &Setting, before: &SimulationSpec, now: &SimulationSpec) -> String {
     let name_of = |id| now.name_of(id);
     let marks = marks_of(&Change { step: 0, set: *set }, before, now);
     match *set {
         Setting::Steps(Some(steps)) => format!("pause at step {}", grouped(steps)),
         Setting::Steps(None) => "no pause".to_owned(),
         _ if !marks.is_empty() => text(&marks, name_of),
-        Setting::Noise(noise) => format!("{}, as before", noise.words(number_text)),
+        Setting::Noise(noise) => format!("{}, as before", noise.description(number_text)),
         Setting::Landscape(landscape) => format!("{}, as before", landscape.kind().name()),
         Setting::Temperature(_) => format!("{}, as before", temperature_text(now)),
         Setting::Rule { optimizer, rule } => {
@@ -162,11 +162,12 @@ pub(crate) fn words_of(set: &Setting, before: &SimulationSpec, now: &SimulationS
     }
 }
 
-/// Returns the marks of a change from one specification to another. The number of steps has none: nothing moves by it.
+/// Makes the marks of a change from one specification to another. The number of steps has none, as it moves no
+/// particle.
 fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
-    let (owner, words): (Option<u32>, [Vec<String>; 2]) = match change.set {
+    let (owner, texts): (Option<u32>, [Vec<String>; 2]) = match change.set {
         Setting::Steps(_) => return Vec::new(),
-        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.words(number_text)])),
+        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.description(number_text)])),
         Setting::Landscape(_) => (None, landscapes(before, now)),
         Setting::Temperature(_) => (None, [before, now].map(|spec| vec![temperature_text(spec)])),
         Setting::Rule { optimizer, .. } => {
@@ -174,14 +175,14 @@ fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> V
                 |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == optimizer).map(|it| it.rule);
             let (Some(before), Some(now)) = (rule(before), rule(now)) else { return Vec::new() };
             let is_same_kind = before.rule.kind() == now.rule.kind();
-            let words = |rule: &RatedRule| match is_same_kind {
-                true => settings_of_rule(rule).into_iter().map(|(_, words)| words).collect(),
+            let texts = |rule: &RatedRule| match is_same_kind {
+                true => settings_of_rule(rule).into_iter().map(|(_, text)| text).collect(),
                 false => vec![rule.name().to_owned()],
             };
-            (Some(optimizer), [&before, &now].map(words))
+            (Some(optimizer), [&before, &now].map(texts))
         }
     };
-    let [before, now] = words;
+    let [before, now] = texts;
     let differing = before.into_iter().zip(now).filter(|(before, now)| before != now);
     differing.map(|(before, now)| SettingMark::between(*change, owner, before, now)).collect()
 }
@@ -199,7 +200,7 @@ impl SettingMark {
     }
 }
 
-/// Returns the texts of the landscapes' parameters, or of their names if the landscapes differ.
+/// Formats the landscapes' parameters, or their names if the landscapes differ.
 fn landscapes(before: &SimulationSpec, now: &SimulationSpec) -> [Vec<String>; 2] {
     if before.landscape.kind() != now.landscape.kind() {
         return [before, now].map(|spec| vec![spec.landscape.kind().name().to_owned()]);
@@ -215,7 +216,7 @@ fn temperature_text(spec: &SimulationSpec) -> String {
     format!("Θ = {value}")
 }
 
-/// Returns the keys of an optimizer's settings with their texts, such as "η = 0.01".
+/// Lists the keys of an optimizer's settings with their texts, such as "η = 0.01".
 pub(crate) fn settings_of_rule(rated: &RatedRule) -> Vec<(&'static str, String)> {
     let value = |key: &str, value: f64| match rated.rule.choice(key) {
         Some(choice) => choice.label.to_owned(),
@@ -240,7 +241,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Returns a session of Adam and FOCUS with these changes.
+    /// Records a session of Adam and FOCUS with these changes.
     pub(crate) fn record(changes: &str) -> Arc<Record> {
         let text = format!(
             "Landscape(version: 1, title: \"Changed\", simulations: [(changes: [{changes}], spec: (\

@@ -1,9 +1,9 @@
 //! A player of a simulation: a thread that steps it for the window.
 //!
-//! The thread steps for some milliseconds, then reads its commands. They arrive through an unbounded channel, as a
-//! person makes only a few. Snapshots return through a channel of capacity one: the next is made when the last has
-//! been received. While another tab is shown or the window is hidden the player is held: it takes no steps, but still
-//! counts as playing.
+//! The thread steps for some milliseconds, then reads its commands. They arrive through an unbounded channel, as a user
+//! sends only a few. Snapshots return through a channel of capacity one: the next is made when the last has been
+//! received. While another tab is shown or the window is hidden the player is held: it takes no steps, but still counts
+//! as playing.
 
 #[cfg_attr(not(feature = "app"), expect(dead_code, reason = "figures need a part of what the window needs"))]
 pub(crate) mod marks;
@@ -23,11 +23,10 @@ use valleyscope_engine::simulation::{
 pub use stage::trail_columns;
 pub use thread::Speed;
 
-/// A command to the player.
 #[derive(Clone, Debug)]
 pub enum PlayerCommand {
-    /// Begins these sessions at step 0, side by side on one clock, and repeats their changes at their steps. Whether they
-    /// play does not change.
+    /// Begins these sessions at step 0, on one clock, and repeats their changes at their steps. Whether they play does
+    /// not change.
     Load(Vec<Record>),
     /// Changes the session of this index before its next step. At a step of the past, the later steps are removed first;
     /// they stay as a branch, whose kind is [`BranchKind::OldFuture`].
@@ -36,25 +35,25 @@ pub enum PlayerCommand {
     Without(usize, Vec<Change>),
     /// Removes the branch with this id.
     Remove(u64),
-    /// Puts the branch with this id in place of the session to which it belongs, which becomes an old future.
+    /// Replaces the session to which the branch with this id belongs by the branch; the session becomes an old future.
     GoBackTo(u64),
-    /// Plays these steps over and over: at the last of them or later, a playing simulation goes on at the first one.
-    /// `None` ends it, and so does another simulation.
+    /// Repeats these steps: at the last of them or later, a playing simulation continues at the first one. `None` ends
+    /// the loop, as does another simulation.
     Loop(Option<[u64; 2]>),
-    /// Begins again at step 0 with the settings in force now.
+    /// Restarts at step 0 with the current settings.
     Restart,
     Play,
     Pause,
-    /// Takes this many steps as fast as possible, also beyond the number of steps asked for, then pauses. The snapshot
+    /// Takes this many steps as fast as possible, also beyond the requested number of steps, then pauses. The snapshot
     /// that shows the last of them is the first whose `playback` is not `Playing`.
     Advance(u64),
-    /// Pauses and shows this step again, or the last one reached if it is later. Playing on repeats the run to its last
+    /// Pauses and shows this step again, or the last one reached if it is later. Continuing repeats the run to its last
     /// step.
     Seek(u64),
-    /// Pauses and shows the step so many steps earlier.
+    /// Pauses and shows the step this number of steps earlier.
     Back(u64),
-    /// Holds a playing simulation at its step, or lets it go on from there. Whether it plays does not change, and steps
-    /// asked for by [`Advance`](PlayerCommand::Advance) are taken all the same.
+    /// Holds a playing simulation at its step, or continues it from there. Whether it plays does not change, and steps
+    /// requested by [`Advance`](PlayerCommand::Advance) are taken in any case.
     Hold(bool),
     Speed(Speed),
     /// The particle whose steps are recorded.
@@ -64,14 +63,12 @@ pub enum PlayerCommand {
     Plot(PlotRequest),
     /// Answers with the sessions so far.
     Records(Sender<Vec<Record>>),
-    /// Answers with the histories of the sessions side by side, in the finest stored buckets.
+    /// Answers with the histories of the compared sessions, in the finest stored buckets.
     History(Sender<Vec<OptimizerHistory>>),
 }
 
-/// The history of an optimizer.
 #[derive(Clone, Debug)]
 pub struct OptimizerHistory {
-    /// The index of its session.
     pub session: usize,
     /// The optimizer's id.
     pub optimizer: u32,
@@ -79,12 +76,11 @@ pub struct OptimizerHistory {
 }
 
 impl PlayerCommand {
-    /// Returns the command that begins a single simulation.
     pub fn load(spec: SimulationSpec) -> PlayerCommand {
         PlayerCommand::Load(vec![Record { spec, changes: Vec::new() }])
     }
 
-    /// Returns whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
+    /// Whether the command sets or replaces settings, so that [`Snapshot::settings`] counts it.
     pub fn sets_settings(&self) -> bool {
         matches!(self, Self::Load(_) | Self::Restart | Self::Set(..) | Self::GoBackTo(_))
     }
@@ -92,7 +88,7 @@ impl PlayerCommand {
 
 enum Message {
     Command(PlayerCommand),
-    /// The last snapshot was taken, and the next one is wanted.
+    /// The last snapshot was taken, and the next one is requested.
     SnapshotTaken,
 }
 
@@ -117,19 +113,19 @@ impl Player {
         Player { messages, snapshots }
     }
 
-    /// Sends a command; never waits.
+    /// Sends a command without blocking.
     pub fn send(&self, command: PlayerCommand) {
         self.post(Message::Command(command));
     }
 
-    /// Returns the newest snapshot since the last call, if any; never waits.
+    /// Takes the newest snapshot since the last call, if any, without blocking.
     pub fn try_snapshot(&self) -> Option<Snapshot> {
         let snapshot = self.snapshots.try_recv().ok()?;
         self.post(Message::SnapshotTaken);
         Some(snapshot)
     }
 
-    /// Returns the next snapshot, waiting at most `timeout`.
+    /// Takes the next snapshot, blocking at most for `timeout`.
     pub fn wait_snapshot(&self, timeout: Duration) -> Option<Snapshot> {
         let snapshot = self.snapshots.recv_timeout(timeout).ok()?;
         self.post(Message::SnapshotTaken);
@@ -154,7 +150,7 @@ pub struct Snapshot {
     /// The last step that the first session has reached.
     pub last_step: u64,
     pub playback: Playback,
-    /// The first and the last of the steps that are played over and over.
+    /// The first and the last step of the loop that is played.
     pub looped: Option<[u64; 2]>,
     /// The number of commands so far that set or replaced settings. While it is smaller than the number of those sent,
     /// the specifications are older than the settings sent last.
@@ -162,9 +158,8 @@ pub struct Snapshot {
     /// The speed over a recent interval: steps per second, and particle steps per second of all ensembles together.
     pub steps_per_sec: f64,
     pub particle_steps_per_sec: f64,
-    /// The sessions of the simulations side by side, in their order; at least one.
+    /// The sessions of the compared simulations, in their order; at least one.
     pub sessions: Vec<SessionView>,
-    /// The branches of the sessions.
     pub branches: Vec<BranchView>,
 }
 
@@ -174,16 +169,15 @@ impl Snapshot {
     }
 }
 
-/// The state of a session.
 #[derive(Clone, Debug)]
 pub struct SessionView {
-    /// The shown step: the clock's, unless the session was begun or changed a moment ago and has yet to reach it.
+    /// The shown step: the clock's, unless the session was just begun or changed and has yet to reach it.
     pub step: u64,
     /// The last step that the session has reached, which may be later than the first session's.
     pub last_step: u64,
     /// The specification, with the settings in force.
     pub spec: Arc<SimulationSpec>,
-    /// The session's start and its changes up to its last step.
+    /// The session's start, and its changes up to its last step.
     pub record: Arc<Record>,
     /// The enabled optimizers' ensembles, in the order of the specification.
     pub ensembles: Vec<EnsembleView>,
@@ -192,7 +186,6 @@ pub struct SessionView {
     pub step_trace: Option<Box<StepTrace>>,
 }
 
-/// The state of a branch of a session.
 #[derive(Clone, Debug)]
 pub struct BranchView {
     /// The number that names the branch until it is removed; never used for another one.
@@ -204,7 +197,7 @@ pub struct BranchView {
 /// The relation of a branch to the session of index `of`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BranchKind {
-    /// The session as it went on before a setting was changed in its past, after the step `since`.
+    /// The session as it continued before a setting was changed in its past, after the step `since`.
     OldFuture { of: usize, since: u64 },
     /// The session without some of its changes.
     Without { of: usize, removed: Vec<Change> },
@@ -217,7 +210,7 @@ impl BranchKind {
         }
     }
 
-    /// Returns the step from which on the branch differs from its session.
+    /// The step from which on the branch differs from its session.
     pub fn since(&self) -> u64 {
         match self {
             BranchKind::OldFuture { since, .. } => *since,
@@ -230,7 +223,7 @@ impl BranchKind {
 pub enum Playback {
     Playing,
     Paused,
-    /// The requested number of steps is reached; playing on needs a larger one.
+    /// The requested number of steps is reached; continuing requires a larger one.
     Finished,
 }
 
@@ -239,13 +232,12 @@ pub enum Playback {
 pub struct EnsembleView {
     /// The optimizer's id.
     pub optimizer: u32,
-    /// The rule in force.
     pub rule: RatedRule,
     pub particles: usize,
     /// Positions (x, y) since the previous snapshot, `columns × particles`, oldest column first. The last column
-    /// belongs to the session's step, the one before to the step before, and so on. There is at least one column,
-    /// which repeats the last one if no step was taken since, and at most the trail length plus one. Positions of
-    /// diverged particles are not finite.
+    /// belongs to the session's step, the previous column to the previous step, and so on. There is at least one
+    /// column, which repeats the last one if no step was taken since, and at most the trail length plus one. Positions
+    /// of diverged particles are not finite.
     pub columns: Arc<Vec<[f32; 2]>>,
     /// The ensemble's mean position from the start to the session's step, thinned to a bounded number of points.
     pub mean_path: Arc<Vec<[f32; 2]>>,

@@ -10,13 +10,13 @@ use valleyscope_engine::simulation::{
 
 use super::{BranchKind, BranchView, EnsembleView, OptimizerHistory, SessionView};
 
-/// The most old futures and sessions without a change. The oldest gives way to another one: each keeps up to 64 MiB of
-/// keyframes, and its histories.
+/// The largest number of old futures and sessions without a change. A new one replaces the oldest: each stores up to 64
+/// MiB of keyframes, and its histories.
 const MOST_BRANCHES: usize = 4;
 
-/// One to four sessions side by side, the first of which is the clock of all, and the branches of these sessions.
+/// One to four compared sessions, the first of which sets the clock, and the branches of these sessions.
 pub(super) struct Stage {
-    /// The sessions side by side; at least one.
+    /// The compared sessions; at least one.
     sessions: Vec<Session>,
     branches: Vec<Branch>,
     last_id: u64,
@@ -56,7 +56,7 @@ impl Stage {
         self.load(self.sessions.iter().map(unchanged).collect());
     }
 
-    /// Returns the session whose step all others follow.
+    /// The session whose step all others follow.
     pub(super) fn first(&self) -> &Session {
         &self.sessions[0]
     }
@@ -91,7 +91,7 @@ impl Stage {
         }
     }
 
-    /// Returns whether a session has yet to reach the first one's step.
+    /// Whether a session has yet to reach the first one's step.
     pub(super) fn is_behind(&self) -> bool {
         let step = self.step();
         self.sessions.iter().any(|session| session.step() < step)
@@ -104,7 +104,7 @@ impl Stage {
         self.sessions_mut().for_each(|session| session.seek(step));
     }
 
-    /// Changes a setting of the session of this index. The branches without some of its changes follow.
+    /// Changes a setting of the session of this index, and updates the branches without some of its changes.
     pub(super) fn set(&mut self, index: usize, setting: &Setting) -> Result<(), SettingError> {
         let Some(session) = self.sessions.get_mut(index) else { return Ok(()) };
         let step = session.step();
@@ -119,8 +119,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Brings the branches without some changes of the session of this index up to date with it. Those whose changes it has
-    /// no more are removed.
+    /// Updates the branches without some changes of the session of this index. Branches whose removed changes the
+    /// session no longer has are dropped.
     fn renew_without(&mut self, index: usize) {
         let session = &self.sessions[index];
         let is_without = |branch: &Branch| matches!(branch.kind, BranchKind::Without { of, .. } if of == index);
@@ -155,7 +155,7 @@ impl Stage {
 
     /// Adds a session that was replaced as a branch of the one of this index, from which it differs since a step.
     fn add_old_future(&mut self, index: usize, since: u64, old: Session) {
-        // Older futures have no more in common with the present session.
+        // Older futures share no more steps with the current session.
         for branch in &mut self.branches {
             if let BranchKind::OldFuture { of, since: other } = &mut branch.kind
                 && *of == index
@@ -176,7 +176,7 @@ impl Stage {
         self.branches.push(Branch { id: self.last_id, kind, session });
     }
 
-    /// Puts the branch with this id in place of its session, which becomes an old future.
+    /// Replaces the session of the branch with this id by the branch; the session becomes an old future.
     pub(super) fn go_back_to(&mut self, id: u64) {
         let Some(found) = self.branches.iter().position(|branch| branch.id == id) else { return };
         let Branch { kind, session, .. } = self.branches.remove(found);
@@ -192,7 +192,6 @@ impl Stage {
         self.sessions_mut().for_each(|session| session.seek(step));
     }
 
-    /// Removes the branch with this id.
     pub(super) fn remove(&mut self, id: u64) {
         self.branches.retain(|branch| branch.id != id);
     }
@@ -225,7 +224,7 @@ impl Stage {
         histories.collect()
     }
 
-    /// Returns the records of the sessions side by side, up to their last steps.
+    /// Records the compared sessions, up to their last steps.
     pub(super) fn records(&mut self) -> Vec<Record> {
         self.sessions.iter_mut().map(|session| Record::clone(&session.record())).collect()
     }
@@ -244,12 +243,12 @@ impl Stage {
     }
 }
 
-/// Returns whether a session takes another course with these settings from its present step on, or has later changes,
-/// which it would lose.
+/// Whether a session continues differently with these settings from its current step on, or has later changes, which it
+/// would lose.
 fn is_another_future(session: &Session, after: &SimulationSpec) -> bool {
     let before = session.simulation().spec();
     let is_moved = SimulationSpec { steps: before.steps, ..after.clone() } != *before;
-    // The step of the next pause moves nothing, unless the decay of a learning rate ends there.
+    // The step of the next pause moves no particle, unless the decay of a learning rate ends there.
     let schedules = |spec: &SimulationSpec| -> Vec<Schedule> {
         spec.optimizers.iter().map(|optimizer| optimizer.rule.schedule.over(spec.steps)).collect()
     };
@@ -268,7 +267,7 @@ pub(super) struct Session {
     is_record_old: bool,
 }
 
-/// The data of an ensemble that are kept only for drawing.
+/// The data of an ensemble that are stored only for drawing.
 #[derive(Clone)]
 struct Drawing {
     trail: Trail,
@@ -289,7 +288,7 @@ impl Session {
         session
     }
 
-    /// Returns this session without some of its changes, at a step before the first of them. Its trails hold one
+    /// Makes this session without some of its changes, at a step before the first of them. Its trails have one
     /// position.
     pub(super) fn without(&self, removed: &[Change]) -> Session {
         let timeline = self.timeline.without(removed);
@@ -304,8 +303,8 @@ impl Session {
         Session { timeline, drawings, trail_length: 0, record, is_record_old: true }
     }
 
-    /// Takes over the changes of a record that repeats this session up to the last step reached; returns false for
-    /// another record.
+    /// Adopts the changes of a record that repeats this session up to the last step reached; returns false for another
+    /// record.
     pub(super) fn follow(&mut self, record: &Record) -> bool {
         self.is_record_old = true;
         self.timeline.follow(record)
@@ -376,7 +375,7 @@ impl Session {
         self.seek(step);
     }
 
-    /// Returns the session's start and its changes up to the last step.
+    /// Records the session's start and its changes up to the last step.
     pub(super) fn record(&mut self) -> Arc<Record> {
         if std::mem::take(&mut self.is_record_old) {
             self.record = Arc::new(self.timeline.record());
@@ -384,7 +383,7 @@ impl Session {
         Arc::clone(&self.record)
     }
 
-    /// Returns the session's start and all its changes, also those of a replayed session that are yet to be repeated.
+    /// Records the session's start and all its changes, also those of a replayed session that are yet to be repeated.
     pub(super) fn whole_record(&self) -> Record {
         self.timeline.whole_record()
     }
@@ -393,7 +392,7 @@ impl Session {
         self.simulation().ensembles().iter().map(Ensemble::particles).sum()
     }
 
-    /// Returns the session's state, with the positions since the last call.
+    /// Makes the session's state, with the positions since the last call.
     fn view(&mut self, plot: &PlotRequest) -> SessionView {
         SessionView {
             step: self.step(),
@@ -434,31 +433,31 @@ fn bounds(ensemble: &Ensemble) -> Option<[f64; 4]> {
     })
 }
 
-/// The number of positions kept for trails, of all ensembles together (64 MiB).
+/// The number of positions stored for trails, of all ensembles together (64 MiB).
 const TRAIL_POSITIONS: usize = 8 << 20;
 
-/// Returns the number of columns to keep for trails of `trail_steps` steps of all `particles` particles of all
+/// Computes the number of columns to store for trails of `trail_steps` steps of all `particles` particles of all
 /// ensembles: one more than the steps, and no more than fit in memory.
 pub fn trail_columns(trail_steps: usize, particles: usize) -> usize {
     (trail_steps + 1).min(TRAIL_POSITIONS / particles.max(1))
 }
 
-/// The newest positions of an ensemble that were not sent yet.
+/// The newest positions of an ensemble that have not been sent.
 #[derive(Clone, Debug)]
 pub(super) struct Trail {
     particles: usize,
-    /// The largest number of columns kept; a column holds one position per particle.
+    /// The largest number of stored columns; a column has one position per particle.
     capacity: usize,
     /// A ring of `capacity` columns.
     columns: Vec<[f32; 2]>,
     /// The index of the next column.
     next: usize,
-    /// The number of columns that were not sent yet.
+    /// The number of columns that have not been sent.
     fresh: usize,
 }
 
 impl Trail {
-    /// Creates a trail that holds the present positions.
+    /// Creates a trail of the current positions.
     pub(super) fn new(ensemble: &Ensemble, capacity: usize) -> Self {
         let mut trail = Trail {
             particles: ensemble.particles(),
@@ -471,7 +470,7 @@ impl Trail {
         trail
     }
 
-    /// Adds the present positions as the newest column.
+    /// Adds the current positions as the newest column.
     pub(super) fn push(&mut self, ensemble: &Ensemble) {
         let start = self.next * self.particles;
         let end = start + self.particles;
@@ -483,7 +482,7 @@ impl Trail {
         self.fresh = (self.fresh + 1).min(self.capacity);
     }
 
-    /// Returns the columns since the last call, the oldest first; if there are none, the newest once more.
+    /// Takes the columns since the last call, the oldest first; if there are none, the newest once more.
     pub(super) fn take(&mut self) -> Vec<[f32; 2]> {
         let count = self.fresh.max(1);
         let taken = if self.next >= count {
@@ -497,7 +496,7 @@ impl Trail {
         taken
     }
 
-    /// Sets the largest number of columns kept; of the unsent ones the newest stay.
+    /// Sets the largest number of stored columns; of the unsent ones the newest stay.
     pub(super) fn set_capacity(&mut self, capacity: usize) {
         let fresh = self.fresh;
         let mut columns = self.take();
@@ -556,7 +555,7 @@ impl MeanPath {
         self.steps = self.steps.min(last + 1);
     }
 
-    /// Returns the thinned path up to a step, which ends at the mean position of that step.
+    /// Makes the thinned path up to a step, which ends at the mean position of that step.
     pub(super) fn path_to(&self, step: u64, [x, y]: [f64; 2]) -> Vec<[f32; 2]> {
         let points = self.points_to(step).min(self.points.len());
         let mut path = self.points[..points].to_vec();

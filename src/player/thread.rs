@@ -26,14 +26,14 @@ pub(super) struct Worker {
     settings: u64,
     /// The step to seek, after all other seeks among the waiting messages.
     sought: Option<u64>,
-    /// The first and the last of the steps that are played over and over.
+    /// The first and the last step of the loop that is played.
     looped: Option<[u64; 2]>,
     pace: Pace,
     rate: Rate,
     plot: PlotRequest,
-    /// Something has changed since the last snapshot.
+    /// Whether something has changed since the last snapshot.
     dirty: bool,
-    /// The last snapshot has not been taken yet.
+    /// The last snapshot has not been taken.
     under_way: bool,
     last_snapshot: Instant,
 }
@@ -73,7 +73,7 @@ impl Worker {
                 self.advance(due);
             }
             if self.stage.is_behind() {
-                // Longer than a slice, so that it gets nearer to a simulation that plays at full speed.
+                // Longer than a slice, so that the others approach a simulation that plays at full speed.
                 self.stage.catch_up(4 * SLICE);
                 self.dirty = true;
             }
@@ -81,8 +81,8 @@ impl Worker {
         }
     }
 
-    /// Handles all pending messages, and waits for one when there is nothing else to do. An error means that the handle
-    /// was dropped.
+    /// Handles all pending messages, and waits for one if there is no other work. An error means that the handle was
+    /// dropped.
     fn take_messages(&mut self) -> Result<(), TryRecvError> {
         if let Some(patience) = self.patience() {
             match self.inbox.recv_timeout(patience) {
@@ -100,7 +100,7 @@ impl Worker {
         }
     }
 
-    /// How long to wait for a message; `None` when there is work to do now.
+    /// The time to wait for a message; `None` while there is work.
     fn patience(&self) -> Option<Duration> {
         const IDLE: Duration = Duration::from_secs(3600);
         let until_snapshot = if self.dirty && !self.under_way {
@@ -178,11 +178,11 @@ impl Worker {
         }
     }
 
-    /// Counts another run, whose first step is shown.
+    /// Begins a new run, whose first step is shown.
     fn begin(&mut self) {
         self.run += 1;
         self.track += 1;
-        self.pace.drop_ahead();
+        self.pace.ahead = 0;
         self.rate = Rate::new(Instant::now());
     }
 
@@ -207,7 +207,7 @@ impl Worker {
     fn advance(&mut self, due: u64) {
         let begin = Instant::now();
         // Single steps are taken beyond the end too.
-        let stops = !self.pace.is_ahead();
+        let stops = self.pace.ahead == 0;
         let mut taken = 0;
         while taken < due && !(stops && self.is_finished()) && (taken == 0 || begin.elapsed() < SLICE) {
             if let Some([first, _]) = self.looped.filter(|_| stops && self.is_at_loop_end()) {
@@ -266,7 +266,7 @@ impl Worker {
             sessions: self.stage.views(&self.plot),
             branches: self.stage.branch_views(&self.plot),
         };
-        // There is room: the last snapshot was taken. A dropped handle ends the thread soon.
+        // The channel has room, as the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);
         self.under_way = true;
         // A step, also one of a playing simulation, makes the next one due.
@@ -301,7 +301,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The longest delay whose missed steps are made up for.
+    /// The longest delay whose missed steps are caught up.
     const CATCH_UP: Duration = Duration::from_millis(100);
 
     /// Creates a paused pace, with a speed of 60 steps a second.
@@ -331,7 +331,7 @@ impl Pace {
         self.ahead = 0;
     }
 
-    /// Holds back the steps of a playing simulation, or releases them; the time in between does not count.
+    /// Holds the steps of a playing simulation, or releases them; the time in between does not count.
     pub(super) fn hold(&mut self, is_held: bool) {
         self.is_held = is_held;
         self.last = Instant::now();
@@ -341,15 +341,6 @@ impl Pace {
     pub(super) fn advance(&mut self, steps: u64) {
         self.playing = false;
         self.ahead = self.ahead.saturating_add(steps);
-    }
-
-    pub(super) fn is_ahead(&self) -> bool {
-        self.ahead > 0
-    }
-
-    /// Drops the remaining requested single steps.
-    pub(super) fn drop_ahead(&mut self) {
-        self.ahead = 0;
     }
 
     pub(super) fn is_moving(&self) -> bool {
@@ -380,7 +371,7 @@ impl Pace {
         }
     }
 
-    /// Returns the time until a step is due; `None` while none will be.
+    /// The time until a step is due; `None` while none will be.
     pub(super) fn until_due(&self) -> Option<Duration> {
         match self.speed {
             _ if self.ahead > 0 => Some(Duration::ZERO),
@@ -408,12 +399,12 @@ impl Rate {
         Rate { since: now, from_step: 0, steps_per_sec: 0.0, moving: false }
     }
 
-    /// Goes on measuring after a move from one step to another that was no step of the simulation.
+    /// Continues measuring after a move from one step to another that was no step of the simulation.
     pub(super) fn skip(&mut self, from: u64, to: u64) {
         self.from_step = self.from_step.wrapping_add(to).wrapping_sub(from);
     }
 
-    /// Measures the rate. A measurement begins when the simulation begins to move: the pause before does not count.
+    /// Measures the rate. A measurement begins when the simulation starts moving: the pause before does not count.
     pub(super) fn measure(&mut self, now: Instant, step: u64, moving: bool) -> f64 {
         if !moving || !self.moving {
             *self = Rate { since: now, from_step: step, steps_per_sec: 0.0, moving };

@@ -96,7 +96,7 @@ pub(super) static FACTS: [Fact; 16] = [
     fact("fork", "Fork of", "The run and the step that a fork goes on from", Text, Never, |it| {
         text(it.history.forked().map(|forked| format!("{}@{}", forked.from_run, forked.from_step))?)
     }),
-    fact("changed", "Changed while it ran", CHANGED, Text, IfKnown, |it| text(it.history.changes_in_words())),
+    fact("changed", "Changed while it ran", CHANGED, Text, IfKnown, |it| text(it.history.changes_text())),
     fact(TAGS, "Tags", "Your tags", Text, IfKnown, |it| text(it.notes.tags.join(", "))),
     fact(NOTE, "Note", "Your note", Text, IfKnown, |it| {
         text(it.notes.note.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -155,7 +155,7 @@ const UNREADABLE: &str = "unreadable";
 /// Lists the words that a filter compares the state with: the states, and the kinds of problems.
 pub(super) fn states() -> impl Iterator<Item = &'static str> {
     let states = ["starting", "running", "stopped", "finished", "failed", "crashed", "silent", UNREADABLE];
-    states.into_iter().chain(ConcernKind::ALL.map(ConcernKind::word)).filter(|word| !word.is_empty())
+    states.into_iter().chain(ConcernKind::ALL.map(ConcernKind::label)).filter(|label| !label.is_empty())
 }
 
 fn short_hash(key: &str) -> String {
@@ -271,7 +271,7 @@ impl RunSettings {
     pub fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
-        let changes = history.changes_in_words();
+        let changes = history.changes_text();
         self.replicates.as_ref().map(|key| format!("{key}{data}{}{changes}", fork.unwrap_or_default()))
     }
 }

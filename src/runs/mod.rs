@@ -3,7 +3,7 @@
 //!
 //! [`RunFacts`] are the values of one run, read with its events. [`Columns`] are those of all listed runs: the table of
 //! facts (`facts.rs`), and the runs' settings and metrics. A [`Filter`] is typed text; [`ordered`] and [`grouped`]
-//! arrange the runs that it admits.
+//! arrange the runs that match it.
 
 mod column;
 mod facts;
@@ -74,7 +74,6 @@ pub enum GroupChoice {
     All,
     /// They have the value of a setting with the best result.
     Best {
-        /// The field of the result.
         result: String,
         /// The end of the values tried in the group, if the best is there and no other value is as good.
         edge: Option<RangeEdge>,
@@ -83,18 +82,16 @@ pub enum GroupChoice {
         /// The number of runs without a value of the setting.
         without: usize,
     },
-    /// All of them, as no value can be called the best: the reason, which begins with "its runs".
+    /// All of them, as no value is known to be the best: the reason, which begins with "its runs".
     Undecided(String),
 }
 
 impl Group {
-    /// Returns the edge of the values tried, if the best value is there.
     pub fn edge(&self) -> Option<RangeEdge> {
         if let GroupChoice::Best { edge, .. } = self.choice { edge } else { None }
     }
 }
 
-/// The fields of a grouping.
 pub struct Replicates;
 
 impl Replicates {
@@ -102,7 +99,7 @@ impl Replicates {
     pub const FIELD: &str = REPLICATES;
 }
 
-/// Returns the smallest and the largest value that a setting can have; without an upper limit where none is known.
+/// The smallest and the largest value that a setting can have; infinite if no upper limit is known.
 fn limits(setting: &str, run: &RunFacts) -> [f64; 2] {
     let range = || {
         let Some(Value::Text(rule)) = run.get(OPTIMIZER) else { return None };
@@ -112,7 +109,7 @@ fn limits(setting: &str, run: &RunFacts) -> [f64; 2] {
     range().map_or([0.0, f64::INFINITY], |range| [range.min, range.max])
 }
 
-/// Returns the indices of runs in their order: by the keys, and then the newest first.
+/// Sorts the indices of runs: by the keys, and then the newest first.
 pub fn ordered(runs: &[&RunFacts], mut indices: Vec<usize>, keys: &[SortKey]) -> Vec<usize> {
     let mut keys: Vec<(&str, bool)> = keys.iter().map(|key| (key.field.as_str(), key.is_descending)).collect();
     keys.extend([(BEGAN, true), (RUN, true)]);
@@ -144,7 +141,7 @@ fn grouped(runs: &[&RunFacts], indices: Vec<usize>, fields: &[String]) -> Vec<Ve
 }
 
 impl Grouping {
-    /// Returns the groups of runs, sorted by their values; those of equal values stay in order.
+    /// Groups runs, and sorts the groups by their values; those of equal values stay in order.
     pub fn groups(&self, runs: &[&RunFacts], indices: Vec<usize>, keys: &[SortKey], columns: &Columns) -> Vec<Group> {
         let group = |members: Vec<usize>| {
             let Some(setting) = &self.best_over else {
@@ -159,12 +156,12 @@ impl Grouping {
         self.sort(runs, groups, keys, columns)
     }
 
-    /// Returns the column by which the best value of a setting is found among runs: the first of the order, if it is a
+    /// Chooses the column by which the best value of a setting is found among runs: the first of the order, if it is a
     /// result, or else the best loss that these runs have in common.
     ///
     /// # Errors
     ///
-    /// Returns why there is none.
+    /// Fails with the reason why there is none.
     pub fn result<'c, 'f>(
         keys: &[SortKey],
         columns: &'c Columns,
@@ -179,11 +176,11 @@ impl Grouping {
         aggregate.value().map(Cow::into_owned)
     }
 
-    /// Returns the runs of the value of a setting whose result is best. Values without a result do not take part.
+    /// Selects the runs of the value of a setting whose result is best. Values without a result do not take part.
     ///
     /// # Errors
     ///
-    /// Returns why no value can be called the best.
+    /// Fails with the reason why no value is the best.
     fn best(
         &self,
         runs: &[&RunFacts],
@@ -217,7 +214,7 @@ impl Grouping {
         Ok((shown.clone(), GroupChoice::Best { result: result.field.clone(), edge, equal, without }))
     }
 
-    /// Returns the groups that have no best value of the setting, each with the reason, in words.
+    /// Describes the groups that have no best value of the setting, each with the reason.
     pub fn undecided(&self, runs: &[&RunFacts], groups: &[Group], columns: &Columns) -> Vec<String> {
         let words = |group: &Group| {
             let GroupChoice::Undecided(reason) = &group.choice else { return None };
@@ -227,7 +224,7 @@ impl Grouping {
         groups.iter().filter_map(words).collect()
     }
 
-    /// Returns the result by which the best values were chosen, and which of them are at the edge of those tried, in words.
+    /// Describes the result by which the best values were chosen, and which of them are at the edge of those tried.
     pub fn remarks(&self, runs: &[&RunFacts], groups: &[Group], columns: &Columns) -> Vec<String> {
         let Some(column) = self.best_over.as_ref().and_then(|field| columns.get(field)) else { return Vec::new() };
         let mut results: Vec<&str> = Vec::new();
@@ -454,7 +451,7 @@ mod tests {
             shown(&layout),
             "name optimizer optimizer.beta2 learning_rate seed state problem batch_size loss test_loss best_test_loss test_accuracy step rate time tags"
         );
-        // Without the first two runs, the seed does not differ any more, and other columns stay in place.
+        // Without the first two runs, the seed no longer differs, and the other columns stay where they are.
         let less = Columns::of(&all[2..], true);
         assert!(!layout.shown(&less).iter().any(|column| column.field == "seed"));
         layout.reset();
@@ -543,7 +540,7 @@ mod tests {
             "the seeds of the shown runs are equal"
         );
         let groups = by_optimizer.groups(&shown, (0..shown.len()).collect(), &[], &columns_of_shown);
-        // A value without a result is not the best, wherever it stands; nor does it widen the range of those tried.
+        // A value without a result is not the best, at any index; nor does it widen the range of those tried.
         assert_eq!(groups.iter().map(|group| &group.shown[..]).collect::<Vec<_>>(), [[2], [6]]);
         let remarks = by_optimizer.remarks(&shown, &groups, &columns_of_shown);
         assert_eq!(
@@ -554,7 +551,7 @@ mod tests {
                  them below 0.0003"
             ]
         );
-        // With the other run Adam's runs are judged by different losses, and a result that nobody has decides nothing.
+        // With the other run Adam's runs are judged by different losses, and a result that no run has decides nothing.
         let groups = by_optimizer.groups(&all, (0..all.len()).collect(), &[], &columns);
         assert_eq!(groups[0].shown.len(), 5);
         assert_eq!(

@@ -18,20 +18,33 @@ use valleyscope_runs::{MetricId, MetricInfo, RunFolder, RunHistory, RunReader, T
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// A number, with its time in seconds since 1970.
-    Scalar { tag: String, title: Option<String>, step: i64, time: f64, value: f64 },
+    Scalar {
+        tag: String,
+        title: Option<String>,
+        step: i64,
+        time: f64,
+        value: f64,
+    },
     /// A value of another kind, such as `histograms`.
-    Other { tag: String, kind: String },
-    /// The settings of the run.
+    Other {
+        tag: String,
+        kind: String,
+    },
     Settings(Map<String, Json>),
     /// A start of the writing program, which makes the earlier points from a step on void.
-    Restart { step: i64 },
+    Restart {
+        step: i64,
+    },
     /// Records that cannot be read, in the plural, and which of them.
-    Unreadable { what: String, record: String },
-    /// The end of what can be read, within or before a record.
+    Unreadable {
+        what: String,
+        record: String,
+    },
+    /// The end of the readable part, within or before a record.
     Ends(String),
 }
 
-/// Returns the event files of a folder in the order of their names, which begin with the time of their making.
+/// Lists the event files of a folder in the order of their names, which begin with the time of their creation.
 pub fn event_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -48,7 +61,6 @@ pub fn is_event_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains("tfevents"))
 }
 
-/// Reads an event file, and passes each entry on.
 pub fn read_entries<E: From<io::Error>>(path: &Path, mut take: impl FnMut(Entry) -> Result<(), E>) -> Result<(), E> {
     let mut file = BufReader::new(plain_file::open(path, Links::Refused)?);
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
@@ -125,7 +137,7 @@ fn first_record(began: Timestamp) -> Vec<u8> {
     framed(&Event { wall_time: began.as_duration().as_secs_f64(), step: 0, what: Some(version) })
 }
 
-/// Returns a record of a number at a step, with its time in seconds since 1970. TensorBoard takes the description of a
+/// Encodes a record of a number at a step, with its time in seconds since 1970. TensorBoard takes the description of a
 /// tag from its first point.
 fn scalar_record(info: &MetricInfo, (step, time): (u64, f64), number: f64, is_described: bool) -> Vec<u8> {
     let plugin = Some(Plugin { name: "scalars".to_owned(), content: Vec::new() });
@@ -134,7 +146,7 @@ fn scalar_record(info: &MetricInfo, (step, time): (u64, f64), number: f64, is_de
     framed(&Event { wall_time: time, step: signed(step), what: Some(What::Summary(Summary { value: vec![value] })) })
 }
 
-/// Returns a record that makes earlier points from a step on void.
+/// Encodes a record that makes earlier points from a step on void.
 fn restart_record(step: u64, time: f64) -> Vec<u8> {
     framed(&Event { wall_time: time, step: signed(step), what: Some(What::SessionLog(SessionLog::START)) })
 }
@@ -151,11 +163,11 @@ fn framed(event: &Event) -> Vec<u8> {
 
 // An event file that follows a run.
 //
-// New points are appended as they are read. Where a resumed run takes steps again, an event of TensorBoard's that marks
-// a restart comes first: TensorBoard drops the earlier points from that step on, so none is shown twice. A file of an
+// New points are appended as they are read. If a resumed run takes steps again, an event of TensorBoard's that marks a
+// restart comes first: TensorBoard drops the earlier points from that step on, so none is shown twice. A file of an
 // earlier command is continued.
 
-/// Returns the path of the event file of a run that began at a time, in a folder of the run's name in `folder`.
+/// Chooses the path of the event file of a run that began at a time, in a folder of the run's name in `folder`.
 pub fn event_file(folder: &Path, run: &RunFolder, began: Timestamp) -> PathBuf {
     folder.join(run.name()).join(format!("events.out.tfevents.{}.valleyscope", began.as_second()))
 }
@@ -208,7 +220,7 @@ struct LiveFile {
 }
 
 impl LiveFile {
-    /// Opens or creates the file. What follows the last whole record is cut off.
+    /// Opens or creates the file. Bytes after the last whole record are cut off.
     fn open(path: &Path, began: Timestamp) -> io::Result<LiveFile> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
@@ -251,7 +263,7 @@ impl LiveFile {
         self.file.write_all(&bytes)
     }
 
-    /// Returns the first step of which the file holds another point than the history.
+    /// Finds the first step at which the file has another point than the history.
     fn first_outdated(&self, history: &RunHistory) -> Option<u64> {
         let first = |(tag, points): (&String, &Vec<(u64, f64)>)| {
             let curve = MetricId::named(tag).map(|metric| history.curve(metric));
@@ -263,8 +275,7 @@ impl LiveFile {
     }
 }
 
-/// Returns the points in a file, and the number of its bytes up to the first record that is
-/// cut or damaged.
+/// Reads the points in a file, and the number of its bytes up to the first record that is cut or damaged.
 fn points(file: &File) -> io::Result<(Points, u64)> {
     let (mut points, mut length) = (Points::new(), 0);
     let mut records = BufReader::new(file);
@@ -302,10 +313,9 @@ const LONGEST: u64 = 256 << 20;
 /// scalars alone take less than this.
 const LONGEST_DECODED: u64 = 4 << 20;
 
-/// The bytes of a record besides its own.
+/// The bytes of a record besides its content.
 const FRAME: u64 = 16;
 
-/// The next record of a file.
 enum Next {
     Record(Vec<u8>),
     /// A record with too many bytes to be decoded, of this number.
@@ -348,7 +358,7 @@ fn read(file: &mut impl Read) -> io::Result<Next> {
     if bytes > LONGEST_DECODED {
         return skip(file, bytes);
     }
-    // The vector grows with what is there, whatever length the file claims.
+    // The vector grows with the available bytes, whatever length the file claims.
     let mut record = Vec::new();
     file.take(bytes).read_to_end(&mut record)?;
     if (record.len() as u64) < bytes || fill(file, &mut sum)? < 4 {
@@ -363,7 +373,7 @@ fn skip(file: &mut impl Read, bytes: u64) -> io::Result<Next> {
     Ok(if passed == bytes + 4 { Next::Long(bytes) } else { Next::Cut })
 }
 
-/// Reads until the buffer is full or the file ends, and returns the number of bytes.
+/// Reads until the buffer is full or the file ends; returns the number of bytes.
 fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -531,7 +541,7 @@ struct Dimension {
 }
 
 impl Value {
-    /// Returns the scalar, or the kind of what this is instead, such as `histograms`.
+    /// Extracts the scalar; fails with the kind of other values, such as `histograms`.
     fn scalar(&self) -> Result<f64, &str> {
         let plugin = self.plugin().map_or("", |plugin| plugin.name.as_str());
         if !matches!(plugin, "" | "scalars") {
@@ -545,7 +555,7 @@ impl Value {
         scalar.ok_or("other kinds")
     }
 
-    /// Returns the settings of the run, if this is their description by `add_hparams` or the plugin's callback.
+    /// Extracts the settings of the run, if this is their description by `add_hparams` or the plugin's callback.
     fn hparams(&self) -> Option<Map<String, Json>> {
         let plugin = self.plugin().filter(|plugin| plugin.name == HPARAMS)?;
         let start = HparamsContent::decode(plugin.content.as_slice()).ok()?.start?;
@@ -577,7 +587,7 @@ impl Tensor {
         if sizes.into_iter().any(|size| size != 1) {
             return None;
         }
-        /// Returns the only number, or the first bytes of the content.
+        /// Decodes the only number, or the first bytes of the content.
         fn one<T: Copy, const N: usize>(numbers: &[T], content: &[u8], of: fn([u8; N]) -> T) -> Option<T> {
             match numbers {
                 [number] => Some(*number),

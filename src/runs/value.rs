@@ -30,19 +30,19 @@ impl PartialEq for Value {
 }
 
 impl Value {
-    /// Returns a value that a file holds as text: a number where it is one, and a text without its quotes.
+    /// Parses a value of a file: as a number if it is one, or as a text without its quotes.
     pub fn parse(text: &str) -> Value {
         let text_of = || Value::Text(text.trim_matches('"').to_owned());
         text.parse().map(Value::Whole).or_else(|_| text.parse().map(Value::Number)).unwrap_or_else(|_| text_of())
     }
 
-    /// Returns a number that replaces this value: whole, if that is.
+    /// Converts a number that replaces this value: to a whole number if this value is whole.
     pub fn in_place_of(&self, number: f64) -> Value {
         let is_whole = number >= 0.0 && number.fract() == 0.0;
         if matches!(self, Value::Whole(_)) && is_whole { Value::Whole(number as u64) } else { Value::Number(number) }
     }
 
-    /// Returns a text that is the same for equal values only.
+    /// Formats a text that is the same for equal values only.
     pub fn key(&self) -> String {
         match self {
             Value::Whole(number) if *number as f64 as u64 == *number => Value::Number(*number as f64).key(),
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// Orders values: numbers before texts, and what is missing or not a number at the end, also of a descending order.
+    /// Orders values: numbers before texts, and missing values and NaN at the end, even in descending order.
     pub fn order(a: Option<&Value>, b: Option<&Value>, is_descending: bool) -> Ordering {
         let known = |value: Option<&Value>| value.is_some_and(|value| !value.number().is_some_and(f64::is_nan));
         let order = match (a, b) {
@@ -82,7 +82,7 @@ impl Value {
     }
 }
 
-/// Returns the cell of a value in a file, with all digits; empty where there is none.
+/// Makes the cell of a value in a file, with all digits; empty without a value.
 pub fn csv_cell(value: Option<&Value>) -> CsvCell<'_> {
     match value {
         None => CsvCell::Text(""),
@@ -103,7 +103,7 @@ pub enum Format {
     Exact,
     /// A measured number, with four digits.
     Measured,
-    /// Something a second.
+    /// A rate per second.
     Rate,
     /// A fraction from 0 to 1, in per cent.
     Fraction,
@@ -149,7 +149,7 @@ impl Format {
         })
     }
 
-    /// Returns the text of a mean with its deviation, in the same unit.
+    /// Formats a mean with its deviation, in the same unit.
     pub fn with_deviation(self, mean: f64, deviation: f64) -> String {
         let joined = |[mean, deviation]: [String; 2], unit: &str| format!("{mean} ± {deviation}{unit}");
         let text = |number: f64| self.text(&Value::Number(number)).into_owned();
@@ -167,7 +167,7 @@ impl Format {
         }
     }
 
-    /// Returns the text of a difference of two values, with its sign; `None` for values without one.
+    /// Formats the difference of two values, with its sign; `None` for values that have none.
     pub fn difference(self, value: &Value, from: &Value) -> Option<String> {
         let difference = value.number()? - from.number()?;
         let size = difference.abs();
@@ -190,7 +190,6 @@ impl Format {
     }
 }
 
-/// Returns a number with all its digits.
 fn exact(number: f64) -> String {
     let short = number_text(number);
     match short.parse::<f64>() {
@@ -200,12 +199,12 @@ fn exact(number: f64) -> String {
     }
 }
 
-/// Returns the factor and the unit in which a rate is shown: slow ones by the hour.
+/// Chooses the factor and the unit in which a rate is shown: slow ones by the hour.
 fn unit_of_rate(rate: f64) -> (f64, &'static str) {
     if rate != 0.0 && rate.abs() < 0.1 { (3600.0, "/h") } else { (1.0, "/s") }
 }
 
-/// Returns a duration; of short ones the parts of a second.
+/// Formats a duration; short ones with fractions of a second.
 fn duration(seconds: f64) -> String {
     match seconds.max(0.0) {
         seconds if seconds < 0.005 => "0 s".to_owned(),
@@ -215,7 +214,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Returns a mean and its deviation with the same decimals: those with which the deviation has two digits.
+/// Formats a mean and its deviation with the same decimals: those with which the deviation has two digits.
 fn to_same_decimals(mean: f64, deviation: f64) -> [String; 2] {
     let decimals = 1 - deviation.log10().floor().max(-300.0) as i32;
     if deviation == 0.0 || decimals > 6 || mean.abs() >= 1e6 || deviation >= 1e6 {
@@ -225,7 +224,7 @@ fn to_same_decimals(mean: f64, deviation: f64) -> [String; 2] {
     [mean, deviation].map(|number| format!("{number:.decimals$}").replace('-', "−"))
 }
 
-/// Returns a rate with about three digits.
+/// Formats a rate with about three digits.
 fn short_rate(rate: f64) -> String {
     if rate >= 1000.0 { grouped(rate.round() as u64) } else { significant(rate, 3) }
 }
@@ -253,17 +252,17 @@ impl Statistic {
         }
     }
 
-    /// Returns whether the numbers of a column are summarized by a mean, which has a deviation.
+    /// Whether the numbers of a column are summarized by a mean, which has a deviation.
     pub fn has_deviation(self, better: Better) -> bool {
         matches!((self, better), (Statistic::Mean, _) | (Statistic::Best, Better::Neither))
     }
 
-    /// Returns the number that stands for several numbers; `None` for a mean, which has a deviation too.
+    /// Summarizes several numbers by one; `None` for a mean, which has a deviation too.
     fn number(self, better: Better, mut numbers: Vec<f64>) -> Option<f64> {
         if self.has_deviation(better) {
             return None;
         }
-        // What is not a number is worse than any.
+        // NaN is worse than any number.
         let worst = if better == Better::Higher { f64::NEG_INFINITY } else { f64::INFINITY };
         numbers.iter_mut().filter(|number| number.is_nan()).for_each(|number| *number = worst);
         numbers.sort_by(f64::total_cmp);
@@ -287,7 +286,7 @@ impl Statistic {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aggregate {
     Missing,
-    /// All runs that have a value have the same one.
+    /// All runs with a value have the same one.
     Same(Value),
     /// Mean and sample deviation (n − 1). A run whose value is not finite makes the mean not finite.
     Mean {
@@ -298,12 +297,11 @@ pub enum Aggregate {
     },
     /// The median or the best of the numbers, with the number of runs with a value, and of all runs.
     Picked(Value, [usize; 2]),
-    /// So many different values, which have no mean: texts, and settings.
+    /// This many different values, which have no mean: texts, and settings.
     Several(usize),
 }
 
 impl Aggregate {
-    /// Returns the mean of values.
     pub fn of<'v>(values: impl Iterator<Item = Option<&'v Value>>) -> Aggregate {
         Aggregate::by(Statistic::Mean, Better::Neither, values)
     }
@@ -328,7 +326,7 @@ impl Aggregate {
         Aggregate::Mean { mean, deviation: (squares / (count - 1.0)).sqrt(), counts }
     }
 
-    /// Returns the value of a setting, which has no mean.
+    /// Summarizes the values of a setting, which has no mean.
     pub fn of_setting<'v>(values: impl Iterator<Item = Option<&'v Value>>) -> Aggregate {
         let known: Vec<&Value> = values.flatten().collect();
         match known.first() {
@@ -348,7 +346,7 @@ impl Aggregate {
         Aggregate::Several(different.len())
     }
 
-    /// Returns the value by which groups are sorted, and which files hold.
+    /// The value by which groups are sorted, and which files contain.
     pub fn value(&self) -> Option<Cow<'_, Value>> {
         match self {
             Aggregate::Missing | Aggregate::Several(_) => None,

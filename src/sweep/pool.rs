@@ -12,7 +12,6 @@ use valleyscope_engine::sweep::{Finished, SweepJob, SweepWork};
 pub struct Pool(Arc<rayon::ThreadPool>);
 
 impl Pool {
-    /// Creates a pool of `threads` threads.
     pub fn new(threads: usize) -> Result<Pool, rayon::ThreadPoolBuildError> {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
         Ok(Pool(Arc::new(builder.thread_name(|index| format!("sweep {index}")).build()?)))
@@ -23,7 +22,6 @@ impl Pool {
     }
 }
 
-/// The progress of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Optimizer steps taken, and their total.
@@ -63,7 +61,7 @@ impl Sweep {
         let (sender, finished) = mpsc::channel();
         let sweep = Sweep { work: Arc::clone(&work), started: Instant::now(), ended: Arc::clone(&ended), finished };
         let pool = pool.clone();
-        // A thread that waits for the pool, so that no other has to.
+        // A separate thread waits for the pool, so that no other thread must.
         std::thread::spawn(move || {
             let take = |finished| {
                 let is_wanted = sender.send(finished).is_ok();
@@ -72,7 +70,7 @@ impl Sweep {
                 }
                 is_wanted
             };
-            // A panic was reported where it happened; the sweep ends without the pixels that it affected.
+            // The panic was reported by its thread; the sweep ends without the pixels that it affected.
             let _ = catch_unwind(AssertUnwindSafe(|| pool.0.broadcast(|_| work.run(&take))));
             ended.get_or_init(Instant::now);
             drop(sender);
@@ -81,7 +79,7 @@ impl Sweep {
         sweep
     }
 
-    /// Returns the channel of finished pixels, which closes after the last.
+    /// The channel of finished pixels, which closes after the last.
     pub fn finished(&self) -> &Receiver<Finished> {
         &self.finished
     }

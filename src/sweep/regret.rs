@@ -50,8 +50,8 @@ pub fn write_table(regrets: &[RegretCurve], writer: impl Write) -> io::Result<()
     csv.into_inner().flush()
 }
 
-/// Returns the figure of `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same
-/// for all losses. Curves of negative γ are dashed. Values that are not positive are left out.
+/// Draws `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same for all losses.
+/// Curves of negative γ are dashed. Values that are not positive are left out.
 pub fn figure(regrets: &[RegretCurve]) -> Figure {
     let mut dimensions: Vec<usize> = regrets.iter().map(|regret_curve| regret_curve.theorem.dimension).collect();
     dimensions.dedup();
@@ -102,7 +102,7 @@ const BLACK: [u8; 3] = [0, 0, 0];
 /// The number of the first pen that is dashed.
 const DASHED: usize = 3;
 
-/// Returns the curve of a quantity over G √T, as positions on logarithmic axes, cut where it is not positive.
+/// Computes the curve of a quantity over G √T, as positions on logarithmic axes, cut where it is not positive.
 fn curve(index: usize, regret_curve: &RegretCurve, quantity: impl Fn(&Record) -> f64) -> CurveLines {
     let point = |record: &Record| {
         let steps = record.steps as f64;

@@ -156,13 +156,13 @@ fn random_state(random: &mut StdRng, rule: RatedRule) -> State {
     let scale = 10_f64.powf(random.random_range(-4.0..4.0));
     let mut remembered: Vec<[f64; 2]> = Vec::new();
     for part in rule.rule.info().states {
-        let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
+        let PartRole::State { key, is_point } = part.role else { panic!("{} is a state", part.symbol) };
         if let Some(values) = of_statistic(random, key, &remembered, scale) {
             remembered.push(values);
             continue;
         }
         remembered.push([0, 1].map(|axis| match key {
-            _ if is_place || key == "lead" => random.random_range(-3.0..3.0),
+            _ if is_point || key == "lead" => random.random_range(-3.0..3.0),
             "s" => random.random_range(0.0..1.0) * scale * scale,
             "h" => random.random_range(-1.0..1.0) * scale * scale,
             // The average's square is below that of the squares, the state before it in RMSProp.
@@ -269,10 +269,10 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     // The momentum's terms can cancel, in this coordinate or, through a norm, in the other one.
     let mut cancellation: f64 = growth_in_statistic(state, theirs);
     for (place, part) in rule.info().states.iter().enumerate() {
-        let PartRole::State { key, is_place } = part.role else { panic!("{} is a state", part.symbol) };
+        let PartRole::State { key, is_point } = part.role else { panic!("{} is a state", part.symbol) };
         let (before, after) = (state.remembered[place], theirs.remembered[place]);
         let scale = match key {
-            _ if is_place => after[axis].abs() + theta.abs(),
+            _ if is_point => after[axis].abs() + theta.abs(),
             "s" | "previous" => after[axis].abs(),
             "h" => before[axis].abs().max(state.curvature[axis].abs()),
             "diagonal" | "mixed" | "along" | "across" => {
@@ -295,7 +295,7 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
         if key == "lead" {
             decayed += before[axis].abs();
         }
-        if is_place {
+        if is_point {
             decayed = decayed.max(after[axis].abs());
         }
         if key == "h" && before != after {

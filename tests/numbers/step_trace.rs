@@ -86,7 +86,7 @@ fn the_parts_of_a_step_agree_with_the_oracle() {
             simulation.advance();
             let was = particle.clone();
             let place = match rule.rule.gradient_toward() {
-                Some(_) => was.0.gradient_place(rule.rule.get("beta1").unwrap()).try_into().unwrap(),
+                Some(_) => was.0.gradient_point(rule.rule.get("beta1").unwrap()).try_into().unwrap(),
                 None => before,
             };
             let law = law(&rule.rule, rule.learning_rate.get());

@@ -15,7 +15,7 @@ use valleyscope_experiments::view::{
 };
 use valleyscope_experiments::workload::Workload;
 #[cfg(target_os = "linux")]
-use valleyscope_machine::Look;
+use valleyscope_machine::Detection;
 
 use super::doctor;
 use super::doctor::{Sandbox, expect_code, stderr, stdout};
@@ -264,7 +264,7 @@ fn an_export_on_a_full_disk_fails_and_keeps_the_file_of_before() {
         vec!["lesson", "lesson", "--replace", "--html", "a.html"],
     ];
     let animations: &[&str] = match cfg!(feature = "app") {
-        true if Look::Program("ffmpeg").finds() => &["a.gif", "a.apng", "a.webm", "a.mp4"],
+        true if Detection::Program("ffmpeg").finds() => &["a.gif", "a.apng", "a.webm", "a.mp4"],
         true => &["a.gif", "a.apng"],
         false => &[],
     };
@@ -400,7 +400,7 @@ fn all_rules_can_be_told_apart_by_their_colours_and_by_their_marks() {
     let reached = [(Vision::Usual, [15.0, 9.5]), (Vision::Protanopia, [5.1, 4.0]), (Vision::Deuteranopia, [5.1, 4.0])];
     for (vision, [full, pale]) in reached {
         for of in ColorUse::ALL {
-            let bound = if of == ColorUse::PaleArea { pale } else { full };
+            let bound = if of == ColorUse::FaintArea { pale } else { full };
             let (apart, [one, other]) = smallest(&together, of, vision).expect("there are several");
             assert!(apart >= bound, "{} and {}: {apart:.2} as {of:?} for {vision:?}", names[one], names[other]);
         }

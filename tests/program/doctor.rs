@@ -10,7 +10,7 @@ use valleyscope::cli::doctor::{Adapter, Facts, FolderFacts, Processor, SystemMem
 use valleyscope_experiments::workload::DatasetFiles;
 use valleyscope_machine as machine;
 use valleyscope_machine::{
-    Display, Look, PackageManager, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, for_window,
+    Detection, Display, PackageManager, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, for_window,
 };
 use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
 
@@ -77,9 +77,9 @@ fn the_folder_of_training_data_is_shown() {
 }
 
 /// Returns the window's needs of which nothing but `present` is there.
-fn lacking(present: &[Look]) -> Facts {
+fn lacking(present: &[Detection]) -> Facts {
     let needs = for_window(Some(Display::X11));
-    Facts { missing: needs.into_iter().filter(|need| !present.contains(&need.look)).collect(), ..desktop() }
+    Facts { missing: needs.into_iter().filter(|need| !present.contains(&need.detection)).collect(), ..desktop() }
 }
 
 fn remedies(facts: &Facts) -> Vec<String> {
@@ -101,7 +101,7 @@ fn a_complete_machine_has_no_problems() {
 
 #[test]
 fn missing_libraries_are_named_with_the_command_that_installs_them() {
-    let mut facts = lacking(&[Look::GraphicsDriver]);
+    let mut facts = lacking(&[Detection::GraphicsDriver]);
     let [problem] = &facts.problems()[..] else { panic!("{:?}", facts.problems()) };
     assert!(problem.blocks_window);
     assert!(problem.what.contains("libX11.so.6") && problem.what.contains("libxkbcommon.so.0"), "{}", problem.what);
@@ -203,15 +203,15 @@ fn the_set_up_and_the_program_use_the_same_folder() {
 #[test]
 fn a_folder_that_cannot_be_written_is_a_problem_but_not_for_the_window() {
     let base = tempfile::tempdir().unwrap();
-    let there = FolderFacts::look("presets", base.path().to_owned(), "XDG_CONFIG_HOME");
+    let there = FolderFacts::check("presets", base.path().to_owned(), "XDG_CONFIG_HOME");
     assert!(there.exists && there.refusal.is_none(), "{there:?}");
-    let to_be_made = FolderFacts::look("presets", base.path().join("a/b"), "XDG_CONFIG_HOME");
+    let to_be_made = FolderFacts::check("presets", base.path().join("a/b"), "XDG_CONFIG_HOME");
     assert!(!to_be_made.exists && to_be_made.refusal.is_none(), "{to_be_made:?}");
     assert!(!base.path().join("a").exists(), "looking made a folder");
 
     // A file in the folder's place refuses everybody, even root.
     std::fs::write(base.path().join("file"), "").unwrap();
-    let refused = FolderFacts::look("presets", base.path().join("file/presets"), "XDG_CONFIG_HOME");
+    let refused = FolderFacts::check("presets", base.path().join("file/presets"), "XDG_CONFIG_HOME");
     let facts = Facts { folders: vec![refused], ..desktop() };
     let [problem] = &facts.problems()[..] else { panic!("{:?}", facts.problems()) };
     assert!(!problem.blocks_window);

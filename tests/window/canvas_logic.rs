@@ -80,9 +80,9 @@ fn an_axis_of_decay_rates_is_marked_at_nines() {
     assert_eq!(shown(0.5, 0.9), ["0.5", "0.8", "0.9"]);
     assert_eq!(shown(-1.0, 0.9999), ["0", "0.9", "0.99", "0.999", "0.9999"]);
     assert_eq!(Ticks::log_complement(0.0, 1.0, 8), Ticks::default(), "1 is infinitely far");
-    assert_eq!(AxisScale::LogComplement.place(0.0), 0.0);
+    assert_eq!(AxisScale::LogComplement.position(0.0), 0.0);
     for value in [0.0, 0.5, 0.9, 0.999] {
-        let place = AxisScale::LogComplement.place(value);
+        let place = AxisScale::LogComplement.position(value);
         assert!((AxisScale::LogComplement.value(place) - value).abs() < 1e-15, "{value}");
     }
 }

@@ -40,14 +40,14 @@ const LINEAR: [AxisScale; 2] = [AxisScale::Linear; 2];
 fn places_on_axes_convert_back_to_their_values() {
     for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::SymLog { linear: 0.01 }] {
         for value in [1e-12, 0.003, 1.0, 7e5, 1e200] {
-            assert!((scale.value(scale.place(value)) / value - 1.0).abs() < 1e-9, "{scale:?} {value}");
+            assert!((scale.value(scale.position(value)) / value - 1.0).abs() < 1e-9, "{scale:?} {value}");
         }
     }
     let symlog = AxisScale::SymLog { linear: 0.1 };
-    assert_eq!(symlog.place(0.0), 0.0);
-    assert_eq!(symlog.place(-5.0), -symlog.place(5.0));
-    assert!(AxisScale::Log.place(0.0).is_nan() && AxisScale::Log.place(-1.0).is_nan());
-    assert!(symlog.place(f64::NAN).is_nan());
+    assert_eq!(symlog.position(0.0), 0.0);
+    assert_eq!(symlog.position(-5.0), -symlog.position(5.0));
+    assert!(AxisScale::Log.position(0.0).is_nan() && AxisScale::Log.position(-1.0).is_nan());
+    assert!(symlog.position(f64::NAN).is_nan());
 }
 
 /// Returns the labels of an axis of `length` points between two places.
@@ -105,7 +105,7 @@ fn logarithmic_axes_are_marked_at_decades() {
     assert_eq!(text(AxisScale::Log, 0.0, 0.7), ["1", "2", "3", "5"]);
     assert_eq!(text(AxisScale::Log, -9.0, 90.0), ["1", "10²⁰", "10⁴⁰", "10⁶⁰", "10⁸⁰"]);
     let symlog = AxisScale::SymLog { linear: 0.1 };
-    let marks = text(symlog, symlog.place(-12.0), symlog.place(1.2));
+    let marks = text(symlog, symlog.position(-12.0), symlog.position(1.2));
     for expected in ["−10", "−1", "0", "1"] {
         assert!(marks.contains(&expected.to_owned()), "{marks:?}");
     }

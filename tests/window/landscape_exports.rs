@@ -105,7 +105,7 @@ fn lines_over_a_heatmap(colors: &[[u8; 3]]) -> RgbImage {
 }
 
 /// Encodes a frame as a GIF and decodes it.
-fn through_a_gif(frame: &RgbImage, kept_colors: &[[u8; 3]]) -> RgbImage {
+fn through_a_gif(frame: &RgbImage, exact_colors: &[[u8; 3]]) -> RgbImage {
     let folder = tempfile::tempdir().expect("a folder");
     let mut encoder = Encoder::start(AnimationFile {
         format: AnimationFormat::Gif,
@@ -114,7 +114,7 @@ fn through_a_gif(frame: &RgbImage, kept_colors: &[[u8; 3]]) -> RgbImage {
         frames: 1,
         frames_per_sec: 10,
         overwrite: Overwrite::No,
-        kept_colors: kept_colors.to_vec(),
+        exact_colors: exact_colors.to_vec(),
     });
     encoder.write(frame.clone()).expect("it is encoded");
     rgb(frames_of(&encoder.finish().expect("it is written")).remove(0))
@@ -293,7 +293,7 @@ fn a_refusal_by_ffmpeg_is_reported() {
         frames: 1,
         frames_per_sec: 10,
         overwrite: Overwrite::No,
-        kept_colors: Vec::new(),
+        exact_colors: Vec::new(),
     });
     // It may end before or after the frame.
     let outcome = encoder.write(RgbImage::new(8, 8)).and_then(|()| encoder.finish().map(drop));

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::path::Path as FilePath;
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-use valleyscope::gpu::pipeline::{Curve, Disc, Frame, Ground, Path, Places, Space, Surface, Trail};
+use valleyscope::gpu::pipeline::{Curve, Disc, Frame, LossMap, Path, PlotArea, Space, Surface, Trail};
 use valleyscope::gpu::{SHADERS, program_shader};
 use valleyscope_engine::landscape::LandscapeKind;
 use valleyscope_engine::loss::LossProgram;
@@ -80,7 +80,7 @@ macro_rules! layout {
 fn layouts() -> BTreeMap<&'static str, Layout> {
     BTreeMap::from([
         layout!(Frame: center_hi, center_lo, size_px, offset_per_unit, padding),
-        layout!(Ground: center_hi, center_lo, first_per_px, second_per_px, numbers, units_per_px, center_loss,
+        layout!(LossMap: center_hi, center_lo, first_per_px, second_per_px, numbers, units_per_px, center_loss,
             inv_linear, inv_length, zero, contours, lowest_contour, highest_contour, center_level, center_gap,
             contour_width_px, padding),
         layout!(Trail: color, opacity, edge_opacity, edge_px, half_width_px, fade_steps, first_age, oldest_age,
@@ -88,7 +88,7 @@ fn layouts() -> BTreeMap<&'static str, Layout> {
         layout!(Space: right, distance, up, focal_px, back, lift_px),
         layout!(Surface: light, contours, zero, lowest_contour, highest_contour, contour_width_px, ambient, diffuse, padding),
         layout!(Path: color, half_width_px, opacity, padding),
-        layout!(Places: px_per_place, origin_px),
+        layout!(PlotArea: px_per_unit, origin_px),
         layout!(Curve: color, opacity, half_width_px, period_px, dash_px, padding),
         layout!(Disc: color, radius_px, edge_opacity, edge_px, ring_radius_px, ring_half_width_px, opacity,
             padding),

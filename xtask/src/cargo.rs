@@ -6,13 +6,13 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::{Stop, say};
 
-/// Returns the cargo that runs this program, with this project as its target from any folder.
+/// Makes cargo's command, with this project as its target from any folder.
 pub fn cargo(subcommand: &str) -> Command {
     cargo_for(&project().join("Cargo.toml"), subcommand)
 }
 
-/// Returns cargo for the package of a manifest, without the variables by which `cargo run` describes xtask. Build
-/// scripts such as ring's depend on some of them, and would run again, with all that depends on them, at each change
+/// Makes cargo's command for the package of a manifest, without the variables by which `cargo run` describes xtask.
+/// Build scripts such as ring's depend on some of them, and would run again, with all their dependents, at each change
 /// between `cargo xtask` and plain cargo.
 fn cargo_for(manifest: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -25,15 +25,14 @@ fn cargo_for(manifest: &Path, subcommand: &str) -> Command {
     command
 }
 
-/// Returns whether cargo sets this variable for the programs that it starts, to describe their package. A user's
-/// settings for cargo, such as `CARGO_TARGET_DIR`, do not count.
+/// Whether cargo sets this variable for the programs that it starts, to describe their package. A user's settings for
+/// cargo, such as `CARGO_TARGET_DIR`, are not among them.
 fn describes_package(variable: &str) -> bool {
     const NAMES: [&str; 3] = ["OUT_DIR", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"];
     const PREFIXES: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_"];
     NAMES.contains(&variable) || PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// Returns the folder of this project.
 pub fn project() -> PathBuf {
     // `cargo run` sets it, so it is right even after the folder was moved.
     let own = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -50,7 +49,6 @@ pub fn step(what: &str, command: &mut Command) -> Result<(), Stop> {
     Err(Stop::failed(format!("xtask: failed ({status}): {what}")))
 }
 
-/// Runs a command to its end.
 pub fn status(command: &mut Command) -> Result<ExitStatus, Stop> {
     command.status().map_err(|error| {
         let program = command.get_program().to_string_lossy().into_owned();
@@ -61,7 +59,6 @@ pub fn status(command: &mut Command) -> Result<ExitStatus, Stop> {
 /// The option by which cargo lists the built programs on stdout, as objects of JSON.
 pub const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
-/// Builds valleyscope and returns its path.
 pub fn build_valleyscope() -> Result<PathBuf, Stop> {
     let what = "building valleyscope";
     say(what);
@@ -76,14 +73,14 @@ pub fn build_valleyscope() -> Result<PathBuf, Stop> {
     program.ok_or_else(|| Stop::failed("xtask: cargo does not report the path of valleyscope"))
 }
 
-/// Returns the path of the program with this name in cargo's messages.
+/// Finds the path of the program with this name in cargo's messages.
 pub fn built(messages: &str, name: &str) -> Option<PathBuf> {
     let name = format!(r#""name":"{name}""#);
     let artifact = |line: &&str| line.contains(r#""reason":"compiler-artifact""#) && line.contains(&name);
     messages.lines().filter(artifact).find_map(|line| Some(PathBuf::from(json_text(line, "executable")?)))
 }
 
-/// Returns the first text with this name in an object of JSON.
+/// Finds the first text with this name in an object of JSON.
 pub fn json_text(json: &str, name: &str) -> Option<String> {
     let (_, after) = json.split_once(&format!("\"{name}\":"))?;
     let mut characters = after.trim_start().strip_prefix('"')?.chars();
@@ -119,7 +116,7 @@ mod tests {
 }
 "#;
 
-    /// Builds a package and returns for each of its parts whether it was already up to date.
+    /// Builds a package; returns for each of its parts whether it was already up to date.
     fn is_fresh(command: &mut Command, target: &Path) -> Vec<bool> {
         command.args(["--offline", "--quiet", "--message-format=json", "--target-dir"]).arg(target);
         let output = command.stderr(Stdio::inherit()).output().unwrap();
@@ -143,7 +140,7 @@ mod tests {
         let target = folder.join("target");
         let plain = || {
             let mut command = Command::new(env::var_os("CARGO").unwrap());
-            // As in a terminal: cargo's own variables are unset, except those for its place and its settings.
+            // As in a terminal: cargo's own variables are unset, except those for its paths and its settings.
             let of_cargo = |name: &str| name.starts_with("CARGO_MANIFEST") || name.starts_with("CARGO_PKG");
             for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_cargo)) {
                 command.env_remove(name);

@@ -9,9 +9,9 @@
 //! cargo xtask docs                    writes the reference pages of the book, and builds it
 //! ```
 //!
-//! Missing requirements are installed as root on Debian and its kin. Elsewhere the command that installs them is
-//! printed, and nothing is changed. PyTorch, which the training worker needs, is installed in the user's data folder if
-//! the machine has none that fits.
+//! Missing requirements are installed as root on Debian and its derivatives. Elsewhere the command that installs them
+//! is printed, and nothing is changed. PyTorch, which the training worker needs, is installed in the user's data folder
+//! if the machine has none that fits.
 
 mod cargo;
 mod setup;
@@ -53,17 +53,16 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Returns a failure.
     fn failed(message: impl fmt::Display) -> Stop {
         Stop { message: message.to_string(), code: 1 }
     }
 
-    /// Returns a wrong use of the command.
+    /// A wrong use of the command.
     fn refused(message: impl fmt::Display) -> Stop {
         Stop { message: message.to_string(), code: 2 }
     }
 
-    /// Returns the end of another program with this code, which has already printed the reason.
+    /// Ends with the code of another program, which has already printed the reason.
     fn quietly(code: u8) -> Stop {
         Stop { message: String::new(), code }
     }
@@ -145,7 +144,7 @@ fn take(arguments: &mut Vec<String>, option: &str) -> bool {
     given
 }
 
-/// Returns the arguments without the dashes that may separate them from those of xtask.
+/// Removes the dashes that may separate the arguments from those of xtask.
 fn after_dashes(arguments: &[String]) -> &[String] {
     match arguments {
         [first, rest @ ..] if first == "--" => rest,
@@ -188,19 +187,18 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     if in_background {
         without_worker(worker::set_up_in_background().map(|()| true));
     }
-    // Not by `cargo run`, which would wait until nobody else builds in the same folder.
+    // `cargo run` would wait until no other build uses the same folder.
     match status(Command::new(program).args(arguments))?.code() {
         Some(0) => Ok(()),
         code => Err(Stop::quietly(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
 }
 
-/// Returns whether the user has named a worker.
 fn names_worker() -> bool {
     std::env::var_os("VALLEYSCOPE_TRAIN").is_some_and(|path| !path.is_empty())
 }
 
-/// Returns the outcome, or false: trouble with the worker does not keep a window from opening.
+/// Converts a failure to false, as the window opens without the worker.
 fn without_worker(outcome: Result<bool, Stop>) -> bool {
     outcome.unwrap_or_else(|stop| {
         say(format_args!("continuing without the training worker: {}", stop.message));
@@ -208,21 +206,21 @@ fn without_worker(outcome: Result<bool, Stop>) -> bool {
     })
 }
 
-/// Returns whether valleyscope opens its window with these arguments, as it does without a subcommand.
+/// Whether valleyscope opens its window with these arguments, as it does without a subcommand.
 fn opens_window(arguments: &[String]) -> bool {
     let asks_for_text = |it: &String| ["-h", "--help", "-V", "--version"].contains(&it.as_str());
     let subcommand = arguments.first().filter(|first| !first.starts_with('-'));
     subcommand.is_none_or(|it| it == "app") && !arguments.iter().any(asks_for_text)
 }
 
-/// The test that compares the reference pages with the program, and writes them where `UPDATE_BOOK` is set.
+/// The test that compares the reference pages with the program, and writes them if `UPDATE_BOOK` is set.
 const PAGES_TEST: &str = "reference::pages_match_the_program";
 
 const NO_MDBOOK: &str = "\
 mdbook, which makes HTML of the book, is not installed. This installs it; then repeat `cargo xtask docs`:
     cargo install mdbook --locked";
 
-/// Writes the reference pages, then builds the book where mdbook is installed.
+/// Writes the reference pages, then builds the book if mdbook is installed.
 pub fn docs() -> Result<(), Stop> {
     setup::provide(machine::for_building())?;
     let mut pages = cargo("test");

@@ -81,7 +81,7 @@ pub fn provide_rust_components() -> Result<(), Stop> {
     step(&what, Command::new("rustup").args(["component", "add"]).args(components))
 }
 
-/// Returns whether a program starts. rustup has a stand-in for a missing component of Rust, which fails.
+/// Whether a program starts. rustup has a stand-in for a missing component of Rust, which fails.
 pub fn answers(program: &str) -> bool {
     let mut version = Command::new(program);
     version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -96,11 +96,11 @@ pub fn ready() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use valleyscope_machine::{Display, Look, for_building, for_tests, for_window};
+    use valleyscope_machine::{Detection, Display, for_building, for_tests, for_window};
 
-    /// Returns the needs that a machine does not meet on which only `present` is found.
-    fn lacking(needs: Vec<&'static Need>, present: &[Look]) -> Vec<&'static Need> {
-        needs.into_iter().filter(|need| !present.contains(&need.look)).collect()
+    /// Lists the needs that are not met by a machine with only the `present` requirements.
+    fn lacking(needs: Vec<&'static Need>, present: &[Detection]) -> Vec<&'static Need> {
+        needs.into_iter().filter(|need| !present.contains(&need.detection)).collect()
     }
 
     #[test]
@@ -133,14 +133,17 @@ mod tests {
 
     #[test]
     fn installs_only_missing_packages() {
-        let present = for_tests(None).into_iter().map(|need| need.look).filter(|&look| look != Look::Program("Xvfb"));
+        let present = for_tests(None)
+            .into_iter()
+            .map(|need| need.detection)
+            .filter(|&detection| detection != Detection::Program("Xvfb"));
         let missing = lacking(for_tests(None), &present.collect::<Vec<_>>());
         assert_eq!(plan(&missing, Some(PackageManager::Apt), true), Plan::Install(vec!["xvfb"]));
     }
 
     #[test]
     fn prints_the_command_without_the_right_to_install() {
-        let missing = lacking(for_window(Some(Display::Wayland)), &[Look::GraphicsDriver]);
+        let missing = lacking(for_window(Some(Display::Wayland)), &[Detection::GraphicsDriver]);
         let printed = |manager, root| match plan(&missing, manager, root) {
             Plan::Ask(text) => text.lines().last().unwrap().trim().to_owned(),
             other => panic!("{other:?}"),
@@ -155,13 +158,13 @@ mod tests {
 
     #[test]
     fn wayland_needs_no_x11_and_a_display_needs_no_xvfb() {
-        let looks = |needs: Vec<&Need>| needs.iter().map(|need| need.look).collect::<Vec<_>>();
-        assert!(!looks(for_window(Some(Display::Wayland))).contains(&Look::Library("libX11.so.6")));
-        assert!(!looks(for_tests(Some(Display::X11))).contains(&Look::Program("Xvfb")));
-        assert!(looks(for_tests(Some(Display::X11))).contains(&Look::SoftwareVulkan));
-        assert_eq!(looks(for_tests(Some(Display::Native))), []);
+        let detections = |needs: Vec<&Need>| needs.iter().map(|need| need.detection).collect::<Vec<_>>();
+        assert!(!detections(for_window(Some(Display::Wayland))).contains(&Detection::Library("libX11.so.6")));
+        assert!(!detections(for_tests(Some(Display::X11))).contains(&Detection::Program("Xvfb")));
+        assert!(detections(for_tests(Some(Display::X11))).contains(&Detection::SoftwareVulkan));
+        assert_eq!(detections(for_tests(Some(Display::Native))), []);
         if cfg!(target_os = "linux") {
-            assert_eq!(looks(for_building()), [Look::Program("cc")]);
+            assert_eq!(detections(for_building()), [Detection::Program("cc")]);
         }
     }
 }

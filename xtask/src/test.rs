@@ -79,7 +79,7 @@ fn check_format() -> Result<(), Stop> {
 /// The file with a line for each check and test that this machine leaves out.
 struct LeftOut {
     path: PathBuf,
-    /// False where the caller names it.
+    /// False if the caller names it.
     is_own: bool,
 }
 
@@ -117,7 +117,7 @@ impl LeftOut {
 impl Drop for LeftOut {
     fn drop(&mut self) {
         if self.is_own {
-            // It is in the folder of temporary files.
+            // A file that remains is among the temporary ones.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -148,7 +148,7 @@ pub fn pytorch(wanted: bool) -> Option<PyTorch> {
     found.map_err(|stop| say(format_args!("no PyTorch for the training worker: {}\n{LEFT_OUT}", stop.message))).ok()
 }
 
-/// Returns cargo with clippy instead of the compiler for the project's own packages; warnings are errors.
+/// Makes cargo's command with clippy instead of the compiler for the project's own packages; warnings are errors.
 pub fn linted(subcommand: &str, pytorch: Option<&PyTorch>) -> Command {
     let mut command = cargo(subcommand);
     if let Some(pytorch) = pytorch {
@@ -177,8 +177,8 @@ fn asked(arguments: &[String]) -> Result<(Option<&str>, u64), Stop> {
     Ok((target, minutes.ok_or_else(|| Stop::refused("xtask: --minutes takes a whole number from 1"))?))
 }
 
-/// Runs the targets whose names contain the asked one. Each time other inputs are tried, unless
-/// `VALLEYSCOPE_FUZZ_SEED` chooses them.
+/// Runs the targets whose names contain the requested one. Each run tries other inputs, unless `VALLEYSCOPE_FUZZ_SEED`
+/// chooses them.
 pub fn fuzz(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let (target, minutes) = asked(arguments)?;
     let pytorch = pytorch(with_worker);
@@ -239,7 +239,7 @@ impl Xvfb {
         Ok(xvfb)
     }
 
-    /// Returns the value of `DISPLAY` for its clients.
+    /// The value of `DISPLAY` for its clients.
     pub fn display(&self) -> String {
         format!(":{}", self.number)
     }

@@ -23,7 +23,7 @@ pub struct SpecError {
 pub enum MessagePart<'e> {
     /// A field's path, or a field with its value, as in a preset's file.
     InFile(&'e str),
-    Words(&'e str),
+    Text(&'e str),
 }
 
 pub fn broken<T>(path: impl Into<String>, complaint: impl Into<String>) -> Result<T, SpecError> {
@@ -44,8 +44,8 @@ impl SpecError {
     pub fn parts(&self) -> impl Iterator<Item = MessagePart<'_>> {
         let complaint = self.complaint.split('`').enumerate();
         let complaint = complaint
-            .map(|(index, text)| if index % 2 == 1 { MessagePart::InFile(text) } else { MessagePart::Words(text) });
-        [MessagePart::InFile(&self.path), MessagePart::Words(" ")].into_iter().chain(complaint)
+            .map(|(index, text)| if index % 2 == 1 { MessagePart::InFile(text) } else { MessagePart::Text(text) });
+        [MessagePart::InFile(&self.path), MessagePart::Text(" ")].into_iter().chain(complaint)
     }
 
     /// Checks that a text can be shown in one line.

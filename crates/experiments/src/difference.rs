@@ -622,7 +622,7 @@ fn facts(history: &RunHistory) -> Vec<ListedSetting> {
     let Some(Started { data, fingerprint, device, version, .. }) = history.started() else { return Vec::new() };
     let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run} at step {from_step}"));
     let known = [
-        ("changed", "Changed while it ran", Some(history.changes_in_words())),
+        ("changed", "Changed while it ran", Some(history.changes_text())),
         ("started.data", "Data that were read", Some(data.clone())),
         ("started.fingerprint", "Fingerprint of the data", Some(fingerprint.clone())),
         ("started.device", "Device that was used", Some(device.clone())),

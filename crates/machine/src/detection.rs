@@ -1,18 +1,18 @@
-//! Look of what the machine has: libraries, programs, graphics drivers, GPUs.
+//! Detection of what the machine has: libraries, programs, graphics drivers, GPUs.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use super::needs::Look;
+use super::needs::Detection;
 
-impl Look {
-    /// Returns whether the requirement is met on this machine.
+impl Detection {
+    /// Whether the requirement is met on this machine.
     pub fn finds(self) -> bool {
         match self {
-            Look::Library(name) => can_open(Path::new(name)),
-            Look::Program(name) => is_on_path(name),
-            Look::GraphicsDriver => (can_open(Path::new(VULKAN)) && !vulkan_drivers().is_empty()) || has_opengl(),
-            Look::SoftwareVulkan => {
+            Detection::Library(name) => can_open(Path::new(name)),
+            Detection::Program(name) => is_on_path(name),
+            Detection::GraphicsDriver => (can_open(Path::new(VULKAN)) && !vulkan_drivers().is_empty()) || has_opengl(),
+            Detection::SoftwareVulkan => {
                 can_open(Path::new(VULKAN)) && vulkan_drivers().iter().any(VulkanDriver::is_software)
             }
         }
@@ -21,7 +21,7 @@ impl Look {
 
 const VULKAN: &str = "libvulkan.so.1";
 
-/// Returns whether this process acts as root.
+/// Whether this process acts as root.
 pub fn is_root() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -32,7 +32,7 @@ pub fn is_root() -> bool {
     false
 }
 
-/// Returns whether the desktop opens file dialogs for programs, over the session's message bus.
+/// Whether the desktop opens file dialogs for programs, over the session's message bus.
 pub fn has_portal() -> bool {
     const SERVICE: &str = "dbus-1/services/org.freedesktop.portal.Desktop.service";
     let has_bus = env::var_os("DBUS_SESSION_BUS_ADDRESS").is_some_and(|address| !address.is_empty())
@@ -42,7 +42,7 @@ pub fn has_portal() -> bool {
     has_bus && env::split_paths(&folders).any(|folder| folder.join(SERVICE).is_file())
 }
 
-/// Returns whether this machine has a GPU that CUDA may run on, with or without a sufficient driver.
+/// Whether this machine has a GPU that CUDA may run on, with or without a sufficient driver.
 pub fn has_nvidia_gpu() -> bool {
     Path::new("/proc/driver/nvidia/version").exists()
         || is_on_path(&format!("nvidia-smi{}", env::consts::EXE_SUFFIX))
@@ -65,7 +65,7 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Returns whether the system's loader opens this library, as winit and wgpu do.
+/// Whether the system's loader opens this library, as winit and wgpu do.
 #[cfg(target_os = "linux")]
 fn can_open(library: &Path) -> bool {
     use std::ffi::{CString, c_char, c_int, c_void};
@@ -90,12 +90,11 @@ fn can_open(_library: &Path) -> bool {
 /// A Vulkan driver whose library can be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VulkanDriver {
-    /// The manifest file for Vulkan's loader.
     pub manifest: PathBuf,
 }
 
 impl VulkanDriver {
-    /// Returns whether this is lavapipe, which draws on the processor.
+    /// Whether this is lavapipe, which draws on the processor.
     pub fn is_software(&self) -> bool {
         self.manifest.file_name().is_some_and(|name| name.to_string_lossy().starts_with("lvp_icd"))
     }
@@ -112,7 +111,7 @@ pub fn vulkan_drivers() -> Vec<VulkanDriver> {
     manifests.filter(|manifest| leads_to_a_library(manifest)).map(|manifest| VulkanDriver { manifest }).collect()
 }
 
-/// Returns whether there is an OpenGL driver behind EGL.
+/// Whether there is an OpenGL driver behind EGL.
 fn has_opengl() -> bool {
     let folders = ["/etc/glvnd/egl_vendor.d", "/usr/share/glvnd/egl_vendor.d"];
     can_open(Path::new("libEGL.so.1"))
@@ -150,17 +149,17 @@ fn manifests_in(path: &Path) -> Vec<PathBuf> {
     manifests
 }
 
-/// Returns whether the library that a driver's manifest names can be opened.
+/// Whether the library that a driver's manifest names can be opened.
 fn leads_to_a_library(manifest: &Path) -> bool {
     let text = fs::read_to_string(manifest).unwrap_or_default();
     library_path(&text).is_some_and(|library| {
-        let beside = manifest.parent().filter(|_| library.contains('/'));
-        can_open(&beside.unwrap_or(Path::new("")).join(&library))
+        let base = manifest.parent().filter(|_| library.contains('/'));
+        can_open(&base.unwrap_or(Path::new("")).join(&library))
     })
 }
 
-/// Returns the `library_path` in a driver's manifest, a JSON file. The system's loader searches for a path without a
-/// slash; a relative path starts at the manifest.
+/// The `library_path` in a driver's manifest, a JSON file. The system's loader searches for a path without a slash; a
+/// relative path starts at the manifest.
 fn library_path(manifest: &str) -> Option<String> {
     let (_, after) = manifest.split_once("\"library_path\"")?;
     let value = after.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
@@ -187,9 +186,9 @@ mod tests {
     #[test]
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     fn finds_only_existing_requirements() {
-        assert!(Look::Library("libc.so.6").finds());
-        assert!(!Look::Library("libno-such-thing.so.1").finds());
-        assert!(Look::Program("sh").finds());
-        assert!(!Look::Program("no-such-program").finds());
+        assert!(Detection::Library("libc.so.6").finds());
+        assert!(!Detection::Library("libno-such-thing.so.1").finds());
+        assert!(Detection::Program("sh").finds());
+        assert!(!Detection::Program("no-such-program").finds());
     }
 }

@@ -12,12 +12,12 @@ mod worker;
 
 pub use detection::{VulkanDriver, has_nvidia_gpu, has_portal, is_root, vulkan_drivers};
 pub use needs::{
-    Display, Look, Need, PackageManager, Packages, for_building, for_building_worker, for_installing_pytorch,
+    Detection, Display, Need, PackageManager, Packages, for_building, for_building_worker, for_installing_pytorch,
     for_tests, for_window,
 };
 pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, data_folder};
 
-/// Returns the requirements in `needs` that this machine does not meet.
+/// The requirements in `needs` that this machine does not meet.
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {
-    needs.into_iter().filter(|need| !need.look.finds()).collect()
+    needs.into_iter().filter(|need| !need.detection.finds()).collect()
 }

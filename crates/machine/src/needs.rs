@@ -5,10 +5,8 @@ use std::fmt;
 /// An external requirement of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Need {
-    /// The name for users.
     pub name: &'static str,
-    /// The way to detect it.
-    pub look: Look,
+    pub detection: Detection,
     /// The packages to install if it is missing.
     pub packages: Packages,
 }
@@ -24,10 +22,9 @@ pub struct Packages {
 
 /// A way to detect a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Look {
+pub enum Detection {
     /// A shared library that can be opened under this file name.
     Library(&'static str),
-    /// A program on the path.
     Program(&'static str),
     /// A driver, Vulkan or OpenGL, with a library that can be opened.
     GraphicsDriver,
@@ -35,7 +32,6 @@ pub enum Look {
     SoftwareVulkan,
 }
 
-/// The kind of display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
     Wayland,
@@ -45,7 +41,7 @@ pub enum Display {
 }
 
 impl Display {
-    /// Returns the display of this process, chosen as winit chooses it.
+    /// Chooses the display of this process as winit does.
     pub fn here() -> Option<Display> {
         if cfg!(target_os = "linux") {
             Display::from_variables(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
@@ -54,7 +50,7 @@ impl Display {
         }
     }
 
-    /// Returns the display according to environment variables; `is_set` is true for those that are not empty.
+    /// Chooses the display by environment variables; `is_set` is true for those that are not empty.
     pub fn from_variables(is_set: impl Fn(&str) -> bool) -> Option<Display> {
         if is_set("WAYLAND_DISPLAY") || is_set("WAYLAND_SOCKET") {
             Some(Display::Wayland)
@@ -104,10 +100,10 @@ pub fn for_tests(display: Option<Display>) -> Vec<&'static Need> {
 }
 
 macro_rules! needs {
-    ($($id:ident: $name:literal, $look:expr, apt $apt:literal, dnf $dnf:literal, pacman $pacman:literal, zypper $zypper:literal;)*) => {$(
+    ($($id:ident: $name:literal, $detection:expr, apt $apt:literal, dnf $dnf:literal, pacman $pacman:literal, zypper $zypper:literal;)*) => {$(
         static $id: Need = Need {
             name: $name,
-            look: $look,
+            detection: $detection,
             packages: Packages { apt: $apt, dnf: $dnf, pacman: $pacman, zypper: $zypper },
         };
     )*};
@@ -115,41 +111,41 @@ macro_rules! needs {
 
 // winit and wgpu open these libraries at run time.
 needs! {
-    X11: "the X11 library", Look::Library("libX11.so.6"),
+    X11: "the X11 library", Detection::Library("libX11.so.6"),
         apt "libx11-6", dnf "libX11", pacman "libx11", zypper "libX11-6";
-    X11_XCB: "the X11 library for XCB", Look::Library("libX11-xcb.so.1"),
+    X11_XCB: "the X11 library for XCB", Detection::Library("libX11-xcb.so.1"),
         apt "libx11-xcb1", dnf "libX11-xcb", pacman "libx11", zypper "libX11-xcb1";
-    XCURSOR: "the X11 cursor library", Look::Library("libXcursor.so.1"),
+    XCURSOR: "the X11 cursor library", Detection::Library("libXcursor.so.1"),
         apt "libxcursor1", dnf "libXcursor", pacman "libxcursor", zypper "libXcursor1";
-    XI: "the X11 input library", Look::Library("libXi.so.6"),
+    XI: "the X11 input library", Detection::Library("libXi.so.6"),
         apt "libxi6", dnf "libXi", pacman "libxi", zypper "libXi6";
-    XKBCOMMON: "the keyboard library", Look::Library("libxkbcommon.so.0"),
+    XKBCOMMON: "the keyboard library", Detection::Library("libxkbcommon.so.0"),
         apt "libxkbcommon0", dnf "libxkbcommon", pacman "libxkbcommon", zypper "libxkbcommon0";
-    XKBCOMMON_X11: "the keyboard library for X11", Look::Library("libxkbcommon-x11.so.0"),
+    XKBCOMMON_X11: "the keyboard library for X11", Detection::Library("libxkbcommon-x11.so.0"),
         apt "libxkbcommon-x11-0", dnf "libxkbcommon-x11", pacman "libxkbcommon-x11", zypper "libxkbcommon-x11-0";
-    WAYLAND_CLIENT: "the Wayland library", Look::Library("libwayland-client.so.0"),
+    WAYLAND_CLIENT: "the Wayland library", Detection::Library("libwayland-client.so.0"),
         apt "libwayland-client0", dnf "libwayland-client", pacman "wayland", zypper "libwayland-client0";
-    GRAPHICS_DRIVER: "a Vulkan or OpenGL driver", Look::GraphicsDriver,
+    GRAPHICS_DRIVER: "a Vulkan or OpenGL driver", Detection::GraphicsDriver,
         apt "libvulkan1 mesa-vulkan-drivers", dnf "vulkan-loader mesa-vulkan-drivers",
         pacman "vulkan-icd-loader vulkan-swrast", zypper "libvulkan1 libvulkan_lvp";
-    SOFTWARE_VULKAN: "the Vulkan driver that draws on the processor", Look::SoftwareVulkan,
+    SOFTWARE_VULKAN: "the Vulkan driver that draws on the processor", Detection::SoftwareVulkan,
         apt "libvulkan1 mesa-vulkan-drivers", dnf "vulkan-loader mesa-vulkan-drivers",
         pacman "vulkan-icd-loader vulkan-swrast", zypper "libvulkan1 libvulkan_lvp";
-    XVFB: "an X server without a screen", Look::Program("Xvfb"),
+    XVFB: "an X server without a screen", Detection::Program("Xvfb"),
         apt "xvfb", dnf "xorg-x11-server-Xvfb", pacman "xorg-server-xvfb", zypper "xorg-x11-server-Xvfb";
-    C_COMPILER: "a C compiler", Look::Program("cc"),
+    C_COMPILER: "a C compiler", Detection::Program("cc"),
         apt "gcc libc6-dev", dnf "gcc", pacman "gcc", zypper "gcc";
-    CXX_COMPILER: "a C++ compiler", Look::Program("c++"),
+    CXX_COMPILER: "a C++ compiler", Detection::Program("c++"),
         apt "g++ libc6-dev", dnf "gcc-c++", pacman "gcc", zypper "gcc-c++";
-    PIP: "Python's installer of packages", Look::Program("pip3"),
+    PIP: "Python's installer of packages", Detection::Program("pip3"),
         apt "python3-pip", dnf "python3-pip", pacman "python-pip", zypper "python3-pip";
 }
 
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.look {
-            Look::Library(file) | Look::Program(file) => write!(f, "{} ({file})", self.name),
-            Look::GraphicsDriver | Look::SoftwareVulkan => f.write_str(self.name),
+        match self.detection {
+            Detection::Library(file) | Detection::Program(file) => write!(f, "{} ({file})", self.name),
+            Detection::GraphicsDriver | Detection::SoftwareVulkan => f.write_str(self.name),
         }
     }
 }
@@ -164,7 +160,7 @@ pub enum PackageManager {
 }
 
 impl PackageManager {
-    /// Returns the package manager of this system, if it is one of these.
+    /// The package manager of this system, if it is one of these.
     pub fn here() -> Option<PackageManager> {
         let os_release = ["/etc/os-release", "/usr/lib/os-release"];
         os_release
@@ -173,7 +169,7 @@ impl PackageManager {
             .and_then(|text| Self::from_os_release(&text))
     }
 
-    /// Returns the package manager of the distribution that an `os-release` file describes.
+    /// Finds the package manager of the distribution that an `os-release` file describes.
     pub fn from_os_release(text: &str) -> Option<PackageManager> {
         let field = |name: &str| {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -203,7 +199,7 @@ impl PackageManager {
         packages
     }
 
-    /// Returns the command that installs `needs`.
+    /// The command that installs `needs`.
     pub fn command(self, needs: &[&Need], root: bool) -> String {
         let install = match self {
             PackageManager::Apt => "apt-get install",

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `bin/valleyscope-train` | the worker |
 //! | `lib` | a link to the libraries of the PyTorch that it was built with |
-//! | `pytorch-…` | a PyTorch of its own, where no other fits |
+//! | `pytorch-…` | a PyTorch for the worker only, if no other fits |
 //! | `setup.lock` | locked as long as a set-up is running |
 //! | `setup.txt` | the status or the outcome of the set-up ([`SetUpStatus`]) |
 //! | `setup.log` | the output of a set-up in the background |
@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Returns the user's folder for the program's data, if the system defines one: the same as that of the `directories`
-/// crate, computed with the standard library alone.
+/// The user's folder for the program's data, if the system defines one: the same as that of the `directories` crate,
+/// computed with the standard library alone.
 pub fn data_folder() -> Option<PathBuf> {
     let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || env::home_dir().filter(|home| !home.as_os_str().is_empty());
@@ -38,13 +38,11 @@ pub fn data_folder() -> Option<PathBuf> {
     }
 }
 
-/// The folder of the training worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerFolder {
     path: PathBuf,
 }
 
-/// The status of a set-up of the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetUpStatus {
     pub state: SetUpState,
@@ -54,7 +52,6 @@ pub struct SetUpStatus {
     pub step: (u32, u32),
     /// The progress of this step, if known.
     pub percent: Option<u8>,
-    /// The set-up's process.
     pub pid: u32,
     /// The time of writing, in seconds since 1970.
     pub updated: u64,
@@ -80,21 +77,17 @@ pub struct SetUp {
     lock: File,
 }
 
-/// Why a set-up cannot begin.
 #[derive(Debug)]
 pub enum SetUpRefusal {
     /// Another set-up is running.
     Held,
-    /// The folder cannot be written.
     Folder(io::Error),
 }
 
 /// The approximate size of a PyTorch for the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PyTorchBytes {
-    /// Bytes of the download.
     pub download: u64,
-    /// Bytes on the disk.
     pub disk: u64,
 }
 
@@ -113,15 +106,15 @@ impl PyTorchBytes {
     /// The size of all libraries, including NVIDIA's.
     pub const CUDA: PyTorchBytes = PyTorchBytes { download: 2_750_000_000, disk: 5_000_000_000 };
 
-    /// Returns the size of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. PyTorch
-    /// with CUDA is published for Linux only.
+    /// The size of the PyTorch that the set-up installs on a machine with or without an NVIDIA GPU. PyTorch with CUDA
+    /// is published for Linux only.
     pub fn for_machine(has_gpu: bool) -> PyTorchBytes {
         if has_gpu && cfg!(target_os = "linux") { PyTorchBytes::CUDA } else { PyTorchBytes::CPU }
     }
 }
 
 impl WorkerFolder {
-    /// Returns the folder of the worker in the user's data folder, if the system defines one.
+    /// The folder of the worker in the user's data folder, if the system defines one.
     pub fn of_user() -> Option<WorkerFolder> {
         Some(WorkerFolder { path: data_folder()?.join("worker") })
     }
@@ -138,7 +131,6 @@ impl WorkerFolder {
         self.path.join("bin").join(format!("valleyscope-train{}", env::consts::EXE_SUFFIX))
     }
 
-    /// Returns the folder in which the worker searches first for libtorch.
     pub fn libraries(&self) -> PathBuf {
         self.path.join("lib")
     }
@@ -158,7 +150,6 @@ impl WorkerFolder {
         Some(status)
     }
 
-    /// Returns whether a set-up is running.
     pub fn is_being_set_up(&self) -> bool {
         File::open(self.lock_file()).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
@@ -206,7 +197,6 @@ impl SetUp {
         &self.folder
     }
 
-    /// Returns whether the end was requested.
     pub fn is_cancelled(&self) -> bool {
         self.folder.cancel_file().exists()
     }
@@ -223,7 +213,7 @@ impl SetUp {
 
 impl Drop for SetUp {
     fn drop(&mut self) {
-        // The request is answered by the end, or was too late.
+        // A pending request is answered by this end, or was too late.
         let _ = fs::remove_file(self.folder.cancel_file());
         // Closing alone would release the lock only after programs that are just being started, which have the file
         // open until then.

@@ -17,10 +17,11 @@ pub enum Overwrite {
     Yes,
 }
 
-/// A temporary file beside its target, renamed to the target once it is complete. Dropping it before removes it.
+/// A temporary file in the folder of its target, renamed to the target once it is complete. Dropping it before removes
+/// it.
 ///
-/// It is locked as long as this value exists, so that files left by a killed program can be told from those being
-/// written.
+/// It is locked as long as this value exists, so that files left by a killed program can be distinguished from those
+/// being written.
 pub struct AtomicFile {
     /// Closed before the file is removed.
     file: BufWriter<File>,
@@ -40,17 +41,17 @@ impl AtomicFile {
             Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file")),
             Err(_) => target.to_owned(),
         };
-        AtomicFile::beside(target)
+        AtomicFile::in_folder_of(target)
     }
 
     /// Creates a temporary file for a target in a folder with untrusted contents, such as that of a run. Refuses a
     /// symbolic link and anything else that is not a regular file.
     fn for_plain_target(target: &Path) -> io::Result<AtomicFile> {
         plain_file::check(target)?;
-        AtomicFile::beside(target.to_owned())
+        AtomicFile::in_folder_of(target.to_owned())
     }
 
-    fn beside(target: PathBuf) -> io::Result<AtomicFile> {
+    fn in_folder_of(target: PathBuf) -> io::Result<AtomicFile> {
         let folder = match target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -71,7 +72,7 @@ impl AtomicFile {
         Ok(AtomicFile { file: BufWriter::new(file), path, target })
     }
 
-    /// Returns the temporary file's path, for another program to write the content.
+    /// The temporary file's path, for another program to write the content.
     pub fn path(&self) -> &Path {
         // Locks on Windows would refuse the other program's writes.
         #[cfg(windows)]
@@ -145,7 +146,6 @@ impl Seek for AtomicFile {
     }
 }
 
-/// Writes `content` to `path` atomically.
 pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Result<()> {
     if overwrite == Overwrite::No && path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -155,7 +155,7 @@ pub fn write_file(path: &Path, overwrite: Overwrite, content: &[u8]) -> io::Resu
     file.commit(overwrite)
 }
 
-/// Replaces the file at `path` by `content` atomically, under the checks of [`AtomicFile::for_plain_target`].
+/// Replaces the file at `path` atomically, under the checks of [`AtomicFile::for_plain_target`].
 pub fn write_plain_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = AtomicFile::for_plain_target(path)?;
     file.write_all(content)?;

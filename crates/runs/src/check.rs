@@ -1,8 +1,8 @@
 //! Checks and repairs the folder of a run.
 //!
-//! The whole folder is read. The check finds lines that are no events, checkpoints whose bytes or steps differ from
-//! their descriptions, a config other than the one that the run was begun with, left-overs of killed workers, and special
-//! files in the place of regular ones. A run can be removed unless a worker trains it.
+//! The whole folder is read. The check finds lines that are not events, checkpoints whose bytes or steps differ from
+//! their descriptions, a config other than the one that the run was begun with, left-overs of killed workers, and
+//! special files instead of regular ones. A run can be removed unless a worker trains it.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -38,17 +38,15 @@ pub trait ConfigReader {
     /// folder.
     fn check(&self, run: &RunFolder, history: &RunHistory) -> Result<String, String>;
 
-    /// Returns whether a text is a config of this version.
     fn is_readable(&self, config: &str) -> bool;
 
-    /// Returns whether two texts are configs that compute the same.
     fn compute_the_same(&self, one: &str, other: &str) -> bool;
 }
 
 impl RunFolder {
     /// Reads everything in the folder, and reports what is intact and what is damaged. With `repair`, locks the run and
-    /// repairs damage where possible. Nothing is lost by that: each replaced file is kept beside the new one, as
-    /// `NAME.kept-1` and so on. The events are never changed.
+    /// repairs damage where possible. No file is lost: each replaced one is renamed to `NAME.kept-1` and so on. The
+    /// events are never changed.
     ///
     /// In a run that is being trained, the files that its worker is writing are not checked.
     ///
@@ -111,8 +109,8 @@ impl Check<'_> {
         match self.run.other_settings() {
             Ok(None) => {}
             Ok(Some(settings)) => {
-                let words = format!("of another program, with {} settings", settings.len());
-                return self.findings.intact(RunFolder::OTHER_CONFIG, words);
+                let description = format!("of another program, with {} settings", settings.len());
+                return self.findings.intact(RunFolder::OTHER_CONFIG, description);
             }
             Err(error) => return self.findings.damaged(RunFolder::OTHER_CONFIG, error.to_string()),
         }
@@ -121,13 +119,13 @@ impl Check<'_> {
         // A config of another version of Valleyscope is unusable.
         let begun = begun.filter(|text| self.configs.is_readable(text));
         let wrong = match self.configs.check(self.run, self.history) {
-            Ok(words) => return self.findings.intact(NAME, words),
+            Ok(description) => return self.findings.intact(NAME, description),
             Err(wrong) => wrong,
         };
         match begun {
             Some(begun) => self.findings.repair(NAME, wrong, || {
-                let kept = replace(&path, begun.as_bytes())?;
-                Ok(format!("the config that the run was begun with is back{kept}"))
+                let renamed = replace(&path, begun.as_bytes())?;
+                Ok(format!("the config that the run was begun with is back{renamed}"))
             }),
             None => self.findings.damaged(NAME, wrong),
         }
@@ -145,7 +143,7 @@ impl Check<'_> {
         match status {
             Ok(status) => {
                 let steps = history.steps().map(|steps| format!(" of {steps}")).unwrap_or_default();
-                self.findings.note("status", format!("{}, step {}{steps}", status.word(), history.step()));
+                self.findings.note("status", format!("{}, step {}{steps}", status.label(), history.step()));
             }
             Err(error) => return self.findings.damaged(NAME, format!("cannot be read: {error}")),
         }
@@ -268,7 +266,6 @@ impl Check<'_> {
         }
     }
 
-    /// Checks for left-over files of killed workers.
     fn left_behind(&mut self) {
         if self.open {
             return;
@@ -320,15 +317,13 @@ impl Condition {
 pub struct Finding {
     pub part: String,
     pub condition: Condition,
-    /// The finding in one line.
-    pub words: String,
+    pub description: String,
 }
 
 /// The findings about a folder, in the order of the checks.
 #[derive(Clone, Debug)]
 pub struct Findings {
     list: Vec<Finding>,
-    /// Whether to repair damage.
     repair: bool,
 }
 
@@ -341,7 +336,7 @@ impl Findings {
         &self.list
     }
 
-    /// Returns whether no damage is left.
+    /// Whether no damage is left.
     pub fn is_intact(&self) -> bool {
         !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Repairable))
     }
@@ -350,25 +345,24 @@ impl Findings {
         self.list.iter().any(|found| found.condition == Condition::Repairable)
     }
 
-    pub fn intact(&mut self, part: &str, words: String) {
-        self.add(part, Condition::Intact, words);
+    pub fn intact(&mut self, part: &str, description: String) {
+        self.add(part, Condition::Intact, description);
     }
 
-    pub fn note(&mut self, part: &str, words: String) {
-        self.add(part, Condition::Note, words);
+    pub fn note(&mut self, part: &str, description: String) {
+        self.add(part, Condition::Note, description);
     }
 
-    pub fn damaged(&mut self, part: &str, words: String) {
-        self.add(part, Condition::Damaged, words);
+    pub fn damaged(&mut self, part: &str, description: String) {
+        self.add(part, Condition::Damaged, description);
     }
 
-    /// Adds damage that `how` repairs; `how` returns a description of the repair, and is called only if a repair is
-    /// requested.
-    pub fn repair(&mut self, part: &str, words: String, how: impl FnOnce() -> io::Result<String>) {
+    /// Adds damage that `how` repairs; `how` describes the repair, and is called only if a repair is requested.
+    pub fn repair(&mut self, part: &str, description: String, how: impl FnOnce() -> io::Result<String>) {
         if !self.repair {
-            return self.add(part, Condition::Repairable, words);
+            return self.add(part, Condition::Repairable, description);
         }
-        let was = first_line(&words);
+        let was = first_line(&description);
         match how() {
             Ok(done) => self.add(part, Condition::Repaired, format!("{was}: {done}")),
             Err(error) => self.add(part, Condition::Damaged, format!("{was}, and it cannot be repaired: {error}")),
@@ -376,33 +370,33 @@ impl Findings {
     }
 
     /// Adds a harmless, unneeded file, and removes it if a repair is requested.
-    pub(super) fn useless(&mut self, part: &str, words: String, path: &Path) {
+    pub(super) fn useless(&mut self, part: &str, description: String, path: &Path) {
         if !self.repair {
-            return self.note(part, format!("{words}; --repair removes it"));
+            return self.note(part, format!("{description}; --repair removes it"));
         }
-        self.repair(part, words, || std::fs::remove_file(path).map(|()| "it was removed".to_owned()));
+        self.repair(part, description, || std::fs::remove_file(path).map(|()| "it was removed".to_owned()));
     }
 
-    fn add(&mut self, part: &str, condition: Condition, words: String) {
-        let words = first_line(&words).to_owned();
-        self.list.push(Finding { part: part.to_owned(), condition, words });
+    fn add(&mut self, part: &str, condition: Condition, description: String) {
+        let description = first_line(&description).to_owned();
+        self.list.push(Finding { part: part.to_owned(), condition, description });
     }
 }
 
-/// Returns the first line of a message, without those that show the place in a file.
-fn first_line(words: &str) -> &str {
-    words.lines().next().unwrap_or_default()
+/// Takes the first line of a message, without those that quote the file.
+fn first_line(description: &str) -> &str {
+    description.lines().next().unwrap_or_default()
 }
 
-/// Renames a useless file to the first free name of `NAME.kept-1` and so on, and returns a sentence with that name.
+/// Renames a useless file to the first free name of `NAME.kept-1` and so on; returns a sentence with that name.
 pub(super) fn set_aside(path: &Path) -> io::Result<String> {
     for number in 1.. {
-        let mut kept = path.as_os_str().to_owned();
-        kept.push(format!(".kept-{number}"));
-        let kept = PathBuf::from(kept);
-        if kept.symlink_metadata().is_err() {
-            std::fs::rename(path, &kept)?;
-            let name = kept.file_name().unwrap_or(kept.as_os_str()).display();
+        let mut renamed = path.as_os_str().to_owned();
+        renamed.push(format!(".kept-{number}"));
+        let renamed = PathBuf::from(renamed);
+        if renamed.symlink_metadata().is_err() {
+            std::fs::rename(path, &renamed)?;
+            let name = renamed.file_name().unwrap_or(renamed.as_os_str()).display();
             return Ok(format!("it is kept as {name}"));
         }
     }
@@ -424,11 +418,11 @@ impl Findings {
     }
 }
 
-/// Replaces the content of a file. An existing file is kept under another name, which is returned in a sentence.
+/// Replaces the content of a file. An existing file is renamed; returns a sentence with its new name.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
-    let kept = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
+    let renamed = if path.symlink_metadata().is_ok() { format!("; {}", set_aside(path)?) } else { String::new() };
     write_file(path, Overwrite::No, content)?;
-    Ok(kept)
+    Ok(renamed)
 }
 
 /// Why a run cannot be removed.
@@ -453,7 +447,6 @@ pub fn check_removable(run: &RunFolder) -> Result<(), RemoveError> {
     }
 }
 
-/// Removes a run permanently.
 pub fn remove(run: &RunFolder) -> Result<(), RemoveError> {
     check_removable(run)?;
     let failed = |source| RemoveError::File { run: run.path().to_owned(), source };

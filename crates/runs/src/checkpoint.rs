@@ -23,14 +23,13 @@ pub struct CheckpointOrigin {
 }
 
 impl CheckpointOrigin {
-    /// Returns whether this config is a checkpoint's: by the hash, or, as comments may have been edited since, by
+    /// Whether a checkpoint has this config: by the hash, or, as comments may have been edited since, by
     /// `compute_the_same`, which compares the texts of two configs.
     pub fn has_config_of(&self, checkpoint: &Checkpoint, compute_the_same: impl Fn(&str, &str) -> bool) -> bool {
         checkpoint.config == self.config || compute_the_same(&checkpoint.preset, &self.preset)
     }
 }
 
-/// The progress of an optimizer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptimizerProgress {
     /// Steps of the optimizer: fewer than the training's after a fork with another optimizer, and if steps in float16
@@ -47,7 +46,6 @@ pub struct OptimizerProgress {
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
     pub version: u32,
-    /// Steps taken.
     pub step: u64,
     /// Seconds of training up to this step.
     pub wall_s: f64,
@@ -67,12 +65,12 @@ pub struct Checkpoint {
     /// step, by their paths in the config.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, f64>,
-    /// The steps since the last point of the training curve, where there are any: their number, the sum of their
-    /// losses, and the seconds of training when they began.
+    /// The steps since the last point of the training curve, if any: their number, the sum of their losses, and the
+    /// seconds of training when they began.
     pub since: Option<(u64, f64, f64)>,
     /// Length of the tensors' file.
     pub bytes: u64,
-    /// Checksum of this text with 0 in this place.
+    /// The checksum of this text with 0 as its own value.
     pub text_sum: u32,
     /// Checksum of the tensors' file followed by this text with both checksums set to 0.
     pub crc32: u32,
@@ -85,7 +83,6 @@ impl Checkpoint {
     /// An upper limit of the bytes of the names, types and shapes of tensors in their file.
     pub const LONGEST_HEADER: u64 = 1 << 20;
 
-    /// Describes a training after a step, before its tensors are written.
     pub fn new(
         step: u64,
         wall_s: f64,
@@ -145,12 +142,12 @@ impl Checkpoint {
         (self.optimizer_steps, self.powers) = (progress.steps, progress.powers);
     }
 
-    /// Returns whether a fork starts from this checkpoint, as opposed to having saved it.
+    /// Whether a fork starts from this checkpoint, as opposed to having saved it.
     pub fn is_origin_of(&self, forked: &Forked) -> bool {
         (forked.from_step, forked.checkpoint_crc32) == (self.step, self.crc32)
     }
 
-    /// Returns the part of the text that the checksum covers.
+    /// The part of the text that the checksum covers.
     pub fn covered(&self, text: &str) -> String {
         with_sum(&with_sum(text, CRC32, self.crc32, 0), TEXT_SUM, self.text_sum, 0)
     }
@@ -160,7 +157,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// Returns the fault, in words.
+    /// Fails with a description of the fault.
     pub fn examine(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
         Checkpoint::open(run, step)?.examine()
     }
@@ -172,7 +169,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// Returns the fault, in words.
+    /// Fails with a description of the fault.
     pub(super) fn examine_briefly(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
         let files = Checkpoint::open(run, step)?;
         if files.is_as_written(run) { files.examine_briefly() } else { files.examine() }
@@ -206,7 +203,7 @@ pub(super) struct CheckpointFiles {
 }
 
 impl CheckpointFiles {
-    /// Returns whether the text is intact, and the tensors are the file in a run's folder and older than the text.
+    /// Whether the text is intact, and the tensors are the file in a run's folder and older than the text.
     pub(super) fn is_as_written(&self, run: &RunFolder) -> bool {
         let path = run.checkpoint_tensors(self.checkpoint.step);
         let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
@@ -254,7 +251,7 @@ pub fn orphans(run: &RunFolder) -> io::Result<Vec<PathBuf>> {
 pub const CRC32: &str = "crc32";
 pub const TEXT_SUM: &str = "text_sum";
 
-/// Replaces the number in a checksum's field of a text. Users' texts come before that field.
+/// Replaces the number in a checksum's field of a text. Users' texts precede that field.
 pub fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     match text.rsplit_once(&format!("{field}: {from}")) {
         Some((before, after)) => format!("{before}{field}: {to}{after}"),
@@ -286,7 +283,6 @@ fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
     Ok((sum.finalize(), header))
 }
 
-/// The description of a tensor in a file of tensors.
 #[derive(Debug, Deserialize)]
 pub struct TensorEntry {
     /// `F32` or `F64`
@@ -296,8 +292,8 @@ pub struct TensorEntry {
     pub data_offsets: [u64; 2],
 }
 
-/// Returns the names and places of the tensors in the header of a safetensors file of `length` bytes, in the order of
-/// their bytes. They must fill the file without a gap.
+/// Parses the names and byte ranges of the tensors in the header of a safetensors file of `length` bytes, in the order
+/// of their bytes. They must fill the file without a gap.
 pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, TensorEntry)>, String> {
     let wrong = |what: &str| Err(format!("its header of tensors is invalid: {what}"));
     let Some((bytes, rest)) = beginning.split_first_chunk::<8>() else { return wrong("there is no header") };
@@ -305,16 +301,16 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
     let Some(header) = usize::try_from(size).ok().and_then(|size| rest.get(..size)) else {
         return wrong("the header is longer than the file or than 1 MiB");
     };
-    let places: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(header) {
-        Ok(places) => places,
+    let entries: BTreeMap<String, serde_json::Value> = match serde_json::from_slice(header) {
+        Ok(entries) => entries,
         Err(error) => return wrong(&error.to_string()),
     };
     let mut tensors = Vec::new();
-    for (name, place) in places.into_iter().filter(|(name, _)| name != "__metadata__") {
-        let Ok(place) = serde_json::from_value::<TensorEntry>(place) else {
-            return wrong(&format!("`{name}` lacks a type, a shape or a place"));
+    for (name, entry) in entries.into_iter().filter(|(name, _)| name != "__metadata__") {
+        let Ok(entry) = serde_json::from_value::<TensorEntry>(entry) else {
+            return wrong(&format!("`{name}` lacks a type, a shape or offsets"));
         };
-        let TensorEntry { dtype, shape, data_offsets: [start, end] } = &place;
+        let TensorEntry { dtype, shape, data_offsets: [start, end] } = &entry;
         let size = match &**dtype {
             "F32" => 4,
             "F64" => 8,
@@ -322,11 +318,11 @@ pub fn tensors_of_header(beginning: &[u8], length: u64) -> Result<Vec<(String, T
         };
         let bytes = shape.iter().try_fold(size, |bytes: u64, length| bytes.checked_mul(*length));
         if bytes.is_none() || bytes != end.checked_sub(*start) {
-            return wrong(&format!("the place of `{name}` does not fit its shape {shape:?}"));
+            return wrong(&format!("the offsets of `{name}` do not fit its shape {shape:?}"));
         }
-        tensors.push((name, place));
+        tensors.push((name, entry));
     }
-    tensors.sort_unstable_by_key(|(_, place)| place.data_offsets);
+    tensors.sort_unstable_by_key(|(_, entry)| entry.data_offsets);
     let mut reached = 0;
     for (_, TensorEntry { data_offsets: [start, end], .. }) in &tensors {
         if *start != reached {
@@ -352,7 +348,7 @@ pub enum CheckpointChoice {
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
     #[error("cannot look into {}: {source}", path.display())]
-    Look { path: PathBuf, source: io::Error },
+    ReadFolder { path: PathBuf, source: io::Error },
     #[error("the run {0} has no checkpoint: a training has one once it has saved it, and a scan saves none")]
     NoCheckpoint(String),
     #[error("the run {run} has no checkpoint of step {step}; it has {}", list(there))]
@@ -375,7 +371,7 @@ fn list(steps: &[u64]) -> String {
 }
 
 impl CheckpointChoice {
-    /// Returns the chosen checkpoint after reading and comparing both its files ([`Checkpoint::examine`]).
+    /// Finds the chosen checkpoint after reading and comparing both its files ([`Checkpoint::examine`]).
     ///
     /// # Errors
     ///
@@ -384,8 +380,8 @@ impl CheckpointChoice {
         self.find_by(run, Checkpoint::examine)
     }
 
-    /// Returns the chosen checkpoint after a brief check ([`Checkpoint::examine_briefly`]), for callers that read the tensors
-    /// later.
+    /// Finds the chosen checkpoint after a brief check ([`Checkpoint::examine_briefly`]), for callers that read the
+    /// tensors later.
     ///
     /// # Errors
     ///
@@ -413,11 +409,11 @@ impl CheckpointChoice {
 }
 
 fn steps(run: &RunFolder) -> Result<Vec<u64>, ChoiceError> {
-    run.checkpoints().map_err(|source| ChoiceError::Look { path: run.path().to_owned(), source })
+    run.checkpoints().map_err(|source| ChoiceError::ReadFolder { path: run.path().to_owned(), source })
 }
 
-/// Opens the checkpoint of a step, or without one the newest that `open` accepts. Returns a step's fault in words if it
-/// cannot be opened. The worker that trains the run may remove a checkpoint at any moment.
+/// Opens the checkpoint of a step, or without one the newest that `open` accepts. Fails with a description of a step's
+/// fault if it cannot be opened. The worker that trains the run may remove a checkpoint at any moment.
 pub fn first_usable<C>(
     run: &RunFolder,
     step: Option<u64>,
@@ -453,8 +449,8 @@ pub fn first_usable<C>(
     }
 }
 
-/// Links or copies a run's checkpoint into another folder and checks it there, where nobody removes it. On an error,
-/// returns why it cannot be used, and leaves nothing of it in the folder.
+/// Links or copies a run's checkpoint into another folder and checks it there, where no worker removes it. Fails with
+/// the reason why it cannot be used, and then removes what it has linked.
 pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result<Checkpoint, String> {
     // The description, which marks the checkpoint as complete, is linked last, as the worker removes it first.
     let paths = |run: &RunFolder| [run.checkpoint_tensors(step), run.checkpoint_tensors(step).with_extension("ron")];
@@ -470,13 +466,13 @@ pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result
     });
     examined.inspect_err(|_| {
         for target in targets {
-            // A file that stays is harmless: the caller removes the folder, or takes another checkpoint.
+            // A file that remains is harmless: the caller removes the folder, or takes another checkpoint.
             let _ = fs::remove_file(target);
         }
     })
 }
 
-/// Links or copies a file, and returns whether it is a link.
+/// Links or copies a file; returns whether it is a link.
 fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
     plain_file::check(path)?;
     // Checkpoints are replaced as a whole and never written to, so a link keeps its content.

@@ -24,27 +24,26 @@ use super::status::Status;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum RunCommand {
-    /// Save a checkpoint and end the session; the run can be resumed.
+    /// Saves a checkpoint and ends the session; the run can be resumed.
     Stop,
-    /// Save a checkpoint now.
+    /// Saves a checkpoint now.
     Save,
-    /// Let the model write a text.
+    /// Generates a text with the model.
     Sample {
         prompt: String,
         tokens: u32,
         temperature: f64,
-        /// Choose among this many of the likeliest tokens.
+        /// The number of the likeliest tokens to choose from.
         #[serde(default)]
         top_k: Option<u32>,
     },
-    /// End the run with `n` steps in all, more than were taken, and no more than a preset may have.
+    /// Ends the run with `n` steps in all, more than were taken, and no more than a preset may have.
     SetSteps { n: u64 },
-    /// Save a checkpoint, and go on with other values of settings, by their paths in the config.
+    /// Saves a checkpoint, and continues with other values of settings, by their paths in the config.
     Set { settings: BTreeMap<String, f64> },
 }
 
 impl RunCommand {
-    /// Checks the number of steps of a command.
     fn in_range(self) -> Result<RunCommand, String> {
         if let RunCommand::SetSteps { n } = self {
             let refused =
@@ -127,7 +126,6 @@ pub(super) struct Inbox {
 const MOST: u64 = 1 << 20;
 
 impl Inbox {
-    /// Reads all lines completed since the last read.
     pub(super) fn read_all(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut received = Vec::new();
         loop {
@@ -139,8 +137,8 @@ impl Inbox {
         }
     }
 
-    /// Reads the lines completed since the last read, or the first of them if there are many. A line that is too long is
-    /// passed over at once.
+    /// Reads the lines completed since the last read, or the first of them if there are many. A line that is too long
+    /// is skipped at once.
     pub(super) fn read_new(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
         let mut file = match plain_file::open(&run.commands(), Links::Refused) {
             Ok(file) => file,
@@ -234,7 +232,7 @@ fn refusal(line: &[u8], has_id: bool) -> String {
     format!("expected {expected}, found {}{end}", line.chars().take(LONGEST).collect::<String>())
 }
 
-/// Returns the id in a line that is not a command.
+/// The id in a line that is not a command.
 fn id_in(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Id {
@@ -258,7 +256,7 @@ pub(super) struct CommandQueue {
     inbox: Inbox,
     polled: Option<Instant>,
     waiting: VecDeque<ReceivedCommand>,
-    /// The number of returned commands that are not answered yet.
+    /// The number of returned commands that are not yet answered.
     unanswered: usize,
     /// Ids of the commands read so far, and of those that earlier sessions answered.
     known: HashSet<String>,
@@ -270,7 +268,7 @@ impl CommandQueue {
         CommandQueue { inbox, polled: None, waiting, unanswered: 0, known: answered.collect() }
     }
 
-    /// Skips all commands so far, and returns the ids of the unanswered ones.
+    /// Skips all commands so far; returns the ids of the unanswered ones.
     pub(super) fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
         let mut ids: Vec<String> = self.inbox.read_all(run)?.into_iter().map(|received| received.id).collect();
         ids.retain(|id| self.known.insert(id.clone()));
@@ -291,7 +289,7 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// Returns the id and the fault of the next line if it is refused and all earlier commands are answered.
+    /// Takes the id and the fault of the next line if it is refused and all earlier commands are answered.
     pub(super) fn next_refused(&mut self) -> Option<(String, String)> {
         if self.unanswered > 0 {
             return None;
@@ -300,7 +298,7 @@ impl CommandQueue {
         Some((received.id, received.command.err()?))
     }
 
-    /// Returns the commands before the next refused line.
+    /// Takes the commands before the next refused line.
     pub(super) fn next_commands(&mut self) -> Vec<(String, RunCommand)> {
         let next = || self.waiting.pop_front_if(|received| received.command.is_ok());
         let commands = std::iter::from_fn(next).filter_map(|received| Some((received.id, received.command.ok()?)));
@@ -315,7 +313,7 @@ impl CommandQueue {
     }
 }
 
-/// The time after which a worker that has not answered a command to stop gets a signal.
+/// The time after which a worker that has not answered a command to stop is sent a signal.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A sent command that may be answered.
@@ -329,7 +327,6 @@ pub struct CommandRequest {
     signalled: bool,
 }
 
-/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// The worker has not answered yet.
@@ -352,7 +349,7 @@ impl CommandRequest {
         Ok(CommandRequest { run: run.clone(), id: send(run, command)?, stop, sent: Instant::now(), signalled: false })
     }
 
-    /// Returns the outcome so far, according to the run's reader. To be called repeatedly.
+    /// Determines the outcome so far from the run's history and status. To be called repeatedly.
     ///
     /// A worker on this machine that does not answer [`RunCommand::Stop`] within 30 seconds is sent a signal, once, if
     /// the process that the lock names is verified to be the worker.
@@ -380,8 +377,8 @@ mod tests {
 
     #[test]
     fn a_command_after_a_line_that_is_far_too_long_is_read_at_once() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let run = RunFolder::create(place.path(), "run", "Mnist(").expect("a run can be made");
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = RunFolder::create(folder.path(), "run", "Mnist(").expect("a run can be made");
         let long = vec![b'x'; 7 * MOST as usize];
         fs::write(run.commands(), [&long[..], b"\n"].concat()).expect("it can be written");
         send(&run, RunCommand::Stop).expect("it can be sent");

@@ -31,7 +31,6 @@ impl MetricCurve<'_> {
     }
 }
 
-/// The steps and times of points.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Moments {
     step: Vec<u64>,
@@ -50,20 +49,20 @@ impl Moments {
         MetricCurve { step: &self.step, wall_s: &self.wall_s, time_s: &self.time_s, value }
     }
 
-    fn kept(&self, last_step: u64) -> Vec<bool> {
+    fn mask_up_to(&self, last_step: u64) -> Vec<bool> {
         self.step.iter().map(|&step| step <= last_step).collect()
     }
 
-    fn retain(&mut self, kept: &[bool]) {
-        retain(&mut self.step, kept);
-        retain(&mut self.wall_s, kept);
-        retain(&mut self.time_s, kept);
+    fn retain(&mut self, mask: &[bool]) {
+        retain(&mut self.step, mask);
+        retain(&mut self.wall_s, mask);
+        retain(&mut self.time_s, mask);
     }
 }
 
-fn retain<T>(values: &mut Vec<T>, kept: &[bool]) {
-    let mut kept = kept.iter();
-    values.retain(|_| *kept.next().expect("there is one for each value"));
+fn retain<T>(values: &mut Vec<T>, mask: &[bool]) {
+    let mut mask = mask.iter();
+    values.retain(|_| *mask.next().expect("there is one for each value"));
 }
 
 /// A metric that not every event holds.
@@ -109,7 +108,7 @@ impl MetricPoints {
         }
     }
 
-    /// Moves shared metrics that an event lacks, or holds in another order, to columns of their own.
+    /// Moves shared metrics that an event lacks, or holds in another order, to separate columns.
     fn part_from(&mut self, metrics: &MetricValues) {
         let mut there = metrics.iter().map(|(metric, _)| metric);
         let moments = &self.moments;
@@ -125,17 +124,16 @@ impl MetricPoints {
         });
     }
 
-    /// Removes the points after a step, and returns whether there were any.
     pub(super) fn forget_after(&mut self, step: u64) -> bool {
-        let kept = self.moments.kept(step);
-        self.moments.retain(&kept);
-        self.shared.iter_mut().for_each(|(_, values)| retain(values, &kept));
+        let mask = self.moments.mask_up_to(step);
+        self.moments.retain(&mask);
+        self.shared.iter_mut().for_each(|(_, values)| retain(values, &mask));
         for series in self.others.values_mut() {
-            let kept = series.moments.kept(step);
-            series.moments.retain(&kept);
-            retain(&mut series.value, &kept);
+            let mask = series.moments.mask_up_to(step);
+            series.moments.retain(&mask);
+            retain(&mut series.value, &mask);
         }
-        kept.contains(&false)
+        mask.contains(&false)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -154,7 +152,7 @@ impl MetricPoints {
     }
 }
 
-/// The smallest and the smoothed training loss of a run's own points; those before a fork are another run's.
+/// The smallest and the smoothed training loss of a run's own points; without those of another run before a fork.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossTally {
     best: Option<f64>,
@@ -167,12 +165,12 @@ impl LossTally {
     /// The weight of the past in the smoothed loss, which is an average over about the last fifty points.
     pub const SMOOTHING: f64 = 0.98;
 
-    /// Returns the smallest loss; `None` if no loss is a number.
+    /// The smallest loss; `None` if no loss is a number.
     pub fn best(&self) -> Option<f64> {
         self.best
     }
 
-    /// Returns the exponential average with bias correction, as plots have it; the last loss if that is not finite.
+    /// The exponential average with bias correction, as plots have it; the last loss if that is not finite.
     pub fn smoothed(&self) -> Option<f64> {
         match self.weight {
             _ if !self.last.is_finite() => Some(self.last),
@@ -214,7 +212,7 @@ impl LossTallies {
         self.at_checkpoints.push((step, self.now));
     }
 
-    /// Forgets the points after a step; where the event of its checkpoint is lost, those after an earlier one.
+    /// Forgets the points after a step; without the event of its checkpoint, those after an earlier one.
     pub(super) fn return_to(&mut self, step: u64) {
         self.at_checkpoints.retain(|(at, _)| *at <= step);
         self.now = self.at_checkpoints.last().map(|(_, tally)| *tally).unwrap_or_default();
@@ -240,7 +238,7 @@ impl LongestInterval {
         self.last = Some((line, time));
     }
 
-    /// Returns the longest interval in seconds; None before the second event.
+    /// The longest interval in seconds; None before the second event.
     pub(super) fn seconds(&self) -> Option<f64> {
         self.longest_s
     }

@@ -14,7 +14,7 @@ use super::metric::{MetricId, MetricInfo, MetricValues, PointFields, number};
 /// scans, of some 60 bytes for each model.
 pub const LONGEST_LINE: usize = 16 << 20;
 
-/// A line of `events.jsonl`: an event, and when it happened.
+/// A line of `events.jsonl`: an event and its time.
 ///
 /// ```text
 /// {"event":"train","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5,"loss":2.25,"lr":0.001,"grad_norm":"inf"}
@@ -52,7 +52,6 @@ pub enum Event {
     GridPoint(GridPoint),
     /// A checkpoint has reached the disk, in the run's folder under this name.
     Checkpoint { file: String },
-    /// The answer to a command.
     Command {
         id: String,
         ok: bool,
@@ -88,16 +87,14 @@ pub struct Started {
     pub learning_rate: Option<f64>,
     /// Samples per step, which converts a number of steps into samples.
     pub batch_size: Option<u64>,
-    /// Tokens per step.
     pub tokens_per_step: Option<u64>,
     pub seed: Option<u64>,
-    /// Number of trainable parameters.
     pub parameters: Option<u64>,
     /// The name of the training data, such as `MNIST`.
     pub data: String,
     /// A hash of the data: a run resumes only with the same.
     pub fingerprint: String,
-    /// Whether the data are synthetic, in place of real ones.
+    /// Whether the data are synthetic, instead of real ones.
     pub synthetic: bool,
     /// The device, such as `cuda:0, NVIDIA H200`.
     pub device: String,
@@ -106,7 +103,6 @@ pub struct Started {
     pub processes: Option<u64>,
     /// The number format, such as `float32`.
     pub precision: String,
-    /// Version of the worker.
     pub version: String,
     /// The text of `config.ron`.
     pub config: String,
@@ -114,7 +110,6 @@ pub struct Started {
     pub config_sha256: String,
     /// The metrics that the run logs, in the order in which they are shown.
     pub metrics: Vec<MetricInfo>,
-    /// The axes of a scan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanAxes>,
     /// The grid points of a part of a scan, by their indices of optimizer and batch size; none in a run of all points.
@@ -125,7 +120,6 @@ pub struct Started {
 /// The axes of a scan: its results have the shape (optimizers, batch sizes, learning rates, replicates).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScanAxes {
-    /// Names of the optimizers.
     pub optimizers: Vec<String>,
     pub batch_sizes: Vec<u64>,
     pub learning_rates: Vec<f64>,
@@ -137,7 +131,6 @@ pub struct ScanAxes {
 impl ScanAxes {
     /// The largest number of optimizers, and of batch sizes, of a scan in an event.
     pub const MOST: usize = 256;
-    /// The largest number of learning rates.
     const MOST_RATES: usize = 10_000;
 
     /// Checks the sizes of the axes, so that loops over pairs of optimizers and batch sizes end.
@@ -153,7 +146,7 @@ impl ScanAxes {
         }
     }
 
-    /// Returns the number of pairs of an optimizer and a batch size.
+    /// The number of pairs of an optimizer and a batch size.
     pub fn grid_points(&self) -> u64 {
         (self.optimizers.len() * self.batch_sizes.len()) as u64
     }
@@ -186,24 +179,24 @@ impl SettingChange {
     /// The name of the number of steps of the run.
     pub const STEPS: &str = "steps";
 
-    /// Returns a change of the number of steps of the run.
+    /// Describes a change of the number of steps of the run.
     pub fn of_steps(before: u64, now: f64) -> SettingChange {
         let name = SettingChange::STEPS.to_owned();
         SettingChange { label: name.clone(), name, before: before as f64, now }
     }
 
-    /// Returns whether the number of samples of a step is proportional to the setting.
+    /// Whether the number of samples of a step is proportional to the setting.
     pub fn is_of_batch(&self) -> bool {
         matches!(self.name.as_str(), "batch_size" | "accumulation")
     }
 
     /// Describes the change, such as `γ 0.2 → 0.4`.
-    pub fn words(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{} {} → {}", self.label, number_text(self.before), number_text(self.now))
     }
 
     pub fn list(changes: &[SettingChange]) -> String {
-        changes.iter().map(SettingChange::words).collect::<Vec<_>>().join(", ")
+        changes.iter().map(SettingChange::text).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -215,7 +208,6 @@ impl SettingChange {
 pub struct GridPoint {
     /// Indices into [`ScanAxes::optimizers`] and [`ScanAxes::batch_sizes`].
     pub index: [usize; 2],
-    /// Name of the optimizer.
     pub optimizer: String,
     pub batch_size: u64,
     /// The number of complete grid points, including this one.
@@ -229,7 +221,6 @@ pub struct GridPoint {
     pub train_loss: Vec<Vec<f64>>,
     #[serde(with = "number::grid")]
     pub test_loss: Vec<Vec<f64>>,
-    /// Test accuracies, as fractions.
     #[serde(with = "number::grid")]
     pub test_accuracy: Vec<Vec<f64>>,
 }
@@ -350,7 +341,7 @@ impl Event {
 }
 
 impl EventRecord {
-    /// Returns the line of JSON, without its newline.
+    /// Serializes the event to a line of JSON, without its newline.
     pub fn to_line(&self) -> String {
         #[derive(Serialize)]
         struct Line<'r> {
@@ -382,8 +373,8 @@ impl EventRecord {
         }
     }
 
-    /// Returns whether a line is a point of the training curves, which far outnumber all other events. May be false for
-    /// points that another program wrote.
+    /// Whether a line is a point of the training curves, which far outnumber all other events. May be false for points
+    /// that another program wrote.
     pub(super) fn is_train(line: &[u8]) -> bool {
         line.starts_with(br#"{"event":"train","#)
     }
@@ -425,7 +416,7 @@ pub struct Forked {
     pub config_sha256: String,
     /// Checksum of the checkpoint, which distinguishes it from those that the fork saves.
     pub checkpoint_crc32: u32,
-    /// Whether the optimizer keeps its state, as its rule is unchanged. Otherwise its state is fresh.
+    /// Whether the optimizer continues with its state, as its rule is unchanged. Otherwise its state is fresh.
     pub keeps_optimizer: bool,
 }
 
@@ -482,7 +473,7 @@ impl ScanCosts {
         ScanCosts { known: sums.into_iter().map(|(size, (sum, count))| (size, sum / count)).collect() }
     }
 
-    /// Returns the seconds of grid points with these batch sizes. None while they cannot be estimated: if larger
+    /// Estimates the seconds of grid points with these batch sizes. None while they cannot be estimated: if larger
     /// batches remain, two batch sizes must be measured.
     pub(super) fn seconds_of(&self, mut batch_sizes: impl Iterator<Item = u64>) -> Option<f64> {
         batch_sizes.try_fold(0.0, |sum, size| Some(sum + self.seconds(size)?))
@@ -513,7 +504,7 @@ impl ScanCosts {
     }
 }
 
-/// Returns the present time, or the nearest one that can be written where the clock is beyond the year 9999.
+/// The present time, or the nearest one that can be written where the clock is beyond the year 9999.
 pub fn now() -> Timestamp {
     nearest(SystemTime::now())
 }

@@ -24,14 +24,14 @@ pub enum FolderError {
     #[error("cannot make a folder for the run in {}: {source}", visible_path(parent))]
     Create { parent: PathBuf, source: io::Error },
     #[error("cannot look into {}: {source}", visible_path(path))]
-    Look { path: PathBuf, source: io::Error },
+    ReadFolder { path: PathBuf, source: io::Error },
     #[error("there is no folder {}", visible_path(.0))]
     Missing(PathBuf),
     #[error("{} is not the folder of a run: it has neither {} nor {}", visible_path(.0), RunFolder::CONFIG, RunFolder::EVENTS)]
     Foreign(PathBuf),
 }
 
-/// Returns the user's folder for the program's data, if the system defines one.
+/// The user's folder for the program's data, if the system defines one.
 pub fn data_folder() -> Option<PathBuf> {
     directories::ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned())
 }
@@ -42,7 +42,7 @@ pub fn runs_folder() -> Option<PathBuf> {
 
 impl RunFolder {
     pub const CONFIG: &str = "config.ron";
-    /// The settings of a run that another program has trained, in place of [`RunFolder::CONFIG`].
+    /// The settings of a run that another program has trained, instead of [`RunFolder::CONFIG`].
     pub const OTHER_CONFIG: &str = "config.json";
     const LOG: &str = "log.txt";
     pub const EVENTS: &str = "events.jsonl";
@@ -63,7 +63,7 @@ impl RunFolder {
         })
     }
 
-    /// Creates a folder like [`RunFolder::create`] and fills it by `fill`. If that fails, nothing is left.
+    /// Creates a folder like [`RunFolder::create`] and fills it by `fill`. If that fails, the folder is removed.
     pub fn make<E: From<FolderError>>(
         parent: &Path,
         stem: &str,
@@ -95,25 +95,23 @@ impl RunFolder {
         unreachable!("some number is free")
     }
 
-    /// Opens the run in an existing folder.
     pub fn open(path: &Path) -> Result<RunFolder, FolderError> {
         let path = match path.canonicalize() {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(FolderError::Missing(path.to_owned())),
-            Err(source) => return Err(FolderError::Look { path: path.to_owned(), source }),
+            Err(source) => return Err(FolderError::ReadFolder { path: path.to_owned(), source }),
         };
         let run = RunFolder { path };
         if run.has_files_of_run() { Ok(run) } else { Err(FolderError::Foreign(run.path)) }
     }
 
-    /// Returns whether a path has the files of a run.
     pub fn is_at(path: &Path) -> bool {
         RunFolder { path: path.to_owned() }.has_files_of_run()
     }
 
     /// Lists all runs in a folder, by name. A missing folder has none.
     pub fn list(parent: &Path) -> Result<Vec<RunFolder>, FolderError> {
-        let failed = |source| FolderError::Look { path: parent.to_owned(), source };
+        let failed = |source| FolderError::ReadFolder { path: parent.to_owned(), source };
         let entries = match fs::read_dir(parent) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -134,7 +132,7 @@ impl RunFolder {
         self.config().is_file() || self.events().is_file()
     }
 
-    /// Returns the time at which the folder was created, if its name or the system records it.
+    /// The time of the folder's creation, if its name or the system records it.
     pub fn made(&self) -> Option<Timestamp> {
         let data = self.config().metadata().or_else(|_| self.other_config().metadata()).ok()?;
         Timestamp::try_from(data.modified().ok()?).ok()
@@ -148,12 +146,12 @@ impl RunFolder {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
     }
 
-    /// Returns the name for messages, in one line: a file system allows any sign in it.
+    /// The name for messages, in one line: a file system allows any character in it.
     pub fn shown_name(&self) -> String {
         visible(&self.name()).into_owned()
     }
 
-    /// Returns the name without the time: the `stem` of [`RunFolder::create`].
+    /// The name without the time: the `stem` of [`RunFolder::create`].
     pub fn stem(&self) -> String {
         let is_time = |part: &&str| part.len() == "20260301T120000Z".len() && part.ends_with('Z');
         self.name().split('-').take_while(|part| !is_time(part)).collect::<Vec<_>>().join("-")
@@ -167,7 +165,7 @@ impl RunFolder {
         self.path.join(Self::OTHER_CONFIG)
     }
 
-    /// Returns the settings of a run that another program has trained, the keys of nested ones joined by dots; none of a
+    /// Reads the settings of a run that another program has trained, the keys of nested ones joined by dots; none of a
     /// run of this program.
     ///
     /// # Errors
@@ -192,7 +190,7 @@ impl RunFolder {
         self.path.join(Self::LOG)
     }
 
-    /// Returns the log of one of several processes that train the run; that of rank 0 is [`RunFolder::log`].
+    /// The log of one of several processes that train the run; that of rank 0 is [`RunFolder::log`].
     pub fn rank_log(&self, rank: usize) -> PathBuf {
         self.path.join(format!("log-rank-{rank}.txt"))
     }
@@ -221,8 +219,8 @@ impl RunFolder {
         self.path.join(Self::RESERVE)
     }
 
-    /// Returns the name of the file of a checkpoint's tensors. The checkpoint's description is the file beside it with
-    /// the extension `ron`.
+    /// The name of the file of a checkpoint's tensors. The checkpoint's description has the same name with the
+    /// extension `ron`.
     pub fn checkpoint_name(step: u64) -> String {
         format!("checkpoint-{step:08}.safetensors")
     }
@@ -231,7 +229,7 @@ impl RunFolder {
         self.path.join(Self::checkpoint_name(step))
     }
 
-    /// Returns the step of the newest checkpoint with tensors beside it. It may be damaged.
+    /// Finds the step of the newest checkpoint with tensors. It may be damaged.
     pub fn newest_checkpoint(&self) -> io::Result<Option<u64>> {
         let has_tensors = |step: &u64| self.checkpoint_tensors(*step).symlink_metadata().is_ok();
         Ok(self.checkpoints()?.into_iter().rev().find(has_tensors))
@@ -279,7 +277,7 @@ pub struct Notes {
     /// The title that replaces the preset's, or empty.
     pub title: String,
     pub note: String,
-    /// Words by which the user groups runs, in order, each once.
+    /// The user's labels for groups of runs, in order, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
@@ -289,7 +287,6 @@ pub struct Notes {
 pub enum NotesEdit {
     Title(String),
     Note(String),
-    /// Adds a tag.
     Tag(String),
     /// Removes a tag.
     Untag(String),
@@ -350,8 +347,8 @@ mod tests {
 
     #[test]
     fn an_edit_keeps_the_other_parts_and_leaves_unreadable_notes_alone() {
-        let place = tempfile::tempdir().expect("a temporary folder can be made");
-        let run = RunFolder::create(place.path(), "run", "Mnist(").expect("a run can be made");
+        let parent = tempfile::tempdir().expect("a temporary folder can be made");
+        let run = RunFolder::create(parent.path(), "run", "Mnist(").expect("a run can be made");
         Notes { title: "Mine".to_owned(), ..Notes::default() }.write(&run).expect("it can be written");
         let tags = ["b", "a", "b"].map(|tag| NotesEdit::Tag(tag.to_owned()));
         Notes::edit(&run, &tags).expect("it can be changed");

@@ -17,7 +17,6 @@ pub struct TextSample {
     pub text: String,
 }
 
-/// A warning of the worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunWarning {
     pub step: u64,
@@ -41,7 +40,7 @@ pub enum Ending {
     Failed(String),
 }
 
-/// The number of newest events kept in full.
+/// The number of newest events that are stored in full.
 const RECENT: usize = 50;
 
 /// The contents of the events of a run.
@@ -51,7 +50,7 @@ const RECENT: usize = 50;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunHistory {
     forked: Option<Forked>,
-    /// Whether the points before the fork were looked up; the next field states why they are missing.
+    /// Whether the points before the fork were searched; the next field states why they are missing.
     is_shared: bool,
     missing: Option<String>,
     started: Option<Started>,
@@ -87,7 +86,6 @@ pub struct RunHistory {
 }
 
 impl RunHistory {
-    /// Adds the next event.
     pub fn apply(&mut self, record: EventRecord) {
         self.records += 1;
         if !matches!(record.event, Event::Forked(_) | Event::Train(_)) {
@@ -180,45 +178,39 @@ impl RunHistory {
     }
 }
 
-/// Queries.
 impl RunHistory {
-    /// Returns the origin of the run, if it is a fork.
     pub fn forked(&self) -> Option<&Forked> {
         self.forked.as_ref()
     }
 
-    /// States why points before a fork are missing, if they were looked up.
+    /// States why points before a fork are missing, if they were searched.
     pub fn missing(&self) -> Option<&str> {
         self.missing.as_deref()
     }
 
-    /// Returns the description of the run; None before it has begun.
     pub fn started(&self) -> Option<&Started> {
         self.started.as_ref()
     }
 
-    /// Returns the time of the first event, at which the first session began; a fork's origin and points of training do
-    /// not count.
+    /// The time of the first event, at which the first session began; a fork's origin and points of training do not
+    /// count.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
 
-    /// Returns the number of steps so far.
     pub fn step(&self) -> u64 {
         self.last.as_ref().map_or(0, |last| last.step)
     }
 
-    /// Returns the number of steps of the run.
     pub fn steps(&self) -> Option<u64> {
         self.steps
     }
 
-    /// Returns the seconds of training so far.
     pub fn wall_s(&self) -> f64 {
         self.last.as_ref().map_or(0.0, |last| last.wall_s)
     }
 
-    /// Returns the steps per second of training since the last session began.
+    /// The steps per second of training since the last session began.
     pub fn steps_per_s(&self) -> Option<f64> {
         let (step, wall_s) = self.session_start;
         let rate = self.step().checked_sub(step)? as f64 / (self.wall_s() - wall_s);
@@ -240,33 +232,29 @@ impl RunHistory {
         Some(self.steps?.saturating_sub(self.step()) as f64 / self.steps_per_s()?)
     }
 
-    /// Returns the last event.
     pub fn last(&self) -> Option<&EventRecord> {
         self.last.as_ref()
     }
 
-    /// Returns the ending of the last session, if it was recorded.
+    /// The ending of the last session, if it was recorded.
     pub fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref().map(|(ending, _)| ending)
     }
 
-    /// Returns the number of the line with the last session's ending.
     pub fn ended(&self) -> Option<u64> {
         self.ending.as_ref().map(|(_, line)| *line)
     }
 
-    /// Returns the number of times that the run was started or resumed.
+    /// The number of times that the run was started or resumed.
     pub fn sessions(&self) -> u64 {
         self.sessions
     }
 
-    /// Returns the points of a metric; none where it was never measured.
     pub fn curve(&self, metric: MetricId) -> MetricCurve<'_> {
         const NONE: MetricCurve<'static> = MetricCurve { step: &[], wall_s: &[], time_s: &[], value: &[] };
         self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
     }
 
-    /// Returns the statistics of the training losses so far.
     pub fn losses(&self) -> LossTally {
         self.losses.now()
     }
@@ -287,17 +275,15 @@ impl RunHistory {
         infos
     }
 
-    /// Returns the metrics of evaluations.
     pub fn evaluated(&self) -> Vec<MetricInfo> {
         self.metrics().into_iter().filter(|info| info.source == MetricSource::Evaluation).collect()
     }
 
-    /// Returns the newest value of a metric.
     pub fn latest(&self, metric: MetricId) -> Option<f64> {
         self.latest_at(metric).map(|(_, value)| value)
     }
 
-    /// Returns the newest value of a metric, with its step.
+    /// The newest value of a metric, and its step.
     pub fn latest_at(&self, metric: MetricId) -> Option<(u64, f64)> {
         let curve = self.curve(metric);
         Some((*curve.step.last()?, *curve.value.last()?))
@@ -307,7 +293,7 @@ impl RunHistory {
         &self.samples
     }
 
-    /// Returns the finished grid points of a scan, in the order in which they were completed.
+    /// The finished grid points of a scan, in the order in which they were completed.
     pub fn grid_points(&self) -> impl ExactSizeIterator<Item = &GridPoint> {
         self.points.iter().map(|(_, point)| point)
     }
@@ -317,27 +303,26 @@ impl RunHistory {
         &self.checkpoints
     }
 
-    /// Returns whether checkpoints were saved, or may have been according to skipped lines.
+    /// Whether checkpoints were saved, or may have been according to skipped lines.
     pub fn may_have_checkpoints(&self) -> bool {
         !self.checkpoints.is_empty() || self.forked.is_some() || self.skipped > 0 || self.lines == 0
     }
 
-    /// Returns whether nothing is left of the events of a run with such checkpoints.
+    /// Whether the events of a run with such checkpoints are lost.
     pub fn is_gone(&self, checkpoints: &[u64]) -> bool {
         self.lines == 0 && !checkpoints.is_empty()
     }
 
-    /// Returns the warnings of all sessions.
     pub fn warnings(&self) -> &[RunWarning] {
         &self.warnings
     }
 
-    /// Returns the warnings of problems during training: those that do not concern the start of a session.
+    /// The warnings of problems during training: those that do not concern the start of a session.
     pub(super) fn incidents(&self) -> &[RunWarning] {
         &self.incidents
     }
 
-    /// Returns the longest time between two events of the last session, in seconds; None before it has taken a step.
+    /// The longest time between two events of the last session, in seconds; None before it has taken a step.
     pub(super) fn longest_pause_s(&self) -> Option<f64> {
         self.interval.seconds().filter(|_| self.step() > self.session_start.0)
     }
@@ -347,35 +332,33 @@ impl RunHistory {
         &self.answers
     }
 
-    /// Returns the newest events that are not points of curves, oldest first.
+    /// The newest events that are not points of curves, oldest first.
     pub fn recent(&self) -> impl DoubleEndedIterator<Item = &EventRecord> + ExactSizeIterator {
         self.recent.iter().map(|(_, record)| record)
     }
 
-    /// Returns the newest events after a line.
+    /// The newest events after a line.
     pub fn recent_after(&self, line: u64) -> impl Iterator<Item = &EventRecord> {
         self.recent.iter().filter(move |(at, _)| *at > line).map(|(_, record)| record)
     }
 
-    /// Returns the number of events added.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Returns whether a session has begun, by any event, as its first line may be one of the skipped; also true for a
-    /// fork, which does not begin at step 0.
+    /// Whether a session has begun, by any event, as its first line may have been skipped; also true for a fork, which
+    /// does not begin at step 0.
     pub(super) fn is_begun(&self) -> bool {
         let points = !self.training.is_empty() || !self.evaluations.is_empty();
         let results = !self.samples.is_empty() || !self.points.is_empty() || !self.checkpoints.is_empty();
         self.sessions > 0 || self.forked.is_some() || points || results || self.skipped > 0
     }
 
-    /// Returns the number of complete lines so far.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Returns the number of complete lines that are no events, and were skipped.
+    /// The number of complete lines that are no events, and were skipped.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -389,19 +372,19 @@ impl RunHistory {
         }
     }
 
-    /// Returns a number that changes whenever points are removed, as after resuming from an earlier step. Anything
-    /// derived from the curves must then be recomputed; otherwise curves only grow.
+    /// A number that changes whenever points are removed, as after resuming from an earlier step. Anything derived from
+    /// the curves must then be recomputed; otherwise curves only grow.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Returns whether the run is a fork whose earlier points were not looked up yet.
+    /// Whether the run is a fork whose earlier points have not been searched yet.
     pub(super) fn awaits_shared(&self) -> bool {
         self.forked.is_some() && !self.is_shared
     }
 
     /// Copies the points and samples of the run that this one was forked from, up to the fork. To be called before it
-    /// has points of its own.
+    /// has its own points.
     pub(super) fn share(&mut self, other: Option<RunHistory>) {
         self.is_shared = true;
         let Some(forked) = &self.forked else { return };
@@ -447,7 +430,7 @@ pub struct RunMark {
     pub step: u64,
     pub kind: MarkKind,
     /// A description, such as `γ 0.2 → 0.4`.
-    pub words: String,
+    pub label: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -457,7 +440,6 @@ pub enum MarkKind {
     Changed,
 }
 
-/// The markers of a run so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Markers {
     /// The marks before a fork, which are the other run's.
@@ -479,9 +461,9 @@ impl Markers {
     /// Removes the markers after a step; returns the number of steps of the run before them, if they have changed it.
     pub(super) fn forget_after(&mut self, step: u64) -> Option<u64> {
         self.resumed.retain(|from_step| *from_step <= step);
-        let (kept, void): (Vec<_>, Vec<_>) =
+        let (valid, void): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.changes).into_iter().partition(|(at, _)| *at <= step);
-        self.changes = kept;
+        self.changes = valid;
         let steps = void.iter().find(|(_, change)| change.name == SettingChange::STEPS);
         steps.map(|(_, change)| change.before as u64)
     }
@@ -494,17 +476,17 @@ impl RunHistory {
     }
 
     /// Describes the changes of settings, such as `γ 0.2 → 0.4 after step 100`; empty without changes.
-    pub fn changes_in_words(&self) -> String {
-        let changes = self.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
+    pub fn changes_text(&self) -> String {
+        let changes = self.changes().iter().map(|(step, change)| format!("{} after step {step}", change.text()));
         changes.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the settings that commands to this run have changed, by their names, with the values now in force.
+    /// The settings that commands to this run have changed, by their names, with the values now in force.
     pub fn changed_settings(&self) -> BTreeMap<String, f64> {
         self.changes().iter().map(|(_, change)| (change.name.clone(), change.now)).collect()
     }
 
-    /// Returns the history up to a step, as after resuming from it.
+    /// Copies the history up to a step, as after resuming from it.
     pub fn until(&self, step: u64) -> RunHistory {
         let mut history = self.clone();
         history.forget_after(step);
@@ -513,13 +495,13 @@ impl RunHistory {
 
     /// Lists the marks on the run's curves in the order of steps.
     pub fn marks(&self) -> Vec<RunMark> {
-        let mark = |step: u64, kind: MarkKind, words: String| RunMark { step, kind, words };
+        let mark = |step: u64, kind: MarkKind, label: String| RunMark { step, kind, label };
         let forked = self.forked().map(|forked| mark(forked.from_step, MarkKind::Forked, forked.sentence()));
         // The first session of a fork resumes from its checkpoint.
         let is_own = |step: &&u64| self.forked().is_none_or(|forked| forked.from_step != **step);
         let resumed = self.markers.resumed.iter().filter(is_own);
         let resumed = resumed.map(|&step| mark(step, MarkKind::Resumed, format!("resumed from step {step}")));
-        let changed = self.changes().iter().map(|(step, change)| mark(*step, MarkKind::Changed, change.words()));
+        let changed = self.changes().iter().map(|(step, change)| mark(*step, MarkKind::Changed, change.text()));
         let mut marks: Vec<RunMark> =
             self.markers.shared.iter().cloned().chain(forked).chain(resumed).chain(changed).collect();
         marks.sort_by_key(|mark| mark.step);
@@ -531,25 +513,24 @@ impl RunHistory {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranks {
     pub count: u64,
-    /// The rank that has waited least for the others since the previous point, once measured.
+    /// The rank that waited least for the others since the previous point, once measured.
     pub slowest_rank: Option<u64>,
-    /// The fraction of that time for which rank 0 has waited.
+    /// The fraction of that time for which rank 0 waited.
     pub wait_share: Option<f64>,
 }
 
 impl Ranks {
-    /// Returns the processes that train the run, or trained it last; none for a single process.
     pub fn of(history: &RunHistory) -> Option<Ranks> {
         let count = history.started()?.processes.filter(|count| *count > 1)?;
         let newest = |metric| Some(history.latest_at(metric)?.1).filter(|value: &f64| value.is_finite());
-        // Points of a session with another number of processes do not apply.
+        // Points of a session with another number of processes are ignored.
         let is_theirs = newest(MetricId::PROCESSES) == Some(count as f64);
         let newest = |metric| newest(metric).filter(|_| is_theirs);
         let slowest_rank = newest(MetricId::SLOWEST_RANK).map(|rank| rank as u64);
         Some(Ranks { count, slowest_rank, wait_share: newest(MetricId::WAIT_SHARE) })
     }
 
-    /// Returns a short form, such as `4, slowest 2`.
+    /// A short form, such as `4, slowest 2`.
     pub fn brief(&self) -> String {
         let slowest = self.slowest_rank.map(|rank| format!(", slowest {rank}"));
         format!("{}{}", self.count, slowest.unwrap_or_default())

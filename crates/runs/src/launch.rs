@@ -1,4 +1,4 @@
-//! Starting workers, and asking them about saved models.
+//! Starting workers, and requesting exports, losses and texts of saved models.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -16,14 +16,13 @@ use super::folder::{RunFolder, data_folder};
 use super::lock::{self, LockOwner, LockState};
 use super::metric::{MetricId, number};
 use super::plain_file;
-use super::status::last_words;
+use super::status::last_output;
 
-/// The command that builds and installs the worker, also in place of an unusable one.
+/// The command that builds and installs the worker, also to replace an unusable one.
 pub const SETUP: &str = "cargo xtask setup";
 /// The environment variable that names the worker.
 const VARIABLE: &str = "VALLEYSCOPE_TRAIN";
 
-/// The worker's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerProgram {
     path: PathBuf,
@@ -34,7 +33,6 @@ pub struct WorkerProgram {
 pub struct Handshake {
     pub version: String,
     pub protocol: u32,
-    /// Version of libtorch.
     pub libtorch: String,
     /// The CUDA version that libtorch was built for, if any.
     pub cuda: Option<String>,
@@ -71,8 +69,8 @@ pub enum LaunchError {
     Spawn { path: PathBuf, source: io::Error },
     #[error("the worker {} did not answer within {} s; see `valleyscope doctor`", path.display(), HANDSHAKE.as_secs())]
     Mute { path: PathBuf },
-    #[error("the worker {} cannot be used ({status}); build it again with `{SETUP}`{}", path.display(), quoted(said))]
-    Broken { path: PathBuf, status: ExitStatus, said: String },
+    #[error("the worker {} cannot be used ({status}); build it again with `{SETUP}`{}", path.display(), quoted(stderr))]
+    Broken { path: PathBuf, status: ExitStatus, stderr: String },
     #[error(
         "the worker {} is of another version: it speaks protocol {found}, and this program speaks {PROTOCOL}; build it \
          again with `{SETUP}`", path.display()
@@ -80,8 +78,8 @@ pub enum LaunchError {
     Protocol { path: PathBuf, found: u32 },
     #[error("cannot write the log {}: {source}", path.display())]
     Log { path: PathBuf, source: io::Error },
-    #[error("the worker ended before it began to train ({status}){}", quoted(last_words))]
-    Died { status: ExitStatus, last_words: String },
+    #[error("the worker ended before it began to train ({status}){}", quoted(last_output))]
+    Died { status: ExitStatus, last_output: String },
     #[error("{0}")]
     Refused(String),
     #[error("the worker did not begin to train within {} s; see {}", waited.as_secs(), log.display())]
@@ -94,15 +92,15 @@ fn in_folder() -> String {
     data_folder().map_or_else(String::new, |folder| format!(" ({})", folder.display()))
 }
 
-fn quoted(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!("; its last output:\n{words}") }
+fn quoted(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!("; its last output:\n{output}") }
 }
 
 impl WorkerProgram {
     pub const NAME: &str = "valleyscope-train";
 
-    /// Finds the worker: the one that was named, or that `VALLEYSCOPE_TRAIN` names, or that lies beside this program,
-    /// or that the set-up has put into the user's data folder.
+    /// Finds the worker: the one that was named, or that `VALLEYSCOPE_TRAIN` names, or that is in this program's
+    /// folder, or that the set-up has installed in the user's data folder.
     pub fn find(named: Option<&Path>) -> Result<WorkerProgram, LaunchError> {
         if let Some((named_by, path)) = Self::named(named) {
             return match path.canonicalize() {
@@ -111,13 +109,13 @@ impl WorkerProgram {
             };
         }
         let file = format!("{}{}", Self::NAME, std::env::consts::EXE_SUFFIX);
-        let beside = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(file)));
+        let next_to_program = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.join(file)));
         let installed = WorkerFolder::of_user().map(|folder| folder.program());
-        let found = [beside, installed].into_iter().flatten().find(|path| path.is_file());
+        let found = [next_to_program, installed].into_iter().flatten().find(|path| path.is_file());
         found.map(|path| WorkerProgram { path }).ok_or(LaunchError::Missing)
     }
 
-    /// Returns the worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
+    /// The worker that was named, or that `VALLEYSCOPE_TRAIN` names, with the source of the name.
     pub fn named(named: Option<&Path>) -> Option<(&'static str, PathBuf)> {
         let by_variable = || std::env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
         let named = named.map(|path| ("--worker", path.to_owned()));
@@ -155,8 +153,8 @@ impl WorkerProgram {
             Some(Answer::Whole(handshake)) => Ok(handshake),
             Some(Answer::Foreign(found)) => Err(LaunchError::Protocol { path, found }),
             None => {
-                let said = errors.join().unwrap_or_default();
-                Err(LaunchError::Broken { path, status, said: said.trim_end().to_owned() })
+                let stderr = errors.join().unwrap_or_default();
+                Err(LaunchError::Broken { path, status, stderr: stderr.trim_end().to_owned() })
             }
         }
     }
@@ -172,7 +170,7 @@ impl WorkerProgram {
         if resume {
             command.arg("--resume");
         }
-        // The worker starts a training of its own, even if a cluster has started this program as one of several ranks.
+        // The worker starts a separate training, even if a cluster has started this program as one of several ranks.
         for variable in ["RANK", "WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
             command.env_remove(variable);
         }
@@ -186,11 +184,11 @@ impl WorkerProgram {
         let mut child = command.spawn().map_err(|source| LaunchError::Spawn { path: self.path.clone(), source })?;
         let pid = child.id();
         let exit = Arc::new(OnceLock::new());
-        let told = Arc::clone(&exit);
+        let of_thread = Arc::clone(&exit);
         // Waiting for the process keeps it from becoming a zombie.
         std::thread::spawn(move || {
             if let Ok(status) = child.wait() {
-                let _ = told.set(status);
+                let _ = of_thread.set(status);
             }
         });
         Ok(Launched { run: run.clone(), pid, before, exit })
@@ -219,12 +217,12 @@ impl Answer {
 }
 
 impl Handshake {
-    /// Returns the handshake as one line, without its newline.
+    /// The handshake as one line, without its newline.
     pub fn to_line(&self) -> String {
         serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
     }
 
-    /// Returns why the CUDA device of this number, counted from 0, cannot be used.
+    /// Why the CUDA device of this number, counted from 0, cannot be used.
     pub fn lacks_cuda(&self, number: u32) -> Option<String> {
         let id = format!("cuda:{number}");
         if self.devices.iter().any(|device| device.name == id) {
@@ -241,14 +239,14 @@ fn gather(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {
-            // On an error, the bytes read before are kept.
+            // On an error, the bytes read before it are used.
             let _ = from.read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Waits for a program, and returns its exit status if it ends in time.
+/// Waits for a program; returns its exit status if it ends in time.
 fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
     let begun = Instant::now();
     loop {
@@ -262,7 +260,7 @@ fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>>
     }
 }
 
-/// Starts the program in a session of its own, so that signals to this terminal do not reach it.
+/// Starts the program in a separate session, so that signals to this terminal do not reach it.
 fn detach(command: &mut Command) {
     #[cfg(unix)]
     {
@@ -300,7 +298,6 @@ impl Launched {
         self.pid
     }
 
-    /// Returns the exit status, once the worker has ended.
     pub fn exit(&self) -> Option<ExitStatus> {
         self.exit.get().copied()
     }
@@ -326,7 +323,7 @@ impl Launched {
             }
             match ended {
                 Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(LaunchError::Died { status, last_words: last_words(&self.run) }),
+                Some(status) => return Err(LaunchError::Died { status, last_output: last_output(&self.run) }),
                 None if begun.elapsed() >= patience => {
                     return Err(LaunchError::Late { waited: patience, log: self.run.log() });
                 }
@@ -335,7 +332,7 @@ impl Launched {
         }
     }
 
-    /// Returns whether this holder has taken the run since the worker was started.
+    /// Whether this holder has taken the run since the worker was started.
     fn is_new(&self, owner: &LockOwner) -> bool {
         let is_same =
             |before: &LockOwner| (&before.host, before.pid, before.started) == (&owner.host, owner.pid, owner.started);
@@ -343,14 +340,13 @@ impl Launched {
     }
 }
 
-/// A checkpoint of a run whose model a worker exports, evaluates or lets write.
+/// A checkpoint of a run whose model a worker exports, evaluates or generates text with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedModel {
     pub run: RunFolder,
     pub step: u64,
 }
 
-/// A request for a text by a saved model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextRequest {
     pub prompt: String,
@@ -371,7 +367,6 @@ pub struct WholeLoss {
     /// The number of averaged values, and their kind: `tokens`, `images`.
     pub count: u64,
     pub unit: String,
-    /// The name of the data.
     pub data: String,
     /// Whether these are the run's data, as far as it records them.
     pub is_of_run: bool,
@@ -381,8 +376,8 @@ pub struct WholeLoss {
 
 impl WholeLoss {
     /// Describes the loss, such as `validation loss 1.9061`.
-    pub fn words(&self) -> String {
-        MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().words(self.loss)
+    pub fn text(&self) -> String {
+        MetricId::named(&self.metric).unwrap_or(MetricId::LOSS).info().labeled_value(self.loss)
     }
 }
 
@@ -407,7 +402,8 @@ impl SavedModel {
         self.ask(worker, "evaluate", settings)
     }
 
-    /// Writes a text that follows a prompt, by a worker. `settings` change fields of the run's config, as `--set` does.
+    /// Generates a text that follows a prompt, by a worker. `settings` change fields of the run's config, as `--set`
+    /// does.
     ///
     /// # Errors
     ///
@@ -442,7 +438,7 @@ impl SavedModel {
         // Libraries may print something before this line.
         match text.lines().rev().find_map(|line| serde_json::from_str::<Result<A, String>>(line).ok()) {
             Some(answer) => answer.map_err(LaunchError::Refused),
-            None => Err(LaunchError::Broken { path, status: output.status, said: String::new() }),
+            None => Err(LaunchError::Broken { path, status: output.status, stderr: String::new() }),
         }
     }
 }

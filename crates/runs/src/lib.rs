@@ -63,7 +63,7 @@ pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, Metric
 pub use plain_file::last_lines;
 pub use reader::{RunReader, forked_run};
 pub use session::{RunSession, SessionError};
-pub use status::{Concern, ConcernKind, Status, last_words, span};
+pub use status::{Concern, ConcernKind, Status, last_output, span};
 
 /// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
 /// and the worker's command line.

@@ -20,9 +20,8 @@ use super::event::now;
 use super::folder::RunFolder;
 use super::plain_file::{self, Links};
 
-/// The interval between two heartbeats.
 pub(super) const BEAT: Duration = Duration::from_secs(10);
-/// An upper limit of the bytes of the lock and of the heartbeat.
+/// The largest length of the lock and of the heartbeat, in bytes.
 const MOST: u64 = 1 << 16;
 
 /// The worker that holds a run, or was its last holder.
@@ -66,7 +65,6 @@ pub(super) enum LockRefusal {
 }
 
 impl Lock {
-    /// Takes the lock.
     pub(super) fn take(run: &RunFolder) -> Result<Lock, LockRefusal> {
         let file = plain_file::open_to_write(&run.lock()).map_err(LockRefusal::File)?;
         plain_file::lock(&file).map_err(|error| match error {
@@ -120,7 +118,6 @@ pub(super) fn read(run: &RunFolder) -> io::Result<Option<LockOwner>> {
 }
 
 impl LockState {
-    /// Reads the state of the lock of a run.
     pub fn of(run: &RunFolder) -> LockState {
         let file = match plain_file::open(&run.lock(), Links::Refused) {
             Ok(file) => file,
@@ -138,7 +135,7 @@ impl LockState {
     }
 }
 
-/// Returns the network name of this machine.
+/// The network name of this machine.
 pub fn host() -> String {
     #[cfg(unix)]
     let name = Some(rustix::system::uname().nodename().to_string_lossy().into_owned());
@@ -147,29 +144,28 @@ pub fn host() -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
 }
 
-/// Renews the heartbeat.
 pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
     // Written in place with a constant length, so that a full disk does not prevent it.
     let text = format!("{:.9}\n", now());
     plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 
-/// Returns the time since the last heartbeat of a run.
+/// The time since the last heartbeat of a run.
 pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
     // A copy keeps the content of the file, but maybe not its modification time.
-    let said = plain_file::read_text(&path, Links::Refused, MOST).ok();
-    let said = said.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
-    let time = said.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;
+    let written = plain_file::read_text(&path, Links::Refused, MOST).ok();
+    let written = written.and_then(|text| text.trim_end().parse::<Timestamp>().ok());
+    let time = written.or_else(|| Timestamp::try_from(fs::symlink_metadata(&path).ok()?.modified().ok()?).ok())?;
     Some(now.duration_since(time).max(SignedDuration::ZERO))
 }
 
 /// Sends the worker of a run on this machine a signal to end. Anybody may write to the lock file, so the process that
-/// it names gets no signal unless it is verified to hold the lock.
+/// it names receives no signal unless it is verified to hold the lock.
 ///
 /// # Errors
 ///
-/// Returns why no signal was sent, as the end of a sentence.
+/// Fails with the reason why no signal was sent, as the end of a sentence.
 pub(super) fn ask_to_end(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
     let Some(owner) = owner else { return Err("its lock names no process".to_owned()) };
     if owner.host != host() {
@@ -184,7 +180,7 @@ fn end(run: &RunFolder, number: u32) -> Result<(), String> {
     let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| format!("its lock names {number}, which is not a process's number"))?;
     let failed = |error: rustix::io::Errno| format!("process {number} cannot be sent a signal: {error}");
-    // Refers to this process even if it ends and another gets its number.
+    // Refers to this process even if it ends and its number is reused.
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
     match holds_lock(run, number) {
         Ok(true) => pidfd_send_signal(&process, Signal::TERM).map_err(failed),
@@ -193,7 +189,7 @@ fn end(run: &RunFolder, number: u32) -> Result<(), String> {
     }
 }
 
-/// Returns whether a process has the run's lock file open and locked.
+/// Whether a process has the run's lock file open and locked.
 #[cfg(target_os = "linux")]
 fn holds_lock(run: &RunFolder, process: u32) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -250,7 +246,6 @@ impl StopRequest {
         Ok(StopRequest(raised))
     }
 
-    /// Sets the flag within the program.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

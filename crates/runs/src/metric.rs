@@ -25,11 +25,9 @@ impl MetricId {
     pub const GRAD_NORM: MetricId = MetricId("grad_norm");
     pub const SAMPLES_PER_S: MetricId = MetricId("samples_per_s");
     pub const TOKENS_PER_S: MetricId = MetricId("tokens_per_s");
-    /// Training loss of an evaluation.
     pub const TRAIN_LOSS: MetricId = MetricId("train_loss");
     pub const VAL_LOSS: MetricId = MetricId("val_loss");
     pub const TEST_LOSS: MetricId = MetricId("test_loss");
-    /// Test accuracy, as a fraction.
     pub const TEST_ACCURACY: MetricId = MetricId("test_accuracy");
     /// The number of processes that share each batch.
     pub const PROCESSES: MetricId = MetricId("processes");
@@ -61,12 +59,12 @@ impl MetricId {
         MetricId(name)
     }
 
-    /// Returns whether events have a field of this name that is no metric.
+    /// Whether events have a field of this name that is no metric.
     pub fn is_reserved(name: &str) -> bool {
         Self::RESERVED.contains(&name)
     }
 
-    /// Returns the metric of a name from a file, in any script. None if it is not a valid name, of 1 to
+    /// Interns the name of a metric from a file, in any script. None if it is not a valid name, of 1 to
     /// [`MetricId::LONGEST_NAME`] bytes without control characters and not [reserved](MetricId::is_reserved), and if
     /// there are too many others.
     pub fn named(name: &str) -> Option<MetricId> {
@@ -106,7 +104,7 @@ impl MetricId {
         }
     }
 
-    /// Returns the usual description, for metrics that a run does not describe itself.
+    /// The usual description, for metrics that a run does not describe itself.
     pub fn info(self) -> MetricInfo {
         let usual = |title: &str, scale, better, source| MetricInfo {
             scale,
@@ -161,7 +159,7 @@ pub struct MetricInfo {
     pub source: MetricSource,
 }
 
-/// Reads a word of this version; the words of later versions become the default.
+/// Reads a name of this version; the names of later versions become the default.
 fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -218,13 +216,12 @@ impl MetricInfo {
     }
 
     /// Describes a value, such as `test loss 0.1234` or `test accuracy 97.12 %`.
-    pub fn words(&self, value: f64) -> String {
+    pub fn labeled_value(&self, value: f64) -> String {
         let mut title = self.title.chars();
         let first = title.next().map_or_else(String::new, |first| first.to_lowercase().collect());
         format!("{first}{} {}", title.as_str(), self.value(value))
     }
 
-    /// Formats a value for users.
     pub fn value(&self, value: f64) -> String {
         match self.unit {
             Unit::Plain => format!("{value:.4}"),
@@ -261,7 +258,7 @@ impl MetricValues {
 
     /// Describes the values with the metrics' usual titles.
     pub fn sentence(&self) -> String {
-        self.iter().map(|(metric, value)| metric.info().words(value)).collect::<Vec<_>>().join(", ")
+        self.iter().map(|(metric, value)| metric.info().labeled_value(value)).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -411,7 +408,8 @@ impl<'de> Deserialize<'de> for MaybeNumber {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<f64>, E> {
-                let number = Number::of_word(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
+                let number =
+                    Number::parse_non_finite(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
                 Ok(Some(number))
             }
 
@@ -450,8 +448,8 @@ pub(super) mod number {
     pub(crate) struct Number(pub f64);
 
     impl Number {
-        /// Returns the non-finite number of a word.
-        pub(crate) fn of_word(word: &str) -> Option<f64> {
+        /// Parses the text of a non-finite number.
+        pub(crate) fn parse_non_finite(word: &str) -> Option<f64> {
             match word {
                 "NaN" => Some(f64::NAN),
                 "inf" => Some(f64::INFINITY),
@@ -496,7 +494,7 @@ pub(super) mod number {
                 }
 
                 fn visit_str<E: de::Error>(self, text: &str) -> Result<Number, E> {
-                    let number = Number::of_word(text);
+                    let number = Number::parse_non_finite(text);
                     number.map(Number).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
                 }
             }

@@ -1,6 +1,6 @@
 //! Opening and locking files that must be regular: no symbolic link, FIFO, socket, device or folder.
 //!
-//! The folders of runs, presets and sweeps may be anyone's. A link in place of a file could lead to overwriting another
+//! The folders of runs, presets and sweeps may be anyone's. A link instead of a file could lead to overwriting another
 //! file; opening a FIFO may block forever; a device may be endless.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -52,7 +52,7 @@ pub fn open_to_append(path: &Path) -> io::Result<File> {
 /// Refuses a FIFO in a folder: opening it may block forever until a writer opens it. The pipe of a shell, such as
 /// `/dev/stdin`, is in no folder and has a writer.
 pub fn refuse_fifo(path: &Path) -> io::Result<()> {
-    match path.canonicalize().and_then(|place| place.symlink_metadata()) {
+    match path.canonicalize().and_then(|target| target.symlink_metadata()) {
         Ok(data) if is_fifo(data.file_type()) => plain(&data),
         _ => Ok(()),
     }
@@ -96,7 +96,7 @@ pub fn read_text(path: &Path, links: Links, most: u64) -> io::Result<String> {
     })
 }
 
-/// Returns the last whole lines of a text, of at most `most` bytes; empty if it cannot be read.
+/// The last whole lines of a text, of at most `most` bytes; empty if it cannot be read.
 pub fn last_lines(path: &Path, most: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = open(path, Links::Refused)?;
@@ -114,7 +114,7 @@ pub fn last_lines(path: &Path, most: u64) -> String {
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
-/// Returns whether an open file is the one at a path. On systems without file numbers, returns whether there is one.
+/// Whether an open file is the one at a path. On systems without file numbers; returns whether there is one.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let there = match path.symlink_metadata() {
         Ok(there) => there,
@@ -146,16 +146,16 @@ fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result
         options.custom_flags(flags.bits().cast_signed());
     }
     let opened = options.open(path);
-    let look = if links == Links::Refused { path.symlink_metadata() } else { path.metadata() };
+    let metadata = if links == Links::Refused { path.symlink_metadata() } else { path.metadata() };
     match opened {
         // The check is of the opened file, not of a later one at the path.
         Ok(file) => match plain(&file.metadata()?) {
             Ok(()) if cfg!(unix) || links == Links::Followed => Ok(file),
-            Ok(()) => plain(&look?).map(|()| file),
+            Ok(()) => plain(&metadata?).map(|()| file),
             Err(refusal) => Err(refusal),
         },
         // For example a link, or a FIFO without a reader.
-        Err(error) => match look.as_ref().map(plain) {
+        Err(error) => match metadata.as_ref().map(plain) {
             Ok(Err(refusal)) => Err(refusal),
             _ => Err(error),
         },

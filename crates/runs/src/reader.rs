@@ -67,7 +67,6 @@ impl RunReader {
         self.history
     }
 
-    /// Reads new events, and returns whether there were any.
     pub fn poll(&mut self) -> io::Result<bool> {
         let RunReader { run, tail, history, curves, forks } = self;
         let mut news = false;
@@ -93,7 +92,7 @@ impl RunReader {
         Ok(news)
     }
 
-    /// Reads new events, and returns the status of the run at the time `now`.
+    /// Reads new events; returns the status of the run at the time `now`.
     pub fn status(&mut self, now: Timestamp) -> io::Result<Status> {
         let lock_state = LockState::of(&self.run);
         self.poll()?;
@@ -101,7 +100,7 @@ impl RunReader {
     }
 }
 
-/// Returns the run from which `fork` was forked, if its folder exists.
+/// Finds the run from which `fork` was forked, if its folder exists.
 pub fn forked_run(forked: &Forked, fork: &RunFolder) -> Option<RunFolder> {
     candidate_folders(forked, fork).find(|run| {
         let mut reader = RunReader::brief(run.clone());
@@ -118,8 +117,8 @@ fn candidate_folders(forked: &Forked, fork: &RunFolder) -> impl Iterator<Item = 
     paths.filter_map(|path| RunFolder::open(&path).ok())
 }
 
-/// Returns whether a run with this history may be the one that was forked, as its name may have been reused. A run that
-/// has not begun, such as a fork before its first step, is accepted.
+/// Whether a run with this history may be the one that was forked, as its name may have been reused. A run that has not
+/// begun, such as a fork before its first step, is accepted.
 fn may_be_origin(history: &RunHistory, forked: &Forked) -> bool {
     let sum = history.started().map(|started| &started.config_sha256).filter(|sum| !sum.is_empty());
     sum.is_none_or(|sum| *sum == forked.config_sha256)
@@ -144,14 +143,14 @@ fn lines_of(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines.split_inclusive(|&byte| byte == b'\n').map(|line| line.trim_ascii_end()).filter(|line| !line.is_empty())
 }
 
-/// Counts a line, and returns its event. A line that is no event is skipped.
+/// Counts a line; returns its event. A line that is not an event is skipped.
 fn read_event(history: &mut RunHistory, line: &[u8]) -> Option<EventRecord> {
     history.count_line();
     EventRecord::parse(line).inspect_err(|_| history.skip_line()).ok()
 }
 
-/// Adds the events of all lines, except that of consecutive points of training only the last is added. Of the others,
-/// only the losses count.
+/// Adds the events of all lines, except that of consecutive points of training only the last is added. Only the losses
+/// of the others are used.
 fn take_brief(history: &mut RunHistory, lines: &[u8]) {
     let mut newest = None;
     for line in lines_of(lines) {
@@ -174,7 +173,6 @@ fn take_brief(history: &mut RunHistory, lines: &[u8]) {
     newest.into_iter().for_each(|record| history.apply(record));
 }
 
-/// The number of bytes read at once.
 const PIECE: usize = 1 << 20;
 /// The number of bytes before the current position that are compared to detect another file.
 const MARK: usize = 256;
@@ -212,7 +210,7 @@ impl Tail {
     /// lines; when a file disappears, its lines stay valid.
     ///
     /// Time and memory do not depend on the lengths of lines: each byte is scanned once, and not much more than
-    /// [`LONGEST_LINE`] bytes are kept.
+    /// [`LONGEST_LINE`] bytes are buffered.
     ///
     /// # Errors
     ///
@@ -248,7 +246,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Passes on the whole lines in the buffer, and leaves the beginning of the next there. The first `known` bytes
+    /// Passes on the whole lines in the buffer, which then holds the beginning of the next. The first `known` bytes
     /// contain no newline.
     fn pass_on(&mut self, buffer: &mut Vec<u8>, known: usize, take: &mut impl FnMut(Piece<'_>)) {
         if self.skipping {
@@ -282,7 +280,7 @@ impl Tail {
         buffer.drain(..bytes);
     }
 
-    /// Returns whether the file still begins with the bytes that were read.
+    /// Whether the file still begins with the bytes that were read.
     fn goes_on(&self, file: &mut File, length: u64) -> io::Result<bool> {
         if length < self.reached {
             return Ok(false);

@@ -85,7 +85,7 @@ pub struct RunSession {
 }
 
 impl RunSession {
-    /// Takes the lock of a run, removes a partial last line of its events, and keeps the heartbeat.
+    /// Takes the lock of a run, removes a partial last line of its events, and starts the heartbeat.
     ///
     /// # Errors
     ///
@@ -142,13 +142,13 @@ impl RunSession {
         Ok(())
     }
 
-    /// Returns whether no session has trained the run: there are neither events of a training nor checkpoints, nor
-    /// lines that cannot be read.
+    /// Whether no session has trained the run: there are neither events of a training nor checkpoints, nor unreadable
+    /// lines.
     pub fn is_new(&self) -> bool {
         self.new
     }
 
-    /// Returns the history of earlier sessions, as far as it is readable, with only the newest point of their curves.
+    /// The history of earlier sessions, as far as it is readable, with only the newest point of their curves.
     pub fn before(&self) -> &RunHistory {
         &self.before
     }
@@ -157,7 +157,6 @@ impl RunSession {
         &self.run
     }
 
-    /// Returns the number of steps at the last event.
     pub fn step(&self) -> u64 {
         self.step
     }
@@ -178,7 +177,6 @@ impl RunSession {
         self.clock.running_since.get_or_insert_with(Instant::now);
     }
 
-    /// Stops the clock of training.
     pub fn pause(&mut self) {
         self.clock = Clock { before: self.clock.seconds(), running_since: None };
     }
@@ -206,7 +204,7 @@ impl RunSession {
             events.push(&line);
             let written = match record.event {
                 // The heartbeat thread writes them soon.
-                Event::Train(_) => events.flush_if_many(),
+                Event::Train(_) if events.waiting.len() < RESERVE / 4 => Ok(()),
                 Event::Checkpoint { .. } => events.sync(),
                 _ => events.flush(),
             };
@@ -225,8 +223,8 @@ impl RunSession {
         outcome.map_err(|source| failure(&self.run, self.run.events(), source))
     }
 
-    /// Blocks until all events so far would survive a power cut. Called before a checkpoint gets its name, so that a
-    /// run never resumes from a later step than its curve reaches.
+    /// Blocks until all events so far would survive a power cut. Called before a checkpoint is renamed to its name, so
+    /// that a run never resumes from a later step than its curve reaches.
     ///
     /// # Errors
     ///
@@ -247,7 +245,7 @@ impl RunSession {
         })
     }
 
-    /// Returns new commands with their ids, to be answered one by one. Cheap enough for a call after every step.
+    /// Takes new commands with their ids, to be answered one by one. Cheap enough for a call after every step.
     ///
     /// Invalid lines are refused here, once all earlier commands have been answered.
     pub fn commands(&mut self) -> Result<Vec<(String, RunCommand)>, SessionError> {
@@ -259,7 +257,6 @@ impl RunSession {
         Ok(self.queue.next_commands())
     }
 
-    /// Answers a command.
     pub fn answer(&mut self, id: &str, ok: bool, message: &str) -> Result<(), SessionError> {
         self.reply(id, ok, message.to_owned(), None)
     }
@@ -303,7 +300,7 @@ fn keep_alive(run: RunFolder, events: Arc<Mutex<EventsFile>>) -> (Sender<()>, Jo
         while stopped.recv_timeout(FLUSH) == Err(RecvTimeoutError::Timeout) {
             let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = events.flush() {
-                // Recording the next event reports it.
+                // The next event that is recorded reports it.
                 events.trouble = Some(error);
             }
             drop(events);
@@ -327,7 +324,6 @@ fn failure(run: &RunFolder, path: PathBuf, source: io::Error) -> SessionError {
     }
 }
 
-/// Clock of the seconds of training.
 #[derive(Debug, Default)]
 struct Clock {
     before: f64,
@@ -343,7 +339,7 @@ impl Clock {
 // The file to which a worker appends its events.
 //
 // Lines are collected in memory and written together. The file holds only whole lines: if a write fails, the written
-// part is removed again, and the lines are kept for the next attempt.
+// part is removed again, and the lines stay buffered for the next attempt.
 
 /// Bytes reserved for the last event on a full disk.
 const RESERVE: usize = 1 << 18;
@@ -353,7 +349,6 @@ pub(super) struct EventsFile {
     file: File,
     path: PathBuf,
     reserve: PathBuf,
-    /// Whether the reserve exists.
     has_reserve: bool,
     /// Length of the file, up to its last whole line.
     end: u64,
@@ -387,7 +382,6 @@ impl EventsFile {
         if self.file.metadata()?.len() > self.end { self.file.set_len(self.end) } else { Ok(()) }
     }
 
-    /// Writes the reserve.
     pub(super) fn write_reserve(&mut self) -> io::Result<()> {
         write_reserve_file(&self.reserve)?;
         self.has_reserve = true;
@@ -398,11 +392,6 @@ impl EventsFile {
     pub(super) fn push(&mut self, line: &str) {
         self.waiting.extend(line.as_bytes());
         self.waiting.push(b'\n');
-    }
-
-    /// Writes the waiting lines if there are many, but still fewer than the reserve has room for.
-    pub(super) fn flush_if_many(&mut self) -> io::Result<()> {
-        if self.waiting.len() < RESERVE / 4 { Ok(()) } else { self.flush() }
     }
 
     /// Writes the waiting lines. On a full disk this uses up the reserve, and still fails, as there is little space
@@ -433,7 +422,6 @@ impl EventsFile {
         Ok(())
     }
 
-    /// Returns whether no lines are waiting.
     pub(super) fn is_written(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -482,7 +470,6 @@ pub(super) fn bytes_after_lines(run: &RunFolder) -> io::Result<u64> {
     }
 }
 
-/// Finds the end of the last whole line of a file.
 fn end_of_lines(file: &mut File) -> io::Result<u64> {
     const PIECE: u64 = 1 << 16;
     let mut end = file.metadata()?.len();

@@ -25,7 +25,7 @@ pub enum Status {
     Failed(String),
     /// The worker, on this machine, is gone without a final event.
     Crashed {
-        last_words: String,
+        last_output: String,
     },
     /// The worker has recorded no final event, and this machine cannot see whether it is alive.
     Silent {
@@ -40,7 +40,7 @@ const START: SignedDuration = SignedDuration::from_secs(120);
 /// The number of seconds without a heartbeat after which a worker on another machine counts as gone.
 const GONE: u64 = 600;
 /// The number of bytes of the log's end that are shown.
-const LAST_WORDS: u64 = 2000;
+const LAST_OUTPUT_BYTES: u64 = 2000;
 
 impl Status {
     /// Derives the status of a run from its lock and its history. The history must have been read after the lock:
@@ -53,7 +53,7 @@ impl Status {
             return Status::Running(owner);
         }
         match history.ending() {
-            // The worker that has taken the run since then has not recorded yet that it resumes it.
+            // The worker that has taken the run since then has not yet recorded that it resumes it.
             Some(Ending::Stopped | Ending::Failed(_)) if is_of_another(&lock_state, history) => {}
             Some(Ending::Stopped) => return Status::Stopped,
             Some(Ending::Finished) => return Status::Finished,
@@ -61,25 +61,24 @@ impl Status {
             None => {}
         }
         match lock_state {
-            LockState::Free(_) => Status::Crashed { last_words: last_words(run) },
+            LockState::Free(_) => Status::Crashed { last_output: last_output(run) },
             LockState::Remote(owner) => silent(run, history, Some(owner.host), now),
             LockState::NeverTaken if is_unused(history) => not_begun(run, now),
             LockState::NeverTaken | LockState::Unknown | LockState::Held(_) => silent(run, history, None, now),
         }
     }
 
-    /// Returns whether a worker is running, or may be.
+    /// Whether a worker is running, or may be.
     pub fn is_open(&self) -> bool {
         matches!(self, Status::Starting | Status::Running(_) | Status::Silent { .. })
     }
 
-    /// Returns whether a worker that may be running on another machine has been silent for so long that it is probably
-    /// gone.
+    /// Whether a worker that may be running on another machine has been silent for so long that it is probably gone.
     pub fn is_lost(&self) -> bool {
         matches!(self, Status::Silent { seconds: GONE.., .. })
     }
 
-    pub fn word(&self) -> String {
+    pub fn label(&self) -> String {
         match self {
             Status::Starting => "starting".to_owned(),
             Status::Running(_) => "running".to_owned(),
@@ -94,15 +93,15 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text.write_str(&self.word())?;
+        text.write_str(&self.label())?;
         match self {
             Status::Running(Some(owner)) => write!(text, ", process {} on {}", owner.pid, owner.host),
             Status::Failed(message) => write!(text, ": {message}"),
-            Status::Crashed { last_words } if last_words.is_empty() => {
+            Status::Crashed { last_output } if last_output.is_empty() => {
                 write!(text, "; its worker ended without a final event")
             }
-            Status::Crashed { last_words } => {
-                write!(text, "; its worker ended without a final event; its last output:\n{last_words}")
+            Status::Crashed { last_output } => {
+                write!(text, "; its worker ended without a final event; its last output:\n{last_output}")
             }
             Status::Silent { host: Some(host), .. } => write!(text, ", on {host}"),
             _ => Ok(()),
@@ -110,12 +109,12 @@ impl fmt::Display for Status {
     }
 }
 
-/// Returns whether the worker that is gone took the run after the last final event, which an earlier one recorded.
+/// Whether the worker that is gone took the run after the last final event, which an earlier worker recorded.
 fn is_of_another(lock_state: &LockState, history: &RunHistory) -> bool {
     matches!((lock_state, history.ended()), (LockState::Free(owner), Some(line)) if line <= owner.lines)
 }
 
-/// Returns whether no worker has recorded anything: in a fork, only the event of its origin comes before.
+/// Whether no worker has recorded anything: in a fork, only the event of its origin precedes.
 fn is_unused(history: &RunHistory) -> bool {
     history.last().is_none_or(|last| matches!(last.event, Event::Forked(_)))
 }
@@ -132,17 +131,17 @@ fn not_begun(run: &RunFolder, now: Timestamp) -> Status {
     if made.is_some_and(|made| now.duration_since(made) < START) {
         return Status::Starting;
     }
-    let words = last_words(run);
-    Status::Failed(if words.is_empty() {
+    let output = last_output(run);
+    Status::Failed(if output.is_empty() {
         "its worker never began".to_owned()
     } else {
-        format!("its worker never began; its last output:\n{words}")
+        format!("its worker never began; its last output:\n{output}")
     })
 }
 
-/// Returns the end of the log, in whole lines.
-pub fn last_words(run: &RunFolder) -> String {
-    last_lines(&run.log(), LAST_WORDS).trim_end().to_owned()
+/// Reads the end of the log, in whole lines.
+pub fn last_output(run: &RunFolder) -> String {
+    last_lines(&run.log(), LAST_OUTPUT_BYTES).trim_end().to_owned()
 }
 
 /// Formats a number of seconds in a readable unit, such as `3 min`.
@@ -166,7 +165,7 @@ pub fn span(seconds: u64) -> String {
 pub struct Concern {
     pub kind: ConcernKind,
     /// A description without the run's name.
-    pub words: String,
+    pub description: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,13 +184,13 @@ impl ConcernKind {
     pub const ALL: [ConcernKind; 4] =
         [ConcernKind::Ended, ConcernKind::Diverged, ConcernKind::Stalled, ConcernKind::Warned];
 
-    /// Returns whether the run is lost unless someone acts.
+    /// Whether the run is lost unless the user acts.
     pub fn is_grave(self) -> bool {
         matches!(self, ConcernKind::Ended | ConcernKind::Diverged)
     }
 
-    /// Returns the word for lists; empty if the run's status already names the problem.
-    pub fn word(self) -> &'static str {
+    /// The label for lists; empty if the run's status already names the problem.
+    pub fn label(self) -> &'static str {
         match self {
             ConcernKind::Ended => "",
             ConcernKind::Diverged => "diverged",
@@ -224,32 +223,36 @@ impl Concern {
             (ConcernKind::Diverged, diverged),
             (ConcernKind::Stalled, stalled(status, history, now)),
         ];
-        let found = kinds.into_iter().filter_map(|(kind, words)| Some(Concern { kind, words: words? }));
+        let found =
+            kinds.into_iter().filter_map(|(kind, description)| Some(Concern { kind, description: description? }));
         let warned = history
             .incidents()
             .iter()
             .rev()
             .take(WARNINGS)
             .map(|warning| format!("step {}: {}", warning.step, warning.message))
-            .map(|words| Concern { kind: ConcernKind::Warned, words });
+            .map(|description| Concern { kind: ConcernKind::Warned, description });
         let skipped = Some(history.skipped_text()).filter(|text| !text.is_empty());
         let skipped = skipped.map(|text| format!("{}: {text}", RunFolder::EVENTS));
-        found.chain(skipped.map(|words| Concern { kind: ConcernKind::Warned, words })).chain(warned).collect()
+        found
+            .chain(skipped.map(|description| Concern { kind: ConcernKind::Warned, description }))
+            .chain(warned)
+            .collect()
     }
 
     /// Joins the kinds of concerns for a list, such as `diverged, warned`.
     pub fn summary(concerns: &[Concern]) -> String {
-        let mut words: Vec<&str> = concerns.iter().map(|concern| concern.kind.word()).collect();
-        words.dedup();
-        words.retain(|word| !word.is_empty());
-        words.join(", ")
+        let mut description: Vec<&str> = concerns.iter().map(|concern| concern.kind.label()).collect();
+        description.dedup();
+        description.retain(|label| !label.is_empty());
+        description.join(", ")
     }
 }
 
 fn diverged(history: &RunHistory, info: &MetricInfo) -> Option<String> {
     let (step, value) = history.latest_at(info.metric()?)?;
     let is_bad = info.better == Better::Lower && !value.is_finite();
-    is_bad.then(|| format!("{} at step {step}", info.words(value)))
+    is_bad.then(|| format!("{} at step {step}", info.labeled_value(value)))
 }
 
 fn stalled(status: &Status, history: &RunHistory, now: Timestamp) -> Option<String> {

@@ -24,7 +24,7 @@ enum Side {
     Right,
 }
 
-/// Returns the initial states, with names for a checkpoint: the averages of the gradient and of squares, as long as the
+/// Creates the initial states, with names for a checkpoint: the averages of the gradient and of squares, as long as the
 /// parameters, and for each axis with a statistic the statistic and its root or eigenvectors.
 pub(super) fn states(
     rule: &RuleSpec,
@@ -103,7 +103,7 @@ impl Step<'_> {
         Ok(direction)
     }
 
-    /// Returns the matrices of a segment in a flat tensor, `[models, rows, columns]`.
+    /// Views a segment of a flat tensor as matrices, `[models, rows, columns]`.
     fn matrices(&self, flat: &Tensor, segment: usize) -> Result<Tensor, TchError> {
         let shape = &self.layout.segments()[segment].shape;
         let view = self.layout.view(flat, segment);
@@ -111,7 +111,6 @@ impl Step<'_> {
     }
 }
 
-/// Returns the axes of a parameter tensor that have a statistic, with their lengths.
 fn sides(rule: &RuleSpec, shape: &[i64]) -> Vec<(Side, i64)> {
     let [left, right] = rule.statistics(shape);
     let left = left.map(|length| (Side::Left, length));
@@ -125,16 +124,15 @@ fn average(average: &mut Tensor, beta: f64, input: &Tensor) -> Result<(), TchErr
 }
 
 impl Side {
-    /// Computes `kept statistic + added g gᵗ`, or gᵗ g for the columns.
-    fn with_gradient(self, statistic: &Tensor, kept: f64, added: f64, gradient: &Tensor) -> Result<Tensor, TchError> {
+    /// Computes `decay statistic + added g gᵗ`, or gᵗ g for the columns.
+    fn with_gradient(self, statistic: &Tensor, decay: f64, added: f64, gradient: &Tensor) -> Result<Tensor, TchError> {
         let transposed = gradient.f_transpose(1, 2)?;
         match self {
-            Side::Left => statistic.f_baddbmm(gradient, &transposed, kept, added),
-            Side::Right => statistic.f_baddbmm(&transposed, gradient, kept, added),
+            Side::Left => statistic.f_baddbmm(gradient, &transposed, decay, added),
+            Side::Right => statistic.f_baddbmm(&transposed, gradient, decay, added),
         }
     }
 
-    /// Multiplies matrices by others on this side.
     fn multiplied(self, matrices: &Tensor, by: &Tensor) -> Result<Tensor, TchError> {
         match self {
             Side::Left => by.f_bmm(matrices),
@@ -159,7 +157,7 @@ fn eigen(matrices: &Tensor) -> Result<(Tensor, Tensor), TchError> {
 const NO_LENGTH: f64 = 1e-16;
 
 impl Step<'_> {
-    /// Returns the direction of Shampoo's step, a flat tensor.
+    /// Computes the direction of Shampoo's step, a flat tensor.
     fn shampoo(&self, states: &mut [Tensor]) -> Result<Tensor, TchError> {
         let StepSettings { hyper, t, power, .. } = self.bias.settings::<Shampoo>(self.rule);
         let is_chosen = |of: &str, key: &str| self.rule.choice(of).is_some_and(|choice| choice.key == key);
@@ -167,7 +165,7 @@ impl Step<'_> {
         average(m, hyper.beta1, self.gradients)?;
         average(s, hyper.graft_beta2, &self.gradients.f_square()?)?;
         let (is_refreshed, is_early) = (t % hyper.interval == 0.0, t < hyper.interval);
-        let [kept, added, weight] = match is_chosen("statistics", "Sum") {
+        let [decay, added, weight] = match is_chosen("statistics", "Sum") {
             true => [1.0, 1.0, 1.0],
             false => [hyper.beta2, 1.0 - hyper.beta2, 1.0 - power.beta2],
         };
@@ -184,7 +182,7 @@ impl Step<'_> {
             for (side, length) in sides(self.rule, &segment.shape) {
                 let mut next = || statistics.next().expect("a statistic and its root for each axis");
                 let (statistic, root) = (next(), next());
-                *statistic = side.with_gradient(statistic, kept, added, &gradient)?;
+                *statistic = side.with_gradient(statistic, decay, added, &gradient)?;
                 if is_refreshed {
                     root.f_copy_(&inverse_root(&statistic.f_div_scalar(weight)?, hyper.eps, exponent)?)?;
                 } else if is_early {
@@ -210,7 +208,7 @@ fn inverse_root(matrices: &Tensor, epsilon: f64, exponent: f64) -> Result<Tensor
     vectors.f_mul(&powers.f_unsqueeze(1)?)?.f_bmm(&vectors.f_transpose(1, 2)?)
 }
 
-/// Returns matrices with the directions of `direction` and the norms of `other`.
+/// Scales `direction` to the norms of `other`, matrix by matrix.
 fn with_norm_of(direction: &Tensor, other: &Tensor) -> Result<Tensor, TchError> {
     let norm = |matrices: &Tensor| matrices.f_norm_scalaropt_dim(2.0, [1_i64, 2], true);
     direction.f_mul(&norm(other)?.f_div(&norm(direction)?.f_add_scalar_(NO_LENGTH)?)?)
@@ -224,7 +222,7 @@ struct Axis<'a> {
 }
 
 impl Step<'_> {
-    /// Returns the direction of SOAP's step, a flat tensor; none in the first step.
+    /// Computes the direction of SOAP's step, a flat tensor; none in the first step.
     fn soap(&self, states: &mut [Tensor]) -> Result<Option<Tensor>, TchError> {
         let StepSettings { hyper, t, power, .. } = self.bias.settings::<Soap>(self.rule);
         let (steps, is_first) = (t - 1.0, t == 1.0);
@@ -283,7 +281,7 @@ fn turned_back(axes: &[Axis<'_>], matrices: &Tensor) -> Result<Tensor, TchError>
 }
 
 /// Takes a step of orthogonal iteration: sorts the eigenvectors by falling diagonal of the statistic in their basis,
-/// and the squares likewise; then takes the orthogonal factor of the statistic times the eigenvectors.
+/// and the squares in the same order; then takes the orthogonal factor of the statistic times the eigenvectors.
 fn refresh(side: Side, statistic: &Tensor, vectors: &mut Tensor, squares: &mut Tensor) -> Result<(), TchError> {
     let [statistic, old] = [statistic, &*vectors].map(|tensor| tensor.f_to_kind(Kind::Double));
     let (statistic, old) = (statistic?, old?);

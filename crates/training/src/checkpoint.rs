@@ -23,7 +23,6 @@ use valleyscope_runs::{Forked, RunFolder, RunReader, plain_file};
 
 use super::error::{CheckpointError, TrainError, damaged};
 
-/// A tensor's numbers as bytes.
 struct Bytes {
     kind: Dtype,
     shape: Vec<usize>,
@@ -177,8 +176,8 @@ fn check_config(checkpoint: &Checkpoint, about: &Path, origin: &CheckpointOrigin
 pub fn tidy(run: &RunFolder, at: u64, best: Option<u64>, keep_every: Option<u64>) -> Result<(), CheckpointError> {
     let steps = steps(run)?;
     for &step in steps.iter().rev().filter(|&&step| step <= at).skip(2) {
-        let kept = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
-        if !kept {
+        let stored = best == Some(step) || keep_every.is_some_and(|every| step.is_multiple_of(every));
+        if !stored {
             let path = run.checkpoint_tensors(step);
             // The description first: it marks the checkpoint as complete.
             for path in [path.with_extension("ron"), path] {
@@ -213,7 +212,7 @@ fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> Che
     CheckpointError::Foreign { path: about.to_owned(), with, expected, found }
 }
 
-/// Fills both checksums into a checkpoint's text, which has 0 in their places.
+/// Fills both checksums into a checkpoint's text, which has 0 instead of them.
 fn sealed(text: &str, tensors: &[u8]) -> String {
     let mut sum = crc32fast::Hasher::new();
     sum.update(tensors);
@@ -222,13 +221,12 @@ fn sealed(text: &str, tensors: &[u8]) -> String {
     with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
 }
 
-/// The expected contents of a file of tensors.
 pub(super) struct ExpectedTensors<'a> {
     /// Names, types and shapes of the expected tensors.
     pub tensors: &'a NamedTensors<'a>,
     /// The largest length of the file without its header, in bytes.
     pub most: u64,
-    /// Returns whether a tensor of another name is skipped.
+    /// Whether a tensor of another name is skipped.
     pub passes_over: &'a dyn Fn(&str) -> bool,
 }
 
@@ -256,7 +254,7 @@ impl ExpectedTensors<'_> {
         }
         let mut file = Summed { file, sum: crc32fast::Hasher::new(), read: 0 };
         let tensors = self.take(&mut file, length, path);
-        // Changed bytes are the error to report, whatever else they have caused.
+        // Changed bytes are reported before any other error that they may have caused.
         file.skip(u64::MAX).map_err(failed)?;
         if file.read != length {
             return Err(wrong_length(file.read));
@@ -273,10 +271,10 @@ impl ExpectedTensors<'_> {
     fn take(&self, file: &mut Summed, length: u64, path: &Path) -> Result<OwnedTensors, CheckpointError> {
         let failed = |source| CheckpointError::File { path: path.to_owned(), source };
         let header = file.header().map_err(failed)?;
-        let places = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
-        self.check(&places).map_err(|reason| damaged(path, reason))?;
+        let entries = tensors_of_header(&header, length).map_err(|reason| damaged(path, reason))?;
+        self.check(&entries).map_err(|reason| damaged(path, reason))?;
         let mut tensors = Vec::new();
-        for (name, TensorEntry { data_offsets: [start, end], .. }) in places {
+        for (name, TensorEntry { data_offsets: [start, end], .. }) in entries {
             let Some((_, like)) = self.tensors.iter().find(|(wanted, _)| *wanted == name) else {
                 file.skip(end - start).map_err(failed)?;
                 continue;
@@ -289,20 +287,20 @@ impl ExpectedTensors<'_> {
     }
 
     /// Checks that these are the expected tensors, and no others than allowed.
-    fn check(&self, places: &[(String, TensorEntry)]) -> Result<(), String> {
+    fn check(&self, entries: &[(String, TensorEntry)]) -> Result<(), String> {
         for (name, tensor) in self.tensors {
-            let place = places.iter().find(|(found, _)| found == name).map(|(_, place)| place);
+            let entry = entries.iter().find(|(found, _)| found == name).map(|(_, entry)| entry);
             let dtype = format!("{:?}", dtype(tensor));
             let shape: Vec<u64> = tensor.size().into_iter().map(|size| size as u64).collect();
-            let fits = |place: &TensorEntry| place.dtype == dtype && place.shape == shape;
-            if !place.is_some_and(fits) {
+            let fits = |entry: &TensorEntry| entry.dtype == dtype && entry.shape == shape;
+            if !entry.is_some_and(fits) {
                 let found =
-                    place.map_or_else(|| "nothing".to_owned(), |place| format!("{} {:?}", place.dtype, place.shape));
+                    entry.map_or_else(|| "nothing".to_owned(), |entry| format!("{} {:?}", entry.dtype, entry.shape));
                 return Err(format!("expected `{name}` of {dtype} {shape:?}, found {found}"));
             }
         }
         let is_wanted = |name: &str| self.tensors.iter().any(|(other, _)| other == name);
-        let others = places.iter().filter(|(name, _)| !is_wanted(name) && !(self.passes_over)(name)).count();
+        let others = entries.iter().filter(|(name, _)| !is_wanted(name) && !(self.passes_over)(name)).count();
         if others > 0 {
             let expected = self.tensors.len();
             return Err(format!("expected {expected} tensors, found {}", expected + others));
@@ -352,7 +350,6 @@ impl Read for Summed {
     }
 }
 
-/// Returns the bytes of a tensor's numbers.
 fn bytes_mut(tensor: &mut Tensor) -> &mut [u8] {
     // SAFETY: it is contiguous and in the processor's memory, nothing else refers to it, and it lives as long as the
     // slice.
@@ -365,7 +362,6 @@ pub(super) const OPTIMIZER: &str = "optimizer.";
 /// The tensors of a training by name.
 pub(crate) type NamedTensors<'a> = Vec<(String, &'a Tensor)>;
 
-/// Tensors with their names.
 pub(super) type OwnedTensors = Vec<(String, Tensor)>;
 
 /// The part of a training that a checkpoint stores.
@@ -400,7 +396,7 @@ pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
     tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
 }
 
-/// Returns an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
+/// Computes an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
 /// two statistics per axis. The axes are at most twice as long together as the tensors have numbers.
 pub(super) fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
     let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
@@ -420,7 +416,7 @@ pub(super) fn bytes_of(tensor: &Tensor) -> usize {
 ///
 /// # Errors
 ///
-/// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has saved a checkpoint of its own at that
+/// Fails as [`load`] does, and with [`CheckpointError::Foreign`] if the fork has itself saved a checkpoint at that
 /// step.
 pub(crate) fn load_forked(
     run: &RunFolder,
@@ -429,11 +425,11 @@ pub(crate) fn load_forked(
     expected: &TrainingState<'_>,
 ) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
     let is_fresh = |name: &str| !forked.keeps_optimizer && name.starts_with(OPTIMIZER);
-    let (fresh, kept): (NamedTensors<'_>, NamedTensors<'_>) =
+    let (fresh, stored): (NamedTensors<'_>, NamedTensors<'_>) =
         expected.tensors.iter().cloned().partition(|(name, _)| is_fresh(name));
     let step = forked.from_step;
-    let most = most_bytes(&kept);
-    let wanted = ExpectedTensors { tensors: &kept, most, passes_over: &is_fresh };
+    let most = most_bytes(&stored);
+    let wanted = ExpectedTensors { tensors: &stored, most, passes_over: &is_fresh };
     let (mut checkpoint, mut tensors) = read(run, step, &wanted, |about, found| {
         if found.is_origin_of(forked) {
             return Ok(());
@@ -467,7 +463,7 @@ pub(super) fn load_any(
     }
 }
 
-/// Returns whether evaluations before a checkpoint are comparable with those of a run that continues from it.
+/// Whether evaluations before a checkpoint are comparable with those of a run that continues from it.
 fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool {
     let evaluation = |config: &str| Preset::parse(config, RunFolder::CONFIG).ok()?.workload()?.evaluation();
     let [before, now] = [&checkpoint.preset, &origin.preset].map(|config| evaluation(config));
@@ -479,7 +475,6 @@ fn evaluate_the_same(checkpoint: &Checkpoint, origin: &CheckpointOrigin) -> bool
 // Only the model's tensors are read from a checkpoint, whatever the state of its optimizer, and nothing is written
 // into the run.
 
-/// A run and one of its checkpoints.
 #[derive(Debug)]
 pub(crate) struct SavedRun {
     run: RunFolder,

@@ -16,7 +16,6 @@ use valleyscope_runs::{Handshake, MetricId, MetricInfo, MetricValues, PROTOCOL, 
 
 use super::error::TrainError;
 
-/// The devices of this machine.
 #[derive(Debug)]
 pub(crate) struct Devices {
     cuda: usize,
@@ -31,12 +30,12 @@ const LIBTORCH: &str = "2.11.0";
 const CUDA: &str = "13.0";
 
 impl Devices {
-    /// Loads libtorch's CUDA backend if there is a driver for it, and lists the devices. To be called before anything
+    /// Loads libtorch's CUDA backend if there is a driver for it, and lists the devices. Must be called before anything
     /// else of libtorch.
-    pub(crate) fn look() -> Devices {
+    pub(crate) fn detect() -> Devices {
         let none = |problem| Devices { cuda: 0, problem };
         match load(DRIVER) {
-            // A machine without such a card lacks nothing.
+            // A machine without such a card needs no driver.
             Err(_) if !std::path::Path::new("/proc/driver/nvidia").exists() => return none(None),
             Err(error) => return none(Some(format!("CUDA's driver cannot be loaded: {error}; reinstall it"))),
             Ok(()) => {}
@@ -56,7 +55,6 @@ impl Devices {
         Devices { cuda, problem }
     }
 
-    /// Describes this worker to the programs that start it.
     pub(super) fn handshake(&self) -> Handshake {
         Handshake {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -68,7 +66,7 @@ impl Devices {
         }
     }
 
-    /// Returns all devices, the processor first.
+    /// All devices, the processor first.
     fn list(&self) -> Vec<run::Device> {
         let processor = run::Device { name: "cpu".to_owned(), kind: processor_name(), memory: None };
         let cards = (0..self.cuda).map(|index| {
@@ -78,8 +76,8 @@ impl Devices {
         std::iter::once(processor).chain(cards).collect()
     }
 
-    /// Returns the chosen device for the process of this number among those on this machine: each has a GPU of its own,
-    /// from the chosen one on.
+    /// Opens the chosen device for a process by its number among those on this machine: each has its own GPU, from the
+    /// chosen one on.
     ///
     /// # Errors
     ///
@@ -174,7 +172,7 @@ struct Runtime {
 impl Runtime {
     fn get() -> Option<&'static Runtime> {
         static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
-        let look = || {
+        let load = || {
             // SAFETY: if there is a device, the backend is loaded; the functions have these types in all versions of
             // CUDA, and stay for the life of the process.
             unsafe {
@@ -187,23 +185,23 @@ impl Runtime {
                 })
             }
         };
-        RUNTIME.get_or_init(look).as_ref()
+        RUNTIME.get_or_init(load).as_ref()
     }
 }
 
-/// Returns the bytes in use on a device by all programs.
+/// Measures the bytes in use on a device by all programs.
 #[cfg(unix)]
 pub(super) fn memory_in_use(device: usize) -> Option<u64> {
     let runtime = Runtime::get()?;
     let (mut free, mut total) = (0, 0);
-    // SAFETY: both places live until the call returns. This thread trains on the same device.
+    // SAFETY: both numbers live until the call returns. This thread trains on the same device.
     let outcome = unsafe {
         ((runtime.set_device)(c_int::try_from(device).ok()?), (runtime.memory_info)(&raw mut free, &raw mut total))
     };
     (outcome == (0, 0)).then(|| (total - free) as u64)
 }
 
-/// Returns the PCI address of a device, such as `0000:3B:00.0`. Unlike the numbers of devices, it does not depend on
+/// The PCI address of a device, such as `0000:3B:00.0`. Unlike the numbers of devices, it does not depend on
 /// `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`.
 #[cfg(unix)]
 pub(super) fn bus_id(device: usize) -> Option<String> {
@@ -234,7 +232,7 @@ pub(crate) const MFU: MetricId = MetricId::of("mfu");
 pub(crate) const MEMORY: MetricId = MetricId::of("memory_mib");
 
 /// Dense peak rates of matrix products by the makers' data sheets, in 10¹² operations per second: in half and in single
-/// precision. The first entry whose words are all in the device's name applies.
+/// precision. The first entry applies whose words all occur in the device's name.
 const PEAKS: [(&str, f64, f64); 13] = [
     ("B200", 2250.0, 75.0),
     ("H200", 989.4, 66.9),
@@ -251,15 +249,15 @@ const PEAKS: [(&str, f64, f64); 13] = [
     ("RTX 3090", 71.0, 35.6),
 ];
 
-/// Returns the peak of a device in operations per second, if its data sheet is listed. `precision` is as in the events
+/// Looks up the peak of a device in operations per second, if its data sheet is listed. `precision` is as in the events
 /// of a run.
 fn peak(device: &str, precision: &str) -> Option<f64> {
-    let words: Vec<&str> = device.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let parts: Vec<&str> = device.split(|c: char| !c.is_ascii_alphanumeric()).collect();
     // Laptop versions of a chip are slower.
-    if words.contains(&"Laptop") {
+    if parts.contains(&"Laptop") {
         return None;
     }
-    let is_it = |name: &str| name.split(' ').all(|word| words.contains(&word));
+    let is_it = |name: &str| name.split(' ').all(|part| parts.contains(&part));
     let (_, half, single) = PEAKS.into_iter().find(|(name, ..)| is_it(name))?;
     match precision {
         "float16" | "bfloat16" => Some(half * 1e12),
@@ -268,12 +266,9 @@ fn peak(device: &str, precision: &str) -> Option<f64> {
     }
 }
 
-/// Measures a training's use of its device.
 pub(crate) struct Usage {
     device: Device,
-    /// The number of operations of a step.
     step_operations: f64,
-    /// The device's peak, in operations per second.
     peak: Option<f64>,
 }
 
@@ -283,24 +278,21 @@ impl Usage {
         Usage { device, step_operations, peak: peak(name, precision) }
     }
 
-    /// Sets the number of operations of the next steps.
     pub(crate) fn set_step_operations(&mut self, step_operations: f64) {
         self.step_operations = step_operations;
     }
 
-    /// Returns the number of operations of a step.
     pub(crate) fn step_operations(&self) -> f64 {
         self.step_operations
     }
 
-    /// Lists the measured metrics.
     pub(crate) fn metrics(&self) -> Vec<MetricInfo> {
         let mfu = self.peak.map(|_| MFU.described("MFU", Unit::Fraction));
         let others = [TFLOPS.described("Tflop/s", Unit::Plain), MEMORY.described("Memory (MiB)", Unit::Plain)];
         mfu.into_iter().chain(others).collect()
     }
 
-    /// Returns the metrics of steps with this many operations in all, in `seconds` seconds.
+    /// Computes the metrics of steps with this many operations in all, in `seconds` seconds.
     pub(crate) fn measure(&self, operations: f64, seconds: f64) -> MetricValues {
         let rate = operations / seconds;
         let mut metrics = MetricValues::from([(TFLOPS, rate / 1e12)]);
@@ -314,7 +306,6 @@ impl Usage {
     }
 }
 
-/// Returns the bytes in use.
 fn memory(device: Device) -> Option<u64> {
     match device {
         Device::Cpu => {

@@ -32,7 +32,7 @@ pub enum MemoryAdvice {
     /// A `batch_size` of at most this should fit, with
     /// [`WorkloadInfo::with_smaller_batches`](valleyscope_experiments::workload::WorkloadInfo).
     Batch { fits: u64, with: &'static str },
-    /// The model with the states of this optimizer takes more than there is, whatever the `batch_size`.
+    /// The model with the states of this optimizer takes more memory than there is, with any `batch_size`.
     Model(&'static str),
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for MemoryAdvice {
 }
 
 impl TrainError {
-    /// Sets the advice if memory was short.
+    /// Sets the advice if the error is a lack of memory.
     pub fn advise(&mut self, find: impl FnOnce() -> MemoryAdvice) {
         if let TrainError::OutOfMemory { advice, .. } = self {
             *advice = find();
@@ -110,9 +110,9 @@ mod tests {
         let three = "a batch_size of at most 3 with more of it, which should fit";
         assert_eq!(error.to_string(), format!("{begin}{three}{end}"));
         error.advise(|| MemoryAdvice::Model("Shampoo"));
-        let said = error.to_string();
-        assert!(said.contains("no batch_size fits beside the model and the states of Shampoo"), "{said}");
-        assert!(!said.contains("take a batch_size") && !said.contains("take a smaller batch_size"), "{said}");
+        let message = error.to_string();
+        assert!(message.contains("no batch_size fits beside the model and the states of Shampoo"), "{message}");
+        assert!(!message.contains("take a batch_size") && !message.contains("take a smaller batch_size"), "{message}");
         let cuda = TrainError::from(TchError::Torch("CUDA out of memory. Tried to allocate 2 GiB".to_owned()));
         assert!(matches!(cuda, TrainError::OutOfMemory { .. }), "{cuda}");
         let mut other = TrainError::Refused("no".to_owned());

@@ -1,4 +1,4 @@
-//! The other processes of a training: their work, and the state that they get from rank 0.
+//! The other processes of a training: their work, and the state that they receive from rank 0.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,7 +20,6 @@ use super::group::{Group, Order};
 use super::layout::narrow;
 use super::training::{Ended, LiveSettings, TrainedSpec, Training};
 
-/// The context of a following process.
 pub(crate) struct Follower<'a> {
     pub group: Arc<Group>,
     pub devices: &'a Devices,
@@ -59,7 +58,6 @@ const DATA: &str = "data";
 /// The text that replaces the data's fingerprint if the run is stopped before it has begun.
 const STOPPED: &str = "";
 
-/// Shares the config of the run with the other processes.
 pub(super) fn share_config(group: &Group, text: &str) -> Result<(), TrainError> {
     group.share_text(CONFIG, text).map(drop)
 }
@@ -77,7 +75,6 @@ pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
 }
 
 impl Follower<'_> {
-    /// Receives the preset that rank 0 trains.
     pub(super) fn preset(&self) -> anyhow::Result<Preset> {
         let text = self.group.share_text(CONFIG, "")?;
         Ok(Preset::parse(&text, "the config of rank 0")?)
@@ -149,12 +146,12 @@ struct Progress {
     settings: BTreeMap<String, f64>,
 }
 
-/// Returns whether each process has only a part of this tensor.
+/// Whether each process has only a part of this tensor.
 fn is_divided(group: &Group, name: &str) -> bool {
     group.divides_optimizer() && name.starts_with(OPTIMIZER)
 }
 
-/// Returns this process's part of a divided tensor.
+/// Copies this process's part of a divided tensor.
 fn own_part(group: &Group, whole: &Tensor) -> Result<Tensor, TrainError> {
     Ok(narrow(whole, &group.optimized(whole.numel()))?)
 }
@@ -164,7 +161,7 @@ fn empty_whole(training: &impl Training, part: &Tensor) -> Result<Tensor, TrainE
     Ok(Tensor::f_empty(training.optimized().0.size(), (part.kind(), Device::Cpu))?)
 }
 
-/// Returns the tensors of a checkpoint in the form that this process keeps.
+/// Converts the tensors of a checkpoint to the form that this process stores.
 pub(super) fn own_parts(group: &Group, whole: &OwnedTensors) -> Result<OwnedTensors, TrainError> {
     let own = whole.iter().map(|(name, tensor)| {
         let own = if is_divided(group, name) { own_part(group, tensor)? } else { tensor.shallow_clone() };
@@ -182,15 +179,15 @@ pub(super) fn like_whole(group: &Group, training: &impl Training) -> Result<Owne
     like.collect()
 }
 
-/// Returns the state of a training for a checkpoint, with these tensors.
+/// Creates the state of a training for a checkpoint, with these tensors.
 pub(super) fn state_with<'a>(training: &impl Training, tensors: &'a OwnedTensors) -> TrainingState<'a> {
     let tensors = tensors.iter().map(|(name, tensor)| (name.clone(), tensor)).collect();
     TrainingState { tensors, progress: training.optimized().2.progress() }
 }
 
 /// Sets the training of each process to the state of that of rank 0. The optimizer's states are those of `restored`,
-/// the tensors of the checkpoint from which rank 0 resumes; without one, all processes keep the initial states. Returns
-/// the settings that commands have changed, of rank 0.
+/// the tensors of the checkpoint from which rank 0 resumes; without one, the initial states stay. Returns the settings
+/// that commands to rank 0 have changed.
 pub(super) fn share_state(
     group: &Group,
     training: &mut impl Training,
@@ -204,8 +201,8 @@ pub(super) fn share_state(
     let optimizer = training.optimized().2.progress();
     let progress = Progress { step: training.step(), optimizer, resumes: restored.is_some(), settings };
     let own = serde_json::to_string(&progress).expect("numbers and names are text");
-    let said = group.share_text(PROGRESS, &own)?;
-    let Progress { step, optimizer, resumes, settings } = serde_json::from_str(&said)
+    let shared = group.share_text(PROGRESS, &own)?;
+    let Progress { step, optimizer, resumes, settings } = serde_json::from_str(&shared)
         .map_err(|error| TrainError::Lost(format!("rank 0 sent invalid progress: {error}")))?;
     let mut saved = Vec::new();
     for (name, tensor) in training.tensors() {
@@ -250,7 +247,6 @@ pub(super) fn whole_state(group: &Group, training: &impl Training) -> Result<Own
     Ok(whole)
 }
 
-/// Sends this process's parts to rank 0.
 pub(super) fn give_parts(group: &Group, training: &impl Training) -> Result<(), TrainError> {
     for (name, tensor) in training.tensors() {
         if is_divided(group, &name) {

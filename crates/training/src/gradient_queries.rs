@@ -43,28 +43,27 @@ pub trait Differentiable {
     fn gradients_mut(&mut self) -> &mut Tensor;
 }
 
-/// Runs `work` on a model that has the parameters of `place` meanwhile, if there are any.
+/// Runs `work` on a model whose parameters are set to those of `point` meanwhile, if there are any.
 ///
 /// # Errors
 ///
-/// Fails if `work` fails or memory is short. The model gets its parameters back in any case.
+/// Fails if `work` fails or memory is short. The model's own parameters are restored in any case.
 pub(crate) fn with_parameters<M: Differentiable, T>(
     model: &mut M,
-    place: Option<Tensor>,
+    point: Option<Tensor>,
     work: impl FnOnce(&mut M) -> Result<T, TrainError>,
 ) -> Result<T, TrainError> {
-    let Some(place) = place else { return work(model) };
+    let Some(point) = point else { return work(model) };
     let parameters = model.parameters_mut().f_detach_copy()?;
-    model.parameters_mut().f_copy_(&place)?;
+    model.parameters_mut().f_copy_(&point)?;
     // It may be as large as the model.
-    drop(place);
+    drop(point);
     let outcome = work(model);
     model.parameters_mut().f_copy_(&parameters)?;
     outcome
 }
 
 impl GradientQueries {
-    /// Returns whether the step has any queries.
     pub fn any(&self) -> bool {
         self.gradient_at.is_some() || self.curvature
     }
@@ -104,13 +103,13 @@ impl QueryResults {
         Ok(query_results)
     }
 
-    /// Returns the results for some elements, which share the tensors with these.
+    /// The results for some elements, which share the tensors with these.
     pub(super) fn narrow(&self, elements: &Range<usize>) -> Result<QueryResults, TrainError> {
         let part = |answer: &Option<Tensor>| answer.as_ref().map(|answer| narrow(answer, elements)).transpose();
         Ok(QueryResults { gradient_elsewhere: part(&self.gradient_elsewhere)?, curvature: part(&self.curvature)? })
     }
 
-    /// Returns whether all numbers are finite. Blocks on the device.
+    /// Whether all numbers are finite. Blocks on the device.
     pub fn are_finite(&self) -> Result<bool, TrainError> {
         for answer in self.gradient_elsewhere.iter().chain(&self.curvature) {
             if !is_finite(answer)? {

@@ -11,25 +11,22 @@ pub struct ParameterLayout {
     length: usize,
 }
 
-/// One parameter tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The name, such as `layers.0.linear.weight`.
     pub name: String,
-    /// The shape for one model.
     pub shape: Vec<i64>,
     /// Whether weight decay applies to it.
     pub decays: bool,
     /// The number of matrices `[outputs, inputs]` in the tensor, one below the other. Rules for matrices treat a tensor
     /// with 0 of them, such as embeddings and output layers, as a vector.
     pub matrices: usize,
-    /// The blocks of the tensor for Adam-mini, one after the other: numbers of blocks, and of their elements.
+    /// The blocks of the tensor for Adam-mini, in their order: the number of blocks, and of the elements of each.
     pub blocks: Vec<(usize, usize)>,
     offset: usize,
 }
 
 impl Segment {
-    /// Returns the number of elements for one model.
     pub fn size(&self) -> usize {
         self.shape.iter().product::<i64>() as usize
     }
@@ -68,8 +65,8 @@ impl ParameterLayout {
         self
     }
 
-    /// Sets the blocks in the segments for which `blocks` returns some. The default blocks are the rows of a matrix,
-    /// the elements of a bias, and the whole of another vector.
+    /// Sets the blocks of the segments for which `blocks` returns any. The default blocks are the rows of a matrix, the
+    /// elements of a bias, and the whole of another vector.
     pub fn with_blocks(mut self, blocks: impl Fn(&str) -> Option<Vec<(usize, usize)>>) -> ParameterLayout {
         for segment in &mut self.segments {
             if let Some(blocks) = blocks(&segment.name) {
@@ -89,24 +86,22 @@ impl ParameterLayout {
         self.models
     }
 
-    /// Returns the number of elements of the flat tensor.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Returns the range of a segment's elements for one model.
+    /// The range of a segment's elements for one model.
     pub fn range(&self, segment: usize, model: usize) -> std::ops::Range<usize> {
         let Segment { offset, .. } = self.segments[segment];
         let size = self.segments[segment].size();
         offset + model * size..offset + (model + 1) * size
     }
 
-    /// Returns the number of elements of one model.
     pub fn model_size(&self) -> usize {
         self.segments.iter().map(Segment::size).sum()
     }
 
-    /// Returns the matrices of all models in a segment of a flat tensor, `[models × matrices, outputs, inputs]`, if it
+    /// Views the matrices of all models in a segment of a flat tensor, `[models × matrices, outputs, inputs]`, if it
     /// has any.
     pub fn matrices(&self, flat: &tch::Tensor, segment: usize) -> Option<tch::Tensor> {
         let Segment { ref shape, matrices, .. } = self.segments[segment];
@@ -114,7 +109,7 @@ impl ParameterLayout {
         Some(self.view(flat, segment).view([-1, rows / matrices as i64, columns]))
     }
 
-    /// Returns the blocks of all models in a segment of a flat tensor, `[models, blocks, elements]` for each length of
+    /// Views the blocks of all models in a segment of a flat tensor, `[models, blocks, elements]` for each length of
     /// blocks.
     pub fn blocks(&self, flat: &tch::Tensor, segment: usize) -> Vec<tch::Tensor> {
         let of_models = self.view(flat, segment).view([self.models as i64, -1]);
@@ -127,7 +122,7 @@ impl ParameterLayout {
         parts.collect()
     }
 
-    /// Returns the view of a segment in a flat tensor, of the shape `[models, …]`.
+    /// Views a segment of a flat tensor in the shape `[models, …]`.
     pub fn view(&self, flat: &tch::Tensor, segment: usize) -> tch::Tensor {
         let Segment { shape, offset, .. } = &self.segments[segment];
         let length = (self.segments[segment].size() * self.models) as i64;
@@ -136,12 +131,12 @@ impl ParameterLayout {
     }
 }
 
-/// Returns a view of some elements of a flat tensor.
+/// Views some elements of a flat tensor.
 pub(super) fn narrow(flat: &tch::Tensor, elements: &std::ops::Range<usize>) -> Result<tch::Tensor, tch::TchError> {
     flat.f_narrow(0, elements.start as i64, elements.len() as i64)
 }
 
-/// Returns whether all numbers of a tensor are finite. Blocks on the device.
+/// Whether all numbers of a tensor are finite. Blocks on the device.
 pub(super) fn is_finite(tensor: &tch::Tensor) -> Result<bool, tch::TchError> {
     Ok(tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 1)
 }

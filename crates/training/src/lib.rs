@@ -6,10 +6,10 @@
 //! ```
 //!
 //! The models and their trainings are in [`gpt2`] and [`mnist`], and their specs in
-//! [`valleyscope_experiments::workload`]; the other modules are common to all. All parameters of a model, or of a stack
-//! of models of one shape that are trained side by side, are one flat tensor ([`ParameterLayout`]), and the layers'
-//! parameters are views of it; so are the gradients. GPT-2's gradients are libtorch's. The classifier's passes, and the
-//! rules, have two forms, loops over slices for the processor and tensor operations for a GPU, which the tests compare.
+//! [`valleyscope_experiments::workload`]; the other modules are shared. All parameters of a model, or of a stack of
+//! models of one shape that are trained together, are one flat tensor ([`ParameterLayout`]), and the layers' parameters
+//! are views of it; so are the gradients. GPT-2's gradients are libtorch's. The classifier's passes, and the rules,
+//! have two forms, loops over slices for the processor and tensor operations for a GPU, which the tests compare.
 
 // Only items that the tests and the worker's binary need are public, so that the compiler reports unused ones.
 #![warn(unreachable_pub)]

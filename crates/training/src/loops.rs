@@ -42,7 +42,7 @@ macro_rules! number {
 number!(f32);
 number!(f64);
 
-/// Returns the elements of a contiguous tensor in the processor's memory.
+/// Views the elements of a contiguous tensor in the processor's memory.
 pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     check::<T>(tensor);
     // SAFETY: the tensor is contiguous, of this type, and on the processor; it lives as long as the slice, and
@@ -50,10 +50,10 @@ pub(crate) fn numbers<T: Number>(tensor: &Tensor) -> &[T] {
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
-/// Returns the elements of a contiguous tensor in the processor's memory as a mutable slice.
+/// Views the elements of a contiguous tensor in the processor's memory as a mutable slice.
 pub(crate) fn numbers_mut<T: Number>(tensor: &mut Tensor) -> &mut [T] {
     check::<T>(tensor);
-    // SAFETY: as above; other views of the tensor's memory are not read meanwhile.
+    // SAFETY: as in `numbers`; other views of the tensor's memory are not read meanwhile.
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
@@ -82,9 +82,9 @@ pub(crate) use with_number;
 
 // Parallel loops over parts of a task, on libtorch's own OpenMP threads.
 //
-// Threads of our own would compete with libtorch's, each of which spins on a processor until the next product
-// ([`ThreadSpin`]). PyTorch on Linux ships GNU OpenMP, whose entry point for a parallel region is an ordinary
-// function. On other systems the calling thread does all parts.
+// Separate threads would compete with libtorch's, each of which spins on a processor until the next product
+// ([`ThreadSpin`]). PyTorch on Linux ships GNU OpenMP, whose entry point for a parallel region is an ordinary function.
+// On other systems the calling thread does all parts.
 
 /// Runs `work` on all items, each on some thread.
 pub(crate) fn share<I: Iterator<Item: Send> + Send>(items: I, work: impl Fn(I::Item) + Sync) {
@@ -117,7 +117,7 @@ mod gomp {
     /// thread of a team that includes the caller, and returns when all have finished.
     type Parallel = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void, c_uint, c_uint);
 
-    /// Returns the function in libtorch's OpenMP library, if that is GNU's.
+    /// Finds the function in libtorch's OpenMP library, if that is GNU's.
     fn parallel() -> Option<Parallel> {
         static FOUND: OnceLock<Option<Parallel>> = OnceLock::new();
         *FOUND.get_or_init(|| {
@@ -126,7 +126,6 @@ mod gomp {
         })
     }
 
-    /// Runs `work` on each of `threads` threads at once.
     pub(super) fn on_threads<W: Fn() + Sync>(threads: usize, work: &W) {
         /// Calls the work. A panic ends the process here, as it cannot unwind through C.
         unsafe extern "C" fn call<W: Fn() + Sync>(work: *mut c_void) {
@@ -153,22 +152,20 @@ mod gomp {
 // Limits the time for which libtorch's threads spin before they sleep.
 //
 // OpenMP's threads share each matrix product, some twenty times a step, and a thread that has finished spins for some
-// milliseconds until the others have. On an otherwise idle machine that is fastest. Beside other work it is by far the
-// slowest: an interrupted thread waits for a processor while the others use it up by spinning.
+// milliseconds until the others have. On an otherwise idle machine that is fastest. While other programs work it is by
+// far the slowest: an interrupted thread waits for a processor while the others use it up by spinning.
 //
 // GNU OpenMP, which PyTorch uses on Linux, spins only for some 20 to 50 µs while the process has more of its threads
-// than there are processors. So while other processes use the processors, one more thread of ours keeps an idle team
-// of its own. The number of threads that share a product stays constant, and so does every bit of the results. A
-// shorter time set by `OMP_WAIT_POLICY` or `GOMP_SPINCOUNT` still applies.
+// than there are processors. So while other processes use the processors, one more thread of this program has an idle
+// team. The number of threads that share a product stays constant, and so does every bit of the results. A shorter time
+// set by `OMP_WAIT_POLICY` or `GOMP_SPINCOUNT` still applies.
 
-/// The interval between two measurements of the load by other processes.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The use of one processor by other processes above which threads sleep soon.
 const CROWDED: f64 = 0.15;
 /// The number of consecutive measurements below that after which threads spin for long again.
 const QUIET: u32 = 5;
 
-/// A thread that ends when this is dropped.
 struct Helper {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -207,7 +204,7 @@ impl ThreadSpin {
 
 fn watch(ended: &Receiver<()>) {
     let (mut before, mut team, mut quiet) = (Ticks::now(), None, 0);
-    while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+    while ended.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
         let now = Ticks::now();
         let others = before.zip(now).map_or(0.0, |(before, now)| now.others_since(&before));
         before = now;
@@ -220,7 +217,7 @@ fn watch(ended: &Receiver<()>) {
     }
 }
 
-/// Keeps a team of OpenMP's threads until the end: the first large operation of a thread creates one.
+/// Holds an idle team of OpenMP's threads until the end: the first large operation of a thread creates one.
 fn keep_team(ended: &Receiver<()>) {
     let _ = Tensor::f_ones([1 << 20], (Kind::Float, Device::Cpu)).and_then(|ones| ones.f_exp());
     // Closing the channel is the only message.
@@ -233,7 +230,6 @@ struct Ticks {
     /// The ticks of all processes, idle ones included.
     busy: f64,
     idle: f64,
-    /// The ticks of this process.
     own: f64,
     processors: f64,
 }
@@ -257,7 +253,7 @@ impl Ticks {
         })
     }
 
-    /// Returns the number of processors that other processes have used on average.
+    /// The average number of processors that other processes have used since.
     fn others_since(&self, before: &Ticks) -> f64 {
         let busy = self.busy - before.busy;
         let all = busy + self.idle - before.idle;

@@ -8,10 +8,9 @@ use valleyscope_runs::Checkpoint;
 
 use super::error::TrainError;
 
-/// The work of one step or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct StepWork {
-    /// Samples or tokens, as the training's metric of its rate counts.
+    /// Samples or tokens, whichever the training's metric of its rate counts.
     pub amount: f64,
     /// Floating-point operations of this process.
     pub operations: f64,
@@ -32,7 +31,7 @@ pub(super) struct LossWindow {
     /// The sum of an earlier session's losses, until the next step.
     before: Option<f64>,
     pub steps: u64,
-    /// The sum of what the steps have done: a command may change the size of a step.
+    /// The work of these steps: a command may change the size of a step.
     pub work: StepWork,
     /// Seconds of training at the beginning of the window.
     pub wall_s: f64,
@@ -56,12 +55,11 @@ impl LossWindow {
         }
     }
 
-    /// Returns the values for a checkpoint; they are exact, as a double holds every single.
+    /// The values for a checkpoint; they are exact, as a double represents every single.
     pub(super) fn saved(&self) -> Result<Option<(u64, f64, f64)>, TrainError> {
         Ok(self.sum()?.map(|sum| (self.steps, sum, self.wall_s)))
     }
 
-    /// Adds a step's loss and its work.
     pub(super) fn add(&mut self, loss: Tensor, step: StepWork) -> Result<(), TrainError> {
         self.steps += 1;
         self.work.add(step, 1);
@@ -82,7 +80,6 @@ impl LossWindow {
         })
     }
 
-    /// Returns the mean loss. Blocks on the device.
     pub(super) fn mean(&self) -> Result<f64, TrainError> {
         Ok(self.sum()?.unwrap_or(f64::NAN) / self.steps as f64)
     }
@@ -102,7 +99,7 @@ pub struct LossSpikes {
 
 impl LossSpikes {
     const NEWEST: usize = 3;
-    /// The smallest number of earlier points for a comparison, and the largest number that is kept.
+    /// The smallest number of earlier points for a comparison, and the largest number that is stored.
     const BEFORE: [usize; 2] = [16, 50];
     const DEVIATIONS: f64 = 6.0;
     const RISE: f64 = 1.05;
@@ -134,7 +131,7 @@ impl LossSpikes {
     }
 }
 
-/// Returns the middle value, or the upper of the two in the middle.
+/// The middle value, or the upper of the two in the middle.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The worker that trains, started by `valleyscope train` and by the window as a process of its own.
+//! The worker that trains, a separate process that `valleyscope train` and the window start.
 
 use std::process::ExitCode;
 

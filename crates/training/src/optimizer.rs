@@ -2,8 +2,8 @@
 //!
 //! On the processor, a step of an element-wise rule is the rule of [`valleyscope_engine::optimizer`] over slices, in
 //! one pass over the parameters. On a GPU, and for rules that treat a parameter as a whole, it is some ten tensor
-//! operations, whatever the number of layers, and some more for each norm of a parameter tensor. Rules with statistics
-//! of axes have steps of their own (`axes`).
+//! operations, whatever the number of layers, and some more for each norm of a parameter tensor. The steps of rules
+//! with statistics of axes are in `axes`.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -25,7 +25,7 @@ use super::loops::{Number, numbers, numbers_mut, share, with_number};
 use super::tensor_step::TensorStep;
 use super::tensor_value::{TensorLearningRates, TensorRates};
 
-/// An optimizer of a stack of models, each with a learning rate of its own.
+/// An optimizer of a stack of models, each with its own learning rate.
 #[derive(Debug)]
 pub struct FlatOptimizer {
     rule: RuleSpec,
@@ -33,12 +33,11 @@ pub struct FlatOptimizer {
     bias: BiasCorrection,
     /// The states, in the rule's order, each as long as the parameters or as in [`axes::states`].
     states: Vec<Tensor>,
-    /// The names of the states in a checkpoint.
+    /// The names of the states in checkpoints.
     names: Vec<String>,
-    /// The elements of the flat tensors that this optimizer steps, and whose states it keeps.
+    /// The elements of the flat tensors that this optimizer steps, and whose states it stores.
     own: Range<usize>,
     numbers: (Kind, Device),
-    /// The rates for tensor operations.
     rates: Option<TensorRates>,
 }
 
@@ -67,7 +66,7 @@ impl FlatOptimizer {
         Ok(FlatOptimizer { rule, learning_rates, bias, states, names, own, numbers, rates })
     }
 
-    /// Restricts the optimizer to some elements of a single model's flat tensors: keeps only their states, and steps
+    /// Restricts the optimizer to some elements of a single model's flat tensors: stores only their states, and steps
     /// only them.
     ///
     /// # Errors
@@ -96,12 +95,11 @@ impl FlatOptimizer {
         )))
     }
 
-    /// Returns the elements of the flat tensors that this optimizer steps, and whose states it keeps.
+    /// The elements of the flat tensors that this optimizer steps, and whose states it stores.
     pub fn own(&self) -> &Range<usize> {
         &self.own
     }
 
-    /// Sets the learning rate of a single model.
     pub fn set_learning_rate(&mut self, rate: f64) {
         assert_eq!(self.learning_rates.len(), 1, "a stack has a learning rate for each model");
         self.learning_rates[0] = rate;
@@ -129,7 +127,7 @@ impl FlatOptimizer {
         Ok(self)
     }
 
-    /// Returns the states, with their names in a checkpoint.
+    /// The states, with their names in a checkpoint.
     pub fn states(&self) -> impl Iterator<Item = (String, &Tensor)> {
         self.names.iter().cloned().zip(&self.states)
     }
@@ -161,13 +159,12 @@ impl FlatOptimizer {
         Ok(())
     }
 
-    /// Returns the parameters at which the gradients of the next step are computed, if not the current ones.
-    pub fn gradient_place(&self, parameters: &Tensor) -> Result<Option<Tensor>, TrainError> {
+    /// Computes the parameters at which the gradients of the next step are computed, if not the current ones.
+    pub fn gradient_point(&self, parameters: &Tensor) -> Result<Option<Tensor>, TrainError> {
         let Some((state, part)) = self.rule.gradient_toward() else { return Ok(None) };
         Ok(Some(self.states[state].f_mul_scalar(part)?.f_add_(parameters)?))
     }
 
-    /// Returns the queries of the next step to its batch besides the gradients.
     pub fn queries(&self) -> GradientQueries {
         let needs = |need| self.rule.info().needs(need);
         if !needs(Need::GradientElsewhere) && !needs(Need::Curvature) {
@@ -179,7 +176,7 @@ impl FlatOptimizer {
         })
     }
 
-    /// Takes one step: changes `parameters` by the `gradients`, taken at [`FlatOptimizer::gradient_place`], and the
+    /// Takes one step: changes `parameters` by the `gradients`, taken at [`FlatOptimizer::gradient_point`], and the
     /// results of [`FlatOptimizer::queries`].
     pub fn step(
         &mut self,
@@ -232,7 +229,6 @@ impl FlatOptimizer {
     }
 }
 
-/// Slices of the parameters, gradients and states.
 struct Slices<'a, T> {
     theta: &'a mut [T],
     gradients: &'a [T],
@@ -250,7 +246,6 @@ impl<'a, T> Slices<'a, T> {
     /// The number of parameters in a piece, the work of a thread at a time.
     const PIECE: usize = 1 << 15;
 
-    /// Splits off the next elements.
     fn next(&mut self, count: usize) -> Slices<'a, T> {
         fn next<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
             let (taken, after) = std::mem::take(rest).split_at_mut(count);

@@ -9,7 +9,7 @@ use super::error::TrainError;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 
-/// The quantiles of a rule's observed quantity that are logged, with their suffixes in the metrics' names.
+/// The quantiles of a rule's observed quantity that are logged, and their suffixes in the metrics' names.
 const QUANTILES: [(f64, &str); 3] = [(0.1, "q10"), (0.5, "q50"), (0.9, "q90")];
 
 /// The number of sampled parameters of a layer.
@@ -22,9 +22,8 @@ pub struct Probe {
     layers: Vec<Layer>,
     /// The number of elements of the flat tensor.
     length: usize,
-    /// Places in the flat tensor, `[sampled]`, layer after layer.
-    places: Tensor,
-    /// The sampled parameters before the step.
+    /// The indices of the sampled elements in the flat tensor, `[sampled]`, layer after layer.
+    indices: Tensor,
     before: Option<Tensor>,
 }
 
@@ -32,7 +31,7 @@ struct Layer {
     /// The metric of the size of an update relative to the parameters, ‖Δθ‖ / ‖θ‖.
     metric: Option<MetricId>,
     name: String,
-    /// The number of sampled places of the layer.
+    /// The number of sampled elements of the layer.
     count: usize,
 }
 
@@ -47,18 +46,18 @@ impl Probe {
                 _ => ranges.push((name, vec![layout.range(index, 0)])),
             }
         }
-        let mut places: Vec<i64> = Vec::new();
+        let mut indices: Vec<i64> = Vec::new();
         let layers = ranges.into_iter().take(MOST_LAYERS).map(|(name, ranges)| {
             let size: usize = ranges.iter().map(ExactSizeIterator::len).sum();
             let sampled = ranges.into_iter().flatten().step_by(size.div_ceil(SAMPLED).max(1));
-            let known = places.len();
-            places.extend(sampled.map(|place| place as i64));
+            let known = indices.len();
+            indices.extend(sampled.map(|index| index as i64));
             let metric = MetricId::named(&format!("update_ratio.{name}"));
-            Layer { metric, name: name.to_owned(), count: places.len() - known }
+            Layer { metric, name: name.to_owned(), count: indices.len() - known }
         });
         let layers = layers.collect();
-        let places = Tensor::f_from_slice(&places)?.f_to_device(parameters.device())?;
-        Ok(Probe { layers, length: layout.length(), places, before: None })
+        let indices = Tensor::f_from_slice(&indices)?.f_to_device(parameters.device())?;
+        Ok(Probe { layers, length: layout.length(), indices, before: None })
     }
 
     /// Lists the metrics that it measures with an optimizer.
@@ -83,8 +82,8 @@ impl Probe {
         metrics
     }
 
-    /// Returns the observation of the sampled parameters' states. `None` if a rule has nothing to observe, if its
-    /// states have other shapes than the parameters (statistics of axes), and if other processes keep some of them.
+    /// Collects the observation of the sampled parameters' states. `None` if a rule has nothing to observe, if its
+    /// states have other shapes than the parameters (statistics of axes), and if other processes store some of them.
     fn observation(&self, optimizer: &FlatOptimizer) -> Option<Observation> {
         let is_flat = |(_, state): (String, &Tensor)| state.size() == [self.length as i64];
         optimizer.rule().info().observed.filter(|_| optimizer.states().all(is_flat))
@@ -96,7 +95,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Returns the metrics of the step since [`Probe::begin`]; none if there was no step. Blocks on the device.
+    /// Computes the metrics of the step since [`Probe::begin`]; none if there was no step. Blocks on the device.
     pub fn end(&mut self, parameters: &Tensor, optimizer: &FlatOptimizer) -> Result<MetricValues, TrainError> {
         let Some(before) = self.before.take() else { return Ok(MetricValues::default()) };
         let numbers =
@@ -123,12 +122,11 @@ impl Probe {
     }
 
     fn sample(&self, flat: &Tensor) -> Result<Tensor, TrainError> {
-        Ok(flat.f_index_select(0, &self.places)?)
+        Ok(flat.f_index_select(0, &self.indices)?)
     }
 }
 
-/// Returns the layer of a parameter tensor: its name up to the number, as in `transformer.h.3`, or without its last
-/// word.
+/// The layer of a parameter tensor: its name up to the number, as in `transformer.h.3`, or without its last part.
 fn layer_name(segment: &str) -> &str {
     let mut end = 0;
     for word in segment.split('.') {
@@ -141,7 +139,7 @@ fn layer_name(segment: &str) -> &str {
     segment.rsplit_once('.').map_or(segment, |(layer, _)| layer)
 }
 
-/// Returns the metrics of a rule's observed quantity: one, or one for each quantile.
+/// The metrics of a rule's observed quantity: one, or one for each quantile.
 fn observed_metrics(rule: &RuleSpec) -> Vec<MetricId> {
     match rule.info().observed {
         None => Vec::new(),

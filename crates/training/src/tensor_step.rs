@@ -20,7 +20,6 @@ use super::tensor_value::{TensorRates, TensorValue, sign};
 pub(super) struct TensorStep {
     graph: Graph,
     theta: NodeId,
-    /// The states after the step.
     states: Vec<NodeId>,
 }
 
@@ -46,7 +45,6 @@ impl TensorStep {
         TensorStep { graph: tape.recorded().graph, theta, states }
     }
 
-    /// Returns the queries of the step to its batch besides the gradients.
     pub(super) fn queries(&self, states: &[Tensor]) -> GradientQueries {
         let at = self.graph.ids().find_map(|id| match self.graph.node(id) {
             Node::Of(Op::GradientAt(at)) => Some(self.graph.node(at)),
@@ -60,7 +58,6 @@ impl TensorStep {
         GradientQueries { gradient_at, curvature: self.graph.ids().any(is_curvature) }
     }
 
-    /// Updates the parameters and the states.
     pub(super) fn run(
         &self,
         parameters: &mut Tensor,
@@ -103,7 +100,6 @@ impl TensorStep {
         Ok(())
     }
 
-    /// Counts how often each number is used.
     fn uses(&self) -> Vec<usize> {
         let mut uses = vec![0; self.graph.ids().count()];
         let of_nodes = self.graph.ids().flat_map(|id| match self.graph.node(id) {
@@ -116,14 +112,13 @@ impl TensorStep {
         uses
     }
 
-    /// Returns whether a number is a product that is used only as a term of the next sum, so that one operation
-    /// computes both.
+    /// Whether a number is a product that is used only as a term of the next sum, so that one operation computes both.
     fn is_fused(&self, id: NodeId, uses: &[usize]) -> bool {
         let is_constant = |id| matches!(self.graph.node(id), Node::Constant(_));
         let is_product = matches!(self.graph.node(id), Node::Of(Op::Mul(..)));
         let next = self.graph.ids().skip(id.0 + 1).find(|next| !is_constant(*next));
         let is_term = next.is_some_and(|next| match self.graph.node(next) {
-            Node::Of(Op::MulAdd(kept, average, term)) => is_constant(kept) && !is_constant(average) && term == id,
+            Node::Of(Op::MulAdd(scale, average, term)) => is_constant(scale) && !is_constant(average) && term == id,
             _ => false,
         });
         is_product && is_term && uses[id.0] == 1
@@ -155,7 +150,6 @@ struct StepValues<'a> {
     graph: &'a Graph,
     layout: &'a ParameterLayout,
     values: Vec<NodeValue>,
-    /// The number of remaining uses of each.
     uses: Vec<usize>,
 }
 
@@ -212,9 +206,10 @@ impl StepValues<'_> {
             Op::Orthogonal(a) => self.take(a).orthogonal(self.layout),
             Op::Exchanged(_) => unreachable!("a rule that exchanges x and y has a step of its own in training"),
             Op::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
-            Op::Toward(average, target, AverageWeight { weight, minus_kept }) => {
-                let [average, target, _, minus_kept] = [average, target, weight, minus_kept].map(|it| self.take(it));
-                target.share().minus(average)?.times(minus_kept)?.plus(target)
+            Op::Toward(average, target, AverageWeight { weight, weight_minus_one }) => {
+                let [average, target, _, weight_minus_one] =
+                    [average, target, weight, weight_minus_one].map(|it| self.take(it));
+                target.share().minus(average)?.times(weight_minus_one)?.plus(target)
             }
             Op::Ratio(m, s, RatioCorrection { factor, term, m_weight, s_weight, epsilon }) => {
                 let [m, s, factor, term, ..] =
@@ -225,11 +220,10 @@ impl StepValues<'_> {
         }
     }
 
-    /// Computes `a b + c`.
     fn product_sum(&mut self, a: NodeId, b: NodeId, c: NodeId) -> Result<TensorValue, TchError> {
         if let (NodeValue::Fused, Node::Of(Op::Mul(factor, input))) = (&self.values[c.0], self.graph.node(c)) {
-            let [kept, average, factor, input] = [a, b, factor, input].map(|it| self.take(it));
-            return kept.times_plus_product(average, factor, input);
+            let [scale, average, factor, input] = [a, b, factor, input].map(|it| self.take(it));
+            return scale.times_plus_product(average, factor, input);
         }
         let [a, b, c] = [a, b, c].map(|it| self.take(it));
         c.plus_product(a, b)

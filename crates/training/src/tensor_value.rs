@@ -55,7 +55,7 @@ impl TensorValue {
         TensorValue::Tensor { tensor: tensor.shallow_clone(), is_free: false }
     }
 
-    /// Returns a second handle of the number, which may not be overwritten.
+    /// Makes a second handle of the number, which may not be overwritten.
     pub(super) fn share(&self) -> TensorValue {
         match self {
             TensorValue::Number(number) => TensorValue::Number(*number),
@@ -63,7 +63,7 @@ impl TensorValue {
         }
     }
 
-    /// Returns a tensor that nobody else overwrites; a number becomes a tensor like `like`.
+    /// Converts the number to a tensor that no other handle overwrites, like `like` in shape.
     pub(super) fn into_tensor(self, like: &Tensor) -> Result<Tensor, TchError> {
         match self {
             TensorValue::Number(number) => like.f_full_like(number),
@@ -113,7 +113,7 @@ impl TensorValue {
         }
     }
 
-    /// Returns the larger of both; `other` if either is NaN, unlike libtorch's own function.
+    /// The larger of both; `other` if either is NaN, unlike libtorch's own function.
     pub(super) fn larger(self, other: TensorValue) -> Result<TensorValue, TchError> {
         let larger = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Real::larger(a, b))),
@@ -128,7 +128,7 @@ impl TensorValue {
         larger.map(TensorValue::free)
     }
 
-    /// Returns the larger of both; NaN if either is, like libtorch's function.
+    /// The larger of both; NaN if either is, like libtorch's function.
     pub(super) fn maximum(self, other: TensorValue) -> Result<TensorValue, TchError> {
         let larger = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::maximum(a, b))),
@@ -139,7 +139,7 @@ impl TensorValue {
         larger.map(TensorValue::free)
     }
 
-    /// Returns the smaller of both; NaN if either is, like libtorch's function.
+    /// The smaller of both; NaN if either is, like libtorch's function.
     pub(super) fn minimum(self, other: TensorValue) -> Result<TensorValue, TchError> {
         let smaller = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::minimum(a, b))),
@@ -150,7 +150,6 @@ impl TensorValue {
         smaller.map(TensorValue::free)
     }
 
-    /// Returns 1 where the relation to `other` holds, else 0.
     pub(super) fn compared(self, relation: Relation, other: TensorValue) -> Result<TensorValue, TchError> {
         let (a, b) = match (self, other) {
             (TensorValue::Number(a), TensorValue::Number(b)) => {
@@ -175,7 +174,6 @@ impl TensorValue {
         holds.f_to_kind(a.kind()).map(TensorValue::free)
     }
 
-    /// Returns `then` where this is not 0, else `otherwise`.
     pub(super) fn choose(self, then: TensorValue, otherwise: TensorValue) -> Result<TensorValue, TchError> {
         let tensor = match self {
             TensorValue::Number(number) => {
@@ -294,7 +292,6 @@ impl TensorValue {
         Ok(TensorValue::free(result))
     }
 
-    /// Computes `self + a b`.
     pub(super) fn plus_product(self, a: TensorValue, b: TensorValue) -> Result<TensorValue, TchError> {
         match (self, a, b) {
             (
@@ -319,20 +316,20 @@ impl TensorValue {
     ) -> Result<TensorValue, TchError> {
         match (self, average, factor, input) {
             (
-                TensorValue::Number(kept),
+                TensorValue::Number(scale),
                 TensorValue::Tensor { tensor: mut average, is_free },
                 TensorValue::Number(factor),
                 TensorValue::Tensor { tensor: input, .. },
-            ) if (kept + factor - 1.0).abs() < 1e-12 => match is_free {
+            ) if (scale + factor - 1.0).abs() < 1e-12 => match is_free {
                 true => average.f_lerp_(&input, factor).map(TensorValue::free),
                 false => average.f_lerp(&input, factor).map(TensorValue::free),
             },
-            (kept, average, factor, input) => kept.times(average)?.plus_product(factor, input),
+            (scale, average, factor, input) => scale.times(average)?.plus_product(factor, input),
         }
     }
 }
 
-/// Returns the view of a segment in a flat tensor, `[models, elements]`.
+/// Views a segment of a flat tensor as `[models, elements]`.
 fn whole(layout: &ParameterLayout, flat: &Tensor, segment: usize) -> [Tensor; 1] {
     [layout.view(flat, segment).flatten(1, -1)]
 }
@@ -353,7 +350,7 @@ fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
     turned(&x)?.f_mul_scalar((rows as f64 / columns as f64).max(1.0).sqrt())
 }
 
-/// Returns −1, 0 or 1, and NaN for NaN, for which libtorch's sign is 0.
+/// Computes −1, 0 or 1, and NaN for NaN, for which libtorch's sign is 0.
 pub(super) fn sign(tensor: &Tensor) -> Result<Tensor, TchError> {
     tensor.f_where_self(&tensor.f_isnan()?, &tensor.f_sign()?)
 }
@@ -383,7 +380,6 @@ impl TensorLearningRates {
         }
     }
 
-    /// Returns η times a flat tensor.
     pub(super) fn times(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
         match self {
             TensorLearningRates::One(rate) => tensor.f_mul_scalar(*rate),

@@ -21,7 +21,6 @@ use super::optimizer::FlatOptimizer;
 use super::probe::Probe;
 use super::training::{Check, Ended, LiveSettings, SampleRequest, Training};
 
-/// Why a session ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrainerError {
     #[error(transparent)]
@@ -32,7 +31,6 @@ pub(crate) enum TrainerError {
     Checkpoint(#[from] CheckpointError),
 }
 
-/// A training and the run that it writes.
 pub(crate) struct Trainer<'a, T: Training> {
     pub(super) course: Course,
     pub(super) live: LiveSettings<T::Spec>,
@@ -241,13 +239,13 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(Ended::Finished)
     }
 
-    /// Returns the work of a step with the settings in force.
+    /// The work of a step with the settings in force.
     pub(super) fn step_work(&self) -> StepWork {
         StepWork { amount: self.run.rate().1, operations: self.instruments.usage.step_operations() }
     }
 
-    /// Returns whether the point of the training curve after this step includes the costlier metrics: the first and
-    /// then every tenth does.
+    /// Whether the point of the training curve after this step includes the costlier metrics: the first and then every
+    /// tenth does.
     fn is_probed(&self, step: u64) -> bool {
         step.is_multiple_of(self.course.log_every) && (step / self.course.log_every) % 10 == 1
     }
@@ -262,7 +260,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(())
     }
 
-    /// Does work of all processes together. Only a single process can be interrupted.
+    /// Runs work of all processes together. Only a single process can be interrupted.
     fn with_all<V>(
         &mut self,
         order: Order,
@@ -275,7 +273,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         work(self.run, &mut || Ok(()))
     }
 
-    /// Does work that a request to stop interrupts with [`TrainError::Interrupted`].
+    /// Runs work that a request to stop interrupts with [`TrainError::Interrupted`].
     fn interruptibly<V>(
         &mut self,
         work: impl FnOnce(&mut T, &mut Check<'_>) -> Result<V, TrainError>,
@@ -287,7 +285,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         })
     }
 
-    /// Returns whether the step from which the run resumes was evaluated, but the event is lost.
+    /// Whether the step from which the run resumes was evaluated, but the event is lost.
     fn lacks_evaluation(&self) -> bool {
         let step = self.run.step();
         let due = step > 0 && (step == self.course.steps || step.is_multiple_of(self.course.eval_every));
@@ -353,7 +351,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         if self.best.is_some_and(|(best, _)| best == step) { self.save() } else { Ok(()) }
     }
 
-    /// Records the model's usual text. A diverged model that cannot write one continues training.
+    /// Records the text that the model generates at intervals. A diverged model that cannot generate one continues
+    /// training.
     fn sample(&mut self) -> Result<(), TrainerError> {
         let Some(request) = self.run.usual_sample() else { return Ok(()) };
         match self.interruptibly(|run, check| run.sample(&request, run.step(), check)) {
@@ -417,13 +416,13 @@ impl<'a, T: Training> Trainer<'a, T> {
             for (id, command) in commands {
                 stop |= self.handle_command(&id, command, is_to_stop)?;
             }
-            // Commands may have arrived while a text was written.
+            // Commands may have arrived while a text was generated.
             commands = self.received.take(self.session)?;
         }
         Ok(stop)
     }
 
-    /// Carries out one command; returns whether it was to stop. A run that is to stop writes no text first.
+    /// Carries out one command; returns whether it was to stop. A run that is to stop generates no text first.
     fn handle_command(&mut self, id: &str, command: RunCommand, is_to_stop: bool) -> Result<bool, TrainerError> {
         match command {
             RunCommand::Stop => {
@@ -476,7 +475,7 @@ impl ReceivedCommands {
         self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
     }
 
-    /// Takes all commands that were not carried out yet.
+    /// Takes all commands that are not yet carried out.
     fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, RunCommand)>, SessionError> {
         self.listen(session);
         self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)
@@ -485,7 +484,7 @@ impl ReceivedCommands {
 
 impl<T: Training> Trainer<'_, T> {
     /// Carries out a command to change settings: saves a checkpoint of the training before the change, records the
-    /// change, and continues with it. Refused settings leave everything as it was.
+    /// change, and continues with it. Refused settings change nothing.
     fn change_settings(&mut self, id: &str, settings: BTreeMap<String, f64>) -> Result<(), TrainerError> {
         let (step, before, mut settings) = (self.run.step(), self.live.changed().clone(), settings);
         let steps = settings.get(SettingChange::STEPS).copied();
@@ -493,7 +492,7 @@ impl<T: Training> Trainer<'_, T> {
             let message = format!("expected more than the {step} steps that were taken, found {steps}");
             return Ok(self.session.answer(id, false, &message)?);
         }
-        // A command `SetSteps` changes the end of the course and not the spec.
+        // A command `SetSteps` changes the end of the run and not the spec.
         let steps = steps.filter(|steps| *steps != self.course.steps as f64);
         if steps.is_none() {
             settings.remove(SettingChange::STEPS);
@@ -520,8 +519,9 @@ impl<T: Training> Trainer<'_, T> {
         Ok(self.session.answer(id, true, &message)?)
     }
 
-    /// Puts the settings in force that were so after the step of the checkpoint from which the run resumes: those of
-    /// the checkpoint, and those that were changed after it was saved. Returns the work of a step before the checkpoint.
+    /// Restores the settings that were in force after the step of the checkpoint from which the run resumes: those of
+    /// the checkpoint, and those that were changed after it was saved. Returns the work of a step before the
+    /// checkpoint.
     fn restore_settings(&mut self, checkpoint: &Checkpoint) -> Result<StepWork, TrainError> {
         self.put_back(checkpoint.settings.clone())?;
         let work = self.step_work();
@@ -541,11 +541,10 @@ impl<T: Training> Trainer<'_, T> {
         Ok(())
     }
 
-    /// Describes the changes of settings after the step from which the run resumes.
     fn undone_changes(&self) -> Option<String> {
         let step = self.run.step();
         let undone = self.session.before().changes().iter().filter(|(at, _)| *at > step);
-        let undone: Vec<String> = undone.map(|(at, change)| format!("{} of step {at}", change.words())).collect();
+        let undone: Vec<String> = undone.map(|(at, change)| format!("{} of step {at}", change.text())).collect();
         (!undone.is_empty()).then(|| {
             let list = undone.join(", ");
             format!("the run goes back to step {step}, which undoes {list}; set that again if it is still wanted")

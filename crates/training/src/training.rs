@@ -1,8 +1,8 @@
 //! The interface between workloads and the worker.
 //!
 //! [`TrainedSpec::begin`] creates a training whose parameters are zero. [`Training::start`] draws them, or reads those
-//! of another model. A resumed run gets them from its checkpoint, whose tensors are read once and checked on the way,
-//! before the training's own tensors change.
+//! of another model. A resumed run takes them from its checkpoint, whose tensors are read once and checked before the
+//! training's own tensors change.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -21,7 +21,6 @@ use super::group::Group;
 use super::layout::ParameterLayout;
 use super::optimizer::FlatOptimizer;
 
-/// Training data, and their description.
 #[derive(Debug)]
 pub(crate) struct Obtained<D> {
     pub data: D,
@@ -76,7 +75,7 @@ impl SampleRequest {
     ///
     /// # Errors
     ///
-    /// Fails if a limit is exceeded: nothing else can be done while the text is written.
+    /// Fails if a limit is exceeded: the training waits while the text is generated.
     pub fn new(prompt: String, tokens: u32, temperature: f64, top_k: Option<u32>) -> Result<SampleRequest, TrainError> {
         let refuse = |error: OutOfRange| TrainError::Refused(error.to_string());
         SampleTokens::new(u64::from(tokens)).map_err(refuse)?;
@@ -99,11 +98,10 @@ pub struct MeanLoss {
 /// A callback between the parts of long work. An error, such as [`TrainError::Interrupted`], ends the work.
 pub(crate) type Check<'a> = dyn FnMut() -> Result<(), TrainError> + 'a;
 
-/// A training in progress.
 pub trait Training {
     type Spec: RunSpec;
 
-    /// Continues with the settings of a spec that differs from the present one in [live](RunSpec::live) settings only.
+    /// Continues with the settings of a spec that differs from the current one in [live](RunSpec::live) settings only.
     ///
     /// # Errors
     ///
@@ -119,19 +117,18 @@ pub trait Training {
     /// Fails if batches are too small to be divided among them.
     fn join(&mut self, group: Arc<Group>) -> Result<(), TrainError>;
 
-    /// Returns the number of steps taken.
     fn step(&self) -> u64;
 
-    /// Takes one step; returns the loss of its batch, `[1]`, which is on the device. A step interrupted by `check` has
-    /// no effect: the state for a checkpoint stays, and the next call takes the same step. Several processes call it
+    /// Takes one step; returns the loss of its batch, `[1]`, on the device. A step interrupted by `check` has no
+    /// effect: the state for a checkpoint stays, and the next call takes the same step. Several processes call it
     /// together, and are not interrupted.
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError>;
 
-    /// Returns the metrics of the last step for the training curve, besides the loss and the rate. Blocks on the
+    /// Computes the metrics of the last step for the training curve, besides the loss and the rate. Blocks on the
     /// device.
     fn point(&mut self) -> Result<MetricValues, TrainError>;
 
-    /// Returns the metric of the rate of training, and the amount that a step adds to it.
+    /// The metric of the rate of training, and the amount that a step adds to it.
     fn rate(&self) -> (MetricId, f64);
 
     /// Evaluates the model, with all processes together; the first metric is the loss by which the best checkpoint is
@@ -142,16 +139,14 @@ pub trait Training {
     /// time to time.
     fn evaluate_all(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<MeanLoss, TrainError>;
 
-    /// Returns the number of trainable parameters.
     fn parameters(&self) -> u64;
 
-    /// Returns the model's parameters as a flat tensor, their layout, and the optimizer.
+    /// The model's parameters as a flat tensor, their layout, and the optimizer.
     fn optimized(&self) -> (&Tensor, &ParameterLayout, &FlatOptimizer);
 
-    /// Returns the tensors of a checkpoint. The names of the optimizer's states begin with `optimizer.`.
+    /// Lists the tensors of a checkpoint. The names of the optimizer's states begin with `optimizer.`.
     fn tensors(&self) -> NamedTensors<'_>;
 
-    /// Returns the state for a checkpoint.
     fn state(&self) -> TrainingState<'_> {
         TrainingState { tensors: self.tensors(), progress: self.optimized().2.progress() }
     }
@@ -168,18 +163,19 @@ pub trait Training {
     /// Sets the parameters to those before the first step. Not called if the run continues from a checkpoint.
     fn start(&mut self) -> Result<(), TrainError>;
 
-    /// Returns the name of the first tensor of parameters or gradients with a number that is not finite, if the
+    /// Finds the first tensor of parameters or gradients with a number that is not finite, and returns its name, if the
     /// training can find it.
     fn first_not_finite(&self) -> Result<Option<String>, TrainError> {
         Ok(None)
     }
 
-    /// Returns the text request at the set interval; `None` if the model writes none.
+    /// The request for a text at intervals; `None` if the model generates none.
     fn usual_sample(&self) -> Option<SampleRequest> {
         None
     }
 
-    /// Writes a text that follows the prompt; the model is that after `step` steps, which determines what is drawn.
+    /// Generates a text that follows the prompt; `step` is the number of steps of the model, which determines the
+    /// draws.
     fn sample(&mut self, _request: &SampleRequest, _step: u64, _check: &mut Check<'_>) -> Result<String, TrainError> {
         Err(TrainError::Refused(NO_TEXT.to_owned()))
     }
@@ -190,8 +186,8 @@ pub(super) const NO_TEXT: &str = "the model writes no text";
 
 /// The settings in force, in one process of a training.
 ///
-/// A change by a command takes effect between two steps, after a checkpoint. The event of the change names the step, and
-/// each later checkpoint has all changed settings, so a resumed run continues with them whatever became of the events.
+/// A change by a command takes effect between two steps, after a checkpoint. The event of the change names the step,
+/// and each later checkpoint has all changed settings, so a resumed run continues with them even if events are lost.
 pub(crate) struct LiveSettings<S> {
     spec: S,
     /// The settings that commands have changed, by their paths in the config.
@@ -201,12 +197,10 @@ pub(crate) struct LiveSettings<S> {
 }
 
 impl<S: RunSpec> LiveSettings<S> {
-    /// Begins with the settings of a config.
     pub(crate) fn new(spec: S) -> LiveSettings<S> {
         LiveSettings { spec, changed: BTreeMap::new(), shared: 0 }
     }
 
-    /// Returns the settings that commands have changed, by their paths in the config.
     pub(crate) fn changed(&self) -> &BTreeMap<String, f64> {
         &self.changed
     }
@@ -231,12 +225,12 @@ impl<S: RunSpec> LiveSettings<S> {
         Ok(changes)
     }
 
-    /// Returns the operations of a step of each of several processes.
+    /// Computes the operations of a step of each of several processes.
     pub(super) fn step_operations(&self, group: &Group) -> f64 {
         self.spec.needs(self.spec.samples_at_once()).step_operations / group.size() as f64
     }
 
-    /// Returns the key of the text with which rank 0 shares the next change.
+    /// Makes the key of the text with which rank 0 shares the next change.
     pub(super) fn next_key(&mut self) -> String {
         self.shared += 1;
         format!("settings/{}", self.shared)
@@ -251,7 +245,6 @@ impl<S: RunSpec> LiveSettings<S> {
     }
 }
 
-/// The ending of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     Finished,
@@ -261,7 +254,6 @@ pub(crate) enum Ended {
     NotFinite,
 }
 
-/// The libtorch half of a scan.
 pub(crate) trait TrainedScan: Workload {
     type Data;
     type Scan<'a>: PointTraining
@@ -274,7 +266,6 @@ pub(crate) trait TrainedScan: Workload {
     fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Scan<'_>, TrainError>;
 }
 
-/// The trainings of a scan's points.
 pub(crate) trait PointTraining: Sync {
     /// Does all trainings of an optimizer with a batch size, given by their indices in the scan's axes; `None` if it
     /// was stopped before the end.

@@ -44,7 +44,6 @@ pub(crate) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Trains one run of a workload.
     pub(crate) fn run<S: TrainedSpec>(&mut self, spec: &S) -> anyhow::Result<Ended> {
         self.run_all(spec).map_err(|mut error| {
             let advice = || self.memory_advice(spec);
@@ -57,23 +56,22 @@ impl Work<'_> {
         })
     }
 
-    /// Returns the advice for a run that lacks memory.
     fn memory_advice<S: TrainedSpec>(&self, spec: &S) -> MemoryAdvice {
         // The estimate is for one process that takes all samples.
         if !self.group.is_alone() {
             return MemoryAdvice::General;
         }
         let Common { device, rule, .. } = spec.common();
-        let capacity = Capacity::look(device, &self.devices.handshake(), self.session.run().path());
+        let capacity = Capacity::measure(device, &self.devices.handshake(), self.session.run().path());
         let (Some(memory), is_gpu) = (capacity.memory, capacity.is_gpu()) else { return MemoryAdvice::General };
-        // A GPU's memory is its total; of a processor's, `memory` is only what other programs leave free at the moment.
+        // A GPU's memory is its total; a processor's is only what other programs leave free at the moment.
         let whole = if is_gpu { memory } else { SystemMemory::here().map_or(memory, |system| system.total) };
         match spec.fitting(memory, is_gpu) {
             Some(fits) if fits < spec.samples_at_once() => {
                 MemoryAdvice::Batch { fits, with: S::INFO.with_smaller_batches }
             }
             None if spec.fitting(whole, is_gpu).is_none() => MemoryAdvice::Model(rule.name()),
-            // A `batch_size` that was estimated to fit, but did not, is no advice.
+            // A `batch_size` that was estimated to fit, but did not, is not suggested.
             _ => MemoryAdvice::General,
         }
     }
@@ -118,7 +116,7 @@ impl Work<'_> {
         Ok(trainer.go()?)
     }
 
-    /// Obtains the data of a preset, which must be those of earlier sessions; `None` if it was asked to stop before.
+    /// Obtains the data of a preset, which must be those of earlier sessions; `None` if the run is stopped before.
     pub(super) fn data<D>(
         &mut self,
         obtain: impl FnOnce(&mut dyn FnMut(&str), &dyn Fn() -> bool) -> ObtainResult<D>,
@@ -147,7 +145,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Returns the description that a resumed run records again, if the original line is lost or the number of
+    /// Decides on the description that a resumed run records again, if the original line is lost or the number of
     /// processes has changed.
     pub(super) fn again(&self, started: Started) -> Option<Started> {
         let before = self.session.before();
@@ -157,7 +155,6 @@ impl Work<'_> {
         (!whole).then_some(Started { steps, ..started })
     }
 
-    /// Describes a run, without the parts specific to its kind.
     pub(super) fn started<D>(&self, obtained: &Obtained<D>, device: Device) -> Started {
         Started {
             data: obtained.source.clone(),
@@ -189,7 +186,6 @@ fn stopped_before_it_began(session: &mut RunSession) -> bool {
 }
 
 impl Work<'_> {
-    /// Trains all points of a scan.
     pub(crate) fn scan<S: TrainedScan>(&mut self, preset: &S) -> anyhow::Result<Ended> {
         let device = self.devices.open(preset.device(), 0)?;
         let obtained = self.data(|say, cancelled| preset.obtain(say, cancelled))?;
@@ -233,7 +229,7 @@ impl Work<'_> {
         Ok(Ended::Finished)
     }
 
-    /// Trains a point in a thread of its own, and answers commands meanwhile.
+    /// Trains a point in a separate thread, and answers commands meanwhile.
     fn point(
         &mut self,
         scan: &impl PointTraining,
@@ -278,18 +274,17 @@ impl Work<'_> {
     }
 }
 
-/// Returns the grid points of a scan up to the first unreadable one: readers drop the points after the step from which
-/// a run resumes.
+/// Lists the grid points of a scan up to the first unreadable one: readers drop the points after the step from which a
+/// run resumes.
 fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
     let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
     known.sort_unstable();
-    let whole = known.into_iter().zip(1..).take_while(|((done, _), place)| done == place);
+    let whole = known.into_iter().zip(1..).take_while(|((done, _), number)| done == number);
     whole.map(|((_, point), _)| point).collect()
 }
 
 /// A preset that the worker can train.
 pub(crate) trait Trained: Workload {
-    /// Trains the preset to its end, or until a request to stop.
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended>;
 
     /// Takes part in a training whose run another process writes.
@@ -302,7 +297,7 @@ pub(crate) trait Trained: Workload {
         anyhow::bail!(NO_MODEL)
     }
 
-    /// Writes a text by a saved model of a run.
+    /// Generates a text with a saved model of a run.
     fn sample(&self, _saved: &SavedRun, _request: &SampleRequest, _devices: &Devices) -> anyhow::Result<String> {
         anyhow::bail!(NO_MODEL)
     }
@@ -382,13 +377,12 @@ fn say(line: &str) {
     eprintln!("{}", visible_lines(line));
 }
 
-/// Prints the progress of an evaluation from time to time.
 fn progress() -> impl FnMut(u64, u64) {
     const INTERVAL: Duration = Duration::from_secs(10);
-    let mut said = Instant::now();
+    let mut printed = Instant::now();
     move |done, of| {
-        if said.elapsed() >= INTERVAL {
-            said = Instant::now();
+        if printed.elapsed() >= INTERVAL {
+            printed = Instant::now();
             say(&format!("{done} of {of} evaluated"));
         }
     }
@@ -396,7 +390,6 @@ fn progress() -> impl FnMut(u64, u64) {
 
 macro_rules! define_trained {
     ($($(#[$about:meta])* $kind:ident($preset:ty)),+ $(,)?) => {
-        /// Returns the training of a preset.
         pub(super) fn trained(preset: &Preset) -> anyhow::Result<&dyn Trained> {
             match preset {
                 $(Preset::$kind(preset) => Ok(preset),)+
@@ -437,7 +430,7 @@ impl ProgressLines {
 impl Drop for ProgressLines {
     fn drop(&mut self) {
         let Some(before) = self.before.filter(|_| self.written > 0) else { return };
-        // If something else was printed meanwhile, or the output goes elsewhere, nothing is removed.
+        // If other output followed, or the output is not the log, nothing is removed.
         let is_last = fs::symlink_metadata(&self.log).is_ok_and(|data| data.len() == before + self.written);
         if is_last && let Ok(file) = plain_file::open_to_write(&self.log) {
             // Lines that cannot be removed stay, which is harmless.

@@ -92,10 +92,10 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 /// Runs the worker's program.
 pub fn main() -> ExitCode {
     let args = Args::parse();
-    let devices = Devices::look();
+    let devices = Devices::detect();
     if args.handshake {
-        let said = serde_json::to_string(&devices.handshake()).expect("a handshake is plain text");
-        println!("{said}");
+        let line = serde_json::to_string(&devices.handshake()).expect("a handshake is plain text");
+        println!("{line}");
         return ExitCode::SUCCESS;
     }
     let outcome = match args.command {
@@ -150,11 +150,11 @@ fn run(folder: &Path, resume: bool, ranks: &RankArguments, devices: &Devices) ->
     if let (Some(rank_env), Err(error)) = (rank_env, &outcome) {
         Group::refuse(rank_env, &why_all_end(error));
     }
-    // All processes end with the same code, so that their launcher does not restart them after some.
+    // All processes end with the same code, so that their launcher does not restart them.
     outcome.map(|ended| if ended == Ended::NotFinite { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Turns the loss of another process into a stop if this one was asked to stop: torchrun and SLURM ask all others to
+/// Converts the loss of another process to a stop if this one was asked to stop: torchrun and SLURM ask all others to
 /// stop when one has died.
 fn as_stopped(outcome: anyhow::Result<Ended>, stop: &StopRequest) -> anyhow::Result<Ended> {
     outcome.or_else(|error| match of_training(&error) {
@@ -203,7 +203,7 @@ fn lead(
             work.session.record(step, Event::Failed { message: message.to_owned() })?;
         }
         Err(error) => {
-            // The log has it too, in case it cannot be written here.
+            // The log has the message too, in case it cannot be recorded as an event.
             let _ = work.session.record(step, Event::Failed { message: format!("{error:#}") });
         }
     }
@@ -220,7 +220,7 @@ fn train(work: &mut Work<'_>, ranks: &RankArguments, rank_env: &mut Option<RankE
     trained(&work.config.preset.clone())?.train(work)
 }
 
-/// Returns the error of a training inside an error of the worker.
+/// Finds the error of a training inside an error of the worker.
 fn of_training(error: &anyhow::Error) -> Option<&TrainError> {
     error.downcast_ref::<TrainError>().or(match error.downcast_ref::<TrainerError>() {
         Some(TrainerError::Train(error)) => Some(error),
@@ -241,7 +241,7 @@ fn export(run: &Path, step: u64, folder: &Path) -> ExitCode {
     answer(SavedRun::open(run, step, &[]).and_then(|saved| trained(&saved.preset)?.export(&saved, folder)))
 }
 
-/// Prints a text by the model of a run's checkpoint.
+/// Prints a text generated with the model of a run's checkpoint.
 fn sample(
     run: &Path,
     step: u64,
@@ -269,7 +269,6 @@ fn answer(outcome: anyhow::Result<impl Serialize>) -> ExitCode {
     if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Command-line options for the processes of a training.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct RankArguments {
     /// Train with N processes on this machine, which share each batch [default: as in the config]
@@ -316,7 +315,7 @@ impl RankArguments {
         Joining { patience, backend: self.backend, divides_optimizer: sharing.shard_optimizer }
     }
 
-    /// Joins the other processes as rank 0, after starting those that are to run on this machine.
+    /// Joins the other processes as rank 0, after starting those of this machine.
     pub(super) fn lead(
         &self,
         run: &RunFolder,
@@ -342,7 +341,6 @@ impl RankArguments {
         Ok((group?, Some(processes)))
     }
 
-    /// Follows rank 0 to the end of the training.
     pub(super) fn follow(
         &self,
         folder: &Path,

@@ -401,7 +401,7 @@ impl AnimationJob {
             frames: steps.frames(),
             frames_per_sec: steps.frames_per_sec.max(1),
             overwrite,
-            kept_colors: subject.colors(),
+            exact_colors: subject.colors(),
         });
         let frame_secs = 1.0 / steps.frames_per_sec.max(1) as f32;
         let stage = PictureStage::open(graphics, subject, options, steps.to, frame_secs);

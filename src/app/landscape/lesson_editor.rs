@@ -17,7 +17,7 @@ use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Outlined, cell, check_box, drag, small_button};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::export::lesson_page::figures::preset_of;
-use crate::player::marks::words_of;
+use crate::player::marks::change_text;
 
 /// The width of the list of steps, in points.
 const LIST: f32 = 250.0;
@@ -366,7 +366,7 @@ fn settings(ui: &mut Ui, lesson: &mut LessonDraft, step: usize, present: &Presen
         }
         for (index, setting) in lesson.steps[step].set.iter().enumerate() {
             ui.horizontal(|ui| {
-                let words = words_of(setting, &before, &now);
+                let words = change_text(setting, &before, &now);
                 let name = format!("Take out {}", words.replace('\n', ", "));
                 if icon_button(ui, Icon::Close, 18.0, &name, "Leave this as in the step before").clicked() {
                     removed = Some(index);

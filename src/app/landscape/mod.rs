@@ -90,7 +90,7 @@ pub(crate) struct LandscapeTab {
 impl RegisteredTab for LandscapeTab {
     const INFO: TabInfo = TabInfo {
         title: "Landscape",
-        in_words: "the landscape",
+        help_name: "the landscape",
         preset_kinds: &["Landscape"],
         presets_heading: "Landscapes",
         keys: &[

@@ -254,7 +254,7 @@ impl VariedSettings {
             true => name.to_owned(),
             false => format!("{name}: {}", parameters.join(", ")),
         };
-        let texts = [spec.noise.words(number::text), landscape].into_iter().chain(self.texts(spec));
+        let texts = [spec.noise.description(number::text), landscape].into_iter().chain(self.texts(spec));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 

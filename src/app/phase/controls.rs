@@ -222,7 +222,7 @@ fn show_fault(ui: &mut Ui, fault: Option<&SpecError>) {
 /// Describes a fault by the labels of the window in place of a preset file's paths.
 fn describe_fault(fault: &SpecError) -> String {
     let text = fault.parts().map(|part| match part {
-        MessagePart::Words(text) => text.to_owned(),
+        MessagePart::Text(text) => text.to_owned(),
         MessagePart::InFile("spacing: Linear") => "linear spacing".to_owned(),
         MessagePart::InFile(path) => path.split('.').filter_map(label).collect::<Vec<_>>().join(": "),
     });

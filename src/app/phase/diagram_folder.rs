@@ -26,7 +26,7 @@ use super::diagram_store::TitledDiagram;
 use super::library::Limits;
 use crate::app::shell::presets::file_stem;
 use crate::figure::{Map, MapImage};
-use crate::sweep::result::{KEPT_RECORD, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
+use crate::sweep::result::{LIBRARY_RECORD, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
 const PICTURE: &str = "thumbnail.png";
 /// The files of a diagram.
@@ -37,7 +37,7 @@ const FILES: [&str; 7] = [
     SweepStore::RACES,
     PICTURE,
     SweepResult::SPEC,
-    KEPT_RECORD,
+    LIBRARY_RECORD,
 ];
 /// The largest text of a description or a preset, in bytes.
 const MOST_TEXT: u64 = 4 << 20;
@@ -168,7 +168,7 @@ fn find_diagram(folder: PathBuf) -> Result<FoundDiagram, String> {
         let origin = path.display().to_string();
         text.map_err(|error| format!("cannot read {origin}: {error}")).map(|text| (text, origin))
     };
-    let (description, origin) = text(KEPT_RECORD)?;
+    let (description, origin) = text(LIBRARY_RECORD)?;
     let description = ron::from_str(&description).map_err(|error| format!("{origin} is damaged: {error}"))?;
     let (spec, origin) = text(SweepResult::SPEC)?;
     let spec = Arc::new(sweep_preset(&spec, &origin)?.sweep);
@@ -231,14 +231,14 @@ impl DiagramFolder {
     fn describe(&self, description: &DiagramDescription) -> io::Result<()> {
         let described = DiagramDescription { coverage: self.saved, ..description.clone() };
         let text = ron::ser::to_string_pretty(&described, ron::ser::PrettyConfig::default());
-        self.write(KEPT_RECORD, text.expect("a description holds no value that RON cannot express").as_bytes())
+        self.write(LIBRARY_RECORD, text.expect("a description holds no value that RON cannot express").as_bytes())
     }
 
     /// Writes a state of the diagram; returns the size of its files.
     fn save(&mut self, snapshot: &Snapshot, picture: &ColorImage) -> io::Result<u64> {
         let Snapshot { titled, description } = snapshot;
         let (result, diagram) = (titled.result(), &titled.diagram);
-        if !self.has(KEPT_RECORD) {
+        if !self.has(LIBRARY_RECORD) {
             self.describe(description)?;
         }
         self.write(SweepResult::SPEC, result.preset().to_ron().as_bytes())?;
@@ -268,7 +268,7 @@ impl DiagramFolder {
     fn load(&mut self, expected: &SweepSpec) -> Result<LoadedResults, String> {
         let folder = self.path.display();
         // Another window may have removed it.
-        if !self.has(KEPT_RECORD) {
+        if !self.has(LIBRARY_RECORD) {
             return Err(format!("there is no diagram in {folder} any more"));
         }
         // Its lock would refuse another reader.

@@ -334,7 +334,7 @@ struct SweepMemory {
 impl RegisteredTab for PhasePanel {
     const INFO: TabInfo = TabInfo {
         title: "Phase diagram",
-        in_words: "the phase diagram",
+        help_name: "the phase diagram",
         preset_kinds: &["Sweep"],
         presets_heading: "Phase diagrams",
         keys: &[

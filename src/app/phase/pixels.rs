@@ -1,7 +1,7 @@
 //! The pixels that are pointed at and chosen, and the landscapes that correspond to them.
 
 use egui::{Button, DragValue, Label, RichText, Ui};
-use valleyscope_engine::landscape::StartPlace;
+use valleyscope_engine::landscape::StartPoint;
 use valleyscope_engine::optimizer::{Decay, Hyperparameter, HyperparameterName, RatedRule, Schedule};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
@@ -222,7 +222,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             },
         }
     });
-    let StartPlace { x, y } = spec.start();
+    let StartPoint { x, y } = spec.start();
     Some(SimulationSpec {
         landscape: point.landscape,
         noise: point.noise,

@@ -227,7 +227,7 @@ fn adaptive_lead(diagram: &Diagram, cell: &Cell, sampled: &Sampled, metric: Metr
     let (Some((rival, _)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
         return String::new();
     };
-    let most = comparison.doubts.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    let most = comparison.error_probabilities.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
     let (open, doubt) = most.map_or((rival, 0.0), |(open, doubt)| (open, *doubt));
     let (gap, asked) = (comparison.gaps[rival], adaptive.certainty.get());
     let lead = sampled_lead(&names[rival], &with_error(gap.value, gap.error), cell.runs());
@@ -468,7 +468,8 @@ fn curve(
         cell.averages[optimizer].iter().zip(&cell.deviations[optimizer]).enumerate()
     {
         let (average, deviation) = (average[metric as usize], deviation[metric as usize]);
-        let Some(position) = value(candidate).map(|value| scale.place(value)).filter(|position| position.is_finite())
+        let Some(position) =
+            value(candidate).map(|value| scale.position(value)).filter(|position| position.is_finite())
         else {
             continue;
         };

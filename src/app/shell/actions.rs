@@ -11,7 +11,7 @@ use valleyscope_experiments::preset::Preset;
 
 use super::Valleyscope;
 use super::editor::{EditorStatus, HistoryStep, PresetDraft};
-use super::files::{FileContent, OpenedContent};
+use super::files::{FileContent, OpenedContent, Purpose};
 use super::presets::SavePreset;
 use super::tabs::{TabInfo, TabName};
 use super::window::Presentation;
@@ -92,12 +92,10 @@ pub enum Action {
     AskToSave(Box<PresetDraft>),
     TogglePresentation,
     ShowKeys,
-    /// Shows the description of an optimizer.
     ShowOptimizer(RuleKind),
     ShowAbout,
     /// Shows the settings in which runs, presets or diagrams differ.
     ShowDifferences(Box<DifferenceTable>),
-    /// Asks for the presets to compare.
     ComparePresets,
     Quit,
 }
@@ -131,9 +129,9 @@ impl Valleyscope {
             Action::SaveDiagram { bytes, suggested_name, exported } => {
                 self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }
-            Action::SaveRaw(plan) => self.dialogs.files.ask_raw_folder(plan),
-            Action::ChooseDataFolder(begin) => self.dialogs.files.ask_data_folder(begin),
-            Action::ChooseRunsFolder => self.dialogs.files.ask_runs_folder(),
+            Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Raw(plan)),
+            Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Data(begin)),
+            Action::ChooseRunsFolder => self.dialogs.files.ask(Purpose::Runs),
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);
@@ -143,7 +141,7 @@ impl Valleyscope {
             Action::Redo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Redo),
             Action::CopyPreset => self.copy_preset(ctx),
             Action::PastePreset => self.ask_paste(ctx),
-            Action::OpenPreset => self.dialogs.files.ask_open(),
+            Action::OpenPreset => self.dialogs.files.ask(Purpose::Open),
             Action::Open(preset) => self.open(ctx, OpenedContent::Preset(preset), None),
             Action::OpenFile(path) => self.dialogs.files.open(path),
             Action::Save => self.save_preset(),
@@ -217,14 +215,13 @@ const PATIENCE_SECS: f64 = 1.0;
 const NO_PRESET: &str = "The clipboard holds no preset";
 
 impl Valleyscope {
-    /// Copies the preset of the shown tab.
     pub(super) fn copy_preset(&mut self, ctx: &Context) {
         let preset = self.tabs.shown().to_save().preset;
         ctx.copy_text(preset.to_ron());
         self.dialogs.messages.notify(format!("“{}” is on the clipboard, as text.", preset.title()));
     }
 
-    /// Asks for the clipboard's text, which arrives with a later frame.
+    /// Requests the clipboard's text, which arrives in a later frame.
     pub(super) fn ask_paste(&mut self, ctx: &Context) {
         ctx.send_viewport_cmd(ViewportCommand::RequestPaste);
         ctx.request_repaint();
@@ -277,7 +274,6 @@ pub(crate) struct Screenshot {
     pub suggested_name: String,
 }
 
-/// Requested pictures of the window.
 pub(crate) struct Screenshots {
     waiting: Option<WaitingScreenshot>,
     taken: Receiver<Screenshot>,
@@ -324,13 +320,13 @@ impl Screenshots {
         }
     }
 
-    /// Returns the next finished picture.
+    /// The next finished picture.
     pub(crate) fn take(&mut self) -> Option<Screenshot> {
         self.taken.try_recv().ok()
     }
 }
 
-/// Returns the pixels of `area`, in points, clipped to the window, at least one.
+/// Crops the pixels of `area`, in points, clipped to the window, at least one.
 fn cropped(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
     let [width, height] = window.size;
     let pixel = |points: f32, most: usize| ((points * pixels_per_point).round().max(0.0) as usize).min(most);

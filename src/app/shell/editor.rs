@@ -16,11 +16,11 @@ pub(crate) trait Draft: Clone + PartialEq {
 
     fn differs_from(&self, saved: &Self::Saved) -> bool;
 
-    /// Returns the saved state after `written` was saved to `file` in place of `before`; `None` for a preset of another
-    /// tab.
+    /// Makes the saved state after `written` was saved to `file`, which replaces `before`; `None` for a preset of
+    /// another tab.
     fn saved_as(written: PresetDraft, file: &Path, before: &Self::Saved) -> Option<Self::Saved>;
 
-    /// Takes title and description from a preset saved in place of the draft, if they are part of the draft.
+    /// Takes title and description from a preset saved for the draft, if they are part of the draft.
     fn take_description(&mut self, preset: &Preset);
 }
 
@@ -28,7 +28,7 @@ pub(crate) trait Draft: Clone + PartialEq {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PresetDraft {
     pub preset: Preset,
-    /// The number of the saved state that it replaces; `None` for a copy beside the draft.
+    /// The number of the saved state that it replaces; `None` for a copy of the draft.
     pub replaces: Option<usize>,
     /// The index of the draft's lesson step, from 0.
     pub lesson_step: usize,
@@ -47,13 +47,12 @@ pub(crate) enum HistoryStep {
 
 /// The interface of a tab's editor, independent of its draft's type.
 pub(crate) trait AnyEditor {
-    /// Returns the preset's file, and whether saving may replace it without a question. A file that this program has
-    /// not written needs one, as it may hold comments.
+    /// The preset's file, and whether saving may replace it without a question. A file that this program has not
+    /// written requires one, as it may hold comments.
     fn target(&self) -> Option<(&Path, Overwrite)>;
 
     fn undo_or_redo(&mut self, step: HistoryStep);
 
-    /// Records that a preset was written to a file.
     fn saved(&mut self, written: PresetDraft, file: &Path);
 }
 
@@ -90,7 +89,7 @@ pub(crate) struct EditorStatus {
     pub can_redo: bool,
 }
 
-/// Returns the mark of unsaved changes that follows a title; empty where the title lists changes itself.
+/// The mark of unsaved changes that follows a title; empty where the title lists changes itself.
 pub(crate) fn change_mark(title: &str, is_dirty: bool) -> &'static str {
     if is_dirty && split_changed(title).is_none() { " · changed" } else { "" }
 }
@@ -132,42 +131,42 @@ impl<D: Draft> Editor<D> {
         Editor { draft, saved_states, history: UndoHistory::default() }
     }
 
-    /// Opens another preset. Undo restores the present one.
+    /// Opens another preset. Undo restores the current one.
     pub(crate) fn open(&mut self, draft: D, saved: D::Saved, file: Option<PathBuf>) {
         self.change(|editor| editor.replace(draft, saved, file));
     }
 
-    /// Opens another preset without a mark in the history, which records it like any change.
+    /// Opens another preset without an undo step; the history records it like any change.
     pub(crate) fn replace(&mut self, draft: D, saved: D::Saved, file: Option<PathBuf>) {
         self.saved_states.open(SavedState::opened(saved, file));
         self.draft = draft;
     }
 
-    /// Changes the draft in an undo step of its own, however soon other changes precede or follow.
+    /// Changes the draft in a separate undo step, however soon other changes precede or follow.
     pub(crate) fn change(&mut self, change: impl FnOnce(&mut Self)) {
         self.history.mark(&self.revision());
         change(self);
         self.history.mark(&self.revision());
     }
 
-    /// Makes `draft` the state that undo restores next. Later ones than it are forgotten, as what led to them is gone;
-    /// `latest` is the last of them.
+    /// Makes `draft` the state that undo restores next. Later states are dropped, as the change that led to them was
+    /// undone; `latest` is the last of them.
     pub(crate) fn continue_from(&mut self, draft: D, latest: D) {
         let saved_state = self.saved_states.number();
         let [state, latest] = [draft, latest].map(|draft| Revision { draft, saved_state });
         self.history.continue_from(&state, &latest);
     }
 
-    /// Returns the state in which the draft was opened or saved.
     pub(crate) fn saved_state(&self) -> &D::Saved {
         &self.saved_states.present().content
     }
 
     pub(crate) fn saved_state_mut(&mut self) -> &mut D::Saved {
-        &mut self.saved_states.present_mut().content
+        let present = self.saved_states.number();
+        &mut self.saved_states.get_mut(present).expect("the present state is known").content
     }
 
-    /// Returns the number of the saved state, which differs for each opened preset.
+    /// The number of the saved state, which differs for each opened preset.
     pub(crate) fn saved_state_number(&self) -> usize {
         self.saved_states.number()
     }
@@ -192,7 +191,7 @@ impl<D: Draft> Editor<D> {
     }
 
     /// Records that a preset was written to `file`, even if another was opened meanwhile. Returns the saved state if it
-    /// replaces one that undo can still reach.
+    /// replaces one that undo can reach.
     pub(crate) fn saved(&mut self, written: PresetDraft, file: &Path) -> Option<&D::Saved> {
         let number = written.replaces?;
         if number == self.saved_states.number() {
@@ -231,7 +230,7 @@ impl<D: Draft> Editor<D> {
     }
 }
 
-/// The largest number of states that undo keeps.
+/// The largest number of states that undo can restore.
 pub(crate) const MOST_UNDOS: usize = 200;
 
 /// The states that undo can restore. Changes in quick succession, as while a slider is dragged, count as one.
@@ -247,17 +246,17 @@ impl<State: Clone + PartialEq> Default for UndoHistory<State> {
 }
 
 impl<State: Clone + PartialEq> UndoHistory<State> {
-    /// Records the state at a time.
     pub(crate) fn feed(&mut self, time_secs: f64, state: &State) {
         self.undoer.feed_state(time_secs, state);
     }
 
-    /// Makes the state an undo point, whatever follows.
+    /// Makes the state an undo point, whatever changes follow.
     pub(crate) fn mark(&mut self, state: &State) {
         self.undoer.add_undo(state);
     }
 
-    /// Makes `state` the newest one before what follows. The states after it are forgotten; `latest` is the present one.
+    /// Makes `state` the newest one before the changes that follow. The states after it are dropped; `latest` is the
+    /// current one.
     pub(crate) fn continue_from(&mut self, state: &State, latest: &State) {
         let (mut earlier, mut newer) = (self.undoer.clone(), latest.clone());
         while let Some(older) = earlier.undo(&newer).cloned() {
@@ -270,7 +269,7 @@ impl<State: Clone + PartialEq> UndoHistory<State> {
         self.mark(state);
     }
 
-    /// Returns whether a change is still to become an undo point.
+    /// Whether a change has not yet become an undo point.
     pub(crate) fn is_in_flux(&self) -> bool {
         self.undoer.is_in_flux()
     }
@@ -292,7 +291,7 @@ impl<State: Clone + PartialEq> UndoHistory<State> {
     }
 }
 
-/// The saved states that undo can reach, numbered in order; one of them is the present one.
+/// The saved states that undo can reach, numbered in order; one of them is the current one.
 #[derive(Debug)]
 pub(crate) struct SavedStates<S> {
     known: BTreeMap<usize, S>,
@@ -304,7 +303,7 @@ impl<S> SavedStates<S> {
         SavedStates { known: BTreeMap::from([(0, state)]), present: 0 }
     }
 
-    /// Adds a state and makes it the present one.
+    /// Adds a state and makes it the current one.
     pub(crate) fn open(&mut self, state: S) {
         self.present = self.known.keys().next_back().map_or(0, |newest| newest + 1);
         self.known.insert(self.present, state);
@@ -317,20 +316,16 @@ impl<S> SavedStates<S> {
         &self.known[&self.present]
     }
 
-    pub(crate) fn present_mut(&mut self) -> &mut S {
-        self.known.get_mut(&self.present).expect("the present state is known")
-    }
-
     pub(crate) fn number(&self) -> usize {
         self.present
     }
 
-    /// Returns the state of this number, unless it is too old.
+    /// The state of this number, unless it is too old.
     pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut S> {
         self.known.get_mut(&number)
     }
 
-    /// Makes the state of this number the present one; returns false if it is too old.
+    /// Makes the state of this number the current one; returns false if it is too old.
     pub(crate) fn go_to(&mut self, number: usize) -> bool {
         let is_known = self.known.contains_key(&number);
         if is_known {

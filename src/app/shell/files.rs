@@ -1,4 +1,4 @@
-//! Opens and saves files without blocking the window: dialogs and disks are waited for on separate threads.
+//! Opens and saves files without blocking the window: separate threads wait for dialogs and disks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use egui::{ColorImage, Context, Key, TextEdit};
 use valleyscope_experiments::preset::{Preset, PresetError};
-use valleyscope_machine::{Look, has_portal};
+use valleyscope_machine::{Detection, has_portal};
 use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
@@ -47,13 +47,12 @@ pub(crate) enum FileEvent {
 }
 
 /// The purpose of a chosen path.
-enum Purpose {
+pub(crate) enum Purpose {
     Open,
     Save {
         content: FileContent,
         suggested_name: String,
     },
-    /// A folder for raw arrays.
     Raw(RawPlan),
     /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
@@ -62,7 +61,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the title of the dialog, and the name of the path field.
+    /// The title of the dialog, and the name of the path field.
     fn titles(&self) -> [&'static str; 2] {
         match self {
             Purpose::Open => ["Open a preset or a result", "Path of the file"],
@@ -96,7 +95,6 @@ struct PathEntry {
     path: String,
 }
 
-/// File operations in progress, and their dialogs.
 pub(crate) struct Files {
     /// Uses the system's file dialogs if true; else paths are typed.
     native_dialogs: bool,
@@ -130,29 +128,8 @@ impl Files {
         }
     }
 
-    /// Asks for a file and opens it.
-    pub(crate) fn ask_open(&mut self) {
-        self.ask(Purpose::Open);
-    }
-
-    /// Asks for a path and saves there.
     pub(crate) fn ask_save(&mut self, content: FileContent, suggested_name: String) {
         self.ask(Purpose::Save { content, suggested_name });
-    }
-
-    /// Asks for a folder for raw arrays.
-    pub(crate) fn ask_raw_folder(&mut self, plan: RawPlan) {
-        self.ask(Purpose::Raw(plan));
-    }
-
-    /// Asks for the folder of a training's data; the dialog starts at `begin`.
-    pub(crate) fn ask_data_folder(&mut self, begin: Option<PathBuf>) {
-        self.ask(Purpose::Data(begin));
-    }
-
-    /// Asks for a folder of runs from elsewhere.
-    pub(crate) fn ask_runs_folder(&mut self) {
-        self.ask(Purpose::Runs);
     }
 
     /// Reads a preset, a sweep's result or a run.
@@ -172,7 +149,6 @@ impl Files {
         });
     }
 
-    /// Returns the outcomes of requests since the last call.
     pub(crate) fn take_events(&mut self) -> Vec<FileEvent> {
         for answer in Job::take_ended(&mut self.jobs) {
             match answer {
@@ -210,7 +186,7 @@ impl Files {
         self.show_replace(ctx);
     }
 
-    fn ask(&mut self, purpose: Purpose) {
+    pub(crate) fn ask(&mut self, purpose: Purpose) {
         if !self.native_dialogs || !has_native_dialogs() {
             return self.type_path(purpose);
         }
@@ -233,7 +209,7 @@ impl Files {
         });
     }
 
-    /// Returns the initial folder of a dialog: that of the presets, or for an export that of the last one, at first the
+    /// Chooses the initial folder of a dialog: that of the presets, or for an export that of the last one, at first the
     /// user's pictures or documents.
     fn folder_for(&self, purpose: &Purpose) -> Option<PathBuf> {
         let is_picture = match purpose {
@@ -331,7 +307,6 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The content to save.
 #[derive(Clone, Debug)]
 pub(crate) enum FileContent {
     Preset(Box<PresetDraft>),
@@ -430,8 +405,8 @@ impl OpenedContent {
     }
 }
 
-/// Returns whether the system has file dialogs. On Linux and similar systems the desktop's portal or the program zenity
+/// Detects whether the system has file dialogs. On Linux and similar systems the desktop's portal or the program zenity
 /// provides them; without either, requesting a dialog fails silently. Other systems always have them.
 pub(crate) fn has_native_dialogs() -> bool {
-    !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Look::Program("zenity").finds()
+    !cfg!(all(unix, not(target_os = "macos"))) || has_portal() || Detection::Program("zenity").finds()
 }

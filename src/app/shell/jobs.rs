@@ -17,7 +17,7 @@ const PROGRESS_WIDTH: f32 = 340.0;
 /// The time between two updates of the visible progress.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Work on a thread of its own, which wakes the window at its end. Dropping a job cancels it.
+/// Work on a separate thread, which wakes the window at its end. Dropping a job cancels it.
 pub(crate) struct Job<T> {
     result: Receiver<T>,
     progress: Arc<Progress>,
@@ -30,12 +30,11 @@ pub(crate) struct Job<T> {
 pub(crate) struct JobFailed;
 
 impl<T: Send + 'static> Job<T> {
-    /// Starts work without visible progress.
     pub(crate) fn start(ctx: &Context, work: impl FnOnce(&Progress) -> T + Send + 'static) -> Job<T> {
         Job::with_parts(ctx, 0, work)
     }
 
-    /// Starts work of so many parts, which it counts.
+    /// Starts work with a number of parts, by which its progress is measured.
     pub(crate) fn with_parts(ctx: &Context, parts: u64, work: impl FnOnce(&Progress) -> T + Send + 'static) -> Job<T> {
         let (sender, result) = channel();
         let progress = Arc::new(Progress::new(parts));
@@ -50,7 +49,7 @@ impl<T: Send + 'static> Job<T> {
 }
 
 impl<T> Job<T> {
-    /// Returns the result once the work has ended, and `None` before. The result can be taken once.
+    /// Takes the result once the work has ended; `None` before and after.
     pub(crate) fn poll(&self) -> Option<Result<T, JobFailed>> {
         match self.result.try_recv() {
             Ok(result) => Some(Ok(result)),
@@ -121,7 +120,7 @@ impl Progress {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Returns the done share, from 0 to 1.
+    /// The completed fraction, from 0 to 1.
     pub fn share(&self) -> f32 {
         self.done() as f32 / self.parts.max(1) as f32
     }
@@ -167,7 +166,7 @@ pub enum Exported {
 /// The work of an export. It returns `None` once it is cancelled, and an error with the reason why it failed.
 pub type Work = Box<dyn FnOnce(&Progress) -> Result<Option<Exported>, String> + Send>;
 
-/// The exports in progress. They end, and leave nothing behind, when this is dropped.
+/// The exports in progress. Dropping this stops them and removes their files.
 #[derive(Default)]
 pub struct Exports {
     running: Vec<Running>,
@@ -187,13 +186,13 @@ impl Drop for Running {
 }
 
 impl Exports {
-    /// Starts an export of so many frames in the background. `name` is shown with its progress.
+    /// Starts an export of `frames` frames in the background. `name` is shown with its progress.
     pub fn start(&mut self, ctx: &Context, name: String, frames: u64, work: Work) {
         self.started += 1;
         self.running.push(Running { number: self.started, name, job: Job::with_parts(ctx, frames, work) });
     }
 
-    /// Returns the names of the exports that would be lost if the window closed.
+    /// Lists the names of the exports that would be lost if the window closed.
     pub fn unfinished(&self) -> impl Iterator<Item = &str> {
         self.running.iter().filter(|export| !export.job.progress().is_cancelled()).map(|export| export.name.as_str())
     }
@@ -250,7 +249,7 @@ impl Running {
         ui.add(ProgressBar::new(progress.share()).desired_height(4.0)).accessible_name("Progress of the export");
     }
 
-    /// Returns the message about an outcome; `None` for one that was cancelled.
+    /// Describes an outcome in a message; `None` for a cancelled export.
     fn report(&self, outcome: Result<Option<Exported>, String>) -> Option<Action> {
         Some(match outcome {
             Ok(Some(Exported::Animation { path, frames })) => {
@@ -271,7 +270,6 @@ impl Running {
 pub(crate) struct PendingExports(Vec<Job<Action>>);
 
 impl PendingExports {
-    /// Starts an export.
     pub(crate) fn begin(&mut self, ctx: &Context, make: impl FnOnce() -> Action + Send + 'static) {
         self.0.push(Job::start(ctx, |_| make()));
     }
@@ -282,8 +280,8 @@ impl PendingExports {
     }
 }
 
-/// Redraws the window when a tab changes: soon while the tab is shown, and else just often enough that pending updates
-/// do not accumulate.
+/// Redraws the window when a tab changes: soon while the tab is shown, and otherwise just often enough that pending
+/// updates do not accumulate.
 #[derive(Clone)]
 pub(crate) struct Wake {
     context: Context,

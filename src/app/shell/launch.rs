@@ -30,7 +30,7 @@ const RESTART_REASON: &str = "VALLEYSCOPE_RETURNED_BECAUSE";
 /// The largest number of times that the window is reopened after its graphics device was lost.
 const MOST_RESTARTS: u32 = 3;
 
-/// The document to open in place of the last session's.
+/// The document to open instead of the last session's.
 #[derive(Clone, Default)]
 pub struct Opened {
     pub preset: Option<Loaded>,
@@ -48,7 +48,7 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let mut returns = 0;
     loop {
         let exit_state = ExitState::default();
-        let kept = (opened.clone(), report.clone(), session.clone());
+        let backup = (opened.clone(), report.clone(), session.clone());
         let Opened { preset, result, run } = std::mem::take(&mut opened);
         let options = AppOptions {
             preset,
@@ -80,18 +80,18 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
             },
             // Another adapter may work.
             Ok(Err(eframe::Error::Wgpu(_))) if tried_adapters.count() > tried_before => {
-                (opened, report, session) = kept;
+                (opened, report, session) = backup;
             }
             Ok(Err(error)) => return Err(explained(error)),
             Err(panic) => {
                 let restarts = begin.elapsed() > SHORTEST_LIFE;
                 let is_suspect = !restarts && exit_report.device_lost.is_none();
                 let reason = exit_report.device_lost.unwrap_or_else(|| panic_message(&*panic));
-                let kept = session_fate(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
+                let about_session = set_session_aside(store.as_ref(), exit_report.saved, is_suspect.then_some(&reason));
                 if restarts && restart(&reason).is_ok() {
                     return Ok(());
                 }
-                return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{kept}"));
+                return Err(anyhow!("the app has stopped because of an internal error: {reason}\n{about_session}"));
             }
         }
     }
@@ -172,9 +172,9 @@ fn no_window(error: &str) -> anyhow::Error {
     anyhow!("no window could be opened: {cause}\n\n{DISPLAY_HELP}")
 }
 
-/// Sets the session aside if a `suspect` failure may come from it. Returns a message about the session, which was saved
-/// when the window ended.
-fn session_fate(store: Option<&Store>, saved: io::Result<()>, suspect: Option<&String>) -> String {
+/// Sets the session aside if a `suspect` failure may be caused by it. Returns a message about the session, which was
+/// saved when the window ended.
+fn set_session_aside(store: Option<&Store>, saved: io::Result<()>, suspect: Option<&String>) -> String {
     let set_aside = match (store, suspect, saved) {
         (_, _, Err(error)) => return unsaved(store, &error),
         (_, None, Ok(())) => return "Your session was saved; the next start restores it.".to_owned(),
@@ -201,12 +201,11 @@ pub struct AppOptions {
     pub preset: Option<Loaded>,
     /// A sweep's result to show.
     pub result: Option<SweepResult>,
-    /// A run to show.
     pub run: Option<RunFolder>,
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
     pub library: Library,
-    /// The folder of kept phase diagrams; without it, they are kept in memory only.
+    /// The folder of saved phase diagrams; without it, they stay in memory only.
     pub diagrams: Option<PathBuf>,
     /// Uses the system's file dialogs if true; else paths are typed.
     pub native_dialogs: bool,
@@ -216,13 +215,13 @@ pub struct AppOptions {
     pub pace: Option<PlaybackPace>,
     /// The last session, to restore.
     pub session: SessionTexts,
-    /// The file that keeps the session; without it, the next start cannot restore it.
+    /// The file that stores the session; without it, the next start cannot restore it.
     pub store: Option<Store>,
     /// A message from before the window opened: title and text.
     pub report: Option<(String, String)>,
     /// The computing time from which dropping a phase diagram that was not exported needs a question.
     pub worth_asking: Duration,
-    /// The place for the session when the app ends in any way.
+    /// Shared storage for the session when the app ends in any way.
     pub exit_state: ExitState,
 }
 
@@ -248,12 +247,10 @@ impl Default for AppOptions {
     }
 }
 
-/// The state of an app that has ended.
 #[derive(Clone, Default)]
 pub struct ExitState(Arc<Mutex<ExitReport>>);
 
 pub struct ExitReport {
-    /// Whether the session was saved.
     pub saved: io::Result<()>,
     /// The reason why the graphics device was lost, if it was.
     pub device_lost: Option<String>,
@@ -324,7 +321,7 @@ pub(crate) fn setup(tried: &TriedAdapters) -> WgpuSetup {
     WgpuSetup::CreateNew(setup)
 }
 
-/// Returns the rank of an adapter; the lowest is the best.
+/// Ranks an adapter; the lowest rank is the best.
 fn rank(adapter: &Adapter) -> (u8, u8) {
     let info = adapter.get_info();
     let kind = match info.device_type {
@@ -346,16 +343,16 @@ pub struct Graphics {
 }
 
 impl Graphics {
-    /// Returns the driver that draws the window.
+    /// The driver that draws the window.
     pub fn of(window: &RenderState) -> Graphics {
         Graphics { instance: window.instance.clone(), adapter: window.adapter.clone() }
     }
 
-    /// Returns the best driver of this machine, without a window.
+    /// Finds the best driver of this machine, without a window.
     ///
     /// # Errors
     ///
-    /// Returns a message where there is none.
+    /// Fails with a message if there is none.
     pub fn without_window() -> Result<Graphics, String> {
         // Some drivers of OpenGL print complaints, so it is tried last.
         let found = [wgpu::Backends::PRIMARY, wgpu::Backends::GL].into_iter().find_map(|backends| {
@@ -419,7 +416,6 @@ impl GraphicsFaults {
         GraphicsFaults { device, faults }
     }
 
-    /// Returns the failures since the last call.
     pub(crate) fn take(&self) -> Vec<GraphicsFault> {
         // Polling reports a lost device before egui draws with it, which would panic.
         if let Err(error) = self.device.poll(wgpu::PollType::Poll) {

@@ -129,7 +129,7 @@ fn presets(ui: &mut Ui, tab: TabName, catalog: &PresetCatalog, requests: &mut Re
     ScrollArea::vertical().max_height(height).show(ui, |ui| built_in_presets(ui, tab, requests));
 }
 
-/// Returns the heading of the user's own presets, with the number of presets and of invalid files.
+/// Formats the heading of the user's own presets, with the number of presets and of invalid files.
 fn own_presets_heading(own: &[OwnPreset]) -> String {
     let broken = own.iter().filter(|preset| preset.about.is_err()).count();
     let count = own.len() - broken;
@@ -149,7 +149,7 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
 }
 
 fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
-    // The presets of the shown tab come first.
+    // The presets of the shown tab are first.
     let mut tabs = TabName::ALL.to_vec();
     tabs.sort_by_key(|tab| *tab != shown);
     for (index, tab) in tabs.into_iter().enumerate() {
@@ -281,7 +281,7 @@ const SHORTCUTS: [(&str, &str); 13] = [
 ];
 const LAST_SHORTCUTS: [(&str, &str); 2] = [("Ctrl Q", "Quit"), ("?, F1", "Show these keys")];
 
-/// Returns all shortcuts for the help window: keys, and their effects. Those of the first tab are at the top.
+/// Lists all shortcuts for the help window: keys, and their effects. Those of the first tab are at the top.
 pub fn shortcuts() -> Vec<(String, String)> {
     let of_tabs: Vec<_> = TabName::ALL.iter().map(|tab| tab.info().keys).collect();
     let texts = |keys: &[(&str, &str)]| -> Vec<(String, String)> {
@@ -295,17 +295,17 @@ pub fn shortcuts() -> Vec<(String, String)> {
     all
 }
 
-/// Returns the keys that show tabs, as in "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real
+/// Formats the keys that show tabs, as in "Ctrl 1, Ctrl 2, Ctrl 3", and "Show the landscape, the phase diagram, or real
 /// workloads".
 fn tab_shortcuts() -> (String, String) {
     let keys: Vec<String> = TabName::ALL.iter().map(|tab| tab.keys()).collect();
-    let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().in_words).collect();
+    let names: Vec<&str> = TabName::ALL.iter().map(|tab| tab.info().help_name).collect();
     let [others @ .., last] = &names[..] else { unreachable!("there are tabs") };
     (keys.join(", "), format!("Show {}, or {last}", others.join(", ")))
 }
 
-/// Shows the tab whose keys were pressed, and turns other keys into requests, except those that a focused control or an
-/// open dialog handles.
+/// Shows the tab whose keys were pressed, and converts other keys to requests, except those that a focused control or
+/// an open dialog handles.
 pub(crate) fn handle_shortcuts(
     ctx: &Context,
     mut presentation: Option<&mut Presentation>,
@@ -380,35 +380,38 @@ impl Keys<'_> {
         self.ctx
     }
 
-    /// Returns whether a control has the focus, which then receives the keys.
+    /// Whether a control has the focus, and therefore receives the keys.
     pub(crate) fn is_control_focused(&self) -> bool {
         self.is_control_focused
     }
 
-    /// Returns whether a key was pressed or is held, and consumes it.
+    /// Consumes a key; returns whether it was pressed or is held.
     pub(crate) fn pressed(&self, modifiers: Modifiers, key: Key) -> bool {
         self.ctx.input_mut(|input| input.consume_key(modifiers, key))
     }
 
-    /// Returns how often a key was pressed, also by being held, and consumes it.
+    /// Consumes a key; returns how often it was pressed, also by being held.
     pub(crate) fn presses(&self, modifiers: Modifiers, key: Key) -> usize {
         self.ctx.input_mut(|input| input.count_and_consume_key(modifiers, key))
     }
 
-    /// Returns whether a key was pressed, not held, and consumes it.
+    /// Consumes a key; returns whether it was pressed, not held.
     pub(crate) fn pressed_once(&self, key: Key) -> bool {
-        let first = self.ctx.input(|input| input.events.iter().any(|event| is_first_press(event, key)));
+        let wanted = key;
+        let is_first =
+            |event: &Event| matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted);
+        let first = self.ctx.input(|input| input.events.iter().any(is_first));
         self.pressed(Modifiers::NONE, key) && first
     }
 
-    /// Returns whether Shift was held as a key was pressed. In a slow frame, both may be released by now.
+    /// Whether Shift was held when a key was pressed. In a slow frame, both may be released by now.
     pub(crate) fn has_shift(&self, wanted: Key) -> bool {
         let is_it =
             |event: &Event| matches!(event, Event::Key { key, modifiers, .. } if *key == wanted && modifiers.shift);
         self.ctx.input(|input| input.events.iter().any(is_it))
     }
 
-    /// Returns whether a character was typed, on whatever key the keyboard has it, and consumes it.
+    /// Consumes a typed character, on whatever key the keyboard has it; returns whether it was typed.
     pub(crate) fn typed(&self, character: &str) -> bool {
         let is_typed = |event: &Event| matches!(event, Event::Text(text) if text == character);
         self.ctx.input_mut(|input| {
@@ -418,14 +421,10 @@ impl Keys<'_> {
         })
     }
 
-    /// Returns whether a shortcut was pressed or is held, and consumes it.
+    /// Consumes a shortcut; returns whether it was pressed or is held.
     pub(crate) fn shortcut(&self, shortcut: &KeyboardShortcut) -> bool {
         self.ctx.input_mut(|input| input.consume_shortcut(shortcut))
     }
-}
-
-fn is_first_press(event: &Event, wanted: Key) -> bool {
-    matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted)
 }
 
 #[cfg(test)]

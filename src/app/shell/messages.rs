@@ -19,7 +19,7 @@ use crate::app::widgets::icons::{Icon, icon_button};
 const NOTICE_SECS: f64 = 5.0;
 /// The offset of notices from the landscape's corner, past its tools and the labels of its axis, in points.
 const FROM_CORNER: Vec2 = vec2(70.0, 64.0);
-/// The width of a landscape below which notices do not fit beside its legend, in points.
+/// The width of a landscape below which notices do not fit next to its legend, in points.
 const NARROW: f32 = 520.0;
 /// The largest number of notices at a time; older ones are removed.
 const MOST_NOTICES: usize = 4;
@@ -37,7 +37,6 @@ struct Report {
     text: String,
 }
 
-/// The notices and reports on the screen.
 #[derive(Default)]
 pub(crate) struct Messages {
     notices: Vec<Notice>,
@@ -46,7 +45,6 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Shows a short notice for some seconds.
     pub(crate) fn notify(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.notices.retain(|notice| notice.text != text);
@@ -79,7 +77,7 @@ impl Messages {
     }
 
     /// Shows the reports, and the notices at the left of `free`, the tab's picture: at the bottom if `is_below`, else
-    /// beside the landscape's legend, where nothing else is written.
+    /// to the right of the landscape's legend, where nothing else is drawn.
     pub(crate) fn show(&mut self, ctx: &Context, free: Option<Rect>, is_below: bool) {
         self.show_notices(ctx, free.unwrap_or_else(|| ctx.content_rect()), is_below);
         let screen = ctx.content_rect();
@@ -96,7 +94,7 @@ impl Messages {
         if self.notices.is_empty() {
             return;
         }
-        // In a narrow landscape there is no space beside the legend, and no key below.
+        // In a narrow landscape there is no space to the right of the legend, and no key below.
         let (pivot, corner) = match is_below || free.width() < NARROW {
             true => (Align2::LEFT_BOTTOM, free.left_bottom() + vec2(FROM_CORNER.x, -FROM_CORNER.y)),
             false => (Align2::LEFT_TOP, free.left_top() + FROM_CORNER),
@@ -126,7 +124,6 @@ fn show_notice(ui: &mut Ui, notice: &Notice, width: f32) -> bool {
     keep
 }
 
-/// Shows a report; returns false when it was dismissed.
 fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
     let mut open = true;
     let mut dismissed = false;
@@ -162,7 +159,7 @@ fn show_report(ctx: &Context, screen: egui::Rect, report: &Report) -> bool {
     open && !dismissed
 }
 
-/// Returns whether a line of a report quotes a file or marks a position in it: a number or blanks, and a bar.
+/// Whether a line of a report quotes a file or marks a position in it: a number or blanks, and a bar.
 fn is_excerpt(line: &str) -> bool {
     let before_bar = line.split_once('|').map(|(before, _)| before);
     before_bar.is_some_and(|before| before.chars().all(|c| c.is_ascii_digit() || c == ' '))
@@ -206,7 +203,6 @@ pub(crate) fn show_modal(ctx: &Context, id: &'static str, heading: &str, content
     modal.should_close()
 }
 
-/// A modal question, and the texts of its answers.
 pub(crate) struct Question<'a> {
     /// The id that distinguishes the questions of a window.
     pub id: &'static str,
@@ -238,13 +234,12 @@ impl Question<'_> {
 pub(crate) enum Quitting {
     #[default]
     No,
-    /// The question is shown.
+    /// Waits for the answer to the question.
     Asked,
-    /// The window closes, whatever is lost.
+    /// Closes the window, with any losses.
     Decided,
 }
 
-/// The answer to the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuitAnswer {
     /// Stays and saves the first result as a file.
@@ -253,7 +248,6 @@ pub(crate) enum QuitAnswer {
     Stay,
 }
 
-/// The results and exports that are lost when the window closes.
 pub(crate) struct Losses {
     pub results: UnsavedResults,
     /// The names of exports in progress.
@@ -313,11 +307,9 @@ pub(crate) fn ask_quit(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
     answer.or(is_closed.then_some(QuitAnswer::Stay))
 }
 
-/// The open help windows.
 #[derive(Default)]
 pub(crate) struct Help {
     pub keys: bool,
-    /// The optimizer that is shown.
     pub optimizer: Option<RuleKind>,
     pub about: bool,
 }
@@ -365,7 +357,7 @@ impl Help {
     }
 }
 
-/// Shows the list of optimizers, and beside it the chosen one's description.
+/// Shows the list of optimizers, and to its right the chosen one's description.
 fn optimizers(ui: &mut Ui, shown: &mut RuleKind) {
     let height = ui.available_height();
     ui.with_layout(Layout::left_to_right(Align::Min), |ui| {

@@ -41,7 +41,6 @@ use crate::player::PlayerCommand;
 use crate::sweep::result::SweepResult;
 use actions::Requests;
 
-/// The dialogs above the panels.
 struct Dialogs {
     messages: Messages,
     help: Help,
@@ -80,7 +79,7 @@ pub struct Valleyscope {
     exit_state: ExitState,
     saver: Option<Saver>,
     quitting: Quitting,
-    /// The time, by egui's clock, at which the clipboard's text was asked for.
+    /// The time, by egui's clock, at which the clipboard's text was requested.
     paste_asked: Option<f64>,
     /// The computing time from which dropping a diagram needs a question.
     worth_asking: Duration,
@@ -150,7 +149,6 @@ impl Valleyscope {
         app
     }
 
-    /// Opens the documents given at the start.
     fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
         let ctx = self.context.clone();
         if let Some(Loaded { preset, source, .. }) = preset {
@@ -184,7 +182,7 @@ impl Valleyscope {
         self.tabs.landscape.live()
     }
 
-    /// Returns whether a presentation's screen is black, and so shows nothing of the window.
+    /// Whether a presentation's screen is black and hides the window.
     fn is_black(&self) -> bool {
         self.layout.presentation.as_ref().is_some_and(Presentation::is_black)
     }
@@ -236,7 +234,7 @@ fn restore(text: &str, messages: &mut Messages) -> Option<Session> {
 }
 
 impl eframe::App for Valleyscope {
-    /// Returns the colour that shows through where panels do not meet to the pixel.
+    /// The colour between panels that do not meet to the pixel.
     fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
         visuals.panel_fill.to_normalized_gamma_f32()
     }
@@ -427,8 +425,8 @@ impl Valleyscope {
 
 impl Valleyscope {
     /// Cancels a request to close the window if diagrams or exports would be lost. Presets and trainings need no
-    /// question: the session keeps unsaved settings, and trainings go on without the window. A window whose graphics
-    /// device is lost cannot show one.
+    /// question: the session stores unsaved settings, and trainings continue without the window. A window whose
+    /// graphics device is lost cannot show a question.
     fn confirm_close(&mut self, ctx: &Context) {
         let is_requested = ctx.input(|input| input.viewport().close_requested());
         if !is_requested || self.device_lost || self.quitting == Quitting::Decided {
@@ -466,7 +464,7 @@ impl Valleyscope {
         }
     }
 
-    /// Returns what closing the window would drop: the results of the first tab with some, and the exports of all.
+    /// Lists what closing the window would drop: the results of the first tab that has any, and the exports of all.
     fn losses(&self) -> Losses {
         let tab = self.tab_with_unsaved_results();
         Losses {
@@ -475,7 +473,7 @@ impl Valleyscope {
         }
     }
 
-    /// Returns the first tab with results that closing the window would drop.
+    /// Finds the first tab with results that closing the window would drop.
     fn tab_with_unsaved_results(&self) -> Option<TabName> {
         let has_losses = |tab: &TabName| !self.tabs.get(*tab).unsaved_results(self.worth_asking).lines.is_empty();
         TabName::ALL.iter().copied().find(has_losses)

@@ -17,7 +17,6 @@ use super::messages;
 use super::tabs::TabName;
 use crate::app::widgets::form::check_box;
 
-/// One of the user's own presets.
 #[derive(Debug)]
 pub(crate) struct OwnPreset {
     pub title: String,
@@ -28,7 +27,6 @@ pub(crate) struct OwnPreset {
     pub kind: Option<&'static str>,
 }
 
-/// The user's own presets, and recent files.
 pub(crate) struct PresetCatalog {
     library: Library,
     own: Result<Vec<OwnPreset>, String>,
@@ -60,7 +58,7 @@ impl PresetCatalog {
         }
     }
 
-    /// Returns the user's own presets, or why they can't be listed.
+    /// The user's own presets, or the reason why they can't be listed.
     pub(crate) fn own(&self) -> &Result<Vec<OwnPreset>, String> {
         &self.own
     }
@@ -69,13 +67,11 @@ impl PresetCatalog {
         &self.recent
     }
 
-    /// Restores the list of recent files.
     pub(crate) fn restore_recent(&mut self, mut recent: Vec<PathBuf>) {
         recent.truncate(MOST_RECENT_FILES);
         self.recent = recent;
     }
 
-    /// Moves a file to the top of the recent files.
     pub(crate) fn add_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
@@ -108,7 +104,6 @@ pub(crate) struct SavePreset {
     focused: bool,
 }
 
-/// The destination of the preset.
 pub(crate) enum Destination {
     /// The user's own presets, under this file name.
     Library(String),
@@ -116,7 +111,6 @@ pub(crate) enum Destination {
     File(String),
 }
 
-/// The user's decision in a frame.
 pub(crate) enum SaveDecision {
     None,
     Cancelled,
@@ -136,7 +130,7 @@ impl SavePreset {
         SavePreset { draft, misfit, focused: false }
     }
 
-    /// Returns whether saving omits something that the user must confirm.
+    /// Whether saving omits something that the user must confirm.
     pub(crate) fn warns(&self) -> bool {
         self.misfit.is_some() || self.draft.drops_changes || self.draft.drops_settings
     }
@@ -241,7 +235,6 @@ pub(crate) fn file_stem(title: &str) -> String {
     if stem.is_empty() { "preset".to_owned() } else { stem }
 }
 
-/// A preset that can be compared.
 #[derive(Clone, PartialEq)]
 enum Choice {
     /// The settings under the controls.
@@ -250,7 +243,6 @@ enum Choice {
     Own(PathBuf),
 }
 
-/// The window, with its choice.
 #[derive(Default)]
 pub(crate) struct ComparePresets {
     is_open: bool,
@@ -311,7 +303,7 @@ impl ComparePresets {
                 self.entry(ui, Choice::Own(preset.path.clone()), &format!("{} (your own)", preset.title));
             }
             let mut tabs = TabName::ALL.to_vec();
-            // The presets of the shown tab come first.
+            // The presets of the shown tab are first.
             tabs.sort_by_key(|tab| *tab != shown);
             for tab in tabs {
                 ui.label(RichText::new(tab.info().presets_heading).small().weak());
@@ -357,14 +349,13 @@ const LONGEST: usize = 48;
 /// The space between columns, in points.
 const SPACING: f32 = 18.0;
 
-/// The window, with its table while it is open.
 #[derive(Default)]
 pub(crate) struct DifferencesWindow {
     table: Option<DifferenceTable>,
 }
 
 impl DifferencesWindow {
-    /// Opens the window with this table, in place of the one that it shows.
+    /// Opens the window with this table instead of the current one.
     pub(crate) fn open(&mut self, table: DifferenceTable) {
         self.table = Some(table);
     }
@@ -376,7 +367,7 @@ impl DifferencesWindow {
         let size = vec2(width, 420.0).min(screen.size() - vec2(40.0, 90.0));
         let mut is_open = true;
         Window::new("Differences")
-            // A window of its own for each number of columns, as windows keep their sizes.
+            // A separate window for each number of columns, as windows store their sizes.
             .id(Id::unique(("differences", table.names.len())))
             .collapsible(false)
             .open(&mut is_open)

@@ -1,4 +1,4 @@
-//! The session: the state of the app that the next start restores, and the file and the thread that keep it.
+//! The session: the state of the app that the next start restores, and the file and the thread that store it.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -26,7 +26,6 @@ pub(crate) const UNREADABLE_KEY: &str = "valleyscope.session.unreadable";
 
 const VERSION: u32 = 1;
 
-/// A session as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Session {
     version: u32,
@@ -34,10 +33,8 @@ pub(crate) struct Session {
     pub tabs: BTreeMap<TabName, Memory>,
 }
 
-/// The state of the window around the tabs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WindowState {
-    /// The shown tab.
     pub tab: TabName,
     pub layout: WindowLayout,
     pub recent: Vec<PathBuf>,
@@ -79,10 +76,10 @@ impl WindowState {
     }
 }
 
-// The file that keeps the session for the next start, and the thread that writes it while the window is open.
+// The file that stores the session for the next start, and the thread that writes it while the window is open.
 //
 // The file is replaced as a whole: a program that is killed, or a full disk, leaves the last good one. The session of
-// the start before is kept beside it, for the case that the file is damaged by something else.
+// the previous start stays in a second file, in case the first is damaged otherwise.
 //
 // After a panic the program is restarted with the session, as the event loop cannot be reused. A program that panics
 // within 20 s of its start sets the session aside, as it may be the cause.
@@ -91,9 +88,9 @@ impl WindowState {
 const SET_ASIDE_KEY: &str = "valleyscope.session.set_aside";
 /// The largest size of the file, in bytes.
 const LARGEST: u64 = 64 << 20;
-/// A changed session is written after it has been the same for this long.
+/// The time without further changes after which a changed session is written.
 const QUIET: Duration = Duration::from_secs(2);
-/// A session that changes all the time is written this often.
+/// The interval at which a session that changes all the time is written.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 /// The time between two sessions that the window passes to be written.
@@ -102,7 +99,6 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// The title of a message.
 pub(crate) const UNSAVED: &str = "The session can't be saved";
 
-/// The texts of the session, by their keys.
 pub type SessionTexts = BTreeMap<String, String>;
 
 /// A message to the user: a title and a text.
@@ -129,14 +125,14 @@ impl Store {
         self.path.with_extension("previous.ron")
     }
 
-    /// Returns the path of the file in which eframe keeps the window's size and position. eframe empties it before it
-    /// writes it, so that the session cannot be in it.
+    /// The path of the file in which eframe stores the window's size and position. eframe empties it before writing, so
+    /// it cannot hold the session.
     pub(crate) fn window(&self) -> PathBuf {
         self.path.with_file_name("window.ron")
     }
 
-    /// Reads the last session, or the one before where the file is damaged, and checks that the next one can be
-    /// written. Sets a damaged file aside.
+    /// Reads the last session, or the previous one if the file is damaged, and checks that the next one can be written.
+    /// Sets a damaged file aside.
     pub fn restore(&self) -> (SessionTexts, Option<Report>) {
         let unwritable = self.check_writable().err().map(|error| {
             let text = format!(
@@ -148,7 +144,7 @@ impl Store {
             );
             (UNSAVED.to_owned(), text)
         });
-        // What a killed program left. If it cannot be removed, it stays.
+        // Left by a killed program. If it cannot be removed, it stays.
         let _ = self.path.parent().map(AtomicFile::clear);
         if let Err(error) = plain_file::open(&self.window(), Links::Followed)
             && error.kind() != io::ErrorKind::NotFound
@@ -160,7 +156,7 @@ impl Store {
         (texts, unwritable.or(unread.map(|text| ("The last session was not restored".to_owned(), text))))
     }
 
-    /// Reads the last session, or the one before where the file cannot be read; with the reason if it was set aside.
+    /// Reads the last session, or the previous one if the file cannot be read; with the reason if it was set aside.
     fn read_or_previous(&self) -> (SessionTexts, Option<String>) {
         let error = match read(&self.path) {
             Ok(mut texts) => {
@@ -174,7 +170,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Default::default(),
             Err(error) => error,
         };
-        let fate = match rename_aside(&self.path, "unreadable") {
+        let outcome = match rename_aside(&self.path, "unreadable") {
             Ok(aside) => format!("It was set aside as {}.", aside.display()),
             Err(error) => format!("It could not be set aside: {error}."),
         };
@@ -184,12 +180,12 @@ impl Store {
             Err(_) => "a built-in preset".to_owned(),
         };
         let text =
-            format!("{} cannot be read: {error}\n\n{fate} Valleyscope starts with {begin}.", self.path.display());
+            format!("{} cannot be read: {error}\n\n{outcome} Valleyscope starts with {begin}.", self.path.display());
         (previous.unwrap_or_default(), Some(text))
     }
 
-    /// Stores a session for the next start. The first one that this value stores replaces the one of the start before,
-    /// which is then kept beside it. An unreadable one that was set aside stays.
+    /// Stores a session for the next start. The first one that this value stores replaces that of the previous start,
+    /// which moves to the second file. An unreadable one that was set aside stays.
     pub fn keep(&mut self, session: &SessionTexts) -> io::Result<()> {
         let mut texts = session.clone();
         if let Ok(last) = read(&self.path) {
@@ -208,7 +204,7 @@ impl Store {
         Ok(())
     }
 
-    /// Moves the session to a file beside this one, as it may have caused the failure `reason`. [`Store::restore`]
+    /// Moves the session to another file of this folder, as it may have caused the failure `reason`. [`Store::restore`]
     /// reports it at the next start. Returns `None` without a session.
     pub fn set_aside(&self, reason: &str) -> io::Result<Option<PathBuf>> {
         let aside = match rename_aside(&self.path, "stopped") {
@@ -245,9 +241,9 @@ fn write(path: &Path, texts: &SessionTexts) -> io::Result<()> {
     write_file(path, Overwrite::Yes, text.as_bytes())
 }
 
-/// Renames a file to an unused name; files set aside before stay.
-fn rename_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
-    let names = std::iter::once(format!("{word}.ron")).chain((2_u32..).map(|number| format!("{word}-{number}.ron")));
+/// Renames a file to an unused name; files that were set aside earlier stay.
+fn rename_aside(path: &Path, stem: &str) -> io::Result<PathBuf> {
+    let names = std::iter::once(format!("{stem}.ron")).chain((2_u32..).map(|number| format!("{stem}-{number}.ron")));
     let mut free = names.map(|name| path.with_extension(name)).filter(|aside| aside.symlink_metadata().is_err());
     let aside = free.next().expect("there are endless names");
     std::fs::rename(path, &aside)?;
@@ -256,10 +252,10 @@ fn rename_aside(path: &Path, word: &str) -> io::Result<PathBuf> {
 
 enum Message {
     Session(SessionTexts),
-    /// Write the session now, and drop the sender then, as a signal is about to end the process.
+    /// Writes the session at once, and then drops the sender, as a signal is about to end the process.
     #[cfg(unix)]
     Write(Sender<()>),
-    /// Write the session now, and end the thread.
+    /// Writes the session at once, and ends the thread.
     Finish,
 }
 
@@ -267,9 +263,9 @@ enum Message {
 pub(crate) struct Saver {
     messages: Sender<Message>,
     thread: JoinHandle<io::Result<()>>,
-    /// Why the session could not be written, until it is taken.
+    /// The reason why the session could not be written, until it is taken.
     trouble: Arc<Mutex<Option<String>>>,
-    /// When a session was set last.
+    /// The time at which a session was last set.
     set: Option<Instant>,
 }
 
@@ -298,7 +294,7 @@ impl Saver {
         Ok(Saver { messages, thread, trouble, set: None })
     }
 
-    /// Returns the time until another session should be set.
+    /// The time until another session should be set.
     pub(crate) fn wait(&self) -> Duration {
         self.set.map_or(Duration::ZERO, |set| INTERVAL.saturating_sub(set.elapsed()))
     }
@@ -309,7 +305,7 @@ impl Saver {
         let _ = self.messages.send(Message::Session(session));
     }
 
-    /// Returns why the session could not be written, once for each reason.
+    /// Takes the reason why the session could not be written, once for each reason.
     pub(crate) fn take_trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -373,7 +369,6 @@ struct Sessions<S> {
     pending: Option<Pending>,
 }
 
-/// A session that is not written yet.
 struct Pending {
     session: SessionTexts,
     /// The time of the first change since the last write, or of that write if it failed.
@@ -418,7 +413,7 @@ impl<S: FnMut(&SessionTexts) -> io::Result<()>> Sessions<S> {
     }
 }
 
-/// Writes the sessions that arrive until it is told to finish. Returns the outcome of the last write.
+/// Writes the sessions that arrive until it is requested to finish. Returns the outcome of the last write.
 fn write_sessions(inbox: &Receiver<Message>, save: impl FnMut(&SessionTexts) -> io::Result<()>) -> io::Result<()> {
     let mut sessions = Sessions { save, written: SessionTexts::new(), pending: None };
     loop {

@@ -24,19 +24,18 @@ use crate::app::phase::PhasePanel;
 use crate::app::training::TrainingPanel;
 use crate::player::PlayerCommand;
 
-/// The description of a tab for menus, keys and the help.
 pub(crate) struct TabInfo {
     /// The tab's name in the menu bar.
     pub title: &'static str,
     /// The tab's name in the sentence "Show …" of the help.
-    pub in_words: &'static str,
+    pub help_name: &'static str,
     /// The kinds of the presets that it opens.
     pub preset_kinds: &'static [&'static str],
     /// The heading of those presets in the menu.
     pub presets_heading: &'static str,
     /// The keys that act in it, and their effects.
     pub keys: &'static [(&'static str, &'static str)],
-    /// True if plots are beside it, which the View menu shows and hides.
+    /// Whether the tab has plots, which the View menu shows and hides.
     pub has_plots: bool,
     /// The size, in points, in which presentations lay it out. A smaller one has larger type.
     pub presented_size: Vec2,
@@ -47,17 +46,16 @@ pub(crate) struct TabInfo {
 /// The menu bar, saving and opening, undo, the window's title, keys, the session and the question at the end use only
 /// this interface. A method that a single other part of the program needs belongs to the tab's own type.
 pub(crate) trait Tab {
-    /// Returns the editor of the draft under the controls.
+    /// The editor of the draft under the controls.
     fn editor(&self) -> &dyn AnyEditor;
 
     fn editor_mut(&mut self) -> &mut dyn AnyEditor;
 
     fn status(&self) -> EditorStatus;
 
-    /// Returns the preset to save. Outside of the user's own file it has a title made from the changes.
+    /// Makes the preset to save. Unless it is the user's own file, its title lists the changes.
     fn to_save(&self) -> PresetDraft;
 
-    /// Records that a preset was written to a file.
     fn saved(&mut self, written: PresetDraft, file: &Path) {
         self.editor_mut().saved(written, file);
     }
@@ -75,13 +73,12 @@ pub(crate) trait Tab {
         requests: &mut Requests,
     ) -> Result<(), OpenedContent>;
 
-    /// Returns the state to restore in the next session.
+    /// Serializes the state to restore in the next session.
     fn to_memory(&self) -> Memory;
 
     /// Takes updates from threads. Called in each frame, even while another tab is shown or the window is hidden.
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests);
 
-    /// Draws the tab while it is shown.
     fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
 
     /// Shows dialogs above the panels, whatever tab is shown.
@@ -90,15 +87,15 @@ pub(crate) trait Tab {
     /// Updates computations from the draft at the end of a frame, after its requests were carried out.
     fn end_frame(&mut self, _ctx: &Context, _is_shown: bool, _requests: &mut Requests) {}
 
-    /// Returns the area in which its picture was last drawn.
+    /// The area in which its picture was last drawn.
     fn area(&self) -> Option<Rect>;
 
-    /// Returns the command that Escape gives before it leaves a presentation.
+    /// The command of Escape, before it ends a presentation.
     fn ended_by_escape(&self) -> Option<PlayerCommand> {
         None
     }
 
-    /// Turns keys into requests while the tab is shown and no text is typed.
+    /// Converts keys to requests while the tab is shown and no text is typed.
     fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
 
     /// Shows its exports in the File menu, with a line below them, while the tab is shown.
@@ -107,13 +104,13 @@ pub(crate) trait Tab {
     /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
     fn edit_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
 
-    /// Turns the keys of a clicker into requests while the tab is shown, also while text is typed.
+    /// Converts the keys of a clicker to requests while the tab is shown, also while text is typed.
     fn handle_clicker(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
 
     /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
     fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
 
-    /// Returns the results that closing the window would drop, and that took at least this long to compute.
+    /// Lists the results that closing the window would drop, and that took at least this long to compute.
     fn unsaved_results(&self, _worth_asking: Duration) -> UnsavedResults {
         UnsavedResults::default()
     }
@@ -121,7 +118,7 @@ pub(crate) trait Tab {
     /// Exports the first of those results.
     fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
 
-    /// Returns the names of exports in progress, which closing the window would stop.
+    /// Lists the names of exports in progress, which closing the window would stop.
     fn unfinished_exports(&self) -> Vec<String> {
         Vec::new()
     }
@@ -138,9 +135,7 @@ pub(crate) trait RegisteredTab: Tab + Sized {
 /// The frame in which a tab does its background work.
 #[derive(Clone, Copy)]
 pub(crate) struct TabFrame {
-    /// True while the tab is shown.
     pub is_shown: bool,
-    /// True while the window is visible.
     pub is_window_visible: bool,
 }
 
@@ -241,7 +236,6 @@ macro_rules! tabs {
             }
         }
 
-        /// The tabs of the window, one of which is shown.
         pub(crate) struct Tabs {
             shown: TabName,
             $(pub $field: $tab,)+
@@ -290,7 +284,7 @@ impl TabName {
         format!("Ctrl {}", self as usize + 1)
     }
 
-    /// Returns the tab that opens presets of this kind.
+    /// Finds the tab that opens presets of this kind.
     pub(crate) fn that_opens(preset: &Preset) -> TabName {
         let opens = |name: &&TabName| name.info().preset_kinds.contains(&preset.kind());
         *TabName::ALL.iter().find(opens).expect("each kind of preset has a tab")
@@ -324,7 +318,6 @@ impl Tabs {
         self.shown = name;
     }
 
-    /// Opens a preset, a result or a run in the tab for it, and shows this tab.
     pub(crate) fn open(&mut self, mut content: OpenedContent, file: Option<&Path>, requests: &mut Requests) {
         for &name in TabName::ALL {
             match self.get_mut(name).open(content, file, requests) {
@@ -335,7 +328,7 @@ impl Tabs {
         log::warn!("no tab shows {content:?}");
     }
 
-    /// Returns the tabs' states, to restore in the next session.
+    /// Serializes the tabs' states, to restore them in the next session.
     pub(crate) fn to_memories(&self) -> BTreeMap<TabName, Memory> {
         TabName::ALL.iter().map(|&name| (name, self.get(name).to_memory())).collect()
     }

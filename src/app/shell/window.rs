@@ -10,7 +10,6 @@ use egui::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The shown panels, and their sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WindowLayout {
     pub controls: bool,
@@ -41,14 +40,13 @@ impl Default for WindowLayout {
     }
 }
 
-/// The widths and heights that the user gave to panels, in points, by the panels' names. Other panels keep their usual
+/// The widths and heights that the user gave to panels, in points, by the panels' names. Other panels have their usual
 /// size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct PanelSizes(BTreeMap<String, f32>);
 
 impl PanelSizes {
-    /// Removes invalid sizes.
     pub(crate) fn clamped(mut self) -> PanelSizes {
         self.0.retain(|_, size| size.is_finite() && *size > 0.0);
         self
@@ -74,7 +72,7 @@ impl Edge {
         }
     }
 
-    /// Returns the width of a panel at the left or the right, or the height of one at the top or the bottom.
+    /// The width of a panel at the left or the right, or the height of one at the top or the bottom.
     fn size(self, of: Vec2) -> f32 {
         match self {
             Edge::Left | Edge::Right => of.x,
@@ -83,8 +81,8 @@ impl Edge {
     }
 }
 
-/// A panel at a side of the window. It has the size that the user set, or else the usual one, as far as it fits; a
-/// window that grows again restores it.
+/// A panel at a side of the window. It has the size that the user set, or else the usual one, as far as it fits; when
+/// the window grows again, the panel's size is restored.
 pub(crate) struct SidePanel {
     pub name: &'static str,
     pub edge: Edge,
@@ -146,7 +144,7 @@ impl SidePanel {
     }
 }
 
-/// Returns whether a panel's edge was released in this frame, or moved by assistive technology.
+/// Whether a panel's edge was released in this frame, or moved by assistive technology.
 fn is_resized(ui: &Ui, panel: Id) -> bool {
     // The id that `Panel` gives its edge.
     let edge = panel.with("__resize");
@@ -158,7 +156,6 @@ fn is_resized(ui: &Ui, panel: Id) -> bool {
 /// The radius of the ring around the pointer, in points.
 const RING: f32 = 20.0;
 
-/// The state of a presentation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Presentation {
     /// The zoom factor of the window outside of the presentation.
@@ -171,8 +168,7 @@ pub(crate) struct Presentation {
     has_ring: bool,
 }
 
-/// Forgets where the pointer is, as its position in points is another one in the changed zoom. It is known again when
-/// the pointer moves.
+/// Forgets the pointer's position, which has other values in the changed zoom, until the pointer moves.
 fn forget_pointer(ctx: &Context) {
     ctx.input_mut(|input| input.pointer = egui::PointerState::default());
 }
@@ -192,12 +188,11 @@ impl Presentation {
         forget_pointer(ctx);
     }
 
-    /// Returns the zoom factor that the presentation's end restores.
     pub(crate) fn zoom_before(&self) -> f32 {
         self.zoom_before
     }
 
-    /// Returns whether the screen is black, so that nothing else can be seen.
+    /// Whether the screen is black and hides everything else.
     pub(crate) fn is_black(&self) -> bool {
         self.is_black
     }
@@ -229,7 +224,7 @@ impl Presentation {
         }
     }
 
-    /// Gives the black screen back at any key, which then has no other effect.
+    /// Ends the black screen at any key, which then has no other effect.
     pub(crate) fn take_keys(&mut self, ctx: &Context) {
         if !self.is_black {
             return;

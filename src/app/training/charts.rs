@@ -22,7 +22,7 @@ use crate::app::widgets::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, Sh
 use crate::figure::{Format, metric_scale};
 use crate::runs::{MetricAliases, proposals};
 
-/// The smallest width of plots beside each other, in points.
+/// The smallest width of each of several plots in a row, in points.
 const NARROWEST: f32 = 330.0;
 const LOWEST: f32 = 150.0;
 /// The opacity of the other curves while an entry of the legend is pointed at.
@@ -189,7 +189,7 @@ impl Charts {
         let size = ui.available_size();
         let most = ((size.x / NARROWEST) as usize).clamp(1, shown.len().min(3));
         let rows = shown.len().div_ceil(most);
-        // Four plots are two by two, where there is room for three side by side.
+        // Four plots are two by two, even where three fit in a row.
         let columns = shown.len().div_ceil(rows);
         let gap = ui.spacing().item_spacing;
         let cell = vec2(
@@ -260,8 +260,8 @@ impl Charts {
     /// Shows a plot's title, the switch of its axis, and the metrics that are shown together with it.
     fn title(&mut self, ui: &mut Ui, groups: &[NamedCurves<'_>], info: &MetricInfo) {
         let mut log = self.choices.scale(info) == AxisScale::Log;
-        let words = if log { " (log)" } else { "" };
-        let title = format!("{}{words} over {}", info.title, self.choices.horizontal.name());
+        let suffix = if log { " (log)" } else { "" };
+        let title = format!("{}{suffix} over {}", info.title, self.choices.horizontal.name());
         ui.horizontal(|ui| {
             ui.spacing_mut().interact_size.y = 0.0;
             ui.spacing_mut().button_padding.y = 0.0;
@@ -312,7 +312,7 @@ impl Charts {
         info.metric().and_then(|metric| self.zoom.y.remove(&metric));
     }
 
-    /// Returns the vertical range's choice for a plot that is not zoomed.
+    /// Chooses the vertical range of a plot that is not zoomed.
     fn fit(&self, groups: &[NamedCurves<'_>], info: &MetricInfo) -> Fit {
         if self.choices.whole_range {
             return Fit::Everything;
@@ -369,7 +369,7 @@ const FILES: [(ChartAction, &str); 4] = [
     (ChartAction::Table, "All points as CSV…"),
 ];
 
-/// Returns the metrics that the runs log; without runs, the usual ones.
+/// Lists the metrics that the runs log; without runs, the usual ones.
 fn offered(groups: &[NamedCurves<'_>]) -> Vec<MetricInfo> {
     let offered = union(groups.iter().map(|group| &group.drawn.metrics[..]));
     if offered.is_empty() { USUAL.map(MetricId::info).to_vec() } else { offered }
@@ -394,7 +394,7 @@ impl Chart<'_> {
     pub(super) fn show(&self, ui: &mut Ui, cache: &mut CurveCache, metric: MetricId) -> ShownPlot {
         let TrackView { scales, x, .. } = self.view;
         let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
-        // Without a curve, numbers would look like a measurement's.
+        // Without a curve, numbers on an axis would suggest a measurement.
         let marks = self.curves.is_empty().then(Vec::new);
         let axis = |scale, range| PlotAxis { scale, range, marks: marks.clone() };
         let frame = PlotFrame {
@@ -412,7 +412,7 @@ impl Chart<'_> {
         let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
             self.draw(plot, canvas, item);
             if let Some(level) = self.level {
-                let line = HLine::new("", scales[1].place(level)).color(weak).style(LineStyle::dashed_loose());
+                let line = HLine::new("", scales[1].position(level)).color(weak).style(LineStyle::dashed_loose());
                 plot.hline(line.width(1.0).allow_hover(false));
             }
         });
@@ -420,7 +420,7 @@ impl Chart<'_> {
             let leaving = |curve: &ChartCurve<'_>| {
                 let first = canvas.leaving(&curve.lines)?;
                 let color = color(curve.group.pen, canvas.theme);
-                let at = |place: f64| self.view.horizontal.words(scales[0].value(place));
+                let at = |position: f64| self.view.horizontal.text(scales[0].value(position));
                 let beyond = beyond(canvas.points_in_view(&curve.lines), y, scales[1], at);
                 Some(LeavingCurve { name: curve.group.name.whole(), color, first, beyond })
             };
@@ -446,7 +446,7 @@ impl Chart<'_> {
         plot.add(lines);
         for ChartCurve { group, track, lines, .. } in &self.curves {
             let nearest = self.hover.and_then(|at| track.nearest(self.view.horizontal, self.view.scales[0], at));
-            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.place(&nearest)));
+            canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.position_of(&nearest)));
         }
         for curve in &self.curves {
             curves::draw(plot, canvas.theme, &self.view, canvas.y, curve);
@@ -454,7 +454,7 @@ impl Chart<'_> {
     }
 }
 
-/// The choice of plots; kept with the session.
+/// The choice of plots; stored with the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choices {
     /// The metrics whose visibility differs from the default, by their names in the events.
@@ -498,8 +498,7 @@ impl Choices {
         }
     }
 
-    /// Returns whether a metric is shown. By default results are shown, and the gradient's norm, which indicates
-    /// problems.
+    /// Whether a metric is shown. By default results are, and the gradient's norm, which indicates problems.
     pub fn shows(&self, info: &MetricInfo) -> bool {
         let is_result = info.better != Better::Neither && info.unit != Unit::Rate;
         (is_result || info.metric() == Some(MetricId::GRAD_NORM)) != self.toggled.contains(&info.name)

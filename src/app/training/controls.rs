@@ -136,9 +136,9 @@ fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mu
 }
 
 fn choose(ui: &mut Ui, name: &str, mut choice: Choice<'_>) {
-    /// The largest number of names that fit side by side.
-    const BESIDE: usize = 3;
-    if choice.names.len() > BESIDE {
+    /// The largest number of names that fit in a row.
+    const MOST_IN_ROW: usize = 3;
+    if choice.names.len() > MOST_IN_ROW {
         let text = choice.chosen.map_or("", |chosen| choice.names[chosen]);
         let combo = ComboBox::from_id_salt(("choice", name)).selected_text(text);
         combo.show_ui(ui, |ui| choices(ui, &mut choice)).response.accessible_name(name);
@@ -232,7 +232,7 @@ fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
     for (of, mut value) in rule.hyperparameters() {
         match of.kind {
             HyperparameterKind::Choice(choices) => form::line(ui, of.label, of.help, |ui| {
-                // Choices without room in a row are below each other, beside the name.
+                // Choices without room in a row are below each other, to the right of the name.
                 ui.horizontal_wrapped(|ui| {
                     for (index, choice) in choices.iter().enumerate() {
                         ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
@@ -327,7 +327,7 @@ fn row(ui: &Ui) -> [f32; 2] {
     [ui.spacing().interact_size.y, ui.spacing().item_spacing.y]
 }
 
-/// Returns a menu's height: whole entries, in half of the window and within the usual limit.
+/// Computes a menu's height: whole entries, in half of the window and within the usual limit.
 fn menu_height(ui: &Ui) -> f32 {
     let ([row, gap], spacing) = (row(ui), ui.spacing());
     let most = spacing.default_area_size.y - spacing.menu_margin.sum().y - 2.0;
@@ -436,7 +436,7 @@ fn data_folder(ui: &mut Ui, path: &mut String) {
     }
 }
 
-/// Returns the end of a path that fits into `room`.
+/// Cuts a path so that its end fits into `room`.
 fn end(ui: &Ui, path: &str, room: f32) -> String {
     const LEFT_OUT: char = '…';
     let font = TextStyle::Body.resolve(ui.style());

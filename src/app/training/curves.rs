@@ -7,7 +7,7 @@ use std::sync::Arc;
 use egui::{Color32, Theme};
 use egui_plot::{MarkerShape, PlotUi};
 use rayon::prelude::*;
-use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, suited, whole};
+use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited, whole};
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
 
@@ -33,8 +33,8 @@ impl Lines {
         Lines { raw, line: track.line(view), band: track.band(view), fork: track.fork(view) }
     }
 
-    /// Returns the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
-    fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePlaces {
+    /// Lists the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
+    fn positions(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
             || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
@@ -42,8 +42,8 @@ impl Lines {
         let highest = || line().chain(around()).map(|[_, high]| high);
         let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
         let below = |extent: &Extent| extent[1] <= top;
-        let end = CurvePlaces::of_line(&self.line).end;
-        CurvePlaces { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
+        let end = CurvePositions::of_line(&self.line).end;
+        CurvePositions { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
     }
 }
 
@@ -51,26 +51,27 @@ impl Lines {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fit {
     Everything,
-    /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
-    /// axis a few values far below, do not flatten the others.
+    /// The range of most curves below the ceiling, on an axis of this scale: a few outliers, and on a logarithmic axis
+    /// a few values far below, do not flatten the others.
     Sensible(Option<Ceiling>, AxisScale),
 }
 
-/// Returns the smallest range of positions that shows the curves as far as `fit` includes them.
+/// Computes the smallest range of positions that shows the curves as far as `fit` includes them.
 pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
-    let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
+    let positions =
+        |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.positions(x, ceiling)).collect() };
     match fit {
-        Fit::Everything => whole(&places(None)),
+        Fit::Everything => whole(&positions(None)),
         Fit::Sensible(ceiling, scale) => {
-            let below = places(ceiling);
+            let below = positions(ceiling);
             // A view of diverged parts alone shows them.
-            let is_empty = below.iter().all(|places| places.line.is_empty());
-            suited(&if is_empty { places(None) } else { below }, scale)
+            let is_empty = below.iter().all(|positions| positions.line.is_empty());
+            suited(&if is_empty { positions(None) } else { below }, scale)
         }
     }
 }
 
-/// Returns the heights of a curve's points in view, and those at which it enters and leaves the view.
+/// Lists the heights of a curve's points in view, and those at which it enters and leaves the view.
 fn visible_heights(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
     let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
     let segments = pieces.iter().flat_map(|piece| piece.windows(2));
@@ -82,12 +83,12 @@ fn visible_heights(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item 
     inside.chain(crossings)
 }
 
-/// Splits a line at a fork, in a common point, into the other run's part, which is paler, and the rest, with their
-/// strengths.
+/// Splits a line at a fork, in a common point, into the other run's part, which is fainter, and the rest, with their
+/// opacities.
 fn at_fork(line: &[[f64; 2]], fork: Option<f64>) -> [(&[[f64; 2]], f32); 2] {
-    const PALE: f32 = 0.65;
+    const SHARED_OPACITY: f32 = 0.65;
     let after = fork.map_or(0, |fork| line.partition_point(|point| point[0] <= fork));
-    [(&line[..after], PALE), (&line[after.saturating_sub(1)..], 1.0)]
+    [(&line[..after], SHARED_OPACITY), (&line[after.saturating_sub(1)..], 1.0)]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +103,7 @@ pub(super) struct CurveCanvas {
 }
 
 impl CurveCanvas {
-    /// Returns the lines of all curves for the GPU, each with its opacity: the raw line and over it the main line.
+    /// Makes the lines of all curves for the GPU, each with its opacity: the raw line and over it the main line.
     pub(super) fn curves<'l>(&self, curves: impl Iterator<Item = (&'l Lines, Pen, f32)>) -> CurveSet {
         let mut set = CurveSet::default();
         for (lines, pen, of_curve) in curves {
@@ -116,15 +117,15 @@ impl CurveCanvas {
                         dash_px: dash.map(|[dash, gap]| [dash, dash + gap].map(|size| size * self.pixels_per_point)),
                     };
                     let size_px = self.size.map(|size| f64::from(size * self.pixels_per_point));
-                    set.add(style, size_px, near_line(part, self.y).into_iter().map(|point| self.place(point)));
+                    set.add(style, size_px, near_line(part, self.y).into_iter().map(|point| self.part_of_view(point)));
                 }
             }
         }
         set
     }
 
-    /// Converts positions to shares of the view, from 0 to 1.
-    fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+    /// Converts positions to fractions of the view, from 0 to 1.
+    fn part_of_view(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let share = |at: f64, [from, to]: [f64; 2]| (at - from) / (to - from);
         [share(x, self.x), share(y, self.y)]
     }
@@ -142,7 +143,7 @@ impl CurveCanvas {
         self.points_in_view(lines).find(outside)
     }
 
-    /// Returns the points of a curve above, in and below the view.
+    /// Lists the points of a curve above, in and below the view.
     pub(super) fn points_in_view<'l>(&self, lines: &'l Lines) -> impl Iterator<Item = [f64; 2]> + use<'l> {
         let [from, to] = self.x;
         lines.line.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).copied()
@@ -202,7 +203,7 @@ pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, view: &TrackView, y: [f6
 /// Describes the marks of the curves near a position on the horizontal axis, each once. A plot is `width` points wide.
 pub(super) fn near(view: &TrackView, curves: &[ChartCurve<'_>], at: f64, width: f64) -> Vec<String> {
     let reach = NEAR * (view.x[1] - view.x[0]) / width.max(1.0);
-    // Where only one curve has marks, its name says nothing.
+    // With marks of a single curve, its name is redundant.
     let is_named = curves.iter().filter(|curve| !curve.group.drawn.marks.is_empty()).count() > 1;
     let mut found = Vec::new();
     for curve in curves {
@@ -228,8 +229,8 @@ pub(super) fn all(curve: &ChartCurve<'_>) -> impl Iterator<Item = String> {
 fn described(mark: &RunMark, name: &str) -> String {
     let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
     match mark.kind {
-        MarkKind::Changed => format!("{of}{} after step {}", mark.words, mark.step),
-        MarkKind::Forked | MarkKind::Resumed => format!("{of}{}", mark.words),
+        MarkKind::Changed => format!("{of}{} after step {}", mark.label, mark.step),
+        MarkKind::Forked | MarkKind::Resumed => format!("{of}{}", mark.label),
     }
 }
 
@@ -266,7 +267,7 @@ impl CurveCache {
         self.sets.retain(|metric, _| metrics.contains(metric));
     }
 
-    /// Returns the lines of a metric's tracks. Drops those of other tracks.
+    /// Makes the lines of a metric's tracks, and drops those of other tracks from the cache.
     pub(super) fn lines(&mut self, metric: MetricId, tracks: &[&Arc<Track>], view: TrackView) -> Vec<Arc<Lines>> {
         let cached = self.lines.entry(metric).or_default();
         let is_same = |(cached, track): (&CachedLines, &&Arc<Track>)| cached.is_of(track, view);
@@ -281,7 +282,7 @@ impl CurveCache {
         cached.iter().map(|cached| Arc::clone(&cached.lines)).collect()
     }
 
-    /// Returns all curves of a metric for the GPU.
+    /// Makes all curves of a metric for the GPU.
     pub(super) fn set(&mut self, metric: MetricId, curves: Vec<PennedLines>, canvas: CurveCanvas) -> Arc<CurveSet> {
         let is_same = |cached: &CachedSet| {
             let same = |(old, new): (&PennedLines, &PennedLines)| {
@@ -358,7 +359,7 @@ mod tests {
         let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
         let view = |x, lines: &[&Lines], fit| y_in_view(x, lines.iter().copied(), fit);
         let sensible = |x, lines: &[&Lines]| view(x, lines, Fit::Sensible(ceiling, AxisScale::Linear));
-        // Also where the diverged runs are the majority, or alone.
+        // True even where the diverged runs are the majority, or alone.
         for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
             let [low, high] = sensible([1.0, 3.0], lines);
             assert!((0.3..0.5).contains(&low) && (2.4..2.6).contains(&high), "{low} to {high}");
@@ -371,10 +372,10 @@ mod tests {
         // A spike below ten times the initial loss is shown whole.
         let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
         assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
-        // On a logarithmic axis it is the values that count, too.
-        let places = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
+        // On a logarithmic axis the number of values matters, too.
+        let positions = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
         let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
-        let (good, diverged) = (places(&good), places(&diverged));
+        let (good, diverged) = (positions(&good), positions(&diverged));
         let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
         assert!((0.38..0.5).contains(&high), "{high}");
     }

@@ -57,7 +57,7 @@ impl DetailTab {
 #[derive(Debug, Default)]
 pub(super) struct DetailView {
     tab: DetailTab,
-    /// The prompt, and the texts by checkpoints.
+    /// The prompt, and the texts generated with checkpoints.
     pub texts: Texts,
     /// The settings to be changed while the run is trained.
     pub change: ChangeForm,
@@ -67,9 +67,9 @@ pub(super) struct DetailView {
 pub(super) enum RunAction {
     Stop,
     Resume,
-    /// Requests a text by the model that is being trained.
+    /// Requests a text from the model that is being trained.
     WriteText,
-    /// Requests texts by the newest checkpoints of all chosen runs.
+    /// Requests texts from the newest checkpoints of all chosen runs.
     WriteSaved,
     /// Changes settings while the run is trained.
     Change,
@@ -80,7 +80,7 @@ pub(super) enum RunAction {
     CopyPath,
 }
 
-/// Shows the details of the run. `writers` of the chosen runs can write texts.
+/// Shows the details of the run. `writers` of the chosen runs can generate texts.
 pub(super) fn show(
     ui: &mut Ui,
     shown: &mut DetailView,
@@ -100,7 +100,7 @@ pub(super) fn show(
         keep_height(ui);
         return action;
     };
-    // The choice holds for the next run that has it. Most workers write no log.
+    // The chosen tab stays for the next run that has it. Most workers write no log.
     let tab = if shown.tab.is_of(run, detail) { shown.tab } else { DetailTab::Events };
     let text = match tab {
         DetailTab::Log => Cow::Borrowed(detail.log.as_str()),
@@ -169,7 +169,7 @@ fn keep_height(ui: &mut Ui) {
     ui.allocate_space(ui.available_size());
 }
 
-/// Shows the name of the run and its buttons, each in a fixed place whatever the name and the status.
+/// Shows the name of the run and its buttons, each at a fixed position whatever the name and the status.
 fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunAction> {
     let buttons = run_buttons(run, can_fork);
     let padding = 2.0 * ui.spacing().button_padding.x + ui.spacing().item_spacing.x;
@@ -200,7 +200,7 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
     action
 }
 
-/// The smallest width of a name beside the buttons, in points; with less room they are below it.
+/// The smallest width of a name to the left of the buttons, in points; with less room they are below it.
 const LEAST_TITLE: f32 = 160.0;
 
 struct RunButton {
@@ -235,7 +235,7 @@ fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
     ]
 }
 
-/// Shows the buttons, and returns the action of the pressed one.
+/// Shows the buttons; returns the action of the pressed one.
 fn pressed(ui: &mut Ui, buttons: &[RunButton]) -> Option<RunAction> {
     let mut action = None;
     for RunButton { text, name, help, is_enabled, action: of } in buttons {
@@ -255,7 +255,7 @@ fn reason(ui: &mut Ui, run: &Summary) {
         _ => None,
     });
     let concerns = run.concerns.iter().filter(|concern| run.trouble.is_none() || concern.kind != ConcernKind::Ended);
-    let lines: Vec<String> = trouble.into_iter().chain(concerns.map(|concern| concern.words.clone())).collect();
+    let lines: Vec<String> = trouble.into_iter().chain(concerns.map(|concern| concern.description.clone())).collect();
     if lines.is_empty() {
         return;
     }
@@ -291,7 +291,6 @@ pub(super) struct RunDetail {
     pub events: String,
     /// The warnings, the newest first, one per line.
     pub warnings: String,
-    /// The number of warnings.
     pub warned: usize,
     /// The newest generated texts, the newest first.
     pub samples: Vec<TextSample>,
@@ -320,7 +319,13 @@ impl RunDetail {
             events: event_lines(history.recent()),
             warnings: history.warnings().iter().rev().take(WARNINGS).map(warning).collect(),
             warned: history.warnings().len(),
-            samples: history.samples().iter().rev().take(SAMPLES).map(escaped_sample).collect(),
+            samples: history
+                .samples()
+                .iter()
+                .rev()
+                .take(SAMPLES)
+                .map(|sample| TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() })
+                .collect(),
             fork: history.forked().map(|forked| fork(run, forked)),
             damage: damage(history, &checkpoints),
             checkpoints,
@@ -338,7 +343,7 @@ fn event_line(time: Timestamp, step: u64, text: &str) -> String {
     format!("{}  step {step}: {text}\n", time.strftime("%Y-%m-%d %H:%M:%S"))
 }
 
-/// Returns events as lines, in which successive checkpoints are one line.
+/// Formats events as lines, in which successive checkpoints are one line.
 fn event_lines<'e>(records: impl Iterator<Item = &'e EventRecord>) -> String {
     let (mut text, mut checkpoints): (String, Vec<&EventRecord>) = (String::new(), Vec::new());
     let fold = |checkpoints: &mut Vec<&EventRecord>| {
@@ -369,10 +374,6 @@ fn damage(history: &RunHistory, checkpoints: &[u64]) -> String {
     history.skipped_text()
 }
 
-fn escaped_sample(sample: &TextSample) -> TextSample {
-    TextSample { text: visible_lines(&sample.text).into_owned(), ..sample.clone() }
-}
-
 fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
     let [before, name, mut after] = forked.sentence_parts();
     if forked_run(forked, run).is_none() {
@@ -381,7 +382,7 @@ fn fork(run: &RunFolder, forked: &Forked) -> [String; 3] {
     [before, name, after].map(|part| visible(&part).into_owned())
 }
 
-/// Returns the end of a log, escaped for display.
+/// Reads the end of a log, escaped for display.
 pub(super) fn log_tail(path: &Path, most: u64) -> String {
     visible_lines(&last_lines(path, most)).into_owned()
 }

@@ -1,5 +1,5 @@
-//! Forms about one run: title and note, the questions before it is deleted, forked or resumed, changed settings, and
-//! texts by its model.
+//! Forms about one run: title and note, questions before it is deleted, forked or resumed, changed settings, and texts
+//! generated with its model.
 
 use std::collections::BTreeMap;
 
@@ -145,7 +145,7 @@ impl Dialog {
                 ui.add(Label::new(&*title).wrap());
                 checkpoint(ui, steps, chosen);
                 let until = changes.iter().filter(|(at, _)| *at <= steps[*chosen]);
-                let changed: Vec<String> = until.map(|(at, it)| format!("{} after step {at}", it.words())).collect();
+                let changed: Vec<String> = until.map(|(at, it)| format!("{} after step {at}", it.text())).collect();
                 if !changed.is_empty() {
                     let text = format!("With what was changed while it ran: {}.", changed.join(", "));
                     ui.add(Label::new(visible(&text)).wrap());
@@ -219,8 +219,8 @@ impl ChangeForm {
         self.entered.clone()
     }
 
-    /// Shows the settings of a run, whose training has those in force; returns whether the entered ones are to be put
-    /// in force.
+    /// Shows the settings of a run, whose training has those in force; returns whether the entered ones are to be
+    /// applied.
     pub(super) fn show(&mut self, ui: &mut Ui, run: &Summary, training: &Preset) -> bool {
         if self.run.as_ref() != Some(&run.run) {
             *self = ChangeForm { run: Some(run.run.clone()), ..ChangeForm::default() };
@@ -309,7 +309,7 @@ impl ChangeForm {
         let now = training.workload().map_or_else(Vec::new, Workload::live);
         let mut changed = changes(in_force, &now);
         changed.retain(|change| self.entered.contains_key(&change.name));
-        let words = SettingChange::list(&changed);
+        let list = SettingChange::list(&changed);
         let mut is_applied = false;
         ui.horizontal_wrapped(|ui| {
             let is_requested = !self.entered.is_empty() && self.entered == self.requested;
@@ -332,7 +332,7 @@ impl ChangeForm {
                 }
                 _ if self.entered.is_empty() => RichText::new("Type other values to go on with.").weak(),
                 _ if is_requested => RichText::new("Requested. The worker changes them after the present step.").weak(),
-                _ => RichText::new(format!("Saves a checkpoint after the present step, then continues with {words}.")),
+                _ => RichText::new(format!("Saves a checkpoint after the present step, then continues with {list}.")),
             };
             ui.add(Label::new(text).wrap());
         });
@@ -344,7 +344,7 @@ impl ChangeForm {
 }
 
 const NOTHING: &str = "No text so far. With `sample` in the preset, the model writes one at an interval.";
-/// The smallest width of a text beside others, in points.
+/// The smallest width of each of several texts in a row, in points.
 const NARROWEST: f32 = 220.0;
 
 #[derive(Debug, Default)]
@@ -357,7 +357,7 @@ pub(super) struct Texts {
 struct WrittenText {
     run: RunFolder,
     name: String,
-    /// The checkpoint's step with the text, or why there is none; `None` while it is written.
+    /// The checkpoint's step with the text, or the reason why there is none; `None` while it is generated.
     outcome: Option<Result<(u64, String), String>>,
 }
 
@@ -392,7 +392,8 @@ impl Texts {
         }
     }
 
-    /// Shows the prompt, the texts by checkpoints, and the run's own texts. `writers` chosen runs can write texts.
+    /// Shows the prompt, the texts generated with checkpoints, and the run's own texts. `writers` chosen runs can
+    /// generate texts.
     pub(super) fn show(
         &mut self,
         ui: &mut Ui,
@@ -475,7 +476,7 @@ fn heading(sample: &TextSample) -> String {
     format!("step {}, {}", grouped(sample.step), sample.time.strftime("%Y-%m-%d %H:%M:%S UTC"))
 }
 
-/// Returns a training with the settings that were in force after a step, if these are its settings.
+/// Applies the changes up to a step to a training; `None` if these are not its settings.
 pub(super) fn training_after(begun: &Preset, changes: &[(u64, SettingChange)], step: u64) -> Option<Preset> {
     let until = changes.iter().filter(|(at, _)| *at <= step);
     let settings = until.map(|(_, change)| (change.name.clone(), change.now)).collect();

@@ -17,26 +17,26 @@ use crate::app::shell::editor::{Draft, Editor, PresetDraft};
 /// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingMemory {
-    /// The present preset's text.
+    /// The text of the current preset.
     pub preset: String,
     /// The preset as last opened or saved.
     pub clean: String,
     /// The source of the data that replaces the preset's.
-    pub kept_data: Option<DataChoice>,
+    pub inherited_data: Option<DataChoice>,
     /// The choice of data for each dataset, by its name.
     pub data: BTreeMap<String, DataChoice>,
     pub file: Option<PathBuf>,
     /// The folders of the compared runs.
     pub selected: Vec<PathBuf>,
     pub choices: Choices,
-    /// The pens of the runs, so that they keep them.
+    /// The pens of the runs, so that their lines stay the same.
     pub pens: BTreeMap<PathBuf, usize>,
     /// The colours that were chosen for runs.
     pub colors: BTreeMap<PathBuf, [u8; 3]>,
     /// The colours that were chosen for the optimizers of scans, by their names.
     #[serde(default)]
     pub scan_colors: BTreeMap<PathBuf, BTreeMap<String, [u8; 3]>>,
-    /// The table of runs, which sessions of before do not have.
+    /// The table of runs, which earlier sessions lack.
     #[serde(default)]
     pub table: TableChoices,
 }
@@ -55,7 +55,7 @@ pub(super) fn first_of(kind: &str) -> &'static BuiltIn {
 
 pub(super) struct TrainingEditor {
     pub presets: Editor<Preset>,
-    /// The choice of data for each dataset, by its name, at the time another preset was opened.
+    /// The choice of data for each dataset, by its name, when another preset was opened.
     chosen_data: BTreeMap<String, DataChoice>,
     /// The index of the last chosen run in a preset of several runs, which may since have fewer.
     chosen: usize,
@@ -64,7 +64,7 @@ pub(super) struct TrainingEditor {
 /// A reason why the settings under the controls cannot be trained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TrainingFault {
-    /// The path of the field in the shown run; empty where it is not one of its fields.
+    /// The path of the field in the shown run; empty if it is not one of its fields.
     pub path: String,
     pub message: String,
 }
@@ -81,7 +81,7 @@ impl TrainingFault {
 pub(crate) struct SavedTraining {
     pub clean: Preset,
     /// The source of the data that replaces the preset's, as chosen for another experiment.
-    pub kept_data: Option<DataChoice>,
+    pub inherited_data: Option<DataChoice>,
     /// The stem of the names of the runs' folders.
     pub stem: String,
     /// The checkpoint from which the run begins.
@@ -90,10 +90,10 @@ pub(crate) struct SavedTraining {
 
 impl SavedTraining {
     fn new(clean: Preset, stem: impl Into<String>) -> SavedTraining {
-        SavedTraining { clean, kept_data: None, stem: stem.into(), fork: None }
+        SavedTraining { clean, inherited_data: None, stem: stem.into(), fork: None }
     }
 
-    /// Returns the state in which a file or a built-in preset opens.
+    /// Makes the state in which a file or a built-in preset opens.
     pub(super) fn opened(preset: Preset, file: Option<&Path>) -> SavedTraining {
         let built_in = built_ins().iter().find(|built_in| built_in.preset == preset).map(|it| it.name.to_owned());
         let of_file = || Some(file?.file_stem()?.to_string_lossy().into_owned());
@@ -103,7 +103,7 @@ impl SavedTraining {
 
     pub(super) fn begun(&self) -> Preset {
         let mut preset = self.clean.clone();
-        if let Some(data) = &self.kept_data {
+        if let Some(data) = &self.inherited_data {
             take_data(&mut preset, data);
         }
         preset
@@ -113,7 +113,7 @@ impl SavedTraining {
 impl Draft for Preset {
     type Saved = SavedTraining;
 
-    /// Returns whether the draft has changes other than data that were chosen for another experiment.
+    /// Whether the draft has changes other than data that were chosen for another experiment.
     fn differs_from(&self, saved: &SavedTraining) -> bool {
         *self != saved.begun()
     }
@@ -147,15 +147,16 @@ impl TrainingEditor {
         TrainingEditor { presets: Editor::new(preset, saved, file), chosen_data, chosen: 0 }
     }
 
-    /// Opens another preset; keeps the choice of data if the preset makes none. Undo restores the present one.
+    /// Opens another preset, with the current choice of data if the preset makes none. Undo restores the current
+    /// preset.
     pub(super) fn open(&mut self, preset: Preset, file: Option<PathBuf>) {
-        let saved = self.with_kept_data(SavedTraining::opened(preset, file.as_deref()));
+        let saved = self.with_inherited_data(SavedTraining::opened(preset, file.as_deref()));
         self.presets.open(saved.begun(), saved, file);
     }
 
     pub(super) fn take(&mut self, kind: &str) {
         let BuiltIn { preset, name, .. } = first_of(kind);
-        let saved = self.with_kept_data(SavedTraining::new(preset.clone(), *name));
+        let saved = self.with_inherited_data(SavedTraining::new(preset.clone(), *name));
         self.presets.replace(saved.begun(), saved, None);
     }
 
@@ -170,29 +171,30 @@ impl TrainingEditor {
         self.presets.saved_state_mut().fork = None;
     }
 
-    /// Makes the next run begin at step 0 after a run from this checkpoint has begun; another one chosen since stays.
+    /// Makes the next run begin at step 0 after a run from this checkpoint has begun, unless another checkpoint was
+    /// chosen since.
     pub(super) fn fork_begun(&mut self, fork: &ForkPoint) {
         if self.presets.saved_state().fork.as_ref() == Some(fork) {
             self.forget_fork();
         }
     }
 
-    /// Returns the state to open next, with the data that were chosen for its dataset if it makes no choice.
-    fn with_kept_data(&mut self, saved: SavedTraining) -> SavedTraining {
+    /// Adds to the state to open next the data that were chosen for its dataset if it makes no choice.
+    fn with_inherited_data(&mut self, saved: SavedTraining) -> SavedTraining {
         self.chosen_data = self.chosen_data();
         self.chosen = 0;
         let is_automatic = saved.clean.trainings().iter().all(|it| it.data() == Some(&DataChoice::Automatic));
         let dataset = saved.clean.workload().filter(|_| is_automatic).map(|workload| workload.info().dataset);
-        let kept_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
-        SavedTraining { kept_data, ..saved }
+        let inherited_data = dataset.and_then(|dataset| self.chosen_data.get(dataset.name).cloned());
+        SavedTraining { inherited_data, ..saved }
     }
 
     pub(super) fn preset(&self) -> &Preset {
         &self.presets.draft
     }
 
-    /// Returns the choice of data for each dataset, by its name. Each is kept for the next preset that learns from the
-    /// dataset and makes no choice of its own.
+    /// The choice of data for each dataset, by its name. Each applies to the next preset that uses the dataset and
+    /// makes no choice.
     pub(super) fn chosen_data(&self) -> BTreeMap<String, DataChoice> {
         let (mut chosen, data) = (self.chosen_data.clone(), self.data());
         let is_of_preset = self.presets.saved_state().clean.trainings().iter().any(|it| it.data() == Some(&data));
@@ -200,7 +202,7 @@ impl TrainingEditor {
             return chosen;
         };
         match data {
-            // Synthetic data that the preset itself requests are not kept.
+            // Synthetic data that the preset itself requests do not apply to the next preset.
             DataChoice::Synthetic if is_of_preset => {}
             DataChoice::Automatic => drop(chosen.remove(dataset)),
             DataChoice::Synthetic | DataChoice::Folder(_) => drop(chosen.insert(dataset.to_owned(), data)),
@@ -208,7 +210,7 @@ impl TrainingEditor {
         chosen
     }
 
-    /// Returns the preset with its present title: after a change of its settings, title and description are made from
+    /// Makes the preset with its current title: after a change of its settings, title and description are made from
     /// them.
     pub(super) fn named(&self) -> Preset {
         let preset = self.preset().clone();
@@ -219,14 +221,14 @@ impl TrainingEditor {
         self.preset().trainings_as_changed_from(&self.presets.saved_state().begun().trainings())
     }
 
-    /// Returns the preset to save. In the user's own file it keeps a title that the user has given.
+    /// Makes the preset to save. In the user's own file its title stays if the user has set it.
     pub(super) fn draft(&self) -> PresetDraft {
         let is_own = self.presets.file().is_some() && !is_made_title(self.preset().title());
         let preset = if is_own { self.preset().clone() } else { self.named() };
         self.presets.preset_draft(preset)
     }
 
-    /// Returns the index of the shown run of the preset; 0 if it has only one.
+    /// The index of the shown run of the preset; 0 if it has only one.
     pub(super) fn chosen(&self) -> usize {
         let runs = self.preset().workload().map_or(0, |workload| workload.places().len());
         self.chosen.min(runs.saturating_sub(1))
@@ -253,7 +255,7 @@ impl TrainingEditor {
         self.broken_rule().or_else(|| self.lack_of_steps())
     }
 
-    /// Returns the fault of a fork without steps left after its checkpoint's step.
+    /// Describes the fault of a fork without steps left after its checkpoint's step.
     fn lack_of_steps(&self) -> Option<TrainingFault> {
         let from = self.presets.saved_state().fork.as_ref()?.step;
         let trainings = self.preset().trainings();
@@ -292,15 +294,15 @@ pub(super) fn take_data(preset: &mut Preset, data: &DataChoice) {
 
 // The data of the training under the controls, and its requirements on the machine and the disk.
 //
-// A separate thread determines them when the settings change and every few seconds, and once more before a run's
-// folder is made. Data are looked up by the code that obtains them, without reading them.
+// A separate thread determines them when the settings change and every few seconds, and once more before a run's folder
+// is made. Data are searched by the code that obtains them, without reading them.
 
 /// The interval between checks of the same data, in seconds.
 const CHECK_INTERVAL_SECS: f64 = 5.0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Feasibility {
-    /// The data, or why they cannot be used.
+    /// The data, or the reason why they cannot be used.
     pub data: Result<DataStatus, String>,
     /// The requirements of the training, if they and the worker are known.
     pub capacity: Option<CapacityReport>,
@@ -312,7 +314,7 @@ impl Feasibility {
     }
 }
 
-/// Requests the data_status repeatedly, and keeps the newest answer.
+/// Requests the status of the data repeatedly, and stores the newest answer.
 #[derive(Default)]
 pub(super) struct DataWatch {
     asked: Option<(Preset, f64)>,
@@ -321,7 +323,7 @@ pub(super) struct DataWatch {
 }
 
 impl DataWatch {
-    /// Returns the training to ask about now, if any, at a time in seconds.
+    /// Chooses the training to check now, if any, at a time in seconds.
     pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
         let training = training?;
         let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + CHECK_INTERVAL_SECS;
@@ -338,7 +340,7 @@ impl DataWatch {
         self.answer = Some((training, found));
     }
 
-    /// Returns the answer for a training. An answer for the same choice of data holds until a new one arrives.
+    /// The answer for a training. An answer for the same choice of data applies until a new one arrives.
     pub(super) fn of(&self, training: Option<&Preset>) -> Option<&Feasibility> {
         let (of, found) = self.answer.as_ref()?;
         let choice =
@@ -352,7 +354,7 @@ impl DataWatch {
 
     pub(super) fn fault(&self, training: Option<&Preset>) -> Option<TrainingFault> {
         let found = self.of(training)?;
-        // Its requirements follow from several fields.
+        // The requirements follow from several fields.
         let path = if found.data.is_err() { "data" } else { "" };
         Some(TrainingFault { path: path.to_owned(), message: found.refusal()?.clone() })
     }

@@ -1,4 +1,4 @@
-//! The background jobs of the tab, each on a thread of its own: querying the worker's devices, starting, resuming,
+//! The background jobs of the tab, each on a separate thread: querying the worker's devices, starting, resuming,
 //! deleting.
 
 use std::fs::File;
@@ -53,7 +53,7 @@ impl TrainingJobs {
     }
 
     pub(super) fn send(&self, command: WatcherCommand) {
-        // The thread lives as long as this.
+        // The thread lives as long as this value.
         let _ = self.commands.send(command);
     }
 
@@ -98,7 +98,7 @@ impl TrainingJobs {
         let (named, folder) = (self.paths.worker.clone(), self.paths.runs.clone());
         self.in_background(move |send| {
             let Some(parent) = folder else { return send(Update::Failed(NO_FOLDER.to_owned())) };
-            // A detected fault of the data leaves no run.
+            // Data with a detected fault leave no run.
             let data = data_status_of(&training);
             let begun = data.and_then(|_| worker_for(named.as_deref(), send)).and_then(|(worker, has)| {
                 check_capacity(&training, &has, &parent)?;
@@ -178,7 +178,7 @@ impl TrainingJobs {
         });
     }
 
-    /// Writes a text by the newest checkpoint of each of some runs.
+    /// Generates a text with the newest checkpoint of each of some runs.
     pub(super) fn write_texts(&self, runs: Vec<RunFolder>, request: TextRequest) {
         let named = self.paths.worker.clone();
         self.in_background(move |send| {
@@ -249,7 +249,7 @@ impl TrainingJobs {
     }
 }
 
-/// Deletes runs by `delete`, which returns those that are gone, and sends the window what has become of them.
+/// Deletes runs by `delete`, which returns those that are gone, and reports the outcome of each to the window.
 fn delete(
     runs: Vec<RunFolder>,
     send: &dyn Fn(Update),
@@ -358,11 +358,11 @@ enum Wait {
     WindowClosed,
 }
 
-/// Returns when a run has ended.
+/// Blocks until a run has ended, or the window is closed.
 fn wait_for(run: &RunFolder, window: &Weak<()>) -> Wait {
     let mut reader = RunReader::brief(run.clone());
     while window.upgrade().is_some() {
-        // A folder that cannot be read for a moment may be on another machine.
+        // A folder that is temporarily unreadable may be on another machine.
         let status = reader.status(now());
         if !run.path().is_dir() {
             return Wait::Gone;
@@ -404,7 +404,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Returns whether a folder has a queue, of an earlier window or of another one.
+    /// Whether a folder has a queue, of an earlier window or of another one.
     pub(super) fn is_in(folder: &Path) -> bool {
         folder.join(FILE).is_file()
     }
@@ -413,7 +413,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is a queue already, or it cannot be written.
+    /// Fails if there is a queue already, or it cannot be written.
     pub(super) fn begin(folder: &Path, stem: String, trainings: &[Preset]) -> io::Result<Queue> {
         fs::create_dir_all(folder)?;
         let lock = lock(folder)?.ok_or_else(|| {
@@ -426,7 +426,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Takes over the queue that an earlier window has left, unless another window manages it.
+    /// Takes over the queue of an earlier window, unless another window manages it.
     pub(super) fn take_over(folder: &Path) -> io::Result<Option<Queue>> {
         if !Queue::is_in(folder) {
             return Ok(None);
@@ -434,7 +434,7 @@ impl Queue {
         let Some(lock) = lock(folder)? else { return Ok(None) };
         let text = match plain_file::read_text(&folder.join(FILE), Links::Refused, MOST) {
             Ok(text) => text,
-            // Its window has just finished it.
+            // Another window has just finished it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -464,7 +464,6 @@ impl Queue {
         self.write()
     }
 
-    /// Drops the waiting trainings.
     pub(super) fn end(self) -> io::Result<()> {
         match fs::remove_file(self.folder.join(FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -478,7 +477,7 @@ impl Queue {
     }
 }
 
-/// Locks the queue; returns `None` if another window holds the lock.
+/// Locks the queue; `None` if another window holds the lock.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = plain_file::open_to_write(&folder.join(LOCK))?;
     match file.try_lock() {

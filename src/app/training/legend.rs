@@ -32,7 +32,6 @@ const WIDTH: f32 = 2.5;
 const GAP: f32 = 6.0;
 const BETWEEN: f32 = 14.0;
 
-/// The use of the legend in a frame.
 #[derive(Default)]
 pub(super) struct LegendResponse {
     /// The index of a curve and the colour that is chosen for it by a right click, `None` for its usual one.
@@ -108,7 +107,7 @@ struct Entry {
     width: f32,
 }
 
-/// Breaks the entries of a legend into lines, and returns their widths. The entries of several lines are in columns of
+/// Breaks the entries of a legend into lines; returns their widths. The entries of several lines are in columns of
 /// equal width. Long titles are cut so that more entries fit into a line.
 fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
     let cut = |entry: &Wanted| entry.title.min(LONGEST).min(room - entry.rest).max(1.0);
@@ -124,7 +123,7 @@ fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
     wanted.chunks(columns).map(|line| line.iter().map(entry).collect()).collect()
 }
 
-/// Returns the widths of entries in one line, whose cut titles share the width that is left.
+/// Computes the widths of entries in one line, whose cut titles share the remaining width.
 fn one_line(wanted: &[Wanted], mut titles: Vec<f32>, mut left: f32) -> Vec<Entry> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     let lacking = |index: &usize, titles: &[f32]| wanted[*index].title - titles[*index];
@@ -194,14 +193,14 @@ pub(super) fn tooltip(
     let mut found: Vec<_> = found.collect();
     let others = found.len().saturating_sub(MOST_VALUES);
     if others > 0 {
-        let away = |nearest: &Nearest| (view.scales[1].place(nearest.smooth) - at[1]).abs();
+        let away = |nearest: &Nearest| (view.scales[1].position(nearest.smooth) - at[1]).abs();
         found.sort_by(|(.., a), (.., b)| away(a).total_cmp(&away(b)));
         found.truncate(MOST_VALUES);
     }
     found.sort_by(|(.., a), (.., b)| b.smooth.total_cmp(&a.smooth));
     let more = (others > 0).then(|| format!("and {others} more, farther from the pointer"));
     // Curves with points at different positions name theirs.
-    let positions: Vec<String> = found.iter().map(|(.., nearest)| view.horizontal.words(nearest.x)).collect();
+    let positions: Vec<String> = found.iter().map(|(.., nearest)| view.horizontal.text(nearest.x)).collect();
     let common = positions.first().filter(|first| positions.iter().all(|position| position == *first));
     let title = common.map_or_else(|| info.title.clone(), |position| format!("{}, {position}", info.title));
     let note = marks.iter().cloned().chain(more).collect::<Vec<_>>().join("\n");
@@ -227,7 +226,7 @@ pub(super) fn tooltip(
     });
 }
 
-/// The largest height of the table, in points, and as a part of the height that the plots leave it.
+/// The largest height of the table, in points, and as a fraction of the height below the plots.
 const HIGHEST: f32 = 150.0;
 const HIGHEST_PART: f32 = 0.25;
 /// The largest height of the table in a low window, in points.
@@ -270,7 +269,7 @@ impl Crossings {
             && self.tracks.iter().zip(tracks).all(is_same)
     }
 
-    /// Returns the group that takes the most steps.
+    /// Finds the group that takes the most steps.
     fn slowest(&self) -> Option<usize> {
         let steps = |index: &usize| self.crossings[*index].map(|crossing| crossing.step);
         let known = (0..self.crossings.len()).filter(|index| steps(index).is_some());
@@ -340,7 +339,7 @@ impl TimeToLoss {
     }
 }
 
-/// Returns the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
+/// Chooses the loss by which the groups are compared: an evaluation on other data than those of training, if all groups
 /// have it, else the training loss.
 fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(&'i MetricInfo, MetricId)> {
     let losses = infos.iter().filter(|info| info.better == Better::Lower);

@@ -32,7 +32,6 @@ const HEAD: f32 = 40.0;
 /// The size of the button for a run's colour, in points.
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 
-/// Returns the height of a list of `runs` runs.
 pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
@@ -50,7 +49,7 @@ pub(super) enum Sort {
 impl Sort {
     const ALL: [Sort; 5] = [Sort::Newest, Sort::Title, Sort::Loss, Sort::Evaluated, Sort::Status];
 
-    /// Returns the name for users; `evaluated` is the loss by which evaluated runs are compared.
+    /// The name for users; `evaluated` is the loss by which evaluated runs are compared.
     fn name(self, evaluated: &str) -> String {
         match self {
             Sort::Newest => "newest first".to_owned(),
@@ -86,7 +85,7 @@ impl Sort {
 pub(super) struct List {
     search: FilterField,
     sort: Sort,
-    /// The indices of the runs that the search finds, in order, with what they depend on.
+    /// The indices of the runs that the search finds, in order, with the inputs of the search.
     found: Vec<usize>,
     found_for: Option<([u64; 2], Sort)>,
 }
@@ -105,7 +104,7 @@ pub(super) struct ListInput<'i> {
 /// A request of the list or of the table to the panel.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RunsAction {
-    /// Shows the curves of these runs with those of others, or hides them.
+    /// Shows the curves of these runs together with the shown ones, or hides them.
     Show(Vec<RunFolder>, bool),
     /// Shows the curves of these runs only, instead of the table.
     Open(Vec<RunFolder>),
@@ -302,7 +301,7 @@ pub(super) fn warning_mark(ui: &mut Ui, concerns: &[Concern]) {
 }
 
 fn concerns_text(concerns: &[Concern]) -> String {
-    concerns.iter().map(|concern| concern.words.as_str()).collect::<Vec<_>>().join("\n")
+    concerns.iter().map(|concern| concern.description.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 pub(super) fn status_color(visuals: &Visuals, status: &Status) -> Color32 {
@@ -319,8 +318,8 @@ fn status(ui: &Ui, run: &Summary) -> RichText {
     let unit = if run.is_scan { "grid point" } else { "step" };
     let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
     let concerns = Concern::summary(&run.concerns);
-    let words = [run.status.word(), concerns].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
-    let mut text = format!("{}, {unit} {}{steps}", words.join(", "), grouped(run.step()));
+    let parts = [run.status.label(), concerns].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    let mut text = format!("{}, {unit} {}{steps}", parts.join(", "), grouped(run.step()));
     if let Some(ranks) = &run.ranks {
         text.push_str(&format!(", {} processes", ranks.count));
     }
@@ -346,21 +345,21 @@ fn subtitle(run: &Summary) -> String {
 /// Formats the newest evaluation, or else the last loss; empty without either.
 fn losses(run: &Summary) -> String {
     match (evaluated(run), run.loss()) {
-        (words, Some(loss)) if words.is_empty() => format!("loss {}", significant(loss, 3)),
-        (words, _) => words,
+        (parts, Some(loss)) if parts.is_empty() => format!("loss {}", significant(loss, 3)),
+        (parts, _) => parts,
     }
 }
 
 /// Formats the newest evaluation, such as `test 0.123 · 97.3 %`.
 fn evaluated(run: &Summary) -> String {
-    let words = run.evaluation().map(|(info, value)| match info.unit {
+    let parts = run.evaluation().map(|(info, value)| match info.unit {
         Unit::Fraction => format!("{:.1} %", 100.0 * value),
         _ => {
             let of = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
             format!("{of} {}", significant(value, 3))
         }
     });
-    words.collect::<Vec<_>>().join(" · ")
+    parts.collect::<Vec<_>>().join(" · ")
 }
 
 pub(super) fn tooltip(run: &Summary) -> String {
@@ -368,7 +367,7 @@ pub(super) fn tooltip(run: &Summary) -> String {
     let train = run.loss().map(|loss| format!("train loss {}", significant(loss, 3)));
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
-    let concerns = Some(concerns_text(&run.concerns)).filter(|words| !words.is_empty());
+    let concerns = Some(concerns_text(&run.concerns)).filter(|text| !text.is_empty());
     let ranks = run.ranks.map(|ranks| ranks.to_string());
     let fork = run.forked.as_ref().map(|forked| visible(&forked.sentence()).into_owned());
     let lines = [Some(name), concerns, Some(subtitle(run)), fork, ranks, train, began, Some(folder)];
@@ -377,14 +376,14 @@ pub(super) fn tooltip(run: &Summary) -> String {
 
 const MOST_OFFERED: usize = 12;
 
-/// A typed filter. While it has a mistake, the last one without holds.
+/// A typed filter. The last valid one stays active while the text is invalid.
 #[derive(Default)]
 pub(super) struct FilterField {
     text: String,
     parsed: Option<(String, Arc<Columns>)>,
     filter: Filter,
     mistake: Option<FilterError>,
-    /// Increases with each other filter.
+    /// Increases with each different filter.
     generation: u64,
 }
 
@@ -414,7 +413,7 @@ impl FilterField {
     }
 
     /// Parses the text again if it or the columns have changed. A word that no run has is a mistake: it may be the
-    /// beginning of another one, or of a field.
+    /// beginning of another word, or of a field.
     pub(super) fn update(&mut self, columns: &Arc<Columns>, runs: &[Arc<Summary>]) {
         let is_same = |(text, known): &(String, Arc<Columns>)| *text == self.text && Arc::ptr_eq(known, columns);
         if self.parsed.as_ref().is_some_and(is_same) {
@@ -532,7 +531,7 @@ pub(super) fn line_with_name(ui: &mut Ui, color: Color32, parts: [&str; 3]) -> R
     shown
 }
 
-/// Returns the longest text that fits: all parts, or as much of the second as there is room for.
+/// Finds the longest text that fits: all parts, or the longest beginning of the second that fits.
 fn elided(parts: [&str; 3], fits: impl Fn(&str) -> bool) -> String {
     let [before, name, after] = parts;
     let whole = parts.concat();

@@ -21,15 +21,14 @@ use crate::app::widgets::number;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
-    /// Empty where none was given, or where all curves have the same title and are distinguished by a mark.
+    /// Empty without a title, or if all curves have the same title and are distinguished by a mark.
     pub title: String,
-    /// The distinction from others of the same title; empty where none is needed. Without a title, at least the
-    /// optimizer.
+    /// The distinction from others of the same title; empty if none is needed. Without a title, at least the optimizer.
     pub mark: String,
 }
 
 impl Name {
-    /// Returns the main part of the name, and the distinction if that is another text.
+    /// The main part of the name, and the distinction if that is another text.
     pub(super) fn parts(&self) -> [&str; 2] {
         if self.title.is_empty() { [&self.mark, ""] } else { [&self.title, &self.mark] }
     }
@@ -50,11 +49,11 @@ pub(super) struct CurveFacts {
     pub family: Option<&'static str>,
     /// The optimizer, or the name that the preset gives to the run; empty where it is not known.
     pub optimizer: String,
-    /// Whether the preset gives a name to the run, which is then told apart only from others of that name.
+    /// Whether the preset names the run, which is then distinguished only from others of that name.
     pub is_named: bool,
-    /// The settings to be named where they differ from those of others.
+    /// The settings to be named if they differ from those of others.
     pub settings: Vec<ShownSetting>,
-    /// The settings that do not affect learning, to be named where all others are equal.
+    /// The settings that do not affect learning, to be named if all others are equal.
     pub bookkeeping: Vec<ShownSetting>,
     pub traits: Traits,
     /// The first run's folder.
@@ -64,7 +63,7 @@ pub(super) struct CurveFacts {
 }
 
 /// The learning rate, batch size, steps, seed and fork as text, as far as they are known, in the order in which they
-/// are tried and named. They distinguish runs of equal settings.
+/// are tried as names. They distinguish runs of equal settings.
 type Traits = [Option<String>; 5];
 
 const SEED: usize = 3;
@@ -107,8 +106,8 @@ fn optimizer(run: &Summary) -> Option<String> {
     Some(format!("{several}{}", run.optimizer)).filter(|_| !run.optimizer.is_empty())
 }
 
-/// Returns the settings of runs in a list in words, so that they are distinct: the workload, where there are several,
-/// the optimizer, and the differences from other runs of its workload, or the learning rate and the batch size where
+/// Describes the settings of runs in a list, so that they are distinct: the workload, if there are several, the
+/// optimizer, and the differences from other runs of its workload, or the learning rate and the batch size where
 /// nothing differs. The steps are shown with the status.
 pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     let mut settings = vec![String::new(); runs.len()];
@@ -119,27 +118,31 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     }
     for members in families.into_values() {
         let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
-        let names: Vec<Option<&str>> = members.iter().map(|index| given_name(runs[*index])).collect();
-        let words = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
+        let names: Vec<Option<&str>> = members
+            .iter()
+            .map(|index| runs[*index])
+            .map(|run| run.is_named.then_some(run.optimizer.as_str()))
+            .collect();
+        let texts = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
         let numbers = |index: &usize| {
             let [learning_rate, batch_size, _, seed, _] = traits(runs[*index]);
             [learning_rate, batch_size, seed]
         };
         let numbers: Vec<_> = members.iter().map(numbers).collect();
         let differs = [0, 1, 2].map(|index| numbers.iter().any(|other| other[index] != numbers[0][index]));
-        let is_alike = !differs.contains(&true) && words.iter().all(Vec::is_empty);
-        for ((index, words), own) in members.into_iter().zip(words).zip(&numbers) {
+        let is_alike = !differs.contains(&true) && texts.iter().all(Vec::is_empty);
+        for ((index, texts), own) in members.into_iter().zip(texts).zip(&numbers) {
             let run = runs[index];
             let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
-            parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(words));
+            parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(texts));
             let differing =
-                own.iter().zip(differs).filter(|(_, differs)| *differs).filter_map(|(word, _)| word.clone());
-            // Runs that do not differ are described by what is usually looked for.
+                own.iter().zip(differs).filter(|(_, differs)| *differs).filter_map(|(text, _)| text.clone());
+            // Runs that do not differ are described by the usual settings.
             let [rate, batch, _] = own.clone();
             let usual = rate.into_iter().chain(batch).chain(run.non_default_hyperparameters.iter().cloned());
-            for word in differing.chain(usual.filter(|_| is_alike)) {
-                if !parts.contains(&word) {
-                    parts.push(word);
+            for text in differing.chain(usual.filter(|_| is_alike)) {
+                if !parts.contains(&text) {
+                    parts.push(text);
                 }
             }
             settings[index] = parts.join(", ");
@@ -148,29 +151,25 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
     settings
 }
 
-fn given_name(run: &Summary) -> Option<&str> {
-    run.is_named.then_some(run.optimizer.as_str())
-}
-
 type Family = Option<&'static str>;
 
-/// Returns a distinct name for each curve. Curves of one title are distinguished by their optimizers, the settings that
-/// differ among them, and where these are equal, by as few traits as possible, or else by their folders. A title shared
-/// by all of several curves is left out. Curves without a title are named by their optimizers, and distinguished in the
+/// Makes a distinct name for each curve. Curves of one title are distinguished by their optimizers, the settings that
+/// differ among them, and if these are equal, by as few traits as possible, or else by their folders. A title shared by
+/// all of several curves is left out. Curves without a title are named by their optimizers, and distinguished in the
 /// same way. With several workloads, each name includes its own.
 pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     let is_common = curves.len() > 1 && curves.iter().all(|curve| curve.title == curves[0].title);
     let is_mixed = curves.iter().any(|curve| curve.family != curves[0].family);
-    let words = name_parts(curves, is_mixed);
+    let texts = name_parts(curves, is_mixed);
     let mut alike: HashMap<(&str, &[String]), Vec<usize>> = HashMap::new();
-    for (index, (curve, words)) in curves.iter().zip(&words).enumerate() {
-        alike.entry((&curve.title, words)).or_default().push(index);
+    for (index, (curve, texts)) in curves.iter().zip(&texts).enumerate() {
+        alike.entry((&curve.title, texts)).or_default().push(index);
     }
     let mut names = vec![Name::default(); curves.len()];
-    for ((title, words), members) in alike {
+    for ((title, texts), members) in alike {
         let same: Vec<&CurveFacts> = members.iter().map(|index| &curves[*index]).collect();
         for (index, marks) in members.into_iter().zip(marks(&same)) {
-            let mark = words.iter().cloned().chain(marks).collect::<Vec<_>>().join(", ");
+            let mark = texts.iter().cloned().chain(marks).collect::<Vec<_>>().join(", ");
             let title = if is_common && !mark.is_empty() { String::new() } else { title.to_owned() };
             names[index] = Name { title, mark };
         }
@@ -178,7 +177,7 @@ pub(super) fn distinct(curves: &[CurveFacts]) -> Vec<Name> {
     names
 }
 
-/// Returns the words that distinguish curves of one name.
+/// Lists the texts that distinguish curves of one name.
 fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
     let chosen = distinguishing_traits(same);
     let all: Vec<Vec<String>> = same.iter().map(|curve| chosen_traits(&curve.traits, &chosen)).collect();
@@ -187,36 +186,36 @@ fn marks(same: &[&CurveFacts]) -> Vec<Vec<String>> {
     let bookkeeping = bookkeeping(same);
     let mark = |((curve, traits), bookkeeping): ((&&CurveFacts, &Vec<String>), Vec<String>)| {
         let mut own = curve.traits.clone();
-        // The seed of one of them is not that of a mean.
+        // The seed of a single run does not describe a mean.
         if curve.runs > 1 {
             own[SEED] = None;
         }
-        let mut words = chosen_traits(&own, &chosen);
+        let mut texts = chosen_traits(&own, &chosen);
         if counts[traits.as_slice()] > 1 {
-            words.extend(bookkeeping);
+            texts.extend(bookkeeping);
         }
         if curve.runs > 1 {
-            words.push(format!("mean of {}", curve.runs));
+            texts.push(format!("mean of {}", curve.runs));
         }
-        words
+        texts
     };
     same.iter().zip(&all).zip(bookkeeping).map(mark).collect()
 }
 
-/// Returns for each curve the settings that do not affect learning in which it differs from the others of its name, and
-/// its folder where they do not distinguish it.
+/// Lists for each curve the settings that do not affect learning in which it differs from the others of its name, and
+/// its folder if they do not distinguish it.
 fn bookkeeping(same: &[&CurveFacts]) -> Vec<Vec<String>> {
-    let words = differing(&same.iter().map(|other| other.bookkeeping.clone()).collect::<Vec<_>>());
+    let texts = differing(&same.iter().map(|other| other.bookkeeping.clone()).collect::<Vec<_>>());
     let mut counts: HashMap<&[String], usize> = HashMap::new();
-    words.iter().for_each(|words| *counts.entry(words).or_default() += 1);
-    let with_folder = |(curve, words): (&&CurveFacts, &Vec<String>)| {
-        let folder = (counts[words.as_slice()] > 1).then(|| curve.folder.clone());
-        words.iter().cloned().chain(folder).collect()
+    texts.iter().for_each(|texts| *counts.entry(texts).or_default() += 1);
+    let with_folder = |(curve, texts): (&&CurveFacts, &Vec<String>)| {
+        let folder = (counts[texts.as_slice()] > 1).then(|| curve.folder.clone());
+        texts.iter().cloned().chain(folder).collect()
     };
-    same.iter().zip(&words).map(with_folder).collect()
+    same.iter().zip(&texts).map(with_folder).collect()
 }
 
-/// Returns the parts of the curves' names: the workload if there are several, the optimizer, and the settings in which a
+/// Lists the parts of the curves' names: the workload if there are several, the optimizer, and the settings in which a
 /// curve differs from others of its title.
 fn name_parts(curves: &[CurveFacts], is_mixed: bool) -> Vec<Vec<String>> {
     let mut titles: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -239,7 +238,7 @@ fn name_parts(curves: &[CurveFacts], is_mixed: bool) -> Vec<Vec<String>> {
     parts
 }
 
-/// Returns the first traits that together distinguish all of these, or all in which they differ where that is not
+/// Finds the first traits that together distinguish all of these, or all traits in which they differ if that is not
 /// enough.
 fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     let mut chosen: BTreeSet<usize> = BTreeSet::new();
@@ -257,7 +256,6 @@ fn distinguishing_traits(same: &[&CurveFacts]) -> BTreeSet<usize> {
     chosen
 }
 
-/// A group of runs with its name and its pen.
 pub(super) struct NamedCurves<'a> {
     pub name: Name,
     pub pen: Pen,
@@ -266,7 +264,7 @@ pub(super) struct NamedCurves<'a> {
     pub drawn: &'a RunCurves,
 }
 
-/// The pens of the runs among those of the same colour. A run keeps its own, unless another shown run has the same.
+/// The pens of the runs among those of the same colour. A run's pen stays, unless another shown run has the same.
 #[derive(Default)]
 pub(super) struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
@@ -314,7 +312,7 @@ impl Pens {
         self.colors.get(run.path()).copied()
     }
 
-    /// Chooses a colour for a run; `None` restores its optimizer's. Its line is solid and has that colour itself.
+    /// Chooses a colour for a run; `None` restores its optimizer's. Its line is solid and has exactly that colour.
     pub(super) fn choose(&mut self, run: &RunFolder, color: Option<[u8; 3]>) {
         match color {
             Some(color) => drop(self.colors.insert(run.path().to_owned(), color)),
@@ -327,7 +325,8 @@ impl Pens {
         self.chosen(&run.run).unwrap_or(run.color)
     }
 
-    /// Gives runs that are shown together distinct pens, as far as their colour has enough. The first runs keep theirs.
+    /// Assigns distinct pens to runs that are shown together, as far as their colour has enough. The pens of the first
+    /// runs stay.
     pub(super) fn assign_distinct(&mut self, shown: &[&Summary]) {
         let mut taken: Vec<([u8; 3], usize)> = Vec::new();
         for run in shown {
@@ -335,7 +334,7 @@ impl Pens {
             let uses = |number: usize| taken.iter().filter(|pen| **pen == (color, number)).count();
             let own = self.numbers.get(run.run.path()).map(|number| number % Pen::COUNT);
             let number = own.filter(|number| uses(*number) == 0);
-            // Where all pens are taken, dashed ones are repeated first.
+            // If all pens are taken, dashed ones are repeated first.
             let last = |number: &usize| (uses(*number), if uses(*number) == 0 { *number } else { Pen::COUNT - number });
             let number = number.or_else(|| (0..Pen::COUNT).min_by_key(last)).unwrap_or_default();
             taken.push((color, number));
@@ -357,7 +356,7 @@ pub(super) fn color(pen: Pen, theme: Theme) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
-/// Returns the lengths of a line's dashes and gaps, in points; `None` for a solid line.
+/// The lengths of a line's dashes and gaps, in points; `None` for a solid line.
 pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
     match pen.dash {
         Dash::Solid => None,
@@ -368,7 +367,7 @@ pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
     }
 }
 
-/// The names of the drawn curves, with what they depend on.
+/// The names of the drawn curves, cached with their inputs.
 pub(super) struct KnownNames {
     pub generation: u64,
     pub runs: Vec<Vec<RunFolder>>,

@@ -1,4 +1,4 @@
-//! The state of the training tab, the session's memory of it, and the updates from its background threads.
+//! The state of the training tab, the part of it that a session stores, and the updates from its background threads.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,6 @@ use crate::app::shell::jobs::Wake;
 use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::runs::{Columns, MetricAliases};
 
-/// The background threads of the tab, started when it is first shown.
 pub(super) struct Threads {
     pub(super) jobs: TrainingJobs,
     pub(super) plotter: Plotter,
@@ -70,7 +69,7 @@ pub struct TrainingPanel {
     pub(super) pens: Pens,
     /// The shown runs, the last chosen one at the end.
     pub(super) selected: Vec<RunFolder>,
-    /// The shown runs of the last session, and those that are gone: they are selected as soon as they are found.
+    /// The shown runs of the last session, and shown runs that are gone: they are selected as soon as they are found.
     pub(super) recalled: Vec<PathBuf>,
     pub(super) focus: Option<RunFolder>,
     pub(super) detail: Option<(RunFolder, RunDetail)>,
@@ -82,7 +81,7 @@ pub struct TrainingPanel {
     pub(super) exports: PendingExports,
     pub(super) figure_layout: FigureLayout,
     pub(super) dialog: Option<Dialog>,
-    /// True while a fork was started whose run is not made yet.
+    /// True while a fork was started whose run is not yet made.
     pub(super) forks: bool,
     pub(super) area: Option<Rect>,
 }
@@ -125,14 +124,13 @@ impl TrainingPanel {
         }
     }
 
-    /// Shows a run in any folder.
     pub fn open_run(&mut self, run: RunFolder) {
         self.threads().jobs.send(WatcherCommand::Include(run.clone()));
         self.select_only(vec![run]);
     }
 
     fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
-        let TrainingMemory { preset, clean, kept_data, data, file, selected, choices, table, .. } = memory;
+        let TrainingMemory { preset, clean, inherited_data, data, file, selected, choices, table, .. } = memory;
         self.list.search_mut().restore(table.filter.clone());
         self.table.choices = table;
         (self.recalled, self.charts.choices) = (selected, choices);
@@ -141,22 +139,21 @@ impl TrainingPanel {
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
         let clean = stored(&clean, "the preset of the last session's training")?;
-        let saved = SavedTraining { kept_data, ..SavedTraining::opened(clean, file.as_deref()) };
+        let saved = SavedTraining { inherited_data, ..SavedTraining::opened(clean, file.as_deref()) };
         self.editor = TrainingEditor::restored(preset, saved, file, data);
         Ok(())
     }
 
-    /// Returns the state to restore in the next session.
     pub fn memory(&self) -> TrainingMemory {
-        let SavedTraining { clean, kept_data, .. } = self.editor.presets.saved_state();
+        let SavedTraining { clean, inherited_data, .. } = self.editor.presets.saved_state();
         let preset = if self.editor.fault().is_none() { self.preset() } else { clean };
         let selected = self.selected.iter().map(|run| run.path().to_owned());
-        // A folder that cannot be read now, such as a mounted one, may be back in the next session.
+        // A folder that is temporarily unreadable, such as a mounted one, may be back in the next session.
         let is_known = |path: &Path| path.exists() || !path.parent().is_some_and(Path::exists);
         TrainingMemory {
             preset: preset.to_ron(),
             clean: clean.to_ron(),
-            kept_data: kept_data.clone(),
+            inherited_data: inherited_data.clone(),
             data: self.editor.chosen_data(),
             file: self.editor.presets.file().map(Path::to_owned),
             selected: selected.chain(self.recalled.iter().filter(|path| is_known(path)).cloned()).collect(),
@@ -172,7 +169,6 @@ impl TrainingPanel {
         self.editor.preset()
     }
 
-    /// Returns the preset to save.
     pub fn draft(&self) -> PresetDraft {
         self.editor.draft()
     }
@@ -181,27 +177,22 @@ impl TrainingPanel {
         self.editor.presets.is_dirty()
     }
 
-    /// Returns the known runs.
     pub fn runs(&self) -> &[Arc<Summary>] {
         &self.runs
     }
 
-    /// Returns the shown runs.
     pub fn selected(&self) -> &[RunFolder] {
         &self.selected
     }
 
-    /// Returns the curves of the shown runs.
     pub fn drawn(&self) -> &[RunCurves] {
         &self.drawn
     }
 
-    /// Returns the state of the worker.
     pub fn worker(&self) -> &WorkerState {
         &self.worker
     }
 
-    /// Returns the status of the worker's running or last set-up.
     pub fn set_up(&self) -> Option<&SetUpStatus> {
         self.worker_card.installation.as_ref()?.status.as_ref()
     }
@@ -231,7 +222,7 @@ impl TrainingPanel {
 impl RegisteredTab for TrainingPanel {
     const INFO: TabInfo = TabInfo {
         title: "Real workloads",
-        in_words: "real workloads",
+        help_name: "real workloads",
         preset_kinds: Preset::WORKLOADS,
         presets_heading: "Real workloads",
         keys: &[],
@@ -382,7 +373,7 @@ impl TrainingPanel {
         }
     }
 
-    /// Looks for the worker after a successful set-up.
+    /// Searches for the worker after a successful set-up.
     fn follow_set_up(&mut self, installation: Installation) {
         let before = self.worker_card.installation.replace(installation);
         let now = self.worker_card.installation.as_ref();
@@ -431,7 +422,6 @@ impl TrainingPanel {
         self.summary(last)
     }
 
-    /// Requests the shown runs from the threads.
     pub(super) fn sync_selection(&mut self) {
         let focus = self.selected.last().cloned();
         if focus != self.focus {
@@ -444,8 +434,8 @@ impl TrainingPanel {
         self.sync_curves();
     }
 
-    /// Returns the selected runs. Where the search hides curves, they are those that match it, and those without a
-    /// summary yet.
+    /// Lists the selected runs. If the search hides curves, these are the runs that match it, and those without a
+    /// summary.
     pub(super) fn plotted(&self) -> Vec<RunFolder> {
         if !self.charts.choices.only_found {
             return self.selected.clone();
@@ -478,7 +468,6 @@ impl TrainingPanel {
     }
 }
 
-/// Returns the indices of runs in their list, by their folders.
 fn indices(runs: &[Arc<Summary>]) -> HashMap<PathBuf, usize> {
     runs.iter().enumerate().map(|(index, run)| (run.run.path().to_owned(), index)).collect()
 }

@@ -51,7 +51,7 @@ impl TrainingPanel {
         }
     }
 
-    /// Returns the title that all curves share, if their names leave it out.
+    /// The title that all curves share, if their names leave it out.
     fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
         let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
         let first = title(groups.first()?)?;
@@ -69,7 +69,6 @@ impl TrainingPanel {
         self.summary(run).map_or(Pen::new(NEUTRAL, 0), |summary| self.pens.of(summary))
     }
 
-    /// Shows the curves of the chosen runs, or the last chosen scan.
     pub(super) fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
             let text = if self.runs.is_empty() {
@@ -142,11 +141,9 @@ impl TrainingPanel {
     }
 }
 
-/// All plots, to be exported as one figure.
 pub(super) struct CurvesExport {
     /// The common title, if the names leave it out.
     pub title: Option<String>,
-    /// The names and pens of the curves.
     pub names: Vec<(String, Pen)>,
     pub runs: Vec<RunFolder>,
     pub plots: Vec<PlotExport>,
@@ -351,10 +348,10 @@ fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
     line_color(Color32::from_rgb(red, green, blue), ui.theme())
 }
 
-/// Returns the axes of a plot over the batch sizes, all of which have their position from the beginning.
+/// Makes the axes of a plot over the batch sizes, all of which have their positions from the beginning.
 fn axes(scan: &ScanResult, vertical: PlotAxis) -> [PlotAxis; 2] {
-    let places = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
-    let [from, to] = places.reduce(union).unwrap_or_default();
+    let positions = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
+    let [from, to] = positions.reduce(union).unwrap_or_default();
     let tick = |size: &u64| Tick { value: *size as f64, label: size.to_string() };
     let marks = scan.axes.batch_sizes.iter().map(tick).collect();
     let horizontal = PlotAxis { scale: AxisScale::Log, range: [from - 0.12, to + 0.12], marks: Some(marks) };
@@ -395,7 +392,7 @@ fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker
 }
 
 fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     let optimizers: Vec<Vec<Measured>> = (0..scan.axes.optimizers.len())
         .map(|optimizer| {
             let scores = scan.scores.optimizer(optimizer).iter().enumerate();
@@ -403,7 +400,7 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
                 scores.filter_map(|(index, score)| Some((scan.axes.batch_sizes[index], (*score)?, index))).collect();
             scores.sort_by_key(|(size, ..)| *size);
             let name = &scan.axes.optimizers[optimizer];
-            words.extend(
+            parts.extend(
                 scores.iter().map(|(size, score, _)| format!("{name} at {size}: {}", significant(score.mean, 3))),
             );
             let measured = scores.iter().map(|(size, score, index)| {
@@ -435,11 +432,11 @@ fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
         let best = with_edge(scan.edge(optimizer, index), &significant(rate, 3));
         Some(format!("{} ± {}, best η {best}", significant(score.mean, 3), significant(score.deviation, 2)))
     });
-    shown.describe("Plot of best test loss by batch size", || words.join("; "));
+    shown.describe("Plot of best test loss by batch size", || parts.join("; "));
 }
 
 fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
-    let mut words = Vec::new();
+    let mut parts = Vec::new();
     let weak = ui.visuals().weak_text_color();
     let pair = scan.adam_and_signum();
     let improvements = pair.map(|[adam, signum]| scan.scores.improvements(adam, signum)).unwrap_or_default();
@@ -448,7 +445,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     known.sort_by_key(|(size, _)| *size);
     let measured = known.iter().map(|(size, it)| {
         let [value, error] = [it.value, it.error].map(|part| PERCENT * part);
-        words.push(format!("{size}: {} ± {} %", significant(value, 3), significant(error, 2)));
+        parts.push(format!("{size}: {} ± {} %", significant(value, 3), significant(error, 2)));
         let bar = error.is_finite().then_some([value - error, value + error]);
         Measured { at: [(*size as f64).log10(), value], bar, is_ringed: false }
     });
@@ -471,7 +468,7 @@ fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
     if pair.is_none() {
         shown.note(ui, "Needs an optimizer of the rule Adam and one of the rule Signum");
     }
-    shown.describe("Plot of the improvement of Signum on Adam", || words.join("; "));
+    shown.describe("Plot of the improvement of Signum on Adam", || parts.join("; "));
 }
 
 /// Shows all optimizers' values at the batch size nearest to the pointer.

@@ -31,7 +31,6 @@ pub(super) struct CurveRequest {
     pub aliases: Arc<MetricAliases>,
 }
 
-/// A group of runs with its curves.
 #[derive(Clone, Debug)]
 pub struct RunCurves {
     pub runs: Vec<RunFolder>,
@@ -136,7 +135,7 @@ impl PlotterThread {
     }
 }
 
-/// Returns all metrics of several runs, each once, in the order of the first that has them.
+/// Lists all metrics of several runs, each once, in the order of the first run that has them.
 pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<MetricInfo> {
     let mut union: Vec<MetricInfo> = Vec::new();
     for info in of.flatten() {
@@ -148,7 +147,7 @@ pub(super) fn union<'m>(of: impl Iterator<Item = &'m [MetricInfo]>) -> Vec<Metri
     union
 }
 
-/// Returns the steps at which commands have changed the batch, and the factors of the first batch size after them.
+/// Lists the steps at which commands have changed the batch, and the factors of the first batch size after them.
 fn batches(history: &RunHistory) -> Vec<(u64, f64)> {
     let mut factor = 1.0;
     let changes = history.changes().iter().filter(|(_, change)| change.is_of_batch() && change.before > 0.0);
@@ -187,7 +186,7 @@ impl PlottedRun {
     /// Reads new events; returns whether there were any.
     fn poll(&mut self, CurveRequest { smoothing, aliases, .. }: &CurveRequest) -> bool {
         let smoothing = *smoothing;
-        // The events read before an error count; the list of runs shows the error.
+        // Events that were read before an error count; the list of runs shows the error.
         let is_new = self.reader.poll().unwrap_or(false);
         let history = self.reader.history();
         let is_same = self.generation == history.generation() && self.smoothing == smoothing;
@@ -208,7 +207,7 @@ impl PlottedRun {
         let batches = batches(history);
         self.marks = history.marks();
         for mark in &mut self.marks {
-            mark.words = visible(&mark.words).into_owned();
+            mark.label = visible(&mark.label).into_owned();
         }
         let fork = history.forked().map(|forked| forked.from_step);
         self.metrics.clear();

@@ -13,7 +13,7 @@ use valleyscope_runs::{
 
 use crate::runs::{MetricAliases, RunFacts, RunSettings, RunSource};
 
-/// The summary of a run: its [facts](RunFacts), with what lists name, color and offer of it.
+/// The summary of a run: its [facts](RunFacts), and what lists name, colour and offer of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     pub run: RunFolder,
@@ -28,13 +28,13 @@ pub struct Summary {
     pub non_default_hyperparameters: Vec<String>,
     /// Whether the preset gives a name to the run.
     pub is_named: bool,
-    /// The settings to be named where they differ from other runs'.
+    /// The settings to be named if they differ from other runs'.
     pub shown: Vec<ShownSetting>,
-    /// The settings that do not affect learning, to be named where runs differ in nothing else.
+    /// The settings that do not affect learning, to be named if runs differ in nothing else.
     pub bookkeeping: Vec<ShownSetting>,
     /// The name that distinguishes runs of its workload, if its config can be read.
     pub family: Option<&'static str>,
-    /// The settings that distinguish it from the other runs; empty where they are not known.
+    /// The settings that distinguish it from the other runs; empty if they are not known.
     pub settings: String,
     /// The red, green and blue of its optimizer.
     pub color: [u8; 3],
@@ -45,15 +45,12 @@ pub struct Summary {
     pub steps: Option<u64>,
     /// The processes that train it, if there are several.
     pub ranks: Option<Ranks>,
-    /// The metrics of evaluations.
     pub evaluated: Vec<MetricInfo>,
     pub began: Option<Timestamp>,
     pub is_scan: bool,
     /// True if its model generates text.
     pub writes_text: bool,
-    /// The description of its data, if they are a synthetic replacement of real ones.
     pub synthetic: Option<String>,
-    /// The origin of a fork.
     pub forked: Option<Forked>,
     /// A key that is equal for runs that differ in the seed only.
     pub config: Option<String>,
@@ -72,28 +69,25 @@ impl Summary {
         self.facts.number("step").map_or(0, |step| step as u64)
     }
 
-    /// Returns the last training loss.
     pub fn loss(&self) -> Option<f64> {
         self.facts.last(&MetricId::LOSS.info())
     }
 
-    /// Returns the newest evaluation.
     pub fn evaluation(&self) -> impl Iterator<Item = (&MetricInfo, f64)> {
         self.evaluated.iter().filter_map(|info| Some((info, self.facts.last(info)?)))
     }
 
-    /// Returns the loss by which evaluated runs are compared.
     pub fn evaluated_loss(&self) -> Option<(&MetricInfo, f64)> {
         self.evaluation().find(|(info, _)| info.better == Better::Lower)
     }
 
-    /// Returns the texts besides its facts in which words are searched.
+    /// The texts besides its facts that a search includes.
     pub fn texts(&self) -> Vec<&str> {
         vec![&self.title, &self.settings]
     }
 
-    /// Returns the name of the run in a list: its settings and then its title, or the other way round for a scan, which
-    /// has many settings, and if the user has given it a title. The second is empty if no settings are known.
+    /// The name of the run in a list: its settings and then its title, or the reverse for a scan, which has many
+    /// settings, and if the user has given it a title. The second is empty if no settings are known.
     pub fn heading(&self) -> [String; 2] {
         let settings = self.settings.clone();
         if settings.is_empty() || self.is_scan || !self.notes.title.is_empty() {
@@ -103,14 +97,12 @@ impl Summary {
         }
     }
 
-    /// Returns the title of its curve: the one given by the user, or any title if no settings are known. Empty if the
-    /// settings suffice.
+    /// The title of its curve: the user's, or any title if no settings are known. Empty if the settings suffice.
     pub fn own_title(&self) -> &str {
         let has_settings = !self.optimizer.is_empty() && !self.is_scan;
         if has_settings { &self.notes.title } else { &self.title }
     }
 
-    /// Returns the heading as one text.
     pub fn in_full(&self) -> String {
         let [first, second] = self.heading();
         if second.is_empty() { first } else { format!("{first} ({second})") }
@@ -123,16 +115,15 @@ pub(super) struct Watched {
     noted: Option<SystemTime>,
     /// The config, once it was read: it never changes.
     config: Option<Config>,
-    /// The last summary. Its settings in words are empty, as they depend on the other runs.
+    /// The last summary. The text of its settings is empty, as it depends on the other runs.
     summary: Option<Summary>,
     shown_name: String,
-    /// The last summary with its settings in words, until the run changes.
+    /// The last summary with the text of its settings, until the run changes.
     listed: Option<Arc<Summary>>,
     /// The files at that time, if the run changes only together with them.
     rest: Option<FileStamps>,
 }
 
-/// The parts of a run's config that its summaries show.
 struct Config {
     settings: RunSettings,
     shown: Vec<ShownSetting>,
@@ -150,9 +141,9 @@ impl Config {
         Config { shown, bookkeeping, settings }
     }
 
-    /// Returns the settings to be named where they differ from other runs', with those that were changed while it ran.
+    /// Lists the settings to be named if they differ from other runs', with those that were changed while it ran.
     fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
-        let changes = Some(history.changes_in_words()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
+        let changes = Some(history.changes_text()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
         let changed = changes.map(|words| ShownSetting {
             is_usual: false,
             ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
@@ -161,7 +152,7 @@ impl Config {
     }
 }
 
-/// The sizes and modification times of the files that change when a run is resumed, described, or copied anew.
+/// The sizes and modification times of the files that change when a run is resumed, described, or copied again.
 #[derive(Debug, PartialEq, Eq)]
 struct FileStamps([Option<(u64, SystemTime)>; 4]);
 
@@ -205,13 +196,13 @@ impl Watched {
         if self.shown_name.is_empty() { self.run().name() } else { self.shown_name.clone() }
     }
 
-    /// Returns whether its worker has ended or has been silent for long, so that occasional checks are enough.
+    /// Whether its worker has ended or has been silent for long, so that occasional checks are enough.
     pub(super) fn is_at_rest(&self) -> bool {
         self.rest.is_some()
     }
 
-    /// Checks the run, and returns whether its summary has changed. For a run at rest only the sizes and times of files
-    /// are read, as long as they stay the same.
+    /// Checks the run; returns whether its summary has changed. For a run at rest only the sizes and times of files are
+    /// read, as long as they stay the same.
     pub(super) fn poll(&mut self, now: Timestamp) -> bool {
         let stamp = FileStamps::of(self.run());
         // A summary of an open run also has the time since its worker's last heartbeat, which no file changes.
@@ -230,7 +221,7 @@ impl Watched {
         is_new
     }
 
-    /// Returns the summary for lists, with these settings in words. It stays the same as long as nothing has changed.
+    /// Completes the summary with the text of its settings. The result is shared as long as nothing has changed.
     pub(super) fn listed(&mut self, settings: String) -> Option<Arc<Summary>> {
         if self.listed.as_ref().is_none_or(|listed| listed.settings != settings) {
             let mut summary = Summary { settings, ..self.summary.clone()? };
@@ -308,7 +299,7 @@ impl Watched {
                 status: &status,
                 notes: &self.notes,
                 concerns: &concerns,
-                // Only plots show several metrics as one: fields of tables and filters keep their names.
+                // Only plots show several metrics as one: names of fields in tables and filters do not change.
                 aliases: &MetricAliases::default(),
             }),
             concerns: concerns.into_iter().map(escaped).collect(),
@@ -320,7 +311,7 @@ impl Watched {
 }
 
 fn escaped(concern: Concern) -> Concern {
-    Concern { words: visible_lines(&concern.words).into_owned(), ..concern }
+    Concern { description: visible_lines(&concern.description).into_owned(), ..concern }
 }
 
 /// Describes the hyperparameters of a rule that differ from its defaults.

@@ -6,7 +6,7 @@ use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::ticks::{grouped, moment};
 use valleyscope_runs::{MetricCurve, span};
 
-/// Exponential smoothing: s ← w s + (1 − w) y, divided by 1 − wᵗ so that the beginning is no pull to 0.
+/// Exponential smoothing: s ← w s + (1 − w) y, divided by 1 − wᵗ which corrects the bias to 0 at the beginning.
 #[derive(Clone, Copy, Debug, Default)]
 struct Smoother {
     sum: f64,
@@ -14,7 +14,7 @@ struct Smoother {
 }
 
 impl Smoother {
-    /// Returns the next smoothed value; one that is not finite is returned unchanged and ignored afterwards.
+    /// Computes the next smoothed value; one that is not finite is returned unchanged and ignored afterwards.
     fn next(&mut self, value: f64, smoothing: f64) -> f64 {
         if !value.is_finite() {
             return value;
@@ -67,9 +67,9 @@ pub struct TrackView {
 }
 
 impl TrackView {
-    /// Returns the positions of a point of the main line.
-    pub(super) fn place(&self, point: &Nearest) -> [f64; 2] {
-        [self.scales[0].place(point.x), self.scales[1].place(point.smooth)]
+    /// Converts a point of the main line to positions.
+    pub(super) fn position_of(&self, point: &Nearest) -> [f64; 2] {
+        [self.scales[0].position(point.x), self.scales[1].position(point.smooth)]
     }
 }
 
@@ -95,7 +95,7 @@ impl Track {
         }
     }
 
-    /// Returns the number of steps of the first batch size that use as many samples as those up to a step.
+    /// Computes the number of steps of the first batch size that use as many samples as those up to a step.
     fn equal_steps_until(&self, step: f64) -> f64 {
         let (mut from, mut factor, mut sum) = (0.0, 1.0, 0.0);
         for &(at, next) in self.batches.iter().take_while(|(at, _)| (*at as f64) < step) {
@@ -109,8 +109,7 @@ impl Track {
         self.step.len()
     }
 
-    /// Returns the value of the untrained model, before smoothing; `None` for a fork whose earlier points are not
-    /// found.
+    /// The value of the untrained model, before smoothing; `None` for a fork whose earlier points are not found.
     pub fn initial(&self) -> Option<f64> {
         let is_untrained = self.fork.is_none_or(|fork| self.step.first().is_some_and(|first| *first <= fork as f64));
         self.raw.values().first().copied().filter(|_| is_untrained)
@@ -137,7 +136,7 @@ impl Track {
         self.smooth.push(self.smoother.next(value, self.smoothing));
     }
 
-    /// Returns the mean of several tracks at their common steps, with the sample deviation as a band.
+    /// Averages several tracks at their common steps, with the sample deviation as a band.
     pub fn mean_of(tracks: &[&Track]) -> Track {
         let Some((first, others)) = tracks.split_first() else { return Track::default() };
         let mut mean = Track::new(first.of_step, first.smoothing).forked_at(first.fork);
@@ -175,7 +174,7 @@ impl Track {
         mean
     }
 
-    /// Returns step, seconds of training and smoothed value of each point.
+    /// Lists step, seconds of training and smoothed value of each point.
     pub fn points(&self) -> impl Iterator<Item = [f64; 3]> {
         let moments = self.step.iter().zip(&self.wall_s);
         moments.zip(self.smooth.values()).map(|((step, wall_s), value)| [*step, *wall_s, *value])
@@ -201,31 +200,30 @@ impl Track {
         }
     }
 
-    /// Returns the position of the last point of another run, if there is one.
+    /// The position of the last point of another run, if there is one.
     pub fn fork(&self, view: &TrackView) -> Option<f64> {
         let fork = self.fork? as f64;
         let last = self.step.partition_point(|&step| step <= fork).checked_sub(1)?;
         let value = self.column(view.horizontal).get(last)?;
-        Some(view.scales[0].place(value)).filter(|place| place.is_finite())
+        Some(view.scales[0].position(value)).filter(|position| position.is_finite())
     }
 
-    /// Returns the positions of the main line at a step, or at the last point before, or else at the first one.
+    /// The positions of the main line at a step, or at the last point before, or else at the first one.
     pub(super) fn position_of_step(&self, view: &TrackView, step: u64) -> Option<[f64; 2]> {
         let index = self.step.partition_point(|&at| at <= step as f64).saturating_sub(1);
-        let x = view.scales[0].place(self.column(view.horizontal).get(index)?);
-        let y = view.scales[1].place(self.smooth.values()[index]);
+        let x = view.scales[0].position(self.column(view.horizontal).get(index)?);
+        let y = view.scales[1].position(self.smooth.values()[index]);
         x.is_finite().then_some([x, y])
     }
 
-    /// Returns its horizontal range in positions, from the fork on over the steps since; `None` if no point has a
-    /// position.
+    /// The horizontal range in positions, from the fork on over the steps since; `None` if no point has a position.
     pub fn reach(&self, horizontal: Horizontal, scale: AxisScale) -> Option<[f64; 2]> {
         let column = self.column(horizontal);
         let is_shown = |value: &f64| horizontal != Horizontal::SinceFork || *value >= 0.0;
         let values = (0..self.len()).filter_map(|index| column.get(index)).filter(is_shown);
-        let mut places = values.map(|value| scale.place(value)).filter(|place| place.is_finite());
-        let first = places.next()?;
-        let last = scale.place(column.get(self.len().checked_sub(1)?)?);
+        let mut positions = values.map(|value| scale.position(value)).filter(|position| position.is_finite());
+        let first = positions.next()?;
+        let last = scale.position(column.get(self.len().checked_sub(1)?)?);
         Some([first, if last.is_finite() { last } else { first }])
     }
 
@@ -233,18 +231,18 @@ impl Track {
         self.pieces(&self.raw, view)
     }
 
-    /// Returns the main line, smoothed on the full data.
+    /// The main line, smoothed on the full data.
     pub fn line(&self, view: &TrackView) -> Pieces {
         self.pieces(&self.smooth, view)
     }
 
-    /// Returns the position and the lower and upper end of the band at each point.
+    /// The position and the lower and upper end of the band at each point.
     pub fn band(&self, view: &TrackView) -> Vec<[f64; 3]> {
         let Some([low, high]) = &self.band else { return Vec::new() };
         let (mut points, scale) = (Vec::new(), view.scales[1]);
         self.each_column(view, |x, range| {
             let (Some(low), Some(high)) = (low.extent(range.clone()), high.extent(range)) else { return };
-            let (high, mut low) = (scale.place(high[1]), scale.place(low[0]));
+            let (high, mut low) = (scale.position(high[1]), scale.position(low[0]));
             if !low.is_finite() && high.is_finite() {
                 // A logarithmic axis has no position for values below 0: the band extends far down.
                 low = high - 3.0;
@@ -261,7 +259,7 @@ impl Track {
         let scale = view.scales[1];
         self.each_column(view, |x, range| {
             let piece = pieces.last_mut().expect("there is always one");
-            let ends = pyramid.extent(range).map(|ends| ends.map(|end| scale.place(end)));
+            let ends = pyramid.extent(range).map(|ends| ends.map(|end| scale.position(end)));
             match ends {
                 Some([low, high]) if low.is_finite() && high.is_finite() => {
                     let rising = piece
@@ -281,13 +279,13 @@ impl Track {
     }
 
     /// Calls `take` for the groups of points that share a column of pixels, with the position where they are drawn. One
-    /// point beyond each end is included, so that lines leave the picture.
+    /// point beyond each end is included, so that lines continue to the edge of the picture.
     fn each_column(&self, view: &TrackView, mut take: impl FnMut(f64, Range<usize>)) {
         let axis = self.column(view.horizontal);
         let column = axis.values;
         let scale = view.scales[0];
-        let place = |index: usize| scale.place(axis.value(column[index]));
-        let value = |place: f64| axis.in_column(scale.value(place));
+        let position = |index: usize| scale.position(axis.value(column[index]));
+        let value = |position: f64| axis.in_column(scale.value(position));
         let [low, high] = view.x;
         let nowhere = if scale == AxisScale::Log { column.partition_point(|&x| axis.value(x) <= 0.0) } else { 0 };
         let begin = column.partition_point(|&x| x < value(low)).saturating_sub(1).max(nowhere);
@@ -296,13 +294,13 @@ impl Track {
             return;
         }
         if end - begin <= 2 * view.columns {
-            (begin..end).for_each(|index| take(place(index), index..index + 1));
+            (begin..end).for_each(|index| take(position(index), index..index + 1));
             return;
         }
         let width = (high - low) / view.columns as f64;
         let (mut index, mut count) = (begin, 1);
         while index < end {
-            let x = place(index);
+            let x = position(index);
             let edge = value(low + (((x - low) / width).floor() + 1.0) * width);
             count = count_below(&column[index..end], edge, count).max(1);
             take(x, index..index + count);
@@ -310,14 +308,14 @@ impl Track {
         }
     }
 
-    /// Returns the point nearest to a position on the horizontal axis.
+    /// Finds the point nearest to a position on the horizontal axis.
     pub fn nearest(&self, horizontal: Horizontal, scale: AxisScale, at: f64) -> Option<Nearest> {
         let axis = self.column(horizontal);
         let column = axis.values;
         let after = column.partition_point(|&x| axis.value(x) < scale.value(at));
         let candidates =
             [after.checked_sub(1), Some(after)].into_iter().flatten().filter(|index| *index < column.len());
-        let away = |index: &usize| (scale.place(axis.value(column[*index])) - at).abs();
+        let away = |index: &usize| (scale.position(axis.value(column[*index])) - at).abs();
         let index = candidates.min_by(|a, b| away(a).total_cmp(&away(b)))?;
         let deviation = self.band.as_ref().map(|[low, high]| 0.5 * (high.values()[index] - low.values()[index]));
         let x = axis.value(column[index]);
@@ -325,7 +323,7 @@ impl Track {
     }
 }
 
-/// Returns the number of a sorted column's values below an edge, quickly if the guess is close.
+/// Counts a sorted column's values below an edge, quickly if the guess is close.
 fn count_below(column: &[f64], edge: f64, guess: usize) -> usize {
     let (mut from, mut to) = (0, guess.max(1));
     while to < column.len() && column[to] < edge {
@@ -348,7 +346,7 @@ pub struct Nearest {
 pub enum Horizontal {
     #[default]
     Step,
-    /// Steps since the fork; of a run that is no fork, since its beginning.
+    /// Steps since the fork, or since the beginning of a run that is not a fork.
     SinceFork,
     Samples,
     Tokens,
@@ -379,7 +377,7 @@ impl Horizontal {
         }
     }
 
-    pub(super) fn words(self, x: f64) -> String {
+    pub(super) fn text(self, x: f64) -> String {
         match self {
             Horizontal::Step => format!("step {}", grouped(x as u64)),
             Horizontal::SinceFork if x == 1.0 => "1 step since the fork".to_owned(),
@@ -414,7 +412,7 @@ impl Column<'_> {
         self.values.get(index).map(|&value| self.value(value))
     }
 
-    /// Returns the number in the column of a value on the axis.
+    /// Converts a value on the axis to the number in the column.
     pub(super) fn in_column(&self, value: f64) -> f64 {
         (value - self.offset) / self.factor
     }
@@ -467,11 +465,11 @@ impl Pyramid {
         &self.values
     }
 
-    /// Returns the smallest and the largest finite value in a range; `None` without one.
+    /// Finds the smallest and the largest finite value in a range; `None` without one.
     pub(super) fn extent(&self, range: Range<usize>) -> Option<[f64; 2]> {
         let Range { mut start, mut end } = range;
         let mut found = NOTHING;
-        // Takes the incomplete ends on each level, until the rest consists of whole buckets of the next level.
+        // Takes the incomplete ends on each level, until whole buckets of the next level remain.
         let mut level = 0;
         while start < end {
             let at =
@@ -533,18 +531,18 @@ mod tests {
     fn every_spike_of_a_single_step_is_drawn_at_every_zoom() {
         let mut values = vec![1.0; 100_000];
         let spikes: Vec<usize> = (0_usize..60).map(|index| index.wrapping_mul(0x9E37_79B9) % values.len()).collect();
-        spikes.iter().zip(0_u32..).for_each(|(&place, index)| values[place] = 2.0 + f64::from(index));
+        spikes.iter().zip(0_u32..).for_each(|(&position, index)| values[position] = 2.0 + f64::from(index));
         let track = track(&values, 0.0);
         for width in [100_000.0, 31_234.0, 5_000.0, 801.0, 40.0] {
             for columns in [50, 700] {
-                for &place in &spikes {
+                for &position in &spikes {
                     // The spike is not in the middle of the view.
-                    let (at, spike) = (place as f64 + 1.0, values[place]);
+                    let (at, spike) = (position as f64 + 1.0, values[position]);
                     let points = track.raw(&view([at - 0.3 * width, at + 0.7 * width], columns)).concat();
-                    // A higher one in the same column of pixels covers it.
+                    // A higher value in the same column of pixels covers it.
                     let column = 1.001 * width / columns as f64;
                     let shows = |point: &[f64; 2]| (point[0] - at).abs() <= column && point[1] >= spike;
-                    assert!(points.iter().any(shows), "{place}, {width} wide, {columns} columns");
+                    assert!(points.iter().any(shows), "{position}, {width} wide, {columns} columns");
                 }
             }
         }

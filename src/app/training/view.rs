@@ -107,7 +107,7 @@ impl TrainingPanel {
         if std::mem::replace(&mut self.scrolled, self.editor.presets.saved_state_number())
             != self.editor.presets.saved_state_number()
         {
-            // Another preset is read from its beginning.
+            // Another preset is scrolled to its beginning.
             area = area.vertical_scroll_offset(0.0);
         }
         area.show(ui, |ui| {
@@ -329,13 +329,13 @@ fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibility) {
     }
 }
 
-/// Returns why a training cannot have the device that it names, if it cannot.
+/// Explains why a training cannot have the device that it names, if it cannot.
 fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
     let (DeviceChoice::Cuda(number), WorkerState::Ready(has)) = (training.device()?, worker) else { return None };
     has.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
 }
 
-/// Returns the warning for a run whose worker is on another machine and whose heartbeat is old.
+/// Makes the warning for a run whose worker is on another machine and whose heartbeat is old.
 pub(super) fn silent_worker_warning(run: &Summary) -> Option<String> {
     run.status.is_lost().then(|| {
         format!(
@@ -395,7 +395,7 @@ impl TrainingPanel {
         self.sync_selection();
     }
 
-    /// Asks once whether to delete runs. Those that are trained stay.
+    /// Asks once whether to delete runs. Those in training stay.
     fn ask_to_delete(&mut self, runs: &[RunFolder]) {
         if runs.is_empty() {
             return;

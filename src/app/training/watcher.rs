@@ -1,9 +1,9 @@
 //! The thread that watches the folder of runs and sends its changes.
 //!
-//! It polls twice a second. In each poll it reads the new events of the runs in training, without keeping curves. For
-//! a tenth of the other runs it compares sizes and times of files, and reads those that have changed; it lists the
-//! folder again if that has changed. Thousands of finished runs cost next to nothing, and a resumed one is noticed
-//! within five seconds. Updates are sent only when something has changed.
+//! It polls twice a second. In each poll it reads the new events of the runs in training, without storing curves. For a
+//! tenth of the other runs it compares sizes and times of files, and reads those that have changed; it lists the folder
+//! again if that has changed. Thousands of finished runs cost next to nothing, and a resumed one is noticed within five
+//! seconds. Updates are sent only when something has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,12 +25,10 @@ use super::worker::{Installation, TrainingPaths, WorkerState};
 use crate::app::shell::jobs::Wake;
 use crate::runs::{Columns, MetricAliases, RunFacts};
 
-/// The interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of bytes of the end of the set-up's log that are shown.
 const SET_UP_TAIL: u64 = 16 * 1024;
 
-/// A command of the window to the thread.
 pub(super) enum WatcherCommand {
     /// Watches a run that need not be in the folder of runs.
     Include(RunFolder),
@@ -38,7 +36,6 @@ pub(super) enum WatcherCommand {
     IncludePath(PathBuf),
     /// Sends the details of a run and their changes.
     Focus(Option<RunFolder>),
-    /// Sends a command to runs.
     Send(Vec<RunFolder>, RunCommand),
     Edit(RunFolder, Vec<NotesEdit>),
     Alias(String, Option<String>),
@@ -58,13 +55,13 @@ pub(super) struct ListedRuns {
 pub(super) enum Update {
     Runs(ListedRuns),
     Detail(RunFolder, Box<RunDetail>),
-    /// A text by a run's newest checkpoint with its step, or why there is none.
+    /// A text generated with a run's newest checkpoint and its step, or the reason why there is none.
     Text(RunFolder, Result<(u64, String), String>),
     Worker(Box<WorkerState>),
     SetUp(Box<Installation>),
-    /// The worker's set-up has begun, or why it has not.
+    /// The worker's set-up has begun, or the reason why it has not.
     InstallBegun(Result<(), String>),
-    /// The data and the requirements of a training, or why it could not begin.
+    /// The data and the requirements of a training, or the reason why it could not begin.
     DataStatus(Box<Preset>, Feasibility),
     /// A run was made, and its worker is being started; with the checkpoint of a fork.
     Made(RunFolder, Option<ForkPoint>),
@@ -76,7 +73,7 @@ pub(super) enum Update {
         reason: String,
     },
     Removed(Vec<RunFolder>),
-    /// Runs from elsewhere were read: how many were made, and what became of each.
+    /// Runs from elsewhere were read: how many were made, and the outcome of each.
     Imported {
         made: usize,
         report: String,
@@ -160,7 +157,7 @@ impl Watcher {
                     if self.handle_command(command).is_err() {
                         return;
                     }
-                    // One poll follows commands that arrive together.
+                    // One poll handles commands that arrive together.
                     next = next.min(Instant::now() + Duration::from_millis(5));
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -312,7 +309,7 @@ impl Watcher {
         self.send_detail()
     }
 
-    /// Returns all runs for lists. Those that have not changed are the same as before.
+    /// Lists all runs. Unchanged summaries are shared with earlier lists.
     fn listed(&mut self) -> ListedRuns {
         let known: Vec<&Summary> = self.known.values().filter_map(Watched::summary).collect();
         let settings = distinct_settings(&known);
@@ -356,7 +353,7 @@ impl Watcher {
         is_new
     }
 
-    /// Returns the runs to check now: those in training or shown in detail, and a part of those at rest.
+    /// Selects the runs to check now: those in training or shown in detail, and a part of those at rest.
     fn due(&mut self) -> Vec<&mut Watched> {
         let asked = self.requests.iter().map(|request| &request.run);
         let wanted: Vec<&RunFolder> = self.focus.iter().chain(asked).collect();
@@ -416,7 +413,7 @@ impl Watcher {
     }
 }
 
-/// Checks runs, many of them in several threads, and returns whether the summary of any has changed.
+/// Checks runs, many of them in several threads; returns whether the summary of any has changed.
 fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
     /// The number of runs that are worth a thread.
     const PART: usize = 32;
@@ -437,7 +434,7 @@ fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
 pub(super) const ROUND: usize = 10;
 /// The age of a listing from which the folder is listed again.
 const RELIST: Duration = Duration::from_secs(10);
-/// The age of the folder's last change until which each poll lists it again: a run's folder may be filled some time
+/// The age of the folder's last change up to which each poll lists it again: a run's folder may be filled some time
 /// after it was made.
 const FRESH: Duration = Duration::from_secs(5);
 
@@ -460,7 +457,6 @@ impl Listing {
         (Listing { trouble, time, modified }, runs)
     }
 
-    /// Returns whether the folder may hold other runs by now.
     pub(super) fn is_outdated(&self, folder: &Path) -> bool {
         let now = modified(folder);
         let is_fresh = || now.is_some_and(|time| time.elapsed().is_ok_and(|since| since < FRESH));
@@ -481,7 +477,7 @@ pub(super) struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Returns the indices of the runs to check now, of `count` runs at rest.
+    /// Selects the indices of the runs to check now, of `count` runs at rest.
     pub(super) fn take(&mut self, count: usize) -> Range<usize> {
         if std::mem::take(&mut self.all) {
             return 0..count;

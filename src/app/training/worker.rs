@@ -20,11 +20,11 @@ use crate::runs::MetricAliases;
 pub struct TrainingPaths {
     /// The folder of runs.
     pub runs: Option<PathBuf>,
-    /// The worker to use in place of the one that is found.
+    /// The worker to use instead of the one that is found.
     pub worker: Option<PathBuf>,
     /// The folder of the worker's set-up.
     pub worker_folder: Option<WorkerFolder>,
-    /// The command that starts that set-up, where it can be started from here.
+    /// The command that starts that set-up, if this program can start it.
     pub install: Option<InstallCommand>,
     /// The file of the names under which metrics are shown.
     pub aliases: Option<PathBuf>,
@@ -41,14 +41,13 @@ impl TrainingPaths {
         }
     }
 
-    /// Returns whether a set-up would provide the worker: not if another one is named.
+    /// Whether a set-up would provide the worker, which it does not if another one is named.
     pub fn can_be_set_up(&self) -> bool {
         let named = WorkerProgram::named(self.worker.as_deref());
         named.is_none_or(|(_, path)| self.worker_folder.as_ref().is_some_and(|folder| folder.program() == path))
     }
 }
 
-/// The state of the worker.
 #[derive(Clone, Debug)]
 pub enum WorkerState {
     Asked,
@@ -154,20 +153,20 @@ impl WorkerCard {
     fn last_outcome(&self, ui: &mut Ui) {
         let visuals = ui.visuals();
         let (error, weak) = (visuals.error_fg_color, visuals.warn_fg_color);
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         if let Some(SetUpStatus { state, message, .. }) = self.installation.as_ref().and_then(|it| it.status.as_ref()) {
             match state {
-                SetUpState::Failed => said.push((error, format!("The set-up failed: {message}"))),
+                SetUpState::Failed => messages.push((error, format!("The set-up failed: {message}"))),
                 SetUpState::Interrupted => {
-                    said.push((error, format!("The set-up was interrupted. Its last message: {message}")));
+                    messages.push((error, format!("The set-up was interrupted. Its last message: {message}")));
                 }
-                SetUpState::Cancelled | SetUpState::Declined => said.push((weak, message.clone())),
+                SetUpState::Cancelled | SetUpState::Declined => messages.push((weak, message.clone())),
                 SetUpState::Working | SetUpState::Done => {}
             }
         }
-        said.extend(self.refused.clone().map(|refused| (error, refused)));
+        messages.extend(self.refused.clone().map(|refused| (error, refused)));
         ScrollArea::vertical().max_height(110.0).id_salt("end of the set-up").show(ui, |ui| {
-            for (color, text) in said {
+            for (color, text) in messages {
                 ui.add(Label::new(RichText::new(text).small().color(color)).selectable(true).wrap());
             }
         });
@@ -308,13 +307,13 @@ impl Installation {
 }
 
 impl InstallCommand {
-    /// Returns the project's own command, if this program can find the source folder that it was built from.
+    /// Makes the project's own command, if this program can find the source folder that it was built from.
     pub fn of_project() -> Option<InstallCommand> {
         let arguments = ["xtask", "setup", "--only-worker", "--background"].map(str::to_owned).to_vec();
         Some(InstallCommand { program: cargo(), arguments, folder: source_folder()? })
     }
 
-    /// Runs the command, and returns when the set-up is running or has a new outcome.
+    /// Runs the command, and blocks until the set-up is running or has a new outcome.
     pub fn begin(&self, folder: &WorkerFolder) -> Result<(), String> {
         let before = folder.status();
         let mut command = Command::new(&self.program);
@@ -325,8 +324,8 @@ impl InstallCommand {
             format!("`{program}` cannot be started in {folder}: {error}. Run the command below in a terminal.")
         })?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let lines: Vec<&str> = said.lines().collect();
+            let messages = String::from_utf8_lossy(&output.stderr);
+            let lines: Vec<&str> = messages.lines().collect();
             let last = lines[lines.len().saturating_sub(OUTPUT_LINES)..].join("\n");
             return Err(format!("The set-up did not start ({}).\n{last}", output.status));
         }
@@ -341,7 +340,7 @@ impl InstallCommand {
     }
 }
 
-/// Returns the cargo that has started this program, or else an installed one.
+/// Finds the cargo that has started this program, or else an installed one.
 fn cargo() -> PathBuf {
     let of_caller = std::env::var_os("CARGO").map(PathBuf::from).filter(|path| path.is_file());
     let installed = || {

@@ -174,7 +174,7 @@ fn curve_placement([zero, one]: [Pos2; 2], visible: Rect, pixels_per_point: f32)
     let (center, px) = (visible.center(), |x: f32, y: f32| [x * pixels_per_point, y * pixels_per_point]);
     Placement {
         size_px: px(visible.width(), visible.height()),
-        px_per_place: px(one.x - zero.x, zero.y - one.y),
+        px_per_unit: px(one.x - zero.x, zero.y - one.y),
         origin_px: px(zero.x - center.x, center.y - zero.y),
     }
 }
@@ -323,8 +323,8 @@ mod curve_item_tests {
         // A plot of 200 × 100 points, whose upper 40 are out of the window.
         let corners = [pos2(50.0, 60.0), pos2(250.0, -40.0)];
         let visible = Rect::from_min_size(pos2(50.0, 0.0), vec2(200.0, 60.0));
-        let Placement { size_px, px_per_place, origin_px } = curve_placement(corners, visible, 2.0);
-        assert_eq!((size_px, px_per_place), ([400.0, 120.0], [400.0, 200.0]));
+        let Placement { size_px, px_per_unit, origin_px } = curve_placement(corners, visible, 2.0);
+        assert_eq!((size_px, px_per_unit), ([400.0, 120.0], [400.0, 200.0]));
         // Place (0, 0) is the lower left corner of the visible part, and y goes up.
         assert_eq!(origin_px, [-200.0, -60.0]);
     }

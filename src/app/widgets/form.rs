@@ -97,7 +97,7 @@ pub(crate) fn spaced_drag(ui: &mut Ui, value: &mut f64, spacing: Spacing) -> Res
     /// The position of numbers without a logarithm, below those of all others.
     const LOWEST: f64 = -20.0;
     let scale = AxisScale::from(spacing);
-    let place = |value: f64| Some(scale.place(value)).filter(|place| place.is_finite()).unwrap_or(LOWEST);
+    let place = |value: f64| Some(scale.position(value)).filter(|place| place.is_finite()).unwrap_or(LOWEST);
     let (before, shown, typed) = (*value, number::text(*value), Cell::new(None));
     let get_set = |set: Option<f64>| {
         if let Some(set) = set.filter(|set| *set != place(*value)) {

@@ -9,7 +9,6 @@ use valleyscope_engine::optimizer::{Marker, MarkerShape, markers};
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_experiments::view::{Background, contrasting, simulation_colors};
 
-/// The icon of a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Icon {
     Play,
@@ -134,7 +133,7 @@ pub(crate) fn window_icon() -> IconData {
     IconData { rgba, width: SIDE, height: SIDE }
 }
 
-/// Returns the distance of a point from the centre of the nearest rounded corner; 0 away from the corners.
+/// Computes the distance of a point from the centre of the nearest rounded corner; 0 away from the corners.
 fn corner_distance(x: f64, y: f64) -> f64 {
     let beyond = |t: f64| ((t - 0.5).abs() - 0.38).max(0.0);
     beyond(x).hypot(beyond(y))
@@ -146,7 +145,7 @@ pub(crate) fn marker_of(optimizers: &[OptimizerSpec], id: u32) -> Marker {
     index.map_or(Marker::filled(MarkerShape::Circle), |index| all[index])
 }
 
-/// Returns the most similar marker shape of egui_plot.
+/// The most similar marker shape of egui_plot.
 pub(crate) fn shape_in_plot(marker: Marker) -> egui_plot::MarkerShape {
     match marker.shape {
         MarkerShape::Circle => egui_plot::MarkerShape::Circle,
@@ -222,25 +221,25 @@ fn filled_shape(shape: MarkerShape, center: Pos2, radius: f32, fill: Color32, st
     }
 }
 
-/// Returns the colour of the optimizer with this id, beside the others; grey without it.
+/// The colour of the optimizer with this id among the others; grey without it.
 pub(crate) fn rgb_of(optimizers: &[OptimizerSpec], id: u32) -> [u8; 3] {
     let index = optimizers.iter().position(|spec| spec.id == id);
     index.map_or([128; 3], |index| simulation_colors(optimizers)[index])
 }
 
-/// Returns the colour of the optimizer with this id as it is drawn on the landscape.
+/// The colour of the optimizer with this id as it is drawn on the landscape.
 pub(crate) fn color_of(optimizers: &[OptimizerSpec], id: u32) -> Color32 {
     let [red, green, blue] = rgb_of(optimizers, id);
     Color32::from_rgb(red, green, blue)
 }
 
-/// Returns the colour for lines on the theme's background.
+/// Adjusts a colour for lines on the theme's background.
 pub fn line_color(color: Color32, theme: Theme) -> Color32 {
     let [red, green, blue] = contrasting([color.r(), color.g(), color.b()], background(theme));
     Color32::from_rgb(red, green, blue)
 }
 
-/// Returns a theme's background.
+/// The background of a theme, for colours of lines.
 pub(crate) fn background(theme: Theme) -> Background {
     match theme {
         Theme::Light => Background::Light,

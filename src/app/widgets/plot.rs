@@ -67,7 +67,7 @@ impl PlotAxis {
     fn labelled(&self, length: f32, apart: f64) -> Vec<LabelledMark> {
         let round = || Ticks::placed(self.scale, self.range, f64::from(length), apart);
         let ticks = self.marks.clone().unwrap_or_else(round).into_iter();
-        let placed = ticks.map(|tick| (self.scale.place(tick.value), tick.label));
+        let placed = ticks.map(|tick| (self.scale.position(tick.value), tick.label));
         let marks: Vec<(f64, String)> = placed.filter(|(position, _)| position.is_finite()).collect();
         // The distance to its neighbour determines how strongly the plot draws a tick.
         let gap = |index: usize| {

@@ -37,7 +37,7 @@ pub(crate) enum TextTab {
 }
 
 impl TextTab {
-    /// Returns the tab's part of the identity of widgets.
+    /// The tab's part of the ids of widgets.
     pub(crate) fn key(self) -> &'static str {
         match self {
             TextTab::Simulation => "landscape",
@@ -47,7 +47,7 @@ impl TextTab {
         }
     }
 
-    /// Returns when a changed text takes effect.
+    /// Describes when a changed text takes effect.
     fn effect(self) -> &'static str {
         match self {
             TextTab::Simulation => "in the next step",
@@ -56,7 +56,7 @@ impl TextTab {
     }
 }
 
-/// The text being typed; kept when the program ends, as a preset holds no text with a mistake.
+/// The text being typed; stored when the program ends, as a preset cannot hold a text with a mistake.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Draft {
@@ -73,7 +73,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Returns whether the name or the text was refused. A name is read once it is entered, a text as it is typed.
+    /// Whether the name or the text was refused. A name is read once it is entered, a text as it is typed.
     fn is_refused(&self) -> bool {
         let Draft { name, text, of, mistake, is_read, .. } = self;
         mistake.is_some() || (!is_read && (name, text) != (&of.0, &of.1))
@@ -96,15 +96,14 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 
     fn id(&self) -> Id {
-        Id::unique((K::WORDS.noun, "text", (self.tab.key(), self.optimizer)))
+        Id::unique((K::TEXTS.noun, "text", (self.tab.key(), self.optimizer)))
     }
 
-    /// Opens the window, or raises it.
     pub(crate) fn open(&self, ctx: &Context) {
         ctx.data_mut(|data| data.get_persisted_mut_or_default::<Draft>(self.id()).is_open = true);
     }
 
-    /// Returns whether the typed name or text has a mistake, so that `spec` differs from it.
+    /// Whether the typed name or text has a mistake, so that `spec` differs from it.
     pub(crate) fn has_mistake(&self, ctx: &Context, spec: &K::Spec) -> bool {
         let draft = ctx.data_mut(|data| data.get_persisted::<Draft>(self.id()));
         in_force(K::of(spec)).zip(draft).is_some_and(|(in_force, draft)| in_force == draft.of && draft.is_refused())
@@ -120,14 +119,14 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
             let (name, text) = in_force.clone();
             draft = Draft { is_open: true, name, text, of: in_force, mistake: None, is_read: true };
         }
-        // A mistake is not kept with its name and text.
+        // A mistake is not stored with its name and text.
         let is_unread = !std::mem::replace(&mut draft.is_read, true);
         let screen = ctx.content_rect();
         let size = vec2(640.0, 430.0).min(screen.size() - vec2(40.0, 90.0));
-        let title = format!("{}: {}", self.owner, K::WORDS.noun);
+        let title = format!("{}: {}", self.owner, K::TEXTS.noun);
         let mut is_open = true;
         let window = Window::new(title).id(self.id()).collapsible(false).open(&mut is_open);
-        // In this corner it leaves most of the landscape visible.
+        // This corner leaves most of the landscape visible.
         let window = window.default_size(size).default_pos(screen.max - size - vec2(16.0, 110.0));
         let is_changed = window.show(ctx, |ui| self.fields(ui, kind, &mut draft)).and_then(|shown| shown.inner);
         draft.is_open = is_open;
@@ -147,7 +146,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
 
     /// Shows the fields; returns whether the name was entered or the text changed.
     fn fields(&self, ui: &mut Ui, kind: K, draft: &mut Draft) -> bool {
-        let (owner, noun) = (self.owner, K::WORDS.noun);
+        let (owner, noun) = (self.owner, K::TEXTS.noun);
         let is_named = ui
             .horizontal(|ui| {
                 ui.label("Name");
@@ -176,9 +175,9 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
         edited.inner || is_named
     }
 
-    /// Shows whether the text is in force, or the mistake.
+    /// Shows that the text is in force, or its mistake.
     fn outcome(&self, ui: &mut Ui, mistake: Option<&Mistake>) {
-        let noun = K::WORDS.noun;
+        let noun = K::TEXTS.noun;
         let text = match mistake {
             None => {
                 let when = self.tab.effect();
@@ -189,7 +188,7 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
                 RichText::new(text).color(ui.visuals().error_fg_color)
             }
         };
-        // Room for two lines, so that the text does not move.
+        // Space for two lines, so that the text does not move.
         let height = 2.0 * ui.text_style_height(&TextStyle::Body);
         let room = vec2(ui.available_width(), height);
         ui.allocate_ui_with_layout(room, Layout::top_down(Align::Min), |ui| {
@@ -199,13 +198,12 @@ impl<'a, K: TypedKind> TextEditor<'a, K> {
     }
 }
 
-/// Returns the name and the text of a typed kind.
 fn in_force<K: TypedKind>(kind: K) -> Option<(String, String)> {
     Some((kind.title().to_owned(), kind.text()?.to_owned()))
 }
 
 fn language<K: TypedKind>(ui: &mut Ui) {
-    for (words, meaning) in K::WORDS.language.iter().chain(LANGUAGE) {
+    for (words, meaning) in K::TEXTS.language.iter().chain(LANGUAGE) {
         ui.horizontal_wrapped(|ui| {
             ui.monospace(*words);
             ui.weak(*meaning);
@@ -218,7 +216,7 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     /// A rule or a landscape with the values of its parameters.
     type Spec;
 
-    const WORDS: Words;
+    const TEXTS: KindTexts;
     /// The built-in ones, in the order of menus.
     const BUILT_IN: &'static [Self];
     /// The most characters of a name.
@@ -228,7 +226,7 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the first mistake in the text, or why the name is refused.
+    /// Fails with the first mistake in the text, or the reason why the name is refused.
     fn read(name: &str, text: &str) -> Result<Self, Mistake>;
 
     /// Lists the typed ones, the last of each name.
@@ -239,7 +237,7 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
 
     fn of(spec: &Self::Spec) -> Self;
 
-    /// Returns `spec` with this typed kind; parameters keep their values.
+    /// Replaces the kind of `spec` by this typed one; values of parameters stay.
     fn in_spec(self, spec: &Self::Spec) -> Self::Spec;
 
     fn title(self) -> &'static str;
@@ -251,8 +249,7 @@ pub(crate) trait TypedKind: Copy + PartialEq + 'static {
     fn derived(self, ui: &mut Ui);
 }
 
-/// The words of menus and of the editor.
-pub(crate) struct Words {
+pub(crate) struct KindTexts {
     /// The noun in sentences, such as `rule`.
     pub noun: &'static str,
     /// The entry of a menu that makes a new one, its explanation, and the name and the text that the new one has.
@@ -260,11 +257,10 @@ pub(crate) struct Words {
     pub own_help: &'static str,
     pub first_name: &'static str,
     pub first_text: &'static str,
-    /// The parts of the language that rules and landscapes do not share, with their meanings.
+    /// The parts of the language that are specific to rules or to landscapes, with their meanings.
     pub language: &'static [(&'static str, &'static str)],
 }
 
-/// The reason why a name and a text are refused.
 #[derive(Clone)]
 pub(crate) struct Mistake {
     pub message: String,
@@ -290,7 +286,7 @@ pub(crate) fn choices<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K>
 
 fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     let mut choice = None;
-    // Entries are known by their names, so that a click hits the same one though another was added meanwhile.
+    // Entries are identified by their names, so that a click hits the same one even if another was added meanwhile.
     let label = |ui: &mut Ui, is_chosen, name: &str| ui.push_id(name, |ui| ui.selectable_label(is_chosen, name)).inner;
     let mut offer = |ui: &mut Ui, kind: K| {
         let mut entry = label(ui, chosen == Some(kind), kind.title());
@@ -304,7 +300,7 @@ fn entries<K: TypedKind>(ui: &mut Ui, chosen: Option<K>) -> Option<K> {
     K::BUILT_IN.iter().for_each(|kind| offer(ui, *kind));
     ui.separator();
     K::latest().into_iter().for_each(|kind| offer(ui, kind));
-    let Words { own, own_help, first_name, first_text, .. } = K::WORDS;
+    let KindTexts { own, own_help, first_name, first_text, .. } = K::TEXTS;
     if label(ui, false, own).on_hover_text(own_help).clicked() {
         choice = read_as(first_name, first_text).ok();
     }
@@ -319,7 +315,7 @@ pub(crate) fn read_as<K: TypedKind>(name: &str, text: &str) -> Result<K, Mistake
     K::read(&names.find(is_free).expect("one of infinitely many names is free"), text)
 }
 
-/// Returns a range of at least one character around a position in a text.
+/// Widens a range to at least one character around a position in a text.
 pub(crate) fn marked_range(text: &str, range: Range<usize>) -> Range<usize> {
     if !range.is_empty() {
         return range;
@@ -330,7 +326,7 @@ pub(crate) fn marked_range(text: &str, range: Range<usize>) -> Range<usize> {
     }
 }
 
-/// Lays out the text with coloured words and a line under the mistake.
+/// Lays out the text with coloured tokens and a line under the mistake.
 pub(crate) fn layout(ui: &Ui, text: &str, mark: Option<&Range<usize>>, width: f32) -> Arc<Galley> {
     let visuals = ui.visuals();
     let font = TextStyle::Monospace.resolve(ui.style());

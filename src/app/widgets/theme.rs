@@ -16,7 +16,6 @@ const FONT_NAME: &str = "Valleyscope Sans";
 /// The usual size of text and of buttons, in points.
 const BODY_SIZE: f32 = 13.5;
 
-/// Colours that differ between the light and the dark theme.
 struct Palette {
     /// The background of the landscape.
     extreme_background: Color32,
@@ -83,7 +82,6 @@ const LIGHT: Palette = Palette {
     error: Color32::from_rgb(190, 32, 32),
 };
 
-/// Installs the typeface and both themes.
 pub(crate) fn install(ctx: &Context) {
     let mut fonts = FontDefinitions::empty();
     fonts.font_data.insert(FONT_NAME.to_owned(), Arc::new(FontData::from_static(FONT)));
@@ -162,7 +160,7 @@ fn visuals(theme: Theme) -> Visuals {
     widgets.hovered.weak_bg_fill = palette.control_hovered;
     widgets.hovered.bg_stroke = Stroke::NONE;
     widgets.hovered.fg_stroke = Stroke::new(1.5, palette.strong);
-    // egui uses the active look for the widget with the keyboard's focus too: it has the accent colour.
+    // egui uses the active style for the widget with the keyboard's focus too: it has the accent colour.
     widgets.active.bg_fill = palette.check_hovered;
     widgets.active.weak_bg_fill = palette.control_hovered;
     widgets.active.bg_stroke = Stroke::new(1.5, palette.accent);
@@ -184,7 +182,7 @@ fn visuals(theme: Theme) -> Visuals {
     visuals
 }
 
-/// Draws frames around the numbers in a menu, which otherwise look like texts.
+/// Draws frames around the numbers in a menu, which otherwise resemble texts.
 pub(crate) fn frame_fields(ui: &mut egui::Ui) {
     let palette = palette(ui.theme());
     ui.spacing_mut().button_padding = vec2(6.0, 2.0);
@@ -193,7 +191,7 @@ pub(crate) fn frame_fields(ui: &mut egui::Ui) {
     field.bg_stroke = Stroke::new(1.0, palette.check);
 }
 
-/// Gives the check boxes and radio buttons that follow an outline, and no fill.
+/// Styles the check boxes and radio buttons that follow with an outline, and without a fill.
 pub(crate) fn outline_boxes(ui: &mut egui::Ui) {
     let palette = palette(ui.theme());
     let widgets = &mut ui.visuals_mut().widgets;
@@ -224,14 +222,13 @@ pub(crate) fn card(style: &Style) -> egui::Frame {
         .inner_margin(Margin::symmetric(10, 8))
 }
 
-/// Returns the width of a text in one line, in points.
 pub(crate) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {
     ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x
 }
 
 /// Finds fonts for the texts of a context.
 pub(crate) struct FallbackFonts {
-    /// Whether the system's fonts are read on another thread; until then, texts go without them.
+    /// Whether the system's fonts are read on another thread; until then, texts are drawn without them.
     in_background: bool,
     state: Mutex<State>,
 }
@@ -272,7 +269,7 @@ impl FallbackFonts {
         }
     }
 
-    /// Returns a warning about characters that no font has and that no warning has named yet.
+    /// Takes a warning about characters that no font has and that no earlier warning has named.
     pub(crate) fn take_warning(&self) -> Option<String> {
         let State { blank, named, .. } = &mut *self.state();
         let new: BTreeSet<char> = blank.difference(named).copied().collect();
@@ -342,7 +339,6 @@ mod tests {
         }
     }
 
-    /// Returns the contrast of two colours by WCAG 2.
     fn contrast(one: Color32, other: Color32) -> f32 {
         let luminance = |color: Color32| {
             let color = egui::Rgba::from(color);

@@ -8,10 +8,10 @@ use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::parameter::BoundedParameter;
 
-use super::text_editor::{Mistake, TextTab, TypedKind, Words, choices, read_as};
+use super::text_editor::{KindTexts, Mistake, TextTab, TypedKind, choices, read_as};
 use super::theme;
 
-const RULE_WORDS: Words = Words {
+const RULE_TEXTS: KindTexts = KindTexts {
     noun: "rule",
     own: "A rule of your own…",
     own_help: "Type an update rule to simulate, to sweep and to train with.",
@@ -37,7 +37,7 @@ theta = theta - eta*(sign(m) + gamma*sign(theta - avg) + omega*theta)
 impl TypedKind for RuleKind {
     type Spec = RuleSpec;
 
-    const WORDS: Words = RULE_WORDS;
+    const TEXTS: KindTexts = RULE_TEXTS;
     const BUILT_IN: &'static [RuleKind] = RuleKind::ALL;
     const LONGEST_NAME: usize = TypedRule::LONGEST_NAME;
 
@@ -78,18 +78,16 @@ impl TypedKind for RuleKind {
     fn derived(self, _ui: &mut Ui) {}
 }
 
-/// The choice of the rule of an optimizer.
 pub(crate) struct RuleChoice<'a> {
     pub tab: TextTab,
     /// The optimizer's id.
     pub optimizer: u32,
     /// The accessible name.
     pub name: &'a str,
-    /// Returns a rule with its own values.
+    /// Makes a rule with its default values.
     pub usual: fn(RuleKind) -> RuleSpec,
 }
 
-/// A rule that took the place of another.
 #[derive(Clone, Copy)]
 struct Replacement {
     before: RuleSpec,
@@ -99,8 +97,8 @@ struct Replacement {
 }
 
 impl Replacement {
-    /// Returns whether the rule may be the one of the last frame with another value of a hyperparameter. Otherwise undo
-    /// or another preset has changed it.
+    /// Whether the rule may be the one of the last frame with another value of a hyperparameter. Otherwise undo or
+    /// another preset has changed it.
     fn is_of(&self, rule: &RuleSpec) -> bool {
         let values = rule.hyperparameters().zip(self.seen.hyperparameters());
         rule.kind() == self.seen.kind() && values.filter(|((_, one), (_, other))| one != other).count() <= 1
@@ -108,7 +106,7 @@ impl Replacement {
 }
 
 impl RuleChoice<'_> {
-    /// Shows a menu that replaces the rule and keeps the settings that both have. Returns whether it was replaced.
+    /// Shows a menu that replaces the rule; settings that both rules have stay. Returns whether it was replaced.
     pub(crate) fn menu(&self, ui: &mut Ui, rule: &mut RuleSpec) -> bool {
         let before = *rule;
         let combo = ComboBox::from_id_salt(("rule", self.name)).selected_text(rule.name()).height(f32::INFINITY);
@@ -122,8 +120,8 @@ impl RuleChoice<'_> {
         rule.kind() != before.kind()
     }
 
-    /// Shows what the last replacement set anew and kept, until it is dismissed or another rule is chosen, with a button
-    /// that sets the values of the rule's own that it kept from the one before.
+    /// Shows which values the last replacement reset and which stayed, until it is dismissed or another rule is chosen,
+    /// with a button that sets the rule's defaults for values that stayed.
     pub(crate) fn note(&self, ui: &mut Ui, rule: &mut RuleSpec) {
         let known = ui.data_mut(|data| {
             let known = data.get_temp::<Replacement>(self.id());
@@ -157,7 +155,7 @@ impl RuleChoice<'_> {
         }
     }
 
-    /// Returns the accessible name of a button beside the choice.
+    /// The accessible name of a button next to the choice.
     fn owned(&self, text: &str) -> String {
         format!("{}: {text}", self.name)
     }
@@ -171,16 +169,16 @@ impl RuleChoice<'_> {
 ///
 /// # Errors
 ///
-/// Returns why the rule cannot be written as text.
+/// Fails with the reason why the rule cannot be written as text.
 pub(crate) fn rule_as_text(rule: &RuleSpec) -> Result<RuleSpec, String> {
-    let no_words = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
-    let text = text_of(rule).map_err(no_words)?;
+    let refused = |what| format!("{} cannot be written as text: the language lacks {what}.", rule.name());
+    let text = text_of(rule).map_err(refused)?;
     let kind: RuleKind =
         read_as(&format!("{} as text", rule.name()), &text).map_err(|_| "Its text has too many numbers.".to_owned())?;
     Ok(kind.in_spec(rule))
 }
 
-const LANDSCAPE_WORDS: Words = Words {
+const LANDSCAPE_TEXTS: KindTexts = KindTexts {
     noun: "landscape",
     own: "A formula of your own…",
     own_help: "Type a loss L(x, y) to simulate on and to sweep.",
@@ -204,7 +202,7 @@ L = a/2*(0.1 + x^2)*off^2 - 0.1*x
 impl TypedKind for LandscapeKind {
     type Spec = LandscapeSpec;
 
-    const WORDS: Words = LANDSCAPE_WORDS;
+    const TEXTS: KindTexts = LANDSCAPE_TEXTS;
     const BUILT_IN: &'static [LandscapeKind] = LandscapeKind::ALL;
     const LONGEST_NAME: usize = LandscapeFormula::LONGEST_NAME;
 
@@ -262,11 +260,11 @@ pub(crate) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
     }
 }
 
-/// Makes a typed copy of a landscape: its parameters' values are the defaults of the text, and the rotation is kept.
+/// Makes a typed copy of a landscape: its parameters' values are the defaults of the text, and the rotation stays.
 ///
 /// # Errors
 ///
-/// Returns why the landscape cannot be written as text.
+/// Fails with the reason why the landscape cannot be written as text.
 pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
     let mut parameters: Vec<(&BoundedParameter, f64)> = landscape.parameters().collect();
     let _rotation = parameters.pop();

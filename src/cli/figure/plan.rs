@@ -15,7 +15,7 @@ use valleyscope_runs::RunFolder;
 
 use super::sweeps::{SweepSource, beside, titles};
 use super::{FigureArgs, LandscapeView, trainings};
-use crate::cli::landscape_args::with_beside;
+use crate::cli::landscape_args::with_compared;
 use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
@@ -191,7 +191,7 @@ impl Plan {
     }
 
     fn of_landscape(preset: LandscapePreset, args: &FigureArgs) -> Result<Plan, Failure> {
-        let mut preset = with_beside(preset, &args.beside)?;
+        let mut preset = with_compared(preset, &args.beside)?;
         let specs = preset.simulations.iter_mut().filter_map(|simulation| simulation.spec.as_mut());
         for SimulationSpec { particles, .. } in specs {
             if args.quick && particles.get() > QUICK_PARTICLES as usize {

@@ -186,7 +186,7 @@ fn candidate(run: &RunFolder) -> anyhow::Result<Candidate> {
     reader.poll()?;
     let history = reader.history();
     let config = RunConfig::begun(run, history)?;
-    let (is_fork, changes) = (history.forked().is_some(), history.changes_in_words());
+    let (is_fork, changes) = (history.forked().is_some(), history.changes_text());
     Ok(Candidate { run: run.clone(), config, is_fork, changes, step: history.step(), began: began(run, history) })
 }
 

@@ -20,7 +20,6 @@ use crate::runs::tensorboard::{event_file, write_history};
 use crate::sweep::result::scan;
 use crate::sweep::result::scan::ScanResult;
 
-/// Writes the points of a run, or the numbers of a scan.
 pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     let reader = read(location, name, "--out")?;
     let format = Format::of(out)?;
@@ -100,7 +99,6 @@ impl Format {
     }
 }
 
-/// The exported content.
 enum Content<'h> {
     Points(&'h RunHistory),
     Table(ScanResult),
@@ -119,7 +117,7 @@ impl Content<'_> {
         })
     }
 
-    /// Writes the content, and returns its amount in words.
+    /// Writes the content; returns a description of its amount.
     fn write(&self, file: &mut AtomicFile) -> io::Result<String> {
         Ok(match self {
             Content::Points(history) => format!("{} rows", write_csv(history, file)?),
@@ -132,7 +130,7 @@ impl Content<'_> {
     }
 }
 
-/// Writes a run for each that is found at and below `paths`. Fails if there is none to write.
+/// Imports each run that is found at and below `paths`. Fails if there is none.
 pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure> {
     let mut made = 0;
     for path in paths {
@@ -148,7 +146,6 @@ pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), F
     Ok(())
 }
 
-/// The device and the data of an evaluation.
 #[derive(clap::Args)]
 pub(super) struct Evaluation {
     /// Device: cpu, cuda, or cuda:1 and so on [default: the device of the training]
@@ -173,7 +170,6 @@ pub(super) fn export(
     Ok(())
 }
 
-/// The text to be written.
 #[derive(clap::Args)]
 pub(super) struct Text {
     /// The beginning of the text [default: a line feed]
@@ -193,7 +189,7 @@ pub(super) struct Text {
     device: Option<String>,
 }
 
-/// Prints a text by each of some checkpoints, below its name if there are several.
+/// Prints a text generated with each of some checkpoints, below its name if there are several.
 pub(super) fn sample(
     location: &RunsLocation,
     names: &[CheckpointName],
@@ -219,7 +215,6 @@ pub(super) fn sample(
     Ok(())
 }
 
-/// Prints the loss of a checkpoint over all held-out data.
 pub(super) fn evaluate(
     location: &RunsLocation,
     name: &CheckpointName,
@@ -236,7 +231,7 @@ pub(super) fn evaluate(
     if !loss.is_of_run {
         say(format_args!("warning: the run has learned from other data than these"));
     }
-    print(&format!("{} over {} {}\n", loss.words(), grouped(loss.count), loss.unit))
+    print(&format!("{} over {} {}\n", loss.text(), grouped(loss.count), loss.unit))
 }
 
 fn open(
@@ -251,7 +246,6 @@ fn open(
     Ok((SavedModel { run, step }, worker))
 }
 
-/// Refuses a folder that holds anything.
 fn check_empty(folder: &Path) -> Result<(), Failure> {
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),

@@ -70,7 +70,7 @@ pub(super) struct TableArgs {
 }
 
 impl TableArgs {
-    /// Whether an option asks for other rows, columns or forms than those of the brief list.
+    /// Whether an option selects other rows, columns or forms than those of the brief list.
     fn is_given(&self) -> bool {
         let texts = [&self.filter, &self.sort, &self.columns, &self.group_by];
         texts.iter().any(|text| text.is_some()) || !self.alias.is_empty() || self.csv || self.json
@@ -81,7 +81,7 @@ pub(super) fn list(location: &RunsLocation, args: &TableArgs) -> Result<(), Fail
     let aliases = aliases(args)?;
     let folders = location.list()?;
     if folders.is_empty() {
-        // No field is known, so that none can be called unknown.
+        // No field is known, so none is reported as unknown.
         say(format_args!("there are no runs in {}", location.folder.display()));
         return if args.json { print_content("[]\n") } else { Ok(()) };
     }
@@ -110,27 +110,27 @@ pub(super) fn list(location: &RunsLocation, args: &TableArgs) -> Result<(), Fail
     print(&table.text(usize::MAX))
 }
 
-/// Makes the table of these runs, and prints what must be said about its groups.
+/// Makes the table of these runs, and prints notes about its groups.
 fn table(runs: Vec<&RunFacts>, args: &TableArgs, columns: &Columns) -> Result<Table, Failure> {
     let sort = SortKey::parse(args.sort.as_deref().unwrap_or_default(), columns);
     let sort = sort.map_err(|error| Failure::BadInput(anyhow!("--sort: {error}")))?;
     let by = args.group_by.as_deref().map(|text| fields(text, columns, "--group-by")).transpose()?;
     let best_over = args.best_over.as_deref().map(|text| best_over(text, columns)).transpose()?;
-    // What is usual and best follows from the runs that are shown.
+    // The usual columns and the better direction follow from the runs that are shown.
     let columns = columns.while_shown(&runs);
     let shown = shown_columns(args, &columns, &runs)?;
     let order = ordered(&runs, (0..runs.len()).collect(), &sort);
     let Some(by) = by else { return Ok(Table::of_runs(&runs, &order, &shown)) };
     let grouping = Grouping { by, statistic: args.statistic, best_over };
     let groups = grouping.groups(&runs, order, &sort, &columns);
-    let undecided = grouping.undecided(&runs, &groups, &columns).into_iter().map(|words| format!("warning: {words}"));
+    let undecided = grouping.undecided(&runs, &groups, &columns).into_iter().map(|reason| format!("warning: {reason}"));
     let remarks = grouping.remarks(&runs, &groups, &columns);
     undecided.chain(remarks).for_each(|remark| say(format_args!("{remark}")));
     let keeps_all = args.csv || args.json || args.columns.is_some();
     Ok(Table::of_groups(&runs, &groups, &grouping, &columns, &shown, keeps_all))
 }
 
-/// Returns the names under which this command shows metrics.
+/// The names under which this command shows metrics.
 fn aliases(args: &TableArgs) -> Result<MetricAliases, Failure> {
     let mut aliases = MetricAliases::default();
     let set = args.alias.iter().try_for_each(|(name, shown)| aliases.set(name, shown));
@@ -138,7 +138,7 @@ fn aliases(args: &TableArgs) -> Result<MetricAliases, Failure> {
     Ok(aliases)
 }
 
-/// Reads a run. An unreadable one does not hide the others.
+/// Reads a run. An unreadable one does not prevent listing the others.
 fn read(run: &RunFolder, aliases: &MetricAliases) -> RunFacts {
     let (settings, notes) = (RunSettings::read(run), notes(run));
     let (mut reader, now) = (RunReader::brief(run.clone()), now());
@@ -175,8 +175,8 @@ fn best_over(text: &str, columns: &Columns) -> Result<String, Failure> {
     Ok(field.field.clone())
 }
 
-/// Returns the columns that were asked for, or the usual ones that are not empty. A file has all columns of its runs,
-/// whichever other runs there are.
+/// Selects the requested columns, or the usual ones that are not empty. A file has all columns of its runs, whatever
+/// other runs exist.
 fn shown_columns<'c>(args: &TableArgs, columns: &'c Columns, runs: &[&RunFacts]) -> Result<Vec<&'c Column>, Failure> {
     let Some(text) = &args.columns else {
         if args.csv || args.json {
@@ -203,17 +203,16 @@ const BRIEF: [(&str, usize, usize); 10] = [
     ("OPTIMIZER", 1000, 30),
     (TITLE, 1000, 12),
 ];
-/// The column of the titles, of which the part stays in which they differ.
+/// The column of the titles, which is shortened to the part in which they differ.
 const TITLE: &str = "TITLE";
 
-/// A line of the brief list.
 struct BriefLine {
     began: Timestamp,
     /// The cells before the optimizer.
     cells: [String; 8],
     /// The optimizer with its learning rate and batch size.
     optimizer: Vec<String>,
-    /// The settings to be named where they differ from other runs'.
+    /// The settings to be named if they differ from other runs'.
     settings: Vec<ShownSetting>,
     title: String,
 }
@@ -236,12 +235,12 @@ impl BriefLine {
         let (started, training) = (history.started(), in_force(run, history));
         let common = training.as_ref().and_then(Preset::training);
         let concerns = Concern::summary(&Concern::of(&status, history, now()));
-        // The name of the run that a fork goes on from does not fit into a line.
+        // The name of the run that a fork continues does not fit into a line.
         let fork = history.forked().map(|forked| format!(", forked at {}", forked.from_step));
         let evaluated: Vec<_> = history.evaluated().into_iter().map(|info| ("", info)).collect();
         let cells = [
             run.name(),
-            joined([status.word(), concerns]),
+            joined([status.label(), concerns]),
             progress(history) + &fork.unwrap_or_default(),
             rate(history).filter(|_| is_open).unwrap_or_default(),
             left(history).filter(|_| is_open).unwrap_or_default(),
@@ -256,7 +255,7 @@ impl BriefLine {
         let optimizer = [name, rate.map(|rate| format!("lr {rate}")), batch.map(|batch| format!("batch {batch}"))];
         let own = notes(run).title;
         let title = if own.is_empty() { started.map_or("", |started| &started.title) } else { &own };
-        // The numbers of synthetic data are not those of real ones.
+        // Results on synthetic data are not comparable with those on real ones.
         let data = started.filter(|started| started.synthetic).map(|started| format!(" ({})", started.data));
         Ok(BriefLine {
             began: began(run, history),
@@ -268,7 +267,7 @@ impl BriefLine {
     }
 }
 
-/// Returns the settings of a run that the brief list does not show anyway.
+/// Lists the settings of a run that the brief list does not show otherwise.
 fn other_settings(training: &Preset) -> Vec<ShownSetting> {
     let is_shown = |setting: &ShownSetting| ["η ", "batch ", "seed "].iter().any(|it| setting.words.starts_with(it));
     let settings = training.shown_settings().into_iter();
@@ -279,13 +278,11 @@ fn joined(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// A table for output.
 struct Table {
     header: Vec<Heading>,
     rows: Vec<Vec<Cell>>,
 }
 
-/// The head of a column.
 struct Heading {
     field: String,
     /// The title in the text; a column without one is only in files.
@@ -308,12 +305,12 @@ impl Heading {
     }
 }
 
-/// A cell: its text for people, and its values for programs.
+/// A cell: its text for users, and its values for programs.
 struct Cell {
     text: String,
     value: Option<Value>,
     deviation: Option<f64>,
-    /// Whether the runs of the row have the column's field, also if its value is not known.
+    /// Whether the runs of the row have the column's field, even if its value is not known.
     has_field: bool,
 }
 
@@ -336,7 +333,7 @@ impl Cell {
 }
 
 impl Table {
-    /// Makes a line for each run, the newest first. Columns with nothing in them are left out.
+    /// Makes a line for each run, the newest first. Empty columns are left out.
     fn brief(runs: &[RunFolder]) -> Table {
         let mut lines: Vec<BriefLine> = runs.iter().map(BriefLine::of).collect();
         lines.sort_by_key(|line| std::cmp::Reverse(line.began));
@@ -414,7 +411,7 @@ impl Table {
         };
         let mut header: Vec<Heading> = shared.iter().map(|column| Heading::of(column)).collect();
         header.extend(best_over.into_iter().flat_map(|column| {
-            // Only files have the mark of an edge in a column of its own.
+            // Only files have the mark of an edge in a separate column.
             let edge = Heading::new(format!("{}_edge", column.field), "");
             [Heading::of(column), edge]
         }));
@@ -472,7 +469,7 @@ impl Table {
         Ok(String::from_utf8_lossy(&table.into_inner()).into_owned())
     }
 
-    /// Writes the rows as objects. Each has the fields of its own runs, or all columns, with `null` for what is not known;
+    /// Writes the rows as objects. Each has the fields of its own runs, or all columns, with `null` for unknown values;
     /// so its keys do not depend on other runs. Numbers that are not finite are texts, as in the events of a run.
     fn json(&self, has_all: bool) -> String {
         let number = |number: f64| match number {
@@ -511,7 +508,7 @@ fn narrow(widths: &mut [usize], headings: &[&Heading], most: usize) {
     }
 }
 
-/// Returns the number of bytes of the words with which all texts begin, if there are several different ones.
+/// Counts the bytes of the words with which all texts begin, if there are several different texts.
 fn common_beginning(texts: &[&str]) -> usize {
     let Some(first) = texts.first().filter(|first| texts.iter().any(|text| text != *first)) else { return 0 };
     let same =
@@ -520,7 +517,7 @@ fn common_beginning(texts: &[&str]) -> usize {
     first[..bytes].rfind(' ').map_or(0, |space| space + 1)
 }
 
-/// Returns the text, without its middle where it has more than `most` characters. More of its beginning stays.
+/// Removes the middle of a text of more than `most` characters. More of its beginning stays.
 fn without_middle(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

@@ -23,14 +23,12 @@ struct PartRun {
     /// The preset of the whole scan.
     whole: Preset,
     started: Started,
-    /// The axes of the scan.
     axes: ScanAxes,
     points: Vec<GridPoint>,
-    /// A description of lost events; empty where none are lost.
+    /// A description of lost events; empty if none are lost.
     damage: String,
 }
 
-/// The grid points by their indices.
 type GridPoints = BTreeMap<[usize; 2], GridPoint>;
 
 /// Writes a run of the whole scan with the grid points of its parts, into a folder if one is named.
@@ -61,7 +59,7 @@ pub(super) fn run(location: &RunsLocation, folder: Option<&Path>, names: &[OsStr
 }
 
 impl PartRun {
-    /// Opens the run of a part. If it has not begun, prints that and returns none.
+    /// Opens the run of a part; if it has not begun, prints that and returns `None`.
     fn open(run: RunFolder) -> Result<Option<PartRun>, Failure> {
         let name = run.shown_name();
         let config = RunConfig::read(&run).map_err(Failure::bad_input)?;
@@ -121,7 +119,7 @@ impl PartRun {
     }
 }
 
-/// Returns all grid points, each once, and notes about them.
+/// Collects all grid points, each once, and notes about them.
 fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
     let mut points = BTreeMap::<[usize; 2], (GridPoint, &RunFolder)>::new();
     let mut notes = Vec::new();
@@ -157,7 +155,7 @@ fn collect(runs: &[PartRun]) -> Result<(GridPoints, Vec<String>), Failure> {
     Ok((points.into_iter().map(|(index, (point, _))| (index, point)).collect(), notes))
 }
 
-/// Writes the run into a folder, or without one beside the first of the others.
+/// Writes the run into a folder, or without one into the folder of the first run.
 fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow::Result<RunFolder> {
     let stem = first.run.stem();
     let stem = stem.strip_suffix(&format!("-{}", first.part.stem())).unwrap_or(&stem);
@@ -178,10 +176,10 @@ fn write(first: &PartRun, folder: Option<&Path>, points: &GridPoints) -> anyhow:
     Ok(run)
 }
 
-/// Returns the parts of which grid points are missing, in words.
+/// Lists the parts of which grid points are missing, as text.
 fn missing(runs: &[PartRun]) -> String {
     let count = runs[0].part.count();
-    let words = SweepPart::all(count).filter_map(|part| {
+    let descriptions = SweepPart::all(count).filter_map(|part| {
         let mut of_part = runs.iter().filter(|run| run.part == part).peekable();
         if of_part.peek().is_none() {
             return Some(format!("part {part} is missing"));
@@ -191,5 +189,5 @@ fn missing(runs: &[PartRun]) -> String {
         let damage = if best.damage.is_empty() { String::new() } else { format!(", as {}", best.damage) };
         (known < own).then(|| format!("part {part} has {known} of {own} ({}){damage}", best.run.shown_name()))
     });
-    words.collect::<Vec<_>>().join(", ")
+    descriptions.collect::<Vec<_>>().join(", ")
 }

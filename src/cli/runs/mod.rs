@@ -91,7 +91,7 @@ enum Command {
         /// line each
         #[arg(required = true, value_name = "RUN|DIR")]
         folders: Vec<OsString>,
-        /// Repair what can be repaired; replaced files are kept beside
+        /// Repair what can be repaired; replaced files are renamed to NAME.kept-1 and so on
         #[arg(long)]
         repair: bool,
     },
@@ -202,7 +202,7 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
     }
 }
 
-/// Returns the notes of a run. Unreadable ones are reported and do not hide the run.
+/// Reads the notes of a run. Unreadable ones are reported and do not hide the run.
 fn notes(run: &RunFolder) -> Notes {
     Notes::read(run).unwrap_or_else(|error| {
         say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
@@ -210,13 +210,13 @@ fn notes(run: &RunFolder) -> Notes {
     })
 }
 
-/// Returns a run's training with the settings now in force; `None` if its config cannot be read.
+/// Reads a run's training with the settings now in force; `None` if its config cannot be read.
 fn in_force(run: &RunFolder, history: &RunHistory) -> Option<Preset> {
     let config = RunConfig::read(run).ok()?;
     Some(config.with_changed_settings(history).unwrap_or(config.preset))
 }
 
-/// Returns the name of the run's steps: those of a scan are grid points.
+/// The unit of the run's steps: those of a scan are grid points.
 fn unit(history: &RunHistory) -> &'static str {
     let scan = history.started().is_some_and(|started| started.scan.is_some());
     if scan { "grid points" } else { "steps" }

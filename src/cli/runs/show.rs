@@ -39,8 +39,8 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     lines.add("run", run.shown_name());
     lines.add("title", notes.title);
     lines.add("status", status.to_string());
-    for Concern { kind, words } in Concern::of(&status, history, now()) {
-        lines.add(kind.word(), if kind.word().is_empty() { String::new() } else { words });
+    for Concern { kind, description } in Concern::of(&status, history, now()) {
+        lines.add(kind.label(), if kind.label().is_empty() { String::new() } else { description });
     }
     lines.add("fork", fork(run, history));
     lines.add("progress", how_far(history));
@@ -51,7 +51,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     if let Some(started) = history.started() {
         lines.describe(started, training.as_ref());
     }
-    let changes = history.changes().iter().map(|(step, change)| format!("{} after step {step}", change.words()));
+    let changes = history.changes().iter().map(|(step, change)| format!("{} after step {step}", change.text()));
     lines.add("changed", changes.collect::<Vec<_>>().join("\n"));
     lines.add("ranks", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
     lines.add_rule(training.as_ref());
@@ -93,7 +93,7 @@ fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
     }
 }
 
-/// Returns a setting of another program as text.
+/// Formats a setting of another program.
 fn as_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -125,7 +125,6 @@ fn last_events(history: &RunHistory) -> String {
 struct Lines(Vec<(String, String)>);
 
 impl Lines {
-    /// Adds a line, unless the value is empty.
     fn add(&mut self, name: &str, value: String) {
         if !value.is_empty() {
             self.0.push((name.to_owned(), value));
@@ -206,7 +205,7 @@ pub(super) fn check(location: &RunsLocation, names: &[OsString], repair: bool) -
     }
 }
 
-/// Returns the runs and sweeps in a folder that is neither.
+/// Lists the runs and sweeps in a folder that is neither.
 fn several(path: &Path) -> Result<Vec<Folder>, Failure> {
     if !path.is_dir() || RunFolder::is_at(path) || is_sweep(path) {
         return Ok(Vec::new());
@@ -256,7 +255,7 @@ impl Folder {
     }
 }
 
-/// Returns a line for one of several folders: intact, or the damaged parts.
+/// Formats a line for one of several folders: intact, or the damaged parts.
 fn summary(folder: &Path, findings: &Findings) -> String {
     let name = visible_path(Path::new(folder.file_name().unwrap_or(folder.as_os_str())));
     let parts_of = |condition: Condition| -> Option<String> {
@@ -276,18 +275,18 @@ fn summary(folder: &Path, findings: &Findings) -> String {
     format!("{name}  {how}\n")
 }
 
-/// Returns a line for each finding.
+/// Formats a line for each finding.
 fn text(folder: &Path, findings: &Findings) -> String {
     let rows = findings.list().iter().map(|found| {
-        let (part, words) = (cell(&found.part, LONGEST_FINDING[0]), cell(&found.words, LONGEST_FINDING[1]));
-        [found.condition.name().to_owned(), part, words]
+        let (part, description) = (cell(&found.part, LONGEST_FINDING[0]), cell(&found.description, LONGEST_FINDING[1]));
+        [found.condition.name().to_owned(), part, description]
     });
     let rows: Vec<[String; 3]> = rows.collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second) = (width(0), width(1));
     let mut text = format!("{}\n", visible_path(folder));
-    for [condition, part, words] in rows {
-        writeln!(text, "  {condition:first$}  {part:second$}  {words}").expect("a text can be written to");
+    for [condition, part, description] in rows {
+        writeln!(text, "  {condition:first$}  {part:second$}  {description}").expect("a text can be written to");
     }
     text
 }

@@ -22,10 +22,10 @@ use crate::cli::output::{Interrupt, print, table};
 use crate::cli::{Failure, say};
 use crate::runs::tensorboard::LiveEvents;
 
-/// The intervals between reads of a run that is watched, and of one whose answer to a command is awaited.
+/// The interval between reads of a run that is watched, or that has not yet answered a command.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const ANSWER_INTERVAL: Duration = Duration::from_millis(100);
-/// The time limit for the answer of a worker, or for its end, after which the command gives up.
+/// The time limit for the answer of a worker, or for its end, after which the command fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The interval between lines at the beginning, and its largest value: it grows as a hundredth of the time.
 const BETWEEN_LINES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
@@ -56,20 +56,20 @@ pub(crate) fn outcome(ended: &Status) -> Result<(), Failure> {
     }
 }
 
-/// Follows a run and shows its progress with its losses: a bar on a terminal, else a line every few seconds, and with each
-/// tenth of the steps. Other events are printed as lines. Where only standard output is redirected, into a file, the
-/// lines go there, and the bar stays on the terminal.
+/// Follows a run and shows its progress with its losses: a bar on a terminal, else a line every few seconds, and with
+/// each tenth of the steps. Other events are printed as lines. If only standard output is redirected, into a file, the
+/// lines are written there, and the bar stays on the terminal.
 pub(crate) struct Watch {
     reader: RunReader,
     bar: Option<ProgressBar>,
-    /// Whether the lines go to standard output, beside the bar.
+    /// Whether the lines are written to standard output, in addition to the bar.
     logs: bool,
     begun: Instant,
     /// Time and step of the last line.
     last_line: Option<(Instant, u64)>,
     shown: String,
     /// The last line of events that was printed.
-    told: Option<u64>,
+    printed: Option<u64>,
     /// The command to stop, once it was sent.
     request: Option<CommandRequest>,
     /// The event file of TensorBoard that follows the run.
@@ -89,7 +89,7 @@ impl Watch {
             begun: Instant::now(),
             last_line: None,
             shown: String::new(),
-            told: None,
+            printed: None,
             request: None,
             tensorboard: None,
         }
@@ -101,12 +101,11 @@ impl Watch {
         Watch { tensorboard, ..self }
     }
 
-    /// Follows a run from now on.
     pub(crate) fn from_now(run: RunFolder) -> Watch {
         let mut watch = Watch::new(run);
         // The first call of `poll` reports errors of reading.
         let _ = watch.reader.poll();
-        watch.told = Some(watch.reader.history().lines());
+        watch.printed = Some(watch.reader.history().lines());
         watch
     }
 
@@ -118,7 +117,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Shows new events, and returns the final status of the run, once it has ended.
+    /// Shows new events; returns the final status of the run, once it has ended.
     pub(crate) fn poll(&mut self) -> Result<Option<Status>, Failure> {
         let status = read_status(&mut self.reader)?;
         if !self.reader.run().path().exists() {
@@ -146,21 +145,21 @@ impl Watch {
     /// Prints new events, except old ones.
     fn report(&mut self) {
         let history = self.reader.history();
-        let first = self.told.is_none();
-        let new: Vec<&EventRecord> = match self.told {
+        let first = self.printed.is_none();
+        let new: Vec<&EventRecord> = match self.printed {
             None => history.recent().rev().take(1).collect(),
-            Some(told) => history.recent_after(told).collect(),
+            Some(printed) => history.recent_after(printed).collect(),
         };
         for record in new {
-            let told_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
-            if !(told_elsewhere || first && matches!(record.event, Event::Stopped)) {
+            let is_shown_elsewhere = matches!(record.event, Event::Finished | Event::Failed { .. });
+            if !(is_shown_elsewhere || first && matches!(record.event, Event::Stopped)) {
                 self.say(&format!("step {}: {}", record.step, visible(&record.event.sentence())));
             }
         }
-        self.told = Some(history.lines()).filter(|&lines| lines > 0).or(self.told);
+        self.printed = Some(history.lines()).filter(|&lines| lines > 0).or(self.printed);
     }
 
-    /// Writes new points for TensorBoard. An error ends only that: the training goes on.
+    /// Writes new points for TensorBoard. An error stops only that: the training continues.
     fn follow(&mut self) {
         if let Some(Err(error)) = self.tensorboard.as_mut().map(LiveEvents::poll) {
             self.tensorboard = None;
@@ -176,7 +175,6 @@ impl Watch {
         self.log(line);
     }
 
-    /// Writes a line into the file that standard output is redirected to.
     fn log(&self, line: &str) {
         if self.logs {
             // A full disk or a closed pipe does not end the training.
@@ -217,8 +215,8 @@ impl Watch {
 
 fn line(history: &RunHistory, status: &Status) -> String {
     let concerns = Concern::summary(&Concern::of(status, history, now()));
-    let mut parts = vec![status.word()];
-    parts.extend(Some(concerns).filter(|words| !words.is_empty()));
+    let mut parts = vec![status.label()];
+    parts.extend(Some(concerns).filter(|text| !text.is_empty()));
     parts.push(format!("{} {}", progress(history), unit(history)));
     parts.extend(rate(history));
     if status.is_open() {
@@ -265,7 +263,7 @@ pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
             say(format_args!("{name} has ended at step {step}: {status}"));
             return match status {
                 Status::Stopped | Status::Finished => Ok(()),
-                other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.word()))),
+                other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.label()))),
             };
         }
         if asked.elapsed() >= PATIENCE {
@@ -275,7 +273,7 @@ pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
     }
 }
 
-/// Returns advice for a worker that has not ended.
+/// Formats advice for a worker that has not ended.
 fn not_yet(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {
@@ -311,7 +309,7 @@ pub(super) fn set(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
         return Err(Failure::Failed(anyhow!(
             "{name} is not being trained: {}; `valleyscope train --fork {name} --set …` begins a run with other settings \
              from its checkpoint",
-            status.word()
+            status.label()
         )));
     }
     let request = CommandRequest::send(run, RunCommand::Set { settings });
@@ -319,13 +317,12 @@ pub(super) fn set(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
     await_answer(request, reader)
 }
 
-/// Reads new events and the heartbeat.
 fn read_status(reader: &mut RunReader) -> Result<Status, Failure> {
     let status = reader.status(now());
     Ok(status.with_context(|| format!("cannot read {}", visible_path(&reader.run().events())))?)
 }
 
-/// Returns the settings by their paths, or why they cannot be put in force.
+/// Parses the settings by their paths, and checks that they can be put in force.
 fn check(
     training: &Preset,
     live: &[LiveSetting],
@@ -344,7 +341,6 @@ fn check(
     Ok(checked)
 }
 
-/// Prints the worker's answer.
 fn await_answer(mut request: CommandRequest, mut reader: RunReader) -> Result<(), Failure> {
     let (name, asked) = (reader.run().shown_name(), Instant::now());
     loop {

@@ -15,7 +15,6 @@ use crate::cli::{Failure, warn_of_blanks};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::sweep::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
-/// The folder of a sweep's results, or of a part of them.
 pub(super) struct ResultFolder {
     pub path: PathBuf,
     raw: Option<RawFormat>,
@@ -34,7 +33,7 @@ impl ResultFolder {
         Ok(ResultFolder { path, raw })
     }
 
-    /// Locks the folder, in which the sweep can begin, or resume from its records; returns `None` where the results are
+    /// Locks the folder, in which the sweep can begin, or resume from its records; returns `None` if the results are
     /// complete. Existing results, and records without `resume`, are refused.
     pub(super) fn open(
         &self,
@@ -55,14 +54,15 @@ impl ResultFolder {
             let is_complete = resume && self.holds_all_of(header)?;
             if is_complete { Ok(None) } else { in_the_way(result) }
         };
-        // A sweep removes its records after writing all results, so results without them belong to no running sweep.
-        // With them, even if they are empty, their owner may be writing results, and only the lock shows when it has ended.
+        // A sweep removes its records after writing all results, so results without records belong to no running sweep.
+        // If there are records, even empty ones, their owner may be writing results, and only the lock shows when it
+        // has ended.
         if let Some(result) = present()?.first().filter(|_| records.symlink_metadata().is_err()) {
             return without_records(result);
         }
         let stored = StoredDiagram::open(&self.path, header)?;
-        // New records do not justify overwriting: another process may have finished the sweep and removed its own during
-        // the wait for the lock.
+        // New records do not justify overwriting: another process may have finished the sweep and removed its records
+        // during the wait for the lock.
         let present = present()?;
         if let Some(result) = present.first().filter(|_| stored.store.is_new()) {
             stored.store.remove().with_context(|| format!("cannot remove {}", records.display()))?;
@@ -70,8 +70,8 @@ impl ResultFolder {
         }
         // A killed sweep may have left files; the records are locked, so no other sweep is running here.
         AtomicFile::clear(&self.path).with_context(|| format!("cannot look into {folder}"))?;
-        // Beside complete records, results are of the same sweep, which was stopped while it wrote them. The window writes
-        // the preset at the beginning.
+        // If the records are complete, the results are of the same sweep, which was stopped while it wrote them. The
+        // window writes the preset at the beginning.
         let is_own = stored.store.is_complete() || present == [SweepResult::SPEC];
         if let Some(result) = present.first().filter(|_| !is_own) {
             return in_the_way(result);
@@ -92,7 +92,6 @@ impl ResultFolder {
     /// The name of the picture of an incomplete diagram.
     pub(super) const PARTIAL_PICTURE: &'static str = "phase-so-far.png";
 
-    /// Draws an incomplete diagram.
     pub(super) fn draw_so_far(&self, result: &SweepResult) -> anyhow::Result<()> {
         let figure = Figure::as_in_the_paper(result, false);
         let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
@@ -100,7 +99,7 @@ impl ResultFolder {
             .with_context(|| format!("cannot write {}", Self::PARTIAL_PICTURE))
     }
 
-    /// Writes all results. The records contain the runs, if they are needed.
+    /// Writes all results. The records contain the single runs, if those are needed.
     pub(super) fn finish(&self, result: &SweepResult, store: &SweepStore, overwrite: Overwrite) -> anyhow::Result<()> {
         let spec = result.diagram.spec();
         let [rows, columns] = spec.shape();
@@ -180,7 +179,7 @@ pub(super) struct StoredDiagram {
 }
 
 impl StoredDiagram {
-    /// Opens the records in a folder, or begins them. Races that cannot be used are reported.
+    /// Opens the records in a folder, or begins them. Reports results of adaptive sampling that cannot be used.
     fn open(folder: &Path, header: &SweepHeader) -> Result<StoredDiagram, Failure> {
         let (store, mut diagram) = SweepStore::open(folder, header).map_err(refused)?;
         if let Err(reason) = store.read_races(&mut diagram) {

@@ -14,14 +14,12 @@ use crate::cli::Failure;
 use crate::cli::output::say;
 use crate::sweep::result::{RawFormat, SweepHeader, SweepRecords, SweepResult};
 
-/// The folder of a part.
 struct PartFolder {
     part: SweepPart,
     path: PathBuf,
     records: SweepRecords,
 }
 
-/// Merges the parts in some folders, and reports missing ones.
 pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let folders = part_folders(&args.merge)?;
     let mut notes = Vec::new();
@@ -100,26 +98,26 @@ fn part_folders(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 fn open(folders: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<PartFolder>, Failure> {
     let mut parts: Vec<PartFolder> = Vec::new();
     for path in folders {
-        let place = path.display();
+        let shown = path.display();
         let Some(records) = SweepRecords::open(path).map_err(refused)? else {
-            notes.push(format!("{place} has just begun, or could not be written: nothing is in it"));
+            notes.push(format!("{shown} has just begun, or could not be written: nothing is in it"));
             continue;
         };
         if records.is_at_work {
-            notes.push(format!("{place} is being computed"));
+            notes.push(format!("{shown} is being computed"));
         }
-        // A part may begin or go on meanwhile.
-        records.release().with_context(|| format!("cannot unlock {place}"))?;
+        // A part may begin or continue meanwhile.
+        records.release().with_context(|| format!("cannot unlock {shown}"))?;
         let Some(part) = records.header.part else {
             return Err(Failure::BadInput(anyhow!(
-                "expected a part of a sweep in {place}, found a whole sweep; go on with it by --resume, or leave it out"
+                "expected a part of a sweep in {shown}, found a whole sweep; go on with it by --resume, or leave it out"
             )));
         };
         if let Some(first) = parts.first()
             && let Some([name, here, there]) = difference(&records.header, part, first)
         {
             return Err(Failure::BadInput(anyhow!(
-                "{place} is of another sweep than {}: its {name} is {here}, and not {there}; merge only parts of one sweep",
+                "{shown} is of another sweep than {}: its {name} is {here}, and not {there}; merge only parts of one sweep",
                 first.path.display()
             )));
         }
@@ -129,7 +127,7 @@ fn open(folders: &[PathBuf], notes: &mut Vec<String>) -> Result<Vec<PartFolder>,
     Ok(parts)
 }
 
-/// Returns the first difference between the sweeps of two parts: a name, and the values of both.
+/// Finds the first difference between the sweeps of two parts: a name, and the values of both.
 fn difference(header: &SweepHeader, part: SweepPart, first: &PartFolder) -> Option<[String; 3]> {
     let [here, there] = [part, first.part].map(SweepPart::count);
     if here != there {
@@ -160,27 +158,26 @@ fn take(
             _ => stored.add(finished),
         }
     });
-    let place = path.display();
-    let read = read.with_context(|| format!("cannot read {place}"))?;
+    let shown = path.display();
+    let read = read.with_context(|| format!("cannot read {shown}"))?;
     if let Some([row, column]) = foreign {
         return Err(Failure::BadInput(anyhow!(
-            "{place} is of part {part}, and has the pixel of row {row} and column {column}, which is none of that part's; \
+            "{shown} is of part {part}, and has the pixel of row {row} and column {column}, which is none of that part's; \
              remove the folder, and run the part again"
         )));
     }
     if let Some([row, column]) = differs {
         return Err(Failure::BadInput(anyhow!(
-            "{place} has other numbers for the pixel of row {row} and column {column} than a folder of the same part, or than \
+            "{shown} has other numbers for the pixel of row {row} and column {column} than a folder of the same part, or than \
              what is in --out; one of them is damaged: remove it, and run the part again"
         )));
     }
     if read.damaged > 0 {
-        notes.push(format!("{place} has {} damaged records, which are left out", read.damaged));
+        notes.push(format!("{shown} has {} damaged records, which are left out", read.damaged));
     }
     Ok(())
 }
 
-/// Returns whether two cells have the same bits.
 fn is_same(one: &Cell, other: &Cell) -> bool {
     let bits = |cell: &Cell| -> Vec<u64> {
         let numbers = cell.averages.iter().chain(&cell.deviations).flatten().flatten();

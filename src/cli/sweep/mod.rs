@@ -82,21 +82,21 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     let header =
         SweepHeader { preset: Arc::new(asked), precision: args.precision, keeps_runs: args.raw, part: args.part };
     let folder = ResultFolder::make(&args.out, args.part, raw)?;
-    let place = folder.path.display();
+    let shown = folder.path.display();
     let Some((mut stored, overwrite)) = folder.open(&header, args.resume || args.part.is_some())? else {
-        say(format_args!("this sweep is complete; its results are in {place}"));
+        say(format_args!("this sweep is complete; its results are in {shown}"));
         return Ok(());
     };
     let known = stored.store.known();
     let ready = format!("when all parts are there: valleyscope sweep --merge {} --out FOLDER", args.out.display());
     match args.part {
         Some(part) if known == share.pixels => {
-            say(format_args!("part {part} is complete, in {place}; {ready}"));
+            say(format_args!("part {part} is complete, in {shown}; {ready}"));
             return Ok(());
         }
         _ if known > 0 => say(format_args!("resuming with {known} of {share} known")),
         None if args.resume => {
-            say(format_args!("no pixel of this sweep is known in {place}; it starts from the beginning"));
+            say(format_args!("no pixel of this sweep is known in {shown}; it starts from the beginning"));
         }
         _ => {}
     }
@@ -108,14 +108,14 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     if let Some(part) = args.part {
-        say(format_args!("{}; part {part} is in {place}; {ready}", runner.speed(&done)));
+        say(format_args!("{}; part {part} is in {shown}; {ready}", runner.speed(&done)));
         return Ok(());
     }
     let StoredDiagram { diagram, store, .. } = stored;
     let result = SweepResult::of(&header.preset, diagram, header.precision);
     folder.finish(&result, &store, overwrite).map_err(|error| and_resume(error.into(), &share, &store))?;
     folder.remove_records(store)?;
-    say(format_args!("{}; results are in {place}", runner.speed(&done)));
+    say(format_args!("{}; results are in {shown}", runner.speed(&done)));
     if let Some(text) = what_is_decided(&result.diagram) {
         say(format_args!("{text}"));
     }
@@ -179,7 +179,6 @@ impl fmt::Display for Share {
     }
 }
 
-/// Extends a failure by the saved part of the work and how to resume.
 fn and_resume(failure: Failure, share: &Share, store: &SweepStore) -> Failure {
     match failure {
         Failure::Failed(error) => Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on(share, store))),
@@ -191,7 +190,7 @@ fn and_resume(failure: Failure, share: &Share, store: &SweepStore) -> Failure {
 fn how_to_go_on(share: &Share, store: &SweepStore) -> String {
     let (saved, folder) = (store.saved(), store.folder().display());
     let resume = if share.part.is_none() { " with --resume" } else { "" };
-    if store.is_in_place() {
+    if store.is_at_path() {
         return format!("{saved} of {share} are saved in {folder}; repeat the command{resume} to go on");
     }
     format!(
@@ -200,7 +199,7 @@ fn how_to_go_on(share: &Share, store: &SweepStore) -> String {
     )
 }
 
-/// Returns how many pixels adaptive sampling has decided, and at what cost; none for uniform sampling.
+/// Describes how many pixels adaptive sampling has decided, and at what cost; none for uniform sampling.
 fn what_is_decided(diagram: &Diagram) -> Option<String> {
     let spec = diagram.spec();
     let Sampling::Adaptive(Adaptive { certainty, .. }) = spec.sampling else { return None };
@@ -283,14 +282,12 @@ fn no_effect(option: &str, varied: &str) -> Failure {
     Failure::BadInput(anyhow!("{option} has no effect here, as an axis of the diagram varies {varied}; leave it out"))
 }
 
-/// Parses the budget of adaptive sampling.
 fn budget(text: &str) -> Result<Budget, String> {
     let Range { min, max, .. } = Budget::RANGE;
     let number = text.parse().map_err(|_| format!("expected a number from {min} to {max}, such as 5, found {text}"))?;
     Budget::new(number).map_err(|error| error.to_string())
 }
 
-/// Parses rows and columns.
 fn grid(text: &str) -> Result<[PointCount; 2], String> {
     let (rows, columns) =
         text.split_once('x').ok_or_else(|| format!("expected rows and columns, such as 24x25, found {text}"))?;

@@ -27,7 +27,6 @@ pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failur
     }
 }
 
-/// The thread pool, the backend and the interrupt for computing sweeps.
 pub(crate) struct SweepRunner {
     pub pool: Pool,
     pub backend: Backend,
@@ -38,7 +37,7 @@ pub(crate) struct SweepRunner {
 pub(crate) trait Taker {
     fn take(&mut self, finished: Finished) -> Result<(), Failure>;
 
-    /// Does periodic work; called several times a second.
+    /// Runs periodic work; called several times a second.
     fn keep_up(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -54,7 +53,7 @@ impl SweepRunner {
         Ok(SweepRunner { pool, backend: Backend::new(precision), interrupt: Interrupt::listen()? })
     }
 
-    /// Does a job. An interruption ends it early, without an error.
+    /// Runs a job. An interruption ends it early, without an error.
     pub(crate) fn compute(&self, job: SweepJob<'_>, taker: &mut impl Taker) -> Result<Progress, Failure> {
         const TICK: Duration = Duration::from_millis(50);
         let sweep = Sweep::start(&self.pool, job, || {});

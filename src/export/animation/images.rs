@@ -1,4 +1,4 @@
-//! Animated GIFs and PNGs, whose frames are differences to the frame before.
+//! Animated GIFs and PNGs, whose frames are differences to the previous frame.
 
 use std::cell::RefCell;
 use std::io;
@@ -13,7 +13,7 @@ use valleyscope_runs::atomic_file::AtomicFile;
 
 use super::{AnimationFile, EncodeError, FrameWriter};
 
-/// Writes a GIF. Each frame has a palette of its own for the pixels that it changes.
+/// Writes a GIF. Each frame has a separate palette for the pixels that it changes.
 pub(super) struct GifWriter {
     file: AnimationFile,
     encoder: Encoder<AtomicFile>,
@@ -39,7 +39,7 @@ impl GifWriter {
 impl FrameWriter for GifWriter {
     fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
         let Difference { corner, size, pixels } = Difference::new(self.before.as_ref(), &frame);
-        let drawn = indexed(&pixels, &self.file.kept_colors);
+        let drawn = indexed(&pixels, &self.file.exact_colors);
         // The rounded times of the frames add up to the time of the whole.
         self.frames += 1;
         let until = (100 * self.frames).div_ceil(u64::from(self.file.frames_per_sec.max(1)));
@@ -81,15 +81,15 @@ fn gif_error(file: &AnimationFile, error: EncodingError) -> EncodeError {
 
 /// The largest number of colours of a frame.
 const MOST_COLORS: usize = 256;
-/// The number of frequent colours that are kept exactly: backgrounds and text.
+/// The number of frequent colours that stay exact: backgrounds and text.
 const FREQUENT: usize = 16;
 /// The weights of red, green and blue, roughly by the eye's sensitivity.
 const AXIS_WEIGHTS: [f64; 3] = [1.4, 2.0, 1.2];
 /// The number of rounds in which each colour of the palette moves to the mean of the colours that it represents.
 const ROUNDS: usize = 2;
 
-/// A colour of the picture. Its weight is the root of its number of pixels, so that a few lines and points are not lost
-/// in a large heatmap.
+/// A colour of the picture. Its weight is the root of its number of pixels, so that few lines and points count in a
+/// large heatmap.
 #[derive(Clone, Copy)]
 struct Entry {
     rgb: [u8; 3],
@@ -102,23 +102,22 @@ impl Entry {
     }
 }
 
-/// Pixels as indices of a palette.
 #[derive(Debug)]
 pub(super) struct Indexed {
     pub palette: Vec<[u8; 3]>,
-    /// The index of a pixel without a colour; `None` where each pixel has one. The palette holds a colour there, which is
-    /// never seen.
+    /// The index of a pixel without a colour; `None` where each pixel has one. The palette has a colour at this index,
+    /// which is never visible.
     pub transparent: Option<u8>,
     pub indices: Vec<u8>,
 }
 
 /// Reduces pixels to at most [`MOST_COLORS`] colours, or one less where some pixels have no colour. The first 128
-/// colours of `kept` that occur stay unchanged.
-pub(super) fn indexed(pixels: &[Option<[u8; 3]>], kept: &[[u8; 3]]) -> Indexed {
+/// colours of `exact` that occur stay unchanged.
+pub(super) fn indexed(pixels: &[Option<[u8; 3]>], exact: &[[u8; 3]]) -> Indexed {
     let entries = colors_of(pixels);
     let has_none = pixels.iter().any(Option::is_none);
     let all: Vec<[u8; 3]> = entries.iter().map(|entry| entry.rgb).collect();
-    let mut palette = suited(entries, kept, MOST_COLORS - usize::from(has_none));
+    let mut palette = suited(entries, exact, MOST_COLORS - usize::from(has_none));
     let index_of = |rgb: &[u8; 3]| u8::try_from(nearest(&palette, *rgb)).expect("there are at most 256 colours");
     let known: Vec<u8> = all.iter().map(index_of).collect();
     let transparent = has_none.then(|| u8::try_from(palette.len()).expect("there are at most 255 colours"));
@@ -130,14 +129,14 @@ pub(super) fn indexed(pixels: &[Option<[u8; 3]>], kept: &[[u8; 3]]) -> Indexed {
     Indexed { indices: pixels.iter().map(index).collect(), palette, transparent }
 }
 
-/// Returns at most `most` colours that suit `entries`, with the first 128 of `kept` that are among them.
-fn suited(mut entries: Vec<Entry>, kept: &[[u8; 3]], most: usize) -> Vec<[u8; 3]> {
+/// Chooses at most `most` colours that suit `entries`, including the first 128 of `exact` that are among them.
+fn suited(mut entries: Vec<Entry>, exact: &[[u8; 3]], most: usize) -> Vec<[u8; 3]> {
     if entries.len() <= most {
         return entries.into_iter().map(|entry| entry.rgb).collect();
     }
     let mut fixed = Vec::new();
     let is_there = |rgb: &&[u8; 3]| entries.binary_search_by_key(*rgb, |entry| entry.rgb).is_ok();
-    for rgb in kept.iter().filter(is_there).take(MOST_COLORS / 2) {
+    for rgb in exact.iter().filter(is_there).take(MOST_COLORS / 2) {
         if !fixed.contains(rgb) {
             fixed.push(*rgb);
         }
@@ -155,7 +154,7 @@ fn colors_of(pixels: &[Option<[u8; 3]>]) -> Vec<Entry> {
     runs.map(|run| Entry { rgb: run[0], pixels: u32::try_from(run.len()).unwrap_or(u32::MAX) }).collect()
 }
 
-/// Returns `fixed`, and the colours that suit `entries` best: the box of colours with the largest error is split until
+/// Chooses `fixed`, and the colours that suit `entries` best: the box of colours with the largest error is split until
 /// there are enough, and each colour then becomes the mean of the nearest entries.
 fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>, most: usize) -> Vec<[u8; 3]> {
     let mut boxes = vec![ColorBox::new(entries)];
@@ -233,7 +232,7 @@ fn nearest(palette: &[[u8; 3]], rgb: [u8; 3]) -> usize {
     best.1
 }
 
-/// Writes an animated PNG, which also shows its first frame where animations are not known.
+/// Writes an animated PNG, which also shows its first frame in programs without animations.
 pub(super) struct ApngWriter {
     file: AnimationFile,
     writer: Writer<SharedFile>,
@@ -241,7 +240,7 @@ pub(super) struct ApngWriter {
     before: Option<RgbImage>,
 }
 
-/// A file that the writer does not give back.
+/// A file that the writer does not return.
 #[derive(Clone)]
 struct SharedFile(Rc<RefCell<AtomicFile>>);
 
@@ -278,7 +277,7 @@ impl ApngWriter {
     fn write_difference(&mut self, difference: &Difference) -> Result<(), png::EncodingError> {
         let Difference { corner, size, pixels } = difference;
         if self.before.is_some() {
-            // The order keeps the rectangle within the picture.
+            // This order keeps the rectangle within the picture.
             self.writer.reset_frame_position()?;
             self.writer.set_frame_dimension(size[0], size[1])?;
             self.writer.set_frame_position(corner[0], corner[1])?;
@@ -315,7 +314,7 @@ fn apng_error(file: &AnimationFile, error: png::EncodingError) -> EncodeError {
     }
 }
 
-/// The part of a frame that differs from the frame before.
+/// The part of a frame that differs from the previous frame.
 #[derive(Debug, PartialEq)]
 pub(super) struct Difference {
     /// The left and the upper edge of the smallest rectangle that holds all changed pixels, in pixels.
@@ -326,8 +325,8 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// Returns the difference of a frame to the one before. The first frame changes everything; a frame that equals the
-    /// one before changes a rectangle of one pixel to what it was.
+    /// Computes the difference of a frame to the previous one. The first frame changes everything; a frame equal to the
+    /// previous one repeats a single pixel.
     pub(super) fn new(before: Option<&RgbImage>, frame: &RgbImage) -> Difference {
         let (width, height) = frame.dimensions();
         let Some(before) = before.filter(|before| before.dimensions() == (width, height)) else {

@@ -1,4 +1,4 @@
-//! Animated files, videos and folders of pictures, written frame by frame on a thread of their own.
+//! Animated files, videos and folders of pictures, written frame by frame on a separate thread.
 
 mod images;
 
@@ -14,10 +14,9 @@ use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _, ImageError, RgbImage};
 use images::{ApngWriter, GifWriter};
 use tempfile::TempDir;
-use valleyscope_machine::Look;
+use valleyscope_machine::Detection;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-/// The format of an animation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnimationFormat {
     /// One animated file, with 256 colours a frame.
@@ -51,7 +50,7 @@ impl AnimationFormat {
         }
     }
 
-    /// Returns the ending of a file's name, which is empty for a folder.
+    /// The extension of a file's name; empty for a folder.
     pub fn extension(self) -> &'static str {
         match self {
             AnimationFormat::Gif => "gif",
@@ -74,7 +73,7 @@ impl AnimationFormat {
 /// The error of an animation that could not be saved.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    #[error("cannot write to {}: {source}. Choose another place, or make room there", path.display())]
+    #[error("cannot write to {}: {source}. Choose another folder, or free space there", path.display())]
     Write { path: PathBuf, source: std::io::Error },
     #[error("cannot encode {}: {reason}", path.display())]
     Encode { path: PathBuf, reason: String },
@@ -103,8 +102,8 @@ pub struct AnimationFile {
     pub frames_per_sec: u32,
     /// Sets whether an existing file is replaced. A folder that is not empty is never changed.
     pub overwrite: Overwrite,
-    /// The colours that a GIF keeps exactly, at most 128.
-    pub kept_colors: Vec<[u8; 3]>,
+    /// The colours that stay exact in a GIF, at most 128.
+    pub exact_colors: Vec<[u8; 3]>,
 }
 
 impl AnimationFile {
@@ -116,7 +115,7 @@ impl AnimationFile {
     }
 }
 
-/// A file that grows frame by frame. One that is dropped before it is finished leaves nothing behind.
+/// A file that grows frame by frame. Dropping it before it is finished removes it.
 trait FrameWriter {
     fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError>;
 
@@ -138,8 +137,8 @@ enum Message {
     Finish,
 }
 
-/// A thread that writes frames of one size as they arrive. The target appears when the last frame is written; a dropped
-/// encoder leaves nothing behind.
+/// A thread that writes frames of one size as they arrive. The target appears when the last frame is written; dropping
+/// the encoder removes the file.
 pub struct Encoder {
     messages: Option<SyncSender<Message>>,
     thread: Option<JoinHandle<Result<(), EncodeError>>>,
@@ -150,7 +149,6 @@ pub struct Encoder {
 const WAITING: usize = 3;
 
 impl Encoder {
-    /// Starts the thread.
     pub fn start(file: AnimationFile) -> Encoder {
         let (messages, inbox) = sync_channel(WAITING);
         let target = file.target.clone();
@@ -162,16 +160,16 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// Returns the error with which the thread has ended.
+    /// Fails with the error with which the thread has ended.
     pub fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError> {
         self.send(Message::Frame(frame))
     }
 
-    /// Waits until the file is complete, and returns its path.
+    /// Blocks until the file is complete; returns its path.
     ///
     /// # Errors
     ///
-    /// Returns the reason why it could not be written.
+    /// Fails if it could not be written.
     pub fn finish(mut self) -> Result<PathBuf, EncodeError> {
         self.send(Message::Finish)?;
         self.join()?;
@@ -192,7 +190,7 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        // Nothing waits for the outcome; the unfinished file is gone after this.
+        // The result is not needed; this removes the unfinished file.
         let _ = self.join();
     }
 }
@@ -256,20 +254,19 @@ impl FrameWriter for FolderWriter {
             return Err(EncodeError::Exists(file.target));
         }
         std::fs::rename(folder.path(), &file.target).map_err(|source| file.failed(source))?;
-        // It has been renamed, and is not to be removed.
+        // It has been renamed, and must not be removed.
         let _ = folder.keep();
         Ok(())
     }
 }
 
-/// The most bytes of ffmpeg's messages that are kept.
+/// The largest number of bytes of ffmpeg's messages that are stored.
 const MOST_MESSAGES: u64 = 64 << 10;
 
 fn is_available() -> bool {
-    Look::Program("ffmpeg").finds()
+    Detection::Program("ffmpeg").finds()
 }
 
-/// Pipes frames to ffmpeg.
 struct VideoWriter {
     file: AnimationFile,
     ffmpeg: Ffmpeg,
@@ -277,11 +274,11 @@ struct VideoWriter {
     output: AtomicFile,
 }
 
-/// The running program. It is ended when this is dropped.
+/// The running program. Dropping this ends it.
 struct Ffmpeg {
     child: Child,
     messages: Option<JoinHandle<String>>,
-    /// The path of the file that it writes, and that of the target, which its messages are to name.
+    /// The path of the file that it writes, and that of the target, which replaces it in messages.
     paths: [String; 2],
 }
 
@@ -302,7 +299,10 @@ impl FrameWriter for VideoWriter {
         match written {
             Some(Ok(())) => Ok(()),
             // The program has ended, and its messages have the reason.
-            _ => Err(self.ffmpeg.end().map_or_else(|reason| failed(&self.file, reason), |()| unexplained(&self.file))),
+            _ => Err(self.ffmpeg.end().map_or_else(
+                |reason| failed(&self.file, reason),
+                |()| failed(&self.file, "it ended before the last frame".to_owned()),
+            )),
         }
     }
 
@@ -319,10 +319,6 @@ impl FrameWriter for VideoWriter {
 
 fn failed(file: &AnimationFile, reason: String) -> EncodeError {
     EncodeError::Ffmpeg { path: file.target.clone(), reason }
-}
-
-fn unexplained(file: &AnimationFile) -> EncodeError {
-    failed(file, "it ended before the last frame".to_owned())
 }
 
 impl Ffmpeg {
@@ -342,14 +338,14 @@ impl Ffmpeg {
         };
         command.arg(output).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        // Read meanwhile, so that the program never waits for a reader.
+        // Read in a thread, so that the program never waits for a reader.
         let messages = child.stderr.take().map(|messages| std::thread::spawn(move || read(messages)));
         let paths = [output, &file.target].map(|path| path.display().to_string());
         Ok(Ffmpeg { child, messages, paths })
     }
 
-    /// Waits until the program has written its file; returns its messages if it failed. Full disks can leave the exit
-    /// status 0, and then only the messages, which are all of errors, report them.
+    /// Blocks until the program has written its file; fails with its messages. On a full disk the exit status can be 0,
+    /// and only the messages, which are all errors, report it.
     fn end(&mut self) -> Result<(), String> {
         drop(self.child.stdin.take());
         let status = self.child.wait().map_err(|error| error.to_string())?;
@@ -367,7 +363,7 @@ impl Ffmpeg {
 
 impl Drop for Ffmpeg {
     fn drop(&mut self) {
-        // It may have ended.
+        // The program may have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -376,7 +372,7 @@ impl Drop for Ffmpeg {
 fn read(messages: ChildStderr) -> String {
     let mut bytes = Vec::new();
     let mut messages = messages;
-    // What cannot be read is left out of the error.
+    // Unreadable messages are left out of the error.
     let _ = messages.by_ref().take(MOST_MESSAGES).read_to_end(&mut bytes);
     let _ = io::copy(&mut messages, &mut io::sink());
     String::from_utf8_lossy(&bytes).into_owned()

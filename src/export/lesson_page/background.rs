@@ -13,7 +13,7 @@ use crate::figure::{ASPECT, Grid, against, around, encoded, pixel_rgb};
 
 /// The width of the picture in pixels. The page draws it larger; colours change gently between pixels.
 const PICTURE: f64 = 440.0;
-/// The largest number of pictures of this width. More take as many pixels together.
+/// The largest number of pictures of this width. More pictures are smaller, with as many pixels in all.
 const PICTURES: f64 = 3.0;
 /// The number of cells across the grid for contour lines.
 const CELLS: f64 = 240.0;
@@ -27,7 +27,7 @@ const STRAIGHT: f64 = 1.0;
 const BAR_COLORS: usize = 24;
 const BAR_LABELS: usize = 7;
 
-/// A landscape with the view that all its runs have in common.
+/// A landscape with the view that all its runs share.
 #[derive(Serialize)]
 pub(super) struct LandscapePicture {
     #[serde(skip)]
@@ -37,12 +37,12 @@ pub(super) struct LandscapePicture {
     /// The picture, as the address of an image.
     image: String,
     contours: Vec<Contour>,
-    /// The direction of the axis of u; none where it is not drawn.
+    /// The direction of the axis of u; none if it is not drawn.
     u: Option<[f64; 2]>,
     bar: Bar,
 }
 
-/// The contour lines of a level: the coordinates of each line's points one after another, in steps from the upper left.
+/// The contour lines of a level: the coordinates of each line's points in sequence, in steps from the upper left.
 #[derive(Serialize)]
 struct Contour {
     is_dark: bool,
@@ -59,8 +59,7 @@ struct Bar {
 }
 
 impl LandscapePicture {
-    /// Returns the landscapes of some runs, each once. Those that a step shows side by side have the same axes and
-    /// colours.
+    /// Collects the landscapes of some runs, each once. Those that a step compares have the same axes and colours.
     pub(super) fn of(
         preset: &LandscapePreset,
         steps: &[StepPlan],
@@ -85,7 +84,7 @@ impl LandscapePicture {
         grounds.iter().position(is_it).expect("each run has a ground")
     }
 
-    /// Returns a landscape with the axes and colours of a group. Its picture has this width, in pixels.
+    /// Draws a landscape with the axes and colours of a group. Its picture has this width, in pixels.
     fn in_group(
         preset: &LandscapePreset,
         spec: LandscapeSpec,
@@ -97,7 +96,7 @@ impl LandscapePicture {
         let start = preset.spec().start;
         let shown = runs.iter().filter(|run| group.contains(&run.plan.spec.landscape));
         let paths = shown.flat_map(|run| run.ensembles.iter().map(EnsembleRecording::paths));
-        // A view that does not follow the particles keeps its camera.
+        // A view that does not follow the particles has its own camera.
         let camera = view.camera.filter(|_| !view.follow);
         let camera = camera.unwrap_or_else(|| around(paths, [start.x.get(), start.y.get()], start.spread.get()));
         let half = [0.5 * camera.width, 0.5 * ASPECT * camera.width];
@@ -128,7 +127,7 @@ impl LandscapePicture {
     }
 }
 
-/// Returns the landscapes in groups: those that a step shows side by side are in the same one.
+/// Groups the landscapes: those that a step compares are in the same group.
 fn groups(steps: &[StepPlan]) -> Vec<Vec<LandscapeSpec>> {
     let mut groups: Vec<Vec<LandscapeSpec>> = Vec::new();
     for step in steps {
@@ -149,7 +148,7 @@ pub(super) fn css([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Returns the address of a picture of the loss with this width, in pixels.
+/// Draws the loss with this width, in pixels, and encodes it as the address of an image.
 fn picture(
     landscape: &Landscape,
     colormap: Colormap,
@@ -160,11 +159,11 @@ fn picture(
     let [columns, rows] = [width, (width * ASPECT).round()].map(|size| size as u32);
     let middle = |[low, high]: [f64; 2], part: f64| low + part * (high - low);
     let color = |column: u32, row: u32| {
-        let place = [
+        let at = [
             middle(x, (f64::from(column) + 0.5) / f64::from(columns)),
             middle(y, 1.0 - (f64::from(row) + 0.5) / f64::from(rows)),
         ];
-        pixel_rgb(landscape.loss(place), scale, colormap, [column as usize, row as usize])
+        pixel_rgb(landscape.loss(at), scale, colormap, [column as usize, row as usize])
     };
     let pixels = (0..rows).flat_map(|row| (0..columns).flat_map(move |column| color(column, row)));
     let png = encoded(&pixels.collect::<Vec<u8>>(), [columns, rows])?;
@@ -173,13 +172,13 @@ fn picture(
 
 fn contours(landscape: &Landscape, view: &ViewSettings, scale: &SymLog, [x, y]: [[f64; 2]; 2]) -> Vec<Contour> {
     let cells = [CELLS, CELLS * ASPECT].map(|count| count.round() as usize);
-    let grid = Grid::new(|place| landscape.loss(place), [x[0], y[0]], [x[1], y[1]], cells);
+    let grid = Grid::new(|at| landscape.loss(at), [x[0], y[0]], [x[1], y[1]], cells);
     let width = x[1] - x[0];
     let step = |[px, py]: [f64; 2]| [(px - x[0]) / width * STEPS, (y[1] - py) / width * STEPS];
     let of_level = |level: f64| {
         let lines = grid.separate_lines(landscape, scale, level, CLOSEST * width);
         let stored = |line: &Vec<[f64; 2]>| -> Vec<i32> {
-            let steps: Vec<[f64; 2]> = line.iter().map(|place| step(*place)).collect();
+            let steps: Vec<[f64; 2]> = line.iter().map(|at| step(*at)).collect();
             straightened(&steps).into_iter().flatten().map(|part| part.round() as i32).collect()
         };
         Contour {
@@ -191,27 +190,27 @@ fn contours(landscape: &Landscape, view: &ViewSettings, scale: &SymLog, [x, y]: 
     scale.contour_levels().map(of_level).filter(|contour| !contour.lines.is_empty()).collect()
 }
 
-/// Returns a line without the points that lie within [`STRAIGHT`] of it (the algorithm of Ramer, Douglas and Peucker).
+/// Removes the points of a line that lie within [`STRAIGHT`] of the rest (the algorithm of Ramer, Douglas and Peucker).
 fn straightened(line: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let mut kept = vec![false; line.len()];
+    let mut is_needed = vec![false; line.len()];
     let mut open = vec![(0, line.len() - 1)];
     while let Some((from, to)) = open.pop() {
-        (kept[from], kept[to]) = (true, true);
+        (is_needed[from], is_needed[to]) = (true, true);
         let away = |index: &usize| distance(line[*index], line[from], line[to]);
         let farthest = (from + 1..to).max_by(|one, other| away(one).total_cmp(&away(other)));
         if let Some(farthest) = farthest.filter(|index| away(index) > STRAIGHT) {
             open.extend([(from, farthest), (farthest, to)]);
         }
     }
-    line.iter().zip(kept).filter_map(|(point, kept)| kept.then_some(*point)).collect()
+    line.iter().zip(is_needed).filter_map(|(point, is_needed)| is_needed.then_some(*point)).collect()
 }
 
-/// Returns the distance of a point from the line through two others, or from the first where both are the same.
+/// The distance of a point from the line through two others, or from the first if both are the same.
 fn distance(point: [f64; 2], from: [f64; 2], to: [f64; 2]) -> f64 {
-    let [along, beside] = [[to[0] - from[0], to[1] - from[1]], [point[0] - from[0], point[1] - from[1]]];
+    let [along, offset] = [[to[0] - from[0], to[1] - from[1]], [point[0] - from[0], point[1] - from[1]]];
     let length = along[0].hypot(along[1]);
     if length == 0.0 {
-        return beside[0].hypot(beside[1]);
+        return offset[0].hypot(offset[1]);
     }
-    (along[0] * beside[1] - along[1] * beside[0]).abs() / length
+    (along[0] * offset[1] - along[1] * offset[0]).abs() / length
 }

@@ -1,4 +1,4 @@
-//! The figures that steps of lessons show: computed coarsely, and as pictures for the window and the page.
+//! The figures that steps of lessons show: computed coarsely, then drawn for the window and the page.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::sweep::result::SweepResult;
 /// The largest number of particles of each optimizer.
 const PARTICLES: u64 = 10;
 
-/// The font size of a figure as wide as a column of a journal, in points. It is read on a screen, from a distance.
+/// The font size of a figure as wide as a column of a journal, in points. It must be readable on a screen, from a
+/// distance.
 const FONT_SIZE: f64 = 10.5;
 
 /// The reason why a figure has no picture.
@@ -29,7 +30,7 @@ pub enum LessonPictureError {
     Figure(#[from] FigureError),
 }
 
-/// A computed figure, whatever point is marked on it.
+/// A computed figure, for any marked point.
 #[derive(Clone, Debug)]
 pub struct ComputedFigure(Figure);
 
@@ -43,23 +44,22 @@ fn preset_named(name: &str) -> Option<&'static Preset> {
     presets.find(|built_in| built_in.name == name).map(|built_in| &built_in.preset)
 }
 
-/// Returns the title of a figure: that of its preset.
 pub fn title_of(figure: &LessonFigure) -> &str {
     preset_of(figure).map_or(figure.name.as_str(), |preset| preset.title())
 }
 
-/// Returns a description of the picture of a figure, for those who cannot see it.
+/// Describes the picture of a figure for readers who cannot see it.
 pub fn alternative_text(figure: &LessonFigure) -> String {
     let marked = if figure.point.is_some() { ", with a marked point" } else { "" };
     format!("Figure {}{marked}", figure.name)
 }
 
 impl ComputedFigure {
-    /// Computes the figure of this name in the calling thread. Returns none as soon as it is not wanted any more.
+    /// Computes the figure of this name in the calling thread. Returns `None` as soon as it is no longer wanted.
     ///
     /// # Errors
     ///
-    /// Returns an error for an unknown name, and if the figure's simulation cannot be made.
+    /// Fails for an unknown name, and if the figure's simulation cannot be made.
     pub fn compute(name: &str, is_wanted: impl Fn() -> bool) -> Result<Option<ComputedFigure>, LessonPictureError> {
         let computed = match preset_named(name) {
             Some(Preset::Sweep(preset)) => diagram(preset, is_wanted),
@@ -73,7 +73,7 @@ impl ComputedFigure {
     ///
     /// # Errors
     ///
-    /// Returns an error if the figure cannot be drawn.
+    /// Fails if the figure cannot be drawn.
     pub fn png(&self, point: Option<[f64; 2]>, dpi: f64) -> Result<Vec<u8>, FigureError> {
         let figure = match point {
             Some(point) => self.0.clone().with_point(point),
@@ -117,7 +117,6 @@ fn landscape(preset: &LandscapePreset, is_wanted: impl Fn() -> bool) -> Result<O
 /// Dots per inch of the pictures. A figure as wide as a journal's page takes about 200 kB.
 const DPI: f64 = 130.0;
 
-/// A figure with its picture.
 #[derive(Serialize)]
 pub(super) struct PageFigure {
     #[serde(skip)]
@@ -130,7 +129,7 @@ pub(super) struct PageFigure {
 }
 
 impl PageFigure {
-    /// Makes the pictures of a lesson's figures, each once. Those that differ only in their points are computed once.
+    /// Makes the pictures of a lesson's figures, each once. Figures that differ only in their points are computed once.
     pub(super) fn of(lesson: &[LessonStep]) -> Result<Vec<PageFigure>, LessonPictureError> {
         let mut computed: Vec<(&str, ComputedFigure)> = Vec::new();
         let mut figures: Vec<PageFigure> = Vec::new();

@@ -1,6 +1,6 @@
 //! A lesson as one HTML page that needs neither the program nor a network.
 //!
-//! The page holds recorded trajectories of every step of a lesson and of the simulations beside it, computed with the
+//! The page holds recorded trajectories of every step of a lesson and of the compared simulations, computed with the
 //! random numbers of the window, the landscapes as pictures with contour lines, the plots and figures that the steps
 //! name, the rules' formulas, and the preset. Its layout and its player are in `assets/lesson/`; equal presets give
 //! equal bytes.
@@ -53,11 +53,11 @@ pub struct LessonPage {
 }
 
 impl LessonPage {
-    /// Returns a lesson's page at the start of its first run.
+    /// Creates a lesson's page at the start of its first run.
     ///
     /// # Errors
     ///
-    /// Returns an error for a preset without a lesson, and for a lesson that does not fit its simulation.
+    /// Fails for a preset without a lesson, and for a lesson that does not fit its simulation.
     pub fn new(preset: &LandscapePreset) -> Result<LessonPage, LessonPageError> {
         if preset.lesson.is_empty() {
             return Err(LessonPageError::NoLesson);
@@ -81,12 +81,10 @@ impl LessonPage {
         Ok(page)
     }
 
-    /// Returns the number of steps of all runs.
     pub fn steps(&self) -> u64 {
         self.total
     }
 
-    /// Returns the number of steps taken.
     pub fn step(&self) -> u64 {
         self.taken
     }
@@ -95,7 +93,6 @@ impl LessonPage {
         self.current.is_none()
     }
 
-    /// Takes a step of the run under way.
     pub fn advance(&mut self) {
         let Some((simulation, recording)) = &mut self.current else { return };
         simulation.advance();
@@ -121,7 +118,7 @@ impl LessonPage {
         }
     }
 
-    /// Returns the page of the completed runs.
+    /// Formats the page of the completed runs.
     ///
     /// # Errors
     ///
@@ -140,8 +137,8 @@ const POSITIONS: u64 = 750_000;
 /// The largest number of recorded positions, means and points of plots of a page together. A point of a plot counts
 /// twice, as plots have more noise than paths.
 const RECORDED: u64 = 875_000;
-/// The landscapes of a page for which that leaves room, and the number by which each further one lowers it: its contour
-/// lines take as much room.
+/// The number of landscapes that [`RECORDED`] allows for; each further one lowers it in proportion, as its contour
+/// lines take as much space.
 const LANDSCAPES: u64 = 3;
 const ROOM_OF_LANDSCAPE: u64 = 4_000;
 /// The particles of each optimizer for which long runs are thinned.
@@ -164,7 +161,7 @@ struct RunPlan {
 /// The part of some runs that a step of the lesson shows, on the clock of the first.
 #[derive(Clone, Debug)]
 struct StepPlan {
-    /// The step at which the runs are when the lesson's step is shown.
+    /// The step of the runs when the lesson's step is shown.
     pub from: u64,
     pub to: u64,
     /// The step's own simulation, and those with which it is compared.
@@ -175,7 +172,7 @@ struct StepPlan {
 #[derive(Clone, Debug)]
 struct PanePlan {
     pub run: usize,
-    /// The title among the simulations side by side; empty for one alone.
+    /// The title among the compared simulations; empty for a single one.
     pub title: String,
     /// The step's plots, as indices of the run's metrics; none for one that the landscape lacks.
     pub show: Vec<Option<usize>>,
@@ -183,11 +180,11 @@ struct PanePlan {
     pub spec: SimulationSpec,
 }
 
-/// Returns the runs of a lesson that fits its simulation, and the parts that its steps show.
+/// Plans the runs of a lesson that fits its simulation, and the parts that its steps show.
 ///
 /// # Errors
 ///
-/// Returns an error if the settings of a step or of a simulation that it compares do not fit.
+/// Fails if the settings of a step or of a simulation that it compares do not fit.
 fn plan(preset: &LandscapePreset) -> Result<(Vec<RunPlan>, Vec<StepPlan>), SettingError> {
     let (mut runs, mut steps): (Vec<RunPlan>, Vec<StepPlan>) = (Vec::new(), Vec::new());
     for (index, step) in preset.lesson.iter().enumerate() {
@@ -218,16 +215,16 @@ fn plan(preset: &LandscapePreset) -> Result<(Vec<RunPlan>, Vec<StepPlan>), Setti
     Ok((runs, steps))
 }
 
-/// Returns whether a step shows the runs of the one before it, whatever their pauses.
+/// Whether a step shows the runs of the previous step, whatever their pauses.
 fn continues(step: &LessonStep, shown: &[TitledSimulation], before: &StepPlan) -> bool {
     let is_same = |(now, before): (&TitledSimulation, &PanePlan)| {
         SimulationSpec { steps: before.spec.steps, ..now.spec.clone() } == before.spec
     };
-    let is_same_beside = shown.len() == before.panes.len() && shown.iter().zip(&before.panes).skip(1).all(is_same);
-    is_same_beside && (step.set.is_empty() || step.goes_on())
+    let is_same_comparison = shown.len() == before.panes.len() && shown.iter().zip(&before.panes).skip(1).all(is_same);
+    is_same_comparison && (step.set.is_empty() || step.goes_on())
 }
 
-/// Returns the panes of simulations, whose runs are `runs`, the first of which has the index `first`.
+/// Makes the panes of simulations, whose runs are `runs`, the first of which has the index `first`.
 fn panes(
     shown: Vec<TitledSimulation>,
     runs: &mut [RunPlan],
@@ -253,7 +250,7 @@ impl RunPlan {
         RunPlan { spec: spec.clone(), continued: Vec::new(), end, stride: 1, particles: 1, metrics: Vec::new() }
     }
 
-    /// Continues the run to a step if it ends before it, with this setting of the next pause.
+    /// Continues the run to a step if it ends earlier, with this setting of the next pause.
     fn extend_to(&mut self, end: u64, pause: Option<u64>) {
         if end > self.end {
             self.continued.push((self.end, pause));
@@ -261,8 +258,8 @@ impl RunPlan {
         }
     }
 
-    /// Returns the indices of a step's plots among the metrics, to which new ones are added. A step that names no plot
-    /// shows the loss.
+    /// Finds the indices of a step's plots among the metrics, and adds new ones. A step that names no plot shows the
+    /// loss.
     fn metrics_of(&mut self, named: &[DiagnosticMetric]) -> Vec<Option<usize>> {
         let shown = if named.is_empty() { &[DiagnosticMetric::Loss] } else { named };
         shown.iter().map(|metric| self.index_of(*metric)).collect()
@@ -296,7 +293,6 @@ fn thin(runs: &mut [RunPlan]) {
     }
 }
 
-/// Returns the number of different landscapes.
 fn landscapes(runs: &[RunPlan]) -> u64 {
     let mut known: Vec<LandscapeSpec> = Vec::new();
     for run in runs {
@@ -313,11 +309,9 @@ struct Recording {
     pub plan: RunPlan,
     /// The enabled optimizers, in their order.
     pub ensembles: Vec<EnsembleRecording>,
-    /// The number of recorded steps.
     pub frames: usize,
 }
 
-/// The record of an optimizer.
 #[derive(Clone, Debug)]
 struct EnsembleRecording {
     pub mean: Vec<[f64; 2]>,
@@ -347,7 +341,7 @@ impl Recording {
         simulation.step() >= self.plan.end
     }
 
-    /// Records the simulation's present step if it is one of the recorded, and continues the run if it pauses here.
+    /// Records the simulation's current step if it is one of the recorded, and continues the run if it pauses here.
     fn keep(&mut self, simulation: &mut Simulation) {
         let step = simulation.step();
         if step.is_multiple_of(self.plan.stride) || self.is_complete(simulation) {

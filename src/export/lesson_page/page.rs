@@ -45,7 +45,6 @@ struct Page<'a> {
     steps: Vec<Step<'a>>,
 }
 
-/// The look of an optimizer.
 #[derive(PartialEq, Serialize)]
 struct OptimizerStyle {
     color: String,
@@ -69,10 +68,10 @@ struct Run {
     place: [[f64; 2]; 2],
     metrics: Vec<Metric>,
     data: String,
-    /// The start, where it is not the page's.
+    /// The start, if it differs from the page's.
     #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<[f64; 2]>,
-    /// The optimizers, where they are not the page's.
+    /// The optimizers, if they differ from the page's.
     #[serde(skip_serializing_if = "Option::is_none")]
     optimizers: Option<Vec<OptimizerStyle>>,
 }
@@ -86,10 +85,8 @@ struct Metric {
     range: [[f64; 2]; 2],
 }
 
-/// A step of the lesson.
 #[derive(Serialize)]
 struct Step<'a> {
-    /// The section that begins with the step.
     section: Option<&'a str>,
     text: &'a str,
     run: usize,
@@ -97,22 +94,21 @@ struct Step<'a> {
     to: u64,
     play: bool,
     show: &'a [Option<usize>],
-    /// The steps and the words of the marks in the run.
+    /// The steps and the texts of the marks in the run.
     marks: Vec<(u64, &'a str)>,
     /// The index of the optimizer whose update rule is shown.
     formula: Option<usize>,
-    /// The index of the figure.
     figure: Option<usize>,
     #[serde(flatten)]
     words: SettingsText,
-    /// The title among the simulations side by side.
+    /// The title among the compared simulations.
     #[serde(skip_serializing_if = "str::is_empty")]
     title: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     beside: Vec<Pane<'a>>,
 }
 
-/// A simulation beside that of a step.
+/// A simulation that is compared with that of a step.
 #[derive(Serialize)]
 struct Pane<'a> {
     run: usize,
@@ -123,7 +119,7 @@ struct Pane<'a> {
     words: SettingsText,
 }
 
-/// Returns the page of a lesson whose runs are complete.
+/// Formats the page of a lesson whose runs are complete.
 pub(super) fn html(
     preset: &LandscapePreset,
     steps: &[StepPlan],
@@ -146,7 +142,7 @@ pub(super) fn html(
         figures,
         runs: runs.iter().map(packed).collect(),
         optimizers: styles,
-        steps: (0..steps.len()).map(|index| in_words(&preset.lesson, index, &steps[index], figures)).collect(),
+        steps: (0..steps.len()).map(|index| step_data(&preset.lesson, index, &steps[index], figures)).collect(),
     };
     // A `<` could end the script that holds the data.
     let data = serde_json::to_string(&page).expect("its keys are texts").replace('<', "\\u003c");
@@ -154,11 +150,11 @@ pub(super) fn html(
         .replacen("{{STYLE}}", STYLE, 1)
         .replacen("{{SCRIPT}}", &SCRIPTS.concat(), 1)
         .replacen("{{DATA}}", &data, 1)
-        // The last, as a title may hold any text.
+        // The title is inserted last, as it may contain any text.
         .replacen("{{TITLE}}", &escaped(&preset.title), 1)
 }
 
-/// Returns what the page is made of, and what it leaves out.
+/// Formats the origin of the page, and what it leaves out.
 fn footer(preset: &LandscapePreset, runs: &[Recording]) -> String {
     let all = |run: &Recording| run.plan.spec.particles.get();
     let few = runs.iter().filter(|run| run.plan.particles < all(run)).map(|run| run.plan.particles).min();
@@ -211,7 +207,7 @@ fn packed(
 ) -> Run {
     let index = LandscapePicture::index(grounds, run);
     let ground = &grounds[index];
-    // Three times the view, whatever the run: a step then moves a particle by few codes, which take one byte.
+    // Three times the view, whatever the run: a step then moves a particle by small codes, which take one byte.
     let place = [ground.x, ground.y].map(|[low, high]| [low - (high - low), high + (high - low)]);
     let metrics: Vec<Metric> = run
         .plan
@@ -250,7 +246,7 @@ fn packed(
     }
 }
 
-/// Returns the ranges of a metric's mean and deviation, without most of what optimizers that have run away add.
+/// Computes the ranges of a metric's mean and deviation, without most of the values of optimizers that have diverged.
 fn ranges(run: &Recording, metric: usize) -> [[f64; 2]; 2] {
     let values = || run.ensembles.iter().map(|ensemble| ensemble.metrics[metric].iter());
     let extents = |part: usize| -> Vec<_> {
@@ -265,7 +261,7 @@ fn ranges(run: &Recording, metric: usize) -> [[f64; 2]; 2] {
     })
 }
 
-fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figures: &[PageFigure]) -> Step<'a> {
+fn step_data<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figures: &[PageFigure]) -> Step<'a> {
     let (step, own) = (&lesson[index], &plan.panes[0]);
     let enabled = || own.spec.optimizers.iter().filter(|optimizer| optimizer.enabled);
     let pane = |PanePlan { run, title, show, spec }: &'a PanePlan| Pane {
@@ -291,7 +287,6 @@ fn in_words<'a>(lesson: &'a [LessonStep], index: usize, plan: &'a StepPlan, figu
     }
 }
 
-/// The settings of a simulation in words.
 #[derive(Serialize)]
 pub(super) struct SettingsText {
     landscape: Vec<String>,
@@ -299,12 +294,10 @@ pub(super) struct SettingsText {
     optimizers: Vec<OptimizerText>,
 }
 
-/// An enabled optimizer with its settings.
 #[derive(Serialize)]
 struct OptimizerText {
     name: String,
     settings: Vec<String>,
-    /// Formulas and their meanings.
     formulas: Vec<(String, &'static str)>,
 }
 
@@ -327,7 +320,7 @@ impl SettingsText {
         });
         SettingsText {
             landscape: [kind.name().to_owned(), formula].into_iter().chain(parameters).collect(),
-            noise: spec.noise.words(number_text),
+            noise: spec.noise.description(number_text),
             optimizers: optimizers.collect(),
         }
     }
@@ -335,16 +328,16 @@ impl SettingsText {
 
 // Series of numbers in few bytes.
 //
-// A number becomes a code of 16 bits, its position in a range. Of a series the differences of successive codes are
-// stored, seven bits in a byte, the lowest first; the eighth bit is set where more follow. A difference d is stored as
-// 2d, or −2d − 1 where it is negative. Differences count modulo 2¹⁶, and the first one from 0.
+// A number becomes a code of 16 bits, its position in a range. The differences of successive codes of a series are
+// stored, seven bits in a byte, the lowest first; the eighth bit is set if more follow. A difference d is stored as 2d,
+// or −2d − 1 if it is negative. Differences count modulo 2¹⁶, and the first one from 0.
 
 /// The code of the upper end of the range.
 const LAST: u16 = 65_534;
 /// The code of a number that is not finite or outside of the range.
 const GAP: u16 = 65_535;
 
-/// Series one after another.
+/// Series in sequence.
 #[derive(Default)]
 pub(super) struct Packed {
     bytes: Vec<u8>,
@@ -379,7 +372,7 @@ fn code(value: f64, [low, high]: [f64; 2]) -> u16 {
     ((value - low) / (high - low) * f64::from(LAST)).round() as u16
 }
 
-/// Returns the range that holds the finite ones of some numbers, cut to what lies in `bounds`; it is never empty.
+/// Finds the smallest range of the finite numbers, clamped to `bounds`; it is never empty.
 pub(super) fn range_of(values: impl Iterator<Item = f64>, [least, most]: [f64; 2]) -> [f64; 2] {
     let inside = values.filter(|value| (least..=most).contains(value));
     let [low, high] =

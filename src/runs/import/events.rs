@@ -13,7 +13,7 @@ use valleyscope_runs::{
 use super::scalars::{Point, Replaced, Scalars, ScalarsError};
 use super::{Outcome, RunError};
 
-/// Points of a step share an event if their times are within so many seconds.
+/// The largest difference of times, in seconds, at which points of a step share an event.
 const TOGETHER_S: f64 = 1.0;
 
 /// Writes a run of this title with the scalars of a folder or a file.
@@ -53,7 +53,6 @@ pub(super) fn make_run(into: &Path, from: &Path, title: &str, mut scalars: Scala
 
 /// The findings of a first pass over all points.
 struct Survey {
-    /// The number of points of each tag.
     points: Vec<u64>,
     /// Whether a tag is logged only together with the loss: at its steps, and not before the loss of the step before or
     /// after that of the next.
@@ -72,7 +71,7 @@ impl Survey {
             times: [f64::INFINITY, f64::NEG_INFINITY],
             last_step: 0,
         };
-        let mut beside = BesideLoss::default();
+        let mut loss_times = LossTimes::default();
         let replaced = scalars.for_each_step(|row| {
             for point in row {
                 survey.points[point.tag] += 1;
@@ -80,19 +79,19 @@ impl Survey {
                 survey.last_step = point.step;
             }
             match row.iter().find(|point| Some(point.tag) == loss) {
-                Some(loss) => beside.add(row, loss.time, &mut survey.is_with_loss),
+                Some(loss) => loss_times.add(row, loss.time, &mut survey.is_with_loss),
                 None => row.iter().for_each(|point| survey.is_with_loss[point.tag] = false),
             }
             Ok::<(), ScalarsError>(())
         })?;
-        beside.check_until(f64::INFINITY, &mut survey.is_with_loss);
+        loss_times.check_until(f64::INFINITY, &mut survey.is_with_loss);
         if !survey.times[0].is_finite() {
             survey.times = [0.0; 2];
         }
         Ok((survey, replaced))
     }
 
-    /// Names what the run does not show, and refuses points of several curves in one column.
+    /// Describes what the run does not show, and refuses points of several curves in one column.
     fn explain(&self, scalars: &mut Scalars, loss: Option<usize>, replaced: &Replaced) -> Result<(), RunError> {
         if let Some(column) = &scalars.varying_text
             && replaced.by_points.iter().any(|count| *count > 0)
@@ -128,7 +127,7 @@ impl Survey {
 
 /// Finds the tags whose points are not from the time of the loss at the same step: a step may be a number of epochs.
 #[derive(Default)]
-struct BesideLoss {
+struct LossTimes {
     /// The times of the last two losses.
     before: Option<f64>,
     last: Option<f64>,
@@ -136,7 +135,7 @@ struct BesideLoss {
     waiting: Vec<(usize, f64)>,
 }
 
-impl BesideLoss {
+impl LossTimes {
     fn add(&mut self, row: &[Point], loss_time: f64, is_with_loss: &mut [bool]) {
         self.check_until(loss_time, is_with_loss);
         self.before = self.last.replace(loss_time);
@@ -152,16 +151,14 @@ impl BesideLoss {
     }
 }
 
-/// The metric of a tag.
 struct Metric {
     id: MetricId,
     info: MetricInfo,
-    /// Whether its points are in the events of the loss.
     is_with_loss: bool,
 }
 
 impl Metric {
-    /// Returns the metrics of all tags; none of a tag that is a setting or cannot be named.
+    /// Makes the metrics of all tags; none of a tag that is a setting or cannot be named.
     fn all(scalars: &mut Scalars, loss: Option<usize>, survey: &Survey) -> Vec<Option<Metric>> {
         let mut taken = BTreeSet::new();
         let mut metrics: Vec<Option<Metric>> = Vec::new();
@@ -200,7 +197,7 @@ impl Metric {
     }
 }
 
-/// Returns the name of a tag as a metric: neither one of those already taken nor a field of events.
+/// Makes the name of a tag as a metric: neither one of those already taken nor a field of events.
 fn metric_name(tag: &str, taken: &BTreeSet<String>) -> String {
     let name = visible(tag);
     let name = if name.trim().is_empty() { "_" } else { &*name };
@@ -229,7 +226,7 @@ impl EventsWriter<'_> {
         let (step, event) = (self.survey.last_step, Event::Started(self.started()));
         push(EventRecord { step: 0, time: timestamp(began), wall_s: 0.0, event })?;
         let mut longest = ended - began;
-        // Points without a time have that of the points before them.
+        // Points without a time have that of the previous points.
         let mut time = began;
         let mut event = |points: &[Point], is_train: bool| {
             let Some(first) = points.first() else { return Ok(()) };
@@ -298,13 +295,13 @@ fn timestamp(seconds: f64) -> Timestamp {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Words(Vec<String>);
 
-/// The words that the name of the training's loss may have besides `loss`, with their weights: the tag with the smallest
-/// sum is taken.
+/// Words besides `loss` in the name of the training's loss, with their weights: the tag with the smallest sum is
+/// chosen.
 const OF_TRAINING_LOSS: [(&str, u32); 6] =
     [("train", 1), ("training", 1), ("step", 2), ("batch", 4), ("total", 8), ("epoch", 16)];
-/// The words of data that a model does not learn from; losses on the earlier ones judge a run.
+/// Words for data that are not trained on; losses on the earlier ones are preferred for judging a run.
 const HELD_OUT: [&str; 8] = ["val", "valid", "validation", "eval", "evaluation", "dev", "heldout", "test"];
-/// The words of losses that are not the whole loss, and of numbers that are no loss.
+/// Words for losses that are only a part, and for numbers that are no loss.
 const NO_LOSS: [&str; 14] = [
     "scale",
     "scaler",
@@ -321,7 +318,7 @@ const NO_LOSS: [&str; 14] = [
     "std",
     "lr",
 ];
-/// The words of settings; digits may follow them, as in `beta1`.
+/// Words for settings; digits may follow them, as in `beta1`.
 const OF_SETTINGS: [&str; 40] = [
     "lr",
     "η",
@@ -364,7 +361,7 @@ const OF_SETTINGS: [&str; 40] = [
     "precision",
     "dtype",
 ];
-/// The words of what is measured of a setting, as in `momentum_norm`.
+/// Words for measurements of a setting, as in `momentum_norm`.
 const OF_MEASURES: [&str; 6] = ["norm", "grad", "gradient", "mean", "std", "time"];
 const LOWER_IS_BETTER: [&str; 8] = ["loss", "perplexity", "ppl", "nll", "error", "mse", "rmse", "mae"];
 const HIGHER_IS_BETTER: [&str; 7] = ["acc", "accuracy", "f1", "auc", "bleu", "iou", "reward"];
@@ -394,7 +391,7 @@ impl Words {
         self.has(&HELD_OUT) && !(self.has(&["dev"]) && self.has(&["std"]))
     }
 
-    /// Returns whether a number of this name is a setting if it never changes.
+    /// Whether a number of this name is a setting if it never changes.
     pub(crate) fn is_setting(&self) -> bool {
         let is_word = |word: &String| OF_SETTINGS.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
         let is_measured = self.better() != Better::Neither || self.is_evaluation() || self.has(&OF_MEASURES);
@@ -409,7 +406,7 @@ impl Words {
         self.has(&["loss"]) && !self.has(&NO_LOSS)
     }
 
-    /// Returns which direction is better; neither if no word of the name decides it.
+    /// Determines which direction is better; neither if no word of the name decides it.
     pub(super) fn better(&self) -> Better {
         if self.has(&NO_LOSS) {
             Better::Neither
@@ -422,13 +419,13 @@ impl Words {
         }
     }
 
-    /// Returns the position of the tag's loss among those of evaluations: validation before test, whole losses first.
+    /// Ranks the tag's loss among those of evaluations: validation before test, whole losses first.
     pub(super) fn evaluation_rank(&self) -> (bool, usize) {
         let position = HELD_OUT.iter().position(|word| self.has(&[word])).unwrap_or(HELD_OUT.len());
         (!self.is_loss(), position)
     }
 
-    /// Returns the rank of the name among those of the training's loss; none if it is not one of them.
+    /// Ranks the name among those of the training's loss; none if it is not one of them.
     fn training_rank(&self) -> Option<u32> {
         let mut others = self.0.iter().filter(|word| *word != "loss");
         let is_loss = self.0.iter().filter(|word| *word == "loss").count() == 1;
@@ -438,7 +435,7 @@ impl Words {
     }
 }
 
-/// Returns the tag that is the loss of the training: the first of `loss`, `train_loss`, `loss_step`, `train_loss_step`
+/// Finds the tag that is the loss of the training: the first of `loss`, `train_loss`, `loss_step`, `train_loss_step`
 /// and so on, in any spelling, or else the only loss that is neither of an evaluation nor a part.
 pub(super) fn training_loss<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let ranked = names.clone().filter_map(|name| Some((Words::of(name).training_rank()?, name)));

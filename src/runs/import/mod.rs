@@ -21,7 +21,7 @@ use super::tensorboard::{event_files, is_event_file};
 
 pub(crate) use events::Words;
 
-/// The deepest folder below the named one in which runs are looked for.
+/// The deepest folder below the named one that is searched for runs.
 const DEEPEST: usize = 8;
 /// The largest number of runs that are imported at once.
 const MOST: usize = 10_000;
@@ -46,7 +46,7 @@ pub enum Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("cannot read {}: {source}", visible_path(path))]
-    Look { path: PathBuf, source: io::Error },
+    ReadFolder { path: PathBuf, source: io::Error },
     #[error(
         "expected runs in {}, and it has none: neither event files of TensorBoard, whose names contain `tfevents`, nor \
          tables whose names end in `.csv`, nor folders of runs",
@@ -75,7 +75,7 @@ enum RunError {
 }
 
 impl Imported {
-    /// Returns a line about the run, after lines about what was left out of it.
+    /// Formats a line about the run, after lines about what was left out of it.
     pub fn lines(&self) -> Vec<String> {
         let from = visible_path(&self.from);
         match &self.outcome {
@@ -166,7 +166,7 @@ impl Search<'_> {
     }
 
     fn search(&mut self, folder: &Path, depth: usize) -> Result<(), ImportError> {
-        let failed = |source| ImportError::Look { path: folder.to_owned(), source };
+        let failed = |source| ImportError::ReadFolder { path: folder.to_owned(), source };
         if self.logs.len() + self.found.len() > MOST {
             return Err(ImportError::TooMany(self.root.to_owned()));
         }
@@ -198,8 +198,8 @@ impl Search<'_> {
         }
         for folder in folders {
             match self.search(&folder, depth - 1) {
-                // The others can be imported all the same.
-                Err(ImportError::Look { path, source }) => {
+                // The others can be imported in any case.
+                Err(ImportError::ReadFolder { path, source }) => {
                     self.found.push(Found::Passed(path, format!("it cannot be read: {source}")));
                 }
                 outcome => outcome?,
@@ -209,7 +209,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns the title of the run in a folder: its path below the named folder, or the name of that one.
+/// Makes the title of the run in a folder: its path below the named folder, or the name of that one.
 fn title(root: &Path, folder: &Path) -> String {
     let below = folder.strip_prefix(root).ok().filter(|below| !below.as_os_str().is_empty());
     // The named folder may be `.`.
@@ -221,7 +221,7 @@ fn title(root: &Path, folder: &Path) -> String {
     if names.is_empty() { "imported".to_owned() } else { names.join("/") }
 }
 
-/// Returns the title of the run in a table. The only table of a folder of its own is called like the folder, as in
+/// Makes the title of the run in a table. The only table of a folder is named like the folder, as in
 /// `runs/adam/metrics.csv`.
 fn title_of_table(root: &Path, file: &Path) -> String {
     let folder = file.parent().filter(|folder| *folder != root && file != root);
@@ -246,7 +246,7 @@ fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
     };
     let from = RunFolder::open(folder)?;
     fs::create_dir_all(into).map_err(failed(into))?;
-    // A hidden folder is no run of the user's.
+    // A hidden folder is not one of the user's runs.
     let name = from.name();
     let name = name.trim_start_matches('.');
     let name = if name.is_empty() { "run" } else { name };
@@ -300,7 +300,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<(), RunError> {
     }
 }
 
-/// Removes what imports have left that were killed. Younger folders may be those of an import in another window.
+/// Removes the incomplete copies of killed imports. Younger folders may be those of an import in another window.
 fn remove_remains(into: &Path) {
     const OLD: Duration = Duration::from_secs(24 * 3600);
     let Ok(entries) = fs::read_dir(into) else { return };
@@ -314,15 +314,15 @@ fn remove_remains(into: &Path) {
     }
 }
 
-/// Returns whether a folder is one in which an import was making a copy.
+/// Whether a folder is one in which an import was making a copy.
 fn is_remains(folder: &Path) -> bool {
     let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
     is_named && folder.join(MARK).symlink_metadata().is_ok_and(|mark| mark.is_file())
 }
 
-/// Returns whether the events of two runs begin alike: one may have been trained longer.
+/// Whether the events of two runs begin alike: one may have been trained longer.
 fn same_events(run: &RunFolder, other: &Path) -> bool {
-    /// The largest number of compared bytes: the first line has the whole config.
+    /// The largest number of compared bytes: the first line contains the whole config.
     const MOST: u64 = 64 << 20;
     let first_line = |path: &Path| -> Option<Vec<u8>> {
         let mut line = Vec::new();

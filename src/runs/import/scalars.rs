@@ -43,13 +43,11 @@ pub(super) struct Tag {
     pub(super) is_setting: bool,
 }
 
-/// The scalars of a run.
 pub(super) struct Scalars {
     pub(super) tags: Vec<Tag>,
-    /// The settings of the run.
     pub(super) settings: Map<String, Value>,
     pub(super) left_out: LeftOut,
-    /// A column with a text in each row, where texts differ and repeat.
+    /// A column with a text in each row, whose texts differ and repeat.
     pub(super) varying_text: Option<String>,
     /// The time at which the training began, in seconds since 1970, for points that have no other time; NaN if unknown.
     pub(super) began: f64,
@@ -102,7 +100,7 @@ impl Scalars {
         }
     }
 
-    /// Returns the index of the tag of a name, which is added if it is new.
+    /// Finds the index of the tag of a name, which is added if it is new.
     pub(super) fn tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
         if let Some(index) = self.indices.get(name) {
             return Ok(*index);
@@ -112,7 +110,7 @@ impl Scalars {
         Ok(index)
     }
 
-    /// Adds a tag, also where another one has its name.
+    /// Adds a tag, even if another one has its name.
     pub(super) fn new_tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
         if self.tags.len() == MOST_TAGS {
             return Err(ScalarsError::TooMuch { most: MOST_TAGS, what: "tags" });
@@ -121,7 +119,7 @@ impl Scalars {
         Ok(self.tags.len() - 1)
     }
 
-    /// Returns the indices of the tags that are no settings.
+    /// Lists the indices of the tags that are not settings.
     pub(super) fn metric_tags(&self) -> impl Iterator<Item = usize> + Clone {
         (0..self.tags.len()).filter(|tag| !self.tags[*tag].is_setting)
     }
@@ -176,7 +174,8 @@ impl Scalars {
         Ok(())
     }
 
-    /// Passes the points of each step to `take`, in the order of the steps and of the tags, and returns what was replaced.
+    /// Passes the points of each step to `take`, in the order of the steps and of the tags; returns counts of the
+    /// replaced points.
     pub(super) fn for_each_step<E: From<ScalarsError>>(
         &mut self,
         mut take: impl FnMut(&[Point]) -> Result<(), E>,
@@ -215,7 +214,7 @@ impl Scalars {
         Ok(replaced)
     }
 
-    /// Returns whether a later restart was at the point's step or before it.
+    /// Whether a later restart was at the point's step or before it.
     fn is_void(&self, point: &Point) -> bool {
         let next = self.restarts.partition_point(|(order, _)| *order < point.order);
         self.restarts.get(next).is_some_and(|(_, step)| *step <= point.step)
@@ -228,7 +227,7 @@ pub(super) struct LeftOut {
     /// Sentences about the whole run.
     notes: Vec<String>,
     reasons: Vec<Reason>,
-    /// The number of things that were left out for other reasons.
+    /// The number of further entries with other reasons.
     more: u64,
 }
 
@@ -241,10 +240,9 @@ struct Reason {
 }
 
 impl LeftOut {
-    /// The most reasons that are named.
     const MOST_NAMED: usize = 50;
 
-    /// Counts `count` things that were left out for a reason, with an example, which may be empty.
+    /// Counts `count` entries that were left out for a reason, with an example, which may be empty.
     pub(super) fn add(&mut self, what: &str, count: u64, example: impl FnOnce() -> String) {
         match self.reasons.iter().position(|reason| reason.what == what) {
             Some(index) => self.reasons[index].count += count,
@@ -260,8 +258,8 @@ impl LeftOut {
         self.notes.push(sentence);
     }
 
-    /// Returns the notes and a line for each reason, such as "points of `loss` with a negative step are left out (3, such
-    /// as -1)".
+    /// Formats the notes and a line for each reason, such as "points of `loss` with a negative step are left out (3,
+    /// such as -1)".
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         let line = |Reason { what, example, count }: &Reason| match example.as_str() {
             "" => format!("{what} are left out ({count})"),
@@ -272,7 +270,7 @@ impl LeftOut {
     }
 }
 
-/// Returns all points, sorted: those in memory and those in files, which are each sorted.
+/// Merges all points in order: those in memory and those in files, which are each sorted.
 fn merged<'s>(
     points: &'s [Point],
     sorted: &'s [File],
@@ -290,7 +288,7 @@ fn merged<'s>(
     Ok(std::iter::from_fn(move || {
         let key = |part: &mut Peekable<Sorted<'s>>| match part.peek()? {
             Ok(point) => Some((point.step, point.tag, point.order)),
-            // An error comes first.
+            // An error precedes all points.
             Err(_) => Some((0, 0, 0)),
         };
         let keys = parts.iter_mut().enumerate().filter_map(|(index, part)| Some((key(part)?, index)));
@@ -353,8 +351,8 @@ enum Kind {
     Settings,
 }
 
-/// Reads all scalars of a run. Where two files hold the same step of a tag, the later file's counts: it is of a resumed
-/// run.
+/// Reads all scalars of a run. If two files have the same step of a tag, the later file's point counts: it is of a
+/// resumed run.
 pub(super) fn read_logs(into: &Path, log: &LogFolder) -> Result<Scalars, RunError> {
     let mut scalars = Scalars::new(into);
     let files = match &log.only {
@@ -376,7 +374,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     event_files(folder).map_err(|source| RunError::Read { path: folder.to_owned(), source })
 }
 
-/// An error of reading, or of what is done with an entry.
+/// An error of reading an entry, or of handling it.
 #[derive(Debug, thiserror::Error)]
 enum EntryError {
     #[error(transparent)]
@@ -419,7 +417,7 @@ fn read_file(path: &Path, scalars: &mut Scalars, part: Option<&LogPart>) -> Resu
                 scalars.left_out.add(&format!("values of {kind}, which are no scalars,"), 1, || format!("`{tag}`"));
             }
             Entry::Settings(settings) => scalars.settings.extend(settings),
-            // Parts have writers of their own.
+            // Parts have separate writers.
             Entry::Restart { step } if part.is_none() => scalars.restart(step.max(0).cast_unsigned())?,
             Entry::Restart { .. } => {}
             Entry::Unreadable { what, record } => scalars.left_out.add(&what, 1, || record),
@@ -433,13 +431,13 @@ fn read_file(path: &Path, scalars: &mut Scalars, part: Option<&LogPart>) -> Resu
     })
 }
 
-/// Returns whether seconds since 1970 are a time that a run can have.
+/// Whether seconds since 1970 are a time that a run can have.
 fn is_time(seconds: f64) -> bool {
     valleyscope_runs::Timestamp::from_microsecond((seconds * 1e6).round() as i64).is_ok() && seconds.is_finite()
 }
 
-/// Divides folders of event files, each after those above it, into runs and their parts: `add_scalars` writes each curve
-/// into a folder of its own, and `add_hparams` the settings of a run.
+/// Divides folders of event files, each after those above it, into runs and their parts: `add_scalars` writes each
+/// curve into a separate folder, and `add_hparams` the settings of a run.
 pub(super) fn runs_of(folders: Vec<PathBuf>) -> Vec<LogFolder> {
     let mut runs: Vec<LogFolder> = Vec::new();
     let mut settings: Vec<(usize, PathBuf)> = Vec::new();
@@ -466,7 +464,7 @@ pub(super) fn runs_of(folders: Vec<PathBuf>) -> Vec<LogFolder> {
 fn kind_of(folder: &Path, above: &Path) -> Kind {
     let (mut tags, mut has_settings) = (BTreeSet::new(), false);
     for file in event_files(folder).unwrap_or_default() {
-        // What cannot be read is reported when all of it is.
+        // Unreadable entries are reported when the whole file is read.
         let _ = read_entries(&file, |entry| {
             match entry {
                 Entry::Scalar { tag, .. } => drop(tags.insert(tag)),
@@ -479,13 +477,13 @@ fn kind_of(folder: &Path, above: &Path) -> Kind {
     let Ok(below) = folder.strip_prefix(above) else { return Kind::Run };
     let names: Vec<String> = below.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     let below = names.join("/");
-    // tensorboardX makes the folder `TAG/NAME`, PyTorch `TAG_NAME` with `_` in place of `/`; both write only this tag.
+    // tensorboardX makes the folder `TAG/NAME`, PyTorch `TAG_NAME` with `_` instead of `/`; both write only this tag.
     let suffix = tags.first().filter(|_| tags.len() == 1).and_then(|tag| {
         let in_folders = below.strip_prefix(tag.as_str()).and_then(|rest| rest.strip_prefix('/'));
         let joined = || below.strip_prefix(&tag.replace('/', "_")).and_then(|rest| rest.strip_prefix('_'));
         in_folders.or_else(joined).filter(|suffix| !suffix.is_empty())
     });
-    // The name is the time at which it was made.
+    // The name is the time at which the folder was made.
     let is_time = names.len() == 1 && names[0].parse::<f64>().is_ok_and(|time| time > 1e9);
     match suffix {
         Some(suffix) => Kind::Curve(suffix.to_owned()),
@@ -518,7 +516,7 @@ mod tests {
                 scalars.push(step, tag, [0.0, f64::NAN], step as f64).expect("a point");
             }
         }
-        // The last point at a step counts, whatever part it is in.
+        // The last point at a step counts, in whatever part.
         scalars.push(count - 1, tags[1], [0.0, f64::NAN], -1.0).expect("a point");
         assert_eq!(scalars.sorted.len(), 2);
         let (points, replaced) = steps(&mut scalars);

@@ -31,7 +31,6 @@ const EARLIEST: f64 = 1e8;
 /// The smallest number that is a time of day in milliseconds; micro- and nanoseconds follow by factors of 1000.
 const MILLISECONDS: f64 = 1e11;
 
-/// The purpose of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Step,
@@ -42,12 +41,11 @@ enum Purpose {
     Run,
     /// The name of the tag of the row's value.
     Tag,
-    /// The value of a long table.
     Value,
     Metric,
 }
 
-/// A column, and what its cells have been so far.
+/// A column, and the kinds of its cells so far.
 struct Column {
     name: String,
     purpose: Purpose,
@@ -67,7 +65,7 @@ struct Column {
 pub(super) fn read_table(into: &Path, path: &Path) -> Result<Scalars, RunError> {
     let failed = |source| RunError::Read { path: path.to_owned(), source };
     let file = plain_file::open(path, Links::Refused).map_err(failed)?;
-    // Where the table has no times of day, its file's time dates the run.
+    // If the table has no times of day, its file's time dates the run.
     let modified = file.metadata().and_then(|data| data.modified()).ok();
     let modified =
         modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0.0, |since| since.as_secs_f64());
@@ -92,9 +90,8 @@ fn parse(file: impl BufRead, modified: f64, scalars: Scalars) -> Result<Scalars,
 
 struct Table {
     columns: Vec<Column>,
-    /// The indices of the columns of each purpose but that of metrics.
+    /// The indices of the columns of each purpose except that of metrics.
     indices: [Option<usize>; Purpose::Metric as usize],
-    /// The number of rows that were used.
     rows: u64,
     /// The largest number of seconds of training.
     longest: f64,
@@ -116,7 +113,7 @@ impl Table {
                 VALUE if is_long => Purpose::Value,
                 _ => return Purpose::Metric,
             };
-            // The second one of a kind is a number like others.
+            // The second column of a kind is an ordinary metric.
             let is_first = !seen.contains(&kind);
             seen.push(kind);
             if is_first { kind } else { Purpose::Metric }
@@ -157,7 +154,7 @@ impl Table {
         cells.get(self.indices[purpose as usize]?).copied().filter(|cell| !cell.is_empty())
     }
 
-    /// Returns the value of the cell of the column of a purpose, and counts one without a value.
+    /// Parses the cell of the column of a purpose, and counts one without a value.
     fn read<T>(&mut self, purpose: Purpose, row: u64, cells: &[&str], of: fn(&str) -> Option<T>) -> Option<T> {
         let cell = self.cell(purpose, cells)?;
         let value = of(cell);
@@ -217,7 +214,7 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the time of day and the seconds of training of a row; NaN if unknown.
+    /// Parses the time of day and the seconds of training of a row; NaN if unknown.
     fn times(&mut self, row: u64, cells: &[&str]) -> [f64; 2] {
         let finite = |cell: &str| cell.parse().ok().filter(|number: &f64| number.is_finite());
         let mut seconds = self.read(Purpose::Seconds, row, cells, finite).unwrap_or(f64::NAN);
@@ -231,8 +228,8 @@ impl Table {
         [day, seconds]
     }
 
-    /// Returns the points, with the columns of one value as settings. Points without a time of day end when the file was
-    /// modified.
+    /// Completes the points, with the columns of one value as settings. Points without a time of day end when the file
+    /// was modified.
     fn finish(mut self, modified: f64) -> Scalars {
         self.scalars.began = modified - self.longest;
         for column in self.columns {
@@ -296,8 +293,8 @@ impl Column {
     }
 }
 
-/// Returns whether a table has a row for each value of a tag, by its header in lower case and its first row: its tags are
-/// no numbers, and only counters and settings have columns of numbers.
+/// Whether a table has a row for each value of a tag, by its header in lower case and its first row: its tags are no
+/// numbers, and only counters and settings have columns of numbers.
 fn is_long(header: &[String], first: &[&str]) -> bool {
     let has = |names: &[&str]| header.iter().any(|name| names.contains(&name.as_str()));
     let known = [&STEPS[..], &TIMES, &SECONDS, &RUNS, &["epoch", VALUE]].concat();
@@ -308,7 +305,7 @@ fn is_long(header: &[String], first: &[&str]) -> bool {
     has(&TAGS) && has(&[VALUE]) && !header.iter().zip(first).any(is_other)
 }
 
-/// Returns a step, which some programs write as `100.0`.
+/// Parses a step, which some programs write as `100.0`.
 fn step(cell: &str) -> Option<u64> {
     cell.parse().ok().or_else(|| {
         let number: f64 = cell.parse().ok()?;
@@ -323,7 +320,7 @@ enum Time {
     Training(f64),
 }
 
-/// Returns the time in a cell. A date without an offset is of UTC.
+/// Parses the time in a cell. A date without an offset is of UTC.
 fn time(cell: &str) -> Option<Time> {
     let seconds = match cell.parse::<f64>() {
         Ok(number) if number.is_finite() && number < EARLIEST => return Some(Time::Training(number)),
@@ -391,7 +388,7 @@ impl<R: BufRead> Rows<R> {
         Rows { file, number: 0, bytes: Vec::new(), ends: Vec::new() }
     }
 
-    /// Returns the next row; none at the end of the file.
+    /// Reads the next row; none at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, RowError> {
         loop {
             if !self.read()? {
@@ -403,7 +400,7 @@ impl<R: BufRead> Rows<R> {
         }
         self.number += 1;
         let text = std::str::from_utf8(&self.bytes).map_err(|_| RowError::NotText(self.number))?;
-        // A byte-order mark is no part of the first name.
+        // A byte-order mark is not part of the first name.
         let text = if self.number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
         let mark = self.bytes.len() - text.len();
         self.ends.iter_mut().for_each(|end| *end = end.saturating_sub(mark));
@@ -478,7 +475,7 @@ mod tests {
         parse(text, 1000.0).expect("it is a table")
     }
 
-    /// Returns step, time, seconds of training, and value of the points of a tag.
+    /// Lists step, time, seconds of training, and value of the points of a tag.
     fn points(scalars: &mut Scalars, name: &str) -> Vec<(u64, f64, f64, f64)> {
         let tag = scalars.tags.iter().position(|tag| tag.name == name).expect("it is a tag");
         let mut points = Vec::new();

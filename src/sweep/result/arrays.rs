@@ -21,7 +21,7 @@ pub(super) const GAPS: [&str; 3] = ["gap", "gap_se", "gap_freedom"];
 /// The arrays of adaptive sampling.
 const CERTAINTY: &str = "certainty";
 pub(super) const SPENT: &str = "spent";
-pub(super) const DOUBT: &str = "doubt";
+pub(super) const ERROR_PROBABILITY: &str = "doubt";
 pub(super) const APART: &str = "apart";
 pub(super) const OVER: &str = "over";
 
@@ -62,7 +62,7 @@ impl SweepResult {
     /// | --- | --- |
     /// | `certainty` of the winner | (R, C) |
     /// | `spent`: replicates of each candidate, −1 beyond an optimizer's last, int32 | (O, R, C, K) |
-    /// | `doubt`: bound of the probability of so much evidence against an optimizer if it were the best | (O, R, C) |
+    /// | `error_probability`: bound of the probability of so much evidence against an optimizer if it were the best | (O, R, C) |
     /// | `apart`: bound of the distance between its score and the winner's | (O, R, C) |
     /// | `over`: 1 where the pixel is decided or its budget used up, int32 | (R, C) |
     ///
@@ -244,10 +244,14 @@ fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram,
         (0..shape.candidates).map(of_candidate)
     });
     npz.array(SPENT, &shape.by_candidate(), spent)?;
-    let doubts = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
-        diagram.cell(pixel).and_then(|cell| cell.comparison(metric).doubts.get(optimizer)).copied().unwrap_or(f64::NAN)
+    let error_probabilities = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
+        diagram
+            .cell(pixel)
+            .and_then(|cell| cell.comparison(metric).error_probabilities.get(optimizer))
+            .copied()
+            .unwrap_or(f64::NAN)
     });
-    npz.array(DOUBT, &shape.by_optimizer(), doubts)?;
+    npz.array(ERROR_PROBABILITY, &shape.by_optimizer(), error_probabilities)?;
     let apart = shape.optimizers_and_pixels().map(|(optimizer, pixel)| {
         sampled(pixel).and_then(|sampled| sampled.apart.get(optimizer)).copied().unwrap_or(f64::NAN)
     });
@@ -283,7 +287,7 @@ pub enum ResultError {
 }
 
 impl SweepResult {
-    /// Returns whether a path looks like a result rather than a preset: a folder, or a file that ends in `.npz`.
+    /// Whether a path has the form of a result rather than a preset: a folder, or a file that ends in `.npz`.
     pub fn is_at(path: &Path) -> bool {
         path.is_dir() || path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"))
     }
@@ -355,11 +359,10 @@ struct Arrays {
     sampled: Option<SampledArrays>,
 }
 
-/// The arrays of adaptive sampling.
 struct SampledArrays {
     winner: Vec<i32>,
     spent: Vec<i32>,
-    doubt: Vec<f64>,
+    error_probability: Vec<f64>,
     apart: Vec<f64>,
     over: Vec<i32>,
 }
@@ -381,7 +384,7 @@ impl Arrays {
             false => Some(SampledArrays {
                 winner: npz.array("winner", &shape.by_pixel())?,
                 spent: npz.array(SPENT, &shape.by_candidate())?,
-                doubt: npz.array(DOUBT, &shape.by_optimizer())?,
+                error_probability: npz.array(ERROR_PROBABILITY, &shape.by_optimizer())?,
                 apart: npz.array(APART, &shape.by_optimizer())?,
                 over: npz.array(OVER, &shape.by_pixel())?,
             }),
@@ -407,7 +410,7 @@ impl Arrays {
             averages: per_candidate(&self.averages),
             deviations: per_candidate(&self.deviations),
             diverged: (0..optimizers).map(|optimizer| self.diverged[at(optimizer)].max(0) as u32).collect(),
-            comparisons: [0; 3].map(|_| Comparison { winner: None, gaps: Vec::new(), doubts: Vec::new() }),
+            comparisons: [0; 3].map(|_| Comparison { winner: None, gaps: Vec::new(), error_probabilities: Vec::new() }),
             sampled: None,
         };
         cell.comparisons = Metric::ALL.map(|metric| {
@@ -415,7 +418,11 @@ impl Arrays {
                 let at = metric as usize * optimizers * pixels + at(optimizer);
                 Gap { value: self.gaps[0][at], error: self.gaps[1][at], freedom: self.gaps[2][at] }
             };
-            Comparison { winner: cell.winner(metric), gaps: (0..optimizers).map(gap).collect(), doubts: Vec::new() }
+            Comparison {
+                winner: cell.winner(metric),
+                gaps: (0..optimizers).map(gap).collect(),
+                error_probabilities: Vec::new(),
+            }
         });
         if let Some(arrays) = &self.sampled {
             let known = |values: &[f64]| -> Vec<f64> {
@@ -427,7 +434,7 @@ impl Arrays {
                 spent.iter().map(|count| (*count).max(0) as u32).collect()
             });
             let own = &mut cell.comparisons[diagram.spec().metric as usize];
-            own.doubts = known(&arrays.doubt);
+            own.error_probabilities = known(&arrays.error_probability);
             own.winner = usize::try_from(arrays.winner[pixel]).ok().filter(|winner| *winner < optimizers);
             let sampled = Sampled {
                 replicates: replicates.collect(),

@@ -10,10 +10,10 @@ use valleyscope_runs::{Findings, RepairRefused, plain_file, replace};
 
 use super::{RawFormat, ReadRecords, SweepHeader, SweepRecords, SweepResult, write_table};
 
-/// The description of a diagram that the window keeps, in the diagram's folder.
-pub const KEPT_RECORD: &str = "kept.ron";
+/// The description of a diagram that the window saves, in the diagram's folder.
+pub const LIBRARY_RECORD: &str = "kept.ron";
 
-/// Returns whether a path is the folder of an unfinished or complete sweep, or of a part of one.
+/// Whether a path is the folder of an unfinished or complete sweep, or of a part of one.
 pub fn is_sweep(path: &Path) -> bool {
     [SweepResult::ARRAYS, SweepResult::SPEC, SweepRecords::FILE]
         .iter()
@@ -27,7 +27,7 @@ pub fn is_sweep(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// Returns an error where it is to be repaired, and a sweep is running there.
+/// Fails with `repair` if a sweep is running in the folder.
 pub fn check_sweep(folder: &Path, repair: bool) -> Result<Findings, RepairRefused> {
     let mut findings = Findings::new(repair);
     // As long as these live, no sweep begins to write.
@@ -141,8 +141,8 @@ fn results(folder: &Path, records: Option<&SweepRecords>, findings: &mut Finding
         }
     }
     raw_rows(folder, diagram, findings);
-    // A diagram that the window keeps has no table.
-    if folder.join(KEPT_RECORD).is_file() && table.symlink_metadata().is_err() {
+    // A diagram that the window saves has no table.
+    if folder.join(LIBRARY_RECORD).is_file() && table.symlink_metadata().is_err() {
         return;
     }
     let mut expected = Vec::new();

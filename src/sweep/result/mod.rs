@@ -23,11 +23,10 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use crate::export::{CsvCell as Entry, CsvWriter};
 
 pub use arrays::ResultError;
-pub use check::{KEPT_RECORD, check_sweep, is_sweep};
+pub use check::{LIBRARY_RECORD, check_sweep, is_sweep};
 pub use raw::{RawExport, RawFailure, RawFormat, RawPlan, RawProgress, RawRefused};
 pub use store::{ReadRecords, StoreError, SweepHeader, SweepRecords, SweepStore};
 
-/// The result of a sweep.
 #[derive(Clone, Debug)]
 pub struct SweepResult {
     /// The text in the preset.
@@ -35,7 +34,6 @@ pub struct SweepResult {
     /// The text in the preset.
     pub description: String,
     pub diagram: Diagram,
-    /// The precision of the runs.
     pub precision: Precision,
 }
 
@@ -44,7 +42,7 @@ impl SweepResult {
     pub const ARRAYS: &'static str = "phase.npz";
     pub const TABLE: &'static str = "phase.csv";
 
-    /// Returns the result of a preset's sweep.
+    /// Makes the preset that repeats the sweep.
     pub fn of(preset: &SweepPreset, diagram: Diagram, precision: Precision) -> SweepResult {
         SweepResult { title: preset.title.clone(), description: preset.description.clone(), diagram, precision }
     }
@@ -53,7 +51,7 @@ impl SweepResult {
         Preset::Sweep(self.sweep_preset())
     }
 
-    /// Returns the preset that repeats the sweep, as one of a sweep.
+    /// Formats program version, precision and seed, as in `phase.npz`.
     pub fn sweep_preset(&self) -> SweepPreset {
         SweepPreset {
             version: FormatVersion,
@@ -63,7 +61,7 @@ impl SweepResult {
         }
     }
 
-    /// Returns program version, precision and seed, as in `phase.npz`.
+    /// Program version, precision and seed, as in `phase.npz`.
     pub fn program(&self) -> String {
         let (version, precision) = (env!("CARGO_PKG_VERSION"), self.precision.name());
         format!("valleyscope {version}, {precision}, seed {}", self.diagram.spec().seed)
@@ -99,7 +97,6 @@ pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Re
     write(writer, &diagrams.iter().map(|(title, diagram)| (Some(*title), *diagram)).collect::<Vec<_>>())
 }
 
-/// The columns of an optimizer.
 struct OptimizerColumns {
     name: String,
     tuned: Vec<TunedSetting>,
@@ -214,7 +211,7 @@ fn axis_names<'s>(specs: impl Iterator<Item = &'s SweepSpec>) -> [String; 2] {
     }
 }
 
-/// Returns the key of the quantity that an axis varies, after the optimizers where it is not varied for all that have it.
+/// Makes the key of the quantity that an axis varies, after the optimizers if it is not varied for all that have it.
 fn axis_name(spec: &SweepSpec, axis: &Axis) -> String {
     let name = axis.of.name().to_owned();
     let Quantity::Of(hyperparameter, ids) = &axis.of else { return name };
@@ -224,7 +221,7 @@ fn axis_name(spec: &SweepSpec, axis: &Axis) -> String {
     if others.is_empty() { name } else { swept + &name }
 }
 
-/// Returns the prefix of each optimizer's columns: its name in lower case, with its id where two are equal.
+/// Makes the prefix of each optimizer's columns: its name in lower case, with its id if two are equal.
 fn column_names(spec: &SweepSpec) -> Vec<String> {
     let plain = |label: &str| label.to_lowercase().split_whitespace().collect::<Vec<_>>().join("_");
     let names: Vec<String> = spec.optimizers.iter().map(|optimizer| plain(optimizer.label())).collect();

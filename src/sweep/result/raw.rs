@@ -1,4 +1,4 @@
-//! The final metrics of all runs, as the paper's authors keep them: the format, and its export from runs that are
+//! The final metrics of all runs, as the paper's authors store them: the format, and its export from runs that are
 //! computed again.
 
 use std::io;
@@ -29,7 +29,6 @@ pub enum RawFormat {
     WeightDecay,
 }
 
-/// The reason why a sweep has no raw arrays.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "raw arrays are those of the paper: {expected} was expected, found {found}; leave out the raw arrays, or take the \
@@ -45,7 +44,7 @@ fn refused<T>(expected: &'static str, found: impl Into<String>) -> Result<T, Raw
 }
 
 impl RawFormat {
-    /// Returns the format of a sweep's raw arrays.
+    /// Determines the format of a sweep's raw arrays.
     pub fn of(spec: &SweepSpec) -> Result<RawFormat, RawRefused> {
         indices(spec)?;
         if !spec.sampling.is_uniform() {
@@ -85,7 +84,7 @@ impl RawFormat {
         }
     }
 
-    /// Returns the names of all rows' files.
+    /// The names of all rows' files.
     pub fn file_names(self, spec: &SweepSpec) -> impl Iterator<Item = String> + use<> {
         (0..spec.shape()[0]).map(move |row| self.file_name(row))
     }
@@ -126,7 +125,7 @@ impl RawFormat {
     ///
     /// # Errors
     ///
-    /// Returns a description of the fault.
+    /// Fails with a description of the fault.
     pub fn check_row(self, path: &Path, diagram: &Diagram, row: usize) -> Result<(), String> {
         let spec = diagram.spec();
         let indices = indices(spec).map_err(|error| error.to_string())?;
@@ -151,7 +150,7 @@ impl RawFormat {
         Ok(())
     }
 
-    /// Returns the first average of some runs that differs from the expected one, as text.
+    /// Finds the first average of some runs that differs from the expected one, as text.
     fn difference(self, runs: &[f64], average: Average, expected: [f64; 3]) -> Option<String> {
         let each = self.metrics();
         Metric::ALL.into_iter().zip(expected).take(each).find_map(|(metric, expected)| {
@@ -163,12 +162,12 @@ impl RawFormat {
     }
 }
 
-/// Returns whether two averages are equal except for rounding: sums may differ in their last digits.
+/// Whether two averages are equal except for rounding: sums may differ in their last digits.
 fn is_near(one: f64, other: f64) -> bool {
     one == other || (one - other).abs() <= 1e-9 * other.abs() || one.is_nan() && other.is_nan()
 }
 
-/// Returns the indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these, with steps that are
+/// Finds the indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these, with steps that are
 /// neither scheduled nor masked.
 fn indices(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     const EXPECTED: &str = "exactly Adam, FOCUS and Signum";
@@ -203,12 +202,12 @@ pub struct RawPlan {
 }
 
 impl RawPlan {
-    /// Returns the raw arrays of a sweep, which must be one of the paper's.
+    /// Plans the raw arrays of a sweep, which must be one of the paper's.
     pub fn of(spec: &Arc<SweepSpec>, precision: Precision) -> Result<RawPlan, RawRefused> {
         Ok(RawPlan { format: RawFormat::of(spec)?, spec: Arc::clone(spec), precision })
     }
 
-    /// Returns the number of rows of the diagram, each of which becomes a file.
+    /// Counts the rows of the diagram, each of which becomes a file.
     pub fn rows(&self) -> usize {
         self.spec.shape()[0]
     }
@@ -218,7 +217,7 @@ impl RawPlan {
     }
 }
 
-/// The reason why not all rows were written. The rows before are complete.
+/// The reason why not all rows were written. The earlier rows are complete.
 #[derive(Debug, thiserror::Error)]
 pub enum RawFailure {
     /// A file exists already; nothing was computed or written.
@@ -234,7 +233,6 @@ pub enum RawFailure {
     Thread,
 }
 
-/// The progress of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawProgress {
     /// Rows whose files are complete.
@@ -244,7 +242,7 @@ pub struct RawProgress {
     pub all_pixels: usize,
 }
 
-/// An export that is running, or has ended. Dropped before its end it is cancelled, and leaves only complete files.
+/// An export that is running, or has ended. Dropping it before its end cancels it; only complete files stay.
 pub struct RawExport {
     shared: Arc<Shared>,
     ended: Receiver<Result<(), RawFailure>>,
@@ -274,7 +272,7 @@ impl RawExport {
         let (sender, ended) = channel();
         let job = Job { pool: pool.clone(), plan, folder, overwrite, shared: Arc::clone(&shared) };
         let thread = std::thread::spawn(move || {
-            // The receiver is gone when the export was dropped.
+            // The receiver is dropped with the export.
             let _ = sender.send(job.all_rows());
             wake();
         });
@@ -289,17 +287,15 @@ impl RawExport {
         }
     }
 
-    /// Cancels the export.
     pub fn cancel(&self) {
         self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Pauses the export while `held`, so that others can use the pool. Computed pixels of a row are kept.
+    /// Pauses the export while `held`, so that others can use the pool. Computed pixels of a row stay.
     pub fn hold(&self, held: bool) {
         self.shared.held.store(held, Ordering::Relaxed);
     }
 
-    /// Returns the outcome, once the export has ended.
     pub fn outcome(&self) -> Option<Result<(), RawFailure>> {
         match self.ended.try_recv() {
             Ok(outcome) => Some(outcome),
@@ -372,7 +368,7 @@ impl Job {
         Ok(pixels.into_iter().flatten().collect())
     }
 
-    /// Computes the missing pixels of a row, until the row is complete, held or cancelled. Returns false where a thread
+    /// Computes the missing pixels of a row, until the row is complete, held or cancelled. Returns false if a thread
     /// has failed.
     fn compute(&self, row: usize, pixels: &mut [Option<Vec<Runs>>]) -> bool {
         let RawPlan { spec, precision, .. } = &self.plan;

@@ -25,7 +25,6 @@ use crate::export::{CsvCell, CsvWriter, NpzWriter};
 /// The result of a scan so far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanResult {
-    /// The title in the preset.
     pub title: String,
     pub axes: ScanAxes,
     /// Red, green and blue of each optimizer.
@@ -34,14 +33,14 @@ pub struct ScanResult {
     pub markers: Vec<Marker>,
     /// The colours of the optimizers before they are shown together.
     own_colors: Vec<OwnColors>,
-    /// The rule of each optimizer, where it is known.
+    /// The rule of each optimizer, if it is known.
     rules: Vec<Option<RuleKind>>,
     pub scores: ScanScores,
-    /// The preset that repeats the scan; empty where it cannot be read.
+    /// The preset that repeats the scan; empty if it cannot be read.
     pub spec: String,
     /// A description of the training data.
     pub data: String,
-    /// Whether the data are synthetic, in place of real ones.
+    /// Whether the data are synthetic instead of real ones.
     pub is_synthetic: bool,
     seed: Option<u64>,
     precision: String,
@@ -69,19 +68,19 @@ impl ScanResult {
     pub const ARRAYS: &'static str = "scan.npz";
     pub const TABLE: &'static str = "scan.csv";
 
-    /// Returns the result of the scan in a folder, of which at least one grid point is complete.
+    /// Reads the result of the scan in a folder, of which at least one grid point is complete.
     pub fn open(run: &RunFolder) -> Result<ScanResult, ScanError> {
         let mut reader = RunReader::new(run.clone());
         reader.poll().map_err(|source| ScanError::Read { path: run.events(), source })?;
         ScanResult::of(reader.history(), &config(run))?.complete_in_part()
     }
 
-    /// Returns the result, if at least one grid point is complete.
+    /// Accepts the result if at least one grid point is complete.
     pub fn complete_in_part(self) -> Result<ScanResult, ScanError> {
         if self.known() == 0 { Err(ScanError::Empty) } else { Ok(self) }
     }
 
-    /// Returns the result in the events of a run, also before the first grid point is complete. `config` is the text of
+    /// Reads the result in the events of a run, even before the first grid point is complete. `config` is the text of
     /// the run's `config.ron`, as far as it can be read.
     pub fn of(history: &RunHistory, config: &str) -> Result<ScanResult, ScanError> {
         let started = history.started().ok_or(ScanError::NotBegun)?;
@@ -116,26 +115,26 @@ impl ScanResult {
         })
     }
 
-    /// Returns the result with colours that were chosen for optimizers, by their names, in place of the preset's.
+    /// Replaces the preset's colours by those that were chosen for optimizers, by their names.
     pub fn recolored(&self, chosen: &BTreeMap<String, [u8; 3]>) -> ScanResult {
         let own = self.axes.optimizers.iter().zip(&self.own_colors);
         let own = own.map(|(name, &(color, home))| (chosen.get(name).copied().or(color), home));
         ScanResult { colors: assigned_colors(own), ..self.clone() }
     }
 
-    /// Returns the index of an optimizer with a rule: the one of the rule's name, or else the first.
+    /// Finds an optimizer with a rule: the one of the rule's name, or else the first.
     pub fn index_of(&self, rule: RuleKind) -> Option<usize> {
         let of_rule = || (0..self.rules.len()).filter(|&index| self.rules[index] == Some(rule));
         of_rule().find(|&index| self.axes.optimizers[index] == rule.info().name).or_else(|| of_rule().next())
     }
 
-    /// Returns the indices of the two optimizers that the paper compares.
+    /// Finds the two optimizers that the paper compares.
     pub fn adam_and_signum(&self) -> Option<[usize; 2]> {
         Some([self.index_of(RuleKind::Adam)?, self.index_of(RuleKind::Signum)?])
     }
 
-    /// Returns the end of the learning rates at which an optimizer's best one with a batch size lies; `None` where it lies
-    /// between others, and where all trainings diverged.
+    /// Finds the end of the learning rates at which an optimizer's best one with a batch size lies; `None` if it lies
+    /// between others, and if all trainings diverged.
     pub fn edge(&self, optimizer: usize, batch_size: usize) -> Option<RangeEdge> {
         let score = self.scores.get(optimizer, batch_size).filter(|score| score.mean < NOT_FINITE)?;
         let rates = &self.axes.learning_rates;
@@ -143,7 +142,7 @@ impl ScanResult {
         edge.unless_limit([LearningRate::RANGE.min, LearningRate::RANGE.max])
     }
 
-    /// Returns the ends at which best learning rates lie, each with the optimizers and batch sizes that they are of.
+    /// Lists the ends at which best learning rates lie, each with its optimizers and batch sizes.
     pub fn edges(&self) -> Vec<(RangeEdge, String)> {
         let mut edges: Vec<(RangeEdge, Vec<String>)> = Vec::new();
         for (optimizer, name) in self.axes.optimizers.iter().enumerate() {
@@ -163,7 +162,7 @@ impl ScanResult {
         edges.into_iter().map(|(edge, of)| (edge, of.join("; "))).collect()
     }
 
-    /// Says for each end at which best learning rates lie how a repeated scan widens them.
+    /// Advises for each end at which best learning rates lie how a repeated scan widens them.
     pub fn edge_notes(&self) -> Vec<String> {
         let note = |(edge, of): (RangeEdge, String)| {
             let (sentence, field) = (edge.sentence("the learning rates"), if edge.is_low() { "from" } else { "to" });
@@ -176,7 +175,7 @@ impl ScanResult {
         self.points.iter().flatten().count()
     }
 
-    /// Returns program version, precision and seed, as in `scan.npz`.
+    /// Formats program version, precision and seed, as in `scan.npz`.
     pub fn program(&self) -> String {
         let version = format!("valleyscope {}", self.version);
         let seed = self.seed.map_or_else(String::new, |seed| format!("seed {seed}"));
@@ -189,7 +188,7 @@ impl ScanResult {
     }
 }
 
-/// Returns the text of a run's `config.ron`; empty where it cannot be read.
+/// Reads the text of a run's `config.ron`; empty if it cannot be read.
 pub fn config(run: &RunFolder) -> String {
     run.config_text().unwrap_or_default()
 }
@@ -199,7 +198,7 @@ fn index(axes: &ScanAxes, [optimizer, batch_size]: [usize; 2]) -> Option<usize> 
     inside.then(|| optimizer * axes.batch_sizes.len() + batch_size)
 }
 
-/// Checks the axes, as anyone may have written the file of events.
+/// Checks the axes, as the file of events is untrusted.
 fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     const LARGEST_BATCH: u64 = 1 << 40;
     if let Some(size) = axes.batch_sizes.iter().find(|size| !(1..=LARGEST_BATCH).contains(*size)) {
@@ -220,7 +219,7 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// Returns the grid point without values outside of the axes.
+/// Cuts the values of a grid point to the axes.
 fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     let mut point = point.clone();
     for grid in [&mut point.train_loss, &mut point.test_loss, &mut point.test_accuracy] {
@@ -232,23 +231,21 @@ fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     point
 }
 
-/// An optimizer of a scan.
 struct Scanned {
     rule: Option<RuleKind>,
     /// The colour that the preset gives it.
     color: Option<[u8; 3]>,
-    /// The marker of its rule.
     marker: Marker,
 }
 
-/// Returns the optimizers' chosen colours and their rules'; grey where the rule is not known.
+/// Lists the optimizers' chosen colours and their rules'; grey if the rule is not known.
 fn own_colors(scanned: &[Scanned]) -> Vec<OwnColors> {
     let of_rule = |rule: Option<RuleKind>| rule.map_or([150; 3], |rule| rule.info().color);
     scanned.iter().map(|it| (it.color, of_rule(it.rule))).collect()
 }
 
-/// Returns the optimizers of a scan from its config. Where it cannot be read, or has other names, an optimizer named
-/// like a rule has that rule.
+/// Lists the optimizers of a scan from its config. If that cannot be read, or has other names, an optimizer named like
+/// a rule has that rule.
 fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
     let preset = Preset::parse(config, RunFolder::CONFIG).ok();
     let given = preset.as_ref().and_then(Preset::workload).map_or(&[][..], Workload::scanned);
@@ -282,8 +279,8 @@ pub struct ScanScore {
 }
 
 impl ScanScore {
-    /// Returns the score from the test losses for each learning rate (outer) and replicate (inner); `None` where there
-    /// are none.
+    /// Computes the score from the test losses for each learning rate (outer) and replicate (inner); `None` without
+    /// losses.
     pub fn of(test_loss: &[Vec<f64>]) -> Option<ScanScore> {
         let scores = test_loss.iter().enumerate().filter(|(_, losses)| !losses.is_empty());
         let scores = scores.map(|(learning_rate, losses)| {
@@ -296,12 +293,12 @@ impl ScanScore {
     }
 }
 
-/// Returns the value that a loss has in an average.
+/// The value of a loss in an average.
 pub fn counted(loss: f64) -> f64 {
     if loss.is_finite() { loss } else { NOT_FINITE }
 }
 
-/// Returns the mean, and the sample deviation with n − 1, which is NaN for a single value.
+/// Computes the mean, and the sample deviation with n − 1, which is NaN for a single value.
 fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -320,7 +317,7 @@ pub struct Improvement {
 }
 
 impl Improvement {
-    /// Returns the improvement of an optimizer with the loss B on Adam with the loss A.
+    /// Computes the improvement of an optimizer with the loss B on Adam with the loss A.
     pub fn of(adam: ScanScore, other: ScanScore) -> Improvement {
         let (a, b) = (adam.mean, other.mean);
         let by_adam = b / (a * a) * adam.deviation;
@@ -337,7 +334,6 @@ pub struct ScanScores {
 }
 
 impl ScanScores {
-    /// Returns the scores of these grid points; those outside of the axes are ignored.
     pub fn of<'p>(axes: &ScanAxes, points: impl IntoIterator<Item = &'p GridPoint>) -> ScanScores {
         let mut scores = vec![vec![None; axes.batch_sizes.len()]; axes.optimizers.len()];
         for point in points {
@@ -349,17 +345,17 @@ impl ScanScores {
         ScanScores { scores }
     }
 
-    /// Returns the score of an optimizer with a batch size, by their indices in the axes.
+    /// The score of an optimizer with a batch size, by their indices in the axes.
     pub fn get(&self, optimizer: usize, batch_size: usize) -> Option<ScanScore> {
         *self.scores.get(optimizer)?.get(batch_size)?
     }
 
-    /// Returns the known scores of an optimizer, one for each batch size.
+    /// The known scores of an optimizer, one for each batch size.
     pub fn optimizer(&self, optimizer: usize) -> &[Option<ScanScore>] {
         self.scores.get(optimizer).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the improvement of an optimizer on Adam, for each batch size where both are known.
+    /// The improvement of an optimizer on Adam, for each batch size where both are known.
     pub fn improvements(&self, adam: usize, other: usize) -> Vec<Option<Improvement>> {
         let pairs = self.optimizer(adam).iter().zip(self.optimizer(other));
         pairs.map(|(adam, other)| Some(Improvement::of((*adam)?, (*other)?))).collect()
@@ -441,7 +437,7 @@ impl ScanResult {
         npz.array("improvement_error", &shape, of(|it| it.error))
     }
 
-    /// Writes the scores as CSV, a row for each optimizer and batch size, and returns the number of rows.
+    /// Writes the scores as CSV, a row for each optimizer and batch size; returns the number of rows.
     ///
     /// Columns are `optimizer`; `batch_size`; `score`, the smallest over learning rates of the mean over replicates of
     /// the test loss after the last step; `std`, its sample standard deviation over replicates; `best_lr`, the learning
@@ -477,13 +473,13 @@ impl ScanResult {
         Ok(rows)
     }
 
-    /// Returns the pairs of an optimizer and a batch size, in the order of the arrays.
+    /// Lists the pairs of an optimizer and a batch size, in the order of the arrays.
     fn cells(&self) -> impl Iterator<Item = [usize; 2]> {
         let sizes = self.axes.batch_sizes.len();
         (0..self.axes.optimizers.len()).flat_map(move |optimizer| (0..sizes).map(move |size| [optimizer, size]))
     }
 
-    /// Returns the improvement of each optimizer on Adam, with each batch size.
+    /// Lists the improvements of each optimizer on Adam, with each batch size.
     fn improvements(&self) -> impl Iterator<Item = Option<Improvement>> {
         let adam = self.index_of(RuleKind::Adam);
         self.cells().map(move |[optimizer, size]| {
@@ -493,8 +489,7 @@ impl ScanResult {
     }
 }
 
-/// Returns a count as a signed integer. Batch sizes and replicates of checked axes fit, and so do possible numbers of
-/// steps.
+/// Converts a count. Batch sizes and replicates of checked axes fit, as do possible numbers of steps.
 fn as_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,5 @@
-//! The records of a sweep in its folder: the finished pixels, and the races of adaptive sampling that are not over.
+//! The records of a sweep in its folder: the finished pixels, and the unfinished pixels of adaptive sampling, its
+//! races.
 //!
 //! A folder is unfinished while its records do not cover the grid. `pixels.bin` begins with [`MAGIC`] and the header of the
 //! sweep, and grows by a record for each pixel, so that an interruption costs only a few seconds of work. `races.bin`
@@ -49,7 +50,7 @@ pub struct SweepHeader {
     #[serde(serialize_with = "preset_to_texts", deserialize_with = "preset_of_texts")]
     pub preset: Arc<SweepPreset>,
     pub precision: Precision,
-    /// Whether the records hold all runs of their pixels.
+    /// Whether the records contain all runs of their pixels.
     pub keeps_runs: bool,
     /// The part of the pixels that belong in the folder; without it, all.
     pub part: Option<SweepPart>,
@@ -69,7 +70,7 @@ fn preset_of_texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Swe
 }
 
 impl SweepHeader {
-    /// Returns the first field in which two headers differ, its value here, and its value in `other`. Titles count in
+    /// Finds the first field in which two headers differ, its value here, and its value in `other`. Titles count in
     /// parts only.
     pub fn difference(&self, other: &SweepHeader) -> Option<[String; 3]> {
         let [own, others] = [self, other].map(SweepHeader::fields);
@@ -83,11 +84,11 @@ impl SweepHeader {
         })
     }
 
-    /// Returns the fields by which sweeps are told apart, as RON.
+    /// Lists the fields by which sweeps are distinguished, as RON.
     fn fields(&self) -> Vec<(String, String)> {
         let SweepPreset { title, description, sweep, .. } = &*self.preset;
         let mut fields = vec![("precision", self.precision.name().to_owned()), ("raw", self.keeps_runs.to_string())];
-        // A field a line.
+        // One field per line.
         let lines = ron::ser::to_string_pretty(sweep, ron::ser::PrettyConfig::new().depth_limit(1));
         let lines = lines.expect("a sweep holds no value that RON cannot express");
         let of_sweep = lines.lines().filter_map(|line| line.trim_start().strip_suffix(',')?.split_once(": "));
@@ -105,8 +106,8 @@ impl SweepHeader {
         bytes
     }
 
-    /// Reads the beginning of a file of records; also returns its length. `None` where the file ends before, as while it is
-    /// begun, or where the disk was full.
+    /// Reads the beginning of a file of records; also returns its length. `None` if the file ends before, as while it
+    /// is begun, or if the disk was full.
     fn read(file: &File, path: &Path) -> Result<Option<(SweepHeader, u64)>, StoreError> {
         let failed = |source| StoreError::File { path: path.to_owned(), source };
         let damaged = || StoreError::Damaged(path.to_owned());
@@ -147,7 +148,7 @@ fn append(record: &impl Serialize, bytes: &mut Vec<u8>) {
 }
 
 /// Reads the next frame without the zero that ends it; returns its length with the zero. Of a frame of `most` bytes or
-/// more, which is damaged, the rest is skipped. At the end, returns `None`, and `frame` is what was cut off.
+/// more, which is damaged, the rest is skipped. At the end, returns `None`, and `frame` is the incomplete rest.
 fn read_frame(input: &mut impl BufRead, most: u64, frame: &mut Vec<u8>) -> io::Result<Option<u64>> {
     frame.clear();
     let length = input.take(most).read_until(0, frame)? as u64;
@@ -158,7 +159,7 @@ fn read_frame(input: &mut impl BufRead, most: u64, frame: &mut Vec<u8>) -> io::R
     }
 }
 
-/// Returns the content of a frame, if its checksum is right.
+/// Decodes the content of a frame, if its checksum is right.
 fn content(frame: &[u8]) -> Option<Vec<u8>> {
     let mut content = cobs::decode_vec(frame).ok()?;
     let check = content.split_off(content.len().checked_sub(size_of::<u32>())?);
@@ -169,7 +170,7 @@ fn record<T: DeserializeOwned>(frame: &[u8]) -> Option<T> {
     postcard::from_bytes(&content(frame)?).ok()
 }
 
-/// Returns more bytes than the frame of a record of a sweep has.
+/// Computes an upper limit of the bytes of a record's frame.
 fn most_bytes(spec: &SweepSpec, keeps_runs: bool) -> u64 {
     /// The most numbers of a candidate in a pixel or a race, and of an optimizer, each of at most 10 bytes.
     const NUMBERS: [usize; 2] = [40, 100];
@@ -178,7 +179,7 @@ fn most_bytes(spec: &SweepSpec, keeps_runs: bool) -> u64 {
     (2 * 10 * (candidates * (NUMBERS[0] + runs) + NUMBERS[1] * spec.optimizers.len())) as u64
 }
 
-/// Returns whether a record belongs to a sweep: its tables have the sizes that all readers of cells rely on.
+/// Whether a record belongs to a sweep: its tables have the sizes that all readers of cells rely on.
 fn is_of(finished: &Finished, header: &SweepHeader) -> bool {
     let spec = &header.preset.sweep;
     let ([rows, columns], counts, replicates) = (spec.shape(), spec.candidate_counts(), spec.replicates.get());
@@ -189,7 +190,7 @@ fn is_of(finished: &Finished, header: &SweepHeader) -> bool {
     let is_known = |length: usize| length == 0 || is_of_each(length);
     let are_compared = comparisons.iter().all(|comparison| {
         is_of_each(comparison.gaps.len())
-            && is_known(comparison.doubts.len())
+            && is_known(comparison.error_probabilities.len())
             && comparison.winner.is_none_or(|winner| winner < counts.len())
     });
     let is_sampled = match sampled {
@@ -229,7 +230,6 @@ pub struct SweepRecords {
     start: u64,
 }
 
-/// The outcome of reading all records.
 pub struct ReadRecords {
     /// Records whose bytes have changed.
     pub damaged: u64,
@@ -241,8 +241,8 @@ impl SweepRecords {
     /// The usual name of the file.
     pub const FILE: &'static str = "pixels.bin";
 
-    /// Opens the file in a folder; `None` where it or its header is missing, as while its process is starting. As long
-    /// as this value lives, no process begins to add to it.
+    /// Opens the file in a folder; `None` if it or its header is missing, as while its process is starting. As long as
+    /// this value lives, no process begins to add to it.
     pub fn open(folder: &Path) -> Result<Option<SweepRecords>, StoreError> {
         let path = folder.join(SweepRecords::FILE);
         let failed = |source| StoreError::File { path: path.clone(), source };
@@ -263,7 +263,7 @@ impl SweepRecords {
         &self.path
     }
 
-    /// Lets other processes begin to add records.
+    /// Allows other processes to begin to add records.
     pub fn release(&self) -> io::Result<()> {
         self.file.unlock()
     }
@@ -283,7 +283,7 @@ impl SweepRecords {
         while let Some(length) = read_frame(&mut input, most, &mut frame)? {
             match record(&frame).filter(|finished| is_of(finished, &self.header)) {
                 Some(finished) => take(offset, finished),
-                // Zeros alone are what a crash of the system may leave.
+                // A crash of the system may leave zeros, which are no damage.
                 None => damaged += u64::from(!frame.is_empty()),
             }
             offset += length;
@@ -302,7 +302,7 @@ pub struct SweepStore {
     offsets: Vec<Option<u64>>,
     /// The offset of the next record.
     end: u64,
-    /// The bytes of records that are not in the file yet.
+    /// The bytes of records that are not yet in the file.
     waiting: Vec<u8>,
 }
 
@@ -377,7 +377,7 @@ impl SweepStore {
         self.offsets.iter().flatten().count()
     }
 
-    /// Returns the number of pixels in the file, with which a sweep resumes.
+    /// Counts the pixels in the file, with which a sweep resumes.
     pub fn saved(&self) -> usize {
         self.offsets.iter().flatten().filter(|offset| **offset < self.end).count()
     }
@@ -386,8 +386,8 @@ impl SweepStore {
         self.offsets.iter().all(Option::is_some)
     }
 
-    /// Returns whether the path still leads to the file: neither it nor its folder was removed, moved or replaced.
-    pub fn is_in_place(&self) -> bool {
+    /// Whether the path still leads to the file: neither it nor its folder was removed, moved or replaced.
+    pub fn is_at_path(&self) -> bool {
         plain_file::is_at(&self.records.file, self.path()).unwrap_or(false)
     }
 
@@ -414,14 +414,14 @@ impl SweepStore {
         append(finished, &mut self.waiting);
     }
 
-    /// Writes the added pixels, and returns when they have reached the disk.
+    /// Writes the added pixels, and blocks until they have reached the disk.
     ///
     /// # Errors
     ///
-    /// Returns an error also if the path no longer leads to the file, as data written to it would be lost. Where the
-    /// disk is full, the pixels that fitted count as saved.
+    /// Fails also if the path no longer leads to the file, as data written to it would be lost. If the disk is full,
+    /// the pixels that fitted count as saved.
     pub fn save(&mut self) -> io::Result<()> {
-        if !self.is_in_place() {
+        if !self.is_at_path() {
             let message = "it was removed, moved or replaced while the sweep was at work";
             return Err(io::Error::new(io::ErrorKind::NotFound, message));
         }
@@ -443,7 +443,7 @@ impl SweepStore {
         outcome
     }
 
-    /// Writes the races of a diagram that are not over; removes their file where there are none.
+    /// Writes the races of a diagram that are not over; removes their file if there are none.
     pub fn save_races(&self, diagram: &Diagram) -> io::Result<()> {
         let path = self.path().with_file_name(SweepStore::RACES);
         let races = || diagram.spec().pixels().filter_map(|pixel| Some((pixel, diagram.race(pixel)?)));
@@ -464,7 +464,7 @@ impl SweepStore {
     ///
     /// # Errors
     ///
-    /// Returns the reason why they cannot be used; then the diagram is not changed.
+    /// Fails with the reason why they cannot be used; then the diagram is unchanged.
     pub fn read_races(&self, diagram: &mut Diagram) -> Result<(), String> {
         let path = self.path().with_file_name(SweepStore::RACES);
         let cannot = |reason: &dyn std::fmt::Display| format!("cannot use {}: {reason}", path.display());
@@ -532,7 +532,7 @@ fn open_locked(path: &Path) -> Result<File, StoreError> {
     Err(StoreError::Busy(path.to_owned()))
 }
 
-/// Writes the beginning of a file, and returns when it has reached the disk.
+/// Writes the beginning of a file, and blocks until it has reached the disk.
 fn begin(file: &mut File, beginning: &[u8]) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;

@@ -189,7 +189,7 @@ impl Parameter {
             // There is no average at first.
             "average" if self.past.is_empty() => vec![0.0; self.theta.len()],
             "average" => self.average(None),
-            "lead" => self.gradient_place(0.0).iter().zip(&self.theta).map(|(base, theta)| base - theta).collect(),
+            "lead" => self.gradient_point(0.0).iter().zip(&self.theta).map(|(base, theta)| base - theta).collect(),
             _ => self.memory.get(name).cloned().unwrap_or_else(|| vec![0.0; self.theta.len()]),
         }
     }
@@ -214,7 +214,7 @@ impl Parameter {
     }
 
     /// Returns the place of a step's gradient: θ, or Schedule-Free's y between z and θ, which is x.
-    pub fn gradient_place(&self, beta1: f64) -> Vec<f64> {
+    pub fn gradient_point(&self, beta1: f64) -> Vec<f64> {
         let Some(base) = &self.base else { return self.theta.clone() };
         base.iter().zip(&self.theta).map(|(base, theta)| (1.0 - beta1) * base + beta1 * theta).collect()
     }
@@ -364,7 +364,7 @@ impl Particle {
     ) -> [f64; 2] {
         let position = match (reading, law.hyper.values.get("beta1")) {
             (Some(Misreading::GradientAtAverage), _) | (_, None) => self.position(),
-            (_, Some(beta1)) => self.0.gradient_place(*beta1).try_into().expect("a particle has two coordinates"),
+            (_, Some(beta1)) => self.0.gradient_point(*beta1).try_into().expect("a particle has two coordinates"),
         };
         let gradient = valley.noisy_gradient(position, sigma, draws, reading);
         let seen = StepInput {

@@ -17,7 +17,7 @@ pub(super) fn step(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_
     let direction =
         seen.gradient.iter().zip(s).map(|(gradient, s)| gradient / ((s / gathered).sqrt() + hyper.get("eps")));
     let direction = masked(hyper, seen.gradient, direction.collect());
-    let y = parameter.gradient_place(beta1);
+    let y = parameter.gradient_point(beta1);
     let mut z = parameter.base.take().unwrap_or_else(|| parameter.theta.clone());
     for ((z, direction), y) in z.iter_mut().zip(&direction).zip(y) {
         *z -= eta * direction + eta * hyper.omega() * y;

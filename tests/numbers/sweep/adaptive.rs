@@ -214,7 +214,7 @@ fn ties_are_no_further_apart_than_their_bound() {
         let truth = Cell::new(&truth, Average::Mean, false);
         let score = |optimizer| truth.score(optimizer, Metric::FinalLoss).value;
         let error = |optimizer| truth.score_deviation(optimizer, Metric::FinalLoss) / 2000_f64.sqrt();
-        for other in (0..3).filter(|other| comparison.doubts[*other] > 0.05) {
+        for other in (0..3).filter(|other| comparison.error_probabilities[*other] > 0.05) {
             ties += 1;
             let bound = cell.sampled.as_ref().expect("it is sampled adaptively").apart[other];
             let distance = (score(winner) - score(other)).abs();

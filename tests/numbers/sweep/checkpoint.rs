@@ -165,7 +165,7 @@ fn a_checkpoint_removed_by_its_owner_during_the_wait_is_created_again() {
     let (spec, pixels) = (spec(), pixels(&spec()));
     let second = (0..10).find_map(|_| opened_while_another_removes_it(folder.path(), &spec, &pixels));
     let mut second = second.expect("the owner removes it in a second");
-    assert!(second.is_new() && second.is_in_place());
+    assert!(second.is_new() && second.is_at_path());
     assert_eq!((second.known(), second.saved()), (0, 0));
     second.add(&pixels[0]);
     assert_eq!((second.known(), second.saved()), (1, 0));

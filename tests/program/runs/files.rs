@@ -394,7 +394,7 @@ fn special_files_do_not_block_watchers() {
             let lock_state = LockState::of(run);
             let status = RunReader::new(run.clone()).status(Timestamp::now()).unwrap();
             let _ = (check_removable(run), RunConfig::read(run), run.made());
-            (lock_state, status.word())
+            (lock_state, status.label())
         };
         assert_eq!(with_special(file, look).len(), WAYS.len());
     }

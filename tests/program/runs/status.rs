@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use valleyscope::export::write_csv;
 use valleyscope_runs::{
     Concern, ConcernKind, Event, EventRecord, MarkKind, MetricId, MetricValues, RunCommand, RunFolder, RunHistory,
-    RunReader, RunSession, SettingChange, Started, Status, Timestamp, last_words, send, span,
+    RunReader, RunSession, SettingChange, Started, Status, Timestamp, last_output, send, span,
 };
 
 use super::worker;
@@ -81,7 +81,7 @@ fn a_killed_worker_has_crashed_with_its_last_log_lines() {
     worker.kill().unwrap();
     worker.wait().unwrap();
     match status(&run) {
-        Status::Crashed { last_words } => assert_eq!(last_words, "one\nCUDA error: an illegal memory access"),
+        Status::Crashed { last_output } => assert_eq!(last_output, "one\nCUDA error: an illegal memory access"),
         other => panic!("{other}"),
     }
 }
@@ -151,7 +151,7 @@ fn a_copy_is_inactive_here_and_trained_by_the_same_worker_elsewhere() {
     assert!(heard(status(&copy)) < 60);
     let later = Timestamp::now() + Duration::from_secs(600);
     assert!((599..700).contains(&heard(status_at(&copy, later))));
-    assert!(status_at(&copy, later).word().starts_with("last seen 10 min ago"), "{}", status_at(&copy, later));
+    assert!(status_at(&copy, later).label().starts_with("last seen 10 min ago"), "{}", status_at(&copy, later));
     session.record(1, Event::Finished).unwrap();
     fs::copy(run.events(), copy.events()).unwrap();
     assert_eq!(status(&copy), Status::Finished);
@@ -188,14 +188,14 @@ fn another_machines_heartbeat_is_reported_as_it_is() {
 fn last_log_lines_are_complete() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
-    assert_eq!(last_words(&run), "");
+    assert_eq!(last_output(&run), "");
     let lines: String = (0..1000).map(|line| format!("line {line} θ\n")).collect();
     fs::write(run.log(), lines).unwrap();
-    let words = last_words(&run);
+    let words = last_output(&run);
     assert!(words.starts_with("line ") && words.ends_with("line 999 θ"), "{words}");
     assert!((1000..2001).contains(&words.len()));
     fs::write(run.log(), [b'x'; 5000]).unwrap();
-    assert_eq!(last_words(&run).len(), 2000);
+    assert_eq!(last_output(&run).len(), 2000);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn started() -> (u64, u64, Event) {
 /// Returns the concerns about a run at this second after its beginning.
 fn concerns(status: &Status, history: &RunHistory, second: u64) -> Vec<(ConcernKind, String)> {
     let found = Concern::of(status, history, begin() + Duration::from_secs(second));
-    found.into_iter().map(|concern| (concern.kind, concern.words)).collect()
+    found.into_iter().map(|concern| (concern.kind, concern.description)).collect()
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_full_disk_is_a_concern_and_lists_show_what_the_status_does_not() {
     let status = reader.status(Timestamp::now()).unwrap();
     let found = Concern::of(&status, reader.history(), Timestamp::now());
     assert_eq!(found[0].kind, ConcernKind::Ended);
-    assert_eq!(found[0].words, "failed: the disk is full: cannot write x");
+    assert_eq!(found[0].description, "failed: the disk is full: cannot write x");
     assert_eq!(Concern::summary(&found), "diverged, warned");
 }
 
@@ -327,7 +327,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
     let expected = BTreeMap::from([("optimizer.gamma".to_owned(), 0.1 + 0.2), ("steps".to_owned(), 150.0)]);
     assert_eq!(whole.changed_settings(), expected, "with all bits");
     assert_eq!(whole.changes().len(), 3);
-    let words: Vec<String> = whole.marks().into_iter().map(|mark| format!("{} {}", mark.step, mark.words)).collect();
+    let words: Vec<String> = whole.marks().into_iter().map(|mark| format!("{} {}", mark.step, mark.label)).collect();
     assert_eq!(words, ["10 γ 0.2 → 0.4", "20 γ 0.4 → 0.3", "20 steps 100 → 150"]);
     assert_eq!(whole.until(20), whole);
     drop(session);

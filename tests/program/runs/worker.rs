@@ -17,7 +17,7 @@ use valleyscope_experiments::run::Capacity;
 use valleyscope_experiments::workload::DeviceChoice;
 use valleyscope_runs::{
     Event, Handshake, LaunchError, MetricId, MetricValues, PROTOCOL, RunCommand, RunFolder, RunReader, RunSession,
-    SessionError, Started, Status, StopRequest, Timestamp, WorkerProgram, last_words,
+    SessionError, Started, Status, StopRequest, Timestamp, WorkerProgram, last_output,
 };
 
 use crate::doctor::signal;
@@ -199,7 +199,7 @@ fn sizes(sentence: &str) -> Vec<f64> {
 fn stated_sizes_agree_with_the_conclusion() {
     let preset = &built_ins().iter().find(|built_in| built_in.name == "mnist").unwrap().preset;
     let mut needs = preset.workload().unwrap().needs(0).unwrap();
-    let mut capacity = Capacity::look(DeviceChoice::Cpu, &Handshake::default(), Path::new("."));
+    let mut capacity = Capacity::measure(DeviceChoice::Cpu, &Handshake::default(), Path::new("."));
     capacity.memory = None;
     for needed in [1_500_000, 2 << 20, 90 << 20, 1_048_000_000, 1_600_000_000, 40_000_000_000] {
         for free in [needed - needed / 1000, needed - 1, needed, needed + 1, needed + needed / 1000] {
@@ -210,7 +210,7 @@ fn stated_sizes_agree_with_the_conclusion() {
                 let [said, there] = sizes(&complaint).try_into().unwrap();
                 assert!(there <= free as f64 && free < needed && needed as f64 <= said, "{complaint}");
             } else {
-                let words = capacity.words(&needs);
+                let words = capacity.text(&needs);
                 let [_, said, there] = sizes(&words).try_into().unwrap();
                 assert!(needed as f64 <= said && said <= there, "{words}");
             }
@@ -268,7 +268,7 @@ fn a_worker_trains_and_is_resumed() {
     launched.wait_until_at_work(PATIENCE).unwrap();
     wait_until("the end", || launched.exit().is_some());
     let mut reader = RunReader::new(run.clone());
-    assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Finished, "{}", last_words(&run));
+    assert_eq!(reader.status(Timestamp::now()).unwrap(), Status::Finished, "{}", last_output(&run));
     real(&sandbox, 500, "").start(&run, true, None).unwrap().wait_until_at_work(PATIENCE).unwrap();
     wait_until("the second end", || {
         reader.status(Timestamp::now()).unwrap() == Status::Finished && reader.history().step() == 500

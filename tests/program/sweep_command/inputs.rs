@@ -190,7 +190,7 @@ fn the_reported_rival_has_the_next_best_score() {
     let winners: Vec<i32> = archive.array("winner", &SHAPE).unwrap();
     let scores: Vec<f64> = archive.array("score", &[3, rows, columns]).unwrap();
     let gaps: Vec<f64> = archive.array("gap", &[3, 3, rows, columns]).unwrap();
-    let doubts: Vec<f64> = archive.array("doubt", &[3, rows, columns]).unwrap();
+    let error_probabilities: Vec<f64> = archive.array("doubt", &[3, rows, columns]).unwrap();
     let certainties: Vec<f64> = archive.array("certainty", &SHAPE).unwrap();
     let result = SweepResult::open(&sandbox.join("out")).unwrap();
     let table = fs::read_to_string(sandbox.join("out/phase.csv")).unwrap();
@@ -203,14 +203,17 @@ fn the_reported_rival_has_the_next_best_score() {
         let metric = result.diagram.spec().metric;
         let comparison = result.diagram.cell([index / columns, index % columns]).unwrap().comparison(metric);
         let (rival, certainty) = comparison.rival().unwrap();
-        assert_eq!((rival, certainty), (closest, 1.0 - doubts[at(closest)]), "pixel {index}");
+        assert_eq!((rival, certainty), (closest, 1.0 - error_probabilities[at(closest)]), "pixel {index}");
         let [gap, _, of_winner] = [3, 4, 5].map(|column| row.split(',').nth(column).unwrap().parse::<f64>().unwrap());
         assert_eq!(gap, gaps[at(closest)], "pixel {index}");
         assert!((gap - (scores[at(closest)] - scores[at(winner)])).abs() <= 1e-12 * gap.abs() || gap.is_infinite());
-        let doubt = others().map(|other| doubts[at(other)]).fold(0.0, f64::max);
+        let doubt = others().map(|other| error_probabilities[at(other)]).fold(0.0, f64::max);
         assert_eq!([of_winner, certainties[index]], [1.0 - doubt; 2], "the certainty is over all others");
         pixels += 1;
-        by_doubt += usize::from(others().max_by(|a, b| doubts[at(*a)].total_cmp(&doubts[at(*b)])) != Some(closest));
+        by_doubt += usize::from(
+            others().max_by(|a, b| error_probabilities[at(*a)].total_cmp(&error_probabilities[at(*b)]))
+                != Some(closest),
+        );
     }
     assert!(pixels > 100 && by_doubt > 20, "{by_doubt} of {pixels} pixels, too few to tell doubt from distance");
 }

@@ -161,7 +161,7 @@ fn runs_are_listed_with_their_status_and_last_values() {
         let runs = app.state().training().runs();
         runs.iter().find(|run| run.title == title).expect("it is listed").clone()
     });
-    assert_eq!((first.status.word(), second.status.word()), ("finished".to_owned(), "running".to_owned()));
+    assert_eq!((first.status.label(), second.status.label()), ("finished".to_owned(), "running".to_owned()));
     let accuracy = first.evaluation().nth(1).map(|(_, value)| value);
     assert_eq!((first.step(), second.steps, accuracy), (20, Some(40), Some(0.9375)));
     assert!(app.shows("running, step 20/40"));

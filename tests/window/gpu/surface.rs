@@ -205,7 +205,7 @@ fn set(lines: &[(CurveStyle, &[[f64; 2]])]) -> Arc<CurveSet> {
 /// Returns a placement with place (0, 0) at the lower left corner and (1, 1) at the upper right one.
 fn placement() -> Placement {
     let [width, height] = CURVE_SIZE.map(|size| size as f32);
-    Placement { size_px: [width, height], px_per_place: [width, height], origin_px: [-0.5 * width, -0.5 * height] }
+    Placement { size_px: [width, height], px_per_unit: [width, height], origin_px: [-0.5 * width, -0.5 * height] }
 }
 
 fn draw(renderer: &mut CurveRenderer, id: u64, set: &Arc<CurveSet>, placement: Placement) -> RgbaImage {

@@ -1,4 +1,4 @@
-//! Installing a PyTorch for the worker alone.
+//! Installing a PyTorch for the worker only.
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -14,14 +14,14 @@ use crate::{Stop, say, setup};
 /// The Python versions that PyTorch is published for.
 const PYTHONS: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 14);
 
-/// Installs PyTorch beside its place and moves it there once it is complete.
+/// Installs PyTorch in a temporary folder next to its own, and renames that once it is complete.
 pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<PyTorch, Ended> {
     let folder = session.folder();
     sweep(folder);
     let python = python_with_pip()?;
     let aside = folder.path().join(format!("{ASIDE}{}", std::process::id()));
-    let outcome = install_aside(variant, &python, &aside, job).and_then(|()| put_in_place(variant, &aside, folder));
-    // Nothing of value is left there, and the next set-up removes the rest.
+    let outcome = install_aside(variant, &python, &aside, job).and_then(|()| move_to_site(variant, &aside, folder));
+    // Nothing of value remains, and the next set-up removes the rest.
     let _ = fs::remove_dir_all(&aside);
     outcome
 }
@@ -39,7 +39,7 @@ fn sweep(folder: &WorkerFolder) {
 }
 
 fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<'_>) -> Result<(), Ended> {
-    // pip unpacks beside the result, so that files are moved and not copied, and the checked disk is the one that is
+    // pip unpacks on the same disk, so that files are moved and not copied, and the checked disk is the one that is
     // filled.
     let temporary = aside.join("tmp");
     let requirements = aside.join("requirements.txt");
@@ -67,31 +67,31 @@ fn install_aside(variant: Variant, python: &Python, aside: &Path, job: &mut Job<
         most = (size_of(&measured) * 100 / whole).min(99).max(most);
         u8::try_from(most).ok()
     };
-    let said = job.carry_out("Downloading and unpacking PyTorch", &mut pip, Stdout::Shown, percent)?;
-    said.map(drop).map_err(|words| Ended::failed(explain(&words)))
+    let outcome = job.carry_out("Downloading and unpacking PyTorch", &mut pip, Stdout::Shown, percent)?;
+    outcome.map(drop).map_err(|output| Ended::failed(explain(&output)))
 }
 
-/// Moves a complete installation to its place.
-fn put_in_place(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
+/// Renames the folder of a complete installation to its final name.
+fn move_to_site(variant: Variant, aside: &Path, folder: &WorkerFolder) -> Result<PyTorch, Ended> {
     let site = aside.join("site");
     if variant == Variant::Cpu && cfg!(target_os = "linux") {
-        // These need libraries that are not installed, and take half a gigabyte.
+        // Prints this for the user, who may have more rights than this program.
         for name in ["torch_cuda", "torch_cuda_linalg"] {
             let _ = fs::remove_file(site.join("torch").join(library(name)));
         }
     }
     PyTorch::at(&site.join("torch"))
         .map_err(|unfit| Ended::failed(format!("pip has installed a PyTorch that cannot be used: {unfit}")))?;
-    let place = variant.site(folder);
-    let moved = match fs::rename(&place, aside.join("former")) {
+    let target = variant.site(folder);
+    let moved = match fs::rename(&target, aside.join("former")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => fs::rename(&site, &place),
+        _ => fs::rename(&site, &target),
     };
-    moved.map_err(|error| Ended::failed(format!("cannot put PyTorch into {}: {error}", place.display())))?;
-    PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", place.display())))
+    moved.map_err(|error| Ended::failed(format!("cannot put PyTorch into {}: {error}", target.display())))?;
+    PyTorch::at(&variant.root(folder)).map_err(|unfit| Ended::failed(format!("{}: {unfit}", target.display())))
 }
 
-/// Returns a Python with pip; installs it if that is allowed.
+/// Finds a Python with pip; installs it if that is allowed.
 fn python_with_pip() -> Result<Python, Stop> {
     let find = || pythons().into_iter().find(|python| python.has_pip);
     if let Some(python) = find() {
@@ -141,14 +141,13 @@ const CAUSES: [(&[&str], &str); 5] = [
     ),
 ];
 
-/// Explains the message with which pip failed, and what to do.
-fn explain(words: &str) -> String {
-    let known = CAUSES.iter().find(|(signs, _)| signs.iter().any(|sign| words.contains(sign)));
+/// Explains the message with which pip failed, and suggests a remedy.
+fn explain(output: &str) -> String {
+    let known = CAUSES.iter().find(|(signs, _)| signs.iter().any(|sign| output.contains(sign)));
     let cause = known.map_or("pip could not install PyTorch.", |(_, cause)| cause);
-    format!("{cause}\nIts last output:\n{words}")
+    format!("{cause}\nIts last output:\n{output}")
 }
 
-/// Returns the bytes of all files in a folder.
 fn size_of(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.file_type() {
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_cause_precedes_pips_message() {
-        let cause = |words: &str| explain(words).lines().next().unwrap().to_owned();
+        let cause = |output: &str| explain(output).lines().next().unwrap().to_owned();
         assert!(cause("ERROR: [Errno 28] No space left on device").contains("disk"));
         assert!(
             cause("Temporary failure in name resolution\nERROR: No matching distribution found").contains("network")

@@ -33,7 +33,7 @@ impl From<Stop> for Ended {
 /// The work of a set-up.
 pub struct Job<'a> {
     pub session: &'a SetUp,
-    /// Whether no person watches. Then the output goes to a log, and progress is read from the commands' output.
+    /// Whether no user watches. Then the output is written to a log, and progress is read from the commands' output.
     pub detached: bool,
     /// The current step, counted from 1, and the number of steps.
     pub step: (u32, u32),
@@ -43,7 +43,7 @@ pub struct Job<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdout {
     Shown,
-    Kept,
+    Captured,
 }
 
 /// The interval between two checks for a request to end.
@@ -62,7 +62,7 @@ impl Job<'_> {
     }
 
     /// Runs a command at low priority. Its stderr is passed on, and searched for cargo's progress; `percent` measures
-    /// the progress of other commands. Returns the kept stdout, or the last lines of a failed command.
+    /// the progress of other commands. Returns the captured stdout, or fails with the last lines of a failed command.
     pub fn carry_out(
         &mut self,
         what: &str,
@@ -73,22 +73,22 @@ impl Job<'_> {
         self.begin(what)?;
         let mut command = nicely(command);
         command.stderr(Stdio::piped());
-        if stdout == Stdout::Kept {
+        if stdout == Stdout::Captured {
             command.stdout(Stdio::piped());
         }
         #[cfg(unix)]
         if self.detached {
-            // Its own group, so that all processes that the command starts can be ended with it. In a terminal Ctrl-C
-            // does that.
+            // A separate group, so that all processes that the command starts can be ended with it. In a terminal
+            // Ctrl-C does that.
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
         let mut child = command.spawn().map_err(|error| {
             Ended::failed(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
         })?;
-        let kept = child.stdout.take().map(|mut pipe| {
+        let captured = child.stdout.take().map(|mut pipe| {
             thread::spawn(move || {
                 let mut text = String::new();
-                // On an error, the text read before is kept.
+                // On an error, the text read before it is used.
                 let _ = pipe.read_to_string(&mut text);
                 text
             })
@@ -98,14 +98,14 @@ impl Job<'_> {
         let detached = self.detached;
         thread::spawn(move || pass_on(pipe, detached, &sender));
 
-        let mut last_words: Vec<String> = Vec::new();
-        let mut said = None;
-        let mut told = Instant::now();
+        let mut last_lines: Vec<String> = Vec::new();
+        let mut percent_read = None;
+        let mut reported = Instant::now();
         loop {
             match lines.recv_timeout(CANCEL_CHECK) {
                 Ok(line) => match cargo_progress(&line) {
-                    Some(percent) => said = Some(percent),
-                    None => last_words.push(line),
+                    Some(percent) => percent_read = Some(percent),
+                    None => last_lines.push(line),
                 },
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -114,18 +114,18 @@ impl Job<'_> {
                 self.end(&mut child);
                 return Err(Ended::Cancelled);
             }
-            if told.elapsed() >= MEASURE {
-                self.session.report(SetUpState::Working, what, self.step, said.or_else(&mut percent));
-                told = Instant::now();
+            if reported.elapsed() >= MEASURE {
+                self.session.report(SetUpState::Working, what, self.step, percent_read.or_else(&mut percent));
+                reported = Instant::now();
             }
         }
         let status = child.wait().map_err(|error| Ended::failed(format!("{what}: {error}")))?;
         if status.success() {
-            return Ok(Ok(kept.and_then(|thread| thread.join().ok()).unwrap_or_default()));
+            return Ok(Ok(captured.and_then(|thread| thread.join().ok()).unwrap_or_default()));
         }
-        let told = last_words.len().saturating_sub(LAST_LINES);
-        last_words.drain(..told);
-        Ok(Err(format!("{}\n({status})", last_words.join("\n"))))
+        let dropped = last_lines.len().saturating_sub(LAST_LINES);
+        last_lines.drain(..dropped);
+        Ok(Err(format!("{}\n({status})", last_lines.join("\n"))))
     }
 
     /// Ends a command and the processes that it has started.
@@ -146,7 +146,7 @@ impl Job<'_> {
     }
 }
 
-/// Returns the command at low priority, so that it runs when the processor is otherwise idle.
+/// Makes the command run at low priority, when the processor is otherwise idle.
 fn nicely(command: &Command) -> Command {
     let mut nice = if cfg!(unix) {
         let mut nice = Command::new("nice");
@@ -174,7 +174,7 @@ fn pass_on(mut pipe: impl Read, to_log: bool, lines: &Sender<String>) {
     let mut buffer = [0; 4096];
     let mut line = Vec::new();
     while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-        // If nobody reads stderr, the set-up continues.
+        // If stderr is closed, the set-up continues.
         if !to_log {
             let _ = io::stderr().write_all(&buffer[..length]);
         }

@@ -25,11 +25,11 @@ pub use pytorch::PyTorch;
 /// The audience of a set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// A person who may decline a large download.
+    /// A user who may decline a large download.
     Person,
-    /// Nobody can answer, but somebody may read the output.
+    /// No user can answer, but one may read the output.
     Reader,
-    /// Nobody: this is a process in the background.
+    /// No user: this is a process in the background.
     Nobody,
 }
 
@@ -38,7 +38,7 @@ const STEPS: u32 = 3;
 const DECLINED: &str = "The training worker was declined.";
 
 impl Audience {
-    /// Returns the audience of this process.
+    /// Determines the audience of this process.
     pub fn here() -> Audience {
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -53,15 +53,15 @@ pub fn set_up(audience: Audience) -> Result<(), Stop> {
     let outcome = work(&mut job, audience);
     let step = job.step;
     let (state, message) = match &outcome {
-        Ok(words) => (SetUpState::Done, words.clone()),
+        Ok(text) => (SetUpState::Done, text.clone()),
         Err(Ended::Cancelled) => (SetUpState::Cancelled, "The set-up of the training worker was cancelled.".to_owned()),
         Err(Ended::Declined) => (SetUpState::Declined, DECLINED.to_owned()),
         Err(Ended::Failed(stop)) => (SetUpState::Failed, stop.message.clone()),
     };
     session.report(state, &message, step, None);
     match outcome {
-        Ok(words) => {
-            say(words);
+        Ok(text) => {
+            say(text);
             Ok(())
         }
         Err(Ended::Cancelled) => Err(Stop { message, code: 130 }),
@@ -82,7 +82,7 @@ fn work(job: &mut Job<'_>, audience: Audience) -> Result<String, Ended> {
     check(job.session.folder())
 }
 
-/// Finds the PyTorch to build with, or installs one unless a person declines.
+/// Finds the PyTorch to build with, or installs one unless the user declines.
 fn provide_pytorch(job: &mut Job<'_>, audience: Audience) -> Result<PyTorch, Ended> {
     match choose(job.session.folder()) {
         Choice::Use(pytorch) => {
@@ -111,12 +111,12 @@ fn agrees() -> bool {
     eprint!("       Continue? [Y/n] ");
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
-    // The end of the input is not a yes.
+    // The end of the input does not count as yes.
     matches!(read, Ok(1..)) && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
 }
 
-/// Returns whether to set up the worker in the background; asks the person here if that requires a download. A person
-/// who has declined is not asked again, unless they have `asked_for` it.
+/// Decides whether to set up the worker in the background; asks the user here if that requires a download. A user who
+/// has declined is not asked again, unless they have `asked_for` it.
 pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     let folder = folder()?;
     let status = folder.status();
@@ -140,11 +140,11 @@ pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
     Ok(false)
 }
 
-/// Sets up the worker in another process, which outlives this one and asks nobody.
+/// Sets up the worker in another process, which outlives this one and asks no questions.
 pub fn set_up_in_background() -> Result<(), Stop> {
     let folder = folder()?;
     std::fs::create_dir_all(folder.path()).map_err(|error| cannot_write(&folder, &error))?;
-    // Appended to, as two processes that start at the same time write the same log until one of them gives way.
+    // Appended to, as two processes that start at the same time write the same log until one of them ends.
     let log = OpenOptions::new().append(true).create(true).open(folder.log());
     let log = log.and_then(|log| log.set_len(0).and(Ok((log.try_clone()?, log))));
     let (log, copy) = log.map_err(|error| cannot_write(&folder, &error))?;
@@ -157,7 +157,7 @@ pub fn set_up_in_background() -> Result<(), Stop> {
     Ok(())
 }
 
-/// Starts the process in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
+/// Starts the process in a separate session, so that neither Ctrl-C nor the end of the terminal reaches it.
 fn detach(command: &mut Command) {
     #[cfg(unix)]
     {
@@ -194,7 +194,7 @@ pub fn cancel() -> Result<(), Stop> {
     Ok(())
 }
 
-/// Returns a PyTorch to test with. If none fits, installs one after the person at a terminal has agreed.
+/// Finds a PyTorch to test with. If none fits, installs one after the user at a terminal has agreed.
 pub fn pytorch_for_tests() -> Result<PyTorch, Stop> {
     setup::provide(machine::for_building_worker())?;
     let folder = folder()?;
@@ -251,30 +251,30 @@ pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut 
     command.env("LIBTORCH", &pytorch.root)
 }
 
-/// Builds the worker and returns its path.
+/// Builds the worker; returns its path.
 pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     let mut command = cargo("build");
     command.args(["--release", "--package", "valleyscope-training", "--bin", "valleyscope-train", MESSAGES]);
     // Its output goes through a pipe, where cargo would otherwise show no progress.
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "80");
     with_pytorch(&mut command, pytorch);
-    match job.carry_out("Building the training worker", &mut command, Stdout::Kept, || None)? {
+    match job.carry_out("Building the training worker", &mut command, Stdout::Captured, || None)? {
         Ok(messages) => built(&messages, "valleyscope-train")
             .ok_or_else(|| Ended::failed("cargo does not report the path of the worker")),
-        Err(words) => Err(Ended::failed(format!("The training worker cannot be built:\n{words}"))),
+        Err(text) => Err(Ended::failed(format!("The training worker cannot be built:\n{text}"))),
     }
 }
 
 /// Installs the worker and the link to its libraries, without disturbing a worker that trains.
 pub fn install(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> Result<(), Ended> {
-    let place = folder.program();
+    let target = folder.program();
     put(program, pytorch, folder)
-        .map_err(|error| Ended::failed(format!("The worker cannot be installed as {}: {error}", place.display())))
+        .map_err(|error| Ended::failed(format!("The worker cannot be installed as {}: {error}", target.display())))
 }
 
 fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<()> {
-    let place = folder.program();
-    let bin = place.parent().expect("a program is in a folder");
+    let target = folder.program();
+    let bin = target.parent().expect("a program is in a folder");
     fs::create_dir_all(bin)?;
     let aside = bin.join(".valleyscope-train.new");
     fs::copy(program, &aside)?;
@@ -289,10 +289,10 @@ fn put(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> io::Result<(
     }
     #[cfg(not(unix))]
     let _ = pytorch;
-    fs::rename(aside, place)
+    fs::rename(aside, target)
 }
 
-/// Runs the installed worker's handshake, and describes it in a few words.
+/// Runs the installed worker's handshake, and describes it briefly.
 pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
     let program = folder.program();
     let output = Command::new(&program).arg("--handshake").stdin(Stdio::null()).output();
@@ -305,28 +305,28 @@ pub fn check(folder: &WorkerFolder) -> Result<String, Ended> {
             Ok(description(answer))
         }
         _ => {
-            let said = String::from_utf8_lossy(&output.stderr);
+            let stderr = String::from_utf8_lossy(&output.stderr);
             let (program, status) = (program.display(), output.status);
-            Err(Ended::failed(format!("{program} is built but does not work ({status}): {}", said.trim())))
+            Err(Ended::failed(format!("{program} is built but does not work ({status}): {}", stderr.trim())))
         }
     }
 }
 
-/// Describes a handshake for a person.
+/// Describes a handshake for a user.
 fn description(handshake: &str) -> String {
     let text = |name| json_text(handshake, name);
     let devices: Vec<_> =
         handshake.match_indices(r#""kind":"#).filter_map(|(at, _)| json_text(&handshake[at..], "kind")).collect();
-    let mut words = format!(
+    let mut description = format!(
         "The training worker {} works with libtorch {} on {}.",
         text("version").unwrap_or_default(),
         text("libtorch").unwrap_or_default(),
         if devices.is_empty() { "the processor".to_owned() } else { devices.join(", ") }
     );
     if let Some(problem) = text("problem") {
-        words.push_str(&format!("\nCUDA cannot be used: {problem}"));
+        description.push_str(&format!("\nCUDA cannot be used: {problem}"));
     }
-    words
+    description
 }
 
 #[cfg(test)]

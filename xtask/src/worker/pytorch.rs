@@ -38,12 +38,12 @@ impl Variant {
         if PyTorchBytes::for_machine(has_gpu) == PyTorchBytes::CUDA { Variant::Cuda } else { Variant::Cpu }
     }
 
-    /// Returns the folder in which the set-up installs it, complete or not at all.
+    /// The folder in which the set-up installs it, complete or not at all.
     pub fn root(self, folder: &WorkerFolder) -> PathBuf {
         self.site(folder).join("torch")
     }
 
-    /// Returns the folder of Python packages inside.
+    /// The folder of its Python packages.
     pub fn site(self, folder: &WorkerFolder) -> PathBuf {
         let kind = match self {
             Variant::Cpu => "cpu",
@@ -52,7 +52,7 @@ impl Variant {
         folder.path().join(format!("pytorch-{VERSION}-{kind}"))
     }
 
-    /// Returns the list of packages for pip, a file of requirements with versions and checksums.
+    /// The list of packages for pip, a file of requirements with versions and checksums.
     ///
     /// In a PyTorch made for CUDA, the libraries for the processor depend on some of CUDA's.
     pub fn requirements(self) -> &'static str {
@@ -69,7 +69,7 @@ impl Variant {
         }
     }
 
-    /// Returns the bytes that unpacking takes, besides the download.
+    /// The bytes that unpacking takes, besides the download.
     pub fn unpacked(self) -> u64 {
         match self {
             Variant::Cpu => 1_300_000_000,
@@ -77,7 +77,7 @@ impl Variant {
         }
     }
 
-    /// Describes the download for a person who may decline it.
+    /// Describes the download for a user who may decline it.
     pub fn announcement(self, folder: &WorkerFolder) -> String {
         let PyTorchBytes { download, disk } = self.bytes();
         format!(
@@ -143,18 +143,18 @@ pub enum Choice {
     Install(Variant),
 }
 
-/// Checks all places, in the order of preference.
+/// Checks all folders in the order of preference.
 pub fn find(folder: &WorkerFolder, pythons: &[Python]) -> Vec<Found> {
     let named = std::env::var_os("LIBTORCH").filter(|path| !path.is_empty()).map(PathBuf::from);
     // The link points to the `lib` of a PyTorch.
     let in_use = fs::canonicalize(folder.libraries()).ok().and_then(|lib| Some(lib.parent()?.to_owned()));
     let private = Variant::ALL.into_iter().map(|variant| variant.root(folder)).filter(|root| root.is_dir());
     let of_python = pythons.iter().filter_map(|it| Some((Source::Python(it.program), it.torch.clone()?)));
-    let places = named.map(|root| (Source::Named, root)).into_iter();
-    let places = places.chain(in_use.map(|root| (Source::InUse, root)));
-    let places = places.chain(private.map(|root| (Source::Private, root))).chain(of_python);
+    let candidates = named.map(|root| (Source::Named, root)).into_iter();
+    let candidates = candidates.chain(in_use.map(|root| (Source::InUse, root)));
+    let candidates = candidates.chain(private.map(|root| (Source::Private, root))).chain(of_python);
     let mut found: Vec<Found> = Vec::new();
-    for (source, root) in places {
+    for (source, root) in candidates {
         if !found.iter().any(|it| it.root == root) {
             let verdict = PyTorch::at(&root);
             found.push(Found { source, root, verdict });
@@ -216,17 +216,16 @@ impl PyTorch {
     }
 }
 
-/// Returns the path of a library of PyTorch.
 pub fn library(name: &str) -> String {
     format!("lib/{DLL_PREFIX}{name}{DLL_SUFFIX}")
 }
 
-/// Returns whether a version such as `2.11.0+cu130` is the one needed.
+/// Whether a version such as `2.11.0+cu130` is the one needed.
 fn fits(version: &str) -> bool {
     version.split('+').next() == Some(VERSION)
 }
 
-/// Returns the version in a `version.py` of PyTorch.
+/// Finds the version in a `version.py` of PyTorch.
 fn version_in_python(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.strip_prefix("__version__")?.trim_start().strip_prefix('='))?;
     let value = value.trim().trim_matches(['"', '\'']);
@@ -275,7 +274,6 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// A Python on the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
     pub program: &'static str,

@@ -5,7 +5,6 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use crate::elementary;
 use crate::lanes::{Real, each};
 
-/// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     Exp,
@@ -68,7 +67,7 @@ impl Relation {
 pub trait Algebra:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// Returns a number with the same value for every parameter.
+    /// A number with the same value for every parameter.
     fn splat(value: f64) -> Self;
 
     fn sqrt(self) -> Self;
@@ -108,7 +107,8 @@ pub trait Algebra:
     /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
     fn sum(self) -> Self;
 
-    /// The mean over the whole parameter, likewise.
+    /// The mean over the whole parameter, the same for each element. A rule that uses it
+    /// [needs](super::RuleInfo::needs) [`Need::WholeParameter`](super::Need::WholeParameter).
     fn mean(self) -> Self;
 
     /// `‖self‖`, the Euclidean norm over the whole parameter (a matrix or vector; x and y on the plane), the same for
@@ -133,8 +133,9 @@ pub trait Algebra:
     /// [`Need::WholeParameter`](super::Need::WholeParameter).
     fn orthogonal(self) -> Self;
 
-    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and the number
-    /// beside that, twice. A rule that uses it [needs](super::RuleInfo::needs) [`Need::Axes`](super::Need::Axes).
+    /// (y, x) of (x, y) on the plane: with it, a symmetric matrix of 2 × 2 is two numbers, its diagonal and its
+    /// off-diagonal entry, twice. A rule that uses it [needs](super::RuleInfo::needs)
+    /// [`Need::Axes`](super::Need::Axes).
     fn exchanged(self) -> Self;
 
     /// Chooses between the value for matrices and that for parameters that the rule does not treat as matrices. On the
@@ -147,7 +148,7 @@ pub trait Algebra:
     /// `self × factor + term`, rounded once.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
-    /// `self + a × b`, rounded once: [`Algebra::mul_add`] for formulas in which the sum comes first.
+    /// `self + a × b`, rounded once: [`Algebra::mul_add`] for formulas in which the sum is first.
     #[inline(always)]
     fn add_product(self, a: Self, b: Self) -> Self {
         a.mul_add(b, self)
@@ -158,16 +159,16 @@ pub trait Algebra:
     /// Computed as `target − (1 − w)(target − self)`, which is `target` itself where w is 1 or where it equals `self`.
     #[inline(always)]
     fn toward(self, target: Self, weight: AverageWeight<Self>) -> Self {
-        weight.minus_kept.mul_add(target - self, target)
+        weight.weight_minus_one.mul_add(target - self, target)
     }
 
     /// `m̂ / (√ŝ + ε)` of running averages `self` = m and `s` that start at 0, with their bias corrected (Adam,
     /// [arXiv:1412.6980](https://arxiv.org/abs/1412.6980), Algorithm 1).
     ///
-    /// Vectors of singles have it to 1e-6, as [`Real::over_root`] says.
+    /// Vectors of singles compute it to 1e-6, as described at [`Real::over_root`].
     fn bias_corrected_ratio(self, s: Self, correction: &RatioCorrection<Self>) -> Self;
 
-    /// Returns the number itself, recorded as a part of the step for formulas.
+    /// The number itself, recorded as a part of the step for formulas.
     #[inline(always)]
     fn named(self, _part: &'static StepPart) -> Self {
         self
@@ -299,7 +300,7 @@ pub(crate) fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
 pub trait Scalar: Algebra {
     fn value(self) -> f64;
 
-    /// A number that is computed of this and others by other means, and that formulas show as `formula`.
+    /// Creates a number whose value was computed elsewhere, and which formulas show as `formula`.
     fn computed(self, formula: &'static str, value: f64) -> Self;
 }
 
@@ -319,19 +320,18 @@ pub struct AverageWeight<A> {
     /// w
     pub weight: A,
     /// w − 1
-    pub minus_kept: A,
+    pub weight_minus_one: A,
 }
 
 impl<A> AverageWeight<A> {
-    /// Maps the coefficients.
     pub(super) fn map<B>(self, mut of: impl FnMut(A) -> B) -> AverageWeight<B> {
-        AverageWeight { weight: of(self.weight), minus_kept: of(self.minus_kept) }
+        AverageWeight { weight: of(self.weight), weight_minus_one: of(self.weight_minus_one) }
     }
 
     #[inline(always)]
     pub(crate) fn new<S: Scalar>(weight: S, of: &impl Fn(S) -> A) -> AverageWeight<A> {
         // As in `DecayRate::new`.
-        AverageWeight { weight: (*of)(weight), minus_kept: (*of)(weight - S::splat(1.0)) }
+        AverageWeight { weight: (*of)(weight), weight_minus_one: (*of)(weight - S::splat(1.0)) }
     }
 }
 
@@ -350,7 +350,6 @@ pub struct RatioCorrection<A> {
 }
 
 impl<A> RatioCorrection<A> {
-    /// Maps the coefficients.
     pub(super) fn map<B>(self, mut of: impl FnMut(A) -> B) -> RatioCorrection<B> {
         let RatioCorrection { factor, term, m_weight, s_weight, epsilon } = self;
         RatioCorrection {
@@ -377,12 +376,9 @@ impl<A> RatioCorrection<A> {
     }
 }
 
-/// A number in a step that has a name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StepPart {
-    /// The symbol in formulas.
     pub symbol: &'static str,
-    /// The description of the meaning.
     pub meaning: &'static str,
     pub role: PartRole,
 }
@@ -395,7 +391,7 @@ pub enum PartRole {
         /// The name in checkpoints.
         key: &'static str,
         /// Whether it is a point in the space of parameters, which is marked on the landscape.
-        is_place: bool,
+        is_point: bool,
     },
     /// An intermediate result of the step: `d = …`.
     Quantity,
@@ -414,12 +410,12 @@ impl StepPart {
 
     /// A number that the rule remembers for each parameter, with its name in checkpoints.
     pub(crate) const fn state(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
-        StepPart { symbol, meaning, role: PartRole::State { key, is_place: false } }
+        StepPart { symbol, meaning, role: PartRole::State { key, is_point: false } }
     }
 
     /// A remembered point in the space of parameters.
-    pub(crate) const fn place(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
-        StepPart { symbol, meaning, role: PartRole::State { key, is_place: true } }
+    pub(crate) const fn point(symbol: &'static str, key: &'static str, meaning: &'static str) -> StepPart {
+        StepPart { symbol, meaning, role: PartRole::State { key, is_point: true } }
     }
 
     pub(crate) fn is_state_of(&self, name: &str) -> bool {
@@ -438,9 +434,7 @@ impl StepPart {
 /// A vector that is drawn at a particle.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StepArrow {
-    /// The label at the arrow.
     pub label: &'static str,
-    /// The meaning in the key of the arrows.
     pub meaning: &'static str,
     pub role: ArrowRole,
 }

@@ -68,7 +68,7 @@ pub(crate) fn uses(nodes: &[Node], results: &[NodeId]) -> Vec<usize> {
     uses
 }
 
-/// Returns the nodes, in which a product that only one sum uses is fused with that sum.
+/// Fuses each product that only one sum uses with that sum.
 pub(crate) fn fused(graph: &Graph, results: &[NodeId], is_named: impl Fn(NodeId) -> bool) -> Vec<Node> {
     let mut nodes: Vec<Node> = (0..graph.len()).map(|index| graph.node(NodeId(index))).collect();
     let uses = uses(&nodes, results);
@@ -111,7 +111,7 @@ pub(crate) struct CodeGenerator {
     most: Limits,
     /// The number of remaining uses of each node.
     uses: Vec<usize>,
-    /// The slot of each node that has one. A uniform number gets its slot only when an element needs it.
+    /// The slot of each node that has one. A uniform number receives its slot only when an element needs it.
     slots: Vec<Option<Slot>>,
     /// The index of each node among the uniform numbers.
     uniform: Vec<Option<u16>>,
@@ -219,7 +219,6 @@ impl<A: Copy, const SLOTS: usize> Memory<A, SLOTS> {
         Memory { slots: [MaybeUninit::uninit(); SLOTS], written: 0 }
     }
 
-    /// Writes to an initialized slot or to the first after them.
     #[inline(always)]
     pub(crate) fn write(&mut self, index: u8, value: A) {
         let index = usize::from(index);
@@ -228,7 +227,6 @@ impl<A: Copy, const SLOTS: usize> Memory<A, SLOTS> {
         self.written = self.written.max(index + 1);
     }
 
-    /// Returns the number in an initialized slot.
     #[inline(always)]
     pub(crate) fn at(&self, index: u8) -> &A {
         let index = usize::from(index);

@@ -28,7 +28,6 @@ pub enum Input {
     Parameter(usize),
     /// The product of a parameter over the steps, βᵗ.
     Power(usize),
-    /// The number t of the step.
     Step,
     /// An estimate of the diagonal of the loss's Hessian.
     Curvature,
@@ -107,7 +106,6 @@ impl Graph {
         Graph { nodes: Vec::new(), dependences: Vec::new(), finite: Vec::new(), ids: HashMap::new(), most_nodes }
     }
 
-    /// Returns the node if the graph has it.
     pub(crate) fn find(&self, node: Node) -> Option<NodeId> {
         self.ids.get(&Key::of(node)).copied()
     }
@@ -156,7 +154,7 @@ impl Graph {
         self.nodes.len()
     }
 
-    /// Lists all nodes; each comes after those from which it is computed.
+    /// Lists all nodes; each follows those from which it is computed.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId)
     }
@@ -169,13 +167,8 @@ impl Graph {
         self.dependences[id.0]
     }
 
-    /// Returns whether a number differs between the elements of a parameter.
-    pub(crate) fn is_of_element(&self, id: NodeId) -> bool {
-        self.dependence(id) == Dependence::Element
-    }
-
-    /// Returns whether a number is proved finite wherever its inputs are, as far as sums and products do not overflow. A
-    /// point and parameters are finite; gradients, states and the parameters of a network may not be.
+    /// Whether a number is proved finite wherever its inputs are, as far as sums and products do not overflow. A point
+    /// and parameters are finite; gradients, states and the parameters of a network may not be.
     pub(crate) fn is_finite(&self, id: NodeId) -> bool {
         self.finite[id.0]
     }
@@ -222,7 +215,7 @@ impl Graph {
         }
     }
 
-    /// Returns the size of the largest expression of a node, written out without names.
+    /// The size of the largest expression of a node, written out without names.
     pub(crate) fn largest_expression(&self) -> usize {
         let mut sizes: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -339,7 +332,7 @@ impl<T> Op<T> {
         }
     }
 
-    /// Returns whether the result is the same for all elements of a parameter.
+    /// Whether the result is the same for all elements of a parameter.
     pub(crate) fn is_reduction(&self) -> bool {
         matches!(self, Op::Norm(_) | Op::Mean(_) | Op::Sum(_))
     }

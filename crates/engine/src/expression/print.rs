@@ -1,9 +1,9 @@
 //! Prints expression graphs in a [`Style`]: the language of rules and losses, formulas on the screen, or WGSL.
 //!
-//! The [`Printer`] walks the graph: it knows names, expands products, and writes composed operations, such as a running
-//! average, by simpler ones. A style writes constants, inputs and simple operations on written operands, and puts the
-//! brackets. A new style is a type with [`Style::constant`], [`Style::input`] and [`Style::operation`]: the last one
-//! handles what the style writes in its own way, and leaves the rest to [`Signs::write`].
+//! The [`Printer`] walks the graph: it writes names, expands products, and writes composed operations, such as a
+//! running average, by simpler ones. A style writes constants, inputs and simple operations on written operands, and
+//! puts the brackets. A new style is a type with [`Style::constant`], [`Style::input`] and [`Style::operation`]: the
+//! last one handles what the style writes in its own way, and leaves the rest to [`Signs::write`].
 
 use super::algebra::{AverageWeight, RatioCorrection, Relation};
 use super::{Dependence, Graph, Input, Node, NodeId, Op};
@@ -37,7 +37,7 @@ impl Printed {
         Printed::new(text, Binding::Atom)
     }
 
-    /// Returns the text, in brackets where it binds less tightly.
+    /// The text, in brackets where it binds less tightly.
     pub fn at_least(&self, binding: Binding) -> String {
         if self.binding < binding { format!("({})", self.text) } else { self.text.clone() }
     }
@@ -55,7 +55,6 @@ pub trait Style: Sized {
     /// Writes an operation on written operands.
     fn operation(&self, op: Op<Printed>) -> Printed;
 
-    /// Writes a number that has a name.
     fn named(&self, _id: NodeId, name: &str) -> Printed {
         Printed::atom(name)
     }
@@ -78,7 +77,8 @@ pub trait Style: Sized {
         self.operation(Op::Pow(base, self.constant(2.0)))
     }
 
-    /// Writes a running average without the bias of its start at 0; `weight` is what the average has gathered.
+    /// Writes a running average without the bias of its start at 0; `weight` is the sum of the average's weights so
+    /// far.
     fn corrected(&self, printer: &Printer<'_, Self>, average: NodeId, weight: NodeId) -> Printed {
         match printer.graph.node(weight) {
             Node::Constant(1.0) => printer.print(average),
@@ -233,7 +233,7 @@ impl<'a, S: Style> Printer<'a, S> {
         self.style.product(written)
     }
 
-    /// Returns whether both are the same node or equal constants.
+    /// Whether both are the same node or equal constants.
     fn is_same(&self, a: NodeId, b: NodeId) -> bool {
         let constant = |id| matches!(self.graph.node(id), Node::Constant(_));
         a == b || (constant(a) && self.graph.node(a) == self.graph.node(b))
@@ -249,7 +249,7 @@ impl<'a, S: Style> Printer<'a, S> {
         }
     }
 
-    /// Returns the number whose negative this is, if neither has a name.
+    /// The number whose negative this is, if neither has a name.
     fn negated(&self, id: NodeId) -> Option<NodeId> {
         match self.graph.node(id) {
             Node::Of(Op::Neg(of)) if !self.has_name(id) => Some(of),
@@ -264,7 +264,6 @@ impl<'a, S: Style> Printer<'a, S> {
 
 /// The language of rules and losses.
 pub(crate) struct Language<I> {
-    /// Writes an input.
     pub input: I,
     pub constant: fn(f64) -> Printed,
     /// Whether the graph is of [simplified](crate::loss) expressions: whole powers are products, and factors that are the
@@ -312,7 +311,7 @@ impl<I: Fn(Input) -> Printed> Style for Language<I> {
 }
 
 impl Graph {
-    /// Returns base and exponent of a product that is a whole power, as the language multiplies it out.
+    /// Base and exponent of a product that is a whole power, as the language multiplies it out.
     fn as_power(&self, id: NodeId) -> Option<(NodeId, u32)> {
         let Node::Of(Op::Mul(a, b)) = self.node(id) else { return None };
         let (base, exponent) = self.as_power(a).unwrap_or((a, 1));
@@ -323,7 +322,7 @@ impl Graph {
         }
     }
 
-    /// Returns the operands that a simplified number shows: the base of a power, not the powers that it is made of.
+    /// The operands that a simplified number shows: the base of a power, not the powers that it is made of.
     pub(crate) fn shown(&self, id: NodeId) -> Vec<NodeId> {
         match (self.as_power(id), self.node(id)) {
             (Some((base, _)), _) => vec![base],
@@ -332,7 +331,7 @@ impl Graph {
         }
     }
 
-    /// Returns the exponent `p − 1` of a derivative without the selection that makes it 0 where p is 0.
+    /// The exponent `p − 1` of a derivative without the selection that makes it 0 where p is 0.
     fn plain_exponent(&self, exponent: NodeId) -> NodeId {
         let is = |id, value: f64| self.node(id) == Node::Constant(value);
         match self.node(exponent) {

@@ -15,7 +15,6 @@ pub struct Tape {
     record: RefCell<Recorded>,
 }
 
-/// The content of a tape.
 #[derive(Debug)]
 pub struct Recorded {
     pub graph: Graph,
@@ -40,17 +39,15 @@ impl Tape {
         Tape { has_shapes: true, ..Tape::default() }
     }
 
-    /// Records a given number.
     pub fn input(&self, input: Input, values: [f64; 2]) -> Traced<'_> {
         self.push(Node::Input(input), values)
     }
 
-    /// Records the gradient at other parameters.
     pub(crate) fn gradient_at(&self, theta: Traced<'_>, values: [f64; 2]) -> Traced<'_> {
         self.push(Node::Of(Op::GradientAt(self.id(theta))), values)
     }
 
-    /// Returns the node of a number; a constant gets one.
+    /// The node of a number; a new one for a constant.
     pub fn id(&self, number: Traced<'_>) -> NodeId {
         match number {
             Traced::Node { id, .. } => id,

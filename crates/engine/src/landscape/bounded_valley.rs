@@ -17,7 +17,7 @@ impl Definition for BoundedValley {
             SLOPE,
             BoundedParameter::new("length", "U", "Length U", [1e-3, 1e3], Extent::logarithmic(0.5, 20.0))
                 .default(3.0)
-                .help("The place of the minimum, u = U on the floor."),
+                .help("The position of the minimum, u = U on the floor."),
             ROTATION.default(30.0),
         ],
         metrics: &[DEPTH, SPREAD],

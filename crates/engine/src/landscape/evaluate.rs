@@ -37,7 +37,6 @@ impl Landscape {
         Landscape::Program(ProgramLandscape { loss, rotation: Rotation::new(rotation_radians) })
     }
 
-    /// Evaluates the landscape at (x, y).
     #[inline(always)]
     pub fn local<R: Real + OfSet>(&self, at: [R; 2]) -> Local<R> {
         match self {
@@ -49,7 +48,7 @@ impl Landscape {
         }
     }
 
-    /// Returns the gradient with respect to (x, y) at an evaluated point.
+    /// The gradient with respect to (x, y) at an evaluated point.
     #[inline(always)]
     pub fn gradient_at<R: Real + OfSet>(&self, local: &Local<R>) -> [R; 2] {
         match self {
@@ -61,7 +60,7 @@ impl Landscape {
         }
     }
 
-    /// Returns u of an evaluated point.
+    /// The coordinate u of an evaluated point.
     #[inline(always)]
     pub fn depth<R: Real + OfSet>(&self, local: &Local<R>, at: [R; 2]) -> R {
         match self {
@@ -70,7 +69,6 @@ impl Landscape {
         }
     }
 
-    /// Computes the loss at (x, y).
     #[inline(always)]
     pub fn loss<R: Real + OfSet>(&self, at: [R; 2]) -> R {
         match self {
@@ -165,7 +163,7 @@ impl ProgramLandscape {
     }
 }
 
-/// Defines an evaluation of a program that is compiled for the vectors' set of instructions, in a function of its own.
+/// Defines an evaluation of a program that is compiled for the vectors' set of instructions, in a separate function.
 macro_rules! work {
     ($name:ident -> $output:ty: |$loss:ident, $at:ident| $body:expr) => {
         struct $name<'a, R> {
@@ -220,7 +218,6 @@ impl Rotation {
         Uv { u: x.mul_add(cos, y * sin), v: y.mul_add(cos, -(x * sin)) }
     }
 
-    /// Converts a point or a vector to (x, y).
     #[inline(always)]
     fn xy_from_uv<R: Real>(&self, Uv { u, v }: Uv<R>) -> [R; 2] {
         let (cos, sin) = (R::splat(self.cos), R::splat(self.sin));
@@ -269,27 +266,27 @@ impl NarrowValley {
         self.rotation.xy_from_uv(uv)
     }
 
-    /// Returns the loss `L = (a/2) u² v² − c u`.
+    /// The loss `L = (a/2) u² v² − c u`.
     #[inline(always)]
     pub fn loss<R: Real>(&self, Uv { u, v }: Uv<R>) -> R {
         let uv = u * v;
         (R::splat(0.5 * self.sharpness) * uv).mul_add(uv, -(R::splat(self.slope) * u))
     }
 
-    /// Returns the gradient `∂L/∂u = a u v² − c`, `∂L/∂v = a u² v`.
+    /// The gradient `∂L/∂u = a u v² − c`, `∂L/∂v = a u² v`.
     #[inline(always)]
     pub fn gradient_uv<R: Real>(&self, Uv { u, v }: Uv<R>) -> Uv<R> {
         let a_u_v = R::splat(self.sharpness) * u * v;
         Uv { u: a_u_v.mul_add(v, R::splat(-self.slope)), v: a_u_v * u }
     }
 
-    /// Returns the gradient of the loss with respect to (x, y), at a point given in valley coordinates.
+    /// The gradient of the loss with respect to (x, y), at a point given in valley coordinates.
     #[inline(always)]
     pub fn gradient<R: Real>(&self, at: Uv<R>) -> [R; 2] {
         self.xy_from_uv(self.gradient_uv(at))
     }
 
-    /// Returns `∂²L/∂x²` and `∂²L/∂y²` at a point given in valley coordinates. With `L_uu = a v²`, `L_uv = 2 a u v` and
+    /// `∂²L/∂x²` and `∂²L/∂y²` at a point given in valley coordinates. With `L_uu = a v²`, `L_uv = 2 a u v` and
     /// `L_vv = a u²`:
     ///
     /// ```text
@@ -351,7 +348,7 @@ impl ValleyInSpace {
         ValleyTerms { u, v_squared }
     }
 
-    /// Returns the loss `L = (a/2) u² |v|² − c u`.
+    /// The loss `L = (a/2) u² |v|² − c u`.
     #[inline(always)]
     pub(crate) fn loss<R: Real>(&self, ValleyTerms { u, v_squared }: ValleyTerms<R>) -> R {
         (R::splat(0.5 * self.sharpness) * u * u).mul_add(v_squared, -(R::splat(self.slope) * u))
@@ -363,14 +360,14 @@ impl ValleyInSpace {
         Slopes { u, along: a_u.mul_add(v_squared, R::splat(-self.slope)), across: a_u * u }
     }
 
-    /// Returns a coordinate of `∇L = (a u |v|² − c) r + a u² v`.
+    /// A coordinate of `∇L = (a u |v|² − c) r + a u² v`.
     #[inline(always)]
     pub fn gradient<R: Real>(&self, slopes: Slopes<R>, coordinate: usize, theta: R) -> R {
         let r = R::splat(self.direction[coordinate]);
         slopes.across.mul_add((-slopes.u).mul_add(r, theta), slopes.along * r)
     }
 
-    /// Returns a coordinate of the Hessian's diagonal, `a |v|² r² + 4 a u v r + a u² (1 − r²)`.
+    /// A coordinate of the Hessian's diagonal, `a |v|² r² + 4 a u v r + a u² (1 − r²)`.
     #[inline(always)]
     pub fn hessian_diagonal<R: Real>(
         &self,

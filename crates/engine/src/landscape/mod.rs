@@ -3,7 +3,7 @@
 //! A landscape is a file of this folder and a line of [`landscapes!`]: its table of parameters, its source, its home
 //! view and start, and its loss in the coordinates u and v, which φ turns. The gradient and the Hessian's diagonal are
 //! derived from the loss ([`crate::loss`]), as are the heatmap's shader and the formulas on the screen. [`Valley`]
-//! alone is evaluated by code of its own ([`NarrowValley`]), so that sweeps of the paper's landscape have it compiled
+//! alone is evaluated by specific code ([`NarrowValley`]), so that sweeps of the paper's landscape have it compiled
 //! into their innermost loop.
 //!
 //! [`LandscapeSpec`] is a landscape with the values of its parameters, as in presets; [`Landscape`] evaluates it.
@@ -12,7 +12,7 @@ mod evaluate;
 mod spec;
 
 pub use evaluate::{Landscape, Local, NarrowValley, ProgramLandscape, Slopes, Uv, ValleyInSpace, ValleyTerms};
-pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeParameterName, LandscapeSpec, StartPlace};
+pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeParameterName, LandscapeSpec, StartPoint};
 
 use std::sync::LazyLock;
 
@@ -36,7 +36,6 @@ pub struct LandscapeInfo {
     pub formula: &'static str,
     /// A sentence that describes the landscape.
     pub about: &'static str,
-    /// The publication of the landscape.
     pub source: &'static str,
     /// The parameters of the loss in the order in which it takes them, then the rotation φ.
     pub parameters: &'static [BoundedParameter],
@@ -78,7 +77,7 @@ macro_rules! landscapes {
             /// All built-in landscapes, in the order of menus.
             pub const ALL: &[LandscapeKind] = &[$(LandscapeKind::$landscape),*];
 
-            /// Returns the landscape's name in presets.
+            /// The landscape's name in presets.
             pub fn key(self) -> &'static str {
                 match self {
                     $(LandscapeKind::$landscape => stringify!($landscape),)*
@@ -134,7 +133,7 @@ impl LandscapeKind {
         self.info().name
     }
 
-    /// Returns the typed landscape, if it is one.
+    /// The typed landscape, if it is one.
     pub fn formula(self) -> Option<&'static LandscapeFormula> {
         match self {
             LandscapeKind::Formula(formula) => Some(formula),
@@ -178,27 +177,24 @@ impl Coordinate {
 }
 
 impl LandscapeMetric {
-    /// Returns the name with the coordinate, such as `depth u`.
+    /// The name with the coordinate, such as `depth u`.
     pub fn title(&self) -> String {
         format!("{} {}", self.name, self.coordinate.symbol())
     }
 }
 
 impl LandscapeInfo {
-    /// Returns the metric that this coordinate is on the landscape, if it is one.
     pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
         self.metrics.iter().find(|metric| metric.coordinate == coordinate)
     }
 }
 
 impl LandscapeSpec {
-    /// Returns the metric that this coordinate is on the landscape, if it is one.
     pub fn metric(&self, coordinate: Coordinate) -> Option<&'static LandscapeMetric> {
         self.info().metric(coordinate)
     }
 }
 
-/// The depth in a valley.
 const DEPTH: LandscapeMetric = LandscapeMetric {
     coordinate: Coordinate::U,
     name: "depth",
@@ -226,7 +222,7 @@ const OF_TEXT: [LandscapeMetric; 2] = [
     },
 ];
 
-/// Returns the metrics of a typed landscape: the coordinates u and v if its text uses them.
+/// The metrics of a typed landscape: the coordinates u and v if its text uses them.
 fn of_text(text: &str) -> &'static [LandscapeMetric] {
     let is_coordinate =
         |token: &Token| token.kind == TokenKind::Name && ["u", "v"].contains(&&text[token.range.clone()]);

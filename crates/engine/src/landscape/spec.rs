@@ -28,7 +28,7 @@ pub struct LandscapeSpec {
 }
 
 impl Default for LandscapeSpec {
-    /// Returns the paper's landscape: the valley with a = 10, c = 0.1, φ = 30°.
+    /// Creates the paper's landscape: the valley with a = 10, c = 0.1, φ = 30°.
     fn default() -> Self {
         LandscapeSpec::new(LandscapeKind::Valley)
     }
@@ -37,7 +37,7 @@ impl Default for LandscapeSpec {
 /// A point on the plane at which runs start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StartPlace {
+pub struct StartPoint {
     pub x: StartCoordinate,
     pub y: StartCoordinate,
 }
@@ -63,12 +63,11 @@ impl LandscapeSpec {
         self.info().parameters.iter().zip(self.values)
     }
 
-    /// Finds a parameter by its key.
     pub fn parameter(&self, key: &str) -> Option<&'static BoundedParameter> {
         self.info().parameters.iter().find(|parameter| parameter.key() == key)
     }
 
-    /// Returns the value of a parameter; `None` if the landscape lacks it.
+    /// The value of a parameter; `None` if the landscape lacks it.
     pub fn get(&self, key: &str) -> Option<f64> {
         Some(self.values[self.index(key)?])
     }
@@ -88,7 +87,7 @@ impl LandscapeSpec {
         Ok(())
     }
 
-    /// Returns the landscape with a parameter set.
+    /// The landscape with a parameter set.
     ///
     /// # Errors
     ///
@@ -98,18 +97,17 @@ impl LandscapeSpec {
         Ok(self)
     }
 
-    /// Returns the point at which runs start by default.
-    pub fn start(&self) -> StartPlace {
+    pub fn start(&self) -> StartPoint {
         let [x, y] = self.info().start.map(StartCoordinate::clamped);
-        StartPlace { x, y }
+        StartPoint { x, y }
     }
 
     pub fn rotation_degrees(&self) -> f64 {
         self.values[self.info().parameters.len() - 1]
     }
 
-    /// Returns the landscape as a replacement of another: parameters with the same description, such as the sharpness of
-    /// valleys, keep the other's values, apart from the rotation, whose default belongs to the landscape.
+    /// Takes the other landscape's values of parameters with the same description, such as the sharpness of valleys,
+    /// except the rotation, whose default belongs to the landscape.
     pub fn in_place_of(mut self, before: &LandscapeSpec) -> LandscapeSpec {
         for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key() != ROTATION.key()) {
             let mut same = before.parameters().filter(|(of, _)| of.parameter == own.parameter);
@@ -119,8 +117,8 @@ impl LandscapeSpec {
         self
     }
 
-    /// Returns a typed landscape with another text, whose parameters keep their values if they were set and the new
-    /// ranges allow them.
+    /// A typed landscape with another text, whose parameters keep their values if they were set and the new ranges
+    /// allow them.
     pub fn with_text(&self, formula: &'static LandscapeFormula) -> LandscapeSpec {
         let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
         for (of, value) in self.parameters().filter(|(of, value)| *value != of.default) {
@@ -147,14 +145,14 @@ impl LandscapeSpec {
         }
     }
 
-    /// Returns the landscape as a program, also the paper's valley.
+    /// The landscape as a program, also the paper's valley.
     pub fn as_program(&self) -> Landscape {
         let radians = self.rotation_degrees().to_radians();
         let count = self.info().parameters.len() - 1;
         Landscape::program(self.kind.program().bind(&self.values[..count], radians), radians)
     }
 
-    /// Returns sharpness a and slope c of the paper's valley; `None` for other landscapes.
+    /// Sharpness a and slope c of the paper's valley; `None` for other landscapes.
     pub fn valley(&self) -> Option<[f64; 2]> {
         let value = |parameter: &BoundedParameter| self.get(parameter.key()).expect("the valley has the parameter");
         (self.kind == LandscapeKind::Valley).then(|| [value(&SHARPNESS), value(&SLOPE)])
@@ -231,7 +229,6 @@ impl Compiled for CompiledLandscape {
     }
 }
 
-/// Describes a parameter that a text declares.
 fn parameter(of: &language::Parameter) -> BoundedParameter {
     let key = &*of.name.clone().leak();
     let symbol = symbol(key);
@@ -272,7 +269,7 @@ impl LandscapeParameterName {
         landscape.info().parameters.iter().map(|parameter| LandscapeParameterName(parameter.key()))
     }
 
-    /// Returns the key in file formats.
+    /// The key in file formats.
     pub fn key(self) -> &'static str {
         self.0
     }
@@ -384,7 +381,7 @@ impl<'de> Visitor<'de> for FormulaReader {
     }
 }
 
-/// The value of a parameter, checked where it stands.
+/// Reads the value of a parameter and checks it at once, so that the error has its position.
 impl<'de> DeserializeSeed<'de> for &'static BoundedParameter {
     type Value = f64;
 

@@ -38,40 +38,40 @@ pub fn each<T: Copy, U: Copy, const N: usize>(from: [T; N], convert: impl Fn(T) 
 pub trait Real:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// Returns the value in every lane.
+    /// The value in every lane.
     fn splat(value: f64) -> Self;
 
     fn sqrt(self) -> Self;
 
     fn abs(self) -> Self;
 
-    /// Returns `self × factor + term`, rounded once. Slow without such an instruction of the processor.
+    /// `self × factor + term`, rounded once. Slow without such an instruction of the processor.
     fn mul_add(self, factor: Self, term: Self) -> Self;
 
-    /// Returns `self / (factor × √square + term)`. Vectors of singles compute it to 1e-6, without the processor's
-    /// divider, for a divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root is negligible
-    /// beside `term`.
+    /// `self / (factor × √square + term)`. Vectors of singles compute it to 1e-6, without the processor's divider, for
+    /// a divisor from 1e-37 to 1e37 and a square that is a normal number, or whose root is negligible compared with
+    /// `term`.
     #[inline(always)]
     fn over_root(self, square: Self, factor: Self, term: Self) -> Self {
         self / square.sqrt().mul_add(factor, term)
     }
 
-    /// Returns −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
+    /// −1, 0 or 1; `sign(±0) = 0` and `sign(NaN) = NaN`, unlike [`f64::signum`].
     fn sign(self) -> Self;
 
-    /// Returns the larger of two numbers; `other` if either is NaN.
+    /// The larger of two numbers; `other` if either is NaN.
     fn larger(self, other: Self) -> Self;
 
-    /// Returns 1 where this is less than `other`, else 0; 0 if either is NaN.
+    /// 1 where this is less than `other`, else 0; 0 if either is NaN.
     fn less(self, other: Self) -> Self;
 
-    /// Returns 1 where this is at most `other`, else 0; 0 if either is NaN.
+    /// 1 where this is at most `other`, else 0; 0 if either is NaN.
     fn at_most(self, other: Self) -> Self;
 
-    /// Returns 1 where this equals `other`, else 0; 0 if either is NaN.
+    /// 1 where this equals `other`, else 0; 0 if either is NaN.
     fn equals(self, other: Self) -> Self;
 
-    /// Returns `then` where this is not 0, else `otherwise`.
+    /// `then` where this is not 0, else `otherwise`.
     fn choose(self, then: Self, otherwise: Self) -> Self;
 
     /// Applies a function to each lane.
@@ -80,14 +80,14 @@ pub trait Real:
     /// Applies a function to each lane and that of another vector.
     fn of_each_pair(self, other: Self, function: fn(f64, f64) -> f64) -> Self;
 
-    /// Returns the Euclidean norm over the parameter: over x and y if the number holds both ([`Planar::Both`]), else
-    /// the absolute value.
+    /// The Euclidean norm over the parameter: over x and y if the number holds both ([`Planar::Both`]), else the
+    /// absolute value.
     #[inline(always)]
     fn norm(self) -> Self {
         self.abs()
     }
 
-    /// Returns the mean over the parameter: over x and y if the number holds both, else itself.
+    /// The mean over the parameter: over x and y if the number holds both, else itself.
     #[inline(always)]
     fn mean(self) -> Self {
         self
@@ -99,7 +99,7 @@ pub trait Real:
         self
     }
 
-    /// Returns the sum over the parameter: over x and y if the number holds both, else itself.
+    /// The sum over the parameter: over x and y if the number holds both, else itself.
     #[inline(always)]
     fn sum(self) -> Self {
         self
@@ -196,7 +196,7 @@ pub trait Vector<const N: usize>: Real {
 
     fn to_bits(self) -> Self::Bits;
 
-    /// Returns the smaller of two numbers; `other` if either is NaN.
+    /// The smaller of two numbers; `other` if either is NaN.
     fn smaller(self, other: Self) -> Self;
 }
 
@@ -244,7 +244,7 @@ pub trait Bits<const N: usize>:
     fn rotate_left<const BY: u32>(self) -> Self;
 }
 
-/// `N` numbers side by side in memory.
+/// An array of `N` numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct Lanes<T, const N: usize>(pub [T; N]);
@@ -601,8 +601,8 @@ planar! {
 }
 
 /// Computes `x / (factor × √square + term)` in single precision, to 1e-6, for a divisor from 1e-37 to 1e37 and a square
-/// that is a normal number, or whose root is negligible beside `term`. If the square is not finite, neither is the
-/// result.
+/// that is a normal number, or whose root is negligible compared with `term`. If the square is not finite, neither is
+/// the result.
 ///
 /// A processor's divider computes one root or quotient at a time, and in Adam's step everything else would wait for it,
 /// while additions and multiplications overlap. The initial estimates are integers minus the bits of a number: unlike

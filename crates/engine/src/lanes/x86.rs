@@ -225,35 +225,30 @@ macro_rules! joined {
     };
 }
 
-/// Returns the norm of two coordinates that are joined to one vector.
 #[inline(always)]
 fn norm_of_both<V: Planar>(both: V::Both) -> V::Both {
     let [x, y] = V::apart(both);
     V::both([x.mul_add(x, y * y).sqrt(); 2])
 }
 
-/// Returns the mean of two coordinates that are joined to one vector.
 #[inline(always)]
 fn mean_of_both<V: Planar>(both: V::Both) -> V::Both {
     let [x, y] = V::apart(both);
     V::both([V::splat(0.5) * (x + y); 2])
 }
 
-/// Exchanges the two coordinates that are joined to one vector.
 #[inline(always)]
 fn exchanged_both<V: Planar>(both: V::Both) -> V::Both {
     let [x, y] = V::apart(both);
     V::both([y, x])
 }
 
-/// Returns the sum of two coordinates that are joined to one vector.
 #[inline(always)]
 fn sum_of_both<V: Planar>(both: V::Both) -> V::Both {
     let [x, y] = V::apart(both);
     V::both([x + y; 2])
 }
 
-/// A vector of doubles.
 macro_rules! doubles {
     ($(#[$doc:meta])* $floats:ident $words:ident: $set:ident [$($register:tt)*] of $per_register:literal, $lanes:literal) => {
         vector!(

@@ -22,7 +22,6 @@ pub struct Parameter {
     pub is_decay_rate: bool,
 }
 
-/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
     /// `state`, `param` or `in`.
@@ -46,10 +45,9 @@ pub struct Token {
 }
 
 const KEYWORDS: [&str; 3] = ["state", "param", "in"];
-/// The signs; a longer one stands before its own beginning.
+/// The signs, each before its own prefixes, so that the longest one matches.
 const SIGNS: [&str; 17] = ["..", "<=", ">=", "==", "!=", "+", "-", "−", "*", "/", "^", "(", ")", ",", "=", "<", ">"];
 
-/// Splits a text into tokens.
 pub fn tokens(text: &str) -> Vec<Token> {
     let (mut tokens, mut at) = (Vec::new(), 0);
     while let Some(first) = text[at..].chars().next() {
@@ -81,7 +79,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Returns the length of the number that a text begins with: digits, a point that is not the first of two, an exponent.
+/// The length of the number that a text begins with: digits, a point that is not the first of two, an exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -136,7 +134,7 @@ impl fmt::Display for ProgramError {
 
 impl std::error::Error for ProgramError {}
 
-/// Returns a name as a symbol: a Greek letter and an index instead of their names.
+/// A name as a symbol: a Greek letter and an index instead of their names.
 pub(crate) fn symbol(name: &str) -> &'static str {
     const GREEK: [(&str, &str); 15] = [
         ("alpha", "α"),

@@ -8,7 +8,6 @@ use super::{Parameter, ProgramError, Token, TokenKind, tokens};
 use crate::expression::{Dependence, Function, Graph, Input, Node, NodeId, Op, Relation};
 use crate::quantity::Beta;
 
-/// The content of a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Parsed {
     pub graph: Graph,
@@ -23,7 +22,7 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Returns the names of numbers that depend on hyperparameters and t alone.
+    /// The names of numbers that depend on hyperparameters and t alone.
     pub(crate) fn names_of_step(&self) -> Vec<String> {
         let is_of_step = |id: NodeId| self.graph.dependence(id) == Dependence::Uniform;
         self.named.iter().filter(|(id, _)| is_of_step(*id)).map(|(_, name)| name.clone()).collect()
@@ -75,13 +74,12 @@ struct Parser<'a> {
     /// The tokens of the text without comments.
     tokens: Vec<Token>,
     at: usize,
-    /// The nesting depth.
     depth: usize,
     open_brackets: usize,
     /// The range of each state's declaration.
     states: Vec<Range<usize>>,
     parsed: Parsed,
-    /// The present value of each name.
+    /// The current value of each name.
     values: HashMap<String, NodeId>,
 }
 
@@ -309,7 +307,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Returns the next word, inside of brackets also from the next line; empty at the end.
+    /// The next word, inside of brackets also from the next line; empty at the end.
     fn word(&mut self) -> &str {
         self.skip_line_ends();
         self.tokens.get(self.at).map_or("", |token| &self.text[token.range.clone()])
@@ -542,7 +540,7 @@ impl Parser<'_> {
 
     fn function(&mut self, name: &str, arguments: &[NodeId], range: Range<usize>) -> Parse<NodeId> {
         let whole = |parser: &mut Self, of: NodeId, make: fn(NodeId) -> Op<NodeId>| {
-            if parser.parsed.graph.is_of_element(of) {
+            if parser.parsed.graph.dependence(of) == Dependence::Element {
                 return parser.of(make(of));
             }
             let expected = format!("something in `{name}` that differs between parameters, such as `g`");

@@ -134,7 +134,7 @@ impl Expressions {
         self.graph.dependence(id) == Dependence::Uniform
     }
 
-    /// Returns the number whose negative a node is, unless it is the same at all points.
+    /// The number whose negative a node is, unless it is the same at all points.
     fn negated(&self, id: NodeId) -> Option<NodeId> {
         match self.node(id) {
             Node::Of(Op::Neg(of)) if !self.is_uniform(id) => Some(of),
@@ -189,7 +189,7 @@ impl Expressions {
         }
     }
 
-    /// Returns the value of an operation on constants, if it is finite.
+    /// The value of an operation on constants, if it is finite.
     fn folded(&self, op: Op<NodeId>) -> Option<f64> {
         let operands = op.operands();
         if !operands.iter().all(|operand| self.value(*operand).is_some()) {
@@ -256,8 +256,7 @@ impl Expressions {
         }
     }
 
-    /// Returns the negative of a number that has a minus sign in front: of a negation, or of a negative constant or
-    /// factor.
+    /// The negative of a number that has a minus sign in front: of a negation, or of a negative constant or factor.
     fn opposite(&mut self, id: NodeId) -> Option<NodeId> {
         match self.node(id) {
             Node::Constant(value) if value < 0.0 => Some(self.constant(-value)),
@@ -378,7 +377,7 @@ impl Expressions {
     }
 }
 
-/// Returns the derivatives of a number with respect to two others, which are not derived further, by reverse mode.
+/// The derivatives of a number with respect to two others, which are not derived further, by reverse mode.
 ///
 /// `abs`, `max`, `min`, `where` and comparisons have the derivative of the branch taken, and 0 at the corner of a tie.
 /// Each branch is derived separately, so that an infinite derivative of the branch not taken has no effect.
@@ -404,7 +403,7 @@ pub(super) fn gradient(expressions: &mut Expressions, of: NodeId, by: [NodeId; 2
     pass.run(of)
 }
 
-/// Returns a number and those that it is computed from, as far as they differ between points.
+/// A number and those that it is computed from, as far as they differ between points.
 fn reachable(expressions: &Expressions, of: NodeId) -> BTreeSet<NodeId> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![of]);
     while let Some(id) = open.pop() {
@@ -550,7 +549,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Returns `p − 1`, and 0 where p is 0, so that `p xᵖ⁻¹` is 0 there, also at x = 0.
+    /// `p − 1`, and 0 where p is 0, so that `p xᵖ⁻¹` is 0 there, also at x = 0.
     fn lowered(&mut self, exponent: NodeId) -> NodeId {
         let one = self.expressions.constant(1.0);
         let less = self.of(Op::Sub(exponent, one));
@@ -558,7 +557,7 @@ impl Pass<'_> {
         self.of(Op::Select(exponent, less, zero))
     }
 
-    /// Returns p of `|x|ᵖ`, also where that is chosen at x ≠ 0 only.
+    /// The exponent p of `|x|ᵖ`, also where that is chosen at x ≠ 0 only.
     fn exponent_of_size(&mut self, power: NodeId, x: NodeId) -> Option<NodeId> {
         let power = match self.expressions.node(power) {
             Node::Of(Op::Select(condition, power, _)) if condition == x => power,
@@ -573,7 +572,7 @@ impl Pass<'_> {
         (self.expressions.node(size) == Node::Of(Op::Abs(x))).then_some(exponent)
     }
 
-    /// Returns `|x|ᵖ⁻¹`; at x = 0 it is 1 for p = 1 and else 0, not infinite where p < 1.
+    /// `|x|ᵖ⁻¹`; at x = 0 it is 1 for p = 1 and else 0, not infinite where p < 1.
     fn lowered_power_of_size(&mut self, x: NodeId, exponent: NodeId) -> NodeId {
         let lowered = self.lowered(exponent);
         let size = self.of(Op::Abs(x));

@@ -32,14 +32,11 @@ pub const MOST_PARAMETERS: usize = 13;
 
 /// A built-in loss, written once for all kinds of numbers.
 pub trait Loss {
-    /// The number of parameters.
     const PARAMETERS: usize;
 
-    /// Computes the loss at (u, v).
     fn loss<A: Algebra>(parameters: &[A], at: [A; 2]) -> A;
 }
 
-/// The language of losses.
 const LOSSES: Dialect = Dialect {
     given: &[("x", Input::X), ("y", Input::Y), ("phi", Input::Angle)],
     has_axes: true,
@@ -52,7 +49,6 @@ const LOSSES: Dialect = Dialect {
     reserved: &["name", "text", "rotation_degrees"],
 };
 
-/// A loss as a program.
 #[derive(Clone, Debug)]
 pub struct LossProgram {
     text: Option<String>,
@@ -60,7 +56,7 @@ pub struct LossProgram {
     expressions: Expressions,
     loss: NodeId,
     gradient: [NodeId; 2],
-    /// The gradient with respect to (u, v) of a built-in loss, which depends on x and y by these alone.
+    /// The gradient with respect to (u, v) of a built-in loss, which depends on x and y only through these.
     gradient_uv: Option<[NodeId; 2]>,
     loss_code: LossCode<1>,
     gradient_code: LossCode<3>,
@@ -84,7 +80,7 @@ impl LossProgram {
     ///
     /// # Errors
     ///
-    /// Returns the first mistake and its position, or the resource of which the loss or its derivatives need too much.
+    /// The first mistake and its position, or the resource of which the loss or its derivatives need too much.
     pub fn new(text: &str) -> Result<LossProgram, ProgramError> {
         let parsed = parse(text, &LOSSES)?;
         let end = text.len()..text.len();
@@ -102,7 +98,7 @@ impl LossProgram {
     ///
     /// # Errors
     ///
-    /// Returns the limit that the loss or its derivatives exceed.
+    /// The limit that the loss or its derivatives exceed.
     fn of(
         expressions: &Expressions,
         loss: NodeId,
@@ -146,7 +142,7 @@ impl LossProgram {
         })
     }
 
-    /// Returns the parameters that a text declares; none for a built-in loss, whose table is elsewhere.
+    /// The parameters that a text declares; none for a built-in loss, whose table is elsewhere.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
@@ -228,7 +224,7 @@ impl BoundLoss {
         self.program.0.hessian_code.run(&self.coefficients.hessian, &at)
     }
 
-    /// Returns the numbers that the loss's [`wgsl`](LossProgram::wgsl) reads.
+    /// The numbers that the loss's [`wgsl`](LossProgram::wgsl) reads.
     pub fn wgsl_uniforms(&self) -> [f32; wgsl::UNIFORMS] {
         self.inputs
     }
@@ -260,8 +256,8 @@ struct UniformInputs<'a> {
     pub sin: f64,
 }
 
-/// Returns the nodes, in which a product that only one sum uses is fused with that sum. `results` are those of all codes,
-/// so that a number has the same bits in each.
+/// Fuses each product that only one sum uses with that sum. `results` are those of all codes, so that a number has the
+/// same bits in each.
 fn fused_nodes(expressions: &Expressions, results: &[NodeId]) -> Vec<Node> {
     fused(expressions.graph(), results, |_| false)
 }
@@ -271,7 +267,7 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
     ///
     /// # Errors
     ///
-    /// Returns the resource of which the results need too much.
+    /// The resource of which the results need too much.
     fn new(expressions: &Expressions, nodes: &[Node], results: [NodeId; RESULTS]) -> Result<LossCode<RESULTS>, Excess> {
         let uses = uses(nodes, &results);
         let mut generator = CodeGenerator::new(nodes, &results, LIMITS);
@@ -310,7 +306,6 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
         self.coefficients.iter().map(|index| computed[usize::from(*index)]).collect()
     }
 
-    /// Computes the results at a point (x, y).
     #[inline(always)]
     fn run<V: Real>(&self, coefficients: &[f64], at: &[V; 2]) -> [V; RESULTS] {
         let mut registers = Memory::<V, REGISTERS>::new();
@@ -334,7 +329,7 @@ impl<const RESULTS: usize> LossCode<RESULTS> {
     }
 }
 
-/// Returns the number at a slot; one that is the same for all points is written to `uniform` first.
+/// The number at a slot; one that is the same for all points is written to `uniform` first.
 #[inline(always)]
 fn operand<'a, V: Real>(
     slot: Slot,

@@ -72,7 +72,7 @@ fn powers_of_sizes_have_their_derivatives_at_zero() {
         let (loss, gradient) = bound.loss_and_gradient([0.0, 1.0]);
         assert_eq!((loss, gradient[0]), (if p == 0.0 { 5.0 } else { 0.0 }, -0.1), "{p}");
         assert_eq!(bound.hessian_diagonal([0.0, 1.0])[0], curvature, "{p}");
-        // On the floor, the walls have no slope however steep they are beside it.
+        // On the floor the slope of the walls is 0, however steep they are elsewhere.
         assert_eq!(bound.loss_and_gradient([0.0, 0.0]).1, [-0.1, 0.0], "{p}");
     }
 }
@@ -170,7 +170,7 @@ fn a_loss_that_is_not_a_number_as_written_is_not_a_number() {
                 assert!(!found.is_nan() || gradient.iter().all(|by| by.is_nan()), "{text} at {at:?}: {gradient:?}");
             }
         }
-        // As a number that is typed, so as a parameter, which nothing folds.
+        // A typed constant must give the same as a parameter, which is not folded.
         for k in [0.0, 1.0, -1.0, 2.0] {
             let named = format!("param c = {k} in -9..9\n{}", with("c"));
             let [typed, named] = [with(&format!("({k})")), named].map(|text| {

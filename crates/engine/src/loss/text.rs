@@ -6,9 +6,9 @@ use super::LossProgram;
 use crate::expression::print::{Binding, Language, Printed, Printer};
 use crate::expression::{Input, NodeId};
 
-/// The number of characters from which an expression that is used more than once gets a line of its own.
+/// The number of characters from which an expression that is used more than once is on a separate line.
 const LONG: usize = 12;
-/// The nesting depth from which an expression gets a line of its own.
+/// The nesting depth from which an expression is on a separate line.
 const DEEP: usize = 25;
 
 impl LossProgram {

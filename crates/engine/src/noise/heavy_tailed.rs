@@ -46,8 +46,8 @@ const DEGREES_OF_FREEDOM: BoundedParameter = BoundedParameter {
     default: 3.0,
 };
 
-/// Returns the quotient of Student's t and of the normal draw with the same uniform numbers, by the square r² of the
-/// normal pair's length: `√((eᶻ − 1)/z · (ν − 2)/ν)` with z = r²/ν.
+/// The quotient of Student's t and of the normal draw with the same uniform numbers, by the square r² of the normal
+/// pair's length: `√((eᶻ − 1)/z · (ν − 2)/ν)` with z = r²/ν.
 #[inline(always)]
 fn scale<R: Real>(square: R, freedom: f64) -> R {
     let z = square * R::splat(1.0 / freedom);

@@ -33,10 +33,8 @@ pub trait Definition {
     }
 }
 
-/// The description of a noise.
 #[derive(Debug)]
 pub struct NoiseInfo {
-    /// The name for users.
     pub name: &'static str,
     /// The noisy gradient as a formula, such as `g + σξ, ξ ~ Normal(0, 1)`.
     pub formula: &'static str,
@@ -53,7 +51,6 @@ pub struct NoiseInfo {
 /// The standard deviation σ.
 const SIGMA: BoundedParameter = BoundedParameter { parameter: NOISE, range: Noise::RANGE, default: 1.0 };
 
-/// The most parameters of a noise.
 const MOST_PARAMETERS: usize = 2;
 
 /// Registers the kinds of noise: a file of this folder and the noise in it, a line each, in the order of menus.
@@ -64,7 +61,6 @@ macro_rules! noises {
             pub use $module::$noise;
         )*
 
-        /// A kind of noise.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum NoiseKind {
             $($noise,)*
@@ -74,7 +70,6 @@ macro_rules! noises {
             /// All kinds, in the order of menus.
             pub const ALL: &[NoiseKind] = &[$(NoiseKind::$noise),*];
 
-            /// Returns the name in presets.
             pub fn key(self) -> &'static str {
                 match self {
                     $(NoiseKind::$noise => stringify!($noise),)*
@@ -93,7 +88,7 @@ macro_rules! noises {
                 }
             }
 
-            /// Converts pairs of draws from Normal(0, 1) in a function of its own.
+            /// Converts pairs of draws from Normal(0, 1) in a separate function.
             fn shape<R: Real + OfSet>(self, pairs: &mut [[R; 2]], shape: f64) {
                 match self {
                     $(NoiseKind::$noise => R::Set::in_function(Shape { noise: $noise, pairs, shape }),)*
@@ -117,7 +112,7 @@ noises! {
 }
 
 impl NoiseKind {
-    /// Returns the noise of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
+    /// The noise of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
     pub fn named(name: &str) -> Option<NoiseKind> {
         identifier::named(Self::ALL, |kind| [kind.info().name, kind.key()], name)
     }
@@ -159,13 +154,13 @@ impl Action {
         }
     }
 
-    /// Returns the exact values with the noise of these factors or terms.
+    /// Applies factors or terms of the noise to exact values.
     #[inline(always)]
     pub fn apply<R: Real>(self, exact: [R; 2], noise: [R; 2]) -> [R; 2] {
         [self.apply_to(exact[0], noise[0]), self.apply_to(exact[1], noise[1])]
     }
 
-    /// Returns the exact value with the noise of this factor or term.
+    /// Applies a factor or a term of the noise to an exact value.
     #[inline(always)]
     pub fn apply_to<N: Add<Output = N> + Mul<Output = N>>(self, exact: N, noise: N) -> N {
         match self {
@@ -175,7 +170,7 @@ impl Action {
     }
 }
 
-/// Adds, away from the steps with factors.
+/// Adds two numbers; cold, so that the compiler favours steps with factors.
 #[cold]
 #[inline(always)]
 fn sum<N: Add<Output = N>>(exact: N, noise: N) -> N {
@@ -226,7 +221,7 @@ impl From<NoiseKind> for NoiseSpec {
 }
 
 impl From<Noise> for NoiseSpec {
-    /// Returns multiplicative noise, the paper's, with this σ.
+    /// Multiplicative noise, the paper's, with this σ.
     fn from(sigma: Noise) -> NoiseSpec {
         NoiseSpec::new(NoiseKind::Multiplicative).with_sigma(sigma)
     }
@@ -249,12 +244,10 @@ impl NoiseSpec {
         self.kind.info()
     }
 
-    /// Returns the standard deviation σ.
     pub fn sigma(&self) -> f64 {
         self.values[0]
     }
 
-    /// Returns the noise with another σ.
     pub fn with_sigma(mut self, sigma: Noise) -> NoiseSpec {
         self.values[0] = sigma.get();
         self
@@ -264,12 +257,12 @@ impl NoiseSpec {
         self.info().parameters.iter().zip(self.values)
     }
 
-    /// Returns the value of a parameter; `None` if the noise lacks it.
+    /// The value of a parameter; `None` if the noise lacks it.
     pub fn get(&self, key: &str) -> Option<f64> {
         self.parameters().find_map(|(of, value)| (of.parameter.key == key).then_some(value))
     }
 
-    /// Returns the index of a parameter in the table; `None` if the noise lacks it.
+    /// The index of a parameter in the table; `None` if the noise lacks it.
     pub fn index(&self, key: &str) -> Option<usize> {
         self.info().parameters.iter().position(|of| of.key() == key)
     }
@@ -284,7 +277,7 @@ impl NoiseSpec {
         Ok(())
     }
 
-    /// Returns the noise of this kind with the values of the parameters that both have.
+    /// Takes the other noise's values of the parameters that both have.
     pub fn in_place_of(mut self, before: &NoiseSpec) -> NoiseSpec {
         for (value, of) in self.values.iter_mut().zip(self.kind.info().parameters) {
             *value = before.get(of.parameter.key).unwrap_or(*value);
@@ -297,9 +290,9 @@ impl NoiseSpec {
     }
 
     /// Formats the noise with its values, such as `σ = 1` for the paper's noise and `additive noise, σ = 0.5`.
-    pub fn words(&self, number: impl Fn(f64) -> String) -> String {
+    pub fn description(&self, number: impl Fn(f64) -> String) -> String {
         let values = self.parameters().map(|(of, value)| of.parameter.with(number(value)));
-        self.kind_in_words().into_iter().chain(values).collect::<Vec<_>>().join(", ")
+        self.kind_text().into_iter().chain(values).collect::<Vec<_>>().join(", ")
     }
 
     /// Formats what differs from another noise: the kind, and values.
@@ -309,7 +302,7 @@ impl NoiseSpec {
         kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
     }
 
-    /// Completes the value that a command sets in place of this noise: a number alone is σ of the same kind, and a name
+    /// Completes the value that a command sets instead of this noise: a number alone is σ of the same kind, and a name
     /// alone keeps the values that both kinds have. Returns `None` for a value that is neither a number nor a noise.
     pub fn changed_by(&self, value: &str) -> Option<String> {
         let value = value.trim();
@@ -322,7 +315,7 @@ impl NoiseSpec {
         }
     }
 
-    /// Returns the noise as it is written in a preset, with another text for σ.
+    /// The noise as it is written in a preset, with another text for σ.
     fn text(&self, sigma: Option<&str>) -> String {
         let mut values = self.parameters().map(|(_, value)| value.to_string()).collect::<Vec<_>>();
         if let Some(sigma) = sigma {
@@ -331,7 +324,7 @@ impl NoiseSpec {
         format!("{}({})", self.kind.key(), values.join(", "))
     }
 
-    fn kind_in_words(&self) -> Option<String> {
+    fn kind_text(&self) -> Option<String> {
         (self.kind != NoiseKind::Multiplicative).then(|| format!("{} noise", self.info().name.to_lowercase()))
     }
 }
@@ -357,12 +350,12 @@ impl NoiseParameterName {
         noise.info().parameters.iter().skip(1).map(|of| NoiseParameterName(of.key()))
     }
 
-    /// Returns the key in file formats.
+    /// The key in file formats.
     pub fn key(self) -> &'static str {
         self.0
     }
 
-    /// Returns the description in the first noise that has the parameter.
+    /// The description in the first noise that has the parameter.
     pub fn parameter(self) -> Parameter {
         all().find(|of| of.key() == self.0).expect("a name is of a parameter").parameter
     }
@@ -412,7 +405,7 @@ fn wanted() -> String {
     format!("expected a number or one of {}", kinds.join(", "))
 }
 
-/// Returns the form of a noise in presets, such as `HeavyTailed(σ, ν)`.
+/// The form of a noise in presets, such as `HeavyTailed(σ, ν)`.
 fn form(kind: NoiseKind) -> String {
     let symbols: Vec<&str> = kind.info().parameters.iter().map(|of| of.parameter.symbol).collect();
     format!("{}({})", kind.key(), symbols.join(", "))
@@ -458,7 +451,6 @@ impl<'de> Visitor<'de> for CallReader {
     }
 }
 
-/// The values after a name.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Values {

@@ -50,7 +50,7 @@ const DECAY_TARGETS: &[HyperparameterChoice] = &[
 ];
 const DECAY_OF_AVERAGE: f64 = 1.0;
 
-const AVERAGE: StepPart = StepPart::place("θ̂", "average", "running average of the parameters, before the step");
+const AVERAGE: StepPart = StepPart::point("θ̂", "average", "running average of the parameters, before the step");
 const W: StepPart = StepPart::coefficient("w");
 const D: StepPart = StepPart::quantity("d", "direction, with the pull towards the average");
 const PULL: StepArrow = StepArrow::direction("pull", "pull towards the average θ̂");

@@ -55,7 +55,7 @@ const CLIPPED: StepPart = StepPart::quantity("c̃", "corrected gradient c, with 
 const M: StepPart = StepPart::state("m", "m", "running average of c̃");
 const S: StepPart = StepPart::state("s", "s", "running average of c̃²");
 const PREVIOUS: StepPart = StepPart::state("g′", "previous", "gradient, for the next step");
-const PLACE: StepPart = StepPart::place("θ′", "place", "parameters, for the next step");
+const POINT: StepPart = StepPart::point("θ′", "place", "parameters, for the next step");
 const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "MARS's direction");
 
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl Rule for Mars {
         marker: Marker::filled(MarkerShape::Left),
         source: "arXiv:2411.10438",
         hyperparameters: TABLE,
-        states: &[&M, &S, &PREVIOUS, &PLACE],
+        states: &[&M, &S, &PREVIOUS, &POINT],
         needs: &[Need::WholeParameter, Need::GradientElsewhere],
         observed: None,
     };

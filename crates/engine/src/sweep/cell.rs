@@ -28,7 +28,7 @@ pub struct Comparison {
     /// The error probabilities of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of
     /// as much evidence against it if it were the best; 0 for the winner. Empty by other metrics and with uniform sampling, where
     /// the winner's certainty follows from the gaps.
-    pub doubts: Vec<f64>,
+    pub error_probabilities: Vec<f64>,
 }
 
 impl Comparison {
@@ -37,10 +37,10 @@ impl Comparison {
     /// adaptive sampling it is the one with the best score: runs stop as soon as the winner is certain, so that neither standard
     /// errors nor error probabilities rank the optimizers.
     pub fn rival(&self) -> Option<(usize, f64)> {
-        if !self.doubts.is_empty() {
+        if !self.error_probabilities.is_empty() {
             let others = (0..self.gaps.len()).filter(|index| Some(*index) != self.winner);
             let nearest = others.min_by(|a, b| self.gaps[*a].value.total_cmp(&self.gaps[*b].value));
-            return nearest.map(|index| (index, 1.0 - self.doubts[index]));
+            return nearest.map(|index| (index, 1.0 - self.error_probabilities[index]));
         }
         let known = self.gaps.iter().enumerate().filter_map(|(index, gap)| Some((index, gap, gap.certainty()?)));
         // If errors are 0, and so the ratios infinite, the smallest gap decides.
@@ -52,9 +52,9 @@ impl Comparison {
 
     /// Returns the certainty of the winner: 1 minus the probabilities that another optimizer is truly better.
     pub fn certainty(&self) -> Option<f64> {
-        if !self.doubts.is_empty() {
+        if !self.error_probabilities.is_empty() {
             // One of the others at most is the best, so that their probabilities are not added.
-            return Some(1.0 - self.doubts.iter().copied().fold(0.0, f64::max));
+            return Some(1.0 - self.error_probabilities.iter().copied().fold(0.0, f64::max));
         }
         let others = self.gaps.iter().enumerate().filter(|(index, _)| Some(*index) != self.winner);
         let error_probability =
@@ -130,7 +130,7 @@ impl Cell {
                 splits.gaps(tables, winner, average, paired)
             });
             let gaps = gaps.unwrap_or_else(|| vec![Gap::UNKNOWN; runs.len()]);
-            Comparison { winner, gaps, doubts: Vec::new() }
+            Comparison { winner, gaps, error_probabilities: Vec::new() }
         });
         cell
     }
@@ -183,7 +183,7 @@ impl Cell {
     }
 }
 
-const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new(), doubts: Vec::new() };
+const UNDECIDED: Comparison = Comparison { winner: None, gaps: Vec::new(), error_probabilities: Vec::new() };
 
 impl Cell {
     /// Summarises the runs of a race so far.
@@ -197,7 +197,8 @@ impl Cell {
         };
         let replicates: Vec<Vec<u32>> =
             tallies.iter().map(|own| own.iter().map(|tally| tally.count as u32).collect()).collect();
-        let unknown = Comparison { winner: None, gaps: vec![Gap::UNKNOWN; tallies.len()], doubts: Vec::new() };
+        let unknown =
+            Comparison { winner: None, gaps: vec![Gap::UNKNOWN; tallies.len()], error_probabilities: Vec::new() };
         let mut cell = Cell {
             replicates: replicates.iter().flatten().max().map_or(0, |most| *most as usize),
             averages: per_candidate(&Tally::mean),
@@ -230,8 +231,11 @@ impl Cell {
             }
             let error_probability =
                 |other: usize| if other == winner { 0.0 } else { race.error_probability(other, rules) };
-            cell.comparisons[metric as usize] =
-                Comparison { winner: Some(winner), gaps, doubts: optimizers.map(error_probability).collect() };
+            cell.comparisons[metric as usize] = Comparison {
+                winner: Some(winner),
+                gaps,
+                error_probabilities: optimizers.map(error_probability).collect(),
+            };
         }
         cell
     }

@@ -7,7 +7,7 @@ use super::axis::{
     Axis, Point, PointOptimizer, Quantity, SCHEDULE_END, Tuned, TunedSetting, Variant, spread, variant_count, variants,
 };
 use super::runs::{Average, Metric};
-use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPlace};
+use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPoint};
 use crate::noise::{NoiseInfo, NoiseSpec};
 use crate::optimizer::{
     HyperparameterName, Need, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings,
@@ -39,7 +39,7 @@ pub struct SweepSpec {
     pub replicates: Replicates,
     /// The point at which runs start on the plane; without it, the landscape's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<StartPlace>,
+    pub start: Option<StartPoint>,
     /// The standard deviation of the start: a draw from Normal(0, spread) is added to each coordinate.
     #[serde(default = "start_spread")]
     pub start_spread: StartSpread,
@@ -179,7 +179,7 @@ impl SweepSpec {
     }
 
     /// Returns the point at which runs start on the plane.
-    pub fn start(&self) -> StartPlace {
+    pub fn start(&self) -> StartPoint {
         self.start.unwrap_or(self.landscape.start())
     }
 

@@ -19,7 +19,6 @@ use ureq::http::{HeaderMap, StatusCode, header};
 /// The usual time limit for a silent mirror.
 pub const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A file to get.
 #[derive(Clone, Copy, Debug)]
 pub struct DownloadFile<'a> {
     /// The file's name, in the folder and after the mirror's address.
@@ -89,9 +88,9 @@ const TICK: Duration = Duration::from_millis(50);
 enum AttemptError {
     /// An error that applies to all mirrors.
     Final(DownloadError),
-    /// The connection broke or fell silent. The received bytes are kept.
+    /// The connection broke or fell silent. The received bytes stay in the partial file.
     Cut(String),
-    /// The mirror's file is another one.
+    /// The mirror has another file.
     Refused(String),
 }
 
@@ -156,7 +155,7 @@ impl Download<'_> {
         Err(DownloadError::NoMirror { name: file.name.to_owned(), answers })
     }
 
-    /// Completes the part with one mirror, and checks it.
+    /// Completes the partial file from one mirror, and checks its sum.
     fn bring_from(
         &self,
         mirror: &str,
@@ -241,14 +240,13 @@ impl Download<'_> {
     }
 }
 
-/// Returns the bytes of a file that are in the folder already.
+/// Counts the bytes of a file that the folder already has.
 fn arrived(file: &DownloadFile<'_>, folder: &Path) -> u64 {
     let target = folder.join(file.name);
     let length = |path: &Path| path.metadata().ok().map(|found| found.len().min(file.bytes));
     length(&target).or_else(|| length(&path(&target))).unwrap_or(0)
 }
 
-/// The received part of a file.
 struct PartialFile<'a> {
     file: File,
     path: PathBuf,
@@ -266,13 +264,12 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns whether a file exists and has the expected sum.
 fn has_sum(path: &Path, wanted: &DownloadFile<'_>) -> bool {
     let right_length = path.metadata().is_ok_and(|found| found.len() == wanted.bytes);
     right_length && File::open(path).and_then(|mut file| sum(&mut file)).is_ok_and(|sum| sum == wanted.sha256)
 }
 
-/// Returns the SHA-256 of the rest of a file, in hexadecimal.
+/// The SHA-256 of the rest of a file, in hexadecimal.
 pub(super) fn sum(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut BufReader::with_capacity(1 << 16, file), &mut hash)?;
@@ -280,7 +277,6 @@ pub(super) fn sum(file: &mut File) -> io::Result<String> {
 }
 
 impl<'a> PartialFile<'a> {
-    /// Opens the existing part of a file, or creates it.
     fn open(target: &Path, wanted: &'a DownloadFile<'a>) -> Result<PartialFile<'a>, DownloadError> {
         let path = path(target);
         let open = || {
@@ -316,7 +312,6 @@ impl<'a> PartialFile<'a> {
         Ok(())
     }
 
-    /// Discards the received bytes.
     fn clear(&mut self) -> Result<(), DownloadError> {
         self.file.set_len(0).and_then(|()| self.file.rewind()).map_err(|source| self.failed(source))?;
         self.length = 0;
@@ -328,7 +323,6 @@ impl<'a> PartialFile<'a> {
         Ok(sum == self.wanted.sha256)
     }
 
-    /// Renames the complete file.
     fn commit(self, target: &Path) -> Result<(), DownloadError> {
         self.file.sync_all().map_err(|source| self.failed(source))?;
         let PartialFile { file, path, .. } = self;
@@ -388,8 +382,8 @@ impl HttpRequest {
         HttpRequest { answers, heard: Instant::now().into(), patience }
     }
 
-    /// Returns the next part of the response if it arrives within the time; an error if the connection broke, or
-    /// nothing arrived for too long.
+    /// The next part of the response if it arrives within the time; an error if the connection broke, or nothing
+    /// arrived for too long.
     fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
         match self.answers.recv_timeout(time) {
             Ok(answer) => {
@@ -418,7 +412,7 @@ fn get(
         .timeout_connect(limit)
         .timeout_recv_response(limit)
         .timeout_per_read(limit)
-        // A redirection is followed on a connection of its own: the last one may be about to end unannounced.
+        // A redirection is followed on a separate connection: the last one may be about to end unannounced.
         .max_idle_connections(0)
         .build()
         .into();

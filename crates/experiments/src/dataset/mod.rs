@@ -14,15 +14,14 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::plain_file;
 
-/// The variable that names a folder with data.
 pub const FOLDER_VARIABLE: &str = "VALLEYSCOPE_DATA";
 
-/// Returns the folder of this name in `valleyscope` in the user's cache folder; none without a home folder.
+/// The folder of this name in `valleyscope` in the user's cache folder; none without a home folder.
 fn cache_folder(name: &str) -> Option<PathBuf> {
     ProjectDirs::from("", "", "valleyscope").map(|project| project.cache_dir().join(name))
 }
 
-/// Returns the folder that the variable names, if it names one.
+/// The folder that the variable names, if it names one.
 pub fn named_folder() -> Option<PathBuf> {
     std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
@@ -61,7 +60,7 @@ fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) ->
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(Some(lock)),
-            // Two processes at once then cost time, but do no harm: both write the same bytes to the same places.
+            // Two processes at once then cost time, but do no harm: both write the same bytes at the same offsets.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => return Ok(Some(lock)),
             Err(TryLockError::Error(error)) => return Err(error),
             Err(TryLockError::WouldBlock) if cancelled() => return Ok(None),

@@ -16,7 +16,7 @@ pub struct SystemMemory {
 }
 
 impl SystemMemory {
-    /// Returns main memory of this machine; none where the system has no `/proc/meminfo`.
+    /// Reads main memory of this machine; none where the system has no `/proc/meminfo`.
     pub fn here() -> Option<SystemMemory> {
         let text = fs::read_to_string("/proc/meminfo").ok()?;
         let bytes = |name: &str| {
@@ -36,7 +36,6 @@ pub struct Capacity {
     pub memory: Option<u64>,
     /// Free disk space in the folder of runs.
     pub disk: Option<u64>,
-    /// Threads of the processor.
     threads: u32,
 }
 
@@ -46,10 +45,10 @@ const THREAD_RATE: f64 = 6.5e10;
 /// Steps on a processor that take more seconds cause a warning.
 const LONG_STEP: f64 = 60.0;
 
-/// The requirements of a training and whether they are met, in words.
+/// The requirements of a training and whether they are met, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityReport {
-    /// The requirements in words, such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
+    /// The requirements, such as `needs about 1.6 GiB of memory and 1.3 GiB of disk`.
     pub needs: String,
     /// The reason why the training would not fit, with a remedy; none if it fits.
     pub lacks: Option<String>,
@@ -58,11 +57,11 @@ pub struct CapacityReport {
 }
 
 impl CapacityReport {
-    /// Returns the report for the first run of a preset, with its folder in `runs`, where its requirements are known
-    /// beforehand.
+    /// Compares the requirements of the first run of a preset, with its folder in `runs`, with what the machine has;
+    /// `None` where they are not known beforehand.
     pub fn of(training: &Preset, has: &Handshake, runs: &Path) -> Option<CapacityReport> {
         let workload = training.workload()?;
-        let (needs, capacity) = (workload.needs(0)?, Capacity::look(workload.device(), has, runs));
+        let (needs, capacity) = (workload.needs(0)?, Capacity::measure(workload.device(), has, runs));
         let processes = if capacity.is_gpu() { 1 } else { workload.sharing().processes.get() };
         let needs = needs.of_processes(processes);
         let fits = capacity.memory.filter(|_| processes == 1);
@@ -70,7 +69,7 @@ impl CapacityReport {
         let with = workload.info().with_smaller_batches;
         let fits = fits.map(|fits| format!("a batch_size of at most {fits}{with}"));
         Some(CapacityReport {
-            needs: capacity.words(&needs),
+            needs: capacity.text(&needs),
             lacks: capacity.lacks(&needs, fits.as_deref()),
             warning: capacity.warns(&needs),
         })
@@ -78,8 +77,8 @@ impl CapacityReport {
 }
 
 impl Capacity {
-    /// Returns the resources for a training on a device of the worker, with its folder in `runs`.
-    pub fn look(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Capacity {
+    /// Measures the resources for a training on a device of the worker, with its folder in `runs`.
+    pub fn measure(choice: DeviceChoice, has: &Handshake, runs: &Path) -> Capacity {
         let cards = has.devices.iter().filter(|device| device.name != "cpu");
         let device = match choice {
             DeviceChoice::Cpu => None,
@@ -97,13 +96,13 @@ impl Capacity {
         Capacity { device, memory, disk: free_disk(runs), threads }
     }
 
-    /// Returns the reason why a training would not fit, with a remedy; `fits` names a `batch_size` that fits into
-    /// memory, if there is one.
+    /// The reason why a training would not fit, with a remedy; `fits` names a `batch_size` that fits into memory, if
+    /// there is one.
     pub fn lacks(&self, needs: &Needs, fits: Option<&str>) -> Option<String> {
         let is_less = |there: Option<u64>, needed: u64| there.is_some_and(|there| there < needed);
         let memory = needs.memory(self.is_gpu());
         if is_less(self.memory, memory) {
-            let ([needed, there], of) = (sizes(memory, self.memory?), self.device_words());
+            let ([needed, there], of) = (sizes(memory, self.memory?), self.device_text());
             let batch = fits.map_or_else(String::new, |fits| format!("{fits}, "));
             return Some(format!(
                 "the training needs about {needed} of memory, and {of} has {there}; take {batch}a smaller model, or \
@@ -124,7 +123,6 @@ impl Capacity {
         self.device.is_some()
     }
 
-    /// Returns a warning if a step would take long on the processor.
     fn warns(&self, needs: &Needs) -> Option<String> {
         let seconds = needs.step_operations / (f64::from(self.threads) * THREAD_RATE);
         (self.device.is_none() && seconds > LONG_STEP).then(|| {
@@ -133,8 +131,8 @@ impl Capacity {
         })
     }
 
-    /// Returns the requirements of a training and the available resources, in words.
-    pub fn words(&self, needs: &Needs) -> String {
+    /// Formats the requirements of a training and the available resources.
+    pub fn text(&self, needs: &Needs) -> String {
         let of = |needed: u64, there: Option<u64>| match there {
             Some(there) => sizes(needed, there).join(" of "),
             None => size(needed, f64::ceil),
@@ -143,7 +141,7 @@ impl Capacity {
         format!("needs about {memory} of memory and {} of disk", of(needs.disk, self.disk))
     }
 
-    fn device_words(&self) -> String {
+    fn device_text(&self) -> String {
         self.device.map_or_else(|| "this machine".to_owned(), |number| format!("cuda:{number}"))
     }
 }
@@ -164,8 +162,8 @@ fn free_disk(folder: &Path) -> Option<u64> {
     }
 }
 
-/// Returns a requirement and the available amount, in words. Requirements are rounded up, and what does not suffice is
-/// rounded down, so that the words never contradict the comparison.
+/// Formats a requirement and the available amount. Requirements are rounded up and insufficient amounts down, so that
+/// the text never contradicts the comparison.
 fn sizes(needed: u64, there: u64) -> [String; 2] {
     [size(needed, f64::ceil), size(there, if there < needed { f64::floor } else { f64::ceil })]
 }

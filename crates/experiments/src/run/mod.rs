@@ -46,16 +46,16 @@ pub enum ConfigError {
     #[error(
         "{} is not the one that the run was begun with: {}; put the old values back to go on{}{}, or start a new run with \
          the new ones",
-        RunFolder::CONFIG, list(differences), how(*kept), advice(differences)
+        RunFolder::CONFIG, list(differences), how(*is_recorded), advice(differences)
     )]
     Changed {
         differences: Vec<Difference>,
         /// Whether the events contain the config with which the run began.
-        kept: bool,
+        is_recorded: bool,
     },
 }
 
-/// A field of a config that was changed since the run was begun.
+/// A field of a config that was changed after the run began.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
     /// The field's path as for `--set`, such as `optimizer.gamma`.
@@ -65,7 +65,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Returns a difference of values from files, which may hold anything.
+    /// Creates a difference of values from files, which may hold anything.
     fn new(field: &str, before: &str, now: &str) -> Difference {
         const LONGEST: usize = 300;
         let [before, now] = [before, now].map(|value| shortened(&visible(value), LONGEST).into_owned());
@@ -83,12 +83,12 @@ fn list(differences: &[Difference]) -> String {
     differences.iter().map(Difference::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns advice on how to restore the old values.
-fn how(kept: bool) -> &'static str {
-    if kept { " (`valleyscope runs check --repair` does that)" } else { "" }
+/// Advice on how to restore the old values.
+fn how(is_recorded: bool) -> &'static str {
+    if is_recorded { " (`valleyscope runs check --repair` does that)" } else { "" }
 }
 
-/// Returns advice on a changed field that may be changed by a command.
+/// Advice on a changed field that may be changed by a command.
 fn advice(differences: &[Difference]) -> String {
     let steps = differences.iter().find(|difference| difference.field == "steps");
     steps.map_or_else(String::new, |Difference { now, .. }| {
@@ -115,7 +115,7 @@ impl RunConfig {
         Ok(RunConfig { preset, text })
     }
 
-    /// Returns the config with which a run with this history began: the one in its events or, if their first line is
+    /// Reads the config with which a run with this history began: the one in its events or, if their first line is
     /// lost, its `config.ron`.
     pub fn begun(run: &RunFolder, history: &RunHistory) -> Result<RunConfig, ConfigError> {
         match history.started().map(|started| &started.config).filter(|config| !config.is_empty()) {
@@ -130,12 +130,12 @@ impl RunConfig {
         Ok(RunConfig { preset, text: text.to_owned() })
     }
 
-    /// Returns the training with the settings that commands have changed, in a run with this history. Its title and
-    /// description name them.
+    /// The training with the settings that commands have changed, in a run with this history. Its title and description
+    /// name them.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::Settings`] if they are not settings of this training.
+    /// Fails with [`ConfigError::Settings`] if they are not settings of this training.
     pub fn with_changed_settings(&self, history: &RunHistory) -> Result<Preset, ConfigError> {
         with_changed_settings(&self.preset, &history.changed_settings())
     }
@@ -144,13 +144,12 @@ impl RunConfig {
         &self.text
     }
 
-    /// Returns whether the config computes the same as a training, apart from the differences that [`RunConfig::check`]
-    /// allows.
+    /// Whether the config computes the same as a training, apart from the differences that [`RunConfig::check`] allows.
     pub fn computes_the_same_as(&self, training: &Preset) -> bool {
         differing_fields(training, &self.preset).is_empty()
     }
 
-    /// Returns the description of the run, for its first event.
+    /// The description of the run, for its first event.
     pub fn started(&self) -> Started {
         let text = &self.text;
         let (config, config_sha256) = (text.clone(), sha256(text));
@@ -163,12 +162,12 @@ impl RunConfig {
     }
 
     /// Checks that a run with this history can resume with the config, which must compute the same as the one that the
-    /// run was begun with. Comments, the title, the description, the place of the data (which have a fingerprint of
+    /// run was begun with. Comments, the title, the description, the folder of the data (which have a fingerprint of
     /// their own) and the device may differ.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::Changed`] with the fields that differ.
+    /// Fails with [`ConfigError::Changed`] with the fields that differ.
     pub fn check(&self, history: &RunHistory) -> Result<(), ConfigError> {
         let begun = history.started().map(|started| started.config.as_str()).filter(|text| !text.is_empty());
         let differences = match begun {
@@ -176,10 +175,10 @@ impl RunConfig {
             _ => Vec::new(),
         };
         if !differences.is_empty() {
-            return Err(ConfigError::Changed { differences, kept: true });
+            return Err(ConfigError::Changed { differences, is_recorded: true });
         }
         let differences = points_that_differ(history, self.started().scan.as_ref());
-        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, kept: false }) }
+        if differences.is_empty() { Ok(()) } else { Err(ConfigError::Changed { differences, is_recorded: false }) }
     }
 
     /// Checks that a run's config computes the same as the one with which it began ([`RunConfig::check`]), as far as
@@ -190,16 +189,16 @@ impl RunConfig {
         RunConfig::read(run)?.check(reader.history())
     }
 
-    /// Returns the identity of the run's checkpoints: the hash of the config that the run was begun with, to which this
-    /// one is equal.
+    /// The identity of the run's checkpoints: the hash of the config that the run was begun with, to which this one is
+    /// equal.
     pub fn identity(&self, history: &RunHistory) -> String {
         let begun = history.started().map(|started| started.config_sha256.clone());
         begun.filter(|sum| !sum.is_empty()).unwrap_or_else(|| sha256(&self.text))
     }
 }
 
-/// Returns a training with other values of settings that can be changed while it runs. Its title and description name
-/// those that differ.
+/// Replaces values of settings of a training that can be changed while it runs. Title and description name those that
+/// differ.
 pub fn with_changed_settings(training: &Preset, settings: &BTreeMap<String, f64>) -> Result<Preset, ConfigError> {
     if settings.is_empty() {
         return Ok(training.clone());
@@ -230,14 +229,14 @@ impl ConfigReader for PresetConfigs {
     }
 }
 
-/// Returns whether two texts are configs that compute the same ([`RunConfig::check`]).
+/// Whether two texts are configs that compute the same ([`RunConfig::check`]).
 pub fn compute_the_same(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(|text| Preset::parse(text, RunFolder::CONFIG));
     matches!((one, other), (Ok(one), Ok(other)) if differing_fields(&one, &other).is_empty())
 }
 
-/// Returns the differences shown by a scan's finished grid points, which record their settings, also where the first
-/// event is lost.
+/// The differences shown by a scan's finished grid points, which record their settings, also where the first event is
+/// lost.
 fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Difference> {
     let Some(axes) = axes else { return Vec::new() };
     let mut differences = BTreeSet::new();
@@ -269,7 +268,7 @@ fn points_that_differ(history: &RunHistory, axes: Option<&ScanAxes>) -> Vec<Diff
 /// The fields that need not be equal for a run to resume. The data have a fingerprint.
 const FREE: [&str; 6] = ["title", "description", "data", "device", "processes", "shard_optimizer"];
 
-/// Returns the fields in which two configs differ, so that they do not compute the same.
+/// The fields in which two configs differ, so that they do not compute the same.
 pub fn differing_fields(before: &Preset, now: &Preset) -> Vec<Difference> {
     if before.kind() != now.kind() {
         return vec![Difference::new("kind", before.kind(), now.kind())];
@@ -323,7 +322,6 @@ fn compare(path: &str, before: &Value, now: &Value, differences: &mut Vec<Differ
     }
 }
 
-/// Formats a value approximately as in the file.
 fn written(value: &Value) -> String {
     match value {
         Value::Null => "not given".to_owned(),
@@ -385,8 +383,8 @@ pub enum ForkError {
 }
 
 impl Fork {
-    /// Returns the training of the run itself, for a fork without changes, with the settings in force after the
-    /// checkpoint's step.
+    /// The training of the run itself, for a fork without changes, with the settings in force after the checkpoint's
+    /// step.
     pub fn training(&self) -> Result<Preset, ForkError> {
         let reader = self.read()?;
         let history = reader.history();
@@ -419,8 +417,8 @@ impl Fork {
     ///
     /// # Errors
     ///
-    /// Returns an error where there is no such checkpoint, it is damaged, or is not of the training's model, and where
-    /// the folder cannot be written. Then nothing of it is left. The other run is never changed.
+    /// Fails where there is no such checkpoint, it is damaged, or is not of the training's model, and where the folder
+    /// cannot be written. Then the new folder is removed. The forked run is never changed.
     pub fn create(&self, parent: &Path, stem: &str, training: &Preset) -> Result<(RunFolder, Forked), ForkError> {
         let reader = self.read()?;
         let config_sha256 = self.config(reader.history())?.identity(reader.history());

@@ -4,7 +4,6 @@ use palette::color_difference::Ciede2000;
 use palette::white_point::D65;
 use palette::{FromColor, Lab, LinSrgb};
 
-/// The vision of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vision {
     Usual,
@@ -20,17 +19,17 @@ pub enum ColorUse {
     /// Cells of a diagram, and marks on the landscape.
     Area,
     /// Cells of a diagram whose winner is [`HALF_CERTAIN`].
-    PaleArea,
+    FaintArea,
     Line(Background),
 }
 
-/// The certainty of winners that keep about half of their colour.
+/// The certainty of winners whose cells have about half of the colour.
 const HALF_CERTAIN: f64 = 0.75;
-/// The fraction of its colour that an undecided winner keeps.
+/// The fraction of its colour that an undecided winner has.
 const FAINTEST: f64 = 0.15;
 
-/// Thresholds of our own. 5 and 3.5 are where Mokrzycki and Tatol (2011) begin "two different colours" and "a clear
-/// difference", stated for ΔE*ab; we use them for CIEDE2000 and simulated deficiencies.
+/// Thresholds of this program. 5 and 3.5 are where Mokrzycki and Tatol (2011) begin "two different colours" and "a
+/// clear difference", stated for ΔE*ab; here they are applied to CIEDE2000 and simulated deficiencies.
 const TWO_COLORS: f64 = 5.0;
 const CLEAR: f64 = 3.5;
 /// The factor of differences for usual vision, as small targets (a third of a degree) needed 1.4 to 2.6 times the
@@ -40,7 +39,7 @@ const OF_SMALL_MARKS: f64 = 2.0;
 impl Vision {
     pub const ALL: [Vision; 3] = [Vision::Usual, Vision::Protanopia, Vision::Deuteranopia];
 
-    /// Returns linear red, green and blue as the reader sees them.
+    /// Linear red, green and blue as the reader sees them.
     fn seen(self, [red, green, blue]: [f64; 3]) -> [f64; 3] {
         let rows = match self {
             Vision::Usual => return [red, green, blue],
@@ -61,36 +60,35 @@ impl Vision {
 
 impl ColorUse {
     pub const ALL: [ColorUse; 4] =
-        [ColorUse::Area, ColorUse::PaleArea, ColorUse::Line(Background::Light), ColorUse::Line(Background::Dark)];
+        [ColorUse::Area, ColorUse::FaintArea, ColorUse::Line(Background::Light), ColorUse::Line(Background::Dark)];
 
     pub fn drawn(self, color: [u8; 3]) -> [u8; 3] {
         match self {
             ColorUse::Area => color,
-            ColorUse::PaleArea => pale(color, HALF_CERTAIN),
+            ColorUse::FaintArea => faded(color, HALF_CERTAIN),
             ColorUse::Line(background) => contrasting(color, background),
         }
     }
 
-    /// Returns the least difference of two colours that can be told apart. It is what sixteen colours reach beside the
-    /// paper's three: for readers with a deficiency, two different colours, and in pale cells a clear difference.
+    /// The smallest difference by which two colours can be distinguished. Sixteen colours and the paper's three reach
+    /// it: with a deficiency, "two different colours", and in faint cells "a clear difference".
     pub fn least(self, vision: Vision) -> f64 {
         match (self, vision) {
-            (ColorUse::PaleArea, Vision::Usual) => TWO_COLORS,
-            (ColorUse::PaleArea, _) => CLEAR,
+            (ColorUse::FaintArea, Vision::Usual) => TWO_COLORS,
+            (ColorUse::FaintArea, _) => CLEAR,
             (_, Vision::Usual) => OF_SMALL_MARKS * TWO_COLORS,
             (_, _) => TWO_COLORS,
         }
     }
 }
 
-/// Returns a winner's colour mixed with white: full where the winner is certain, faint where it is undecided.
-pub fn pale(color: [u8; 3], certainty: f64) -> [u8; 3] {
+/// Mixes a winner's colour with white: full where the winner is certain, faint where it is undecided.
+pub fn faded(color: [u8; 3], certainty: f64) -> [u8; 3] {
     let share = FAINTEST + (1.0 - FAINTEST) * (2.0 * certainty - 1.0).clamp(0.0, 1.0);
     color.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
 }
 
-/// Returns the difference of two colours, CIEDE2000: 1 is about the least that can be seen, and black and white are 100
-/// apart.
+/// The difference of two colours, CIEDE2000: 1 is about the least that can be seen, and black and white are 100 apart.
 pub fn color_difference(a: [u8; 3], b: [u8; 3], vision: Vision) -> f64 {
     lab(a, vision).difference(lab(b, vision))
 }
@@ -100,7 +98,7 @@ fn lab(color: [u8; 3], vision: Vision) -> Lab<D65, f64> {
     Lab::from_color(LinSrgb::new(red, green, blue))
 }
 
-/// A colour as it looks in drawings.
+/// A colour as readers with each kind of vision see it.
 #[derive(Clone)]
 pub(super) struct Appearance {
     /// For each use, and each vision.
@@ -112,33 +110,32 @@ impl Appearance {
         Appearance { seen: ColorUse::ALL.map(|of| Vision::ALL.map(|vision| lab(of.drawn(color), vision))) }
     }
 
-    /// Returns the smallest difference of two colours as a multiple of the least that is needed: from 1 on, they can be
-    /// told apart. A pale cell is also compared with a full one, for usual vision.
+    /// The smallest difference of two colours as a multiple of the least that is needed: from 1 on, they can be
+    /// distinguished. A faint cell is also compared with a full one, for usual vision.
     pub(super) fn separation(&self, other: &Appearance) -> f64 {
         let uses = ColorUse::ALL.into_iter().zip(self.seen.iter().zip(&other.seen));
         let same = uses.flat_map(|(of, (a, b))| {
             let least = move |index: usize| of.least(Vision::ALL[index]);
             (0..3).map(move |index| a[index].difference(b[index]) / least(index))
         });
-        let [area, pale, ..] = &self.seen;
-        let [other_area, other_pale, ..] = &other.seen;
-        let crossed = [pale[0].difference(other_area[0]), area[0].difference(other_pale[0])];
+        let [area, faded, ..] = &self.seen;
+        let [other_area, other_faint, ..] = &other.seen;
+        let crossed = [faded[0].difference(other_area[0]), area[0].difference(other_faint[0])];
         same.chain(crossed.map(|apart| apart / TWO_COLORS)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the difference of two colours as areas.
+    /// The difference of two colours as areas.
     pub(super) fn distance(&self, other: &Appearance) -> f64 {
         self.seen[0][0].difference(other.seen[0][0])
     }
 
-    /// Returns whether the colour is none of white, black and the greys of diagrams, nor nearly one.
+    /// Whether the colour is none of white, black and the greys of diagrams, nor nearly one.
     pub(super) fn is_colorful(&self) -> bool {
         let Lab { l, a, b, .. } = self.seen[0][0];
         (30.0..92.0).contains(&l) && a.hypot(b) > 20.0
     }
 }
 
-/// The background of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
     Light,
@@ -153,9 +150,8 @@ const STEPS: usize = 60;
 /// The largest factor by which a colour's distance from grey may grow when it is darkened.
 const STRONGEST: f32 = 2.0;
 
-/// Returns a colour, as red, green and blue, that has enough contrast for lines on a background: a pale colour is
-/// darkened on a light background, and a dark one lightened on a dark one. The hue is kept: a pale yellow becomes gold,
-/// and not olive.
+/// Adjusts a colour to have enough contrast for lines on a background: a light colour is darkened on a light
+/// background, and a dark one lightened on a dark one. The hue stays: a light yellow becomes gold, and not olive.
 pub fn contrasting(color: [u8; 3], background: Background) -> [u8; 3] {
     match background {
         Background::Light => darkened(color, BRIGHTEST),
@@ -163,7 +159,7 @@ pub fn contrasting(color: [u8; 3], background: Background) -> [u8; 3] {
     }
 }
 
-/// Returns the colour with at most this luminance. The darker it must become, the further it gets from grey.
+/// Darkens the colour to at most this luminance. The darker the result, the further it is from grey.
 pub(super) fn darkened(color: [u8; 3], most: f32) -> [u8; 3] {
     let at = |part: f32| {
         let strength = (1.0 + 6.0 * part).min(STRONGEST);
@@ -172,23 +168,23 @@ pub(super) fn darkened(color: [u8; 3], most: f32) -> [u8; 3] {
     first(at, |color| luminance(color) <= most)
 }
 
-/// Returns the colour with at least this luminance.
+/// Lightens the colour to at least this luminance.
 pub(super) fn lightened(color: [u8; 3], least: f32) -> [u8; 3] {
     first(|part| mixed(color.map(f32::from), 255.0, part), |color| luminance(color) >= least)
 }
 
-/// Returns the first colour between fractions 0 and 1 that satisfies `will_do`.
+/// Finds the first colour between fractions 0 and 1 that satisfies `will_do`.
 fn first(at: impl Fn(f32) -> [u8; 3], will_do: impl Fn([u8; 3]) -> bool) -> [u8; 3] {
     let steps = (0..STEPS).map(|step| at(step as f32 / STEPS as f32));
     steps.into_iter().find(|color| will_do(*color)).unwrap_or_else(|| at(1.0))
 }
 
-/// Returns a colour of which a part is replaced by white (255) or black (0).
+/// Replaces a part of a colour by white (255) or black (0).
 pub(super) fn mixed(color: [f32; 3], towards: f32, part: f32) -> [u8; 3] {
     color.map(|channel| ((1.0 - part) * channel + part * towards).round() as u8)
 }
 
-/// Returns the colour `times` times as far from the grey of its largest channel, or as far as its hue allows.
+/// The colour `times` times as far from the grey of its largest channel, or as far as its hue allows.
 fn strengthened(color: [f32; 3], times: f32) -> [f32; 3] {
     let most = color.into_iter().fold(0.0, f32::max);
     let least = color.into_iter().fold(most, f32::min);
@@ -205,7 +201,7 @@ pub(super) fn luminance(color: [u8; 3]) -> f32 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// Returns a channel of an sRGB colour as linear light, from 0 to 1.
+/// A channel of an sRGB colour as linear light, from 0 to 1.
 pub(super) fn linear(channel: u8) -> f32 {
     let channel = f32::from(channel) / 255.0;
     if channel <= 0.04045 { channel / 12.92 } else { ((channel + 0.055) / 1.055).powf(2.4) }

@@ -16,7 +16,6 @@ const TOP: f64 = 0.5;
 /// The first thing that a line of sight meets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sight {
-    /// A point of the surface.
     Surface([f64; 2]),
     /// The side of the box below the surface.
     Side,
@@ -70,15 +69,14 @@ impl HeightField {
         HeightField { heights, lowest, highest }
     }
 
-    /// Returns the heights in the box, row by row from the smallest y; NaN where there is no surface.
     pub fn heights(&self) -> &[f32] {
         &self.heights
     }
 
-    /// Returns the height at a point of the box; `None` beside the square and where there is no surface.
-    pub fn height(&self, place: [f64; 2]) -> Option<f64> {
+    /// The height at a point of the box; `None` outside the square and where there is no surface.
+    pub fn height(&self, at: [f64; 2]) -> Option<f64> {
         let last = HeightField::SIDE - 1;
-        let [x, y] = place.map(|part| 0.5 * (part + 1.0) * last as f64);
+        let [x, y] = at.map(|part| 0.5 * (part + 1.0) * last as f64);
         if !(x >= 0.0 && y >= 0.0 && x <= last as f64 && y <= last as f64) {
             return None;
         }
@@ -91,21 +89,21 @@ impl HeightField {
         height.is_finite().then_some(height)
     }
 
-    /// Returns the point of the surface over a point of the box.
+    /// The point of the surface over a point of the box.
     pub fn point(&self, [x, y]: [f64; 2]) -> Option<[f64; 3]> {
         self.height([x, y]).map(|height| [x, y, height])
     }
 
-    /// Returns the upward normal of the surface at a point, of length 1.
-    pub fn normal(&self, place: [f64; 2]) -> Option<[f64; 3]> {
+    /// The upward normal of the surface at a point, of length 1.
+    pub fn normal(&self, at: [f64; 2]) -> Option<[f64; 3]> {
         let step = 2.0 / (HeightField::SIDE - 1) as f64;
         let slope = |axis: usize| {
-            let beside = |side: f64| {
-                let mut beside = place;
-                beside[axis] = (beside[axis] + side * step).clamp(-1.0, 1.0);
-                Some((beside[axis], self.height(beside).or_else(|| self.height(place))?))
+            let neighbor = |side: f64| {
+                let mut neighbor = at;
+                neighbor[axis] = (neighbor[axis] + side * step).clamp(-1.0, 1.0);
+                Some((neighbor[axis], self.height(neighbor).or_else(|| self.height(at))?))
             };
-            let ((from, low), (to, high)) = (beside(-1.0)?, beside(1.0)?);
+            let ((from, low), (to, high)) = (neighbor(-1.0)?, neighbor(1.0)?);
             Some((high - low) / (to - from))
         };
         let (dx, dy) = (slope(0)?, slope(1)?);
@@ -113,15 +111,15 @@ impl HeightField {
         Some([-dx / length, -dy / length, 1.0 / length])
     }
 
-    /// Returns the point of the surface that a line of sight first meets.
+    /// Finds the point of the surface that a line of sight meets first.
     pub fn hit(&self, ray: &Ray) -> Option<[f64; 2]> {
         match self.sight(ray) {
-            Sight::Surface(place) => Some(place),
+            Sight::Surface(at) => Some(at),
             Sight::Side | Sight::Nothing => None,
         }
     }
 
-    /// Returns what a line of sight from above meets first.
+    /// Finds the surface or the side of the box, whichever a line of sight from above meets first.
     pub fn sight(&self, ray: &Ray) -> Sight {
         let Some([from, to]) = self.within(ray) else { return Sight::Nothing };
         let across = ray.direction[0].hypot(ray.direction[1]) * (to - from);
@@ -148,7 +146,7 @@ impl HeightField {
         Sight::Nothing
     }
 
-    /// Returns whether a hill, or the side of the box below the surface, is in front of a point.
+    /// Whether a hill, or the side of the box below the surface, is in front of a point.
     pub fn hides(&self, view: &SpaceView, point: [f64; 3]) -> bool {
         let eye = view.eye();
         let to_eye = [0, 1, 2].map(|axis| eye[axis] - point[axis]);
@@ -169,7 +167,7 @@ impl HeightField {
         }
     }
 
-    /// Returns the distances between which a ray is over the square, no higher than the surface, and above the floor.
+    /// The distances between which a ray is over the square, no higher than the surface, and above the floor.
     fn within(&self, ray: &Ray) -> Option<[f64; 2]> {
         let (mut from, mut to) = (0.0_f64, f64::INFINITY);
         for (axis, [low, high]) in
@@ -185,7 +183,7 @@ impl HeightField {
 }
 
 vectorized! {
-    /// Computes the heights of losses, and returns the lowest and the highest one.
+    /// Computes the heights of losses; returns the lowest and the highest one.
     fn heights_of<>(losses: &[f64], heights: &mut [f32], scale: &SymLog) -> [f64; 2] {
         const LENGTH: usize = 8;
         let splat = <Vectors as VectorSet>::Doubles::splat;
@@ -214,7 +212,7 @@ vectorized! {
     }
 }
 
-/// Returns the distance at which a height above the surface, positive at `near`, changes its sign.
+/// Finds the distance at which a height above the surface, positive at `near`, changes its sign.
 fn crossing(mut near: f64, mut far: f64, above: impl Fn(f64) -> Option<f64>) -> f64 {
     for _ in 0..30 {
         let middle = 0.5 * (near + far);
@@ -244,10 +242,10 @@ mod tests {
     #[test]
     fn heights_are_positions_on_the_colour_bar() {
         let field = HeightField::sample(waves, CAMERA, &SCALE);
-        for place in [[0.0, 0.0], [0.5, -0.25], [-1.0, 1.0], [0.3, 0.7]] {
-            let xy = view(Orbit::HOME).xy_from_box(place);
-            let height = field.height(place).expect("the waves are finite");
-            assert!((height - (SCALE.position(waves(xy)) - 0.5)).abs() < 1e-3, "{height} at {place:?}");
+        for at in [[0.0, 0.0], [0.5, -0.25], [-1.0, 1.0], [0.3, 0.7]] {
+            let xy = view(Orbit::HOME).xy_from_box(at);
+            let height = field.height(at).expect("the waves are finite");
+            assert!((height - (SCALE.position(waves(xy)) - 0.5)).abs() < 1e-3, "{height} at {at:?}");
         }
         assert_eq!(field.height([1.01, 0.0]), None);
     }

@@ -22,12 +22,11 @@ const LEVELS: u8 = 9;
 /// The largest number of assignments that are remembered.
 const MOST_KNOWN: usize = 256;
 
-/// Returns the colours of optimizers that are shown together, wherever they are shown. A chosen colour is used as it is.
-/// The first optimizer of a rule has the rule's colour, unless a chosen one is too much like it. Others have a darker
-/// shade that differs enough from all others, or else the nearest colour that does. Where no colour does, they have the
-/// one that differs most.
+/// Assigns colours to optimizers that are shown together. A chosen colour is used as it is. The first optimizer of a
+/// rule has the rule's colour, unless a chosen one is too similar. Others have a darker shade that differs enough from
+/// all others, or else the nearest colour that does. Where no colour does, they have the one that differs most.
 pub fn assigned_colors(optimizers: impl IntoIterator<Item = OwnColors>) -> Vec<Rgb> {
-    // Frames ask for the same colours again and again.
+    // Each frame requests the same colours.
     static KNOWN: Mutex<BTreeMap<Vec<OwnColors>, Vec<Rgb>>> = Mutex::new(BTreeMap::new());
     let optimizers: Vec<OwnColors> = optimizers.into_iter().collect();
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +41,7 @@ pub fn assigned_colors(optimizers: impl IntoIterator<Item = OwnColors>) -> Vec<R
     colors
 }
 
-/// Returns the colours that optimizers have where none is chosen for them, beside the others as they are.
+/// The colours that optimizers have if none is chosen for them, given the colours of the others.
 pub fn usual_colors(optimizers: &[OwnColors]) -> Vec<Rgb> {
     let usual = |index: usize| {
         let without = optimizers.iter().enumerate();
@@ -52,12 +51,10 @@ pub fn usual_colors(optimizers: &[OwnColors]) -> Vec<Rgb> {
     (0..optimizers.len()).map(usual).collect()
 }
 
-/// Returns the colours of the optimizers of a simulation, in their order.
 pub fn simulation_colors(optimizers: &[OptimizerSpec]) -> Vec<Rgb> {
     assigned_colors(optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rule.rgb())))
 }
 
-/// Returns the colours of the optimizers of a sweep, in their order.
 pub fn sweep_colors(optimizers: &[SweepOptimizer]) -> Vec<Rgb> {
     assigned_colors(optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rgb())))
 }
@@ -83,12 +80,11 @@ fn assign(optimizers: &[OwnColors]) -> Vec<Rgb> {
     found.collect()
 }
 
-/// Returns the smallest separation of a colour from others.
 fn separation(color: &Appearance, taken: &[Appearance]) -> f64 {
     taken.iter().map(|other| color.separation(other)).fold(f64::INFINITY, f64::min)
 }
 
-/// Returns a shade of a colour, or another colour near it, that differs enough from those that are taken.
+/// Finds a shade of a colour, or another colour near it, that differs enough from those that are taken.
 fn other_color(home: Rgb, taken: &[Appearance]) -> Rgb {
     let shades =
         SHADES.map(|black| mixed(home.map(f32::from), 0.0, black)).map(|shade| (shade, Appearance::new(shade)));
@@ -106,7 +102,7 @@ fn other_color(home: Rgb, taken: &[Appearance]) -> Rgb {
     apart.max_by(|(_, a), (_, b)| a.total_cmp(b)).map_or([0; 3], |(color, _)| color)
 }
 
-/// The colours beside the rules' own.
+/// The colours besides those of rules.
 static OTHERS: LazyLock<Vec<(Rgb, Appearance)>> = LazyLock::new(|| {
     let level = |index: u16| (index * 255 / u16::from(LEVELS - 1)) as u8;
     let levels = || (0..u16::from(LEVELS)).map(level);
@@ -114,7 +110,6 @@ static OTHERS: LazyLock<Vec<(Rgb, Appearance)>> = LazyLock::new(|| {
     colors.map(|color| (color, Appearance::new(color))).filter(|(_, appearance)| appearance.is_colorful()).collect()
 });
 
-/// The dash pattern of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dash {
     #[default]
@@ -130,10 +125,10 @@ pub enum Dash {
 impl Dash {
     /// The patterns by which runs of one optimizer differ.
     const OF_RUNS: [Dash; 5] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::LongDashed, Dash::SparselyDashed];
-    /// The patterns of simulations side by side.
+    /// The patterns of simulations that are compared.
     pub const SIDE_BY_SIDE: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::DashDotted];
 
-    /// Returns the lengths of dashes and gaps, one after the other, in widths of the line; none for a solid line.
+    /// The lengths of dashes and gaps, one after the other, in widths of the line; none for a solid line.
     pub fn lengths(self) -> &'static [f64] {
         match self {
             Dash::Solid => &[],
@@ -154,32 +149,30 @@ pub struct Pen {
     pub dash: Dash,
 }
 
-/// Shades of a colour.
 const PEN_SHADES: usize = 3;
 /// The largest luminances of the second and third shade on a light background, and of the second on a dark one, each as
 /// such and as a fraction of the colour's own.
 const DEEP: [[f32; 2]; 2] = [[0.075, 0.3], [0.19, 0.6]];
 const DEEP_ON_DARK: [f32; 2] = [0.16, 0.6];
 /// The third shade on a dark background, as a fraction of the way to white, in luminance.
-const PALE_ON_DARK: f32 = 0.3;
+const LIGHTER_ON_DARK: f32 = 0.3;
 
 impl Pen {
     /// The number of distinct pens of one colour.
     pub const COUNT: usize = PEN_SHADES * Dash::OF_RUNS.len();
 
-    /// Returns one of the pens of a colour; after the last they repeat. The first is the colour itself, solid.
+    /// Numbers the pens of a colour; after the last they repeat. The first is the colour itself, solid.
     pub fn new(color: [u8; 3], number: usize) -> Pen {
         let number = number % Self::COUNT;
         Pen { color, shade: number % PEN_SHADES, dash: Dash::OF_RUNS[number / PEN_SHADES] }
     }
 
-    /// Returns the pens of curves side by side that have these colours: those of one colour have different pens.
+    /// Assigns pens to curves that are compared and have these colours: those of one colour have different pens.
     pub fn side_by_side(colors: &[[u8; 3]]) -> Vec<Pen> {
         let before = |index: usize| colors[..index].iter().filter(|other| **other == colors[index]).count();
         colors.iter().enumerate().map(|(index, color)| Pen::new(*color, before(index))).collect()
     }
 
-    /// Returns the colour of which it has a shade.
     pub fn color(self) -> [u8; 3] {
         self.color
     }
@@ -188,7 +181,7 @@ impl Pen {
         Pen { dash, ..self }
     }
 
-    /// Returns the colour of its line on a background, as red, green and blue.
+    /// The colour of its line on a background, as red, green and blue.
     pub fn color_on(self, background: Background) -> [u8; 3] {
         let own = contrasting(self.color, background);
         let deep = |[most, part]: [f32; 2]| darkened(self.color, most.min(part * luminance(own)));
@@ -198,7 +191,7 @@ impl Pen {
             (1, Background::Dark) => contrasting(deep(DEEP_ON_DARK), background),
             (_, Background::Dark) => {
                 let own_luminance = luminance(own);
-                lightened(own, own_luminance + PALE_ON_DARK * (1.0 - own_luminance))
+                lightened(own, own_luminance + LIGHTER_ON_DARK * (1.0 - own_luminance))
             }
         }
     }
@@ -259,7 +252,7 @@ mod tests {
         assert_eq!(assigned_colors([(Some([1, 2, 3]), FOCUS), (None, FOCUS)]), [[1, 2, 3], FOCUS]);
         let [first, second] = assigned_colors([(None, FOCUS), (Some(FOCUS), ADAM)])[..] else { panic!("two colours") };
         assert!(second == FOCUS && separation(first, second) >= 1.0, "{first:?}");
-        // One that is merely much like a rule's own, too.
+        // A colour close to a rule's own is avoided as well.
         let nearly = FOCUS.map(|channel| channel + 2);
         let [first, second] = assigned_colors([(None, FOCUS), (Some(nearly), ADAM)])[..] else { panic!("two colours") };
         assert!(second == nearly && separation(first, second) >= 1.0, "{first:?}");

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use ticks::nice_step;
 use valleyscope_engine::landscape::{HomeView, Landscape, LandscapeSpec};
 
-pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, pale};
+pub use color_difference::{Background, ColorUse, Vision, color_difference, contrasting, faded};
 pub use height_field::{HeightField, Sight};
 pub use line_colors::{Dash, OwnColors, Pen, assigned_colors, simulation_colors, sweep_colors, usual_colors};
 pub use range::{Band, DiagnosticInfo, DiagnosticMetric};
@@ -148,7 +148,7 @@ struct Written {
 }
 
 impl From<Written> for SymLog {
-    /// Returns the scale. Without a lower end it is symmetric about 0.
+    /// Without a lower end, the scale is symmetric about 0.
     fn from(Written { linear, min, max }: Written) -> SymLog {
         SymLog { linear, min: min.unwrap_or(-max), max }
     }
@@ -158,20 +158,20 @@ impl SymLog {
     /// The number of equal parts of the colours that contour lines separate.
     pub const CONTOURS: u32 = 24;
 
-    /// Returns a scale from `−max` to `max`.
+    /// A scale from `−max` to `max`.
     pub const fn symmetric(linear: f64, max: f64) -> SymLog {
         SymLog { linear, min: -max, max }
     }
 
-    /// Returns the values at which contour lines lie, from the lowest to the highest. One of them is 0.
+    /// The values at which contour lines lie, from the lowest to the highest. One of them is 0.
     pub fn contour_levels(&self) -> impl Iterator<Item = f64> + use<> {
         let scale = *self;
         let [lowest, highest] = self.contour_range(Self::CONTOURS);
         (lowest..=highest).map(move |level| scale.contour_value(Self::CONTOURS, level))
     }
 
-    /// Returns the numbers of the lowest and of the highest contour line, counted from the one at 0, where the lines
-    /// separate this number of equal parts of the colours.
+    /// The numbers of the lowest and of the highest contour line, counted from the one at 0, where the lines separate
+    /// this number of equal parts of the colours.
     pub fn contour_range(&self, parts: u32) -> [i32; 2] {
         let zero = self.zero();
         // The tolerance includes a line at an end.
@@ -179,7 +179,7 @@ impl SymLog {
         [-whole(zero), whole(1.0 - zero)]
     }
 
-    /// Returns the value of a contour line, counted from the one at 0.
+    /// The value of a contour line, counted from the one at 0.
     pub fn contour_value(&self, parts: u32, level: i32) -> f64 {
         self.value(self.zero() + f64::from(level) / f64::from(parts))
     }
@@ -190,13 +190,13 @@ impl SymLog {
         self.zero() + self.log(value) / self.length()
     }
 
-    /// Returns the value at a position on the colour bar; the inverse of [`SymLog::position`].
+    /// The value at a position on the colour bar; the inverse of [`SymLog::position`].
     pub fn value(&self, position: f64) -> f64 {
         let log = (position - self.zero()) * self.length();
         (self.linear * log.abs().exp_m1()).copysign(log)
     }
 
-    /// Returns the derivative of [`SymLog::position`] with respect to the value.
+    /// The derivative of [`SymLog::position`] with respect to the value.
     pub fn slope(&self, value: f64) -> f64 {
         1.0 / ((self.linear + value.abs()) * self.length())
     }
@@ -205,7 +205,7 @@ impl SymLog {
         self.log(self.min).abs() / self.length()
     }
 
-    /// Returns the length of the colour bar in the units of `s`: `s(max) − s(min)`.
+    /// The length of the colour bar in the units of `s`: `s(max) − s(min)`.
     pub fn length(&self) -> f64 {
         self.log(self.max) - self.log(self.min)
     }
@@ -232,7 +232,6 @@ impl Colormap {
     pub const ALL: [Colormap; 5] =
         [Colormap::Viridis, Colormap::Cividis, Colormap::Magma, Colormap::Inferno, Colormap::Plasma];
 
-    /// Returns the sRGB colour at a position from 0 to 1.
     pub fn rgb(self, position: f64) -> [u8; 3] {
         let gradient = match self {
             Colormap::Viridis => colorous::VIRIDIS,
@@ -248,27 +247,27 @@ impl Colormap {
 /// The number of columns of the grid on which the losses in view are sampled.
 const COLUMNS: usize = 36;
 const ROWS: usize = 24;
-/// A scale is kept until it is wrong by this factor.
+/// A scale stays until it is wrong by this factor.
 const TOLERANCE: f64 = 2.5;
 /// The size of a negative loss, over the largest loss, that may be a rounding error.
 const ROUNDING: f64 = 1e-12;
 /// The scale where no loss is in view.
 const NOTHING_IN_VIEW: SymLog = SymLog::symmetric(1.0, 10.0);
 
-/// The colour scale of the previous view, which is kept if possible.
+/// The colour scale of the previous view, which stays if possible.
 #[derive(Debug, Default)]
 pub struct AutoScale {
     current: Option<(Vec<(Landscape, Viewport)>, SymLog)>,
 }
 
 impl AutoScale {
-    /// Returns the scale for the parts of landscapes that are in view, one or several side by side.
+    /// Chooses the scale for the parts of landscapes that are in view, in one or several panels.
     ///
     /// The upper end of the colours is about the highest loss in view, except for the highest tenth. The lower end is 0
-    /// where no loss in view is negative, so that all colours are used, and else symmetric to the upper end. Linear is a
-    /// twelfth of the deepest descent in view, so that the gentle slope −cu takes a good part of the colours however
-    /// high the walls are. All are rounded to 1, 2 or 5 times a power of ten, and kept until they are off by more than a
-    /// factor of 2.5. Negative colours are kept while only the views of the landscapes change. Several views share the
+    /// where no loss in view is negative, so that all colours are used, and else symmetric to the upper end. Linear is
+    /// a twelfth of the deepest descent in view, so that the gentle slope −cu takes a good part of the colours however
+    /// high the walls are. All are rounded to 1, 2 or 5 times a power of ten, and stay until they are off by more than
+    /// a factor of 2.5. Negative colours stay while only the views of the landscapes change. Several views share the
     /// largest ends and the smallest linear part.
     pub fn update(&mut self, views: &[(&Landscape, Viewport)]) -> SymLog {
         let is_same = |current: &[(Landscape, Viewport)], also_views: bool| {
@@ -280,7 +279,7 @@ impl AutoScale {
         if let Some((_, scale)) = self.current.as_ref().filter(|(current, _)| is_same(current, true)) {
             return *scale;
         }
-        // Landscapes side by side are often the same, in the same view.
+        // Compared panels often show the same landscape in the same view.
         let distinct = views.iter().enumerate().filter(|(index, view)| !views[..*index].contains(view));
         let wanted = distinct.map(|(_, (landscape, viewport))| suitable(landscape, viewport));
         let shared = |a: SymLog, b: SymLog| SymLog {
@@ -309,7 +308,7 @@ fn keep_or_round(current: f64, wanted: f64) -> f64 {
     if (wanted / current).ln().abs() <= TOLERANCE.ln() { current } else { nice_step(wanted) }
 }
 
-/// Returns the unrounded scale for the losses on a coarse grid over the view.
+/// Computes the unrounded scale for the losses on a coarse grid over the view.
 fn suitable(landscape: &Landscape, viewport: &Viewport) -> SymLog {
     let [width, height] = viewport.size_px;
     let at = |column: usize, row: usize| {

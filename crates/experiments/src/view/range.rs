@@ -11,11 +11,11 @@ use super::AxisScale;
 /// The smallest and the largest value of a curve.
 pub type Extent = [f64; 2];
 
-/// A curve that needs this many times the range of all smaller ones has run away: it would leave them less than a pixel
-/// or two.
+/// A curve that needs this many times the range of all smaller ones is an outlier: they would be one or two pixels
+/// high.
 const RUNAWAY: f64 = 100.0;
-/// A band that needs this many times the range of all smaller ones has run away. It is paler and matters less than the
-/// curve itself.
+/// A band that needs this many times the range of all smaller ones is an outlier. It is fainter and matters less than
+/// the curve itself.
 const WIDE: f64 = 20.0;
 
 /// The positions up to which curves that have blown up determine the range of their plot.
@@ -23,20 +23,20 @@ const WIDE: f64 = 20.0;
 pub struct Ceiling {
     /// A curve that reaches a higher position has blown up.
     blown_up: f64,
-    /// The highest position of such a curve that determines the range.
-    kept: f64,
+    /// The highest position of a blown-up curve that determines the range.
+    limit: f64,
 }
 
 impl Ceiling {
-    /// Returns the ceiling for losses of trainings: one above ten times the largest initial loss has diverged, and
+    /// Computes the ceiling for losses of trainings: one above ten times the largest initial loss has diverged, and
     /// determines the range up to that initial loss. An untrained model has about the loss of guessing, which no useful
     /// training exceeds for long. `None` without a positive initial loss.
     pub fn of_losses(initial: impl Iterator<Item = f64>, scale: AxisScale) -> Option<Ceiling> {
         Ceiling::above(initial, 10.0, scale)
     }
 
-    /// Returns the ceiling for norms of gradients and other quantities that may well grow: one above a thousand times
-    /// the largest initial value has blown up, and determines the range up to that value.
+    /// Computes the ceiling for norms of gradients and other quantities that may grow: one above a thousand times the
+    /// largest initial value has blown up, and determines the range up to that value.
     pub fn of_sizes(initial: impl Iterator<Item = f64>, scale: AxisScale) -> Option<Ceiling> {
         Ceiling::above(initial, 1e3, scale)
     }
@@ -46,42 +46,42 @@ impl Ceiling {
         let smallest = initial.iter().copied().reduce(f64::min)?;
         // A run that diverges before its first record must not determine the ceiling of others.
         let largest = initial.into_iter().filter(|value| *value <= 100.0 * smallest).fold(smallest, f64::max);
-        let [blown_up, kept] = [factor * largest, largest].map(|value| scale.place(value));
-        (blown_up.is_finite() && kept.is_finite()).then_some(Ceiling { blown_up, kept })
+        let [blown_up, limit] = [factor * largest, largest].map(|value| scale.position(value));
+        (blown_up.is_finite() && limit.is_finite()).then_some(Ceiling { blown_up, limit })
     }
 
-    /// Returns the highest position that determines the range, of a curve with these positions.
-    pub fn of_curve(self, places: impl Iterator<Item = f64>) -> f64 {
-        if places.fold(f64::NEG_INFINITY, f64::max) > self.blown_up { self.kept } else { f64::INFINITY }
+    /// The highest position that determines the range, of a curve with these positions.
+    pub fn of_curve(self, positions: impl Iterator<Item = f64>) -> f64 {
+        if positions.fold(f64::NEG_INFINITY, f64::max) > self.blown_up { self.limit } else { f64::INFINITY }
     }
 }
 
 /// The positions of a curve on a vertical axis, by which the range of the axis is chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CurvePlaces {
+pub struct CurvePositions {
     /// The lower and the upper end of the line at its points.
     pub line: Vec<Extent>,
-    /// The ends of the band and of all else that is drawn around the line.
+    /// The ends of the band and of everything else that is drawn around the line.
     pub around: Vec<Extent>,
     /// The position of the last value; `None` where it has no position, such as a negative value on a logarithmic axis.
     pub end: Option<f64>,
 }
 
-impl CurvePlaces {
-    /// Returns the positions of a line in pieces, of which an empty last one marks that the last value has no position.
-    pub fn of_line(pieces: &[Vec<[f64; 2]>]) -> CurvePlaces {
+impl CurvePositions {
+    /// The positions of a line in pieces, of which an empty last one marks that the last value has no position.
+    pub fn of_line(pieces: &[Vec<[f64; 2]>]) -> CurvePositions {
         let last = pieces.last().and_then(|piece| piece.last());
         // A line that shows the extents of many values has two points at its last one.
         let ends =
             pieces.last().into_iter().flatten().rev().take_while(|[x, _]| last.is_some_and(|last| last[0] == *x));
-        CurvePlaces {
+        CurvePositions {
             end: ends.map(|[_, y]| *y).reduce(f64::max),
             line: pieces.iter().flatten().map(|[_, y]| [*y; 2]).collect(),
             around: Vec::new(),
         }
     }
 
-    /// Returns the extents of the line and of what is around it, above their floors.
+    /// The extents of the line and of the band around it, above their floors.
     fn extents(&self, floors: [f64; 2]) -> Option<(Extent, Option<Extent>)> {
         let above = |extents: &[Extent], floor: f64| {
             let above = extents.iter().filter(|[_, high]| *high >= floor);
@@ -97,31 +97,32 @@ const FAR_BELOW: [f64; 2] = [2.0, 2.0];
 /// The number of values, for each of which one may be left out.
 const FOR_EACH_LEFT_OUT: usize = 10;
 
-/// Returns the vertical range of a plot of these curves that suits most of them, with a margin: a minority that runs
-/// away is left out, and on a logarithmic axis also a few values far below all others.
-pub fn suited(curves: &[CurvePlaces], scale: AxisScale) -> Extent {
+/// Chooses the vertical range of a plot of these curves with a margin: a minority of outliers is left out, and on a
+/// logarithmic axis also a few values far below all others.
+pub fn suited(curves: &[CurvePositions], scale: AxisScale) -> Extent {
     if scale == AxisScale::Log {
         return with_margin(&without_dips(curves));
     }
     with_margin(&curves.iter().filter_map(|curve| curve.extents([f64::NEG_INFINITY; 2])).collect::<Vec<_>>())
 }
 
-/// Returns the vertical range of a plot of these curves with all their values, with a margin.
-pub fn whole(curves: &[CurvePlaces]) -> Extent {
+/// The vertical range of a plot of these curves with all their values, with a margin.
+pub fn whole(curves: &[CurvePositions]) -> Extent {
     let all = curves.iter().flat_map(|curve| curve.line.iter().chain(&curve.around)).copied().reduce(union);
     with_margin(all.map(|all| (all, None)).as_slice())
 }
 
-/// Returns the extents of curves and of their bands on a logarithmic axis without dips, a few values far below the others.
-/// A curve of at least [`FOR_EACH_LEFT_OUT`] values is compared with itself, a shorter one with all curves.
-fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
+/// Computes the extents of curves and of their bands on a logarithmic axis without dips, a few values far below the
+/// others. A curve of at least [`FOR_EACH_LEFT_OUT`] values is compared with itself, a shorter one with all curves.
+fn without_dips(curves: &[CurvePositions]) -> Vec<(Extent, Option<Extent>)> {
     let lows = |extents: &[Extent], floor: f64| -> Vec<f64> {
         extents.iter().map(|[low, _]| *low).filter(|low| *low >= floor).collect()
     };
     let all = |floors: &[f64]| -> Vec<f64> {
         curves.iter().zip(floors).flat_map(|(curve, floor)| lows(&curve.line, *floor)).collect()
     };
-    let own = |curve: &CurvePlaces| floor_of(lows(&curve.line, f64::NEG_INFINITY), curve.end.unwrap_or(f64::INFINITY));
+    let own =
+        |curve: &CurvePositions| floor_of(lows(&curve.line, f64::NEG_INFINITY), curve.end.unwrap_or(f64::INFINITY));
     let mut floors: Vec<f64> = curves.iter().map(own).collect();
     let ends = curves.iter().filter_map(|curve| curve.end).fold(f64::INFINITY, f64::min);
     let of_all = floor_of(all(&floors), ends);
@@ -134,22 +135,22 @@ fn without_dips(curves: &[CurvePlaces]) -> Vec<(Extent, Option<Extent>)> {
     curves.iter().zip(floors).filter_map(|(curve, floor)| curve.extents([floor, around])).collect()
 }
 
-/// Returns the lowest of these positions that is not far below the others. Positions from `kept` upwards are not left
-/// out: a curve that ends there has descended to it.
-fn floor_of(mut places: Vec<f64>, kept: f64) -> f64 {
+/// Finds the lowest of these positions that is not far below the others. Positions from `end` upwards count in any
+/// case: a curve that ends there has descended to it.
+fn floor_of(mut positions: Vec<f64>, end: f64) -> f64 {
     let [least, ratio] = FAR_BELOW;
-    let most = places.len() / FOR_EACH_LEFT_OUT;
-    let highest = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let lowest = places.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = positions.len() / FOR_EACH_LEFT_OUT;
+    let highest = positions.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let lowest = positions.iter().copied().fold(f64::INFINITY, f64::min);
     if most == 0 || highest - lowest < least {
         return f64::NEG_INFINITY;
     }
     // Only the lowest ones need an order.
-    places.select_nth_unstable_by(most, f64::total_cmp);
-    places.truncate(most + 1);
-    places.sort_unstable_by(f64::total_cmp);
-    let is_gap = |pair: &&[f64]| pair[1] - pair[0] >= least.max(ratio * (highest - pair[1])) && pair[0] < kept;
-    let next = places.windows(2).rfind(is_gap).map(|pair| pair[1]);
+    positions.select_nth_unstable_by(most, f64::total_cmp);
+    positions.truncate(most + 1);
+    positions.sort_unstable_by(f64::total_cmp);
+    let is_gap = |pair: &&[f64]| pair[1] - pair[0] >= least.max(ratio * (highest - pair[1])) && pair[0] < end;
+    let next = positions.windows(2).rfind(is_gap).map(|pair| pair[1]);
     next.unwrap_or(f64::NEG_INFINITY)
 }
 
@@ -161,7 +162,7 @@ fn length([low, high]: Extent) -> f64 {
     high - low
 }
 
-/// Returns the curves that determine a range: all, except where a minority needs more than `factor` times the range of
+/// Selects the curves that determine a range: all, except where a minority needs more than `factor` times the range of
 /// the others.
 fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..extents.len()).collect();
@@ -182,26 +183,26 @@ fn sensible(extents: &[Extent], factor: f64) -> Vec<bool> {
     keep
 }
 
-/// Returns the vertical range of a plot of these curves: the extent that suits them, with a margin.
+/// Adds a margin to the vertical range of a plot of these curves: the extent that suits them, with a margin.
 pub fn with_margin(curves: &[(Extent, Option<Extent>)]) -> Extent {
     let Some([low, high]) = suiting(curves) else { return [0.0, 1.0] };
     let margin = if high > low { 0.06 * (high - low) } else { (0.1 * high.abs()).max(1e-3) };
     [low - margin, high + margin]
 }
 
-/// Returns the extent that suits these curves, given the extent of each one's means and, if shown, of its band.
-/// A minority that would flatten the others is left out. `None` without a curve.
+/// The extent that suits these curves, given the extent of each one's means and, if shown, of its band. A minority that
+/// would flatten the others is left out. `None` without a curve.
 pub fn suiting(curves: &[(Extent, Option<Extent>)]) -> Option<Extent> {
     let means: Vec<Extent> = curves.iter().map(|(mean, _)| *mean).collect();
-    let kept = sensible(&means, RUNAWAY);
-    let curves: Vec<_> = curves.iter().zip(kept).filter_map(|(curve, keep)| keep.then_some(*curve)).collect();
+    let is_included = sensible(&means, RUNAWAY);
+    let curves: Vec<_> = curves.iter().zip(is_included).filter_map(|(curve, keep)| keep.then_some(*curve)).collect();
     let whole: Vec<Extent> = curves.iter().map(|&(mean, band)| band.map_or(mean, |band| union(mean, band))).collect();
     let narrow = sensible(&whole, WIDE);
     let parts = curves.iter().zip(&whole).zip(narrow).map(|((curve, whole), keep)| if keep { *whole } else { curve.0 });
     parts.reduce(union)
 }
 
-/// Returns the horizontal range of a plot of curves over this extent: a margin keeps points at its ends fully visible.
+/// The horizontal range of a plot of curves over this extent: a margin keeps points at its ends fully visible.
 pub fn across(extent: Option<Extent>) -> Extent {
     const MARGIN: f64 = 0.02;
     match extent {
@@ -237,8 +238,8 @@ pub fn first_crossing(points: impl IntoIterator<Item = [f64; 3]>, level: f64) ->
     None
 }
 
-/// Returns the lowest level that all curves reach: the largest of their smallest finite values. None where a curve has
-/// no finite value.
+/// The lowest level that all curves reach: the largest of their smallest finite values. None where a curve has no
+/// finite value.
 pub fn common_level<P: IntoIterator<Item = [f64; 3]>>(curves: impl IntoIterator<Item = P>) -> Option<f64> {
     let mut level: Option<f64> = None;
     for curve in curves {
@@ -249,8 +250,8 @@ pub fn common_level<P: IntoIterator<Item = [f64; 3]>>(curves: impl IntoIterator<
     level
 }
 
-/// Returns the ratio of a baseline and another number in words, such as `1.80 × fewer`; `more` is the word where the
-/// other number is larger. Empty where one of them is 0, as at the first step.
+/// Formats the ratio of a baseline and another number, such as `1.80 × fewer`; `more` replaces `fewer` where the other
+/// number is larger. Empty where one of them is 0, as at the first step.
 pub fn speedup(baseline: f64, taken: f64, [fewer, more]: [&str; 2]) -> String {
     let ratio = baseline / taken;
     match ratio {
@@ -277,7 +278,7 @@ pub enum Band {
     /// Mean ± standard deviation.
     #[default]
     Deviation,
-    /// The range from the smallest to the largest value of any particle.
+    /// The smallest and the largest value of any particle.
     Extremes,
     Hidden,
 }
@@ -297,7 +298,7 @@ impl DiagnosticMetric {
         DiagnosticMetric::ALL.into_iter().filter(move |metric| metric.info(&landscape).is_some())
     }
 
-    /// Returns the metric over a bucket; NaN where it is not defined.
+    /// The metric over a bucket; NaN where it is not defined.
     pub fn value(self, bucket: &Bucket) -> BucketSpread {
         match self {
             DiagnosticMetric::Loss => bucket.loss,
@@ -308,7 +309,7 @@ impl DiagnosticMetric {
         }
     }
 
-    /// Returns the name in files.
+    /// The name in files.
     pub fn key(self) -> &'static str {
         match self {
             DiagnosticMetric::Loss => "loss",
@@ -319,13 +320,13 @@ impl DiagnosticMetric {
         }
     }
 
-    /// Returns whether values are never negative, so that a logarithmic axis is a plain logarithm.
+    /// Whether values are never negative, so that a logarithmic axis is a plain logarithm.
     pub fn is_positive(self) -> bool {
         matches!(self, DiagnosticMetric::AbsV | DiagnosticMetric::EffectiveStep)
     }
 
-    /// Returns the range of a linear axis that shows values from `low` to `high`. That of an effective step reaches from 0
-    /// to above 1, the size of a step of the sign: so 0.5 looks like half of it.
+    /// The range of a linear axis that shows values from `low` to `high`. That of an effective step reaches from 0 to
+    /// above 1, the size of a step of the sign: so 0.5 is in the middle.
     pub fn range(self, [low, high]: [f64; 2]) -> [f64; 2] {
         match self {
             DiagnosticMetric::EffectiveStep => [low.min(0.0), high.max(1.05)],
@@ -333,7 +334,7 @@ impl DiagnosticMetric {
         }
     }
 
-    /// Returns the description of the metric on this landscape, or `None` if the landscape lacks it.
+    /// The description of the metric on this landscape, or `None` if the landscape lacks it.
     pub fn info(self, landscape: &LandscapeSpec) -> Option<DiagnosticInfo> {
         match self {
             DiagnosticMetric::Loss => Some(DiagnosticInfo {
@@ -363,7 +364,6 @@ impl DiagnosticMetric {
 /// The description of a metric on a landscape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiagnosticInfo {
-    /// The plot's title.
     pub title: Cow<'static, str>,
     /// A short name for switches.
     pub name: Cow<'static, str>,
@@ -390,7 +390,7 @@ impl Band {
         }
     }
 
-    /// Returns the band's ends, if the value has a band.
+    /// The band's ends, if the value has a band.
     pub fn of(self, value: &BucketSpread) -> Option<[f64; 2]> {
         let ends = match self {
             Band::Deviation => [value.mean - value.std, value.mean + value.std],
@@ -403,22 +403,22 @@ impl Band {
 
 #[cfg(test)]
 mod tests {
-    use super::{CurvePlaces, suited, whole};
+    use super::{CurvePositions, suited, whole};
     use crate::view::AxisScale;
 
-    /// Returns the positions of losses at the steps 0, 1, 2, … on a logarithmic axis.
-    fn curve(losses: impl IntoIterator<Item = f64>) -> CurvePlaces {
+    /// The positions of losses at the steps 0, 1, 2, … on a logarithmic axis.
+    fn curve(losses: impl IntoIterator<Item = f64>) -> CurvePositions {
         let mut pieces = vec![Vec::new()];
         for (step, loss) in losses.into_iter().enumerate() {
-            match AxisScale::Log.place(loss) {
-                place if place.is_finite() => pieces.last_mut().expect("a piece").push([step as f64, place]),
+            match AxisScale::Log.position(loss) {
+                position if position.is_finite() => pieces.last_mut().expect("a piece").push([step as f64, position]),
                 _ => pieces.push(Vec::new()),
             }
         }
-        CurvePlaces::of_line(&pieces)
+        CurvePositions::of_line(&pieces)
     }
 
-    fn lowest(curves: &[CurvePlaces]) -> f64 {
+    fn lowest(curves: &[CurvePositions]) -> f64 {
         suited(curves, AxisScale::Log)[0]
     }
 
@@ -435,14 +435,14 @@ mod tests {
         assert!(lowest(&[curve(around_1().chain([5e-7, -0.1]))]) > -0.5);
         // A band and unsmoothed values around the line.
         let around = curve(dip()).line;
-        assert!(lowest(&[CurvePlaces { around, ..curve(around_1()) }]) > -0.5);
+        assert!(lowest(&[CurvePositions { around, ..curve(around_1()) }]) > -0.5);
     }
 
     #[test]
     fn a_curve_far_below_all_others_stays_in_view() {
         let high = || curve((0..20).map(|step| 2.0 - 0.05 * f64::from(step)));
         let low = curve((0..20).map(|step| if step < 19 { 1e-5 } else { f64::NAN }));
-        let curves: Vec<CurvePlaces> = (0..10).map(|_| high()).chain([low]).collect();
+        let curves: Vec<CurvePositions> = (0..10).map(|_| high()).chain([low]).collect();
         assert!(lowest(&curves) < -5.0, "{}", lowest(&curves));
         assert!(lowest(&[curve([1.0, 2e-3, 1.5])]) < -2.0);
     }

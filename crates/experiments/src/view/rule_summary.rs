@@ -8,7 +8,7 @@ use valleyscope_engine::optimizer::{
 
 use super::formula::{Formula, GRADIENT_MEANING, gradient_formula, step_formulas};
 
-/// A rule in words and formulas.
+/// A rule as text and formulas.
 #[derive(Clone, Debug)]
 pub struct RuleSummary {
     pub kind: RuleKind,
@@ -22,7 +22,6 @@ pub struct RuleSummary {
 pub struct Variant {
     pub of: &'static Hyperparameter,
     pub choice: &'static HyperparameterChoice,
-    /// The formulas that differ.
     pub formulas: Vec<Formula>,
 }
 
@@ -49,14 +48,14 @@ impl RuleSummary {
     }
 }
 
-/// Returns the formula of the gradient that a rule takes and those of its step, with their meanings.
+/// Writes the formula of the gradient that a rule takes and those of its step, with their meanings.
 pub fn formulas_from_gradient(noise: &NoiseKind, rule: RuleSpec) -> Vec<(String, &'static str)> {
     let gradient = (gradient_formula(noise, &rule), GRADIENT_MEANING);
     let step = formulas(rule).into_iter().map(|formula| (formula.rule, formula.meaning));
     std::iter::once(gradient).chain(step).collect()
 }
 
-/// Returns the formulas of a step with the rule's choices. The numbers in them are of no importance.
+/// Writes the formulas of a step with the rule's choices. Their numbers are arbitrary.
 pub fn formulas(rule: RuleSpec) -> Vec<Formula> {
     let landscape = LandscapeSpec::default().landscape();
     let theta = [0.5, 0.25];
@@ -70,24 +69,24 @@ pub fn formulas(rule: RuleSpec) -> Vec<Formula> {
     step_formulas(&trace(&inputs, batch), rule.info())
 }
 
-/// Returns a step in which everything happens that happens only in some: one after an interval of any hyperparameter
-/// that counts steps, and not the first.
+/// Finds a step that does everything, also what only some steps do: one after an interval of any hyperparameter that
+/// counts steps, and not the first.
 fn complete_step(rule: &RuleSpec) -> u64 {
     let intervals = rule.hyperparameters().filter(|(of, value)| of.is_whole() && *value > 0.0);
     intervals.map(|(_, value)| value as u64).product::<u64>().max(2) + 1
 }
 
-/// Returns the defaults of a hyperparameter, on the plane and in training.
+/// The defaults of a hyperparameter, on the plane and in training.
 pub fn defaults(of: &Hyperparameter) -> [String; 2] {
     [of.on_plane, of.in_training].map(|value| match of.choices().get(value as usize) {
         Some(choice) => choice.key.to_owned(),
-        // Very small numbers are written as they can be typed.
+        // Very small numbers are formatted so that they can be typed.
         None if value != 0.0 && value.abs() < 1e-4 => format!("{value:e}"),
         None => value.to_string(),
     })
 }
 
-/// Returns the values that a hyperparameter can have: `0 to 1`, or choices.
+/// The values that a hyperparameter can have: `0 to 1`, or choices.
 pub fn values(of: &Hyperparameter) -> String {
     match of.range() {
         Some(range) if of.is_whole() => format!("{} to {}, whole", range.min, range.max),

@@ -21,7 +21,7 @@ impl Orbit {
     /// The allowed elevations: the surface is never seen from below.
     pub const ELEVATIONS: std::ops::RangeInclusive<f64> = 5.0..=90.0;
 
-    /// Returns the same direction with an azimuth from −180° to 180°, and the nearest allowed elevation.
+    /// Normalizes the azimuth to −180° to 180°, and clamps the elevation.
     pub fn limited(self) -> Orbit {
         let [azimuth, elevation] = [(self.azimuth, Orbit::HOME.azimuth), (self.elevation, Orbit::HOME.elevation)]
             .map(|(angle, usual)| if angle.is_finite() { angle } else { usual });
@@ -31,7 +31,7 @@ impl Orbit {
         }
     }
 
-    /// Returns the direction after a turn about the vertical and over the surface, in degrees.
+    /// Turns the direction about the vertical and over the surface, in degrees.
     pub fn turned(self, [azimuth, elevation]: [f64; 2]) -> Orbit {
         Orbit { azimuth: self.azimuth + azimuth, elevation: self.elevation + elevation }.limited()
     }
@@ -64,13 +64,12 @@ pub struct Ray {
 }
 
 impl Ray {
-    /// Returns the point at a distance from the origin.
     pub fn at(&self, distance: f64) -> [f64; 3] {
         [0, 1, 2].map(|axis| self.origin[axis] + distance * self.direction[axis])
     }
 }
 
-/// A surface in space on a canvas of a given size.
+/// The projection of a surface in space onto a canvas of a given size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpaceView {
     pub camera: Camera,
@@ -91,7 +90,7 @@ impl SpaceView {
     pub const AMBIENT: f64 = 0.42;
     pub const DIFFUSE: f64 = 0.62;
 
-    /// Returns the direction to the light, of length 1: from above the left shoulder of the viewer.
+    /// The direction to the light, of length 1: from above the left shoulder of the viewer.
     pub fn light(&self) -> [f64; 3] {
         let ViewAxes { right, up, back } = self.axes();
         let light = [0, 1, 2].map(|axis| 0.5 * back[axis] + 0.75 * up[axis] - 0.45 * right[axis]);
@@ -99,12 +98,12 @@ impl SpaceView {
         light.map(|part| part / length)
     }
 
-    /// Returns the factor by which the colour of a surface with this normal of length 1 is darkened or lightened.
+    /// The factor by which the colour of a surface with this normal of length 1 is darkened or lightened.
     pub fn brightness(&self, normal: [f64; 3]) -> f64 {
         SpaceView::AMBIENT + SpaceView::DIFFUSE * dot(normal, self.light()).max(0.0)
     }
 
-    /// Returns the pixels per unit of the box, at the distance of its middle.
+    /// The pixels per unit of the box, at the distance of its middle.
     pub fn px_per_unit(&self) -> f64 {
         let [width, height] = self.size_px.map(|size| f64::from(size.max(1.0)));
         let [half_width, half_height] = SpaceView::HALF_SIZE;
@@ -130,17 +129,17 @@ impl SpaceView {
         self.axes().back.map(|part| SpaceView::DISTANCE * part)
     }
 
-    /// Returns the point in the box, from −1 to 1 in the square, of a point of the plane.
+    /// Converts a point of the plane to the box, whose square is from −1 to 1.
     pub fn box_from_xy(&self, xy: [f64; 2]) -> [f64; 2] {
         [0, 1].map(|axis| (xy[axis] - self.camera.center[axis]) * 2.0 / self.camera.width)
     }
 
-    /// Returns the point of the plane at a point of the box.
-    pub fn xy_from_box(&self, place: [f64; 2]) -> [f64; 2] {
-        [0, 1].map(|axis| self.camera.center[axis] + place[axis] * 0.5 * self.camera.width)
+    /// Converts a point of the box to the plane.
+    pub fn xy_from_box(&self, at: [f64; 2]) -> [f64; 2] {
+        [0, 1].map(|axis| self.camera.center[axis] + at[axis] * 0.5 * self.camera.width)
     }
 
-    /// Returns the position on the canvas of a point of the box.
+    /// Projects a point of the box onto the canvas.
     pub fn project(&self, point: [f64; 3]) -> Projected {
         let ViewAxes { right, up, back } = self.axes();
         let distance = SpaceView::DISTANCE - dot(back, point);
@@ -160,7 +159,7 @@ impl SpaceView {
         Ray { origin: self.eye(), direction: direction.map(|part| part / length) }
     }
 
-    /// Returns the camera after the picture was dragged by `delta_px`, along the plane through the middle of the box.
+    /// Moves the camera as if the picture was dragged by `delta_px`, along the plane through the middle of the box.
     pub fn panned(&self, [dx, dy]: [f32; 2]) -> Camera {
         let (sin_a, cos_a) = self.orbit.azimuth.to_radians().sin_cos();
         // Seen nearly from the side, the plane would move by far more than the pointer.
@@ -182,7 +181,6 @@ pub struct SpaceAxesStyle {
     /// The length of a tick, and the gap between it and its label.
     pub tick: f64,
     pub gap: f64,
-    /// The distance of an axis' name from the axis.
     pub name: f64,
     /// The smallest distances between ticks: along x and y, and along the loss.
     pub spacing: [f64; 2],
@@ -199,13 +197,12 @@ pub struct AxisLine {
 /// A text on the canvas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisLabel {
-    /// The point beside which the text stands, and the direction of length 1 from the point to the text.
+    /// The point next to the text, and the direction of length 1 from the point to the text.
     pub at: [f64; 2],
     pub outward: [f64; 2],
     pub text: String,
 }
 
-/// The axes of a surface.
 #[derive(Clone, Debug)]
 pub struct SpaceAxes {
     view: SpaceView,
@@ -252,7 +249,7 @@ impl SpaceAxes {
         SpaceAxes { view, style, near, levels, left, ticks, heights }
     }
 
-    /// Returns the lines on the walls behind the surface, to be drawn before it.
+    /// The lines on the walls behind the surface, to be drawn before it.
     pub fn walls(&self) -> Vec<AxisLine> {
         let [far_x, far_y] = self.near.map(|side| -side);
         let line = |from, to, is_frame| AxisLine { ends: [self.at(from), self.at(to)], is_frame };
@@ -269,7 +266,7 @@ impl SpaceAxes {
         lines
     }
 
-    /// Returns the axes with their ticks, to be drawn after the surface.
+    /// The axes with their ticks, to be drawn after the surface.
     pub fn lines(&self) -> Vec<AxisLine> {
         let line = |ends| AxisLine { ends, is_frame: true };
         let mut lines: Vec<AxisLine> = Vec::new();
@@ -283,7 +280,7 @@ impl SpaceAxes {
         lines
     }
 
-    /// Returns the labels of the ticks and the names of the axes.
+    /// The labels of the ticks and the names of the axes.
     pub fn labels(&self) -> Vec<AxisLabel> {
         let beyond = self.style.tick + self.style.gap;
         let label = |at, outward, distance, text: &str| AxisLabel {
@@ -303,18 +300,18 @@ impl SpaceAxes {
         }
         labels.extend(self.losses().map(|(at, text)| label(at, LEFT, beyond, text)));
         let top = self.at([self.left[0], self.left[1], TOP]);
-        // A tick at the top has its label beside it.
+        // A tick at the top has its label at its side.
         labels.push(label(top, [-0.6, -0.8], 0.6 * self.style.spacing[1], "loss L"));
         labels
     }
 
-    /// Returns the positions of an axis' ticks, with their labels.
+    /// The positions of an axis' ticks, with their labels.
     fn marks(&self, axis: usize) -> impl Iterator<Item = ([f64; 2], &str)> {
         let at = move |value| self.at(on_edge(self.near, self.levels, axis, self.along(axis, value)));
         self.ticks[axis].ticks.iter().map(move |tick| (at(tick.value), tick.label.as_str()))
     }
 
-    /// Returns the positions of the labelled losses on the left edge.
+    /// The positions of the labelled losses on the left edge.
     fn losses(&self) -> impl Iterator<Item = ([f64; 2], &str)> {
         let [x, y] = self.left;
         self.heights.iter().map(move |(height, label)| (self.at([x, y, *height]), label.as_str()))
@@ -324,14 +321,14 @@ impl SpaceAxes {
         self.view.project(point).px.map(f64::from)
     }
 
-    /// Returns the position along an axis, from −1 to 1, of a coordinate.
+    /// The position along an axis, from −1 to 1, of a coordinate.
     fn along(&self, axis: usize, value: f64) -> f64 {
         let mut xy = self.view.camera.center;
         xy[axis] = value;
         self.view.box_from_xy(xy)[axis]
     }
 
-    /// Returns the direction on the canvas that leads away from the box at the near edge along an axis.
+    /// The direction on the canvas that leads away from the box at the near edge along an axis.
     fn outward(&self, axis: usize) -> [f64; 2] {
         let edge = on_edge(self.near, self.levels, axis, 0.0);
         let mut beyond = edge;
@@ -350,7 +347,7 @@ fn moved(at: [f64; 2], direction: [f64; 2], distance: f64) -> [f64; 2] {
     [0, 1].map(|axis| at[axis] + distance * direction[axis])
 }
 
-/// Returns the point of the near edge along an axis, from −1 to 1 along it.
+/// The point of the near edge along an axis, from −1 to 1 along it.
 fn on_edge(near: [f64; 2], levels: [f64; 2], axis: usize, along: f64) -> [f64; 3] {
     let mut point = [near[0], near[1], levels[axis]];
     point[axis] = along;

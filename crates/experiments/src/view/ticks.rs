@@ -1,4 +1,4 @@
-//! Numbers and tick marks as text. Pure arithmetic, for axes on the screen and on paper alike.
+//! Numbers and tick marks as text. Pure arithmetic, for axes in the window and in files.
 
 use jiff::Timestamp;
 use valleyscope_engine::quantity::number_text;
@@ -39,7 +39,7 @@ const DIGITS: [(&[f64], f64); 5] = [
     (&[1.0, 2.0, 3.0, 5.0, 7.0], 0.146),
     (&[1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 0.045),
 ];
-/// The smallest distance of 1, 2 and 5, which are taken where there is room for them.
+/// The smallest distance of 1, 2 and 5, which are preferred where there is room.
 const USUAL_GAP: f64 = 0.301;
 /// The number of marks below which more round values are added.
 const ENOUGH: usize = 4;
@@ -47,7 +47,7 @@ const ENOUGH: usize = 4;
 const EXPONENTS: [f64; 2] = [-307.0, 308.0];
 
 impl Ticks {
-    /// Returns marks at multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most` of them.
+    /// Makes marks at multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most about `most` of them.
     ///
     /// There are none where the range is empty, not finite, or finer than the resolution of the numbers.
     pub fn linear(low: f64, high: f64, most: usize) -> Ticks {
@@ -65,14 +65,14 @@ impl Ticks {
         Labels::new(step, low, high).ticks(values)
     }
 
-    /// Returns marks of fractions of 1, labelled in per cent.
+    /// Makes marks of fractions of 1, labelled in per cent.
     pub fn percent(low: f64, high: f64, most: usize) -> Vec<Tick> {
         let ticks = Ticks::linear(100.0 * low, 100.0 * high, most).whole();
         ticks.into_iter().map(|tick| Tick { value: tick.value / 100.0, ..tick }).collect()
     }
 
-    /// Returns marks of a linear axis of some length, not much closer than `apart`. There are at least two wherever values
-    /// can be distinguished.
+    /// Makes marks of a linear axis of some length, not much closer than `apart`. There are at least two wherever
+    /// values can be distinguished.
     pub fn at_least_two([low, high]: [f64; 2], length: f64, apart: f64) -> Ticks {
         let fitting = Ticks::linear(low, high, (length / apart) as usize);
         if fitting.ticks.len() >= 2 {
@@ -81,8 +81,8 @@ impl Ticks {
         Ticks { ticks: Ticks::placed(AxisScale::Linear, [low, high], length, apart), note: None }
     }
 
-    /// Returns marks of an axis of some length between two positions, not much closer than `apart`, with complete
-    /// labels. There are at least two wherever values can be distinguished, as a single one does not show the scale.
+    /// Makes marks of an axis of some length between two positions, not much closer than `apart`, with complete labels.
+    /// There are at least two wherever values can be distinguished, as a single one does not show the scale.
     pub fn placed(scale: AxisScale, [low, high]: [f64; 2], length: f64, apart: f64) -> Vec<Tick> {
         /// Labels of times are longer than those of numbers.
         const TIME: f64 = 1.6;
@@ -96,7 +96,7 @@ impl Ticks {
             }
             AxisScale::Log => log_ticks([low, high], most, gap),
             AxisScale::LogComplement => {
-                let [low, high] = [low, high].map(|place| scale.value(place));
+                let [low, high] = [low, high].map(|position| scale.value(position));
                 Ticks::log_complement(low, high, most).ticks
             }
             AxisScale::SymLog { linear } => symlog_ticks(linear, [low, high], most, gap),
@@ -106,7 +106,7 @@ impl Ticks {
         tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(fitting))
     }
 
-    /// Returns the marks with labels that include the note that they share.
+    /// Adds the shared note to the label of each mark.
     fn whole(self) -> Vec<Tick> {
         let Some(note) = self.note else { return self.ticks };
         let [first, second, last] = [0, 1, self.ticks.len().saturating_sub(1)]
@@ -121,15 +121,15 @@ impl Ticks {
         self.ticks.into_iter().map(|tick| Tick { value: tick.value, label: label(tick) }).collect()
     }
 
-    /// Returns the marks with complete labels.
+    /// Makes the labels complete.
     pub fn in_full(self) -> Vec<Tick> {
         let is_whole = self.note.is_none();
         let full = |tick: Tick| if is_whole { tick } else { Tick { label: short(tick.value), ..tick } };
         self.ticks.into_iter().map(full).collect()
     }
 
-    /// Returns marks at round times of the day (UTC) from `low` to `high`, in seconds since 1970, no closer than
-    /// `least` seconds.
+    /// Makes marks at round times of the day (UTC) from `low` to `high`, in seconds since 1970, no closer than `least`
+    /// seconds.
     pub fn clock(low: f64, high: f64, least: f64) -> Ticks {
         let days = || 86_400.0 * (least / 86_400.0).ceil();
         let step = CLOCK_STEPS.into_iter().find(|step| *step >= least).unwrap_or_else(days);
@@ -146,7 +146,7 @@ impl Ticks {
         Ticks { ticks: ticks.collect(), note: None }
     }
 
-    /// Returns marks of a logarithmic axis from `low` to `high`, both positive: powers of ten, at most about `most` of
+    /// Makes marks of a logarithmic axis from `low` to `high`, both positive: powers of ten, at most about `most` of
     /// them; 1, 2 and 5 times powers of ten where the range has few decades; as on a linear axis where it has not even
     /// those.
     pub fn log(low: f64, high: f64, most: usize) -> Ticks {
@@ -215,8 +215,8 @@ impl Ticks {
     }
 }
 
-/// Returns marks of a logarithmic axis between two positions, at least `gap` apart: at 1, 2 and 5 times powers of ten,
-/// at more round values where that makes few marks, and at fewer where there is no room.
+/// Makes marks of a logarithmic axis between two positions, at least `gap` apart: at 1, 2 and 5 times powers of ten, at
+/// more round values where that makes few marks, and at fewer where there is no room.
 fn log_ticks([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     let at_digits = |digits: &[f64]| -> Vec<Tick> {
         let decades = exponents(low.floor(), high.floor());
@@ -241,7 +241,7 @@ fn log_ticks([low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     exponents.map(|exponent| 10_f64.powi(exponent)).map(|value| Tick { value, label: short(value) }).collect()
 }
 
-/// Returns marks of a symmetric logarithmic axis between two positions: 0 and powers of ten on both sides, or round
+/// Makes marks of a symmetric logarithmic axis between two positions: 0 and powers of ten on both sides, or round
 /// values where few of these are in view.
 fn symlog_ticks(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Vec<Tick> {
     /// Marks closer to 0 than this fraction of the gap are removed.
@@ -252,24 +252,23 @@ fn symlog_ticks(linear: f64, [low, high]: [f64; 2], most: usize, gap: f64) -> Ve
     let sizes = exponents(linear.log10().round(), largest.log10().floor()).step_by(stride);
     let sizes: Vec<f64> = sizes.map(|exponent| 10_f64.powi(exponent)).collect();
     let values = sizes.iter().rev().map(|size| -size).chain([0.0]).chain(sizes.iter().copied());
-    let in_view = values.filter(|value| (low..=high).contains(&scale.place(*value)));
+    let in_view = values.filter(|value| (low..=high).contains(&scale.position(*value)));
     let mut ticks: Vec<Tick> = in_view.map(|value| Tick { value, label: short(value) }).collect();
     if ticks.len() < 3 {
         let round = Ticks::linear(scale.value(low), scale.value(high), most);
         ticks = if round.note.is_none() { round.ticks } else { ticks };
     }
     let has_zero = (low..=high).contains(&0.0);
-    ticks.retain(|Tick { value, .. }| *value == 0.0 || !has_zero || scale.place(*value).abs() >= CLOSEST * gap);
+    ticks.retain(|Tick { value, .. }| *value == 0.0 || !has_zero || scale.position(*value).abs() >= CLOSEST * gap);
     ticks
 }
 
-/// Returns the whole numbers between two ends that are exponents of numbers.
 fn exponents(first: f64, last: f64) -> impl Iterator<Item = i32> {
     let [first, last] = [first, last].map(|end| end.clamp(EXPONENTS[0], EXPONENTS[1]) as i32);
     first..=last
 }
 
-/// Returns a moment in seconds since 1970, in words.
+/// Formats a moment in seconds since 1970.
 pub fn moment(seconds: f64, format: &str) -> String {
     let time = Timestamp::from_millisecond((seconds * 1e3).round() as i64);
     time.map_or_else(|_| String::new(), |time| time.strftime(format).to_string())
@@ -284,7 +283,7 @@ pub struct RangeEdge {
 }
 
 impl RangeEdge {
-    /// Returns the end at which the best of several tried values lies; `None` where it lies between others, and where
+    /// Finds the end at which the best of several tried values lies; `None` where it lies between others, and where
     /// only one value was tried.
     pub fn of(best: f64, tried: impl IntoIterator<Item = f64>) -> Option<RangeEdge> {
         let ends = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
@@ -293,7 +292,7 @@ impl RangeEdge {
         is_edge.then_some(RangeEdge { low, high, is_low: best <= low })
     }
 
-    /// Returns the edge unless it is a limit of what the setting can be, beyond which nothing can be tried.
+    /// Drops an edge at a limit of the setting's range, beyond which nothing can be tried.
     pub fn unless_limit(self, [min, max]: [f64; 2]) -> Option<RangeEdge> {
         let is_limit = if self.is_low { self.low <= min } else { self.high >= max };
         (!is_limit).then_some(self)
@@ -303,13 +302,13 @@ impl RangeEdge {
         self.is_low
     }
 
-    /// Returns the sign before the best value: ≤ at the lower end, ≥ at the upper one.
+    /// The sign before the best value: ≤ at the lower end, ≥ at the upper one.
     pub fn mark(self) -> &'static str {
         if self.is_low { "≤ " } else { "≥ " }
     }
 
-    /// Says what to widen: `at the edge of the learning rates tried, 0.0001 to 1: widen them above 1`, where the values
-    /// are called `the learning rates`.
+    /// Formats advice on what to widen: `at the edge of the learning rates tried, 0.0001 to 1: widen them above 1`,
+    /// where the values are called `the learning rates`.
     pub fn sentence(self, values: &str) -> String {
         let [low, high] = [self.low, self.high].map(number_text);
         let (side, end) = if self.is_low { ("below", &low) } else { ("above", &high) };
@@ -317,12 +316,12 @@ impl RangeEdge {
     }
 }
 
-/// Returns a best value as text, after the [mark](RangeEdge::mark) of an edge.
+/// Formats a best value after the [mark](RangeEdge::mark) of an edge.
 pub fn with_edge(edge: Option<RangeEdge>, best: &str) -> String {
     format!("{}{best}", edge.map_or("", RangeEdge::mark))
 }
 
-/// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `least`.
+/// Finds the smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 pub fn nice_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     // The tolerance lets 0.2 pass as 2 × 0.1.
@@ -369,14 +368,13 @@ impl Labels {
     }
 }
 
-/// Returns a number with this many decimals and a true minus sign; never "−0".
 pub fn fixed(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let zero = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     if value < 0.0 && !zero { format!("−{text}") } else { text }
 }
 
-/// Returns a number with about this many significant digits: plain where that is short, else with a power of ten.
+/// Formats a number with about this many significant digits: plain where that is short, else with a power of ten.
 pub fn significant(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -400,7 +398,7 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-/// Returns a round number in few characters: 0.001, 10, −10⁵.
+/// Formats a round number in few characters: 0.001, 10, −10⁵.
 pub fn short(value: f64) -> String {
     let size = value.abs();
     let sign = if value < 0.0 { "−" } else { "" };
@@ -446,12 +444,12 @@ fn superscript(number: i32) -> String {
         .collect()
 }
 
-/// Returns a whole number with a thin space between groups of three digits.
+/// Formats a whole number with a thin space between groups of three digits.
 pub fn grouped(number: u64) -> String {
     in_groups(&number.to_string())
 }
 
-/// Returns a decimal number with a thin space between groups of three digits of its whole part.
+/// Formats a decimal number with a thin space between groups of three digits of its whole part.
 fn in_groups(text: &str) -> String {
     let sign = text.len() - text.trim_start_matches('−').len();
     let end = text.find('.').unwrap_or(text.len());
@@ -495,8 +493,8 @@ impl From<Spacing> for AxisScale {
 }
 
 impl AxisScale {
-    /// Returns the position of a value on the axis; not finite where it has none.
-    pub fn place(self, value: f64) -> f64 {
+    /// The position of a value on the axis; not finite where it has none.
+    pub fn position(self, value: f64) -> f64 {
         match self {
             AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => value,
             AxisScale::Log if value > 0.0 => value.log10(),
@@ -506,18 +504,20 @@ impl AxisScale {
         }
     }
 
-    /// Returns the value at a position; the inverse of [`AxisScale::place`].
-    pub fn value(self, place: f64) -> f64 {
+    /// The value at a position; the inverse of [`AxisScale::position`].
+    pub fn value(self, position: f64) -> f64 {
         match self {
-            AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => place,
-            AxisScale::Log => 10_f64.powf(place),
-            AxisScale::LogComplement => 1.0 - 10_f64.powf(-place),
-            AxisScale::SymLog { linear } => (linear * (place.abs() * std::f64::consts::LN_10).exp_m1()).copysign(place),
+            AxisScale::Linear | AxisScale::Percent | AxisScale::Clock => position,
+            AxisScale::Log => 10_f64.powf(position),
+            AxisScale::LogComplement => 1.0 - 10_f64.powf(-position),
+            AxisScale::SymLog { linear } => {
+                (linear * (position.abs() * std::f64::consts::LN_10).exp_m1()).copysign(position)
+            }
         }
     }
 
-    /// Returns the axis for a quantity that may be negative, logarithmic below the sizes that it takes: linear
-    /// within a thousandth of the largest, or within the smallest where that is larger.
+    /// Chooses the axis for a quantity that may be negative, logarithmic below the sizes that it takes: linear within a
+    /// thousandth of the largest, or within the smallest where that is larger.
     pub fn symlog_for(values: impl Iterator<Item = f64>) -> Self {
         let sizes = values.map(f64::abs).filter(|size| *size > 0.0 && size.is_finite());
         let (smallest, largest) =

@@ -55,7 +55,6 @@ pub struct Gpt2Run {
     numbers: Tensor,
 }
 
-/// Counts between two points of the training curve.
 #[derive(Debug)]
 struct SincePoint {
     steps: u64,
@@ -63,7 +62,7 @@ struct SincePoint {
     clipped: Tensor,
 }
 
-/// Returns the loss scale before the first step.
+/// The loss scale before the first step.
 fn first_scale(precision: Gpt2Precision) -> LossScale {
     LossScale::new(if precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 })
 }
@@ -107,7 +106,7 @@ impl Gpt2Run {
         Ok(run)
     }
 
-    /// Returns the tokens of sequences and the following tokens, on the device.
+    /// Makes the inputs and targets of sequences, on the device.
     fn batch(&self, split: Split, offsets: &[u64]) -> Result<[Tensor; 2], TrainError> {
         let sequences =
             self.corpus.sequences(split, offsets).map_err(|error| TrainError::Refused(error.to_string()))?;
@@ -240,12 +239,12 @@ impl Training for Gpt2Run {
     }
 
     fn advance(&mut self, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
-        let place = self.optimizer.gradient_place(self.model.parameters())?;
-        let loss = with_parameters(self, place, |run| run.differentiate(Labels::OfData, check))?;
+        let point = self.optimizer.gradient_point(self.model.parameters())?;
+        let loss = with_parameters(self, point, |run| run.differentiate(Labels::OfData, check))?;
         let most = self.spec.clip.map(|clip| clip.get());
         let norm = self.model.clip(most, self.scale.factor)?;
         let is_scaled = self.spec.precision == Gpt2Precision::Float16;
-        // A step with gradients that are not finite must not be taken, so the device is waited for here.
+        // A step with gradients that are not finite must not be taken, so this blocks on the device.
         let mut finite = !is_scaled || norm.f_double_value(&[])?.is_finite();
         // Computed before anything changes, as this can be interrupted.
         let query_results = if finite { self.query_results(check)? } else { QueryResults::default() };
@@ -411,7 +410,7 @@ struct LossScale {
     pub factor: f64,
     /// Steps with finite gradients since the last change of the factor.
     good: u64,
-    /// Skipped steps, whose gradients were not finite.
+    /// The number of skipped steps, whose gradients were not finite.
     pub skipped: u64,
 }
 
@@ -434,7 +433,7 @@ impl LossScale {
         }
     }
 
-    /// Returns the numbers for a checkpoint.
+    /// Converts the loss scale to numbers for a checkpoint.
     fn to_numbers(self) -> [f64; 3] {
         [self.factor, self.good as f64, self.skipped as f64]
     }

@@ -84,7 +84,7 @@ fn taken(text: *mut c_char) -> Option<String> {
 
 fn checked(error: *mut c_char) -> Result<(), C10dError> {
     let Some(error) = taken(error) else { return Ok(()) };
-    // The first line has the reason; the rest is for c10d's authors.
+    // The first line has the reason; the rest is for developers of c10d.
     let first = error.lines().next().unwrap_or_default();
     let plain = first.strip_prefix("[/").and_then(|rest| Some(rest.split_once("] ")?.1));
     Err(C10dError(plain.unwrap_or(first).to_owned()))
@@ -107,7 +107,6 @@ fn descriptor(listener: TcpListener) -> c_int {
     std::os::fd::IntoRawFd::into_raw_fd(listener)
 }
 
-/// Gives up ownership of a socket.
 #[cfg(windows)]
 fn descriptor(listener: TcpListener) -> c_int {
     std::os::windows::io::IntoRawSocket::into_raw_socket(listener) as c_int
@@ -119,7 +118,7 @@ pub(super) struct Store(NonNull<Handle>);
 
 // SAFETY: c10d's stores take a lock for each operation.
 unsafe impl Send for Store {}
-// SAFETY: as above.
+// SAFETY: c10d's stores take a lock for each operation.
 unsafe impl Sync for Store {}
 
 impl Store {
@@ -146,10 +145,9 @@ impl Store {
         checked(unsafe { valleyscope_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr()) })
     }
 
-    /// Returns the value of a key, if it was set.
     pub(super) fn get(&self, key: &str) -> Result<Option<String>, C10dError> {
         let (key, mut value) = (c_text(key)?, null_mut());
-        // SAFETY: as above.
+        // SAFETY: the handle is of a store, and the texts live for the call.
         checked(unsafe { valleyscope_store_get(self.0.as_ptr(), key.as_ptr(), &raw mut value) })?;
         Ok(taken(value))
     }
@@ -165,13 +163,12 @@ impl Drop for Store {
 /// The network of a process's connections to the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bind {
-    /// An address of this machine.
     Address(String),
     /// The name of a network interface.
     Interface(String),
 }
 
-/// Returns whether this libtorch has NCCL, for tensors on GPUs.
+/// Whether this libtorch has NCCL, for tensors on GPUs.
 pub(super) fn has_nccl() -> bool {
     // SAFETY: the function only returns a constant.
     unsafe { valleyscope_has_nccl() }
@@ -183,7 +180,7 @@ pub(super) struct ProcessGroup(NonNull<Handle>);
 
 // SAFETY: c10d's groups take a lock for each operation.
 unsafe impl Send for ProcessGroup {}
-// SAFETY: as above.
+// SAFETY: c10d's groups take a lock for each operation.
 unsafe impl Sync for ProcessGroup {}
 
 impl ProcessGroup {
@@ -200,7 +197,7 @@ impl ProcessGroup {
         };
         let pointer = |text: &Option<CString>| text.as_ref().map_or(null(), |text| text.as_ptr());
         let (host, interface, timeout) = (pointer(&host), pointer(&interface), timeout.as_millis() as i64);
-        // SAFETY: the handle is of a store, which the group keeps; the texts live for the call.
+        // SAFETY: the handle is of a store, which the group keeps alive; the texts live for the call.
         let made = made(|out| unsafe {
             valleyscope_group_join(store.0.as_ptr(), rank as c_int, size as c_int, host, interface, timeout, out)
         });
@@ -210,12 +207,12 @@ impl ProcessGroup {
     /// Joins a group over NCCL, for tensors on the CUDA device with this number. Blocks until the other processes join.
     pub(super) fn join_nccl(store: &Store, rank: usize, size: usize, device: usize) -> Result<ProcessGroup, C10dError> {
         let [rank, size, device] = [rank, size, device].map(|number| number as c_int);
-        // SAFETY: the handle is of a store, which the group keeps.
+        // SAFETY: the handle is of a store, which the group keeps alive.
         let made = made(|out| unsafe { valleyscope_group_join_nccl(store.0.as_ptr(), rank, size, device, out) });
         made.map(ProcessGroup)
     }
 
-    /// Aborts its operations; the group is unusable afterwards.
+    /// Aborts the group's operations; it is unusable afterwards.
     pub(super) fn abort(&self) -> Result<(), C10dError> {
         // SAFETY: the handle is of a group.
         checked(unsafe { valleyscope_group_abort(self.0.as_ptr()) })
@@ -229,7 +226,7 @@ impl ProcessGroup {
 
     /// Begins to replace a tensor by that of one process.
     pub(super) fn send<'a>(&self, tensor: &'a mut Tensor, from: usize) -> Result<Operation<'a>, C10dError> {
-        // SAFETY: as above.
+        // SAFETY: the handles are of a group and of a tensor.
         Operation::begin(|out| unsafe {
             valleyscope_group_send(self.0.as_ptr(), tensor.as_mut_ptr().cast(), from as c_int, out)
         })
@@ -245,7 +242,7 @@ impl ProcessGroup {
         part: &'a mut Tensor,
     ) -> Result<Operation<'a>, C10dError> {
         let (rank, size) = (rank as c_int, size as c_int);
-        // SAFETY: as above.
+        // SAFETY: the handles are of a group and of tensors.
         Operation::begin(|out| unsafe {
             let (whole, part) = (whole.as_mut_ptr().cast(), part.as_mut_ptr().cast());
             valleyscope_group_gather_to_first(self.0.as_ptr(), rank, size, whole, part, out)
@@ -275,8 +272,8 @@ impl Operation<'_> {
 
 impl Drop for Operation<'_> {
     fn drop(&mut self) {
-        // SAFETY: the handle is of an operation, and not used afterwards. c10d itself keeps it, and its tensors, to its
-        // end.
+        // SAFETY: the handle is of an operation, and not used afterwards. c10d itself keeps it and its tensors alive
+        // until it ends.
         unsafe { valleyscope_work_free(self.handle.as_ptr()) }
     }
 }

@@ -17,12 +17,11 @@ use crate::error::TrainError;
 
 /// The time limit for all processes to connect: those of a cluster do not start at once.
 pub(super) const MEETING: Duration = Duration::from_secs(300);
-/// The time for which an ending process waits for the others to notice.
+/// The time for which an ending process waits for the others to read its final message.
 const LEAVING: Duration = Duration::from_secs(10);
 /// The interval between two checks of the others during an operation.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The connections to the other processes.
 #[derive(Debug)]
 pub(super) struct Link {
     /// The group for tensors in the processor's memory.
@@ -34,7 +33,7 @@ pub(super) struct Link {
     pub(super) patience: Duration,
     /// The time at which the last operation ended.
     pub(super) ended: Mutex<Instant>,
-    /// Whether operations belong to a step, whose waits are counted.
+    /// Whether operations belong to a step, during which waits are measured.
     pub(super) is_in_step: AtomicBool,
 }
 
@@ -42,7 +41,7 @@ pub(super) fn lost(why: String) -> TrainError {
     TrainError::Lost(why)
 }
 
-/// Does work that may block in a thread of its own, which is abandoned if `check` fails meanwhile.
+/// Runs work that may block in a separate thread, which is abandoned if `check` fails meanwhile.
 pub(super) fn patiently<V: Send + 'static>(
     work: impl FnOnce() -> V + Send + 'static,
     mut check: impl FnMut() -> Result<(), TrainError>,
@@ -56,8 +55,8 @@ pub(super) fn patiently<V: Send + 'static>(
 }
 
 /// Opens three connections to the store: for the group's texts, for the watch, and for final messages. A process with a
-/// listener serves the store. c10d reports a failure within `limit`; if a silent program listens there, it never does,
-/// and is given up somewhat later.
+/// listener serves the store. c10d reports a failure within `limit`; if a silent program listens at the address, it
+/// never does, and the attempt ends somewhat later.
 pub(super) fn open_stores(
     rank_env: &RankEnv,
     listener: Option<TcpListener>,
@@ -90,12 +89,11 @@ pub(super) fn open_stores(
     opened?.map_err(|C10dError(error)| not_reached(&error))
 }
 
-/// Returns the key that a process sets when it has connected.
+/// The key that a process sets when it has connected.
 pub(super) fn here(rank: usize) -> String {
     format!("here/{rank}")
 }
 
-/// Blocks until all processes have connected.
 pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
     let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
     store.set(&here(rank), "").map_err(failed)?;
@@ -123,12 +121,11 @@ pub(super) fn wait_for_others(store: &Store, size: usize, key: impl Fn(usize) ->
 }
 
 impl Link {
-    /// Blocks until a key is set.
     pub(super) fn wait_for_text(&self, key: &str) -> Result<String, TrainError> {
         let (store, key) = (Arc::clone(&self.store), key.to_owned());
         let wait = move || loop {
             match store.get(&key) {
-                Ok(None) => thread::sleep(LOOK),
+                Ok(None) => thread::sleep(CHECK_INTERVAL),
                 Ok(Some(text)) => return Ok(text),
                 Err(error) => return Err(error),
             }
@@ -154,7 +151,7 @@ impl Link {
         Ok(tensor.f_copy_(&host)?)
     }
 
-    /// Aborts the operations of GPUs, as a process cannot end before.
+    /// Aborts the operations of GPUs, before which a process cannot end.
     pub(super) fn abort(&self) {
         let Some(group) = self.device_group.get().cloned() else { return };
         briefly(Duration::from_secs(5), move || group.abort());
@@ -172,7 +169,7 @@ impl Link {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let patience = patience.map(|patience| patience + 2 * ended.elapsed());
         let operation = operation.map_err(|C10dError(error)| self.failed(&error))?;
-        while !operation.wait(LOOK).map_err(|C10dError(error)| self.failed(&error))? {
+        while !operation.wait(CHECK_INTERVAL).map_err(|C10dError(error)| self.failed(&error))? {
             self.watch.check()?;
             if patience.is_some_and(|patience| begun.elapsed() > patience) {
                 return Err(lost(self.watch.late(begun.elapsed())));
@@ -190,7 +187,7 @@ impl Link {
     }
 }
 
-/// The time that processes get to end before they are killed.
+/// The time that processes have to end before they are killed.
 const LEAVE: Duration = Duration::from_secs(5);
 
 /// Why the processes could not be started.
@@ -209,7 +206,7 @@ pub(crate) struct LocalProcesses {
 
 impl LocalProcesses {
     /// Starts the other processes of a training by `count` in all, each with `arguments` and this number of threads.
-    /// Returns the environment of this process's rank.
+    /// Returns this process's environment.
     pub(crate) fn start(
         run: &RunFolder,
         count: usize,
@@ -240,7 +237,7 @@ impl LocalProcesses {
         Ok((processes, RankEnv { rank: 0, size: count, local_rank: 0, host, port, bind, prefix, listener }))
     }
 
-    /// Returns a message if a process has ended without being told to.
+    /// Describes a process that has ended without a request, if there is one.
     pub(crate) fn ended(&mut self) -> Option<String> {
         self.children.iter_mut().zip(1..).find_map(|(child, rank)| match child.try_wait() {
             Ok(Some(status)) => Some(format!("rank {rank} (process {}) ended with {status}; see its log", child.id())),

@@ -1,7 +1,7 @@
 //! The processes of a data-parallel training, on libtorch's c10d.
 //!
 //! Each process has the whole model, computes the gradients of its part of a step's batch, and takes the same step with
-//! their sum. Rank 0 leads: it writes the run and decides what is done; the others follow ([`Order`]).
+//! their sum. Rank 0 leads: it writes the run and decides on each action; the others follow ([`Order`]).
 
 mod c10d;
 mod link;
@@ -45,11 +45,11 @@ impl Backend {
     }
 }
 
-/// Settings with which a process joins the others.
+/// The settings with which a process joins the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Joining {
-    /// The longest silence of a process; a longer one ends the training. A process that takes this time plus twice that
-    /// of another for its part of a step ends the training too.
+    /// The longest silence of a process; a longer one ends the training. So does a process whose part of a step takes
+    /// longer than this plus twice the time of another process.
     pub patience: Duration,
     pub backend: Backend,
     /// Whether the optimizer's states are divided; rank 0's value applies to all.
@@ -61,12 +61,12 @@ pub struct Joining {
 pub enum Order {
     Step,
     Evaluate,
-    /// Gather the parts of the optimizer's states.
+    /// Gathers the parts of the optimizer's states.
     Gather,
-    /// Continue with other settings.
+    /// Continues with other settings.
     Change,
     End,
-    /// End, as the run has failed.
+    /// Ends, as the run has failed.
     Fail,
 }
 
@@ -79,7 +79,7 @@ impl Order {
 pub struct Group {
     rank: usize,
     size: usize,
-    /// Whether each process keeps the optimizer's states of a part of the parameters only, and steps only these.
+    /// Whether each process steps only a part of the parameters, and stores only the optimizer's states of these.
     divides_optimizer: bool,
     /// The transport for tensors on a GPU.
     backend: Backend,
@@ -105,9 +105,9 @@ impl Group {
         let Joining { patience, backend, divides_optimizer } = joining;
         let RankEnv { rank, size, .. } = rank_env;
         let listener = rank_env.listener.take();
-        let [store, beats, last_words] = open_stores(&rank_env, listener, MEETING, check)?;
-        let (store, last_words) = (Arc::new(store), Arc::new(last_words));
-        let watch = Watch::begin(beats, last_words, rank, size, patience);
+        let [store, beats, final_message] = open_stores(&rank_env, listener, MEETING, check)?;
+        let (store, final_message) = (Arc::new(store), Arc::new(final_message));
+        let watch = Watch::begin(beats, final_message, rank, size, patience);
         let met = Group::meet(&rank_env, &store, &watch, check);
         let group = met.inspect_err(|error| watch.end(&error.to_string()))?;
         let link = Link {
@@ -120,12 +120,11 @@ impl Group {
             is_in_step: AtomicBool::new(false),
         };
         let mut group = Group { rank, size, divides_optimizer: false, backend, link: Some(link) };
-        let said = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
-        group.divides_optimizer = said == "yes";
+        let shared = group.share_text("divides_optimizer", if divides_optimizer { "yes" } else { "no" })?;
+        group.divides_optimizer = shared == "yes";
         Ok(group)
     }
 
-    /// Waits for the other processes, and connects them to each other.
     fn meet(
         rank_env: &RankEnv,
         store: &Arc<Store>,
@@ -145,15 +144,15 @@ impl Group {
         joined.map_err(|C10dError(error)| lost(watch.inquire(&format!("cannot join the other processes: {error}"))))
     }
 
-    /// Reports to the processes that join at `place` why they should not wait for this one, which has not joined.
+    /// Reports to processes that wait for this one to join why it does not.
     pub fn refuse(mut rank_env: RankEnv, why: &str) {
         let listener = rank_env.listener.take();
         let serves = listener.is_some();
-        // If the report fails, they give up after the time limit.
+        // If the report fails, they stop waiting at the time limit.
         let Ok([store, beats, _]) = open_stores(&rank_env, listener, MEETING, &mut || Ok(())) else { return };
-        let told = beats.set(watch::TROUBLE, why);
+        let reported = beats.set(watch::TROUBLE, why);
         // The store ends with the process that serves it.
-        if serves && told.is_ok() {
+        if serves && reported.is_ok() {
             wait_for_others(&store, rank_env.size, here);
             thread::sleep(2 * watch::BEAT);
         }
@@ -189,7 +188,6 @@ impl Group {
         Ok(Backend::Nccl)
     }
 
-    /// Returns the number of processes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -198,24 +196,24 @@ impl Group {
         self.link.is_none()
     }
 
-    /// Returns whether this process writes the run.
+    /// Whether this process writes the run.
     pub fn leads(&self) -> bool {
         self.rank == 0
     }
 
-    /// Returns this process's part of `count` items: parts differ by one at most, in the order of ranks.
+    /// Chooses this process's part of `count` items: the lengths of parts differ by one at most.
     pub fn part(&self, count: usize) -> Range<usize> {
         let start = |rank: usize| count * rank / self.size;
         start(self.rank)..start(self.rank + 1)
     }
 
-    /// Returns the elements, of `count`, that this process steps and whose optimizer's states it keeps: if they are
+    /// Chooses the elements, of `count`, that this process steps and whose optimizer's states it stores: if these are
     /// divided, equally many for each process, and the rest for the last one.
     pub fn optimized(&self, count: usize) -> Range<usize> {
         if self.divides_optimizer { self.optimized_by(self.rank, count) } else { 0..count }
     }
 
-    /// Returns the elements that the process of a rank steps, if they are divided.
+    /// Chooses the elements that the process of a rank steps, if they are divided.
     fn optimized_by(&self, rank: usize, count: usize) -> Range<usize> {
         let each = count / self.size;
         let end = if rank + 1 == self.size { count } else { (rank + 1) * each };
@@ -294,13 +292,13 @@ impl Group {
         link.wait_for_text(key)
     }
 
-    /// Broadcasts an order from rank 0, and whether any process was asked to stop; returns both.
+    /// Broadcasts an order from rank 0; returns it, and whether any process was asked to stop.
     pub fn order(&self, order: Order, is_asked_to_stop: bool) -> Result<(Order, bool), TrainError> {
         let Some(link) = &self.link else { return Ok((order, is_asked_to_stop)) };
         let index = Order::ALL.iter().position(|other| *other == order).expect("it is one of all");
         let own = if self.leads() { index as i64 } else { 0 };
         let mut numbers = Tensor::f_from_slice(&[own, i64::from(is_asked_to_stop)])?;
-        // The others wait for as long as rank 0 does other work.
+        // The others wait here while rank 0 does other work.
         link.is_in_step.store(false, Ordering::Relaxed);
         link.complete(link.group.sum(&mut numbers), self.leads().then_some(link.patience))?;
         let numbers = Vec::<i64>::try_from(&numbers)?;
@@ -310,7 +308,7 @@ impl Group {
         Ok((*order, numbers[1] > 0))
     }
 
-    /// Returns the time for which each process has waited for the others within steps so far, as reported to rank 0.
+    /// The time for which each process has waited for the others within steps so far, as reported to rank 0.
     pub fn waits(&self) -> Vec<Wait> {
         self.link.as_ref().map_or_else(Vec::new, |link| link.watch.waits())
     }
@@ -327,7 +325,7 @@ impl Group {
         }
     }
 
-    /// Reports to the other processes why this one ends; without a reason, all have reached the end.
+    /// Reports to the other processes why this one ends; without a reason, all have ended regularly.
     pub fn end(&self, why: Option<&str>) {
         let Some(link) = &self.link else { return };
         match why {
@@ -348,7 +346,7 @@ impl Group {
 pub(super) struct WaitMetrics {
     group: Arc<Group>,
     before: Vec<Wait>,
-    /// The fraction of its recent time that each process has waited; none before its second report.
+    /// The fraction of its recent time for which each process has waited; none before its second report.
     shares: Vec<Option<f64>>,
 }
 
@@ -370,12 +368,11 @@ impl WaitMetrics {
         ]
     }
 
-    /// Starts the measurement.
     pub(super) fn begin(&mut self) {
         self.before = self.group.waits();
     }
 
-    /// Returns the metrics of the last `seconds`, the time since the previous call.
+    /// Computes the metrics of the last `seconds`, the time since the previous call.
     pub(super) fn measure(&mut self, seconds: f64) -> MetricValues {
         if self.group.is_alone() {
             return MetricValues::default();

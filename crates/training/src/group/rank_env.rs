@@ -11,7 +11,6 @@ use super::c10d::Bind;
 pub struct RankEnv {
     /// The rank, from 0; rank 0 leads.
     pub rank: usize,
-    /// The number of processes.
     pub size: usize,
     /// The number among the processes of this machine, from 0.
     pub local_rank: usize,
@@ -107,7 +106,7 @@ impl RankEnv {
     }
 }
 
-/// Returns whether an address is, by its form, one of this machine alone.
+/// Whether an address is, by its form, one of this machine alone.
 fn is_named_loopback(host: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }
@@ -117,14 +116,13 @@ fn is_loopback(host: &str) -> bool {
     found.is_ok_and(|mut addresses| addresses.len() > 0 && addresses.all(|address| address.ip().is_loopback()))
 }
 
-/// The variables of the environment.
 struct Variables {
     rank: usize,
     size: usize,
     local_rank: usize,
     host: String,
     port: u16,
-    /// The part of the keys that separates them from those of other trainings.
+    /// The prefix that separates the keys from those of other trainings.
     training: String,
 }
 
@@ -133,7 +131,7 @@ fn number<N: std::str::FromStr>(variable: &'static str, found: &str) -> Result<N
     found.trim().parse().map_err(wrong)
 }
 
-/// Parses the port where the processes meet. All of them need it, so it cannot be one that the system chooses.
+/// Parses the port of the store. All processes need it, so the system cannot choose it.
 fn port(found: &str) -> Result<u16, RankEnvError> {
     let found = found.trim();
     found.parse().ok().filter(|port| *port > 0).ok_or_else(|| RankEnvError::Variable {
@@ -144,7 +142,7 @@ fn port(found: &str) -> Result<u16, RankEnvError> {
 }
 
 impl Variables {
-    /// Reads the variables that torchrun sets, or whoever starts processes by hand.
+    /// Reads the variables that torchrun sets, as does a user who starts processes by hand.
     fn of_torchrun(size: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Variables, RankEnvError> {
         let needed = |needed: &'static str| {
             let missing = || RankEnvError::Missing { variable: "WORLD_SIZE", found: size.to_owned(), needed };
@@ -187,7 +185,7 @@ impl Variables {
     }
 }
 
-/// Returns the first host of SLURM's list, such as `node003` of `node[003-005,9],other`.
+/// Parses the first host of SLURM's list, such as `node003` of `node[003-005,9],other`.
 fn first_host(list: &str) -> String {
     let Some((stem, rest)) = list.split_once('[').filter(|(stem, _)| !stem.contains(',')) else {
         return list.split(',').next().unwrap_or_default().to_owned();
@@ -197,7 +195,7 @@ fn first_host(list: &str) -> String {
     format!("{stem}{first}{}", after.split(',').next().unwrap_or_default())
 }
 
-/// Returns a port from 20,000 to 29,999 that differs between jobs on a machine, and between steps of a job.
+/// Chooses a port from 20,000 to 29,999 that differs between jobs on a machine, and between steps of a job.
 fn port_of_step(job: u64, step: u64) -> u16 {
     20_000 + (job.wrapping_mul(37).wrapping_add(step) % 10_000) as u16
 }

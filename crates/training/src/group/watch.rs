@@ -13,7 +13,7 @@ use crate::error::TrainError;
 
 /// The interval between two reports.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
-/// The silence after which a process whose connections are lost counts as ended.
+/// The silence after which a process whose connection was lost counts as ended.
 const SILENT: Duration = Duration::from_secs(4);
 /// The time limit for finding out why a connection was lost.
 const INQUIRY: Duration = Duration::from_secs(12);
@@ -22,14 +22,13 @@ const SAYING: Duration = Duration::from_secs(2);
 /// The key under which rank 0 stores why the training ends.
 pub(super) const TROUBLE: &str = "trouble";
 
-/// The time for which a process has waited for others, in seconds, at a time of its own clock.
+/// The time for which a process has waited for others, in seconds, at a time of the process's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wait {
     pub waited_s: f64,
     pub at_s: f64,
 }
 
-/// The report of a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Beat {
     host: String,
@@ -40,8 +39,8 @@ struct Beat {
     operations: u64,
     /// The time for which the process has waited for the others within steps.
     wait: Wait,
-    /// Why the process ends, if it does.
-    last_words: Option<String>,
+    /// The reason why the process ends, if it does.
+    final_message: Option<String>,
 }
 
 /// The last report of a process, and when it arrived.
@@ -63,7 +62,6 @@ struct Board {
     trouble: Option<String>,
 }
 
-/// State shared by the threads of this process.
 #[derive(Debug)]
 struct Shared {
     begun: Instant,
@@ -72,14 +70,13 @@ struct Shared {
     patience: Duration,
     operations: AtomicU64,
     waited_us: AtomicU64,
-    last_words: Mutex<Option<String>>,
-    /// Held while a report is made and sent, so that none replaces a later one.
+    final_message: Mutex<Option<String>>,
+    /// Held while a report is made and sent, so that no report replaces a later one.
     speaking: Mutex<()>,
     board: Mutex<Board>,
     ends: AtomicBool,
 }
 
-/// Watches the other processes from this one.
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
@@ -91,8 +88,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Starts to watch. `own` is a connection for its thread alone, which may block on a store that does not answer;
-    /// `store` is the connection for a final message.
+    /// Starts to watch. `own` is a connection for the watch's thread alone, which may block on a store that does not
+    /// answer; `store` is the connection for a final message.
     pub(super) fn begin(own: Store, store: Arc<Store>, rank: usize, size: usize, patience: Duration) -> Watch {
         let last = LastBeat { beat: None, at: Instant::now() };
         let last = vec![last; if rank == 0 { size } else { 1 }];
@@ -104,7 +101,7 @@ impl Watch {
             patience,
             operations: AtomicU64::new(0),
             waited_us: AtomicU64::new(0),
-            last_words: Mutex::new(None),
+            final_message: Mutex::new(None),
             speaking: Mutex::new(()),
             board: Mutex::new(board),
             ends: AtomicBool::new(false),
@@ -123,7 +120,6 @@ impl Watch {
         }
     }
 
-    /// Counts an operation with the others.
     pub(super) fn begin_operation(&self) {
         self.shared.operations.fetch_add(1, Ordering::Relaxed);
     }
@@ -133,7 +129,6 @@ impl Watch {
         self.shared.waited_us.fetch_add(waited.as_micros() as u64, Ordering::Relaxed);
     }
 
-    /// Returns the time for which each process has waited for the others, as reported to rank 0.
     pub(super) fn waits(&self) -> Vec<Wait> {
         let board = locked(&self.shared.board);
         let last = board.last.iter().skip(1);
@@ -141,17 +136,16 @@ impl Watch {
         std::iter::once(self.shared.wait()).chain(others).collect()
     }
 
-    /// Fails if the training must end.
     pub(super) fn check(&self) -> Result<(), TrainError> {
         self.trouble().map_or(Ok(()), |trouble| Err(TrainError::Lost(trouble)))
     }
 
-    /// Returns why the training must end, if it must.
+    /// The reason why the training must end, if it must.
     fn trouble(&self) -> Option<String> {
         self.shared.trouble()
     }
 
-    /// Describes which processes hold up an operation in which this process has waited for so long.
+    /// Describes which processes delay an operation in which this process has waited for this time.
     pub(super) fn late(&self, waited: Duration) -> String {
         let seconds = waited.as_secs();
         let own = self.shared.operations.load(Ordering::Relaxed);
@@ -202,19 +196,19 @@ impl Watch {
         }
         // A failure that rank 0 has found is reported already.
         if self.trouble().is_none() {
-            *locked(&self.shared.last_words) = Some(why.to_owned());
+            *locked(&self.shared.final_message) = Some(why.to_owned());
             let (shared, store) = (Arc::clone(&self.shared), Arc::clone(&self.store));
             briefly(SAYING, move || shared.say_beat(&store, u64::MAX));
         }
     }
 
-    /// Stops watching without a report: the training has ended for all.
+    /// Stops watching without a report, as the training has ended for all.
     pub(super) fn rest(&self) {
         self.shared.ends.store(true, Ordering::Relaxed);
     }
 }
 
-/// Does work that may block in a thread of its own, which is abandoned after a time.
+/// Runs work that may block in a separate thread, which is abandoned after a time.
 pub(super) fn briefly<V: Send + 'static>(limit: Duration, work: impl FnOnce() -> V + Send + 'static) {
     let working = thread::spawn(work);
     let begun = Instant::now();
@@ -248,7 +242,7 @@ impl Shared {
             count,
             operations: self.operations.load(Ordering::Relaxed),
             wait: self.wait(),
-            last_words: locked(&self.last_words).clone(),
+            final_message: locked(&self.final_message).clone(),
         }
     }
 
@@ -274,8 +268,8 @@ impl Shared {
         self.say_beat(store, count)?;
         let ranks = if self.rank == 0 { 1..self.size } else { 0..1 };
         for rank in ranks {
-            let said = store.get(&key(rank))?;
-            let beat: Option<Beat> = said.and_then(|said| serde_json::from_str(&said).ok());
+            let report = store.get(&key(rank))?;
+            let beat: Option<Beat> = report.and_then(|report| serde_json::from_str(&report).ok());
             let mut board = locked(&self.board);
             let last = &mut board.last[rank];
             if last.beat != beat {
@@ -294,8 +288,8 @@ impl Shared {
         let mut board = locked(&self.board);
         let watched = board.last.iter().enumerate().skip(usize::from(self.rank == 0));
         let found = watched.clone().find_map(|(rank, last)| {
-            let last_words = last.beat.as_ref()?.last_words.as_ref()?;
-            Some(format!("{} ended: {last_words}", named(rank, last)))
+            let final_message = last.beat.as_ref()?.final_message.as_ref()?;
+            Some(format!("{} ended: {final_message}", named(rank, last)))
         });
         let silent = || {
             let is_expected = |last: &LastBeat| board.expects_all || last.beat.is_some();

@@ -1,8 +1,8 @@
 //! A training of the classifier with libtorch, and a scan of many.
 //!
-//! All trainings use a **stack** of models of one shape, which are trained side by side: products have a leading axis
-//! over the models. A single run is a stack of one. Forward and backward pass are written out, not recorded: the model
-//! is small, and on the processor recording would take most of a step's time.
+//! All trainings use a **stack** of models of one shape, which are trained together: products have a leading axis over
+//! the models. A single run is a stack of one. Forward and backward pass are written out, not recorded: the model is
+//! small, and on the processor recording would take most of a step's time.
 
 mod mlp;
 mod scan;
@@ -37,8 +37,8 @@ pub(super) mod purpose {
     pub(crate) const LABELS: u64 = 2;
 }
 
-/// Returns the key of one of a seed's trainings. In a scan each learning rate and replicate is a training of its own,
-/// the same for all optimizers and batch sizes; a single run is the first.
+/// Derives the key of one of a seed's trainings. In a scan each learning rate and replicate has its own key, the same
+/// for all optimizers and batch sizes; a single run is the first.
 pub(super) fn key(seed: u64, purpose: u64, learning_rate: u64, replicate: u64) -> Key {
     Key::new(seed).at(purpose).at(learning_rate).at(replicate)
 }
@@ -64,7 +64,6 @@ pub(super) fn check_batch(images: usize, batch_size: usize) -> Result<(), TrainE
     Ok(())
 }
 
-/// Returns the order of the training images of a run.
 fn order(spec: &MnistSpec, images: usize) -> BatchSampler {
     BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, spec.batch_size.get() as u32)
 }
@@ -172,8 +171,8 @@ impl Training for MnistRun {
         let indices = self.order.batch(self.step);
         let indices = &indices[self.group.part(indices.len())];
         let batch = || self.train.batch(indices, 1, kind);
-        let place = self.optimizer.gradient_place(self.mlp.parameters())?;
-        let loss = with_parameters(&mut self.mlp, place, |mlp| mlp.differentiate(batch()?))?;
+        let point = self.optimizer.gradient_point(self.mlp.parameters())?;
+        let loss = with_parameters(&mut self.mlp, point, |mlp| mlp.differentiate(batch()?))?;
         let labels = key(self.spec.seed, purpose::LABELS, 0, 0).at(self.step);
         let query_results = self.mlp.query_results(self.optimizer.queries(), &[labels], batch)?;
         self.mlp.update(&mut self.optimizer, &query_results)?;
@@ -243,7 +242,7 @@ pub struct BatchSampler {
     images: u32,
     batch: u32,
     epoch: u64,
-    /// The images of the epoch, of which the first `shuffled` are in their final places.
+    /// The images of the epoch, of which the first `shuffled` have their final positions.
     permutation: Vec<u32>,
     shuffled: usize,
     stream: Stream,
@@ -266,7 +265,7 @@ impl BatchSampler {
         sampler
     }
 
-    /// Returns the images of the batch of a step, counted from 0.
+    /// Lists the images of the batch of a step, counted from 0.
     pub fn batch(&mut self, step: u64) -> &[u32] {
         let batches = u64::from(self.images.div_ceil(self.batch));
         let epoch = step / batches;
@@ -276,9 +275,9 @@ impl BatchSampler {
         let start = (step % batches) as usize * self.batch as usize;
         let end = (start + self.batch as usize).min(self.images as usize);
         // Fisher–Yates shuffle, as far as needed.
-        for place in self.shuffled..end {
-            let other = place + self.stream.below(u64::from(self.images) - place as u64) as usize;
-            self.permutation.swap(place, other);
+        for index in self.shuffled..end {
+            let other = index + self.stream.below(u64::from(self.images) - index as u64) as usize;
+            self.permutation.swap(index, other);
         }
         self.shuffled = self.shuffled.max(end);
         &self.permutation[start..end]
@@ -341,7 +340,7 @@ impl Images {
         }
     }
 
-    /// Returns one batch for each model of a stack; `indices` lists them one model after another.
+    /// Makes one batch for each model of a stack; `indices` lists them one model after another.
     pub fn batch(&self, indices: &[u32], models: usize, kind: Kind) -> Result<Batch, TrainError> {
         let (models_i, batch) = (models as i64, (indices.len() / models) as i64);
         match self {
@@ -361,7 +360,6 @@ impl Images {
         }
     }
 
-    /// Returns consecutive images as a batch for a single model.
     pub fn range(&self, range: std::ops::Range<usize>, kind: Kind) -> Result<Batch, TrainError> {
         match self {
             Images::Processor { .. } => {

@@ -1,8 +1,8 @@
 //! A point of the scan: all learning rates and replicates of an optimizer and a batch size, as stacks.
 //!
-//! On the processor each thread trains stacks of its own, small enough for the cache, with libtorch on one thread.
-//! The event of a grid point holds all its results, so a scan needs no checkpoint, and its figure, table and arrays
-//! are made from the events at any time.
+//! On the processor each thread trains separate stacks, small enough for the cache, with libtorch on one thread. The
+//! event of a grid point holds all its results, so a scan needs no checkpoint, and its figure, table and arrays are
+//! made from the events at any time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,11 +31,10 @@ pub struct Scan<'a> {
     train: Images,
     test: Images,
     learning_rates: Vec<f64>,
-    /// The threads on the processor, each of which trains stacks of its own.
+    /// The threads on the processor, each of which trains separate stacks.
     threads: Option<rayon::ThreadPool>,
 }
 
-/// A training of a point.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     learning_rate: usize,
@@ -120,7 +119,7 @@ impl<'a> Scan<'a> {
         Ok(outcomes.map(|outcomes| outcomes.concat()))
     }
 
-    /// Trains some members of a point side by side; returns the last training loss and the evaluation of each.
+    /// Trains some members of a point together; returns the last training loss and the evaluation of each.
     fn stack(
         &self,
         rule: &RuleSpec,
@@ -153,8 +152,8 @@ impl<'a> Scan<'a> {
                 indices.extend_from_slice(order.batch(step));
             }
             let batch = || self.train.batch(&indices, members.len(), self.kind);
-            let place = optimizer.gradient_place(mlp.parameters())?;
-            losses = Some(with_parameters(&mut mlp, place, |mlp| mlp.differentiate(batch()?))?);
+            let point = optimizer.gradient_point(mlp.parameters())?;
+            losses = Some(with_parameters(&mut mlp, point, |mlp| mlp.differentiate(batch()?))?);
             let labels = |member| member_key(purpose::LABELS, member).at(step);
             let labels: Vec<Key> = members.iter().map(labels).collect();
             let query_results = mlp.query_results(optimizer.queries(), &labels, batch)?;
@@ -197,11 +196,11 @@ impl Trained for MnistScanPreset {
     }
 }
 
-/// Returns the number of models that are trained side by side.
+/// Chooses the number of models that are trained together.
 fn stack_size(device: Device, batch_size: usize, members: usize) -> usize {
     match device {
         // Parameters, gradients and the optimizer's states of a model are some 2.7 MB. Two models share the overhead of
-        // each operation; with more of them, less stays in the caches (`cargo bench -p valleyscope-training`).
+        // each operation; more models do not fit into the caches (`cargo bench -p valleyscope-training`).
         Device::Cpu => 2.min(members),
         // Many models keep a GPU busy; the tensors stored for the backward pass must fit.
         _ => ((1 << 17) / batch_size).clamp(1, members),

@@ -340,14 +340,14 @@ fn accepts_checkpoints_of_a_config_that_computes_the_same() {
     let events = std::fs::read_to_string(run.events()).unwrap();
     std::fs::write(run.events(), &events[events.find('\n').unwrap() + 1..]).unwrap();
     let check = run.check(false, &PresetConfigs).unwrap();
-    assert!(!check.list().iter().any(|found| found.words.contains("another run")), "{:?}", check.list());
+    assert!(!check.list().iter().any(|found| found.description.contains("another run")), "{:?}", check.list());
     let output = to_the_end(&run, true);
     assert!(output.status.success(), "{output:?}");
     let events = std::fs::read_to_string(run.events()).unwrap();
     assert!(events.contains(&format!("\"from_step\":{newest}}}")), "it goes on from {newest}");
     // Now the events have another hash than the older checkpoints.
     let check = run.check(false, &PresetConfigs).unwrap();
-    assert!(!check.list().iter().any(|found| found.words.contains("another run")), "{:?}", check.list());
+    assert!(!check.list().iter().any(|found| found.description.contains("another run")), "{:?}", check.list());
 }
 
 /// Returns the origin recorded in a checkpoint's text.

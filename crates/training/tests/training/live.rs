@@ -86,7 +86,7 @@ fn a_changed_run_of_mnist_continues_as_forks_with_these_settings_also_after_kill
 
     let marks = history(&run).marks();
     let words = |kind| -> Vec<String> {
-        marks.iter().filter(|mark| mark.kind == kind).map(|mark| format!("{} {}", mark.step, mark.words)).collect()
+        marks.iter().filter(|mark| mark.kind == kind).map(|mark| format!("{} {}", mark.step, mark.label)).collect()
     };
     let expected = [
         format!("{first} η 0.001 → 0.003"),

@@ -320,7 +320,7 @@ fn every_rule_follows_its_reference_implementation() {
                     if step == 0 && (kind, tensor) == (RuleKind::Soap, "W") {
                         set_eigenvectors(&optimizer, &golden);
                     }
-                    let place = optimizer.gradient_place(&theta).unwrap();
+                    let place = optimizer.gradient_point(&theta).unwrap();
                     assert_eq!(place.is_some(), averaged.is_some());
                     let off = deviation(&numbers(place.as_ref().unwrap_or(&theta))[..after.len()], after);
                     assert!(off < TOLERANCE, "{name}, {tensor}, tensors {tensors}, step {}: {off:e}", step + 1);

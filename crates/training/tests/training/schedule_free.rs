@@ -121,7 +121,7 @@ fn weighs_changing_rates_like_a_plain_loop() {
                     read.set_progress(&progress).unwrap();
                     optimizer = read;
                 }
-                let place = optimizer.gradient_place(&theta).unwrap().unwrap();
+                let place = optimizer.gradient_point(&theta).unwrap().unwrap();
                 assert_close(&numbers(&place)[..20], &expected.y()[..20], 1e-12);
                 // The gradient depends on the parameters.
                 let gradients: Vec<f64> = expected.y().iter().map(|y| y - uniform(step)).collect();

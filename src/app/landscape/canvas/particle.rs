@@ -127,7 +127,7 @@ pub(crate) fn draw_arrows(
         }
         let mut taken = vec![Rect::from_center_size(at, Vec2::splat(10.0))];
         let states = step.inputs.rule.info().states.iter().zip(&step.trace.states);
-        for (part, place) in states.filter(|(part, _)| matches!(part.role, PartRole::State { is_place: true, .. })) {
+        for (part, place) in states.filter(|(part, _)| matches!(part.role, PartRole::State { is_point: true, .. })) {
             let Some(mark) = projection.mark(*place) else { continue };
             taken.push(place_mark(painter, mark.on(canvas), part.symbol, font));
         }

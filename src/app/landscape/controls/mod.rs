@@ -4,7 +4,7 @@ pub(crate) mod optimizers;
 pub(crate) mod sliders;
 
 use egui::{Align, Button, Context, Id, Rect, RichText, ScrollArea, Stroke, StrokeKind, TextStyle, Ui};
-use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPlace};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPoint};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::parameter;
 use valleyscope_engine::parameter::BoundedParameter;
@@ -223,8 +223,8 @@ fn bounded_parameter(ui: &mut Ui, of: &'static BoundedParameter, value: f64, sty
 
 /// Moves the start to that of another landscape, unless the user has moved it.
 fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSpec) {
-    if (StartPlace { x: start.x, y: start.y }) == before.start() {
-        StartPlace { x: start.x, y: start.y } = after.start();
+    if (StartPoint { x: start.x, y: start.y }) == before.start() {
+        StartPoint { x: start.x, y: start.y } = after.start();
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
 use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, Text, VLine};
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::range::{CurvePlaces, suited, whole};
+use valleyscope_experiments::view::range::{CurvePositions, suited, whole};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
@@ -89,15 +89,15 @@ impl Chart<'_> {
             let points = || series.curve.points().filter(visible);
             let has_end = series.buckets.last().is_some_and(|last| {
                 let value = self.metric.value(last).mean;
-                self.scales[1].place(value).is_finite()
+                self.scales[1].position(value).is_finite()
             });
-            CurvePlaces {
+            CurvePositions {
                 line: points().map(|point| point.envelope).collect(),
                 around: points().filter_map(|point| point.band).collect(),
                 end: points().last().filter(|_| has_end).map(|point| point.y),
             }
         });
-        let positions: Vec<CurvePlaces> = positions.collect();
+        let positions: Vec<CurvePositions> = positions.collect();
         let range = if self.whole_range { whole(&positions) } else { suited(&positions, self.scales[1]) };
         if self.scales[1] == AxisScale::Linear { self.metric.range(range) } else { range }
     }

@@ -181,7 +181,7 @@ impl DiagnosticCurve {
             }
             let value = metric.value(bucket);
             curve.defined |= value.mean.is_finite();
-            let (x, y) = (x_scale.place(middle(bucket)), y_scale.place(value.mean));
+            let (x, y) = (x_scale.position(middle(bucket)), y_scale.position(value.mean));
             if !(x.is_finite() && y.is_finite()) {
                 if !run.is_empty() {
                     curve.runs.push(std::mem::take(&mut run));
@@ -189,9 +189,9 @@ impl DiagnosticCurve {
                 continue;
             }
             // A band's end without a position on a logarithmic axis goes to the lowest mean.
-            let position = |end: f64| match y_scale.place(end) {
+            let position = |end: f64| match y_scale.position(end) {
                 position if position.is_finite() => position,
-                _ => y_scale.place(floor),
+                _ => y_scale.position(floor),
             };
             let envelope = [position(value.mean_low).min(y), position(value.mean_high).max(y)];
             let band = band.of(&value).map(|ends| ends.map(position));

@@ -290,14 +290,14 @@ impl DiagnosticsPanel {
         let [from, to] = self.zoom.x.unwrap_or_else(|| self.whole_run());
         let near = (to - from) * f64::from(NEAR_MARKS / width.max(1.0));
         // The position of step 0 on a logarithmic axis is infinitely far away.
-        let groups = live.marks_of(live.chosen).groups(|step| scale.place(step as f64).max(-1.0), near);
+        let groups = live.marks_of(live.chosen).groups(|step| scale.position(step as f64).max(-1.0), near);
         let mark = |group: &[SettingMark]| {
             let step = group.first().map_or(0, |mark| mark.step);
-            let position = scale.place(step as f64);
+            let position = scale.position(step as f64);
             ChartMark { position, label: None, marked: MarkedChanges::of(group, document, live) }
         };
         let named = live.run_marks.iter().filter(|mark| !mark.is_pause).map(|mark| {
-            let position = scale.place(mark.step as f64);
+            let position = scale.position(mark.step as f64);
             ChartMark {
                 position,
                 label: Some(mark.text.clone()),
@@ -417,7 +417,7 @@ impl DiagnosticsPanel {
         let branches = branches
             .map(|(of, curves)| BranchSeries { label: &of.label, series: series(&of.ensembles, curves, style) });
         let looks_back = live.snapshot.as_ref().filter(|it| !self.frozen && it.step < it.last_step);
-        let cursor = looks_back.map(|snapshot| self.x_scale().place(snapshot.step as f64));
+        let cursor = looks_back.map(|snapshot| self.x_scale().position(snapshot.step as f64));
         let cursor = cursor.filter(|position| position.is_finite());
         let chart = Chart {
             metric,

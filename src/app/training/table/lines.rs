@@ -21,7 +21,7 @@ use crate::runs::{
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cell {
     pub text: String,
-    /// The difference to the baseline, with its sign, and whether it is for the better, where that is known.
+    /// The difference to the baseline, with its sign, and whether it is an improvement, if that is known.
     pub difference: Option<(String, Option<bool>)>,
     /// True where the baseline has the same value.
     pub is_of_baseline: bool,
@@ -33,7 +33,7 @@ pub(super) struct Cell {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LineId {
     Run(PathBuf),
-    /// The baseline above groups, besides its line in its group.
+    /// The baseline above groups, in addition to its line in its group.
     Baseline,
     Group(String),
 }
@@ -48,7 +48,7 @@ enum Line {
 enum RunRole {
     Ungrouped,
     InGroup,
-    /// The baseline above all groups, which one of them has too.
+    /// The baseline above all groups, one of which also contains it.
     Pinned,
 }
 
@@ -174,7 +174,7 @@ impl Lines {
         std::iter::once(Line::Group { id, group, is_open, cells }).chain(runs).collect()
     }
 
-    /// Returns the cell of a value with its difference to that of the baseline.
+    /// Makes the cell of a value with its difference to that of the baseline.
     fn compared(&self, column: &Column, value: Option<&Value>, baseline: Option<&Summary>, text: String) -> Cell {
         let Some(baseline) = baseline else { return Cell { text, ..Cell::default() } };
         let is_of_baseline = value.is_some() && column.of(&baseline.facts) == value;
@@ -182,7 +182,7 @@ impl Lines {
         Cell { text, difference, is_of_baseline, remark: None }
     }
 
-    /// Returns the difference of a column's value to that of the baseline.
+    /// Computes the difference of a column's value to that of the baseline.
     fn difference(&self, column: &Column, value: Option<&Value>) -> Option<(String, Option<bool>)> {
         let (value, from) = (value?, column.of(&self.baseline.as_ref()?.facts)?);
         let text = column.format.difference(value, from)?;
@@ -229,13 +229,13 @@ impl Lines {
         let runs = self.lines.iter().flat_map(|line| match line {
             Line::Group { group, .. } => &group.members[..],
             Line::Run { run, role: RunRole::Ungrouped } => std::slice::from_ref(run),
-            // Its group has it.
+            // Its group contains it.
             Line::Run { role: RunRole::InGroup | RunRole::Pinned, .. } => &[],
         });
         runs.map(|run| &self.runs[*run])
     }
 
-    /// Returns the shown columns of runs as CSV, with all digits.
+    /// Formats the shown columns of runs as CSV, with all digits.
     pub(super) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
         let header: Vec<&str> = self.columns.iter().map(|column| column.field.as_str()).collect();
         let written = CsvWriter::new(Vec::new(), &header).and_then(|mut table| {
@@ -286,7 +286,7 @@ impl Lines {
         }
     }
 
-    /// Returns the id and the runs of a group, and whether it is open.
+    /// The id and the runs of a group, and whether it is open.
     pub(super) fn group_of(&self, line: usize) -> Option<(&str, &Group, bool)> {
         match self.lines.get(line)? {
             Line::Group { id, group, is_open, .. } => Some((id, group, *is_open)),
@@ -320,14 +320,14 @@ impl Lines {
         let Some(Line::Group { group, .. }) = self.lines.get(line) else { return String::new() };
         let first = &self.runs[group.shown[0]];
         let is_of_replicates = self.grouping.by.iter().any(|field| field == Replicates::FIELD);
-        let words = first.settings.split(", ").filter(|word| !word.is_empty() && !word.starts_with("seed "));
-        let mut words: Vec<String> = words.filter(|_| is_of_replicates).map(str::to_owned).collect();
-        if is_of_replicates && words.is_empty() {
-            words.push(first.title.clone());
+        let parts = first.settings.split(", ").filter(|part| !part.is_empty() && !part.starts_with("seed "));
+        let mut parts: Vec<String> = parts.filter(|_| is_of_replicates).map(str::to_owned).collect();
+        if is_of_replicates && parts.is_empty() {
+            parts.push(first.title.clone());
         }
         let is_undecided = matches!(group.choice, GroupChoice::Undecided(_));
         let is_best = |column: &Column| self.grouping.best_over.as_ref() == Some(&column.field);
-        let word = |column: &Column| match column.of(&first.facts) {
+        let part = |column: &Column| match column.of(&first.facts) {
             Some(Value::Text(text)) => text.clone(),
             Some(value) => {
                 let edge = group.edge().filter(|_| is_best(column));
@@ -336,16 +336,16 @@ impl Lines {
             None => format!("no {}", lower_first(&column.short)),
         };
         let distinctive = self.distinctive.iter().filter(|column| !(is_undecided && is_best(column)));
-        let of_fields = distinctive.map(word).filter(|word| !words.contains(word)).collect::<Vec<_>>();
-        words.extend(of_fields);
-        words.join(", ")
+        let of_fields = distinctive.map(part).filter(|part| !parts.contains(part)).collect::<Vec<_>>();
+        parts.extend(of_fields);
+        parts.join(", ")
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Click {
     Only,
-    /// Selects this line too, or no longer.
+    /// Adds this line to the selection, or removes it.
     Toggle,
     /// Selects all lines from the last clicked one to this one.
     Range,
@@ -404,7 +404,7 @@ impl Selection {
         self.cursor = Some(id);
     }
 
-    /// Moves the cursor by some lines, and returns its line. It selects the line, or extends the range to it.
+    /// Moves the cursor by some lines; returns its line. It selects the line, or extends the range to it.
     pub(super) fn step(&mut self, lines: &Lines, by: isize, extends: bool) -> Option<usize> {
         let last = lines.len().checked_sub(1)?;
         let line = self.cursor(lines).map_or(0, |line| line.saturating_add_signed(by).min(last));

@@ -20,10 +20,10 @@ use crate::runs::{Column, Grouping, SortKey, Statistic, TableLayout};
 
 /// The usual width of the column of names, without and with columns of settings, and the smallest and the largest usual width of others, in points.
 const NAME: f32 = 220.0;
-const NAME_BESIDE_SETTINGS: f32 = 170.0;
+const NAME_WITH_SETTINGS: f32 = 170.0;
 const NARROW: f32 = 64.0;
 const WIDE: f32 = 150.0;
-/// The room beside a title, for the arrow of the sorted column too, in points.
+/// The space next to a title, including the arrow of the sorted column, in points.
 const TITLE_MARGIN: f32 = 32.0;
 /// The room for the deviation of a mean, and for the difference to the baseline, in points.
 const DEVIATION: f32 = 72.0;
@@ -31,7 +31,7 @@ const DIFFERENCE: f32 = 60.0;
 /// The narrowest and the widest column, in points.
 const NARROWEST: f32 = 36.0;
 const WIDEST: f32 = 600.0;
-/// The width of the table from which the names stay while it is scrolled, in points.
+/// The width of the table from which the names stay visible while it is scrolled, in points.
 const STICKY: f32 = 460.0;
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(super) struct RunTable {
     pub choices: TableChoices,
     lines: Lines,
     selection: Selection,
-    /// The number of the runs of which the selected ones are known.
+    /// The number of the list of runs in which the selected ones are known.
     generation: u64,
     open: BTreeSet<String>,
     scroll_to: Option<usize>,
@@ -122,7 +122,7 @@ impl RunTable {
             .columns(columns.clone())
             .num_sticky_cols(sticky)
             .headers([HeaderRow::new(LINE)]);
-        // A table without a state would fit its columns to what is in view.
+        // A table without a state would fit its columns to the visible cells.
         let id = table.get_id(ui);
         if TableState::load(ui, id).is_none() {
             let widths = columns.iter().filter_map(|column| Some((column.id?, column.current)));
@@ -139,18 +139,18 @@ impl RunTable {
         [!self.choices.group_by.is_empty(), self.lines.baseline().is_some()]
     }
 
-    /// Returns the id of a column's width: numbers have more room with what is added to them.
+    /// The id of a column's width: columns of numbers are wider when they show deviations or differences.
     fn width_id(&self, column: &Column) -> Id {
         let additions = self.additions().map(|is_shown| is_shown && column.format.is_number());
         Id::unique(("column of runs", &column.field, additions))
     }
 
-    /// Returns the width of a column that the user has not resized: that of its title, or of its numbers.
+    /// Computes the width of a column that the user has not resized: that of its title, or of its numbers.
     fn usual_width(&self, ui: &Ui, column: &Column) -> f32 {
         if column.field == "name" {
-            // Where columns show the settings, names need not be read to the end.
+            // If columns show the settings, names need not be shown completely.
             let has_settings = self.lines.columns().iter().any(|column| column.is_setting);
-            return if has_settings { NAME_BESIDE_SETTINGS } else { NAME };
+            return if has_settings { NAME_WITH_SETTINGS } else { NAME };
         }
         let font = TextStyle::Body.resolve(ui.style());
         let title = (text_width(ui, &font, &column.short).ceil() + TITLE_MARGIN).clamp(NARROW, WIDE);
@@ -276,11 +276,11 @@ impl RunTable {
     }
 }
 
-/// The choices for the table of runs; kept with the session.
+/// The choices for the table of runs; stored with the session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TableChoices {
-    /// Shows the table in place of the curves if true.
+    /// Whether the table replaces the curves.
     pub is_open: bool,
     pub layout: TableLayout,
     /// The widths of columns in points, by their fields.
@@ -294,15 +294,15 @@ pub struct TableChoices {
     pub best_over: Option<String>,
     /// The folder of the run to which the others are compared.
     pub baseline: Option<PathBuf>,
-    /// The typed filter, which the list of runs has too.
+    /// The typed filter, which the list of runs shows too.
     pub filter: String,
 }
 
 impl TableChoices {
-    /// The number of fields by which the runs are sorted at most.
+    /// The largest number of fields by which the runs are sorted.
     const MOST_KEYS: usize = 3;
 
-    /// Sorts by a field; if the runs are sorted by it already, the other way round. The former fields decide between
+    /// Sorts by a field; if the runs are already sorted by it, in the reverse order. The former fields decide between
     /// equal values.
     pub fn sort_by(&mut self, field: &str) {
         let is_descending = self.sort.first().is_some_and(|key| key.field == field && !key.is_descending);
@@ -320,7 +320,6 @@ impl TableChoices {
         Grouping { by: group_by.clone(), statistic: *statistic, best_over: best_over.clone() }
     }
 
-    /// Groups by a field, or no longer.
     pub fn toggle_group(&mut self, field: &str) {
         match self.group_by.iter().position(|other| other == field) {
             Some(index) => drop(self.group_by.remove(index)),

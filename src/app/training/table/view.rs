@@ -1,5 +1,4 @@
-//! Draws the table of runs, and the bars above it: filter, columns and groups, and what can be done with the selected
-//! runs.
+//! Draws the table of runs, and the bars above it: filter, columns and groups, and the actions on the selected runs.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -92,7 +91,7 @@ impl TableDelegate for TableView<'_> {
 
     fn cell_ui(&mut self, ui: &mut Ui, cell: &CellInfo) {
         let line = cell.row_nr as usize;
-        // Cells are no stations of the Tab key: the arrows move through the table.
+        // Cells are not Tab-focusable: the arrow keys move through the table.
         let response = ui.interact(ui.max_rect(), ui.scope_id().with("cell"), Sense::CLICK | Sense::HOVER);
         match cell.col_nr.checked_sub(1) {
             None => self.marks(ui, line),
@@ -321,8 +320,8 @@ const COUNT: f32 = 84.0;
 /// The smallest and the largest width of the filter, in points.
 const FILTER: [f32; 2] = [150.0, 420.0];
 const MOST_UNDECIDED: usize = 2;
-/// The width of the menus and the number of runs beside the filter, in points.
-const BESIDE_FILTER: f32 = 390.0;
+/// The width of the menus and the number of runs to the right of the filter, in points.
+const BAR_BEFORE_FILTER: f32 = 390.0;
 
 /// The selected runs, in the order of the table.
 pub(super) struct SelectedRuns(Vec<Arc<Summary>>);
@@ -362,7 +361,7 @@ impl RunTable {
             if back.accessible_name("Show the curves").clicked() {
                 action = Some(RunsAction::ShowTable(false));
             }
-            let width = (ui.available_width() - BESIDE_FILTER).clamp(FILTER[0], FILTER[1]);
+            let width = (ui.available_width() - BAR_BEFORE_FILTER).clamp(FILTER[0], FILTER[1]);
             filter.ui(ui, input, width);
             self.columns_menu(ui);
             self.groups_menu(ui);
@@ -398,7 +397,7 @@ impl RunTable {
                 for column in &all {
                     ui.horizontal(|ui| {
                         let mut is_shown = layout.shows(column);
-                        // The arrows of all columns are below each other.
+                        // Aligns the arrows of all columns.
                         let is_toggled = cell(ui, COLUMN_TITLE, |ui| {
                             check_box(ui, &mut is_shown, &column.title).on_hover_text(&column.help).changed()
                         });
@@ -477,8 +476,8 @@ impl RunTable {
 
     pub(super) fn undecided(&self, ui: &mut Ui) {
         let undecided = self.lines.undecided();
-        for words in undecided.iter().take(MOST_UNDECIDED) {
-            let text = RichText::new(words).small().color(ui.visuals().warn_fg_color);
+        for reason in undecided.iter().take(MOST_UNDECIDED) {
+            let text = RichText::new(reason).small().color(ui.visuals().warn_fg_color);
             ui.add(Label::new(text).wrap());
         }
         if undecided.len() > MOST_UNDECIDED {
@@ -534,7 +533,7 @@ impl RunTable {
         action
     }
 
-    /// Shows the number of selected runs. The buttons beside it stay in their places as it changes.
+    /// Shows the number of selected runs. The buttons to its right do not move as it changes.
     fn selected_count(&self, ui: &mut Ui, selected: &SelectedRuns) {
         let hidden = self.selection.len() - selected.0.len();
         let text = format!("{} selected", selected.0.len());

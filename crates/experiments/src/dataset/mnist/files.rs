@@ -19,7 +19,7 @@ use crate::dataset::download::{Download, DownloadFile, DownloadProgress};
 pub(super) const NAMES: [[&str; 2]; 2] =
     [["train-images-idx3-ubyte", "train-labels-idx1-ubyte"], ["t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"]];
 
-/// The places of the files in a named folder; the last is PyTorch's.
+/// The subfolders in which the files are searched; the last is PyTorch's.
 const SUBFOLDERS: [&str; 3] = ["", "mnist", "MNIST/raw"];
 
 /// Reads the four files from a folder or its subfolder `mnist`.
@@ -68,7 +68,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError {
     |source| DataError::File { path: path.to_owned(), source }
 }
 
-/// Returns the paths of the files, as in [`NAMES`].
+/// The paths of the files, as in [`NAMES`].
 fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
@@ -82,11 +82,11 @@ fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     Err(DataError::Missing { folder: folder.to_owned(), missing })
 }
 
-/// Returns the files that are in the folder or, where there are more, in a subfolder.
+/// The files that are in the folder or, where there are more, in a subfolder.
 pub(super) fn present(folder: &Path) -> [[Option<PathBuf>; 2]; 2] {
-    let places = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
-    let found = places.map(|place| NAMES.map(|names| names.map(|name| find_file(&place, name))));
-    found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are places to look at")
+    let folders = SUBFOLDERS.iter().rev().map(|subfolder| folder.join(subfolder));
+    let found = folders.map(|subfolder| NAMES.map(|names| names.map(|name| find_file(&subfolder, name))));
+    found.max_by_key(|found| found.iter().flatten().flatten().count()).expect("there are subfolders")
 }
 
 fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
@@ -149,7 +149,6 @@ const SUMS: [[&str; 2]; 2] = [
 /// SHA-256 of the uncompressed training images of the copy that is called [`super::REBUILT`].
 const REBUILT_TRAINING_IMAGES: &str = "b61ffb6f513fd9ff8d89824731f6b4ed7863c759c33056d701efb8412469fb04";
 
-/// The result of comparing digits with the official ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Likeness {
     Equal,
@@ -191,7 +190,7 @@ pub fn mirrors() -> Vec<String> {
     .to_vec()
 }
 
-/// Returns the folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
+/// The folder of downloaded files: `valleyscope/mnist` in the user's cache folder.
 pub fn cache_folder() -> Result<PathBuf, DataError> {
     dataset::cache_folder("mnist").ok_or(DataError::NoCache)
 }
@@ -237,7 +236,7 @@ pub enum MnistFound {
 ///
 /// # Errors
 ///
-/// Returns an error where a file cannot be read.
+/// Fails where a file cannot be read.
 pub fn check(folder: &Path) -> Result<Vec<MnistCheck>, DataError> {
     let names = NAMES.concat().into_iter().zip(SUMS.concat());
     names.zip(present(folder).concat()).map(|((name, official), path)| check_file(name, official, path)).collect()
@@ -261,7 +260,6 @@ fn check_file(name: &'static str, official: &str, path: Option<PathBuf>) -> Resu
 // Numbers have four bytes, big-endian. The magic number is 0x0800 plus the number of dimensions for unsigned bytes,
 // the only type that MNIST uses.
 
-/// The content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IdxContent {
     Images,
@@ -304,23 +302,22 @@ impl IdxContent {
     }
 }
 
-/// Returns whether a file that begins with these bytes is compressed with gzip.
 pub(super) fn is_compressed(content: &[u8]) -> bool {
     content.starts_with(&[0x1f, 0x8b])
 }
 
-/// Returns the images or labels in a file, which may be compressed whatever its name is.
+/// Reads the images or labels in a file, which may be compressed whatever its name is.
 pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataError> {
     let data = unpacked(path, |from, most| IdxReader { from, path, content, most }.all())?;
     if content == IdxContent::Labels
-        && let Some(place) = data.iter().position(|&label| label > 9)
+        && let Some(wrong) = data.iter().position(|&label| label > 9)
     {
-        return Err(damaged(path, "labels from 0 to 9", &format!("{} as label {}", data[place], place + 1)));
+        return Err(damaged(path, "labels from 0 to 9", &format!("{} as label {}", data[wrong], wrong + 1)));
     }
     Ok(data)
 }
 
-/// Returns the SHA-256, in hexadecimal, of the unpacked content of a file.
+/// The SHA-256, in hexadecimal, of the unpacked content of a file.
 pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     unpacked(path, |from, most| {
         let mut hash = Sha256::new();

@@ -21,7 +21,6 @@ pub use synthetic::{SYNTHETIC_SEED, synthetic_digits};
 
 /// Pixels along each side of an image.
 const SIDE: usize = 28;
-/// Pixels of an image.
 pub const PIXELS: usize = SIDE * SIDE;
 /// Images of the whole training set, and of the whole test set.
 pub(crate) const WHOLE: [usize; 2] = [60_000, 10_000];
@@ -43,7 +42,7 @@ pub struct Digits {
     pub labels: Vec<u8>,
 }
 
-/// The origin of digits; displayed in words.
+/// The origin of digits, formatted as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MnistSource {
     /// MNIST, by the sums of its files, in a folder.
@@ -72,7 +71,6 @@ impl fmt::Display for MnistSource {
 pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 are 0)";
 
 impl Mnist {
-    /// Returns the digits that were read from a folder.
     fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {
         let mut mnist = Mnist { train, test, source: MnistSource::Folder(folder.to_owned()) };
         if synthetic::drew(&mnist.test) {
@@ -91,8 +89,8 @@ impl Mnist {
         [&self.train, &self.test].map(|digits| digits.labels.len())
     }
 
-    /// Returns a hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes
-    /// only with data of the same fingerprint.
+    /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes only with
+    /// data of the same fingerprint.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for digits in [&self.train, &self.test] {
@@ -129,7 +127,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Returns whether the files were not found, as opposed to being wrong.
+    /// Whether the files were not found, as opposed to invalid.
     pub fn is_absence(&self) -> bool {
         matches!(self, DataError::NoFolder(_) | DataError::Missing { .. })
     }
@@ -149,13 +147,13 @@ pub struct MnistSources {
 }
 
 impl MnistSources {
-    /// Returns the user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
+    /// The user's cache, the folder that `VALLEYSCOPE_DATA` names, and the official mirrors.
     pub fn of_this_machine() -> MnistSources {
         MnistSources { cache: cache_folder().ok(), folder: named_folder(), mirrors: mirrors(), patience: PATIENCE }
     }
 }
 
-/// Returns the digits that a preset requests, with warnings about them.
+/// Obtains the digits that a preset requests, with warnings about them.
 ///
 /// `say` receives a line from time to time about long work.
 pub fn obtain(
@@ -181,24 +179,24 @@ pub fn obtain(
     } else if matches!(source, MnistSource::Rebuilt(_)) {
         warnings.push(format!("{source}: get the official files with `valleyscope data mnist` to compare with others"));
     }
-    let told = warnings.iter().any(|warning| warning.contains(DRAWN));
-    if mnist.source == MnistSource::Synthetic && *choice != DataChoice::Synthetic && !told {
+    let is_reported = warnings.iter().any(|warning| warning.contains(DRAWN));
+    if mnist.source == MnistSource::Synthetic && *choice != DataChoice::Synthetic && !is_reported {
         warnings.push(format!("the files hold {DRAWN}, not MNIST"));
     }
     Ok((mnist, warnings))
 }
 
-/// Returns the folder whose files [`obtain`] would read, without reading them; `None` where it would download them or
-/// draw digits.
+/// The folder whose files [`obtain`] would read, without reading them; `None` where it would download them or draw
+/// digits.
 ///
 /// # Errors
 ///
-/// Returns an error where a folder is named that does not have all of the files.
+/// Fails where a folder is named that does not have all of the files.
 pub fn locate(choice: &DataChoice, sources: &MnistSources) -> Result<Option<PathBuf>, DataError> {
     match choice {
         DataChoice::Automatic => {
-            let mut places = [&sources.cache, &sources.folder].into_iter().flatten();
-            Ok(places.find(|place| check_present(place).is_ok()).cloned())
+            let mut folders = [&sources.cache, &sources.folder].into_iter().flatten();
+            Ok(folders.find(|folder| check_present(folder).is_ok()).cloned())
         }
         DataChoice::Folder(folder) => {
             let folder = PathBuf::from(folder);

@@ -21,7 +21,7 @@ pub fn synthetic_digits(seed: u64) -> Mnist {
     Mnist { train, test, source: MnistSource::Synthetic }
 }
 
-/// Returns whether these are the test images of the default synthetic digits, such as from a file of them.
+/// Whether these are the test images of the default synthetic digits, such as from a file of them.
 pub(super) fn drew(test: &Digits) -> bool {
     let key = Key::new(SYNTHETIC_SEED).at(1);
     let labels = || (0..).zip(&test.labels).all(|(index, &found)| label(key.at(index)) == found);
@@ -37,7 +37,7 @@ fn digits(key: Key, count: usize) -> Digits {
     Digits { images, labels }
 }
 
-/// Returns a random digit, all equally likely.
+/// A random digit, all equally likely.
 fn label(image: Key) -> u8 {
     Stream::new(image.at(0)).below(10) as u8
 }
@@ -60,7 +60,6 @@ fn draw(digit: u8, key: Key, image: &mut [u8]) {
     Pen { radius, softness: draws.between(0.9, 1.7), ink: draws.between(0.82, 1.1) }.ink(&lines, image, &mut draws);
 }
 
-/// Random numbers of one image.
 struct Draws {
     uniform: Stream,
     normal: Streams<1>,
@@ -119,7 +118,7 @@ impl Handwriting {
         Handwriting { linear: [turned(x), turned(y)], jitter, waves }
     }
 
-    /// Returns the skeleton's curves as short straight pieces.
+    /// The skeleton's curves as short straight pieces.
     fn write(&self, way: &Skeleton, draws: &mut Draws) -> Vec<[Point; 2]> {
         let points: Vec<Point> = way
             .points
@@ -149,7 +148,7 @@ impl Handwriting {
     }
 }
 
-/// Returns the point at `part` of the way from node `span` to the next, on the Catmull–Rom spline through all.
+/// The point at `part` of the way from node `span` to the next, on the Catmull–Rom spline through all.
 fn between_nodes(nodes: &[Point], curve: &[usize], span: usize, part: f64) -> Point {
     let last = nodes.len() - 1;
     let closed = curve[0] == curve[last];
@@ -233,7 +232,6 @@ impl Pen {
     }
 }
 
-/// Returns the square of the distance from a point to a straight piece.
 fn distance_squared(point: Point, [a, b]: [Point; 2]) -> f64 {
     let along = [b[0] - a[0], b[1] - a[1]];
     let from = [point[0] - a[0], point[1] - a[1]];

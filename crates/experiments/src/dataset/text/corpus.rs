@@ -22,7 +22,6 @@ use super::{Meta, REMAKE_ADVICE, Split, TextError, TextSource, Tokenizer};
 pub struct Corpus {
     pub source: TextSource,
     pub tokenizer: Tokenizer,
-    /// The number of tokens of a sequence.
     context: usize,
     /// The tokens in the order of [`Split::ALL`].
     tokens: [Tokens; 2],
@@ -45,9 +44,10 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Returns an error where a file is missing, of odd length, too short, or of another length or sum than `meta.json`
-    /// says, where tokens without `meta.json` have more than two bytes, and where a token is beyond the vocabulary. In files of more than 67 million tokens only tokens that are
-    /// read are checked for that, and the sums by [`Corpus::check_large`].
+    /// Fails where a file is missing, of odd length, too short, or of another length or sum than in `meta.json`, where
+    /// tokens without `meta.json` have more than two bytes, and where a token is outside the vocabulary. In files of
+    /// more than 67 million tokens only tokens that are read are checked for that, and the sums by
+    /// [`Corpus::check_large`].
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
         let open = |split: Split| Tokens::open(&folder.join(split.file_name()), tokenizer.vocabulary_size());
@@ -66,16 +66,16 @@ impl Corpus {
     ///
     /// # Errors
     ///
-    /// Returns an error where a file has another sum than `meta.json` says, or cannot be read.
+    /// Fails where a file has another sum than in `meta.json`, or cannot be read.
     pub(super) fn check_large(
         &self,
         folder: &Path,
         cache: Option<&Path>,
         seen: &mut dyn FnMut(u64, u64) -> Result<(), TextError>,
     ) -> Result<(), TextError> {
-        for (place, split) in Split::ALL.into_iter().enumerate() {
-            let tokens = &self.tokens[place];
-            let Some(known) = self.sums.as_ref().map(|sums| &sums[place]).filter(|_| !tokens.is_checked()) else {
+        for (index, split) in Split::ALL.into_iter().enumerate() {
+            let tokens = &self.tokens[index];
+            let Some(known) = self.sums.as_ref().map(|sums| &sums[index]).filter(|_| !tokens.is_checked()) else {
                 continue;
             };
             let record = CheckedFile::of(&folder.join(split.file_name()), known)?;
@@ -91,19 +91,19 @@ impl Corpus {
         Ok(())
     }
 
-    /// Returns the tokenizer of a folder with `train.bin`, `val.bin` and `meta.json`, without reading the tokens.
+    /// Checks a folder with `train.bin`, `val.bin` and `meta.json` without reading the tokens, and returns its
+    /// tokenizer.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Corpus::open`], except for tokens beyond the vocabulary.
+    /// Fails as [`Corpus::open`] does, except for tokens outside the vocabulary.
     pub fn check(folder: &Path, context: usize) -> Result<Tokenizer, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
-        let count = |split: Split| count_in(&folder.join(split.file_name()));
+        let count = |split: Split| open(&folder.join(split.file_name())).map(|(_, count)| count);
         check_counts(folder, meta.as_ref(), [count(Split::Train)?, count(Split::Validation)?], context)?;
         Ok(tokenizer)
     }
 
-    /// Returns a corpus in memory.
     pub(super) fn in_memory(
         source: TextSource,
         tokenizer: Tokenizer,
@@ -121,25 +121,25 @@ impl Corpus {
         self.tokens[split.index()].count()
     }
 
-    /// Returns the random offsets of sequences, by the key of a training.
+    /// Draws the offsets of sequences at random, by the key of a training.
     pub fn offsets(&self, split: Split, key: Key) -> super::Offsets {
         super::Offsets::new(key, self.count(split), self.context)
     }
 
-    /// Returns the offsets of sequences for evaluation, always the same.
+    /// The offsets of sequences for evaluation, always the same.
     pub fn evaluation_offsets(&self, split: Split) -> super::Offsets {
-        super::Offsets::for_evaluation(self.count(split), self.context)
+        super::Offsets::new(Key::new(EVALUATION), self.count(split), self.context)
     }
 
-    /// Returns the offsets of consecutive sequences, from the first token on. The rest at the end, with fewer targets
-    /// than the context, is in none of them.
+    /// The offsets of consecutive sequences, from the first token on. The rest at the end, with fewer targets than the
+    /// context, is in none of them.
     pub fn windows(&self, split: Split) -> Vec<u64> {
         // The last token has none that follows it.
         (0..(self.count(split) - 1) / self.context as u64).map(|window| window * self.context as u64).collect()
     }
 
-    /// Returns the sequences that begin at these offsets: tokens o to o + context as inputs, and o + 1 to o + context +
-    /// 1 as targets.
+    /// Reads the sequences that begin at these offsets: tokens o to o + context as inputs, and o + 1 to o + context + 1
+    /// as targets.
     pub fn sequences(&self, split: Split, offsets: &[u64]) -> Result<Sequences, TextError> {
         let room = offsets.len() * self.context;
         let mut sequences = Sequences { inputs: Vec::with_capacity(room), targets: Vec::with_capacity(room) };
@@ -152,19 +152,19 @@ impl Corpus {
         Ok(sequences)
     }
 
-    /// Returns a hash of the tokens and of their meaning, wherever they are stored: SHA-256 in hexadecimal. A run
-    /// resumes only with data of the same fingerprint. The sums are taken from `meta.json` where there is one.
+    /// Hashes the tokens and their meaning, wherever they are stored: SHA-256 in hexadecimal. A run resumes only with
+    /// data of the same fingerprint. The sums are taken from `meta.json` where there is one.
     pub fn fingerprint(&self) -> Result<String, TextError> {
         let mut hash = Sha256::new();
         hash.update(self.tokenizer.kind().name());
         if let Tokenizer::Characters(alphabet) = &self.tokenizer {
             hash.update(alphabet.characters().iter().collect::<String>());
         }
-        for (place, tokens) in self.tokens.iter().enumerate() {
+        for (index, tokens) in self.tokens.iter().enumerate() {
             hash.update(tokens.count().to_le_bytes());
             match &self.sums {
                 // `Corpus::open` compares the files with these sums, and `Corpus::check_large` the large ones.
-                Some(sums) => hash.update(&sums[place]),
+                Some(sums) => hash.update(&sums[index]),
                 _ => hash.update(tokens.sum(&mut |_| Ok(()))?),
             }
         }
@@ -172,7 +172,6 @@ impl Corpus {
     }
 }
 
-/// The description of the tokens of a folder.
 struct Description {
     meta: Option<Meta>,
     tokenizer: Tokenizer,
@@ -224,8 +223,8 @@ fn check_counts(folder: &Path, meta: Option<&Meta>, counts: [u64; 2], context: u
 
 /// The offsets of the sequences of batches among the tokens, uniformly distributed.
 ///
-/// The offsets of a batch depend only on the key and the numbers of the step and the batch, so that a resumed run gets
-/// the batches that it would have got.
+/// The offsets of a batch depend only on the key and the numbers of the step and the batch, so that a resumed run has
+/// the same batches as an uninterrupted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offsets {
     key: Key,
@@ -237,7 +236,7 @@ pub struct Offsets {
 const EVALUATION: u64 = 0x6576_616c;
 
 impl Offsets {
-    /// Returns the offsets at which a sequence of `context` tokens and the token after it fit into `tokens` tokens.
+    /// Creates offsets at which a sequence of `context` tokens and the token after it fit into `tokens` tokens.
     ///
     /// # Panics
     ///
@@ -248,12 +247,7 @@ impl Offsets {
         Offsets { key, count }
     }
 
-    /// Returns the offsets for evaluation, the same in every run and every time; their step is 0.
-    pub(crate) fn for_evaluation(tokens: u64, context: usize) -> Offsets {
-        Offsets::new(Key::new(EVALUATION), tokens, context)
-    }
-
-    /// Returns the offsets of the sequences of a step's batch; both are counted from 0.
+    /// Draws the offsets of the sequences of a step's batch; both are counted from 0.
     pub fn batch(&self, step: u64, batch: u64, sequences: usize) -> Vec<u64> {
         let mut stream = Stream::new(self.key.at(step).at(batch));
         (0..sequences).map(|_| stream.below(self.count)).collect()
@@ -298,7 +292,6 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Returns the tokens in memory, with the name of a file for errors.
     pub(super) fn in_memory(name: &str, tokens: Vec<u16>) -> Tokens {
         Tokens { path: name.into(), count: tokens.len() as u64, storage: TokenStorage::Memory(tokens) }
     }
@@ -307,7 +300,7 @@ impl Tokens {
         self.count
     }
 
-    /// Reads `count` tokens from the place `at` on, which must be smaller than `vocabulary`.
+    /// Reads `count` tokens from the index `at` on, and checks that they are smaller than `vocabulary`.
     pub(super) fn read(&self, at: u64, count: usize, vocabulary: usize) -> Result<Vec<u16>, TextError> {
         let tokens = match &self.storage {
             TokenStorage::Memory(tokens) => {
@@ -333,12 +326,11 @@ impl Tokens {
         }
     }
 
-    /// Returns whether all tokens were checked when the file was opened.
     pub(super) fn is_checked(&self) -> bool {
         self.count <= CHECKED_AT_ONCE
     }
 
-    /// Returns the SHA-256 of all tokens, in hexadecimal. `seen` receives the number of bytes so far; an error of it
+    /// Computes the SHA-256 of all tokens, in hexadecimal. `seen` receives the number of bytes so far; an error of it
     /// ends the reading.
     pub(super) fn sum(&self, seen: &mut dyn FnMut(u64) -> Result<(), TextError>) -> Result<String, TextError> {
         let mut hash = Sha256::new();
@@ -376,19 +368,14 @@ impl Tokens {
     }
 }
 
-/// Returns the number of tokens of a file, by its length.
-pub(super) fn count_in(path: &Path) -> Result<u64, TextError> {
-    open(path).map(|(_, count)| count)
-}
-
 /// Refuses a file whose tokens have four or eight bytes each, which nothing describes: as tokens of two bytes, every
 /// second one would be the high part of a number, 0 or little more.
 pub(super) fn refuse_wide(path: &Path) -> Result<(), TextError> {
-    /// Bytes that are read.
+    /// The number of bytes to read.
     const MOST: u64 = 1 << 14;
-    /// The fewest tokens that show it.
+    /// The fewest tokens that are conclusive.
     const FEWEST: usize = 32;
-    /// The largest high part: of vocabularies of up to 262,144 tokens.
+    /// The largest high part of a token in vocabularies of up to 262,144 tokens.
     const LARGEST: u16 = 3;
     let (file, _) = open(path)?;
     let mut bytes = Vec::new();
@@ -407,7 +394,6 @@ pub(super) fn refuse_wide(path: &Path) -> Result<(), TextError> {
     Err(TextError::Bad { path: path.to_owned(), expected, found, remedy })
 }
 
-/// Opens a file of tokens, and returns its number of tokens.
 fn open(path: &Path) -> Result<(File, u64), TextError> {
     let file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;
     let bytes = file.metadata().map_err(TextError::at(path))?.len();
@@ -440,7 +426,7 @@ impl CheckedFile {
     /// The longest record, in bytes.
     const LONGEST: u64 = 1 << 16;
 
-    /// Returns the record of a file in its current state.
+    /// The record of a file in its current state.
     pub(super) fn of(path: &Path, sha256: &str) -> Result<CheckedFile, TextError> {
         let stamp = || {
             let found = fs::metadata(path)?;
@@ -452,20 +438,19 @@ impl CheckedFile {
         Ok(CheckedFile { path, bytes, modified, sha256: sha256.to_owned() })
     }
 
-    /// Returns whether a folder has this record.
     pub(super) fn is_in(&self, folder: &Path) -> bool {
-        let text = plain_file::read_text(&self.place(folder), Links::Refused, Self::LONGEST);
+        let text = plain_file::read_text(&self.path_in(folder), Links::Refused, Self::LONGEST);
         text.is_ok_and(|text| serde_json::from_str(&text).is_ok_and(|known: CheckedFile| known == *self))
     }
 
     /// Writes the record into a folder. Where that fails, the file is compared again the next time.
     pub(super) fn keep(&self, folder: &Path) {
         if let Ok(text) = serde_json::to_string(self) {
-            let _ = fs::create_dir_all(folder).and_then(|()| write_plain_file(&self.place(folder), text.as_bytes()));
+            let _ = fs::create_dir_all(folder).and_then(|()| write_plain_file(&self.path_in(folder), text.as_bytes()));
         }
     }
 
-    fn place(&self, folder: &Path) -> PathBuf {
+    fn path_in(&self, folder: &Path) -> PathBuf {
         let name = format!("{:x}", Sha256::digest(self.path.as_os_str().as_encoded_bytes()));
         folder.join(format!("checked-{}.json", &name[..16]))
     }

@@ -48,14 +48,13 @@ impl Split {
     }
 }
 
-/// The origin of tokens; displayed in words.
+/// The origin of tokens, formatted as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextSource {
     /// `train.bin` and `val.bin` in a folder.
     Tokens(PathBuf),
     /// Text at a path, tokenized into the cache.
     Text(PathBuf),
-    /// Synthetic text.
     Synthetic,
 }
 
@@ -125,12 +124,11 @@ pub enum TextError {
 const REMAKE_ADVICE: &str = "make the tokens anew by `valleyscope data text`";
 
 impl TextError {
-    /// Returns the conversion of an error of reading or writing a path.
+    /// Converts an error of reading or writing a path.
     fn at(path: &Path) -> impl FnOnce(io::Error) -> TextError {
         |source| TextError::File { path: path.to_owned(), source }
     }
 
-    /// Returns whether the text was not found, as opposed to being wrong.
     pub fn is_absence(&self) -> bool {
         matches!(self, TextError::NotThere(_) | TextError::NoText(_))
     }
@@ -144,7 +142,7 @@ pub struct TextNeeds {
     pub context: usize,
 }
 
-/// The places of text, and of the tokens made from it.
+/// The folders of text, and of the tokens made from it.
 #[derive(Clone, Debug)]
 pub struct TextSources {
     /// The folder for the tokens of text.
@@ -154,16 +152,16 @@ pub struct TextSources {
 }
 
 /// Subfolders of the folder that the variable names, the preferred ones first.
-const PLACES: [&str; 2] = ["openwebtext", "tinyshakespeare"];
+const SUBFOLDERS: [&str; 2] = ["openwebtext", "tinyshakespeare"];
 
 impl TextSources {
-    /// Returns `valleyscope/text` in the user's cache folder, and the folder that `VALLEYSCOPE_DATA` names.
+    /// `valleyscope/text` in the user's cache folder, and the folder that `VALLEYSCOPE_DATA` names.
     pub fn of_this_machine() -> TextSources {
         TextSources { cache: cache_folder("text"), folder: named_folder() }
     }
 }
 
-/// Returns the corpus that a preset requests, with warnings about it.
+/// Obtains the corpus that a preset requests, with warnings about it.
 ///
 /// A folder has `train.bin` and `val.bin`, or files ending in `.txt`, which are tokenized into the cache; the path of
 /// one text file does too. `say` receives a line from time to time about long work.
@@ -217,11 +215,11 @@ pub struct TextStatus {
     pub warnings: Vec<String>,
 }
 
-/// Returns the outcome of [`obtain`].
+/// Predicts the outcome of [`obtain`].
 ///
 /// # Errors
 ///
-/// Returns an error where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
+/// Fails where the names and lengths of files and `meta.json` show that [`obtain`] would fail.
 pub fn status(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> Result<TextStatus, TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let of_text = (wanted.tokenizer == TokenizerKind::Gpt2).then(|| Tokenizer::Gpt2.vocabulary_size());
@@ -233,11 +231,8 @@ pub fn status(choice: &DataChoice, wanted: TextNeeds, sources: &TextSources) -> 
     Ok(TextStatus { source, vocabulary, warnings })
 }
 
-/// The source of a corpus.
 enum CorpusSource {
-    /// A folder of tokens.
     Tokens(PathBuf, Tokenizer),
-    /// Files of text, at this path.
     Text(PathBuf, Vec<TextFile>),
     /// Synthetic text, where nothing is found or searched.
     Nothing,
@@ -262,10 +257,10 @@ fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String
         None => format!("{FOLDER_VARIABLE} names no folder, nor does the preset"),
         Some(folder) => {
             // Only these subfolders are searched, as others may have text of all kinds.
-            let places = PLACES.map(|place| folder.join(place)).into_iter().filter(|place| place.is_dir());
+            let folders = SUBFOLDERS.map(|subfolder| folder.join(subfolder)).into_iter().filter(|path| path.is_dir());
             let itself = Some(folder.to_owned()).filter(|folder| holds_tokens(folder));
-            for place in itself.into_iter().chain(places) {
-                match at(&place, wanted, warnings) {
+            for path in itself.into_iter().chain(folders) {
+                match at(&path, wanted, warnings) {
                     Err(error @ TextError::OtherTokenizer { .. }) => warnings.push(error.to_string()),
                     Err(error) if error.is_absence() => {}
                     outcome => return outcome,
@@ -278,7 +273,7 @@ fn automatic(wanted: TextNeeds, folder: Option<&Path>, warnings: &mut Vec<String
     Ok(CorpusSource::Nothing)
 }
 
-/// Returns the tokens in a folder, or the text at a path.
+/// Finds the tokens in a folder, or the text at a path.
 fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<CorpusSource, TextError> {
     if !holds_tokens(path) {
         return text(path, text_at(path)?, wanted);
@@ -301,7 +296,7 @@ fn at(path: &Path, wanted: TextNeeds, warnings: &mut Vec<String>) -> Result<Corp
     }
 }
 
-/// Returns the files of text at a path where there might be tokens too.
+/// Finds the files of text at a path that may also have tokens.
 fn text_at(path: &Path) -> Result<Vec<TextFile>, TextError> {
     find(&[path.to_owned()]).map_err(|error| match error {
         TextError::NoTextFiles(folder) => TextError::NoText(folder),
@@ -326,7 +321,7 @@ fn text(path: &Path, files: Vec<TextFile>, wanted: TextNeeds) -> Result<CorpusSo
     Ok(CorpusSource::Text(path.to_owned(), files))
 }
 
-/// Returns the tokens of text, from the cache, where they are made first if missing.
+/// Opens the tokens of text in the cache, and makes them first if missing.
 fn tokenized(
     path: PathBuf,
     files: &[TextFile],

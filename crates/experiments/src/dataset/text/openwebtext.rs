@@ -1,12 +1,12 @@
 //! OpenWebText (Gokaslan and Cohen 2019, <https://skylion007.github.io/OpenWebTextCorpus/>): eight million pages of the
 //! web, as tokens.
 //!
-//! It comes as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of a
-//! folder, or members of tar archives.
+//! It is published as *packs*: tar archives of some hundred text files each, compressed with xz. The packs are files of
+//! a folder, or members of tar archives.
 //!
-//! The archive is unpacked on the fly: the outer tar is read for the positions of its packs, and each pack is
-//! unpacked and tokenized by one thread. Whether a document is for validation depends on the name of its pack and its
-//! place in it, so it is the same whichever files hold the packs.
+//! The archive is unpacked on the fly: the outer tar is read for the positions of its packs, and each pack is unpacked
+//! and tokenized by one thread. Whether a document is for validation depends on the name of its pack and its index in
+//! the pack, so it is the same whichever files hold the packs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -53,7 +53,7 @@ pub fn mirrors() -> Vec<String> {
 pub struct WebText<'a> {
     /// A folder with packs, or with tar archives of packs.
     pub folder: &'a Path,
-    /// The fraction of documents for validation, drawn for each by the name of its pack and its place in it.
+    /// The fraction of documents for validation, drawn for each by the name of its pack and its index in the pack.
     pub fraction: ValidationFraction,
     /// Whether existing other tokens may be replaced.
     pub replace: bool,
@@ -120,8 +120,8 @@ impl WebText<'_> {
     }
 }
 
-/// Returns the length of each file, and when it was changed last. Packs are not read in the order of the files' bytes,
-/// of which the sums are.
+/// Reads the length and the time of the last change of each file. Sums cannot be used, as packs are not read in the
+/// order of the files' bytes.
 fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     let stamp = |path: &PathBuf| {
         let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
@@ -130,7 +130,7 @@ fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     files.iter().map(stamp).collect()
 }
 
-/// Returns the first file that is not as it was.
+/// The first file that has changed since.
 fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
     let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
         stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)
@@ -138,14 +138,14 @@ fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
     files.iter().zip(before).find(|pair| !is_same(pair)).map(|(path, _)| path.clone())
 }
 
-/// Returns the files that can be packs or archives of them, in a folder and in the subfolders into which archives are
+/// Finds the files that can be packs or archives of them, in a folder and in the subfolders into which archives are
 /// unpacked.
 fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     let mut files = Vec::new();
-    for place in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
-        let Ok(entries) = fs::read_dir(&place) else { continue };
+    for path in ["", "openwebtext", "subsets"].map(|subfolder| folder.join(subfolder)) {
+        let Ok(entries) = fs::read_dir(&path) else { continue };
         for entry in entries {
-            let path = entry.map_err(TextError::at(&place))?.path();
+            let path = entry.map_err(TextError::at(&path))?.path();
             if path.extension().is_some_and(|extension| extension == "tar" || extension == "xz") {
                 files.push(path);
             }
@@ -155,7 +155,6 @@ fn find(folder: &Path) -> Result<Vec<PathBuf>, TextError> {
     Ok(files)
 }
 
-/// Returns the packs in all files, sorted by name.
 fn packs(folder: &Path, files: &[PathBuf]) -> Result<Vec<Pack>, TextError> {
     let mut packs = Vec::new();
     for path in files {
@@ -230,7 +229,7 @@ fn sums(
     files.iter().map(&mut sum).collect()
 }
 
-/// Returns the tokens of a pack as they are in files, in the order of [`Split::ALL`].
+/// Encodes the tokens of a pack as files have them, in the order of [`Split::ALL`].
 fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], TextError> {
     let failed = |found: String| TextError::Bad {
         path: pack.path.clone(),
@@ -241,28 +240,26 @@ fn tokens(pack: &Pack, fraction: ValidationFraction) -> Result<[Vec<u8>; 2], Tex
     let key = Key::new(SEED).at(number_of(&pack.name));
     let most = (fraction.get() * (u64::MAX as f64)) as u64;
     let mut tokens = [const { Vec::new() }; 2];
-    let mut place = 0;
+    let mut index = 0;
     let mut add = |document: &str| {
         let text = cleaned(document);
         if !text.is_empty() {
-            let is_drawn = Stream::new(key.at(place)).next_u64() < most;
+            let is_drawn = Stream::new(key.at(index)).next_u64() < most;
             let split = if is_drawn { Split::Validation } else { Split::Train };
             let all = tokenizer::encode(&text).into_iter().chain([END_OF_TEXT]);
             tokens[split.index()].extend(all.flat_map(u16::to_le_bytes));
         }
-        place += 1;
+        index += 1;
     };
     unpack(pack, &mut add).map_err(|error| failed(error.to_string()))?;
     Ok(tokens)
 }
 
-/// Returns a number derived from a name.
 fn number_of(name: &str) -> u64 {
     let sum = Sha256::digest(name);
-    u64::from_le_bytes(std::array::from_fn(|place| sum[place]))
+    u64::from_le_bytes(std::array::from_fn(|index| sum[index]))
 }
 
-/// Passes on the documents of a pack.
 fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     let mut file: File = plain_file::open(&pack.path, Links::Followed)?;
     file.seek(SeekFrom::Start(pack.start))?;
@@ -293,8 +290,8 @@ fn unpack(pack: &Pack, take: &mut dyn FnMut(&str)) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the text of a document as nanoGPT gets it from Hugging Face: at most one line is empty between others, and
-/// none at both ends.
+/// Normalizes the text of a document to its form at Hugging Face, which nanoGPT uses: at most one line is empty between
+/// others, and none at both ends.
 fn cleaned(document: &str) -> String {
     let mut text = String::with_capacity(document.len());
     let mut line_feeds = 0;

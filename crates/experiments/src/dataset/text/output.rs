@@ -29,7 +29,6 @@ const SAVE_EVERY: Duration = Duration::from_secs(2);
 
 /// The outcome of beginning or resuming the work.
 pub(super) enum Begun<'a> {
-    /// The tokens are complete.
     Complete(super::Meta),
     Unfinished(TokenFiles<'a>),
 }
@@ -121,7 +120,6 @@ impl TokenFiles<'_> {
         &self.state
     }
 
-    /// Appends tokens in the format of the files.
     pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
         let written = self.files[split.index()].write_all(tokens);
         written.map_err(|source| failed(self.folder, split, source))?;
@@ -130,8 +128,8 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
-    /// Records that all tokens before a place are written. This is saved from time to time, and when cancelled, which
-    /// is an error.
+    /// Records that all tokens before a position are written. The record is saved at intervals, and on cancellation,
+    /// which is an error.
     pub(super) fn reached(&mut self, part: usize, at: u64, cancelled: &dyn Fn() -> bool) -> Result<(), TextError> {
         (self.state.part, self.state.at) = (part, at);
         if cancelled() {
@@ -145,7 +143,7 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
-    /// Reports [`Stage::Restarting`] where unfinished tokens were there that could not be resumed.
+    /// Reports [`Stage::Restarting`] if the folder had unfinished tokens that could not be resumed.
     pub(super) fn report_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
         if self.is_restarted {
             progress(PreparationProgress { stage: Stage::Restarting, ..self.progress() });
@@ -200,7 +198,7 @@ impl TokenFiles<'_> {
     }
 }
 
-/// Returns the CRC-32 of so many bytes at the beginning of a file; none where it is shorter.
+/// Computes the CRC-32 of the first `bytes` bytes of a file; none where it is shorter.
 fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Hasher>> {
     file.rewind()?;
     let mut sum = crc32fast::Hasher::new();
@@ -218,7 +216,7 @@ fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Has
     Ok(Some(sum))
 }
 
-/// Returns the description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
+/// Reads the description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
 /// replaced.
 fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<super::Meta>, TextError> {
     let names = [Split::Train.file_name(), Split::Validation.file_name(), super::Meta::FILE];
@@ -244,7 +242,6 @@ fn final_path(folder: &Path, split: Split) -> PathBuf {
     folder.join(split.file_name())
 }
 
-/// Returns the path of the tokens until they are complete.
 fn part_path(folder: &Path, split: Split) -> PathBuf {
     folder.join(format!("{}.part", split.file_name()))
 }
@@ -276,7 +273,6 @@ pub struct TokenFile {
     pub sha256: String,
 }
 
-/// A file that tokens were made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
     pub name: String,
@@ -317,7 +313,7 @@ impl Meta {
         }
     }
 
-    /// Returns the tokenizer that it describes; `folder` is where it was read.
+    /// Makes the tokenizer that `meta.json` in this folder describes.
     pub fn tokenizer(&self, folder: &Path) -> Result<Tokenizer, TextError> {
         let bad = |expected: String, found: String| TextError::Bad {
             path: folder.join(Meta::FILE),
@@ -367,10 +363,8 @@ pub(super) fn read_json<T: DeserializeOwned>(
 /// The file with the state of the work, in a folder whose tokens are not finished.
 pub(super) const STATE_FILE: &str = "unfinished.json";
 
-/// The inputs of the tokens.
 pub(super) struct TokenPlan {
     pub tokenizer: Tokenizer,
-    /// The fraction for validation.
     pub fraction: ValidationFraction,
     pub sources: Vec<SourceFile>,
     /// The parts of the work in their order, each as bytes of a source.
@@ -378,20 +372,19 @@ pub(super) struct TokenPlan {
 }
 
 impl TokenPlan {
-    /// Returns a hash of everything that the tokens depend on: SHA-256 in hexadecimal.
+    /// Hashes everything that the tokens depend on: SHA-256 in hexadecimal.
     pub(super) fn sum(&self) -> String {
         let kind = self.tokenizer.kind().name();
         let all = serde_json::to_vec(&(kind, self.fraction.get(), &self.sources)).expect("it is plain");
         format!("{:x}", Sha256::digest(all))
     }
 
-    /// Returns the state at the beginning of the work.
     pub(super) fn beginning(&self) -> ResumeState {
         let at = self.parts.first().map_or(0, |part| part.start);
         ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
     }
 
-    /// Returns whether a state is possible for this work.
+    /// Whether a state is possible for this work.
     pub(super) fn fits(&self, state: &ResumeState) -> bool {
         let is_in_part = || self.parts.get(state.part).is_some_and(|part| part.contains(&state.at));
         state.job == self.sum() && (state.part == self.parts.len() || is_in_part())
@@ -425,7 +418,7 @@ impl TokenPlan {
     }
 }
 
-/// The place that the work has reached, and the tokens so far: the contents of `unfinished.json`.
+/// The position that the work has reached, and the tokens so far: the contents of `unfinished.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ResumeState {
     /// The sum of the plan.
@@ -435,12 +428,12 @@ pub(super) struct ResumeState {
     pub at: u64,
     /// The number of tokens in the files, in the order of [`Split::ALL`](super::Split::ALL).
     pub tokens: [u64; 2],
-    /// The CRC-32 of each file up to there.
+    /// The CRC-32 of each file up to that position.
     pub sums: [u32; 2],
 }
 
 impl ResumeState {
-    /// Reads the state from a folder; `None` where nothing is unfinished there.
+    /// Reads the state from a folder; `None` if nothing is unfinished.
     pub(super) fn read(folder: &Path) -> Result<Option<ResumeState>, TextError> {
         let (expected, remedy) = ("how far the tokens are, as JSON", "begin anew with --force");
         read_json(folder.join(STATE_FILE), Links::Refused, 1 << 16, expected, remedy)
@@ -465,7 +458,6 @@ pub struct PreparationProgress {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Everything is read once, for its sum, its characters and to check that it is UTF-8.
     Reading,
     /// The unfinished tokens in the folder have changed since they were written, and are made again.
     Restarting,

@@ -46,7 +46,6 @@ impl Preparation<'_> {
         self.make_of(&job, folder, progress, cancelled)
     }
 
-    /// Reads the text once.
     pub(super) fn read(
         &self,
         progress: &mut dyn FnMut(PreparationProgress),
@@ -121,7 +120,6 @@ fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<TextBlock>, TextError> {
     Ok(batch)
 }
 
-/// Returns a block's tokens in the format of the files.
 fn tokens(tokenizer: &Tokenizer, block: &TextBlock) -> Result<Vec<u8>, TextError> {
     let end = (block.begins_document && *tokenizer == Tokenizer::Gpt2).then_some(END_OF_TEXT);
     let tokens = tokenizer.encode(&block.text)?;
@@ -220,13 +218,12 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
 
 // The text of a job in blocks that can be tokenized independently.
 //
-// Blocks are cut before the last white space in front of a word. GPT-2's pattern makes no token across that place,
-// whatever is before or after it, so the tokens of the blocks are those of the whole text. The encoder gets even
-// shorter segments, cut the same way: its pattern fails on long stretches of white space.
+// Blocks are cut before the last white space in front of a word. GPT-2's pattern makes no token across such a cut,
+// whatever the text before and after it, so the tokens of the blocks are those of the whole text. The encoder receives
+// even shorter segments, cut the same way: its pattern fails on long stretches of white space.
 
 /// A text whose tokens do not depend on the text before or after it.
 pub(super) struct TextBlock {
-    /// The number of its file.
     pub file: usize,
     pub split: Split,
     pub text: String,
@@ -235,16 +232,15 @@ pub(super) struct TextBlock {
 }
 
 /// The largest number of bytes of a block. A stretch of text of this length without a word after white space is cut at
-/// an arbitrary place; so the blocks depend only on the text.
+/// an arbitrary position; so the blocks depend only on the text.
 pub(super) const LONGEST: usize = 1 << 18;
 
-/// Reads the blocks of a job from a given place on.
+/// Reads the blocks of a job from a given position on.
 pub(super) struct Blocks<'a> {
     job: &'a PreparationJob<'a>,
     /// The range of the next block, and the block's beginning.
     pub range: usize,
     pub at: u64,
-    /// The file of that range.
     reading: Option<HashedFile>,
     buffer: Vec<u8>,
 }
@@ -256,7 +252,7 @@ struct HashedFile {
 }
 
 impl HashedFile {
-    /// Opens a file, and reads the bytes before a place.
+    /// Opens a file, and reads the bytes before a position.
     fn open(path: &Path, at: u64) -> io::Result<HashedFile> {
         let (mut file, mut hash) = (plain_file::open(path, Links::Followed)?, Sha256::new());
         match io::copy(&mut (&mut file).take(at), &mut hash)? {
@@ -271,11 +267,11 @@ impl<'a> Blocks<'a> {
         Blocks { job, range: state.part, at: state.at, reading: None, buffer: Vec::new() }
     }
 
-    /// Returns the next block; `None` after the last.
+    /// Reads the next block; `None` after the last.
     ///
     /// # Errors
     ///
-    /// Returns [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
+    /// Fails with [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
     pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
         let path = &self.job.files[range.file].path;
@@ -307,7 +303,6 @@ impl<'a> Blocks<'a> {
         Err(TextError::Changed(self.job.files[file].path.clone()))
     }
 
-    /// Fills the buffer from the file.
     fn fill(&mut self, path: &Path, left: u64) -> Result<(), TextError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::UnexpectedEof => TextError::Changed(path.to_owned()),
@@ -328,7 +323,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Returns the number of bytes that form a block; `None` where they are not text.
+/// The length of the next block, in bytes; `None` where the bytes are not text.
 fn length(bytes: &[u8], is_last: bool) -> Option<usize> {
     match std::str::from_utf8(bytes) {
         Ok(text) if is_last => Some(text.len()),

@@ -12,7 +12,6 @@ use valleyscope_runs::plain_file::Links;
 
 use super::TextError;
 
-/// A file of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     pub path: PathBuf,
@@ -25,7 +24,7 @@ const EXTENSION: &str = "txt";
 /// The character at the start of a file that marks the order of its bytes. It is no part of the text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Says which of the files begin with a byte-order mark, which is dropped; `None` where none does.
+/// Reports which of the files begin with a byte-order mark, which is dropped; `None` if none does.
 pub fn dropped_marks(files: &[TextFile]) -> Option<String> {
     let begins_with_mark = |file: &&TextFile| {
         let mut first = [0; BYTE_ORDER_MARK.len_utf8()];
@@ -40,7 +39,7 @@ pub fn dropped_marks(files: &[TextFile]) -> Option<String> {
     })
 }
 
-/// Returns the files at these paths, in their order: those that are named, and for a folder those in it and its
+/// Finds the files at these paths, in their order: those that are named, and for a folder those in it and its
 /// subfolders that end in `.txt`, sorted by name. Subfolders that are links, and hidden files, are skipped.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<TextFile>, TextError> {
     let mut files = Vec::new();
@@ -80,7 +79,6 @@ fn list_texts(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<
     Ok(())
 }
 
-/// The facts about a file.
 #[derive(Clone, Debug)]
 pub(super) struct Scanned {
     pub bytes: u64,
@@ -92,7 +90,6 @@ pub(super) struct Scanned {
     pub sha256: String,
 }
 
-/// The characters that occur.
 pub(super) struct CharacterSet(Vec<bool>);
 
 impl CharacterSet {
@@ -106,7 +103,6 @@ impl CharacterSet {
         }
     }
 
-    /// Returns the characters in the order of Unicode.
     pub(super) fn characters(&self) -> Vec<char> {
         ('\0'..=char::MAX).filter(|&character| self.0[character as usize]).collect()
     }
@@ -132,7 +128,7 @@ impl<'a> TextReader<'a> {
         Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
     }
 
-    /// Returns the next part; empty at the end.
+    /// Reads the next part; empty at the end.
     pub(super) fn next_part(&mut self) -> Result<&str, TextError> {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
@@ -180,7 +176,7 @@ pub(super) fn scan(
     }
 }
 
-/// Returns the byte at which a file's character of this number begins, counted from 0, with a byte-order mark.
+/// The byte at which a file's character of this number begins, counted from 0, with a byte-order mark.
 pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, TextError> {
     let mut reader = TextReader::open(path)?;
     let mut bytes = 0;
@@ -189,8 +185,8 @@ pub(super) fn byte_of_character(path: &Path, mut number: u64) -> Result<u64, Tex
         if text.is_empty() {
             return Err(TextError::Changed(path.to_owned()));
         }
-        if let Some((place, _)) = usize::try_from(number).ok().and_then(|number| text.char_indices().nth(number)) {
-            return Ok(bytes + place as u64);
+        if let Some((offset, _)) = usize::try_from(number).ok().and_then(|number| text.char_indices().nth(number)) {
+            return Ok(bytes + offset as u64);
         }
         number -= text.chars().count() as u64;
         bytes += text.len() as u64;

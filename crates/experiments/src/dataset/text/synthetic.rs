@@ -51,10 +51,10 @@ const VERBS: [[&str; 3]; 14] = [
 ];
 const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 
-/// Returns a text of some million characters, always the same: scenes in which people talk about things.
+/// Generates a text of some million characters, always the same: scenes in which people talk about things.
 ///
 /// Some of its regularities are easy to learn (letters, words, the order of words), others harder: number agrees with
-/// the form of the verb, the person who is asked answers, and things stay in their places for the whole scene.
+/// the form of the verb, the person who is asked answers, and things stay where they are for the whole scene.
 pub fn synthetic_text() -> String {
     (0..SCENES).map(|scene| Writer(Stream::new(Key::new(SEED).at(scene as u64))).scene(scene + 1)).collect()
 }

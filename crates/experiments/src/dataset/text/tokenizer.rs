@@ -16,11 +16,10 @@ pub const END_OF_TEXT: u16 = 50_256;
 pub enum Tokenizer {
     /// GPT-2's byte pair encoding.
     Gpt2,
-    /// Each character is a token.
     Characters(Alphabet),
 }
 
-/// The characters of a text, in their order in Unicode; a token is a place among them.
+/// The characters of a text in the order of Unicode; a token is the index of a character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alphabet {
     characters: Vec<char>,
@@ -35,7 +34,7 @@ impl Alphabet {
     /// The largest number of characters: more do not fit into two bytes.
     pub(crate) const MOST: usize = NONE as usize;
 
-    /// Returns the alphabet of these characters; `None` where there are none, too many, or they are not strictly
+    /// Creates the alphabet of these characters; `None` where there are none, too many, or they are not strictly
     /// increasing.
     pub fn new(characters: Vec<char>) -> Option<Alphabet> {
         let last = *characters.last()?;
@@ -49,7 +48,7 @@ impl Alphabet {
         Some(Alphabet { characters, tokens })
     }
 
-    /// Returns the alphabet of a text with at least one character, and not too many.
+    /// Creates the alphabet of a text with at least one character, and not too many.
     pub(super) fn of(text: &str) -> Alphabet {
         let characters: BTreeSet<char> = text.chars().collect();
         Alphabet::new(characters.into_iter().collect()).expect("the text has characters")
@@ -72,7 +71,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the number of distinct tokens, which are smaller than this.
+    /// The number of distinct tokens, which are smaller than this.
     pub fn vocabulary_size(&self) -> usize {
         match self {
             Tokenizer::Gpt2 => SIZE,
@@ -80,12 +79,12 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the tokens of a text. GPT-2's names of special tokens, such as `<|endoftext|>`, are treated as ordinary
+    /// Encodes a text as tokens. GPT-2's names of special tokens, such as `<|endoftext|>`, are treated as ordinary
     /// text.
     ///
     /// # Errors
     ///
-    /// Returns [`TextError::UnknownCharacter`] where the text has a character outside of the alphabet.
+    /// Fails with [`TextError::UnknownCharacter`] where the text has a character outside of the alphabet.
     pub fn encode(&self, text: &str) -> Result<Vec<u16>, TextError> {
         match self {
             Tokenizer::Gpt2 => Ok(encode(text)),
@@ -96,8 +95,8 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the text of tokens. Bytes that form no character, as where characters of several tokens are cut, and
-    /// tokens beyond the vocabulary become U+FFFD.
+    /// Decodes tokens to text. Bytes that form no character, as where characters of several tokens are cut, and tokens
+    /// outside the vocabulary become U+FFFD.
     pub fn decode(&self, tokens: &[u16]) -> String {
         const UNKNOWN: char = char::REPLACEMENT_CHARACTER;
         match self {
@@ -126,7 +125,7 @@ pub enum TokenizerKind {
 impl TokenizerKind {
     pub const ALL: [TokenizerKind; 2] = [TokenizerKind::Gpt2, TokenizerKind::Char];
 
-    /// Returns the name on the command line and in `meta.json`.
+    /// The name on the command line and in `meta.json`.
     pub fn name(self) -> &'static str {
         match self {
             TokenizerKind::Gpt2 => "gpt2",
@@ -149,7 +148,7 @@ static ENCODING: LazyLock<CoreBPE> =
 /// always separates.
 const SEGMENT: usize = 4096;
 
-/// Returns the tokens of a text, in which nothing has a special meaning.
+/// Encodes a text in which nothing has a special meaning.
 pub(super) fn encode(text: &str) -> Vec<u16> {
     let mut tokens = Vec::with_capacity(text.len() / 3);
     let mut rest = text;
@@ -162,30 +161,30 @@ pub(super) fn encode(text: &str) -> Vec<u16> {
     tokens
 }
 
-/// Returns the bytes of a token; none beyond the vocabulary.
+/// The bytes of a token; none outside the vocabulary.
 pub(super) fn bytes(token: u16) -> Option<Vec<u8>> {
     ENCODING.decode_bytes(&[u32::from(token)]).ok()
 }
 
-/// Returns the first place from byte `from` on where a text can be cut without changing its tokens: before the last
-/// white space in front of a word. No token crosses it, and the tokens of each part do not depend on the other part.
+/// Finds the first byte from `from` on at which a text can be cut without changing its tokens: before the last white
+/// space in front of a word. No token crosses it, and the tokens of each part do not depend on the other part.
 fn next_cut(text: &str, from: usize) -> Option<usize> {
     let mut characters = text.get(text.ceil_char_boundary(from)..)?.char_indices().peekable();
     let start = text.ceil_char_boundary(from);
-    while let Some((place, character)) = characters.next() {
+    while let Some((offset, character)) = characters.next() {
         if character.is_whitespace() && characters.peek().is_some_and(|(_, next)| !next.is_whitespace()) {
-            return Some(start + place);
+            return Some(start + offset);
         }
     }
     None
 }
 
-/// Returns the last such place in a text, except its beginning.
+/// Finds the last byte at which a text can be cut without changing its tokens, except its beginning.
 pub(super) fn last_cut(text: &str) -> Option<usize> {
     let mut after_is_word = false;
-    for (place, character) in text.char_indices().rev() {
+    for (offset, character) in text.char_indices().rev() {
         if character.is_whitespace() && after_is_word {
-            return (place > 0).then_some(place);
+            return (offset > 0).then_some(offset);
         }
         after_is_word = !character.is_whitespace();
     }

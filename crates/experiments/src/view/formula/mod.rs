@@ -26,7 +26,7 @@ pub struct Formula {
     pub result: [f64; 2],
 }
 
-/// Returns the formulas of the selected particle's last step, in the order in which they are computed, after those of
+/// Writes the formulas of the selected particle's last step, in the order in which they are computed, after those of
 /// the noise.
 pub fn formulas(step: &StepTrace) -> Vec<Formula> {
     let StepTrace { gradient, noise_kind, noise, curvature, curvature_noise, trace, inputs, .. } = step;
@@ -53,14 +53,13 @@ pub fn formulas(step: &StepTrace) -> Vec<Formula> {
 /// The meaning of the noisy gradient.
 pub(super) const GRADIENT_MEANING: &str = "the gradient as the optimizer sees it";
 
-/// Returns the formula of the noisy gradient that a rule takes, such as `g = ξ ∇L(θ),  ξ ~ Normal(1, σ)`.
+/// The formula of the noisy gradient that a rule takes, such as `g = ξ ∇L(θ),  ξ ~ Normal(1, σ)`.
 pub(super) fn gradient_formula(noise: &NoiseKind, rule: &RuleSpec) -> String {
     let NoiseInfo { action, draw, .. } = noise.info();
     let at = if rule.gradient_toward().is_some() { "y" } else { "θ" };
     format!("g = {},  {draw}", noised(action, "ξ", &format!("∇L({at})")))
 }
 
-/// Returns a symbol with its noise.
 fn noised(action: &Action, noise: &str, exact: &str) -> String {
     match action {
         Action::Multiplies => format!("{noise} {exact}"),
@@ -68,7 +67,7 @@ fn noised(action: &Action, noise: &str, exact: &str) -> String {
     }
 }
 
-/// Returns the formulas of a recorded step, in the order in which they are computed.
+/// Writes the formulas of a recorded step, in the order in which they are computed.
 pub(super) fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
     let names = trace.graph.ids().map(|_| None).collect();
     let mut writer = Writer { trace, info, names, definitions: Vec::new() };
@@ -85,7 +84,7 @@ pub(super) fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
         lines.push(writer.line(id, &format!("{} {arrow}", part.symbol), part.meaning));
         writer.names[id.0] = Some(part.symbol.to_owned());
     }
-    // A new state without its own name, such as the gradient, gets a line, unless it is unchanged.
+    // A new state without its own name, such as the gradient, has a line, unless it is unchanged.
     for (index, (part, &state)) in info.states.iter().zip(&trace.new_states).enumerate() {
         let is_named = writer.names[state.0].as_deref() == Some(part.symbol);
         let is_unchanged = trace.graph.node(state) == Node::Input(Input::State(index));
@@ -102,7 +101,6 @@ pub(super) fn step_formulas(trace: &Trace, info: &RuleInfo) -> Vec<Formula> {
     lines
 }
 
-/// Writes the lines of a recorded step.
 struct Writer<'a> {
     trace: &'a Trace,
     info: &'a RuleInfo,
@@ -137,7 +135,7 @@ impl Writer<'_> {
         Formula { rule, meaning, filled, result: self.trace.values(id) }
     }
 
-    /// Returns the lines of bias corrections in a node: one for each average of a ratio that has no line of its own.
+    /// Writes the lines of bias corrections in a node: one for each average of a ratio without a separate line.
     fn bias_corrections(&self, id: NodeId) -> Vec<Formula> {
         let symbols = self.printer(None);
         let line = |(average, weight): (NodeId, NodeId)| {
@@ -160,7 +158,7 @@ impl Writer<'_> {
         matches!(self.trace.graph.node(id), Node::Constant(_))
     }
 
-    /// Returns whether the line of a node shows an input.
+    /// Whether the line of a node shows an input.
     fn mentions(&self, id: NodeId, input: Input) -> bool {
         match self.trace.graph.node(id) {
             Node::Of(op) => {

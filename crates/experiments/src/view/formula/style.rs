@@ -11,7 +11,6 @@ pub(super) const CURVATURE: &str = "ĥ";
 /// Significant digits in the formulas.
 const DIGITS: usize = 4;
 
-/// The style of a formula.
 #[derive(Clone, Copy)]
 pub(super) struct Formulas<'a> {
     pub trace: &'a Trace,
@@ -24,12 +23,11 @@ pub(super) struct Formulas<'a> {
 impl Formulas<'_> {
     const SIGNS: Signs = Signs { minus: "−", times: " ", over: " / ", less: "<", at_most: "≤", equal: "=" };
 
-    /// Writes the value of a node.
     fn value(&self, id: NodeId, axis: usize) -> Printed {
         number(self.trace.values(id)[axis])
     }
 
-    /// Returns an operand of a function of the whole parameter; in numbers, its values for both coordinates.
+    /// Writes an operand of a function of the whole parameter; in numbers, its values for both coordinates.
     fn of_both(&self, printer: &Printer<'_, Self>, a: NodeId) -> String {
         match self.numbers {
             Some(_) => {
@@ -159,12 +157,12 @@ impl Style for Formulas<'_> {
     }
 }
 
-/// Returns whether an average of this weight has a bias.
+/// Whether an average of this weight has a bias.
 pub(super) fn is_corrected(trace: &Trace, weight: NodeId) -> bool {
     trace.graph.node(weight) != Node::Constant(1.0)
 }
 
-/// Finds the ratios in a node that have no line of their own.
+/// Finds the ratios in a node without a separate line.
 pub(super) fn ratios(
     printer: &Printer<'_, Formulas<'_>>,
     id: NodeId,
@@ -186,7 +184,6 @@ pub(super) fn number(value: f64) -> Printed {
     Printed::new(text, binding)
 }
 
-/// Returns a symbol with a hat.
 pub(super) fn hat(symbol: &str) -> String {
     // Precomposed letters are drawn better.
     match symbol {

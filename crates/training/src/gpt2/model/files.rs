@@ -34,7 +34,7 @@ impl ImportError {
         ImportError::Unfit { path: path.to_owned(), reason: reason.into() }
     }
 
-    /// Returns a function that makes the error of a file that cannot be read or written.
+    /// Converts an error of reading or writing a file.
     fn at(path: &Path) -> impl FnOnce(io::Error) -> ImportError {
         let path = path.to_owned();
         |source| ImportError::File { path, source }
@@ -75,7 +75,7 @@ const DESCRIBED: [(&str, &str); 9] = [
     ("scale_attn_by_inverse_layer_idx", "shape.scale_attn_by_inverse_layer_idx"),
 ];
 
-/// Returns the values that `transformers` uses for missing keys.
+/// The values that `transformers` uses for missing keys.
 fn usual_config() -> Value {
     json!({
         "model_type": "gpt2",
@@ -90,7 +90,6 @@ fn usual_config() -> Value {
     })
 }
 
-/// An expected tensor of a file.
 struct Expected {
     name: String,
     shape: Vec<usize>,
@@ -133,12 +132,12 @@ impl Gpt2 {
     /// to the model's.
     ///
     /// The tensors must be those of a model of this shape. A model without biases accepts a file whose biases are zero.
-    /// Attention masks, which `transformers` formerly wrote beside the parameters, are ignored. If a `config.json`
-    /// beside the file describes a model, that must be this one: the tensors do not show how they are used.
+    /// Attention masks, which `transformers` formerly wrote with the parameters, are ignored. If a `config.json` in the
+    /// file's folder describes a model, it must be this one: tensors alone do not show how they are used.
     ///
     /// # Errors
     ///
-    /// Fails if a file cannot be read, or the model is not this one. Then the parameters are unchanged.
+    /// Fails if a file cannot be read, or the model is not this one. The parameters are unchanged then.
     pub fn import(&mut self, path: &Path) -> Result<(), ImportError> {
         let path = tensors_at(path)?;
         self.check_config(&path.with_file_name(CONFIG))?;
@@ -206,7 +205,7 @@ impl Gpt2 {
         all
     }
 
-    /// Returns the bytes of a segment as in a file.
+    /// The bytes of a segment as in a file.
     fn bytes(&self, segment: usize, transposed: bool) -> Result<Vec<u8>, TrainError> {
         let view = self.layout.view(&self.parameters, segment).f_squeeze_dim(0)?;
         let view = if transposed { view.f_transpose(0, 1)? } else { view };
@@ -216,7 +215,7 @@ impl Gpt2 {
         Ok(bytes)
     }
 
-    /// Returns the longest length of all files of tensors together: the parameters in double precision, and masks in
+    /// Computes the largest total length of the files of tensors: the parameters in double precision, and masks in
     /// single precision.
     fn longest_file(&self, expected: &[Expected]) -> u64 {
         let numbers: usize = expected.iter().map(|expected| expected.shape.iter().product::<usize>()).sum();
@@ -225,7 +224,7 @@ impl Gpt2 {
         8 * numbers as u64 + masks + Checkpoint::LONGEST_HEADER
     }
 
-    /// Returns the model's shape in the terms of `transformers`.
+    /// Describes the model's shape with the keys of `transformers`.
     fn config(&self) -> Value {
         let Gpt2Shape { layers, heads, width, context, vocabulary, scale_attn_by_inverse_layer_idx, .. } =
             *self.shape();
@@ -264,12 +263,10 @@ fn description(path: &Path) -> io::Result<Option<serde_json::Map<String, Value>>
 
 /// The remedy for a model of another shape.
 const CHOOSE_SHAPE: &str = "choose the shape of the file's model";
-/// The remedy for a model of another kind.
 const CHOOSE_GPT2: &str = "choose the file of a GPT-2 that predicts tokens";
-/// The remedy for files that lack tensors or bytes.
 const FETCH_AGAIN: &str = "download or save the whole model again";
 
-/// Returns the file of tensors, or of their index, at a path to it or to its folder.
+/// Finds the file of tensors, or of their index, at a path to it or to its folder.
 fn tensors_at(path: &Path) -> Result<PathBuf, ImportError> {
     if !path.is_dir() {
         return Ok(path.to_owned());
@@ -309,7 +306,6 @@ fn read_files(path: &Path, longest: u64) -> Result<Vec<(PathBuf, Vec<u8>)>, Impo
     paths.into_iter().map(read).collect()
 }
 
-/// Returns the paths of the shards that an index names, each once.
 fn shards(index: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let text = plain_file::read_text(index, Links::Followed, LONGEST_INDEX).map_err(ImportError::at(index))?;
     let expected = "expected JSON with a `weight_map` of the names of tensors to the names of files beside it";
@@ -319,7 +315,7 @@ fn shards(index: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let mut names = BTreeSet::new();
     for name in map.values() {
         let file = name.as_str().filter(|name| {
-            // A file in another folder is none of the model's.
+            // A file in another folder is not of the model.
             !name.contains(['/', '\\', ':']) && !name.chars().any(char::is_control) && name.ends_with(".safetensors")
         });
         names.insert(file.ok_or_else(|| refused(&visible(&name.to_string())))?);
@@ -333,12 +329,11 @@ const PREFIX: &str = "transformer.";
 /// The output layer, which is tied to the embedding of the tokens.
 const HEAD: &str = "lm_head.weight";
 
-/// Returns whether the tensor is an attention mask, which is not a parameter.
+/// Whether the tensor is an attention mask, which is not a parameter.
 fn is_mask(name: &str) -> bool {
     name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")
 }
 
-/// Returns the index of the layer that a tensor belongs to.
 fn layer(name: &str) -> Option<u32> {
     name.trim_start_matches(PREFIX).strip_prefix("h.")?.split('.').next()?.parse().ok()
 }
@@ -373,7 +368,7 @@ impl<'f> ModelTensors<'f> {
         Ok(ModelTensors { path, by_name })
     }
 
-    /// Returns the tensors in the expected order, and refuses others.
+    /// Converts the tensors in the expected order, and refuses others.
     fn in_order(&self, expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, ImportError> {
         let prefix = if self.by_name.contains_key(WITHOUT_PREFIX) { PREFIX } else { "" };
         let of_file = |expected: &Expected| expected.name.trim_start_matches(prefix).to_owned();
@@ -398,7 +393,6 @@ impl<'f> ModelTensors<'f> {
         Ok(tensors)
     }
 
-    /// Returns an expected tensor, which has this name in the files.
     fn tensor(&self, name: &str, expected: &Expected) -> Result<Tensor, ImportError> {
         let shape = &expected.shape;
         let Some((view, file)) = self.by_name.get(name) else {

@@ -84,12 +84,11 @@ impl Gpt2 {
         &self.layout
     }
 
-    /// Returns all parameters.
     pub fn parameters(&self) -> &Tensor {
         &self.parameters
     }
 
-    /// Returns the sum of the gradients of [`Gpt2::differentiate`].
+    /// The sum of the gradients of [`Gpt2::differentiate`].
     pub fn gradients(&self) -> &Tensor {
         &self.gradients
     }
@@ -173,7 +172,8 @@ impl Gpt2 {
         optimizer.step(&self.layout, &mut self.parameters, &self.gradients, query_results)
     }
 
-    /// Returns the name of the first tensor with a number that is not finite, among the parameters or their gradients.
+    /// Finds the first tensor with a number that is not finite, among the parameters or their gradients; returns its
+    /// name.
     pub fn first_not_finite(&self, flat: &Tensor) -> Result<Option<&str>, TrainError> {
         if is_finite(flat)? {
             return Ok(None);
@@ -222,7 +222,7 @@ impl Gpt2 {
     }
 
     /// Checks that these are sequences of tokens. On a GPU the tokens' values are not checked, as that would block on
-    /// it.
+    /// the GPU.
     fn check(&self, tokens: &Tensor) -> Result<(), TrainError> {
         let Gpt2Shape { context, vocabulary, .. } = *self.shape();
         let (size, kind, device) = (tokens.size(), tokens.kind(), tokens.device());
@@ -247,7 +247,7 @@ impl Gpt2 {
     }
 }
 
-/// Returns the kinds of the parameters and of products.
+/// The kinds of the parameters and of products.
 fn kinds(precision: Gpt2Precision) -> (Kind, Kind) {
     match precision {
         Gpt2Precision::Float32 => (Kind::Float, Kind::Float),
@@ -257,7 +257,7 @@ fn kinds(precision: Gpt2Precision) -> (Kind, Kind) {
     }
 }
 
-/// Draws from Normal(0, deviation), using eight streams of the key side by side.
+/// Draws from Normal(0, deviation), using eight streams of the key at the same time.
 fn normals(key: Key, count: usize, deviation: f64) -> Vec<f64> {
     const LANES: usize = 8;
     let mut streams = Streams::new(std::array::from_fn::<_, LANES, _>(|lane| key.at(lane as u64)));
@@ -311,7 +311,7 @@ impl Gpt2 {
     }
 }
 
-/// Returns the token at the quantile `uniform` of the probabilities, from the most likely on.
+/// Chooses the token at the quantile `uniform` of the probabilities, from the most likely on.
 fn choose(logits: &[f64], temperature: f64, top_k: Option<usize>, uniform: f64) -> Result<i64, TrainError> {
     if let Some(bad) = logits.iter().find(|logit| !logit.is_finite()) {
         let message = format!("expected finite logits, found {bad}: the model has diverged");

@@ -9,14 +9,13 @@ use valleyscope_experiments::workload::{Attention, Gpt2Shape};
 use crate::drawn_labels;
 use crate::{Check, ParameterLayout, TrainError};
 
-/// ε of the normalisations.
 pub(super) const EPSILON: f64 = 1e-5;
 
 /// The lengths of sequences whose next token is sampled are multiples of this.
 const SAMPLED_LENGTHS: u64 = 64;
 
-/// Returns the layout of all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is `[outputs,
-/// inputs]` here.
+/// Lays out all parameters, with the names of Hugging Face's GPT-2. A linear layer's weight is `[outputs, inputs]`
+/// here.
 pub(super) fn layout(shape: &Gpt2Shape) -> ParameterLayout {
     let [width, context, vocabulary] = [shape.width, shape.context, shape.vocabulary].map(i64::from);
     let mut segments = vec![
@@ -42,7 +41,7 @@ pub(super) fn layout(shape: &Gpt2Shape) -> ParameterLayout {
         }
     }
     add("transformer.ln_f".to_owned(), &[width]);
-    // Queries, keys and values are matrices of their own, and their heads are blocks.
+    // Queries, keys and values are separate matrices, and their heads are blocks.
     let (heads, width) = (shape.heads as usize, width as usize);
     let is_attention = |name: &str| name.ends_with("attn.c_attn.weight");
     ParameterLayout::new(segments, 1)
@@ -104,12 +103,11 @@ impl Affine {
     }
 }
 
-/// Records `operation` for automatic differentiation.
 fn recorded<T>(operation: impl FnOnce() -> Result<T, TchError>) -> Result<T, TchError> {
     tch::with_grad(operation)
 }
 
-/// Returns a leaf of automatic differentiation with the values of a tensor.
+/// Makes a leaf of automatic differentiation with the values of a tensor.
 fn leaf(values: &Tensor) -> Result<Tensor, TchError> {
     Ok(values.f_detach()?.set_requires_grad(true))
 }
@@ -204,7 +202,7 @@ impl Network {
         Ok(tch::no_grad(|| self.norm.normalize(&stream, self.product))?)
     }
 
-    /// Returns the weight of the output layer for products, `[width, vocabulary]`.
+    /// Converts the weight of the output layer for products, `[width, vocabulary]`.
     fn head(&self) -> Result<Tensor, TchError> {
         self.tokens.f_to_kind(self.product)?.f_transpose(0, 1)
     }
@@ -244,7 +242,6 @@ impl Network {
         Ok(Tensor::f_cat(&drawn, 0)?.f_view(&tokens.size()[..])?)
     }
 
-    /// Computes the mean loss.
     pub(super) fn loss(&self, tokens: &Tensor, targets: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let hidden = self.hidden(tokens, check)?;
         Ok(tch::no_grad(|| self.mean_loss(&hidden, targets, |_| Ok(())))?)
@@ -271,7 +268,6 @@ impl Network {
         sum.f_div_scalar(rows as f64)
     }
 
-    /// Computes the mean loss, and adds its gradients times `factor` to the stored ones.
     pub(super) fn differentiate(
         &self,
         tokens: &Tensor,

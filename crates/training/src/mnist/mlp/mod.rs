@@ -82,9 +82,7 @@ impl Layer {
     }
 }
 
-/// The tensors of a layer that the backward pass needs.
 struct Passed {
-    /// The inputs x.
     inputs: Tensor,
     /// The normalised and scaled inputs y.
     normalized: Tensor,
@@ -101,14 +99,13 @@ trait Operations {
     /// Computes `max(z + b, 0)`.
     fn bias_and_relu(&self, outputs: Tensor, bias: &Tensor) -> Result<Tensor, TrainError>;
 
-    /// Computes the mean cross entropy of each model, and its gradient with respect to the outputs, to which `bias` is
-    /// not added yet.
+    /// Computes the mean cross entropy of each model, and its gradient with respect to the outputs, without `bias`.
     fn cross_entropy(&self, outputs: Tensor, bias: &Tensor, labels: &Tensor) -> Result<(Tensor, Tensor), TrainError>;
 
     /// Sums over the batch into the bias's gradient.
     fn bias_gradient(&self, by_outputs: &Tensor, gradient: &mut Tensor) -> Result<(), TrainError>;
 
-    /// Turns the gradient of y into those of γ and β and, unless the layer is the first, of the z before it.
+    /// Converts the gradient of y to those of γ and β and, unless the layer is the first, of the z before it.
     fn normalize_backward(
         &self,
         by_normalized: Tensor,
@@ -204,17 +201,16 @@ impl Mlp {
         self.group = group;
     }
 
-    /// Returns all parameters.
     pub fn parameters(&self) -> &Tensor {
         &self.parameters
     }
 
-    /// Returns the gradients after [`Mlp::differentiate`].
+    /// The gradients after [`Mlp::differentiate`].
     pub fn gradients(&self) -> &Tensor {
         &self.gradients
     }
 
-    /// Returns the running means and variances of the batch normalisations.
+    /// The running means and variances of the batch normalisations.
     pub fn statistics(&self) -> &Tensor {
         &self.statistics
     }
@@ -223,7 +219,6 @@ impl Mlp {
         &self.layout
     }
 
-    /// Returns the layout of the running averages.
     pub fn statistics_layout(&self) -> &ParameterLayout {
         &self.statistics_layout
     }
@@ -265,7 +260,6 @@ impl Mlp {
         Ok(())
     }
 
-    /// Returns all parameters of a model, segment after segment.
     pub fn model(&self, model: usize) -> Result<Vec<f64>, TrainError> {
         let mut values = Vec::with_capacity(self.layout.model_size());
         for index in 0..self.layout.segments().len() {
@@ -296,8 +290,8 @@ impl Mlp {
         Ok(TensorOperations { group: Arc::clone(&self.group), images: images.f_int64_value(&[0])? as f64 })
     }
 
-    /// Computes the tensors of each layer for the backward pass, and the outputs, to which the last bias is not added
-    /// yet. Updates the running averages.
+    /// Computes the tensors of each layer for the backward pass, and the outputs, without the last bias. Updates the
+    /// running averages.
     fn forward(&mut self, operations: &impl Operations, images: Tensor) -> Result<(Vec<Passed>, Tensor), TrainError> {
         let last = self.layers.len() - 1;
         let mut passed = Vec::with_capacity(self.layers.len());
@@ -328,12 +322,11 @@ impl Mlp {
         Ok(losses)
     }
 
-    /// Takes an optimizer step with the gradients.
     pub fn update(&mut self, optimizer: &mut FlatOptimizer, query_results: &QueryResults) -> Result<(), TrainError> {
         optimizer.step(&self.layout, &mut self.parameters, &self.gradients, query_results)
     }
 
-    /// Computes the results of an optimizer's queries about a batch, which `batch` makes again. Labels are drawn from
+    /// Computes the results of an optimizer's queries about a batch, which `batch` creates again. Labels are drawn from
     /// the streams of `keys`, one for each model. The running averages stay unchanged.
     pub fn query_results(
         &mut self,
@@ -396,8 +389,8 @@ impl Mlp {
         Ok(Evaluation { loss: loss / count, accuracy: right / count })
     }
 
-    /// Returns a layer of one model for evaluation, with the normalisation folded in: weight `[inputs, outputs]` and
-    /// bias.
+    /// Folds the normalisation of a layer of one model into its linear map for evaluation: weight `[inputs, outputs]`
+    /// and bias.
     ///
     /// `W (γ (x − mean) r + β) + b = (W γ r) x + (W (β − γ r mean) + b)`
     fn folded(&self, model: usize, index: usize) -> Result<(Tensor, Tensor), TrainError> {
@@ -454,7 +447,7 @@ impl Operations for TensorOperations {
         Ok(outputs.f_add_(&bias.f_unsqueeze(1)?)?.f_relu_()?)
     }
 
-    /// Returns, in a group, this process's parts of the losses.
+    /// In a group, computes this process's parts of the losses.
     fn cross_entropy(
         &self,
         mut outputs: Tensor,

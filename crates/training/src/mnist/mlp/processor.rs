@@ -11,7 +11,7 @@ use crate::loops::{Number, numbers, numbers_mut};
 
 pub(super) struct Operations<T>(pub(super) PhantomData<T>);
 
-/// Returns for a tensor `[models, batch, units]` the number of elements for one model, and of units.
+/// The number of elements for one model, and of units, of a tensor `[models, batch, units]`.
 fn shape(tensor: &Tensor) -> (usize, usize) {
     let size = tensor.size();
     ((size[1] * size[2]) as usize, size[2] as usize)
@@ -181,7 +181,7 @@ vectorized! {
     }
 }
 
-/// Returns the mean loss; `z` becomes its gradient.
+/// Computes the mean loss; `z` becomes its gradient.
 fn cross_entropy<T: Number>(z: &mut [T], bias: &[T], labels: &[i64]) -> T {
     let share = T::splat(1.0 / labels.len() as f64);
     let mut loss = T::ZERO;
