@@ -194,7 +194,7 @@ fn outlive_limits() {
 
 /// Ends the program with clap's message, about wrong usage or requested help.
 fn refuse(message: &clap::Error) -> ! {
-    // An argument may contain control characters, as in the name of somebody else's file.
+    // An argument may contain control characters, as in the name of a received file.
     let plain = message.render().to_string();
     if visible_lines(&plain) == plain {
         message.exit()
@@ -246,7 +246,7 @@ fn one_of<T: Copy + Send + Sync>(all: &'static [T], name: fn(T) -> &'static str)
 }
 
 /// Warns of the characters of a figure that no font has.
-fn warn_of_blanks(drawing: &Svg) {
+fn warn_of_missing_glyphs(drawing: &Svg) {
     if let Some(warning) = blank_warning(drawing.blank()) {
         say(format_args!("warning: {warning}"));
     }

@@ -109,7 +109,7 @@ pub struct Positions<'a> {
     pub run: u64,
     pub ensemble: EnsembleKey,
     pub particles: usize,
-    /// The largest number of columns to keep, fewer if the device cannot hold them. Trails of n steps need n + 1.
+    /// The largest number of columns to store, fewer if the device cannot hold them. Trails of n steps need n + 1.
     pub capacity: usize,
     /// The step of the last column. A column replaces an older one of the same step; after a gap in the steps, the
     /// trail starts again.

@@ -275,7 +275,7 @@ impl<T: Pod> Uniforms<T> {
     }
 }
 
-/// `Frame` of `frame.wgsl`.
+/// Mirrors `Frame` of `frame.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Frame {
@@ -286,7 +286,7 @@ pub struct Frame {
     pub padding: f32,
 }
 
-/// `LossMap` of `heatmap.wgsl`.
+/// Mirrors `LossMap` of `heatmap.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct LossMap {
@@ -309,7 +309,7 @@ pub struct LossMap {
     pub padding: f32,
 }
 
-/// `Trail` of `trails.wgsl`.
+/// Mirrors `Trail` of `trails.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Trail {
@@ -327,7 +327,7 @@ pub struct Trail {
     pub padding: [u32; 3],
 }
 
-/// `Path` of `path.wgsl`.
+/// Mirrors `Path` of `path.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Path {
@@ -337,7 +337,7 @@ pub struct Path {
     pub padding: [f32; 3],
 }
 
-/// `PlotArea` of `curve.wgsl`.
+/// Mirrors `PlotArea` of `curve.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct PlotArea {
@@ -345,7 +345,7 @@ pub struct PlotArea {
     pub origin_px: [f32; 2],
 }
 
-/// `Curve` of `curve.wgsl`.
+/// Mirrors `Curve` of `curve.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Curve {
@@ -357,7 +357,7 @@ pub struct Curve {
     pub padding: f32,
 }
 
-/// `Disc` of `points.wgsl`.
+/// Mirrors `Disc` of `points.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Disc {
@@ -371,7 +371,7 @@ pub struct Disc {
     pub padding: [f32; 3],
 }
 
-/// `Space` of `space.wgsl`.
+/// Mirrors `Space` of `space.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Space {
@@ -383,7 +383,7 @@ pub struct Space {
     pub lift_px: f32,
 }
 
-/// `Surface` of `surface.wgsl`.
+/// Mirrors `Surface` of `surface.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Surface {

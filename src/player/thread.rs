@@ -34,7 +34,7 @@ pub(super) struct Worker {
     /// Whether something has changed since the last snapshot.
     dirty: bool,
     /// The last snapshot has not been taken.
-    under_way: bool,
+    is_sent: bool,
     last_snapshot: Instant,
 }
 
@@ -60,7 +60,7 @@ impl Worker {
             rate: Rate::new(now),
             plot: PlotRequest::default(),
             dirty: true,
-            under_way: false,
+            is_sent: false,
             last_snapshot: now,
         }
     }
@@ -103,7 +103,7 @@ impl Worker {
     /// The time to wait for a message; `None` while there is work.
     fn patience(&self) -> Option<Duration> {
         const IDLE: Duration = Duration::from_secs(3600);
-        let until_snapshot = if self.dirty && !self.under_way {
+        let until_snapshot = if self.dirty && !self.is_sent {
             SNAPSHOT_INTERVAL.saturating_sub(self.last_snapshot.elapsed())
         } else {
             IDLE
@@ -114,7 +114,7 @@ impl Worker {
 
     fn handle(&mut self, message: Message) {
         match message {
-            Message::SnapshotTaken => self.under_way = false,
+            Message::SnapshotTaken => self.is_sent = false,
             Message::Command(command) => {
                 self.dirty = true;
                 self.handle_command(command);
@@ -247,7 +247,7 @@ impl Worker {
     /// Sends a snapshot, if something has changed, the last one was taken, and it is old enough.
     fn publish(&mut self) {
         let now = Instant::now();
-        if !self.dirty || self.under_way || now - self.last_snapshot < SNAPSHOT_INTERVAL {
+        if !self.dirty || self.is_sent || now - self.last_snapshot < SNAPSHOT_INTERVAL {
             return;
         }
         let (step, playback) = (self.stage.step(), self.playback());
@@ -268,7 +268,7 @@ impl Worker {
         };
         // The channel has room, as the last snapshot was taken. A dropped handle ends the thread soon.
         let _ = self.outbox.try_send(snapshot);
-        self.under_way = true;
+        self.is_sent = true;
         // A step, also one of a playing simulation, makes the next one due.
         self.dirty = false;
         self.last_snapshot = now;

@@ -367,7 +367,7 @@ fn read(file: &mut impl Read) -> io::Result<Next> {
     Ok(if sum == masked(&record) { Next::Record(record) } else { Next::Damaged })
 }
 
-/// Passes over a record of so many bytes and its checksum.
+/// Skips a record of `bytes` bytes and its checksum.
 fn skip(file: &mut impl Read, bytes: u64) -> io::Result<Next> {
     let passed = io::copy(&mut file.take(bytes + 4), &mut io::sink())?;
     Ok(if passed == bytes + 4 { Next::Long(bytes) } else { Next::Cut })

@@ -63,7 +63,7 @@ impl Stop {
     }
 
     /// Ends with the code of another program, which has already printed the reason.
-    fn quietly(code: u8) -> Stop {
+    fn with_code(code: u8) -> Stop {
         Stop { message: String::new(), code }
     }
 }
@@ -132,7 +132,7 @@ fn set_up_app() -> Result<(), Stop> {
 }
 
 fn set_up_worker_in_background() -> Result<(), Stop> {
-    if worker::may_go_on_in_background(true)? { worker::set_up_in_background() } else { Ok(()) }
+    if worker::may_set_up_in_background(true)? { worker::set_up_in_background() } else { Ok(()) }
 }
 
 /// Removes an option of xtask from the front of the arguments, before those of another program.
@@ -182,7 +182,7 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     if with_worker && arguments.first().is_some_and(|first| first == "train") {
         worker::set_up(Audience::here())?;
     }
-    let in_background = with_worker && opens_window && without_worker(worker::may_go_on_in_background(false));
+    let in_background = with_worker && opens_window && without_worker(worker::may_set_up_in_background(false));
     let program = build_valleyscope()?;
     if in_background {
         without_worker(worker::set_up_in_background().map(|()| true));
@@ -190,7 +190,7 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     // `cargo run` would wait until no other build uses the same folder.
     match status(Command::new(program).args(arguments))?.code() {
         Some(0) => Ok(()),
-        code => Err(Stop::quietly(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
+        code => Err(Stop::with_code(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))),
     }
 }
 

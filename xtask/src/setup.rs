@@ -13,7 +13,7 @@ enum Plan {
     Nothing,
     /// Install these packages with apt-get.
     Install(Vec<&'static str>),
-    /// Print this for the person, who may have more rights than this program.
+    /// Print this for the user, who may have more rights than this program.
     Ask(String),
 }
 

@@ -17,7 +17,7 @@ use valleyscope_engine::quantity::{OutOfRange, TrainingSteps};
 
 use super::folder::RunFolder;
 use super::history::RunHistory;
-use super::lock::ask_to_end;
+use super::lock::send_stop_signal;
 use super::plain_file::{self, Links};
 use super::status::Status;
 
@@ -269,7 +269,7 @@ impl CommandQueue {
     }
 
     /// Skips all commands so far; returns the ids of the unanswered ones.
-    pub(super) fn pass_over(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
+    pub(super) fn skip_all(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
         let mut ids: Vec<String> = self.inbox.read_all(run)?.into_iter().map(|received| received.id).collect();
         ids.retain(|id| self.known.insert(id.clone()));
         Ok(ids)
@@ -360,7 +360,7 @@ impl CommandRequest {
         match status {
             Status::Running(owner) if self.stop && !self.signalled && now - self.sent >= PATIENCE => {
                 self.signalled = true;
-                ask_to_end(&self.run, owner.as_ref()).map_or_else(Reply::NotSignalled, |()| Reply::Signalled)
+                send_stop_signal(&self.run, owner.as_ref()).map_or_else(Reply::NotSignalled, |()| Reply::Signalled)
             }
             _ if status.is_open() => Reply::Waiting,
             _ => Reply::Gone,

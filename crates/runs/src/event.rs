@@ -157,8 +157,8 @@ impl ScanAxes {
         ScanAxes::points_of(self.optimizers.len(), self.batch_sizes.len())
     }
 
-    /// Lists the pairs of so many optimizers and batch sizes, small batches first: large ones take longest, so a
-    /// picture fills quickly.
+    /// Lists the pairs of `optimizers` optimizers and `batch_sizes` batch sizes, small batches first: large ones take
+    /// longest, so a picture fills quickly.
     pub fn points_of(optimizers: usize, batch_sizes: usize) -> Vec<[usize; 2]> {
         (0..batch_sizes).flat_map(|column| (0..optimizers).map(move |row| [row, column])).collect()
     }
@@ -169,7 +169,7 @@ impl ScanAxes {
 pub struct SettingChange {
     /// The path of the setting in the run's config, such as `optimizer.gamma`.
     pub name: String,
-    /// A short name for people, such as `γ`.
+    /// A short name for users, such as `γ`.
     pub label: String,
     pub before: f64,
     pub now: f64,

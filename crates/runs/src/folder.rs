@@ -165,12 +165,12 @@ impl RunFolder {
         self.path.join(Self::OTHER_CONFIG)
     }
 
-    /// Reads the settings of a run that another program has trained, the keys of nested ones joined by dots; none of a
-    /// run of this program.
+    /// Reads the settings of a run that another program has trained, the keys of nested ones joined by dots; `None` for
+    /// a run of this program.
     ///
     /// # Errors
     ///
-    /// Fails if the file is no object in JSON.
+    /// Fails if the file is not a JSON object.
     pub fn other_settings(&self) -> io::Result<Option<Vec<(String, Value)>>> {
         if self.config().exists() || !self.other_config().exists() {
             return Ok(None);

@@ -379,7 +379,7 @@ impl RunHistory {
     }
 
     /// Whether the run is a fork whose earlier points have not been searched yet.
-    pub(super) fn awaits_shared(&self) -> bool {
+    pub(super) fn needs_points_before_fork(&self) -> bool {
         self.forked.is_some() && !self.is_shared
     }
 
@@ -399,7 +399,7 @@ impl RunHistory {
     }
 
     /// Adds a point of training to the statistics of losses only.
-    pub(super) fn pass_over_train(&mut self, record: &EventRecord) {
+    pub(super) fn add_loss(&mut self, record: &EventRecord) {
         if let Event::Train(metrics) = &record.event {
             metrics.get(MetricId::LOSS).into_iter().for_each(|loss| self.losses.push(loss));
         }

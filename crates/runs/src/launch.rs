@@ -139,8 +139,8 @@ impl WorkerProgram {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        let output = gather(child.stdout.take());
-        let errors = gather(child.stderr.take());
+        let output = read_in_thread(child.stdout.take());
+        let errors = read_in_thread(child.stderr.take());
         let Some(status) = wait(&mut child, HANDSHAKE).map_err(failed)? else {
             let _ = child.kill();
             let _ = child.wait();
@@ -235,7 +235,7 @@ impl Handshake {
 }
 
 /// Reads the whole output of a program in a thread, so that the program never blocks on it.
-fn gather(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+fn read_in_thread(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut from) = from {

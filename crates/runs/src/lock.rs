@@ -2,8 +2,8 @@
 //!
 //! The file `lock` names the worker, and is locked as long as the worker lives, however it ends. A lock is visible only
 //! on the same machine. Elsewhere (a mounted folder, a mirror) there is only the heartbeat, a file with the time of day
-//! that the worker renews every ten seconds. A copied run on the same machine has no worker, as nobody holds the copied
-//! lock.
+//! that the worker renews every ten seconds. A copied run on the same machine has no worker, as no process holds the
+//! copied lock.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Seek, Write};
@@ -75,7 +75,7 @@ impl Lock {
     }
 
     /// Records the holder, and the number of lines of events.
-    pub(super) fn sign(&mut self, lines: u64) -> io::Result<()> {
+    pub(super) fn record_holder(&mut self, lines: u64) -> io::Result<()> {
         self.lines = lines;
         let owner = LockOwner { host: host(), pid: std::process::id(), started: now(), lines };
         let text = serde_json::to_string(&owner).expect("it holds nothing that JSON cannot express") + "\n";
@@ -96,7 +96,7 @@ impl Lock {
         }
         let lines = self.lines;
         *self = Lock::take(run)?;
-        self.sign(lines).map_err(LockRefusal::File)
+        self.record_holder(lines).map_err(LockRefusal::File)
     }
 }
 
@@ -166,7 +166,7 @@ pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuratio
 /// # Errors
 ///
 /// Fails with the reason why no signal was sent, as the end of a sentence.
-pub(super) fn ask_to_end(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
+pub(super) fn send_stop_signal(run: &RunFolder, owner: Option<&LockOwner>) -> Result<(), String> {
     let Some(owner) = owner else { return Err("its lock names no process".to_owned()) };
     if owner.host != host() {
         return Err(format!("its lock names a process on another machine, {}", owner.host));

@@ -47,7 +47,8 @@ impl MetricId {
         MetricId::TEST_LOSS,
         MetricId::TEST_ACCURACY,
     ];
-    /// The fields of all events, which are no metrics: a metric of such a name would make an event unreadable.
+    /// The names of the fields that all events have. No metric may have such a name, which would make its event
+    /// unreadable.
     const RESERVED: [&str; 4] = ["step", "time", "wall_s", "event"];
     /// The largest length of a name in bytes.
     pub const LONGEST_NAME: usize = 1024;

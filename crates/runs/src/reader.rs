@@ -81,7 +81,7 @@ impl RunReader {
                 Piece::Lines(lines) => match curves {
                     Curves::Whole => lines_of(lines).for_each(|line| {
                         read_event(history, line).into_iter().for_each(|record| history.apply(record));
-                        if history.awaits_shared() {
+                        if history.needs_points_before_fork() {
                             share(history, run, *forks);
                         }
                     }),
@@ -160,7 +160,7 @@ fn take_brief(history: &mut RunHistory, lines: &[u8]) {
         }
         let Some(record) = read_event(history, line) else { continue };
         if is_train {
-            newest.replace(record).into_iter().for_each(|passed| history.pass_over_train(&passed));
+            newest.replace(record).into_iter().for_each(|passed| history.add_loss(&passed));
             continue;
         }
         let generation = history.generation();
@@ -226,7 +226,7 @@ impl Tail {
         if self.seen == now {
             return Ok(());
         }
-        if !self.goes_on(&mut file, data.len())? {
+        if !self.is_continued(&mut file, data.len())? {
             self.reached = 0;
             self.skipping = false;
             self.mark.clear();
@@ -281,7 +281,7 @@ impl Tail {
     }
 
     /// Whether the file still begins with the bytes that were read.
-    fn goes_on(&self, file: &mut File, length: u64) -> io::Result<bool> {
+    fn is_continued(&self, file: &mut File, length: u64) -> io::Result<bool> {
         if length < self.reached {
             return Ok(false);
         }

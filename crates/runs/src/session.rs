@@ -78,8 +78,8 @@ pub struct RunSession {
     before: RunHistory,
     queue: CommandQueue,
     echo: Option<Box<dyn Write + Send>>,
-    /// Ends the thread when dropped.
-    keeper: Option<(Sender<()>, JoinHandle<()>)>,
+    /// The thread of the heartbeat, which ends when the sender is dropped.
+    heartbeat: Option<(Sender<()>, JoinHandle<()>)>,
     /// Released last.
     lock: Lock,
 }
@@ -108,7 +108,7 @@ impl RunSession {
         let mut reader = RunReader::brief(run.clone());
         reader.poll().map_err(|source| failure(run, run.events(), source))?;
         let before = reader.into_history();
-        lock.sign(before.lines()).map_err(|source| failure(run, run.lock(), source))?;
+        lock.record_holder(before.lines()).map_err(|source| failure(run, run.lock(), source))?;
         let checkpoints = run.checkpoints().map_err(|source| failure(run, run.path().to_owned(), source))?;
         // Tensors without a description.
         let lone = orphans(run).map_err(|source| failure(run, run.path().to_owned(), source))?;
@@ -121,7 +121,7 @@ impl RunSession {
             queue: CommandQueue::new(before.answers().iter().map(|answer| answer.id.clone())),
             before,
             echo: None,
-            keeper: Some(keep_alive(run.clone(), Arc::clone(&events))),
+            heartbeat: Some(keep_alive(run.clone(), Arc::clone(&events))),
             events,
             lock,
         };
@@ -135,7 +135,7 @@ impl RunSession {
         if self.new {
             return Ok(());
         }
-        let unanswered = self.queue.pass_over(&self.run);
+        let unanswered = self.queue.skip_all(&self.run);
         for id in unanswered.map_err(|source| failure(&self.run, self.run.commands(), source))? {
             self.answer(&id, false, "it was sent before this session began; send it again if it is still wanted")?;
         }
@@ -208,7 +208,7 @@ impl RunSession {
                 Event::Checkpoint { .. } => events.sync(),
                 _ => events.flush(),
             };
-            match (events.trouble.take(), &record.event) {
+            match (events.pending_error.take(), &record.event) {
                 // The failure was already reported, and recording it is all that matters.
                 (_, Event::Failed { .. }) if events.is_written() => Ok(()),
                 (Some(earlier), _) => Err(earlier),
@@ -284,7 +284,7 @@ impl RunSession {
 
 impl Drop for RunSession {
     fn drop(&mut self) {
-        if let Some((stop, thread)) = self.keeper.take() {
+        if let Some((stop, thread)) = self.heartbeat.take() {
             drop(stop);
             // The thread does not panic.
             let _ = thread.join();
@@ -301,7 +301,7 @@ fn keep_alive(run: RunFolder, events: Arc<Mutex<EventsFile>>) -> (Sender<()>, Jo
             let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = events.flush() {
                 // The next event that is recorded reports it.
-                events.trouble = Some(error);
+                events.pending_error = Some(error);
             }
             drop(events);
             if beaten.elapsed() >= lock::BEAT {
@@ -355,7 +355,7 @@ pub(super) struct EventsFile {
     /// Whole lines that are not in the file yet.
     waiting: Vec<u8>,
     /// The error of a write in the background, reported by the next call.
-    pub trouble: Option<io::Error>,
+    pub pending_error: Option<io::Error>,
 }
 
 impl EventsFile {
@@ -372,8 +372,8 @@ impl EventsFile {
             })?;
         }
         let reserve = run.reserve();
-        let (waiting, trouble) = (Vec::new(), None);
-        Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, waiting, trouble })
+        let (waiting, pending_error) = (Vec::new(), None);
+        Ok(EventsFile { file, path, reserve, has_reserve: false, end: 0, waiting, pending_error })
     }
 
     /// Removes the bytes after the last whole line, as a killed worker leaves them.

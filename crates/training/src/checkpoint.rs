@@ -64,7 +64,7 @@ pub fn save(mut checkpoint: Checkpoint, run: &RunFolder, tensors: NamedTensors<'
     checkpoint.bytes = file.len() as u64;
     let text = ron::ser::to_string_pretty(&checkpoint, ron::ser::PrettyConfig::new().new_line("\n"))
         .expect("a checkpoint holds nothing that RON cannot express");
-    let text = sealed(&text, &file);
+    let text = with_checksums(&text, &file);
     let path = run.checkpoint_tensors(checkpoint.step);
     let write = |path: PathBuf, content: &[u8]| {
         write_plain_file(&path, content).map_err(|source| CheckpointError::File { path, source })
@@ -213,7 +213,7 @@ fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> Che
 }
 
 /// Fills both checksums into a checkpoint's text, which has 0 instead of them.
-fn sealed(text: &str, tensors: &[u8]) -> String {
+fn with_checksums(text: &str, tensors: &[u8]) -> String {
     let mut sum = crc32fast::Hasher::new();
     sum.update(tensors);
     sum.update(text.as_bytes());

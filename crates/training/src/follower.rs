@@ -70,7 +70,7 @@ pub(super) fn share_data(group: &Group, fingerprint: &str) -> Result<(), TrainEr
 /// Signals the other processes that the run is stopped before it has begun.
 pub(super) fn share_stop(group: &Group) -> Result<(), TrainError> {
     group.share_text(DATA, STOPPED)?;
-    group.leave_together();
+    group.wait_at_end();
     Ok(())
 }
 
@@ -87,7 +87,7 @@ impl Follower<'_> {
         // Rank 0 has downloaded and prepared the data.
         let expected = self.group.share_text(DATA, "")?;
         if expected == STOPPED {
-            self.group.leave_together();
+            self.group.wait_at_end();
             return Ok(Ended::Stopped);
         }
         let obtained = spec.obtain(&mut |line| self.log.say(line), &|| self.stop.is_raised());
@@ -115,7 +115,7 @@ impl Follower<'_> {
             match self.group.order(Order::Step, self.stop.is_raised())?.0 {
                 Order::Step => drop(training.advance(&mut never)?),
                 Order::Evaluate => drop(training.evaluate(&mut never)?),
-                Order::Gather => give_parts(&self.group, &training)?,
+                Order::Gather => send_parts(&self.group, &training)?,
                 Order::Change => live.receive(&self.group, &mut training)?,
                 Order::End => break Ended::Finished,
                 Order::Fail => break Ended::NotFinite,
@@ -237,7 +237,7 @@ fn gathered(group: &Group, training: &impl Training, part: &Tensor) -> Result<Op
     Ok(whole.map(|whole| whole.f_view(&shape[..])).transpose()?)
 }
 
-/// Gathers the tensors of a checkpoint on rank 0; the other processes [send their parts](give_parts) meanwhile.
+/// Gathers the tensors of a checkpoint on rank 0; the other processes [send their parts](send_parts) meanwhile.
 pub(super) fn whole_state(group: &Group, training: &impl Training) -> Result<OwnedTensors, TrainError> {
     let mut whole = Vec::new();
     for (name, tensor) in training.tensors() {
@@ -247,7 +247,7 @@ pub(super) fn whole_state(group: &Group, training: &impl Training) -> Result<Own
     Ok(whole)
 }
 
-pub(super) fn give_parts(group: &Group, training: &impl Training) -> Result<(), TrainError> {
+pub(super) fn send_parts(group: &Group, training: &impl Training) -> Result<(), TrainError> {
     for (name, tensor) in training.tensors() {
         if is_divided(group, &name) {
             gathered(group, training, tensor)?;

@@ -162,9 +162,9 @@ mod gomp {
 
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The use of one processor by other processes above which threads sleep soon.
-const CROWDED: f64 = 0.15;
+const HIGH_LOAD: f64 = 0.15;
 /// The number of consecutive measurements below that after which threads spin for long again.
-const QUIET: u32 = 5;
+const LOW_LOAD_COUNT: u32 = 5;
 
 struct Helper {
     end: Option<Sender<()>>,
@@ -208,17 +208,17 @@ fn watch(ended: &Receiver<()>) {
         let now = Ticks::now();
         let others = before.zip(now).map_or(0.0, |(before, now)| now.others_since(&before));
         before = now;
-        quiet = if others > CROWDED { 0 } else { quiet + 1 };
+        quiet = if others > HIGH_LOAD { 0 } else { quiet + 1 };
         if quiet == 0 {
-            team = team.or_else(|| Helper::begin("crowded", keep_team));
-        } else if quiet >= QUIET {
+            team = team.or_else(|| Helper::begin("crowded", hold_idle_team));
+        } else if quiet >= LOW_LOAD_COUNT {
             team = None;
         }
     }
 }
 
 /// Holds an idle team of OpenMP's threads until the end: the first large operation of a thread creates one.
-fn keep_team(ended: &Receiver<()>) {
+fn hold_idle_team(ended: &Receiver<()>) {
     let _ = Tensor::f_ones([1 << 20], (Kind::Float, Device::Cpu)).and_then(|ones| ones.f_exp());
     // Closing the channel is the only message.
     let _ = ended.recv();

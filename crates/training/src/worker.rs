@@ -324,7 +324,7 @@ impl RankArguments {
         stop: &StopRequest,
     ) -> anyhow::Result<(Group, Option<LocalProcesses>)> {
         if let Some(rank_env) = rank_env.take() {
-            return Ok((Group::join(rank_env, self.joining(sharing), &mut || go_on(stop))?, None));
+            return Ok((Group::join(rank_env, self.joining(sharing), &mut || check_running(stop))?, None));
         }
         let count = self.processes.map_or(sharing.processes.get(), usize::from);
         if count == 1 {
@@ -335,7 +335,7 @@ impl RankArguments {
         let arguments = ["--timeout", &timeout, "--backend", self.backend.name()].map(str::to_owned);
         let (mut processes, rank_env) = LocalProcesses::start(run, count, threads, &arguments)?;
         let group = Group::join(rank_env, self.joining(sharing), &mut || {
-            go_on(stop)?;
+            check_running(stop)?;
             processes.ended().map_or(Ok(()), |ended| Err(TrainError::Lost(ended)))
         });
         Ok((group?, Some(processes)))
@@ -351,7 +351,7 @@ impl RankArguments {
         let (rank, local_rank) = (rank_env.rank, rank_env.local_rank);
         let log = RankLog::open(folder, rank);
         log.say(&format!("rank {rank} of {}, process {}", rank_env.size, std::process::id()));
-        let joined = Group::join(rank_env, self.joining(Sharing::none()), &mut || go_on(stop));
+        let joined = Group::join(rank_env, self.joining(Sharing::none()), &mut || check_running(stop));
         let group = Arc::new(joined.inspect_err(|error| log.say(&error.to_string()))?);
         let follower = Follower { group: Arc::clone(&group), devices, local_rank, stop: stop.clone(), log };
         let outcome = follower.preset().and_then(|preset| trained(&preset)?.follow(&follower));
@@ -365,7 +365,7 @@ impl RankArguments {
 }
 
 /// Fails if the run is to stop.
-fn go_on(stop: &StopRequest) -> Result<(), TrainError> {
+fn check_running(stop: &StopRequest) -> Result<(), TrainError> {
     if stop.is_raised() { Err(TrainError::Interrupted) } else { Ok(()) }
 }
 

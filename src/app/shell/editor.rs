@@ -250,7 +250,7 @@ impl<State: Clone + PartialEq> UndoHistory<State> {
         self.undoer.feed_state(time_secs, state);
     }
 
-    /// Makes the state an undo point, whatever changes follow.
+    /// Makes the state an undo point.
     pub(crate) fn mark(&mut self, state: &State) {
         self.undoer.add_undo(state);
     }

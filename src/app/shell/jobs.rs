@@ -157,7 +157,7 @@ impl Progress {
 /// The outcome of a finished export.
 #[derive(Debug)]
 pub enum Exported {
-    /// A file or a folder of so many frames was written.
+    /// A file or a folder of `frames` frames was written.
     Animation { path: PathBuf, frames: u64 },
     /// A picture that is to be saved.
     Picture { image: Arc<ColorImage>, suggested_name: String },

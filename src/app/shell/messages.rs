@@ -248,13 +248,13 @@ pub(crate) enum QuitAnswer {
     Stay,
 }
 
-pub(crate) struct Losses {
+pub(crate) struct UnsavedWork {
     pub results: UnsavedResults,
     /// The names of exports in progress.
     pub exports: Vec<String>,
 }
 
-impl Losses {
+impl UnsavedWork {
     pub(crate) fn is_empty(&self) -> bool {
         self.results.lines.is_empty() && self.exports.is_empty()
     }
@@ -262,9 +262,9 @@ impl Losses {
 
 /// Asks whether to drop results that were not exported, and to stop exports; returns the answer, once there is one.
 /// Escape stays.
-pub(crate) fn ask_quit(ctx: &Context, losses: &Losses) -> Option<QuitAnswer> {
+pub(crate) fn ask_quit(ctx: &Context, unsaved: &UnsavedWork) -> Option<QuitAnswer> {
     let mut answer = None;
-    let Losses { results: UnsavedResults { name: [one, several], lines }, exports } = losses;
+    let UnsavedWork { results: UnsavedResults { name: [one, several], lines }, exports } = unsaved;
     let heading = match (lines.len(), exports.len()) {
         (0, 1) => "Quit and stop an export?".to_owned(),
         (0, count) => format!("Quit and stop {count} exports?"),

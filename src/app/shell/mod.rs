@@ -21,7 +21,7 @@ use actions::Screenshots;
 use egui::{Context, Panel, Ui, ViewportCommand};
 use files::{FileContent, FileEvent, Files, OpenedContent};
 use launch::{AppOptions, ExitState, GraphicsFault, GraphicsFaults};
-use messages::{Help, Losses, Messages, QuitAnswer, Quitting};
+use messages::{Help, Messages, QuitAnswer, Quitting, UnsavedWork};
 use presets::{ComparePresets, Destination, DifferencesWindow, PresetCatalog, SaveDecision, SavePreset};
 use session::{Saver, Session, SessionTexts, UNSAVED, WindowState};
 use tabs::{Start, TabFrame, TabName, TabWindow, Tabs};
@@ -201,7 +201,7 @@ impl Valleyscope {
     }
 
     /// Passes the session to the thread that writes it, now or soon.
-    fn keep_session(&mut self, ctx: &Context) {
+    fn store_session(&mut self, ctx: &Context) {
         let Some(wait) = self.saver.as_ref().map(Saver::wait) else { return };
         if !wait.is_zero() {
             return ctx.request_repaint_after(wait);
@@ -209,7 +209,7 @@ impl Valleyscope {
         let session = self.session();
         let Some(saver) = &mut self.saver else { return };
         saver.set(session);
-        if let Some(reason) = saver.take_trouble() {
+        if let Some(reason) = saver.take_error() {
             let text = format!(
                 "{reason}\n\nValleyscope tries again while the window is open. Until that succeeds, the next start \
                  restores an earlier session."
@@ -253,7 +253,7 @@ impl eframe::App for Valleyscope {
         self.carry_out(ctx, requests);
         // A visible window is drawn next, which may change the session.
         if ctx.input(|input| input.viewport().visible()) == Some(false) {
-            self.keep_session(ctx);
+            self.store_session(ctx);
         }
     }
 
@@ -276,7 +276,7 @@ impl eframe::App for Valleyscope {
         self.dialogs(ui.ctx(), &mut requests);
         self.carry_out(ui.ctx(), requests);
         self.end_frame(ui.ctx());
-        self.keep_session(ui.ctx());
+        self.store_session(ui.ctx());
     }
 }
 
@@ -432,7 +432,7 @@ impl Valleyscope {
         if !is_requested || self.device_lost || self.quitting == Quitting::Decided {
             return;
         }
-        if !self.losses().is_empty() {
+        if !self.unsaved().is_empty() {
             ctx.send_viewport_cmd(ViewportCommand::CancelClose);
             if ctx.input(|input| input.viewport().minimized == Some(true)) {
                 ctx.send_viewport_cmd(ViewportCommand::Minimized(false));
@@ -445,9 +445,9 @@ impl Valleyscope {
         if self.quitting != Quitting::Asked {
             return;
         }
-        let losses = self.losses();
+        let unsaved = self.unsaved();
         // The results were exported, or the exports finished, meanwhile.
-        let answer = if losses.is_empty() { Some(QuitAnswer::Stay) } else { messages::ask_quit(ctx, &losses) };
+        let answer = if unsaved.is_empty() { Some(QuitAnswer::Stay) } else { messages::ask_quit(ctx, &unsaved) };
         match answer {
             None => {}
             Some(QuitAnswer::Stay) => self.quitting = Quitting::No,
@@ -465,9 +465,9 @@ impl Valleyscope {
     }
 
     /// Lists what closing the window would drop: the results of the first tab that has any, and the exports of all.
-    fn losses(&self) -> Losses {
+    fn unsaved(&self) -> UnsavedWork {
         let tab = self.tab_with_unsaved_results();
-        Losses {
+        UnsavedWork {
             results: tab.map(|tab| self.tabs.get(tab).unsaved_results(self.worth_asking)).unwrap_or_default(),
             exports: TabName::ALL.iter().flat_map(|tab| self.tabs.get(*tab).unfinished_exports()).collect(),
         }

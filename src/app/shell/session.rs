@@ -264,7 +264,7 @@ pub(crate) struct Saver {
     messages: Sender<Message>,
     thread: JoinHandle<io::Result<()>>,
     /// The reason why the session could not be written, until it is taken.
-    trouble: Arc<Mutex<Option<String>>>,
+    write_error: Arc<Mutex<Option<String>>>,
     /// The time at which a session was last set.
     set: Option<Instant>,
 }
@@ -273,8 +273,8 @@ impl Saver {
     /// Starts the thread. It calls `wake` when the session could not be written.
     pub(crate) fn start(mut store: Store, wake: impl Fn() + Send + 'static) -> io::Result<Saver> {
         let (messages, inbox) = channel();
-        let trouble = Arc::<Mutex<Option<String>>>::default();
-        let of_thread = Arc::clone(&trouble);
+        let write_error = Arc::<Mutex<Option<String>>>::default();
+        let of_thread = Arc::clone(&write_error);
         let mut reported = None;
         let save = move |session: &SessionTexts| {
             let saved = store.keep(session);
@@ -291,7 +291,7 @@ impl Saver {
         if let Err(error) = write_at_signals(messages.clone()) {
             log::warn!("no signal saves the session: {error}");
         }
-        Ok(Saver { messages, thread, trouble, set: None })
+        Ok(Saver { messages, thread, write_error, set: None })
     }
 
     /// The time until another session should be set.
@@ -306,8 +306,8 @@ impl Saver {
     }
 
     /// Takes the reason why the session could not be written, once for each reason.
-    pub(crate) fn take_trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_error(&self) -> Option<String> {
+        self.write_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Writes the last session, and ends the thread.

@@ -40,7 +40,7 @@ pub(super) struct Charts {
     pointed: Option<usize>,
     /// The names under which metrics are shown.
     pub aliases: Arc<MetricAliases>,
-    /// A metric that is to be shown under another name or, without one, under its own again.
+    /// A metric to be shown under another name; `None` restores its own.
     pub renamed: Option<(String, Option<String>)>,
 }
 

@@ -69,7 +69,7 @@ pub(super) fn show(
     for section in editor.form() {
         show_section(ui, section, status, requests);
     }
-    // The runs of a preset learn from the same data.
+    // The runs of a preset use the same data.
     let data = editor.data();
     if data != before {
         editor.set_data(&data);

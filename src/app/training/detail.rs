@@ -248,14 +248,15 @@ fn pressed(ui: &mut Ui, buttons: &[RunButton]) -> Option<RunAction> {
 
 fn reason(ui: &mut Ui, run: &Summary) {
     let visuals = ui.visuals();
-    let is_grave = run.trouble.is_some() || run.concerns.first().is_some_and(|concern| concern.kind.is_grave());
+    let is_grave = run.read_error.is_some() || run.concerns.first().is_some_and(|concern| concern.kind.is_grave());
     let color = if is_grave { visuals.error_fg_color } else { visuals.warn_fg_color };
-    let trouble = run.trouble.clone().or_else(|| match run.status {
+    let read_error = run.read_error.clone().or_else(|| match run.status {
         Status::Silent { .. } => Some(run.status.to_string()),
         _ => None,
     });
-    let concerns = run.concerns.iter().filter(|concern| run.trouble.is_none() || concern.kind != ConcernKind::Ended);
-    let lines: Vec<String> = trouble.into_iter().chain(concerns.map(|concern| concern.description.clone())).collect();
+    let concerns = run.concerns.iter().filter(|concern| run.read_error.is_none() || concern.kind != ConcernKind::Ended);
+    let lines: Vec<String> =
+        read_error.into_iter().chain(concerns.map(|concern| concern.description.clone())).collect();
     if lines.is_empty() {
         return;
     }

@@ -23,7 +23,8 @@ use crate::app::widgets::number;
 pub(super) struct Name {
     /// Empty without a title, or if all curves have the same title and are distinguished by a mark.
     pub title: String,
-    /// The distinction from others of the same title; empty if none is needed. Without a title, at least the optimizer.
+    /// The text that distinguishes curves of the same title; empty if none is needed. Without a title, at least the
+    /// optimizer.
     pub mark: String,
 }
 

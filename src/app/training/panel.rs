@@ -63,7 +63,7 @@ pub struct TrainingPanel {
     pub(super) aliases: Arc<MetricAliases>,
     /// A number that changes with the runs.
     pub(super) generation: u64,
-    pub(super) trouble: Option<String>,
+    pub(super) read_error: Option<String>,
     pub(super) list: List,
     pub(super) table: RunTable,
     pub(super) pens: Pens,
@@ -103,7 +103,7 @@ impl TrainingPanel {
             columns: Arc::default(),
             aliases: Arc::default(),
             generation: 0,
-            trouble: None,
+            read_error: None,
             list: List::default(),
             table: RunTable::default(),
             pens: Pens::default(),
@@ -389,7 +389,7 @@ impl TrainingPanel {
         self.threads().jobs.find_worker();
     }
 
-    fn list_runs(&mut self, ListedRuns { runs, columns, trouble, aliases }: ListedRuns) {
+    fn list_runs(&mut self, ListedRuns { runs, columns, read_error, aliases }: ListedRuns) {
         let indices = indices(&runs);
         // Runs that are gone are recalled when they are back, such as those of a folder that is not mounted. Runs that
         // were never listed are still to be found.
@@ -404,7 +404,7 @@ impl TrainingPanel {
         let found = found.filter(|run| !selected.contains(run));
         self.selected = found.chain(selected.iter().cloned()).collect();
         self.recalled = missing;
-        (self.runs, self.columns, self.trouble, self.run_indices) = (runs, columns, trouble, indices);
+        (self.runs, self.columns, self.read_error, self.run_indices) = (runs, columns, read_error, indices);
         self.aliases = aliases;
         self.generation += 1;
         self.sync_selection();

@@ -55,7 +55,7 @@ pub struct Summary {
     /// A key that is equal for runs that differ in the seed only.
     pub config: Option<String>,
     /// The reason why it cannot be read, if it cannot.
-    pub trouble: Option<String>,
+    pub read_error: Option<String>,
     /// Its values in the table of runs.
     pub facts: RunFacts,
 }
@@ -211,7 +211,7 @@ impl Watched {
             return false;
         }
         let summary = self.read(now);
-        let rests = summary.trouble.is_none() && (!summary.is_open() || summary.status.is_lost());
+        let rests = summary.read_error.is_none() && (!summary.is_open() || summary.status.is_lost());
         self.rest = rests.then_some(stamp);
         let is_new = self.summary.as_ref() != Some(&summary);
         if is_new {
@@ -240,11 +240,11 @@ impl Watched {
             self.noted = noted;
             self.notes = Notes::read(&run).unwrap_or_default();
         }
-        let (status, trouble) = match self.reader.status(now) {
+        let (status, read_error) = match self.reader.status(now) {
             Ok(status) => (status, None),
             Err(error) => {
-                let trouble = format!("cannot read {}: {error}", run.events().display());
-                (Status::Failed(trouble.clone()), Some(trouble))
+                let read_error = format!("cannot read {}: {error}", run.events().display());
+                (Status::Failed(read_error.clone()), Some(read_error))
             }
         };
         let config = self.config.get_or_insert_with(|| Config::read(&run));
@@ -304,7 +304,7 @@ impl Watched {
             }),
             concerns: concerns.into_iter().map(escaped).collect(),
             status,
-            trouble,
+            read_error,
             run,
         }
     }

@@ -84,9 +84,9 @@ impl TrainingPanel {
     }
 
     fn runs_list(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        if let Some(trouble) = &self.trouble {
+        if let Some(read_error) = &self.read_error {
             let color = ui.visuals().error_fg_color;
-            ui.add(Label::new(RichText::new(trouble).color(color)).selectable(true).wrap());
+            ui.add(Label::new(RichText::new(read_error).color(color)).selectable(true).wrap());
         }
         let input = ListInput {
             runs: &self.runs,

@@ -47,7 +47,7 @@ pub(super) struct ListedRuns {
     pub runs: Vec<Arc<Summary>>,
     pub columns: Arc<Columns>,
     /// The reason why the folder cannot be read, if it cannot.
-    pub trouble: Option<String>,
+    pub read_error: Option<String>,
     /// The names under which metrics are shown.
     pub aliases: Arc<MetricAliases>,
 }
@@ -320,9 +320,9 @@ impl Watcher {
         if *self.columns != columns {
             self.columns = Arc::new(columns);
         }
-        let trouble = self.listing.as_ref().and_then(|listing| listing.trouble.clone());
+        let read_error = self.listing.as_ref().and_then(|listing| listing.read_error.clone());
         let aliases = Arc::clone(&self.aliases);
-        ListedRuns { runs, columns: Arc::clone(&self.columns), trouble, aliases }
+        ListedRuns { runs, columns: Arc::clone(&self.columns), read_error, aliases }
     }
 
     /// Lists the runs; returns whether they, or the reason why the folder cannot be read, have changed.
@@ -337,7 +337,7 @@ impl Watcher {
             return false;
         }
         let (now, mut runs) = Listing::of(folder.as_deref());
-        let mut is_new = self.listing.as_ref().is_none_or(|before| before.trouble != now.trouble);
+        let mut is_new = self.listing.as_ref().is_none_or(|before| before.read_error != now.read_error);
         self.listing = Some(now);
         runs.extend(self.included.iter().cloned());
         let paths: BTreeSet<&Path> = runs.iter().map(RunFolder::path).collect();
@@ -441,7 +441,7 @@ const FRESH: Duration = Duration::from_secs(5);
 /// The state of the folder of runs when it was last listed.
 pub(super) struct Listing {
     /// The reason why the folder cannot be read, if it cannot.
-    pub trouble: Option<String>,
+    pub read_error: Option<String>,
     time: Instant,
     modified: Option<SystemTime>,
 }
@@ -450,17 +450,17 @@ impl Listing {
     /// Lists the runs in a folder; without a folder there are none.
     pub(super) fn of(folder: Option<&Path>) -> (Listing, Vec<RunFolder>) {
         let (time, modified) = (Instant::now(), folder.and_then(modified));
-        let (runs, trouble) = match folder.map_or(Ok(Vec::new()), RunFolder::list) {
+        let (runs, read_error) = match folder.map_or(Ok(Vec::new()), RunFolder::list) {
             Ok(runs) => (runs, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
-        (Listing { trouble, time, modified }, runs)
+        (Listing { read_error, time, modified }, runs)
     }
 
     pub(super) fn is_outdated(&self, folder: &Path) -> bool {
         let now = modified(folder);
         let is_fresh = || now.is_some_and(|time| time.elapsed().is_ok_and(|since| since < FRESH));
-        self.trouble.is_some() || now != self.modified || self.time.elapsed() >= RELIST || is_fresh()
+        self.read_error.is_some() || now != self.modified || self.time.elapsed() >= RELIST || is_fresh()
     }
 }
 

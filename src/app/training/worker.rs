@@ -24,7 +24,7 @@ pub struct TrainingPaths {
     pub worker: Option<PathBuf>,
     /// The folder of the worker's set-up.
     pub worker_folder: Option<WorkerFolder>,
-    /// The command that starts that set-up, if this program can start it.
+    /// The command that starts the worker's set-up, if this program can start it.
     pub install: Option<InstallCommand>,
     /// The file of the names under which metrics are shown.
     pub aliases: Option<PathBuf>,

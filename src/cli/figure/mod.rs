@@ -15,7 +15,7 @@ use valleyscope_experiments::view::DiagnosticMetric;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
-use super::{Failure, in_one_line, one_of, say, warn_of_blanks};
+use super::{Failure, in_one_line, one_of, say, warn_of_missing_glyphs};
 use crate::figure::{Figure, FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
@@ -176,7 +176,7 @@ fn drawing(source: &Source, args: &FigureArgs) -> Result<Svg, FigureError> {
 fn write(drawing: &Svg, format: Format, path: &Path, mut file: AtomicFile, args: &FigureArgs) -> Result<(), Failure> {
     let content = drawing.to_file(format, args.dpi).map_err(anyhow::Error::from)?;
     file.write_all(&content).and_then(|()| file.commit(Overwrite::Yes)).with_context(|| cannot_write(path))?;
-    warn_of_blanks(drawing);
+    warn_of_missing_glyphs(drawing);
     say(format_args!("{:.0} × {:.0} mm are in {}", drawing.width_mm(), drawing.height_mm(), path.display()));
     Ok(())
 }

@@ -267,14 +267,14 @@ pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
             };
         }
         if asked.elapsed() >= PATIENCE {
-            return Err(Failure::Failed(anyhow!("{}", not_yet(&name, &status, answered))));
+            return Err(Failure::Failed(anyhow!("{}", still_running_advice(&name, &status, answered))));
         }
         std::thread::sleep(ANSWER_INTERVAL);
     }
 }
 
 /// Formats advice for a worker that has not ended.
-fn not_yet(name: &str, status: &Status, answered: bool) -> String {
+fn still_running_advice(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {
         Status::Silent { .. } if !answered => format!(

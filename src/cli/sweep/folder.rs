@@ -11,7 +11,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 
 use super::runner::Taker;
 use crate::cli::output::say;
-use crate::cli::{Failure, warn_of_blanks};
+use crate::cli::{Failure, warn_of_missing_glyphs};
 use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
 use crate::sweep::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
@@ -116,7 +116,7 @@ impl ResultFolder {
         result.write(&self.path, overwrite).with_context(|| format!("cannot write the results into {folder}"))?;
         let figure = Figure::as_in_the_paper(result, false);
         let drawing = figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() })?;
-        warn_of_blanks(&drawing);
+        warn_of_missing_glyphs(&drawing);
         for name in PICTURES {
             let path = self.path.join(name);
             let format = Format::of(&path).expect("pictures have the names of formats");

@@ -102,9 +102,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     let runner = SweepRunner::open(args.threads, args.precision)?;
     let done = compute(&runner, &header, &share, &mut stored);
-    let done = done.map_err(|failure| and_resume(failure, &share, &stored.store))?;
+    let done = done.map_err(|failure| with_resume_advice(failure, &share, &stored.store))?;
     if stored.store.known() < share.pixels {
-        say(format_args!("{}", how_to_go_on(&share, &stored.store)));
+        say(format_args!("{}", resume_advice(&share, &stored.store)));
         return Err(Failure::Interrupted);
     }
     if let Some(part) = args.part {
@@ -113,10 +113,10 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     }
     let StoredDiagram { diagram, store, .. } = stored;
     let result = SweepResult::of(&header.preset, diagram, header.precision);
-    folder.finish(&result, &store, overwrite).map_err(|error| and_resume(error.into(), &share, &store))?;
+    folder.finish(&result, &store, overwrite).map_err(|error| with_resume_advice(error.into(), &share, &store))?;
     folder.remove_records(store)?;
     say(format_args!("{}; results are in {shown}", runner.speed(&done)));
-    if let Some(text) = what_is_decided(&result.diagram) {
+    if let Some(text) = decided_text(&result.diagram) {
         say(format_args!("{text}"));
     }
     Ok(())
@@ -179,15 +179,15 @@ impl fmt::Display for Share {
     }
 }
 
-fn and_resume(failure: Failure, share: &Share, store: &SweepStore) -> Failure {
+fn with_resume_advice(failure: Failure, share: &Share, store: &SweepStore) -> Failure {
     match failure {
-        Failure::Failed(error) => Failure::Failed(anyhow!("{}; {}", in_one_line(&error), how_to_go_on(share, store))),
+        Failure::Failed(error) => Failure::Failed(anyhow!("{}; {}", in_one_line(&error), resume_advice(share, store))),
         other => other,
     }
 }
 
 /// Describes the saved part of the work, which may be less than was computed, and how to resume.
-fn how_to_go_on(share: &Share, store: &SweepStore) -> String {
+fn resume_advice(share: &Share, store: &SweepStore) -> String {
     let (saved, folder) = (store.saved(), store.folder().display());
     let resume = if share.part.is_none() { " with --resume" } else { "" };
     if store.is_at_path() {
@@ -200,7 +200,7 @@ fn how_to_go_on(share: &Share, store: &SweepStore) -> String {
 }
 
 /// Describes how many pixels adaptive sampling has decided, and at what cost; none for uniform sampling.
-fn what_is_decided(diagram: &Diagram) -> Option<String> {
+fn decided_text(diagram: &Diagram) -> Option<String> {
     let spec = diagram.spec();
     let Sampling::Adaptive(Adaptive { certainty, .. }) = spec.sampling else { return None };
     let cells = || spec.pixels().filter_map(|pixel| diagram.cell(pixel));

@@ -19,7 +19,7 @@ const PICTURES: f64 = 3.0;
 const CELLS: f64 = 240.0;
 /// The smallest distance between contour lines, as a fraction of the width.
 const CLOSEST: f64 = 0.006;
-/// The steps from one end of the view to the other in which contour lines are stored.
+/// The number of steps across the view in which coordinates of contour lines are stored.
 const STEPS: f64 = 4000.0;
 /// The distance in such steps within which points of a contour line are left out.
 const STRAIGHT: f64 = 1.0;

@@ -174,7 +174,7 @@ struct PanePlan {
     pub run: usize,
     /// The title among the compared simulations; empty for a single one.
     pub title: String,
-    /// The step's plots, as indices of the run's metrics; none for one that the landscape lacks.
+    /// The step's plots, as indices of the run's metrics; `None` for a metric that the landscape lacks.
     pub show: Vec<Option<usize>>,
     /// The settings in force.
     pub spec: SimulationSpec,

@@ -113,7 +113,7 @@ struct Step<'a> {
 struct Pane<'a> {
     run: usize,
     title: &'a str,
-    /// The step's plots, as indices of the run's metrics; none for one that the landscape lacks.
+    /// The step's plots, as indices of the run's metrics; `None` for a metric that the landscape lacks.
     show: &'a [Option<usize>],
     #[serde(flatten)]
     words: SettingsText,

@@ -234,9 +234,9 @@ fn title_of_table(root: &Path, file: &Path) -> String {
 }
 
 /// The beginning of the name of a folder in which a copy is made.
-const ASIDE: &str = ".import-";
+const COPY_PREFIX: &str = ".import-";
 /// The file that marks such a folder as this program's.
-const MARK: &str = ".valleyscope-import";
+const COPY_MARKER: &str = ".valleyscope-import";
 
 /// Copies the files of a run into a folder of runs under the same name. The run appears there when it is complete.
 fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
@@ -264,8 +264,8 @@ fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
         return Err(RunError::Unfit(format!("{}, of the same name, {is}", visible_path(&target))));
     }
     remove_remains(into);
-    let aside = tempfile::Builder::new().prefix(ASIDE).tempdir_in(into).map_err(failed(into))?;
-    let mark = aside.path().join(MARK);
+    let aside = tempfile::Builder::new().prefix(COPY_PREFIX).tempdir_in(into).map_err(failed(into))?;
+    let mark = aside.path().join(COPY_MARKER);
     fs::write(&mark, "").map_err(failed(&mark))?;
     let whole = aside.path().join(name);
     fs::create_dir(&whole).map_err(failed(&whole))?;
@@ -316,8 +316,8 @@ fn remove_remains(into: &Path) {
 
 /// Whether a folder is one in which an import was making a copy.
 fn is_remains(folder: &Path) -> bool {
-    let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(ASIDE));
-    is_named && folder.join(MARK).symlink_metadata().is_ok_and(|mark| mark.is_file())
+    let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(COPY_PREFIX));
+    is_named && folder.join(COPY_MARKER).symlink_metadata().is_ok_and(|mark| mark.is_file())
 }
 
 /// Whether the events of two runs begin alike: one may have been trained longer.

@@ -260,7 +260,7 @@ fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram,
     npz.array(OVER, &shape.by_pixel(), over)
 }
 
-/// Converts a number of runs or replicates of a checked spec, which fits.
+/// Converts a number of runs or replicates, which fits for a checked spec.
 fn as_i32(number: usize) -> i32 {
     i32::try_from(number).expect("numbers of a checked spec fit")
 }

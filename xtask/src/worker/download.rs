@@ -17,7 +17,7 @@ const PYTHONS: std::ops::RangeInclusive<(u32, u32)> = (3, 10)..=(3, 14);
 /// Installs PyTorch in a temporary folder next to its own, and renames that once it is complete.
 pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<PyTorch, Ended> {
     let folder = session.folder();
-    sweep(folder);
+    remove_remains(folder);
     let python = python_with_pip()?;
     let aside = folder.path().join(format!("{ASIDE}{}", std::process::id()));
     let outcome = install_aside(variant, &python, &aside, job).and_then(|()| move_to_site(variant, &aside, folder));
@@ -29,7 +29,7 @@ pub fn install(variant: Variant, session: &SetUp, job: &mut Job<'_>) -> Result<P
 const ASIDE: &str = ".installing-";
 
 /// Removes the remains of killed set-ups.
-fn sweep(folder: &WorkerFolder) {
+fn remove_remains(folder: &WorkerFolder) {
     let entries = fs::read_dir(folder.path()).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(ASIDE)) {
         if let Err(error) = fs::remove_dir_all(entry.path()) {

@@ -71,7 +71,7 @@ impl Job<'_> {
         mut percent: impl FnMut() -> Option<u8>,
     ) -> Result<Result<String, String>, Ended> {
         self.begin(what)?;
-        let mut command = nicely(command);
+        let mut command = at_low_priority(command);
         command.stderr(Stdio::piped());
         if stdout == Stdout::Captured {
             command.stdout(Stdio::piped());
@@ -147,7 +147,7 @@ impl Job<'_> {
 }
 
 /// Makes the command run at low priority, when the processor is otherwise idle.
-fn nicely(command: &Command) -> Command {
+fn at_low_priority(command: &Command) -> Command {
     let mut nice = if cfg!(unix) {
         let mut nice = Command::new("nice");
         nice.args(["-n", "10"]).arg(command.get_program());
@@ -232,7 +232,7 @@ mod tests {
     fn a_command_at_low_priority_is_otherwise_the_same() {
         let mut command = Command::new("pip");
         command.args(["install", "torch"]).env("A", "1").env_remove("B").current_dir("/tmp");
-        let nice = nicely(&command);
+        let nice = at_low_priority(&command);
         let args: Vec<_> = nice.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
         assert!(args.ends_with(&["install".to_owned(), "torch".to_owned()]), "{args:?}");
         assert_eq!(nice.get_envs().collect::<Vec<_>>(), command.get_envs().collect::<Vec<_>>());

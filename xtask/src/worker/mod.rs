@@ -117,7 +117,7 @@ fn agrees() -> bool {
 
 /// Decides whether to set up the worker in the background; asks the user here if that requires a download. A user who
 /// has declined is not asked again, unless they have `asked_for` it.
-pub fn may_go_on_in_background(asked_for: bool) -> Result<bool, Stop> {
+pub fn may_set_up_in_background(asked_for: bool) -> Result<bool, Stop> {
     let folder = folder()?;
     let status = folder.status();
     if folder.is_being_set_up() {

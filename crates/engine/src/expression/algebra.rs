@@ -279,10 +279,10 @@ impl<R: Real> Algebra for R {
 pub const NEWTON_SCHULZ: [f64; 3] = [3.4445, -4.7750, 2.0315];
 /// The number of steps of Muon's iteration.
 pub const NEWTON_SCHULZ_STEPS: usize = 5;
-/// Summand of the norm that keeps a matrix of zeros finite.
+/// Added to the norm, so that a matrix of zeros stays finite.
 pub const NEWTON_SCHULZ_EPSILON: f64 = 1e-7;
 
-/// [`Algebra::orthogonal`] of a matrix of so many rows and one column: each step multiplies X by a number.
+/// Computes [`Algebra::orthogonal`] of a matrix of `rows` rows and one column: each step multiplies X by a number.
 #[inline(always)]
 pub(crate) fn orthogonal_column<A: Algebra>(column: A, rows: f64) -> A {
     let [linear, cubic, quintic] = each(NEWTON_SCHULZ, A::splat);

@@ -8,7 +8,7 @@ use crate::loss::BoundLoss;
 /// A landscape with values of its parameters, which evaluates losses and derivatives.
 ///
 /// The paper's valley is inlined into its callers. All others run as programs in one function for each type of vector,
-/// so that a landscape costs the compiler nothing. These functions count as cold: the compiler keeps their calls out of
+/// so that a further landscape costs no compile time. These functions are cold: the compiler moves their calls out of
 /// the way of the valley's steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Landscape {

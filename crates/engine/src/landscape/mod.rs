@@ -141,7 +141,7 @@ impl LandscapeKind {
         }
     }
 
-    /// Finds the built-in landscape with this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
+    /// Finds the built-in landscape with this name, as shown or as in presets, compared after [`identifier::folded`].
     pub fn named(name: &str) -> Option<LandscapeKind> {
         identifier::named(Self::ALL, |kind| [kind.name(), kind.key()], name)
     }

@@ -73,7 +73,7 @@ impl Expressions {
         self.add(Node::Input(input))
     }
 
-    /// Copies a number of another graph, in which no number is of a whole parameter.
+    /// Copies a number of another graph, which must have no functions of a whole parameter.
     pub(super) fn copy(&mut self, graph: &Graph, of: NodeId) -> NodeId {
         let mut copied: Vec<NodeId> = Vec::with_capacity(of.0 + 1);
         for index in 0..=of.0 {
@@ -275,7 +275,7 @@ impl Expressions {
         {
             return self.constant(a * b);
         }
-        // Constants stand before what is the same at all points, and that before all others.
+        // Constants are first, then numbers that are the same at all points, then all others.
         let rank = |id: NodeId| (!self.is_uniform(id), self.value(id).is_none());
         let (a, b) = if rank(b) < rank(a) { (b, a) } else { (a, b) };
         match self.value(a) {

@@ -165,7 +165,7 @@ impl Style for Wgsl {
         let is_finite = op.operands().iter().all(|id| graph.is_finite(*id));
         let is_zero = |id: NodeId| graph.node(id) == Node::Constant(0.0);
         Some(Printed::atom(match op {
-            // Functions that keep NaN, unless there is none.
+            // These functions propagate NaN; without NaN the plain operations suffice.
             Op::Sign(a) if !is_finite => format!("landscape_sign({})", word(a)),
             Op::Max(a, b) if !is_finite => format!("landscape_max({}, {})", word(a), word(b)),
             Op::Min(a, b) if !is_finite => format!("-landscape_max(-{}, -{})", word(a), word(b)),

@@ -112,7 +112,7 @@ noises! {
 }
 
 impl NoiseKind {
-    /// The noise of this name, as it is shown or as in presets, up to what [`identifier::folded`] leaves out.
+    /// The noise of this name, as shown or as in presets, compared after [`identifier::folded`].
     pub fn named(name: &str) -> Option<NoiseKind> {
         identifier::named(Self::ALL, |kind| [kind.info().name, kind.key()], name)
     }
@@ -411,7 +411,7 @@ fn form(kind: NoiseKind) -> String {
     format!("{}({})", kind.key(), symbols.join(", "))
 }
 
-/// A noise as it is written. The reader of RON gives a name before values as a map with one entry.
+/// A noise as written in a preset. RON is read as a map with one entry if a name precedes values.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {

@@ -144,7 +144,7 @@ impl Download<'_> {
         let mut part = PartialFile::open(&target, file)?;
         let mut answers = Vec::new();
         for mirror in self.mirrors {
-            match self.bring_from(mirror, file, &mut part, report, cancelled) {
+            match self.complete_from(mirror, file, &mut part, report, cancelled) {
                 Ok(()) => return part.commit(&target),
                 Err(AttemptError::Final(error)) => return Err(error),
                 Err(AttemptError::Cut(reason) | AttemptError::Refused(reason)) => {
@@ -156,7 +156,7 @@ impl Download<'_> {
     }
 
     /// Completes the partial file from one mirror, and checks its sum.
-    fn bring_from(
+    fn complete_from(
         &self,
         mirror: &str,
         file: &DownloadFile<'_>,
@@ -183,7 +183,7 @@ impl Download<'_> {
                         return Err(AttemptError::Cut(reason));
                     }
                 }
-                Err(trouble) => return Err(trouble),
+                Err(refusal) => return Err(refusal),
             }
         }
     }
@@ -374,7 +374,7 @@ impl HttpRequest {
     fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
         let (sender, answers) = sync_channel(WAITING);
         thread::spawn(move || {
-            // If the receiver was dropped, nobody needs the error.
+            // If the receiver was dropped, the error is not needed.
             if let Err(reason) = get(&url, from, patience, &sender) {
                 let _ = sender.send(Err(reason));
             }

@@ -82,8 +82,8 @@ impl SpaceView {
     pub const DISTANCE: f64 = 6.0;
     /// The half width and the half height that the canvas shows at least, at the distance of the box's middle.
     const HALF_SIZE: [f64; 2] = [1.76, 1.62];
-    /// How far the middle of the box lies above that of the canvas: the near edges, which are larger, and the labels of
-    /// the axes need more room.
+    /// The distance of the middle of the box above that of the canvas, which leaves more room for the near edges and
+    /// the labels of the axes below.
     const LIFT: f64 = 0.2;
 
     /// The brightness of the surface without light, and what full light adds to it.

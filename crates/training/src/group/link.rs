@@ -12,13 +12,13 @@ use valleyscope_runs::{RunFolder, plain_file};
 
 use super::c10d::{Bind, C10dError, Operation, ProcessGroup, Store};
 use super::rank_env::{LOOPBACK, RankEnv};
-use super::watch::{Watch, briefly};
+use super::watch::{Watch, run_with_timeout};
 use crate::error::TrainError;
 
 /// The time limit for all processes to connect: those of a cluster do not start at once.
-pub(super) const MEETING: Duration = Duration::from_secs(300);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
 /// The time for which an ending process waits for the others to read its final message.
-const LEAVING: Duration = Duration::from_secs(10);
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval between two checks of the others during an operation.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -42,7 +42,7 @@ pub(super) fn lost(why: String) -> TrainError {
 }
 
 /// Runs work that may block in a separate thread, which is abandoned if `check` fails meanwhile.
-pub(super) fn patiently<V: Send + 'static>(
+pub(super) fn run_interruptibly<V: Send + 'static>(
     work: impl FnOnce() -> V + Send + 'static,
     mut check: impl FnMut() -> Result<(), TrainError>,
 ) -> Result<V, TrainError> {
@@ -73,9 +73,9 @@ pub(super) fn open_stores(
         lost(format!("cannot reach {host}:{port}, where the processes meet: {why}"))
     };
     let begun = Instant::now();
-    // c10d, which gives up at `limit`, has 5 % more (15 s of `MEETING`) to report why.
+    // c10d, which gives up at `limit`, has 5 % more (15 s of `CONNECT_TIMEOUT`) to report why.
     let patience = limit + limit / 20;
-    let opened = patiently(open, || {
+    let opened = run_interruptibly(open, || {
         check()?;
         if begun.elapsed() < patience {
             return Ok(());
@@ -90,18 +90,18 @@ pub(super) fn open_stores(
 }
 
 /// The key that a process sets when it has connected.
-pub(super) fn here(rank: usize) -> String {
+pub(super) fn connected_key(rank: usize) -> String {
     format!("here/{rank}")
 }
 
 pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainError> {
     let failed = |C10dError(error)| lost(format!("the store where the processes meet is lost: {error}"));
-    store.set(&here(rank), "").map_err(failed)?;
+    store.set(&connected_key(rank), "").map_err(failed)?;
     let begun = Instant::now();
     for other in 0..size {
-        while store.get(&here(other)).map_err(failed)?.is_none() {
-            if begun.elapsed() > MEETING {
-                let seconds = MEETING.as_secs();
+        while store.get(&connected_key(other)).map_err(failed)?.is_none() {
+            if begun.elapsed() > CONNECT_TIMEOUT {
+                let seconds = CONNECT_TIMEOUT.as_secs();
                 return Err(lost(format!("rank {other} of {size} processes did not join within {seconds} s")));
             }
             thread::sleep(Duration::from_millis(20));
@@ -115,7 +115,7 @@ pub(super) fn meet(store: &Store, rank: usize, size: usize) -> Result<(), TrainE
 pub(super) fn wait_for_others(store: &Store, size: usize, key: impl Fn(usize) -> String) {
     let begun = Instant::now();
     let is_set = |rank| store.get(&key(rank)).is_ok_and(|value| value.is_some());
-    while begun.elapsed() < LEAVING && !(1..size).all(is_set) {
+    while begun.elapsed() < NOTICE_TIMEOUT && !(1..size).all(is_set) {
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -130,7 +130,7 @@ impl Link {
                 Err(error) => return Err(error),
             }
         };
-        patiently(wait, || self.watch.check())?.map_err(|C10dError(error)| self.failed(&error))
+        run_interruptibly(wait, || self.watch.check())?.map_err(|C10dError(error)| self.failed(&error))
     }
 
     /// Runs an operation on a tensor, or on a copy of it in the processor's memory, which Gloo needs.
@@ -154,7 +154,7 @@ impl Link {
     /// Aborts the operations of GPUs, before which a process cannot end.
     pub(super) fn abort(&self) {
         let Some(group) = self.device_group.get().cloned() else { return };
-        briefly(Duration::from_secs(5), move || group.abort());
+        run_with_timeout(Duration::from_secs(5), move || group.abort());
     }
 
     /// Waits for an operation, and checks the other processes meanwhile. They may take longer than this one, as their
@@ -172,7 +172,7 @@ impl Link {
         while !operation.wait(CHECK_INTERVAL).map_err(|C10dError(error)| self.failed(&error))? {
             self.watch.check()?;
             if patience.is_some_and(|patience| begun.elapsed() > patience) {
-                return Err(lost(self.watch.late(begun.elapsed())));
+                return Err(lost(self.watch.describe_delay(begun.elapsed())));
             }
         }
         *ended = Instant::now();
@@ -183,12 +183,12 @@ impl Link {
     }
 
     pub(super) fn failed(&self, error: &str) -> TrainError {
-        lost(self.watch.inquire(error))
+        lost(self.watch.explain_lost_connection(error))
     }
 }
 
 /// The time that processes have to end before they are killed.
-const LEAVE: Duration = Duration::from_secs(5);
+const TIME_TO_END: Duration = Duration::from_secs(5);
 
 /// Why the processes could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -272,7 +272,7 @@ impl Drop for LocalProcesses {
     fn drop(&mut self) {
         let begun = Instant::now();
         let mut live = true;
-        while live && begun.elapsed() < LEAVE {
+        while live && begun.elapsed() < TIME_TO_END {
             live = self.children.iter_mut().any(|child| matches!(child.try_wait(), Ok(None)));
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use c10d::{C10dError, ProcessGroup, Store};
-use link::{Link, MEETING, here, lost, meet, open_stores, patiently, wait_for_others};
+use link::{CONNECT_TIMEOUT, Link, connected_key, lost, meet, open_stores, run_interruptibly, wait_for_others};
 use tch::{Device, Tensor};
 use valleyscope_runs::{MetricId, MetricInfo, MetricValues, Unit};
 use watch::Watch;
@@ -105,7 +105,7 @@ impl Group {
         let Joining { patience, backend, divides_optimizer } = joining;
         let RankEnv { rank, size, .. } = rank_env;
         let listener = rank_env.listener.take();
-        let [store, beats, final_message] = open_stores(&rank_env, listener, MEETING, check)?;
+        let [store, beats, final_message] = open_stores(&rank_env, listener, CONNECT_TIMEOUT, check)?;
         let (store, final_message) = (Arc::new(store), Arc::new(final_message));
         let watch = Watch::begin(beats, final_message, rank, size, patience);
         let met = Group::meet(&rank_env, &store, &watch, check);
@@ -137,11 +137,14 @@ impl Group {
             watch.check()
         };
         let meeting = Arc::clone(store);
-        patiently(move || meet(&meeting, rank, size), &mut check)??;
+        run_interruptibly(move || meet(&meeting, rank, size), &mut check)??;
         watch.begin_to_expect_all();
         let meeting = Arc::clone(store);
-        let joined = patiently(move || ProcessGroup::join(&meeting, rank, size, &bind, MEETING), &mut check)?;
-        joined.map_err(|C10dError(error)| lost(watch.inquire(&format!("cannot join the other processes: {error}"))))
+        let joined =
+            run_interruptibly(move || ProcessGroup::join(&meeting, rank, size, &bind, CONNECT_TIMEOUT), &mut check)?;
+        joined.map_err(|C10dError(error)| {
+            lost(watch.explain_lost_connection(&format!("cannot join the other processes: {error}")))
+        })
     }
 
     /// Reports to processes that wait for this one to join why it does not.
@@ -149,11 +152,11 @@ impl Group {
         let listener = rank_env.listener.take();
         let serves = listener.is_some();
         // If the report fails, they stop waiting at the time limit.
-        let Ok([store, beats, _]) = open_stores(&rank_env, listener, MEETING, &mut || Ok(())) else { return };
-        let reported = beats.set(watch::TROUBLE, why);
+        let Ok([store, beats, _]) = open_stores(&rank_env, listener, CONNECT_TIMEOUT, &mut || Ok(())) else { return };
+        let reported = beats.set(watch::FAILURE, why);
         // The store ends with the process that serves it.
         if serves && reported.is_ok() {
-            wait_for_others(&store, rank_env.size, here);
+            wait_for_others(&store, rank_env.size, connected_key);
             thread::sleep(2 * watch::BEAT);
         }
     }
@@ -180,7 +183,8 @@ impl Group {
         }
         let number = device.expect("all have one");
         let (store, rank, size) = (Arc::clone(&link.store), self.rank, self.size);
-        let joined = patiently(move || ProcessGroup::join_nccl(&store, rank, size, number), || link.watch.check())?;
+        let joined =
+            run_interruptibly(move || ProcessGroup::join_nccl(&store, rank, size, number), || link.watch.check())?;
         let explain =
             |C10dError(error)| lost(format!("NCCL fails between the processes: {error}; use --backend gloo instead"));
         let joined = joined.map_err(explain)?;
@@ -315,7 +319,7 @@ impl Group {
 
     /// Waits until all processes have reached this point, for some seconds at most, as the store ends with the process
     /// that serves it.
-    pub fn leave_together(&self) {
+    pub fn wait_at_end(&self) {
         let Some(link) = &self.link else { return };
         let key = |rank| format!("left/{rank}");
         // A process whose store fails does not wait forever.

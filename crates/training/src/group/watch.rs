@@ -16,11 +16,11 @@ pub(super) const BEAT: Duration = Duration::from_secs(1);
 /// The silence after which a process whose connection was lost counts as ended.
 const SILENT: Duration = Duration::from_secs(4);
 /// The time limit for finding out why a connection was lost.
-const INQUIRY: Duration = Duration::from_secs(12);
+const INQUIRY_TIMEOUT: Duration = Duration::from_secs(12);
 /// The time limit for a final message to the store, which may not answer.
-const SAYING: Duration = Duration::from_secs(2);
+const FINAL_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The key under which rank 0 stores why the training ends.
-pub(super) const TROUBLE: &str = "trouble";
+pub(super) const FAILURE: &str = "trouble";
 
 /// The time for which a process has waited for others, in seconds, at a time of the process's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ struct Board {
     /// The time of the store's last answer.
     answered: Instant,
     /// Why the training ends.
-    trouble: Option<String>,
+    failure: Option<String>,
 }
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ struct Shared {
     waited_us: AtomicU64,
     final_message: Mutex<Option<String>>,
     /// Held while a report is made and sent, so that no report replaces a later one.
-    speaking: Mutex<()>,
+    report_lock: Mutex<()>,
     board: Mutex<Board>,
     ends: AtomicBool,
 }
@@ -93,7 +93,7 @@ impl Watch {
     pub(super) fn begin(own: Store, store: Arc<Store>, rank: usize, size: usize, patience: Duration) -> Watch {
         let last = LastBeat { beat: None, at: Instant::now() };
         let last = vec![last; if rank == 0 { size } else { 1 }];
-        let board = Board { last, expects_all: false, answered: Instant::now(), trouble: None };
+        let board = Board { last, expects_all: false, answered: Instant::now(), failure: None };
         let shared = Arc::new(Shared {
             begun: Instant::now(),
             rank,
@@ -102,7 +102,7 @@ impl Watch {
             operations: AtomicU64::new(0),
             waited_us: AtomicU64::new(0),
             final_message: Mutex::new(None),
-            speaking: Mutex::new(()),
+            report_lock: Mutex::new(()),
             board: Mutex::new(board),
             ends: AtomicBool::new(false),
         });
@@ -137,16 +137,16 @@ impl Watch {
     }
 
     pub(super) fn check(&self) -> Result<(), TrainError> {
-        self.trouble().map_or(Ok(()), |trouble| Err(TrainError::Lost(trouble)))
+        self.failure().map_or(Ok(()), |failure| Err(TrainError::Lost(failure)))
     }
 
     /// The reason why the training must end, if it must.
-    fn trouble(&self) -> Option<String> {
-        self.shared.trouble()
+    fn failure(&self) -> Option<String> {
+        self.shared.failure()
     }
 
     /// Describes which processes delay an operation in which this process has waited for this time.
-    pub(super) fn late(&self, waited: Duration) -> String {
+    pub(super) fn describe_delay(&self, waited: Duration) -> String {
         let seconds = waited.as_secs();
         let own = self.shared.operations.load(Ordering::Relaxed);
         let late = {
@@ -160,18 +160,18 @@ impl Watch {
                 format!("{} did not finish its part of a step within {seconds} s after the others", late.join(" and "))
             }
             (0, []) => format!("an exchange between all processes took more than {seconds} s"),
-            _ => self.inquire(&format!(
+            _ => self.explain_lost_connection(&format!(
                 "the other processes did not finish their parts of a step within {seconds} s after this one"
             )),
         }
     }
 
     /// Describes why a connection to others was lost, as far as it can be determined.
-    pub(super) fn inquire(&self, error: &str) -> String {
+    pub(super) fn explain_lost_connection(&self, error: &str) -> String {
         let begun = Instant::now();
-        while begun.elapsed() < INQUIRY {
-            if let Some(trouble) = self.trouble() {
-                return trouble;
+        while begun.elapsed() < INQUIRY_TIMEOUT {
+            if let Some(failure) = self.failure() {
+                return failure;
             }
             let board = locked(&self.shared.board);
             let silent = board.last.iter().enumerate().skip(usize::from(self.shared.rank == 0));
@@ -191,14 +191,14 @@ impl Watch {
         self.shared.ends.store(true, Ordering::Relaxed);
         if self.shared.rank == 0 {
             let (store, why) = (Arc::clone(&self.store), why.to_owned());
-            briefly(SAYING, move || store.set(TROUBLE, &why));
+            run_with_timeout(FINAL_MESSAGE_TIMEOUT, move || store.set(FAILURE, &why));
             return;
         }
         // A failure that rank 0 has found is reported already.
-        if self.trouble().is_none() {
+        if self.failure().is_none() {
             *locked(&self.shared.final_message) = Some(why.to_owned());
             let (shared, store) = (Arc::clone(&self.shared), Arc::clone(&self.store));
-            briefly(SAYING, move || shared.say_beat(&store, u64::MAX));
+            run_with_timeout(FINAL_MESSAGE_TIMEOUT, move || shared.say_beat(&store, u64::MAX));
         }
     }
 
@@ -209,7 +209,7 @@ impl Watch {
 }
 
 /// Runs work that may block in a separate thread, which is abandoned after a time.
-pub(super) fn briefly<V: Send + 'static>(limit: Duration, work: impl FnOnce() -> V + Send + 'static) {
+pub(super) fn run_with_timeout<V: Send + 'static>(limit: Duration, work: impl FnOnce() -> V + Send + 'static) {
     let working = thread::spawn(work);
     let begun = Instant::now();
     while !working.is_finished() && begun.elapsed() < limit {
@@ -258,7 +258,7 @@ impl Shared {
     }
 
     fn say_beat(&self, store: &Store, count: u64) -> Result<(), C10dError> {
-        let _speaking = locked(&self.speaking);
+        let _guard = locked(&self.report_lock);
         let beat = serde_json::to_string(&self.own_beat(count)).expect("a beat is plain text");
         store.set(&key(self.rank), &beat)
     }
@@ -276,14 +276,14 @@ impl Shared {
                 *last = LastBeat { beat, at: Instant::now() };
             }
         }
-        let trouble = store.get(TROUBLE)?;
+        let failure = store.get(FAILURE)?;
         let mut board = locked(&self.board);
         board.answered = Instant::now();
-        board.trouble = board.trouble.take().or(trouble);
+        board.failure = board.failure.take().or(failure);
         Ok(())
     }
 
-    fn trouble(&self) -> Option<String> {
+    fn failure(&self) -> Option<String> {
         let seconds = self.patience.as_secs();
         let mut board = locked(&self.board);
         let watched = board.last.iter().enumerate().skip(usize::from(self.rank == 0));
@@ -303,8 +303,8 @@ impl Shared {
             is_mute.then(|| format!("the store where the processes meet did not answer for {seconds} s"))
         };
         // Rank 0 serves the store, and is named first.
-        let trouble = board.trouble.clone().or(found).or_else(silent).or_else(mute);
-        board.trouble.clone_from(&trouble);
-        trouble
+        let failure = board.failure.clone().or(found).or_else(silent).or_else(mute);
+        board.failure.clone_from(&failure);
+        failure
     }
 }

@@ -150,7 +150,7 @@ const SUMS: [[&str; 2]; 2] = [
 const REBUILT_TRAINING_IMAGES: &str = "b61ffb6f513fd9ff8d89824731f6b4ed7863c759c33056d701efb8412469fb04";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Likeness {
+pub(super) enum OfficialMatch {
     Equal,
     /// The copy that is called [`super::REBUILT`].
     Rebuilt,
@@ -158,7 +158,7 @@ pub(super) enum Likeness {
 }
 
 /// Compares digits, in the format of the files, with the official ones.
-pub(super) fn likeness(mnist: &Mnist) -> Likeness {
+pub(super) fn official_match(mnist: &Mnist) -> OfficialMatch {
     let sum = |content, data: &[u8]| {
         let mut hash = Sha256::new();
         write(&mut hash, content, data).expect("a hash takes all bytes");
@@ -171,12 +171,12 @@ pub(super) fn likeness(mnist: &Mnist) -> Likeness {
         && sum(IdxContent::Labels, &train.labels) == train_labels
         && sum(IdxContent::Images, &test.images) == test_images;
     if !official {
-        return Likeness::None;
+        return OfficialMatch::None;
     }
     match sum(IdxContent::Images, &train.images) {
-        sum if sum == train_images => Likeness::Equal,
-        sum if sum == REBUILT_TRAINING_IMAGES => Likeness::Rebuilt,
-        _ => Likeness::None,
+        sum if sum == train_images => OfficialMatch::Equal,
+        sum if sum == REBUILT_TRAINING_IMAGES => OfficialMatch::Rebuilt,
+        _ => OfficialMatch::None,
     }
 }
 

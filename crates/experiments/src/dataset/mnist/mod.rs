@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fmt, io};
 
-use files::Likeness;
+use files::OfficialMatch;
 use sha2::{Digest, Sha256};
 
 use super::download::{DownloadError, DownloadProgress, PATIENCE};
@@ -73,13 +73,13 @@ pub const REBUILT: &str = "a rebuilt copy of MNIST (training pixels of value 1 a
 impl Mnist {
     fn read_from(folder: &Path, train: Digits, test: Digits) -> Mnist {
         let mut mnist = Mnist { train, test, source: MnistSource::Folder(folder.to_owned()) };
-        if synthetic::drew(&mnist.test) {
+        if synthetic::are_synthetic_tests(&mnist.test) {
             mnist.source = MnistSource::Synthetic;
         } else if mnist.counts() == WHOLE {
-            match files::likeness(&mnist) {
-                Likeness::Equal => mnist.source = MnistSource::Official(folder.to_owned()),
-                Likeness::Rebuilt => mnist.source = MnistSource::Rebuilt(folder.to_owned()),
-                Likeness::None => {}
+            match files::official_match(&mnist) {
+                OfficialMatch::Equal => mnist.source = MnistSource::Official(folder.to_owned()),
+                OfficialMatch::Rebuilt => mnist.source = MnistSource::Rebuilt(folder.to_owned()),
+                OfficialMatch::None => {}
             }
         }
         mnist
@@ -89,7 +89,7 @@ impl Mnist {
         [&self.train, &self.test].map(|digits| digits.labels.len())
     }
 
-    /// A hash of all images and labels, whatever files they came from: SHA-256 in hexadecimal. A run resumes only with
+    /// A hash of all images and labels, independent of their files: SHA-256 in hexadecimal. A run resumes only with
     /// data of the same fingerprint.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();

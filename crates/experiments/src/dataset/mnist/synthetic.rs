@@ -22,7 +22,7 @@ pub fn synthetic_digits(seed: u64) -> Mnist {
 }
 
 /// Whether these are the test images of the default synthetic digits, such as from a file of them.
-pub(super) fn drew(test: &Digits) -> bool {
+pub(super) fn are_synthetic_tests(test: &Digits) -> bool {
     let key = Key::new(SYNTHETIC_SEED).at(1);
     let labels = || (0..).zip(&test.labels).all(|(index, &found)| label(key.at(index)) == found);
     test.labels.len() == WHOLE[1] && labels() && digits(key, 1).images == test.images[..PIXELS]

@@ -443,7 +443,7 @@ impl CheckedFile {
         text.is_ok_and(|text| serde_json::from_str(&text).is_ok_and(|known: CheckedFile| known == *self))
     }
 
-    /// Writes the record into a folder. Where that fails, the file is compared again the next time.
+    /// Writes the record into a folder. If that fails, the file is compared again the next time.
     pub(super) fn keep(&self, folder: &Path) {
         if let Ok(text) = serde_json::to_string(self) {
             let _ = fs::create_dir_all(folder).and_then(|()| write_plain_file(&self.path_in(folder), text.as_bytes()));

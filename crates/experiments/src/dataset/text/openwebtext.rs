@@ -6,7 +6,7 @@
 //!
 //! The archive is unpacked on the fly: the outer tar is read for the positions of its packs, and each pack is unpacked
 //! and tokenized by one thread. Whether a document is for validation depends on the name of its pack and its index in
-//! the pack, so it is the same whichever files hold the packs.
+//! the pack, so it does not depend on the files that contain the packs.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -130,7 +130,7 @@ fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
     files.iter().map(stamp).collect()
 }
 
-/// The first file that has changed since.
+/// Finds the first file whose length or time of change differs from `before`.
 fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
     let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
         stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)

@@ -16,7 +16,7 @@ pub use self::style::{result_text, text};
 /// One line of a rule with its results for both coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    /// The rule as on paper: `m ← β₁ m + (1 − β₁) g`.
+    /// The rule in symbols: `m ← β₁ m + (1 − β₁) g`.
     pub rule: String,
     /// The description of the result.
     pub meaning: &'static str,
