@@ -11,9 +11,8 @@ use valleyscope_engine::optimizer::{
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::with_rule;
 
-use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
-use crate::laws::{known_law, law};
 use crate::oracle::{Parameter, StepInput};
+use crate::references::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation, known_law, law};
 
 type One = Lanes<f64, 1>;
 type Both = <One as Planar>::Both;

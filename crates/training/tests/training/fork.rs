@@ -6,21 +6,17 @@ use std::path::{Path, PathBuf};
 
 use tch::Device;
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_experiments::run::Fork;
-use valleyscope_experiments::run::PresetConfigs;
+use valleyscope_experiments::run::{Fork, PresetConfigs};
 use valleyscope_experiments::workload::MnistSpec;
 use valleyscope_experiments::workload::gpt2::{LOSS_SCALE, SKIPPED};
 use valleyscope_runs::{CheckpointChoice, Event, MetricId, RunFolder, RunReader, Status};
-use valleyscope_training::checkpoint;
 use valleyscope_training::mnist::MnistRun;
-use valleyscope_training::{Checkpoint, Training};
+use valleyscope_training::{Checkpoint, Training, checkpoint};
 
-use crate::faults::{
-    Stage, curve, expect, history, kill, quick, scan, status, tensors, to_the_end, valleyscope, wait_for, worker,
+use crate::stage::{
+    Stage, WORKER, curve, expect, history, kill, mnist, quick, rate, scan, spec, status, tensors, tiny, to_the_end,
+    valleyscope, wait_for, worker,
 };
-use crate::gpt2_run::tiny;
-use crate::programs::WORKER;
-use crate::small_mnist::{mnist, rate, spec};
 
 /// Returns a fork of a run with other settings.
 fn fork(run: &RunFolder, step: Option<u64>, settings: &[(&str, &str)]) -> Result<RunFolder, String> {

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::workload::{DeviceChoice, FloatType, MnistSpec, NotFinite};
-use valleyscope_runs::{self as run, MetricId, RunCommand, RunFolder, Status};
+use valleyscope_runs as run;
+use valleyscope_runs::{MetricId, RunCommand, RunFolder, Status};
 
-use crate::faults::{Stage, curve, expect, history, kill, kill_at, quick, scan, status, wait_for, worker};
-use crate::gpt2_run::tiny;
-use crate::scan_parts::{named, train};
-use crate::small_mnist::rate;
+use crate::stage::{
+    Stage, curve, expect, history, kill, kill_at, named, quick, rate, scan, status, tiny, train, wait_for, worker,
+};
 
 pub fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     let mut command = worker(run, resume);

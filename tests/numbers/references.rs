@@ -1,4 +1,7 @@
-//! Trajectories that the rules' reference implementations made, in `goldens/`: each file names its own as `source`.
+//! What the library's rules are compared with: the oracle's laws, and goldens.
+//!
+//! A golden is a trajectory that a rule's reference implementation made, in `goldens/`: each file names its own as
+//! `source`.
 //!
 //! A file has for tensors `W`, of 6 × 4, `b`, of 5, and `p2`, of x and y, the gradients of 60 steps (`W_g`), which do
 //! not depend on the parameters, the parameters before the first step and after each (`W_theta`), and the
@@ -17,6 +20,8 @@ use npyz::NpyFile;
 use valleyscope_engine::optimizer::{Hyperparameter, RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use zip::ZipArchive;
+
+use crate::oracle::{Hyper, Law, ORACLES};
 
 /// Choices of a rule by key and index.
 type Choices = &'static [(&'static str, f64)];
@@ -169,4 +174,18 @@ pub fn deviation(found: &[f64], golden: &[f64]) -> f64 {
     assert_eq!(found.len(), golden.len());
     let largest = golden.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     found.iter().zip(golden).map(|(found, golden)| (found - golden).abs() / largest).fold(0.0, f64::max)
+}
+
+/// Returns the law of a rule with the learning rate `eta`; none if the oracle has no such rule.
+pub fn known_law(rule: &RuleSpec, eta: f64) -> Option<Law> {
+    let (_, step) = ORACLES.iter().find(|(key, _)| *key == rule.kind().key())?;
+    let chosen = |(key, _): &(&'static str, f64)| Some((*key, rule.choice(key)?.key));
+    let values = rule.hyperparameters().map(|(of, value)| (of.key, value)).collect::<Vec<_>>();
+    let choices = values.iter().filter_map(chosen).collect();
+    Some(Law { step: *step, hyper: Hyper { eta, values: values.into_iter().collect(), choices } })
+}
+
+pub fn law(rule: &RuleSpec, eta: f64) -> Law {
+    known_law(rule, eta)
+        .unwrap_or_else(|| panic!("{} is registered, and has no oracle (tests/numbers/oracle)", rule.name()))
 }
