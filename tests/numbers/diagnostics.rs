@@ -210,9 +210,7 @@ fn diagnostics_of_a_divergence() {
     let spec = SimulationSpec { landscape: valley(1000.0, 0.1, 30.0), ..simulation(3.0, 50, &extreme) };
     assert_diagnostics(spec.clone(), 200);
     let mut simulation = Simulation::new(spec);
-    for _ in 0..200 {
-        simulation.advance();
-    }
+    (0..200).for_each(|_| simulation.advance());
     let [sgd, others @ ..] = simulation.ensembles() else { unreachable!() };
     assert_eq!(sgd.sample().diverged, 50);
     assert!(!sgd.sample().loss.mean.is_finite());
@@ -271,9 +269,7 @@ fn the_entropy_of_a_normal_cloud() {
 #[test]
 fn a_change_of_the_landscape_affects_diagnostics_after_the_next_step() {
     let mut simulation = Simulation::new(simulation(1.0, 10, &rules(0.01)));
-    for _ in 0..50 {
-        simulation.advance();
-    }
+    (0..50).for_each(|_| simulation.advance());
     simulation.apply(&Setting::Landscape(valley(500.0, 0.3, 80.0))).unwrap();
     simulation.apply(&Setting::Noise(noise(3.0))).unwrap();
     simulation.advance();
@@ -391,9 +387,7 @@ fn the_drawn_arrows_add_up_to_the_step() {
         }
         let mut simulation = Simulation::new(simulation(1.0, 11, &rules));
         simulation.select(Some(ParticleId { optimizer: index as u32 + 1, particle: 3 }));
-        for _ in 0..300 {
-            simulation.advance();
-        }
+        (0..300).for_each(|_| simulation.advance());
         let step = simulation.step_trace().unwrap();
         let drawn =
             |role| step.trace.arrows.iter().filter(move |(arrow, _)| arrow.role == role).map(|(_, value)| *value);
@@ -412,9 +406,7 @@ fn the_drawn_arrows_add_up_to_the_step() {
 fn a_change_does_not_rewrite_the_last_step() {
     let mut simulation = Simulation::new(simulation(1.0, 3, &all_rules(0.01)));
     simulation.select(Some(ParticleId { optimizer: 1, particle: 2 }));
-    for _ in 0..20 {
-        simulation.advance();
-    }
+    (0..20).for_each(|_| simulation.advance());
     let shown = simulation.step_trace().unwrap();
     simulation.apply(&Setting::Noise(noise(0.0))).unwrap();
     simulation.apply(&Setting::Landscape(valley(500.0, 0.1, 0.0))).unwrap();

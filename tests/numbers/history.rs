@@ -74,9 +74,7 @@ fn theta(step: u64) -> f64 {
 
 fn history_of(steps: u64) -> History {
     let mut history = History::default();
-    for step in 0..steps {
-        history.push(sample(step), theta(step));
-    }
+    (0..steps).for_each(|step| history.push(sample(step), theta(step)));
     history
 }
 
@@ -93,9 +91,7 @@ fn very_long() -> &'static History {
     static HISTORY: OnceLock<History> = OnceLock::new();
     HISTORY.get_or_init(|| {
         let mut history = long().clone();
-        for step in LONG..VERY_LONG {
-            history.push(sample(step), theta(step));
-        }
+        (LONG..VERY_LONG).for_each(|step| history.push(sample(step), theta(step)));
         history
     })
 }
@@ -272,9 +268,7 @@ fn one_bucket_can_hold_a_very_long_run() {
 fn the_last_twenty_thousand_steps_are_kept_in_full() {
     assert_eq!(RECENT_STEPS, 20_000);
     let history = long();
-    for step in LONG - 20_000..LONG {
-        assert_eq!(history.sample(step), Some(&sample(step)));
-    }
+    (LONG - 20_000..LONG).for_each(|step| assert_eq!(history.sample(step), Some(&sample(step))));
     assert_eq!(history.sample(LONG), None);
     assert_eq!(history.sample(LONG / 2), None, "long ago, and only summarised");
     let request = PlotRequest { first_step: LONG - 20_000, last_step: None, buckets: 20_000, log_steps: false };
@@ -313,13 +307,9 @@ fn the_finest_view_has_every_step_that_is_kept_in_full() {
 #[test]
 fn each_step_counts_with_its_own_temperature() {
     let mut simulation = Simulation::new(simulation(1.0, 20, &all_rules(0.01)[..1]));
-    for _ in 0..10 {
-        simulation.advance();
-    }
+    (0..10).for_each(|_| simulation.advance());
     simulation.apply(&Setting::Temperature(Some(Temperature::clamped(0.5)))).expect("it is a setting");
-    for _ in 0..10 {
-        simulation.advance();
-    }
+    (0..10).for_each(|_| simulation.advance());
     let history = &simulation.histories()[0];
     for bucket in history.finest() {
         let theta = if bucket.first_step <= 10 { 0.01 } else { 0.5 };
@@ -352,9 +342,7 @@ fn memory_is_bounded() {
     assert!(held > 20_000 * size_of::<Sample>() as isize, "{held} bytes cannot hold what is asked for");
     let all = held * SimulationSpec::MAX_OPTIMIZERS as isize;
     assert!(all <= 200_000_000, "{} MB of histories", all / 1_000_000);
-    for step in LONG..LONG + 1_000_000 {
-        history.push(sample(step), theta(step));
-    }
+    (LONG..LONG + 1_000_000).for_each(|step| history.push(sample(step), theta(step)));
     let grown = held_bytes() - before - held;
     assert!(grown <= 500_000, "a fifth more steps took {grown} bytes more");
 }
@@ -365,9 +353,7 @@ fn a_simulation_does_not_grow() {
     let mut simulation = Simulation::new(simulation(1.0, 8, &all_rules(0.01)[..2]));
     let mut advance = |steps: u64| {
         let before = held_bytes();
-        for _ in 0..steps {
-            simulation.advance();
-        }
+        (0..steps).for_each(|_| simulation.advance());
         held_bytes() - before
     };
     advance(RECENT_STEPS as u64 * 2);
@@ -403,9 +389,7 @@ fn a_divergence_shows_in_every_bucket_that_holds_it() {
         landscape: valley(1000.0, 0.1, 30.0),
         ..simulation(3.0, 10, &[sgd(1.0, 0.9, 0.1)])
     });
-    for _ in 0..5000 {
-        simulation.advance();
-    }
+    (0..5000).for_each(|_| simulation.advance());
     let history = &simulation.histories()[0];
     let gone = (0..).find(|&step| history.sample(step).unwrap().diverged > 0).unwrap();
     for buckets in [1, 10, 1000] {

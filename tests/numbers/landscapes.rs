@@ -106,15 +106,6 @@ proptest! {
         prop_assert!((x - x2).abs() <= tolerance && (y - y2).abs() <= tolerance);
         prop_assert!((at.u.hypot(at.v) - x.hypot(y)).abs() <= tolerance);
     }
-
-    /// The loss is a parabola across the valley, so a second difference of any width is exact.
-    #[test]
-    fn curvature_is_the_second_derivative_across_the_valley((a, c, phi, [u, _]) in place()) {
-        let landscape = NarrowValley::new(a, c, phi);
-        let loss = |v: f64| landscape.loss(Uv { u, v });
-        let second_difference = loss(1.0) - 2.0 * loss(0.0) + loss(-1.0);
-        prop_assert!((second_difference - a * u * u).abs() <= 1e-14 * (a * u * u + c.abs() * u.abs()));
-    }
 }
 
 #[test]
@@ -153,25 +144,6 @@ fn assert_close(found: f64, expected: f64) {
 /// The error of a value relative to its size, or to 1e-3 if it is smaller.
 fn error(found: f64, expected: f64) -> f64 {
     (found - expected).abs() / expected.abs().max(1e-3)
-}
-
-#[test]
-fn every_landscape_agrees_with_40_digits() {
-    let golden = Golden::read("landscapes");
-    for &kind in LandscapeKind::ALL {
-        let name = kind.key();
-        let (points, expected) = (golden.array(&format!("{name}_at")), golden.array(&format!("{name}_values")));
-        assert_eq!((points.len(), expected.len()), (40, 100), "{name}");
-        let landscape = LandscapeSpec::new(kind).landscape();
-        for (at, expected) in points.chunks_exact(2).zip(expected.chunks_exact(5)) {
-            let at = [at[0], at[1]];
-            let ([by_x, by_y], [by_x_twice, by_y_twice]) = (landscape.gradient(at), landscape.hessian_diagonal(at));
-            let found = [landscape.loss(at), by_x, by_y, by_x_twice, by_y_twice];
-            for (found, &expected) in found.into_iter().zip(expected) {
-                assert!(error(found, expected) <= 1e-12, "{name} at {at:?}: {found}, expected {expected}");
-            }
-        }
-    }
 }
 
 #[test]
@@ -340,33 +312,40 @@ fn values(bound: &BoundLoss, [x, y]: [f64; 2]) -> [f64; 5] {
 /// from where they meet.
 const LEAST: f64 = 1e-38;
 
-/// Compares a program of a landscape with the goldens.
-fn assert_agrees(case: &Case, program: &'static LossProgram) {
+/// Compares loss, gradient and curvatures of a landscape with the goldens.
+fn assert_agrees(name: &str, least: f64, found: impl Fn([f64; 2]) -> [f64; 5]) {
     let golden = Golden::read("landscapes");
-    let points = golden.array(&format!("{}_at", case.name)).chunks_exact(2);
-    let expected = golden.array(&format!("{}_values", case.name)).chunks_exact(5);
+    let points = golden.array(&format!("{name}_at")).chunks_exact(2);
+    let expected = golden.array(&format!("{name}_values")).chunks_exact(5);
     assert_eq!((points.len(), expected.len()), (20, 20));
-    let bound = case.bind(program);
     for (at, expected) in points.zip(expected) {
-        for (found, &expected) in values(&bound, [at[0], at[1]]).into_iter().zip(expected) {
-            assert!(
-                (found - expected).abs() <= 1e-12 * expected.abs() + LEAST,
-                "{} at {at:?}: {found}, expected {expected}",
-                case.name
-            );
+        for (found, &expected) in found([at[0], at[1]]).into_iter().zip(expected) {
+            let is_close = (found - expected).abs() <= 1e-12 * expected.abs() + least;
+            assert!(is_close, "{name} at {at:?}: {found}, expected {expected}");
         }
     }
 }
 
 #[test]
 fn losses_and_their_derivatives_agree_with_40_digits() {
+    let program = |case: &Case, program| {
+        let bound = case.bind(program);
+        assert_agrees(case.name, LEAST, |at| values(&bound, at));
+    };
     for case in cases() {
-        assert_agrees(&case, case.program);
-        assert_agrees(&case, case.typed(&case.program.loss_text(&case.names())));
+        program(&case, case.program);
+        program(&case, case.typed(&case.program.loss_text(&case.names())));
     }
     for (kind, text) in AS_TYPED {
         let case = Case::new(*kind);
-        assert_agrees(&case, case.typed(text));
+        program(&case, case.typed(text));
+    }
+    for &kind in LandscapeKind::ALL {
+        let landscape = LandscapeSpec::new(kind).landscape();
+        assert_agrees(kind.key(), 1e-15, |at| {
+            let ([by_x, by_y], [by_x_twice, by_y_twice]) = (landscape.gradient(at), landscape.hessian_diagonal(at));
+            [landscape.loss(at), by_x, by_y, by_x_twice, by_y_twice]
+        });
     }
 }
 

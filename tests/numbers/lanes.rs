@@ -317,9 +317,7 @@ fn state_is_written_and_read_back() {
             (*state, *theta) = (after, moved.theta);
         };
         let (mut bias, mut theta, mut state) = (BiasCorrection::START, 0.3, zero_state::<R, f64>());
-        for _ in 0..20 {
-            step(&mut bias, &mut theta, &mut state, gradient());
-        }
+        (0..20).for_each(|_| step(&mut bias, &mut theta, &mut state, gradient()));
         let write = |numbers: &[f64]| numbers.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>();
         let read = |text: &str| text.parse::<f64>().unwrap();
         let powers: Vec<(&str, String)> =

@@ -11,7 +11,7 @@ use valleyscope_engine::random::{Key, Stream, Streams};
 use valleyscope_engine::simulation::{ParticleId, Simulation, SimulationSpec, noise_key};
 
 use crate::specs::{all_rules, rated, simulation, start, valley};
-use crate::statistics::{Moments, assert_within, correlation, kolmogorov_smirnov, normal_cdf};
+use crate::statistics::{Moments, assert_standard_normal, assert_within, correlation, kolmogorov_smirnov};
 use crate::trajectories::{Case, draws_of_step, first_disagreement, next_draws, valley_of};
 
 /// Draws x and y of `count` steps from the stream of `key`.
@@ -25,74 +25,13 @@ fn first_pairs(parent: Key, count: u64) -> (Vec<f64>, Vec<f64>) {
     (0..count).map(|index| next_draws(&mut Streams::new([parent.at(index)]))).map(|[x, y]| (x, y)).unzip()
 }
 
-#[track_caller]
-fn assert_standard_normal(draws: &[f64]) {
-    let n = draws.len() as f64;
-    let moments = Moments::of(draws);
-    assert_within("mean", moments.mean, 0.0, (1.0 / n).sqrt());
-    assert_within("variance", moments.variance, 1.0, (2.0 / n).sqrt());
-    assert_within("skewness", moments.skewness, 0.0, (6.0 / n).sqrt());
-    assert_within("excess kurtosis", moments.excess_kurtosis, 0.0, (24.0 / n).sqrt());
-    let distance = kolmogorov_smirnov(draws, normal_cdf);
-    // A true sample exceeds 2.0/√n once in 1,500 times.
-    assert!(distance * n.sqrt() < 2.0, "Kolmogorov–Smirnov distance {distance}");
-    for threshold in [2.0, 3.0, 4.0] {
-        let p = normal_cdf(-threshold);
-        let standard_error = (p * (1.0 - p) / n).sqrt();
-        let share =
-            |in_tail: fn(f64, f64) -> bool| draws.iter().filter(|&&draw| in_tail(draw, threshold)).count() as f64 / n;
-        assert_within("share of the upper tail", share(|draw, t| draw > t), p, standard_error);
-        assert_within("share of the lower tail", share(|draw, t| draw < -t), p, standard_error);
-    }
-}
-
-#[test]
-fn draws_of_one_stream_are_standard_normal() {
-    let (x, y) = pairs(Key::new(1).at(0).at(0), 500_000);
-    assert_standard_normal(&x);
-    assert_standard_normal(&y);
-}
-
 /// An ensemble takes one draw from each of many streams in a step.
 #[test]
 fn the_same_draw_of_many_streams_is_standard_normal() {
     let (x, y) = first_pairs(Key::new(2).at(1), 300_000);
-    assert_standard_normal(&x);
-    assert_standard_normal(&y);
+    assert_standard_normal("x", &x);
+    assert_standard_normal("y", &y);
     assert_within("correlation of x and y", correlation(&x, &y), 0.0, 1.0 / (x.len() as f64).sqrt());
-}
-
-#[test]
-fn x_and_y_are_independent() {
-    let (x, y) = pairs(Key::new(3), 500_000);
-    let n = x.len() as f64;
-    assert_within("correlation", correlation(&x, &y), 0.0, 1.0 / n.sqrt());
-    // A dependence without correlation, such as that of two numbers on a circle, shows in the squares.
-    let squares = |draws: &[f64]| draws.iter().map(|draw| draw * draw).collect::<Vec<_>>();
-    assert_within("correlation of squares", correlation(&squares(&x), &squares(&y)), 0.0, 1.0 / n.sqrt());
-    assert_within("correlation of x and y²", correlation(&x, &squares(&y)), 0.0, 1.0 / n.sqrt());
-    assert_within("correlation of x² and y", correlation(&squares(&x), &y), 0.0, 1.0 / n.sqrt());
-    // All eight directions, 45° each, are met equally often.
-    let mut octants = [0_u32; 8];
-    for (x, y) in x.iter().zip(&y) {
-        octants[usize::from(*x > 0.0) + 2 * usize::from(*y > 0.0) + 4 * usize::from(x.abs() > y.abs())] += 1;
-    }
-    for count in octants {
-        assert_within("count of an octant", f64::from(count), n / 8.0, (n * 7.0 / 64.0).sqrt());
-    }
-}
-
-#[test]
-fn steps_are_independent() {
-    let (x, y) = pairs(Key::new(4), 300_000);
-    for lag in 1..=16 {
-        let n = (x.len() - lag) as f64;
-        for (earlier, later) in [(&x, &x), (&y, &y), (&x, &y), (&y, &x)] {
-            let earlier = &earlier[..earlier.len() - lag];
-            let later = &later[lag..];
-            assert_within("autocorrelation", correlation(earlier, later), 0.0, 1.0 / n.sqrt());
-        }
-    }
 }
 
 /// Checks that n r² over many pairs of streams adds up to χ² with as many degrees of freedom as pairs.
@@ -153,22 +92,6 @@ fn keys_are_equal_exactly_for_equal_paths() {
     assert_ne!(root.at(0).at(0), root.at(0));
     assert_ne!(Key::new(0).at(1), Key::new(1).at(0));
     assert_ne!(root.at(0), root.at(u64::MAX));
-}
-
-/// Extreme draws stay finite: the largest radius is √(2 · 52 ln 2) = 8.49.
-#[test]
-fn draws_are_bounded() {
-    let mut streams = Streams::<8>::new(std::array::from_fn(|lane| Key::new(6).at(lane as u64)));
-    let mut largest: f64 = 0.0;
-    for _ in 0..250_000 {
-        let [x, y] = streams.normal_pair::<Lanes<f64, 8>>();
-        for (x, y) in x.0.into_iter().zip(y.0) {
-            largest = largest.max(x.hypot(y));
-            assert!(x.is_finite() && y.is_finite());
-        }
-    }
-    // Of 2 million radii, P(r > t) = exp(−t²/2): the largest lies between 4.6 and 7.6 but once in 10⁶ times.
-    assert!((4.6..7.6).contains(&largest), "the largest of 2 million radii is {largest}");
 }
 
 /// Bytes, 32 and 64 bits come from the same sequence, so that `rand`'s distributions can use a stream.
@@ -270,9 +193,7 @@ fn streams_agree_with_the_published_generators() {
         let key = path.iter().fold(Key::new(seed), |key, &index| key.at(index));
         let mut expected = published_stream(seed, &path);
         let mut stream = Stream::new(key);
-        for _ in 0..1000 {
-            assert_eq!(stream.next_u64(), expected.next());
-        }
+        (0..1000).for_each(|_| assert_eq!(stream.next_u64(), expected.next()));
         let mut bits = published_stream(seed, &path);
         let mut normals = Streams::new([key]);
         for _ in 0..10_000 {

@@ -433,24 +433,3 @@ fn bias_after(StepInputs { rule, bias, learning_rate, .. }: &StepInputs) -> Bias
 fn pair(values: &[f64]) -> [f64; 2] {
     values.try_into().unwrap()
 }
-
-/// If only one of two elements would move down the gradient, a cautious step moves that one twice as far and not the
-/// other; weight decay acts on both.
-#[test]
-fn a_cautious_step_omits_elements_that_would_move_up_the_gradient() {
-    let rule = RuleSpec::on_plane(RuleKind::Signum);
-    let rule = rule.with("mask", 1.0).and_then(|rule| rule.with("weight_decay", 0.5)).unwrap();
-    assert_eq!(rule.name(), "Cautious Signum");
-    let inputs = StepInputs {
-        rule,
-        learning_rate: 0.125,
-        bias: BiasCorrection::START,
-        theta: [1.0, 2.0],
-        gradient: [0.5, -0.5],
-        states: vec![[4.0, 4.0]],
-    };
-    let inputs = StepInputs { bias: bias_after(&inputs), ..inputs };
-    let trace = trace(&inputs, GivenApart(Given { slope: 0.0, curvature: [0.0; 2] }));
-    assert_eq!(trace.direction, [2.0, 0.0]);
-    assert_eq!(trace.values(trace.theta), [1.0 - 0.125 * (2.0 + 0.5), 2.0 - 0.125 * (0.5 * 2.0)]);
-}

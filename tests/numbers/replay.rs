@@ -111,9 +111,7 @@ fn a_record_is_written_and_read_back() {
 #[test]
 fn a_copy_continues_like_the_original() {
     let mut original = Simulation::new(simulation(1.0, 11, &all_rules(0.01)));
-    for _ in 0..100 {
-        original.advance();
-    }
+    (0..100).for_each(|_| original.advance());
     let mut copy = original.clone();
     for _ in 0..100 {
         original.advance();
@@ -263,7 +261,7 @@ fn histories(simulation: &Simulation) -> Vec<String> {
 }
 
 /// Runs a timeline with changes at random steps.
-fn timeline(seed: u64) -> Timeline {
+fn changed_timeline(seed: u64) -> Timeline {
     let mut random = StdRng::seed_from_u64(seed);
     let mut timeline = Timeline::new(SimulationSpec { seed, ..simulation(1.0, 5, &all_rules(0.01)) });
     timeline.select(SELECTED);
@@ -291,7 +289,7 @@ fn states(record: &Record) -> Vec<u64> {
 #[test]
 fn seeks_to_any_step_in_any_order_show_the_bits_of_the_run() {
     for seed in 0..4 {
-        let mut timeline = timeline(seed);
+        let mut timeline = changed_timeline(seed);
         let record = timeline.record();
         assert!(!record.changes.is_empty());
         let expected = states(&record);
@@ -316,14 +314,14 @@ fn seeks_to_any_step_in_any_order_show_the_bits_of_the_run() {
 
 #[test]
 fn a_run_goes_on_after_a_seek_as_if_there_had_been_none() {
-    let mut timeline = timeline(9);
+    let mut timeline = changed_timeline(9);
     for step in [3, 640, 64, 65, 0, 699] {
         timeline.seek(step);
     }
     while timeline.simulation().step() < TIMELINE_STEPS {
         timeline.advance();
     }
-    let mut straight = timeline(9);
+    let mut straight = changed_timeline(9);
     for _ in 0..200 {
         timeline.advance();
         straight.advance();
@@ -346,7 +344,7 @@ fn a_later_step_than_the_last_one_is_the_last_one() {
 fn a_change_at_an_earlier_step_begins_a_new_future() {
     let set = Setting::Noise(noise(0.125));
     for at in [0, 1, 64, 300, 511] {
-        let mut timeline = timeline(2);
+        let mut timeline = changed_timeline(2);
         timeline.seek(at);
         timeline.apply(&set).unwrap();
         assert_eq!((timeline.simulation().step(), timeline.last_step()), (at, at));
@@ -375,7 +373,7 @@ fn a_change_at_an_earlier_step_begins_a_new_future() {
 #[test]
 fn a_session_without_changes_has_the_bits_of_their_absence() {
     for seed in 0..4 {
-        let timeline = timeline(seed);
+        let timeline = changed_timeline(seed);
         let record = timeline.record();
         assert_eq!(record.without(&[]), record);
         assert!(record.without(&record.changes).changes.is_empty());
@@ -398,7 +396,7 @@ fn a_session_without_changes_has_the_bits_of_their_absence() {
 
 #[test]
 fn a_setting_that_does_not_fit_removes_no_future() {
-    let mut timeline = timeline(2);
+    let mut timeline = changed_timeline(2);
     timeline.seek(100);
     timeline.apply(&Setting::Rule { optimizer: 99, rule: adam(0.1, 0.9, 0.9, 0.1) }).unwrap_err();
     assert_eq!(timeline.last_step(), TIMELINE_STEPS);

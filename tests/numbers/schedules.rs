@@ -13,7 +13,7 @@ pub fn schedule(warmup: u64, decay: Decay) -> Schedule {
     Schedule { warmup: WarmupSteps::new(warmup).unwrap(), decay }
 }
 
-fn cosine(to: f64, steps: Option<u64>) -> Decay {
+pub fn cosine(to: f64, steps: Option<u64>) -> Decay {
     Decay::Cosine { to: FinalShare::new(to).unwrap(), steps: steps.map(DecaySteps::clamped) }
 }
 

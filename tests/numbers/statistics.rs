@@ -62,6 +62,26 @@ pub fn kolmogorov_smirnov(sample: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     })
 }
 
+#[track_caller]
+pub fn assert_standard_normal(what: &str, draws: &[f64]) {
+    let n = draws.len() as f64;
+    let moments = Moments::of(draws);
+    assert_within(&format!("{what}: mean"), moments.mean, 0.0, (1.0 / n).sqrt());
+    assert_within(&format!("{what}: variance"), moments.variance, 1.0, (2.0 / n).sqrt());
+    assert_within(&format!("{what}: skewness"), moments.skewness, 0.0, (6.0 / n).sqrt());
+    assert_within(&format!("{what}: excess kurtosis"), moments.excess_kurtosis, 0.0, (24.0 / n).sqrt());
+    let distance = kolmogorov_smirnov(draws, normal_cdf);
+    // A true sample exceeds 2.0/√n once in 1,500 times.
+    assert!(distance * n.sqrt() < 2.0, "{what}: Kolmogorov–Smirnov distance {distance}");
+    for threshold in [3.0, 4.0] {
+        let p = normal_cdf(-threshold);
+        let share = |is_in: &dyn Fn(f64) -> bool| draws.iter().filter(|draw| is_in(**draw)).count() as f64 / n;
+        let error = (p * (1.0 - p) / n).sqrt();
+        assert_within(&format!("{what}: above {threshold}"), share(&|draw| draw > threshold), p, error);
+        assert_within(&format!("{what}: below −{threshold}"), share(&|draw| draw < -threshold), p, error);
+    }
+}
+
 #[test]
 fn normal_cdf_agrees_with_tables() {
     for (x, expected) in

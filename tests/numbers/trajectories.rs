@@ -129,39 +129,25 @@ fn assert_agrees(case: &Case) {
     }
 }
 
+/// A trajectory without noise is chaotic, so only its beginning can be compared.
 #[test]
 fn long_trajectories_of_every_rule_agree_with_the_oracle() {
-    assert_agrees(&Case {
-        name: "the paper's valley",
-        spec: simulation(1.0, 3, &all_rules(0.01)),
-        changes: Vec::new(),
-        steps: LONG,
-    });
-}
-
-#[test]
-fn long_trajectories_in_a_flat_valley_agree_with_the_oracle() {
-    assert_agrees(&Case {
-        name: "a flat valley, turned the other way",
-        spec: SimulationSpec {
-            landscape: valley(1.0, 0.5, -70.0),
-            seed: 2,
-            start: start(0.5, -1.0, 0.3),
-            ..simulation(0.5, 2, &all_rules(0.02))
-        },
-        changes: Vec::new(),
-        steps: LONG,
-    });
-}
-
-#[test]
-fn long_trajectories_in_a_sharp_valley_agree_with_the_oracle() {
-    assert_agrees(&Case {
-        name: "a sharp valley and much noise",
-        spec: SimulationSpec { landscape: valley(200.0, 0.1, 200.0), seed: 3, ..simulation(2.5, 2, &all_rules(0.002)) },
-        changes: Vec::new(),
-        steps: LONG,
-    });
+    let flat = SimulationSpec {
+        landscape: valley(1.0, 0.5, -70.0),
+        seed: 2,
+        start: start(0.5, -1.0, 0.3),
+        ..simulation(0.5, 2, &all_rules(0.02))
+    };
+    let sharp =
+        SimulationSpec { landscape: valley(200.0, 0.1, 200.0), seed: 3, ..simulation(2.5, 2, &all_rules(0.002)) };
+    for (name, spec, steps) in [
+        ("the paper's valley", simulation(1.0, 3, &all_rules(0.01)), LONG),
+        ("a flat valley, turned the other way", flat, LONG),
+        ("a sharp valley and much noise", sharp, LONG),
+        ("no noise", simulation(0.0, 3, &all_rules(0.01)), 200),
+    ] {
+        assert_agrees(&Case { name, spec, changes: Vec::new(), steps });
+    }
 }
 
 /// Every setting with a slider changes during the run.
@@ -190,17 +176,6 @@ fn long_trajectories_with_changes_agree_with_the_oracle() {
         spec: simulation(1.0, 2, &all_rules(0.01)),
         changes: changes.map(|(step, set)| Change { step, set }).to_vec(),
         steps: LONG,
-    });
-}
-
-/// A trajectory without noise is chaotic, so only its beginning can be compared.
-#[test]
-fn the_beginning_of_a_trajectory_without_noise_agrees_with_the_oracle() {
-    assert_agrees(&Case {
-        name: "no noise",
-        spec: simulation(0.0, 3, &all_rules(0.01)),
-        changes: Vec::new(),
-        steps: 200,
     });
 }
 
@@ -233,7 +208,6 @@ fn trajectories(spec: &SimulationSpec, id: u32, particles: usize, steps: u64) ->
     bits
 }
 
-/// Returns the bits of one particle's positions at all steps.
 fn trajectory(spec: &SimulationSpec, id: u32, particle: usize, steps: u64) -> Vec<[u64; 2]> {
     trajectories(spec, id, particle + 1, steps).into_iter().skip(particle).step_by(particle + 1).collect()
 }
@@ -293,18 +267,14 @@ fn noise_draws_continue_while_noise_is_off() {
         simulation_b.advance();
     }
     simulation_a.apply(&Setting::Noise(noise(1.0))).unwrap();
-    let factor_a = noise_of_next_step(&mut simulation_a);
-    let factor_b = noise_of_next_step(&mut simulation_b);
+    let factor_a = noise_of_next_steps(&mut simulation_a)[0];
+    let factor_b = noise_of_next_steps(&mut simulation_b)[0];
     for (a, b) in factor_a.into_iter().zip(factor_b) {
         assert!((a - b).abs() < 1e-9, "{factor_a:?} and {factor_b:?}");
     }
 }
 
-/// Returns the factor of the first particle's gradient, derived from the movement of SGD without momentum.
-fn noise_of_next_step(simulation: &mut Simulation) -> [f64; 2] {
-    noise_of_next_steps(simulation)[0]
-}
-
+/// Returns the factors of the particles' gradients, derived from the movement of SGD without momentum.
 fn noise_of_next_steps(simulation: &mut Simulation) -> Vec<[f64; 2]> {
     let before: Vec<_> = simulation.ensembles()[0].positions().collect();
     simulation.advance();

@@ -8,14 +8,13 @@ use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSp
 use valleyscope_engine::noise::{NoiseKind, NoiseParameterName, NoiseSpec};
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{Decay, HyperparameterName, Need, RuleKind, RuleSpec, Schedule, TypedRule};
-use valleyscope_engine::quantity::{
-    DecaySteps, Dimension, FinalShare, Noise, Replicates, StartSpread, StepCount, WarmupSteps,
-};
+use valleyscope_engine::quantity::{Dimension, Noise, Replicates, StartSpread, StepCount, WarmupSteps};
 use valleyscope_engine::sweep::{
     Axis, Backend, LearningRates, PixelOrder, Precision, Quantity, Spacing, SweepJob, SweepOptimizer, SweepSpec,
 };
 
 use crate::noise::{heavy_tailed, of_kind};
+use crate::schedules::{cosine, expected_factor};
 use crate::statistics::{Moments, assert_within, kolmogorov_smirnov};
 use crate::sweep::oracle::SLOPE;
 use crate::sweep::{
@@ -361,10 +360,6 @@ fn the_first_steps_of_a_sweep_have_the_distribution_of_the_noise() {
 const ETA: f64 = 0.05;
 const OMEGA: f64 = 0.2;
 
-fn cosine(to: f64, steps: Option<u64>) -> Decay {
-    Decay::Cosine { to: FinalShare::clamped(to), steps: steps.map(DecaySteps::clamped) }
-}
-
 fn schedules() -> Vec<Schedule> {
     let of = |warmup: u64, decay| Schedule { warmup: WarmupSteps::clamped(warmup), decay };
     vec![
@@ -376,21 +371,6 @@ fn schedules() -> Vec<Schedule> {
         of(30, cosine(0.1, None)),
         of(30, cosine(0.1, Some(90))),
     ]
-}
-
-/// Returns the factor of η after `taken` steps of a run.
-fn factor(schedule: &Schedule, taken: usize, steps: usize) -> f64 {
-    let (warmup, t) = (schedule.warmup.get(), (taken + 1) as f64);
-    match schedule.decay {
-        _ if taken < warmup => t / warmup as f64,
-        Decay::Constant => 1.0,
-        Decay::InverseRoot => (warmup.max(1) as f64 / t).sqrt(),
-        Decay::Cosine { to, steps: own } => {
-            let end = own.map_or(steps, DecaySteps::get);
-            let past = if taken >= end { 1.0 } else { (taken - warmup) as f64 / (end - warmup) as f64 };
-            to.get() + (1.0 - to.get()) * 0.5 * (1.0 + (std::f64::consts::PI * past).cos())
-        }
-    }
 }
 
 /// Returns a spec of gradient descent without noise from the origin, with every schedule; the number of steps grows
@@ -422,8 +402,8 @@ fn each_step_has_its_learning_rate() {
             for (precision, allowed) in [(Precision::Double, 1e-12), (Precision::Single, 1e-4)] {
                 for (found, schedule) in runs(precision, &spec, [0, column], 0..3).iter().zip(schedules()) {
                     let mut u = 0.0;
-                    for taken in 0..steps {
-                        let eta = ETA * factor(&schedule, taken, steps);
+                    for t in 1..=steps {
+                        let eta = ETA * expected_factor(&schedule, t, Some(steps));
                         u += eta * (SLOPE - OMEGA * u);
                     }
                     for run in &found.metrics {

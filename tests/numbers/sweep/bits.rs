@@ -13,7 +13,7 @@ use valleyscope_engine::sweep::{
     Backend, LearningRates, PixelKey, PixelOrder, Precision, Runs, SweepJob, SweepOptimizer, SweepSpec,
 };
 
-use crate::statistics::{Moments, assert_within, correlation, kolmogorov_smirnov, normal_cdf};
+use crate::statistics::{assert_standard_normal, assert_within, correlation};
 use crate::sweep::{backends, bits, count, fig2a, odd, optimizer, rules_of_whole_parameters, runs, runs_with, signum};
 
 /// Rules that step each coordinate by itself, and those that do not, on a plane and in a space of an odd number of
@@ -189,26 +189,6 @@ where
         }
     }
     streams
-}
-
-#[track_caller]
-fn assert_standard_normal(what: &str, draws: &[f64]) {
-    let n = draws.len() as f64;
-    let moments = Moments::of(draws);
-    assert_within(&format!("{what}: mean"), moments.mean, 0.0, (1.0 / n).sqrt());
-    assert_within(&format!("{what}: variance"), moments.variance, 1.0, (2.0 / n).sqrt());
-    assert_within(&format!("{what}: skewness"), moments.skewness, 0.0, (6.0 / n).sqrt());
-    assert_within(&format!("{what}: excess kurtosis"), moments.excess_kurtosis, 0.0, (24.0 / n).sqrt());
-    let distance = kolmogorov_smirnov(draws, normal_cdf);
-    // A true sample exceeds 2.0/√n once in 1,500 times.
-    assert!(distance * n.sqrt() < 2.0, "{what}: Kolmogorov–Smirnov distance {distance}");
-    for threshold in [3.0, 4.0] {
-        let p = normal_cdf(-threshold);
-        let share = |is_in: &dyn Fn(f64) -> bool| draws.iter().filter(|draw| is_in(**draw)).count() as f64 / n;
-        let error = (p * (1.0 - p) / n).sqrt();
-        assert_within(&format!("{what}: above {threshold}"), share(&|draw| draw > threshold), p, error);
-        assert_within(&format!("{what}: below −{threshold}"), share(&|draw| draw < -threshold), p, error);
-    }
 }
 
 #[track_caller]

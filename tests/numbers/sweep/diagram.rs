@@ -289,9 +289,7 @@ fn medians_with_diverged_runs_are_not_certain() {
         cell.comparison(Metric::FinalLoss).certainty()
     };
     assert!((0.4..0.7).contains(&certainty(&wild).expect("all is finite")));
-    for index in (0..50).step_by(3) {
-        wild[index] = f64::INFINITY;
-    }
+    (0..50).step_by(3).for_each(|index| wild[index] = f64::INFINITY);
     assert_eq!(certainty(&wild), None);
     // With more than half of the runs diverged, the median itself is infinite, and the other wins with certainty.
     assert_eq!(certainty(&[f64::NAN; 50]), Some(1.0));

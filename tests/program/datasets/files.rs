@@ -162,9 +162,7 @@ fn a_short_file_that_would_fill_memory_is_refused_by_its_header() {
     // A million blank images.
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&[0, 0, 8, 3, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 28, 0, 0, 0, 28]).unwrap();
-    for _ in 0..784 {
-        encoder.write_all(&vec![0; 1_000_000]).unwrap();
-    }
+    (0..784).for_each(|_| encoder.write_all(&vec![0; 1_000_000]).unwrap());
     fs::write(&path, encoder.finish().unwrap()).unwrap();
     expect_refusal(folder.path(), NAMES[0], &["bytes of images in a compressed file of this length", "784000000"]);
     assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, MnistFound::Damaged { .. }));

@@ -50,9 +50,7 @@ fn readers_do_not_lock_out_a_worker() {
                 LockState::of(&run);
             }
         });
-        for _ in 0..50 {
-            RunSession::begin(&run).map(drop).unwrap();
-        }
+        (0..50).for_each(|_| RunSession::begin(&run).map(drop).unwrap());
         enough.store(true, Ordering::Relaxed);
     });
 }
@@ -93,9 +91,7 @@ fn other_events_are_written_immediately_and_in_order() {
     let run = new_run(place.path());
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started { steps: 9, ..Started::default() })).unwrap();
-    for step in 1..=5 {
-        session.record(step, train(step as f64)).unwrap();
-    }
+    (1..=5).for_each(|step| session.record(step, train(step as f64)).unwrap());
     session.record(5, Event::Warning { message: "look".into() }).unwrap();
     let text = fs::read_to_string(run.events()).unwrap();
     let names: Vec<&str> = text.lines().map(|line| line.split('"').nth(3).unwrap()).collect();

@@ -98,9 +98,7 @@ fn the_plots_of_the_session_are_exported_with_marks_of_its_changes() {
     app.button("Single step");
     app.until("a step", |app| step(app) == 1);
     app.set_slider("Noise σ", 2.0);
-    for _ in 0..9 {
-        app.button("Single step");
-    }
+    (0..9).for_each(|_| app.button("Single step"));
     app.until("ten steps", |app| step(app) == 10);
     app.menu("File", "Export figure…");
     app.click(Role::RadioButton, "Plots");

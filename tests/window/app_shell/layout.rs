@@ -403,9 +403,7 @@ fn the_name_of_the_colour_bar_and_the_dividers_of_the_transport_bar_cross_no_tex
     for size in [[900.0, 600.0], [1280.0, 800.0]] {
         let mut app = App::begin(Begin { size, ..Begin::default() });
         for steps in [0, 1, 30] {
-            for _ in 0..steps {
-                app.button("Single step");
-            }
+            (0..steps).for_each(|_| app.button("Single step"));
             app.settle();
             let texts = seen_texts(&app);
             let (_, name) = texts.iter().find(|(text, _)| text == "loss L").expect("the colour bar has its name");

@@ -98,9 +98,7 @@ fn steps_are_added_moved_and_removed_and_each_edit_can_be_undone() {
     undo(&mut app);
     assert!(app.shows("1 / 3"), "the removed step is back");
     assert_eq!(noise(&app), 1.0);
-    for _ in 0..4 {
-        undo(&mut app);
-    }
+    (0..4).for_each(|_| undo(&mut app));
     assert!(app.shows("1 / 2"));
     assert!(!app.shows("changed"), "everything is undone");
 }
@@ -288,9 +286,7 @@ const PRESENTED_LESSON: &str = r#"Landscape(
 fn presenting(size: [f32; 2], pixels_per_point: f32, step: usize) -> App {
     let mut app = App::begin(Begin { preset: Some(PRESENTED_LESSON), size, pixels_per_point, ..Begin::default() });
     press(&mut app, Key::F11);
-    for _ in 0..step {
-        press(&mut app, Key::PageDown);
-    }
+    (0..step).for_each(|_| press(&mut app, Key::PageDown));
     app
 }
 

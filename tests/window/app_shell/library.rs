@@ -186,9 +186,7 @@ fn limits_and_sizes_that_cannot_be_drop_no_diagram() {
     let mut app = begun(diagrams.path(), Some(SMALL), None);
     finish(&mut app);
     let storage = ended(app);
-    for copied in 2..5 {
-        copy(&diagrams.path().join("small"), &diagrams.path().join(format!("small-{copied}")));
-    }
+    (2..5).for_each(|copied| copy(&diagrams.path().join("small"), &diagrams.path().join(format!("small-{copied}"))));
     let all = folders(diagrams.path());
     let limits = diagrams.path().join("limits.ron");
     let stays = |what: &str, text: &str| {

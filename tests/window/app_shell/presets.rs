@@ -341,9 +341,7 @@ fn a_lesson_step_scrolls_to_the_control_that_it_sets() {
         screen.contains_rect(app.slider("FOCUS: Attraction γ").rect())
     };
     assert!(!visible(&app), "in this window it is below the edge at first");
-    for _ in 0..4 {
-        app.button("Next step of the lesson");
-    }
+    (0..4).for_each(|_| app.button("Next step of the lesson"));
     app.settle();
     app.settle();
     assert!(visible(&app), "{:?}", app.slider("FOCUS: Attraction γ").rect());
@@ -417,9 +415,7 @@ fn a_recorded_session_is_repeated_and_shows_in_the_controls() {
     assert_eq!(app.state().document().spec(0).noise.sigma(), 1.0);
     let shown = |app: &App| app.state().document().spec(0).noise.sigma();
     for (steps, noise) in [(5, 2.0), (5, 0.5)] {
-        for _ in 0..steps {
-            app.harness.key_press(Key::ArrowRight);
-        }
+        (0..steps).for_each(|_| app.harness.key_press(Key::ArrowRight));
         app.until("the recorded change", |app| shown(app) == noise);
     }
 }

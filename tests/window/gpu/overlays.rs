@@ -144,9 +144,7 @@ fn a_larger_capacity_keeps_the_trails() {
     let scene = with(&[trail(19)]);
     let mut growing = renderer(PLAIN);
     walk(&mut growing, 1, 4, 2, 1.5, &xs[..3]);
-    for step in 3..20 {
-        walk(&mut growing, 1, 3 + step, step as u64, 1.5, &xs[step..=step]);
-    }
+    (3..20).for_each(|step| walk(&mut growing, 1, 3 + step, step as u64, 1.5, &xs[step..=step]));
     let mut at_once = renderer(PLAIN);
     walk(&mut at_once, 1, 20, 19, 1.5, &xs);
     let expected = draw(&mut at_once, PLAIN, &scene);

@@ -28,9 +28,7 @@ const BATCH: usize = 20;
 
 fn mlp(models: usize) -> Mlp {
     let mut mlp = Mlp::new(models, Kind::Double, Device::Cpu).unwrap();
-    for model in 0..models {
-        mlp.initialize(model, Key::new(5).at(model as u64)).unwrap();
-    }
+    (0..models).for_each(|model| mlp.initialize(model, Key::new(5).at(model as u64)).unwrap());
     mlp
 }
 

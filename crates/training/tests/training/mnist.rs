@@ -43,9 +43,7 @@ fn epochs_and_keys_have_different_orders() {
     assert_ne!(epoch(0, 0), epoch(1, 0));
     // Over many orders each image comes first equally often: chi square with 9 degrees of freedom.
     let mut first = [0.0_f64; 10];
-    for seed in 0..2000 {
-        first[BatchSampler::new(Key::new(seed), 10, 10).batch(0)[0] as usize] += 1.0;
-    }
+    (0..2000).for_each(|seed| first[BatchSampler::new(Key::new(seed), 10, 10).batch(0)[0] as usize] += 1.0);
     let chi_square: f64 = first.iter().map(|count| (count - 200.0).powi(2) / 200.0).sum();
     assert!(chi_square < 30.0, "{chi_square}");
 }

@@ -79,9 +79,7 @@ fn answers(queries: GradientQueries, like: &Tensor, step: u64) -> QueryResults {
 fn elements(layout: &ParameterLayout) -> Vec<bool> {
     let mut elements = vec![false; layout.length()];
     for index in 0..layout.segments().len() {
-        for model in 0..MODELS {
-            elements[layout.range(index, model)].fill(true);
-        }
+        (0..MODELS).for_each(|model| elements[layout.range(index, model)].fill(true));
     }
     elements
 }
@@ -465,9 +463,7 @@ fn trained(rule: RuleSpec, kind: Kind, in_tensors: bool) -> Vec<f64> {
         optimizer = optimizer.with_tensor_operations(&layout).unwrap();
     }
     let nothing = QueryResults { gradient_elsewhere: None, curvature: None };
-    for step in 1..=STEPS {
-        optimizer.step(&layout, &mut parameters, &numbers(step), &nothing).unwrap();
-    }
+    (1..=STEPS).for_each(|step| optimizer.step(&layout, &mut parameters, &numbers(step), &nothing).unwrap());
     let flat = Vec::<f64>::try_from(parameters.to_kind(Kind::Double)).unwrap();
     let ranges = (0..layout.segments().len()).flat_map(|index| (0..TYPED_RATES.len()).map(move |model| (index, model)));
     ranges.flat_map(|(index, model)| flat[layout.range(index, model)].to_vec()).collect()

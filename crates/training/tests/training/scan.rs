@@ -51,9 +51,7 @@ fn the_first_training_of_a_grid_point_equals_a_single_run() {
             let mut run = MnistRun::new(&single, &data, Device::Cpu).unwrap();
             run.start().unwrap();
             let mut loss = f64::NAN;
-            for _ in 0..12 {
-                loss = run.advance(&mut || Ok(())).unwrap().double_value(&[0]);
-            }
+            (0..12).for_each(|_| loss = run.advance(&mut || Ok(())).unwrap().double_value(&[0]));
             let evaluation = run.evaluate(&mut || Ok(())).unwrap();
             // In directions without gradients SOAP divides rounding, which depends on the number of threads, by ε.
             let tolerance = if optimizer.rule.info().needs(Need::Axes) { 1e-7 } else { 1e-9 };
