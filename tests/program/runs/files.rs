@@ -15,7 +15,7 @@ use valleyscope_runs::{
     check_removable, remove, send,
 };
 
-use super::worker::new_run;
+use super::worker::fresh_run;
 use crate::doctor::{Sandbox, expect, make_fifo};
 use crate::left_out::left_out;
 
@@ -237,8 +237,7 @@ fn names_suit_every_system() {
 
 #[test]
 fn only_runs_are_listed_and_opened() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (place, run) = fresh_run();
     fs::create_dir(place.path().join("pictures")).unwrap();
     fs::write(place.path().join("config.ron"), "").unwrap();
     assert_eq!(RunFolder::list(place.path()).unwrap().len(), 1);
@@ -259,8 +258,7 @@ fn a_file_in_the_place_of_a_folder_is_named() {
 
 #[test]
 fn notes_are_stored_beside_the_run() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     assert_eq!(Notes::read(&run).unwrap(), Notes::default());
     let notes = Notes { title: "The good one".into(), note: "two\nlines, \"quoted\"".into(), ..Notes::default() };
     notes.write(&run).unwrap();
@@ -272,8 +270,7 @@ fn notes_are_stored_beside_the_run() {
 
 #[test]
 fn a_living_run_is_not_removed() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     assert!(matches!(check_removable(&run), Err(RemoveError::Alive(_))), "it may be starting");
     let mut session = RunSession::begin(&run).unwrap();
     assert!(matches!(remove(&run), Err(RemoveError::Alive(_))));
@@ -286,8 +283,7 @@ fn a_living_run_is_not_removed() {
 
 #[test]
 fn a_run_on_another_machine_is_removed_only_after_a_long_silence() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     fs::write(run.lock(), r#"{"host":"far-away","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#).unwrap();
     let heard = |seconds| {
         let beat = Timestamp::now() - Duration::from_secs(seconds);
@@ -324,8 +320,7 @@ fn with_special<T: Send + 'static>(
     work: impl Fn(&RunFolder) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
     let outcomes = WAYS.map(|put| {
-        let sandbox = tempfile::tempdir().unwrap();
-        let run = new_run(sandbox.path());
+        let (sandbox, run) = fresh_run();
         drop(RunSession::begin(&run).unwrap());
         let victim = sandbox.path().join("victim");
         fs::write(&victim, "mine").unwrap();
@@ -488,21 +483,6 @@ fn settings_that_affect_results_may_not_change() {
     fs::write(run.config(), built_ins().iter().find(|preset| preset.name == "fig2cd").unwrap().preset.to_ron())
         .unwrap();
     assert_eq!(differences(&run), ["kind: Mnist -> MnistScan"]);
-}
-
-#[test]
-fn a_scan_keeps_its_axes() {
-    for (path, value, expected) in [
-        ("batch_sizes", "[8, 2, 4]", "batch_sizes: [2, 4, 8] -> [8, 2, 4]"),
-        ("steps", "50", "steps: 400 -> 50"),
-        ("replicates", "2", "replicates: 3 -> 2"),
-        ("learning_rates.count", "3", "learning_rates.count: 20 -> 3"),
-    ] {
-        let (_place, run) = run_of("fig2cd", &[("batch_sizes", "[2, 4, 8]")]);
-        write(&run, vec![Event::Started(started(&run))]);
-        change(&run, path, value);
-        assert_eq!(differences(&run), [expected]);
-    }
 }
 
 #[test]

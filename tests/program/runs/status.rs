@@ -13,7 +13,7 @@ use valleyscope_runs::{
 };
 
 use super::worker;
-use super::worker::{new_run, wait_until};
+use super::worker::{fresh_run, new_run, wait_until};
 
 fn status(run: &RunFolder) -> Status {
     status_at(run, Timestamp::now())
@@ -34,8 +34,7 @@ fn copy(run: &RunFolder, to: &Path) -> RunFolder {
 
 #[test]
 fn a_run_without_events_is_starting_or_never_began() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     assert_eq!(status(&run), Status::Starting);
     let config = File::options().write(true).open(run.config()).unwrap();
     config.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
@@ -46,8 +45,7 @@ fn a_run_without_events_is_starting_or_never_began() {
 
 #[test]
 fn the_lock_determines_the_status_and_then_the_last_event() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     for (goodbye, ended) in [
         (Event::Stopped, Status::Stopped),
         (Event::Failed { message: "no memory".into() }, Status::Failed("no memory".into())),
@@ -72,8 +70,7 @@ fn the_lock_determines_the_status_and_then_the_last_event() {
 
 #[test]
 fn a_killed_worker_has_crashed_with_its_last_log_lines() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow");
     wait_until("the worker", || worker::lines(run.events()) > 0);
     assert!(matches!(status(&run), Status::Running(Some(owner)) if owner.pid == worker.id()));
@@ -116,8 +113,7 @@ fn a_worker_killed_while_resuming_has_crashed() {
 
 #[test]
 fn a_crash_is_detected_even_if_clocks_were_set_back() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
@@ -132,8 +128,7 @@ fn a_crash_is_detected_even_if_clocks_were_set_back() {
 
 #[test]
 fn a_copy_is_inactive_here_and_trained_by_the_same_worker_elsewhere() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     let copy = copy(&run, &place.path().join("copy"));
@@ -159,8 +154,7 @@ fn a_copy_is_inactive_here_and_trained_by_the_same_worker_elsewhere() {
 
 #[test]
 fn another_machines_heartbeat_is_reported_as_it_is() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
@@ -186,8 +180,7 @@ fn another_machines_heartbeat_is_reported_as_it_is() {
 
 #[test]
 fn last_log_lines_are_complete() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     assert_eq!(last_words(&run), "");
     let lines: String = (0..1000).map(|line| format!("line {line} θ\n")).collect();
     fs::write(run.log(), lines).unwrap();
@@ -285,8 +278,7 @@ fn warnings_of_a_training_are_shown_until_they_are_void() {
 
 #[test]
 fn a_full_disk_is_a_concern_and_lists_show_what_the_status_does_not() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     session.record(1, train(f64::INFINITY)).unwrap();
@@ -314,8 +306,7 @@ fn history_of(run: &RunFolder) -> RunHistory {
 
 #[test]
 fn changes_are_in_force_until_the_run_goes_back_before_them() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.answer_steps("a", 100).unwrap();
     let gamma = change("optimizer.gamma", "γ", 0.2, 0.4);
@@ -340,8 +331,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
 
 #[test]
 fn a_command_to_change_settings_arrives_with_all_bits() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     let settings = BTreeMap::from([("learning_rate".to_owned(), 0.1 + 0.2), ("batch_size".to_owned(), 64.0)]);
     send(&run, RunCommand::Set { settings: settings.clone() }).unwrap();

@@ -164,6 +164,13 @@ pub fn new_run(parent: &Path) -> RunFolder {
     RunFolder::create(parent, "nothing", "Nothing()").unwrap()
 }
 
+/// Returns a run that no worker has begun, and the folder that holds it.
+pub fn fresh_run() -> (TempDir, RunFolder) {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    (place, run)
+}
+
 pub fn lines(path: impl AsRef<OsStr>) -> usize {
     fs::read(Path::new(path.as_ref())).map_or(0, |bytes| bytes.iter().filter(|&&byte| byte == b'\n').count())
 }
@@ -262,8 +269,7 @@ fn a_worker_that_cannot_start_reports_the_reason() {
 
 #[test]
 fn a_worker_trains_and_is_resumed() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let launched = real(&sandbox, 300, "").start(&run, false, None).unwrap();
     launched.wait_until_at_work(PATIENCE).unwrap();
     wait_until("the end", || launched.exit().is_some());
@@ -279,8 +285,7 @@ fn a_worker_trains_and_is_resumed() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_counts_as_running_whatever_its_clock() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     drop(valleyscope_runs::RunSession::begin(&run).unwrap());
     let owner = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     let script =
@@ -296,8 +301,7 @@ fn a_worker_counts_as_running_whatever_its_clock() {
 
 #[test]
 fn an_early_crash_is_reported_with_the_last_log_lines() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let launched = real(&sandbox, 300, "dies at once").start(&run, false, None).unwrap();
     match launched.wait_until_at_work(PATIENCE) {
         Err(error @ LaunchError::Died { .. }) => assert!(error.to_string().contains("no device is left"), "{error}"),
@@ -309,8 +313,7 @@ fn an_early_crash_is_reported_with_the_last_log_lines() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_that_has_held_the_run_and_failed_has_begun() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     drop(valleyscope_runs::RunSession::begin(&run).unwrap());
     let owner = r#"{\"host\":\"$(uname -n)\",\"pid\":1,\"started\":\"2026-03-01T12:00:00Z\",\"lines\":0}"#;
     let script = format!("echo \"{owner}\" > \"$2/lock\"\necho 'the loss is not finite' >&2\nexit 1");
@@ -321,8 +324,7 @@ fn a_worker_that_has_held_the_run_and_failed_has_begun() {
 
 #[test]
 fn a_refused_worker_reports_the_owner_of_the_run() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let _session = valleyscope_runs::RunSession::begin(&run).unwrap();
     let launched = real(&sandbox, 300, "").start(&run, false, None).unwrap();
     match launched.wait_until_at_work(PATIENCE) {
@@ -336,8 +338,7 @@ fn a_refused_worker_reports_the_owner_of_the_run() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_has_a_session_of_its_own_and_leaves_no_trace() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let launched = real(&sandbox, u64::MAX, "slow").start(&run, false, None).unwrap();
     launched.wait_until_at_work(PATIENCE).unwrap();
     let process = PathBuf::from(format!("/proc/{}", launched.pid()));
