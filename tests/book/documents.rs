@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// A Markdown file of the project.
 pub struct Document {
     path: PathBuf,
     text: String,
@@ -20,7 +19,6 @@ fn pages_folder() -> PathBuf {
     root().join("docs/src")
 }
 
-/// Returns the documents beside the manifest, and the pages of the book.
 pub fn documents() -> Vec<Document> {
     let mut paths = Vec::new();
     collect(root(), false, &mut paths);
@@ -48,17 +46,14 @@ impl Document {
         Document { path, text }
     }
 
-    /// Returns its path in the project.
     pub fn name(&self) -> String {
         self.path.strip_prefix(root()).unwrap_or(&self.path).display().to_string()
     }
 
-    /// Returns the number of the line at a position.
     fn line(&self, position: usize) -> usize {
         1 + self.text[..position].matches('\n').count()
     }
 
-    /// Returns the events of the Markdown parser, with the numbers of their lines.
     fn events(&self) -> impl Iterator<Item = (Event<'_>, usize)> {
         let events = Parser::new_ext(&self.text, Options::ENABLE_TABLES).into_offset_iter();
         events.map(|(event, range)| (event, self.line(range.start)))
@@ -121,7 +116,6 @@ impl Document {
         anchors
     }
 
-    /// Returns the fault of a link, if it has one.
     fn fault(&self, link: &str) -> Option<String> {
         let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
         let folder = self.path.parent().expect("a file is in a folder");

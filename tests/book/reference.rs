@@ -18,7 +18,6 @@ use valleyscope_experiments::workload::Workload;
 
 const NOTE: &str = "<!-- Written by `cargo xtask docs`. Change the code that it is made from, not this page. -->\n\n";
 
-/// Returns the pages with their names.
 fn pages() -> [(&'static str, String); 6] {
     [
         ("commands.md", commands()),
@@ -57,7 +56,6 @@ fn keys() -> String {
     format!("# Keys\n\nOn macOS, Ctrl is Cmd.\n\n{}", table(["keys", "action"], rows))
 }
 
-/// Returns the kinds of the built-in presets, in their order.
 pub fn kinds() -> Vec<&'static str> {
     let mut kinds = Vec::new();
     for kind in built_ins().iter().map(|built_in| built_in.preset.kind()) {
@@ -68,7 +66,6 @@ pub fn kinds() -> Vec<&'static str> {
     kinds
 }
 
-/// Returns the built-in presets of a kind.
 pub fn of_kind(kind: &str) -> impl Iterator<Item = &'static BuiltIn> {
     built_ins().iter().filter(move |built_in| built_in.preset.kind() == kind)
 }
@@ -285,7 +282,6 @@ fn noises() -> String {
     table(["noise", "in presets", "noisy gradient", "allowed, and the default", "what it is like", "source"], rows)
 }
 
-/// Returns the built-in preset of a kind that has the shortest text.
 fn shortest(kind: &str) -> Preset {
     let presets = of_kind(kind).map(|built_in| &built_in.preset);
     presets.min_by_key(|preset| preset.to_ron().len()).expect("each kind has a built-in preset").clone()

@@ -14,9 +14,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-/// A reader of inputs.
 pub struct Target {
-    /// The name of the folder of its corpus.
     pub name: &'static str,
     /// The first inputs, besides those of the corpus.
     pub seeds: Vec<Vec<u8>>,

@@ -290,7 +290,6 @@ fn assert_pair(name: &str, found: [f64; 2], expected: [f64; 2]) {
     }
 }
 
-/// Returns the value of a part of the step.
 fn part(step: &StepTrace, symbol: &str) -> [f64; 2] {
     let found = step.trace.parts.iter().find(|(_, part)| part.symbol == symbol);
     let (id, _) = found.unwrap_or_else(|| panic!("no {symbol} in a step of {}", step.inputs.rule.name()));

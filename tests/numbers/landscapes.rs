@@ -361,7 +361,6 @@ fn built_in_losses_as_text_have_the_same_bits() {
     }
 }
 
-/// Returns points around the origin.
 fn points() -> impl Iterator<Item = [f64; 2]> {
     (0..400).map(|index| {
         let [x, y] = [index % 20, index / 20].map(f64::from);

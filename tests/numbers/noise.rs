@@ -224,7 +224,6 @@ fn streams_do_not_change_between_versions() {
     );
 }
 
-/// Returns heavy-tailed noise with σ and ν.
 pub fn heavy_tailed(sigma: f64, freedom: f64) -> NoiseSpec {
     let mut noise = of_kind(NoiseKind::HeavyTailed, sigma);
     noise.set(1, freedom).unwrap();
@@ -240,7 +239,6 @@ fn others(sigma: f64) -> [NoiseSpec; 3] {
     [of_kind(NoiseKind::Additive, sigma), heavy_tailed(sigma, 3.0), heavy_tailed(sigma, 2.01)]
 }
 
-/// Returns draws x and y of heavy-tailed noise.
 fn heavy_draws(freedom: f64, count: usize) -> (Vec<f64>, Vec<f64>) {
     let noise = heavy_tailed(1.0, freedom).noise();
     let mut stream = Streams::<1>::new([Key::new(5)]);

@@ -32,7 +32,6 @@ struct State {
     rule: RatedRule,
     theta: [f64; 2],
     gradient: [f64; 2],
-    /// The rule's states, in their order.
     remembered: Vec<[f64; 2]>,
     /// The factor by which a place gives the gradient there.
     slope: f64,
@@ -41,7 +40,6 @@ struct State {
     weights: [f64; 2],
 }
 
-/// The outcome of one step.
 #[derive(Clone, Debug)]
 struct Outcome {
     theta: [f64; 2],

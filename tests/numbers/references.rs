@@ -96,7 +96,6 @@ impl Golden {
         Golden { arrays: arrays.collect() }
     }
 
-    /// Returns the rule with the hyperparameters of the golden.
     pub fn rule(&self, kind: RuleKind, chosen: Choices) -> RatedRule {
         let number = |key: &str| self.number(key);
         let ratio = |of: &str, to: &str| Some(number(of)? / number(to)?);
@@ -135,7 +134,6 @@ impl Golden {
         &self.arrays[name]
     }
 
-    /// Returns the parameters before the first step.
     pub fn start(&self, tensor: &str) -> &[f64] {
         self.row(&format!("{tensor}_theta"), 61, 0).unwrap()
     }

@@ -260,7 +260,6 @@ fn histories(simulation: &Simulation) -> Vec<String> {
     simulation.histories().iter().map(|history| format!("{:?}", history.finest())).collect()
 }
 
-/// Runs a timeline with changes at random steps.
 fn changed_timeline(seed: u64) -> Timeline {
     let mut random = StdRng::seed_from_u64(seed);
     let mut timeline = Timeline::new(SimulationSpec { seed, ..simulation(1.0, 5, &all_rules(0.01)) });

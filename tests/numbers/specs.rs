@@ -6,7 +6,6 @@ use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, StartCoordinate, StartSpread};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 
-/// The parameters on which FOCUS's weight decay acts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DecayTarget {
     Parameters,

@@ -1,6 +1,5 @@
 //! Textbook statistics for judging samples.
 
-/// The first four moments of a sample.
 pub struct Moments {
     pub mean: f64,
     pub variance: f64,
@@ -23,7 +22,6 @@ impl Moments {
     }
 }
 
-/// Returns Pearson's correlation.
 pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len() as f64;
     let (mean_a, mean_b) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);

@@ -17,7 +17,6 @@ use crate::specs::{
 };
 use crate::statistics::{Moments, correlation, kolmogorov_smirnov, normal_cdf};
 
-/// A session to compare.
 pub struct Case {
     pub name: &'static str,
     pub spec: SimulationSpec,

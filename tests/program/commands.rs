@@ -338,7 +338,6 @@ impl Together {
     }
 }
 
-/// Returns all pairs of different indices below `count`.
 fn pairs(count: usize) -> impl Iterator<Item = [usize; 2]> {
     (0..count).flat_map(|one| (0..one).map(move |other| [other, one]))
 }

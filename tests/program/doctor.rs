@@ -379,14 +379,12 @@ impl Sandbox {
         command
     }
 
-    /// Returns the program with arguments.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.at_home(Command::new(env!("CARGO_BIN_EXE_valleyscope")));
         command.args(args);
         command
     }
 
-    /// Runs the program to its end.
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
@@ -448,7 +446,6 @@ fn expect_words(said: &str, words: &[&str]) {
     }
 }
 
-/// Waits until `come` returns true.
 #[track_caller]
 pub fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -463,7 +460,6 @@ pub fn signal(name: &str, pid: u32) {
     assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Makes a FIFO that nobody writes to.
 pub fn make_fifo(path: impl AsRef<Path>) {
     assert!(Command::new("mkfifo").arg(path.as_ref()).status().unwrap().success());
 }

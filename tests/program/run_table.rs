@@ -302,7 +302,6 @@ fn lists_show_the_settings_in_force_and_the_optimizer_before_the_first_step() {
     expect(&show, 0, &["learning rate    0.01", "gamma 0.4", "η 0.001 → 0.01 after step 20", "warning: cannot read"]);
 }
 
-/// Imports a table of this text, and returns the output.
 fn import_table(sandbox: &Sandbox, name: &str, text: &str) -> std::process::Output {
     let table = sandbox.path().join(name);
     fs::write(&table, text).expect("a new file");
@@ -491,7 +490,6 @@ pub fn point(axes: &ScanAxes, point: [usize; 2]) -> GridPoint {
     }
 }
 
-/// Returns the text of the config that the runs have.
 pub fn config() -> String {
     let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
     scan.preset.to_ron()

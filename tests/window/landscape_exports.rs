@@ -43,7 +43,6 @@ fn options() -> PictureOptions {
     PictureOptions { size: [400, 300], ..PictureOptions::new(Theme::Dark) }
 }
 
-/// Draws a picture at a step.
 fn picture(subject: PictureSubject, options: PictureOptions, step: u64) -> RgbImage {
     let mut stage = PictureStage::open(&graphics(), subject, options, 20, 0.1).expect("there is a device");
     assert!(stage.go_to(step, || false));
@@ -151,7 +150,6 @@ fn a_gif_keeps_the_colours_of_all_series() {
     assert!(mean < 4.0, "the picture as a whole is off by {mean} levels");
 }
 
-/// A change of the options of a picture.
 type Choice = fn(&mut PictureOptions);
 
 #[test]

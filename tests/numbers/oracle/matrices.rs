@@ -167,7 +167,6 @@ pub(super) fn shampoo(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput
     direction
 }
 
-/// Returns a symmetric matrix to a power.
 fn power(matrix: &Matrix, exponent: f64) -> Matrix {
     let (values, vectors) = eigen(matrix);
     let scaled = vectors.iter().map(|row| row.iter().zip(&values).map(|(v, value)| v * value.powf(exponent)).collect());

@@ -85,9 +85,7 @@ pub struct Law {
 #[derive(Clone, Debug)]
 pub struct Hyper {
     pub eta: f64,
-    /// The values by key.
     pub values: BTreeMap<&'static str, f64>,
-    /// The choices by key.
     pub choices: BTreeMap<&'static str, &'static str>,
 }
 
@@ -120,7 +118,6 @@ pub struct Parameter {
     /// The blocks of a rule that takes means over them, in order: numbers of blocks and of their elements. If empty,
     /// the parameter is one block.
     pub blocks: Vec<(usize, usize)>,
-    /// Steps taken.
     pub steps: u64,
     /// The states of each element by name; 0 at first.
     memory: BTreeMap<&'static str, Vec<f64>>,
@@ -135,7 +132,6 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Creates a vector.
     pub fn starting_at(theta: &[f64]) -> Parameter {
         Parameter {
             theta: theta.to_vec(),
@@ -150,7 +146,6 @@ impl Parameter {
         }
     }
 
-    /// Creates a matrix with this number of rows.
     pub fn matrix(theta: &[f64], rows: usize) -> Parameter {
         Parameter { rows: Some(rows), ..Parameter::starting_at(theta) }
     }

@@ -35,7 +35,6 @@ fn delivered(spec: &SweepSpec, threads: usize, order: PixelOrder) -> (Vec<Finish
     (all, progress.steps)
 }
 
-/// Returns the final results of all pixels.
 fn cells(spec: &SweepSpec) -> HashMap<[usize; 2], Cell> {
     delivered(spec, 2, PixelOrder::RowByRow).0.into_iter().map(|finished| (finished.pixel, finished.cell)).collect()
 }

@@ -468,7 +468,6 @@ fn typed_spec(rules: [RuleSpec; 2], dimension: u64) -> SweepSpec {
     }
 }
 
-/// Returns whether both give the same metrics.
 fn agree(rules: [RuleSpec; 2], dimension: u64) -> bool {
     let spec = typed_spec(rules, dimension);
     let [built_in, text] = <[_; 2]>::try_from(runs(Precision::Double, &spec, [1, 1], 0..9)).unwrap();

@@ -83,7 +83,6 @@ pub fn optimizer(id: u32, rule: RuleSpec) -> SweepOptimizer {
     }
 }
 
-/// Returns a single learning rate.
 pub fn only(rate: f64) -> LearningRates {
     let rate = LearningRate::new(rate).unwrap();
     LearningRates { from: rate, to: rate, count: count(1) }

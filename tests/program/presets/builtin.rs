@@ -86,7 +86,6 @@ fn the_paper_s_presets_have_the_paper_s_values() {
     assert_eq!(focus.choice("decay").map(|choice| choice.key), Some("Parameters"));
 }
 
-/// Returns the samples of all optimizers after `steps`.
 fn samples(spec: &SimulationSpec, steps: u64) -> Vec<Sample> {
     let mut simulation = Simulation::new(spec.clone());
     (0..steps).for_each(|_| simulation.advance());

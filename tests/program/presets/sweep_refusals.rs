@@ -7,7 +7,6 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 
 use super::refusals::{fault_of, refused_in};
 
-/// A good preset; the bad ones below replace a part of it.
 const GOOD: &str = r#"Sweep(
     version: 1,
     title: "Good",

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope_runs::{
-    CommandRequest, Event, Reply, RunCommand, RunFolder, RunHistory, RunReader, RunSession, Started, Status, Timestamp,
-    send,
+    CommandRequest, Event, Reply, RunCommand, RunFolder, RunReader, RunSession, Started, Status, Timestamp, send,
 };
 
+use super::reader::read;
 use super::worker::{self, fresh_run, wait_until};
 
 fn begin(run: &RunFolder) -> RunSession {
@@ -32,7 +32,6 @@ fn next(session: &mut RunSession) -> Vec<(String, RunCommand)> {
     found
 }
 
-/// Returns all commands before a last one.
 fn all(run: &RunFolder, session: &mut RunSession) -> Vec<RunCommand> {
     let last = send(run, RunCommand::SetSteps { n: 1_000_000_000 }).unwrap();
     let mut found = Vec::new();
@@ -49,12 +48,6 @@ fn all(run: &RunFolder, session: &mut RunSession) -> Vec<RunCommand> {
 fn append(run: &RunFolder, text: &str) {
     let mut file = OpenOptions::new().append(true).create(true).open(run.commands()).unwrap();
     file.write_all(text.as_bytes()).unwrap();
-}
-
-fn history(run: &RunFolder) -> RunHistory {
-    let mut reader = RunReader::new(run.clone());
-    reader.poll().unwrap();
-    reader.history().clone()
 }
 
 #[test]
@@ -104,7 +97,7 @@ fn bad_lines_are_answered() {
     let mut session = begin(&run);
     append(&run, "nonsense\n\n{\"id\": \"a\", \"command\": \"Dance\"}\n{\"id\": \"b\"}\n[\"Stop\"]\n");
     assert_eq!(all(&run, &mut session), []);
-    let history = history(&run);
+    let history = read(&run);
     let answers: Vec<(&str, bool)> = history.answers().iter().map(|answer| (&*answer.id, answer.ok)).collect();
     assert_eq!(answers, [("line 1", false), ("a", false), ("b", false), ("line 5", false)]);
     assert!(history.answers()[1].message.contains("Dance"), "{}", history.answers()[1].message);
@@ -125,7 +118,7 @@ fn errors_of_a_line_name_expected_and_found_values() {
     ];
     append(&run, &(bad.map(|(line, _)| line).join("\n") + "\n"));
     assert_eq!(all(&run, &mut session), []);
-    let history = history(&run);
+    let history = read(&run);
     for ((line, expected), answer) in bad.into_iter().zip(history.answers()) {
         let message = &answer.message;
         assert!(message.contains(expected) && message.ends_with(&format!(", found {line}")), "{message}");
@@ -142,7 +135,7 @@ fn numbers_of_steps_beyond_a_presets_limit_are_refused() {
     }
     assert_eq!(all(&run, &mut session), []);
     let messages: Vec<String> =
-        history(&run).answers().iter().map(|answer| format!("{} {}", answer.ok, answer.message)).collect();
+        read(&run).answers().iter().map(|answer| format!("{} {}", answer.ok, answer.message)).collect();
     let refusal = |line: u64, n: u64| {
         let expected = "expected a whole number from 1 to 1000000000 as the steps `n`";
         format!("false line {line} of commands.jsonl: {expected}, found {n}")
@@ -165,7 +158,7 @@ fn answers_have_the_order_of_the_commands() {
         }
     }
     let answers: Vec<(String, bool)> =
-        history(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
+        read(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
     let expected = [("a", true), ("b", false), ("c", true), ("d", true), ("a", false), ("e", false), ("f", true)];
     assert_eq!(answers, expected.map(|(id, ok)| (id.to_owned(), ok)));
 }
@@ -178,7 +171,7 @@ fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
     assert_eq!(all(&run, &mut session), []);
     append(&run, "\n{\"id\": \"a\", \"command\": \"Save\"}\n");
     assert_eq!(all(&run, &mut session), [RunCommand::Save]);
-    let answers: Vec<_> = history(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
+    let answers: Vec<_> = read(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
     assert_eq!(answers[0], ("line 1".to_owned(), false));
 }
 
@@ -202,7 +195,7 @@ fn a_resumed_run_does_not_obey_old_commands() {
     let mut session = begin(&run);
     assert_eq!(all(&run, &mut session), []);
     drop(session);
-    let answers = history(&run).answers().to_vec();
+    let answers = read(&run).answers().to_vec();
     let of = |id: &str| answers.iter().filter(|answer| answer.id == id).map(|answer| answer.ok).collect::<Vec<_>>();
     assert_eq!(of(&answered), [true]);
     assert_eq!(of(&unanswered), [false]);

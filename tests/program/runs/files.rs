@@ -432,7 +432,6 @@ fn change(run: &RunFolder, path: &str, value: &str) {
     fs::write(run.config(), changed.to_ron()).unwrap();
 }
 
-/// Returns the fields that differ, as `field: before -> now`.
 #[track_caller]
 fn differences(run: &RunFolder) -> Vec<String> {
     match check(run) {

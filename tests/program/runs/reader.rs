@@ -14,7 +14,6 @@ use super::worker::fresh_run;
 #[cfg(unix)]
 use crate::doctor::make_fifo;
 
-/// Returns the events as records, each a moment after the previous one.
 fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<EventRecord> {
     let record = |(index, (step, event)): (usize, (u64, Event))| EventRecord {
         step,
@@ -29,7 +28,7 @@ fn text(records: &[EventRecord]) -> String {
     records.iter().map(|record| record.to_line() + "\n").collect()
 }
 
-fn read(run: &RunFolder) -> RunHistory {
+pub fn read(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     reader.history().clone()

@@ -16,7 +16,7 @@ use super::worker::{EVERY, fresh_run, lines, loss, new_run, wait_until};
 #[cfg(target_os = "linux")]
 use crate::left_out::left_out;
 
-fn train(loss: f64) -> Event {
+pub fn train(loss: f64) -> Event {
     Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
 }
 

@@ -12,6 +12,8 @@ use valleyscope_runs::{
     RunReader, RunSession, SettingChange, Started, Status, Timestamp, last_words, send, span,
 };
 
+use super::reader::read;
+use super::session::train;
 use super::worker;
 use super::worker::{fresh_run, new_run, wait_until};
 
@@ -211,10 +213,6 @@ fn history(events: Vec<(u64, u64, Event)>) -> RunHistory {
     history
 }
 
-fn train(loss: f64) -> Event {
-    Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
-}
-
 fn warning(message: &str) -> Event {
     Event::Warning { message: message.to_owned() }
 }
@@ -298,12 +296,6 @@ fn change(name: &str, label: &str, before: f64, now: f64) -> SettingChange {
     SettingChange { name: name.to_owned(), label: label.to_owned(), before, now }
 }
 
-fn history_of(run: &RunFolder) -> RunHistory {
-    let mut reader = RunReader::new(run.clone());
-    reader.poll().unwrap();
-    reader.history().clone()
-}
-
 #[test]
 fn changes_are_in_force_until_the_run_goes_back_before_them() {
     let (_place, run) = fresh_run();
@@ -313,7 +305,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
     session.record(10, Event::Changed { changes: vec![gamma.clone()] }).unwrap();
     let both = vec![change("optimizer.gamma", "γ", 0.4, 0.1 + 0.2), change("steps", "steps", 100.0, 150.0)];
     session.record(20, Event::Changed { changes: both.clone() }).unwrap();
-    let whole = history_of(&run);
+    let whole = read(&run);
     assert_eq!(whole.steps(), Some(150));
     let expected = BTreeMap::from([("optimizer.gamma".to_owned(), 0.1 + 0.2), ("steps".to_owned(), 150.0)]);
     assert_eq!(whole.changed_settings(), expected, "with all bits");
@@ -323,7 +315,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
     assert_eq!(whole.until(20), whole);
     drop(session);
     RunSession::begin(&run).unwrap().resume(15, 1.0).unwrap();
-    let back = history_of(&run);
+    let back = read(&run);
     assert_eq!((back.steps(), back.changes()), (Some(100), &[(10, gamma)][..]));
     let marks: Vec<_> = back.marks().into_iter().map(|mark| (mark.step, mark.kind)).collect();
     assert_eq!(marks, [(10, MarkKind::Changed), (15, MarkKind::Resumed)]);

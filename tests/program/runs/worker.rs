@@ -159,7 +159,6 @@ pub fn start(run: &RunFolder, steps: u64, manner: &str) -> Child {
     command(run, steps, manner).spawn().unwrap()
 }
 
-/// Returns a run that no worker has begun.
 pub fn new_run(parent: &Path) -> RunFolder {
     RunFolder::create(parent, "nothing", "Nothing()").unwrap()
 }

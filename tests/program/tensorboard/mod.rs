@@ -220,7 +220,6 @@ fn settings(rate: f64, rule: &str) -> Vec<u8> {
     record(0.0, 0, &[tag, bytes(9, &bytes(1, &plugin))].concat())
 }
 
-/// Writes the event file of a folder below `logs`.
 fn log(sandbox: &Sandbox, folder: &str, records: &[Vec<u8>]) -> PathBuf {
     let folder = sandbox.join("logs").join(folder);
     fs::create_dir_all(&folder).expect("a new folder");
@@ -228,7 +227,6 @@ fn log(sandbox: &Sandbox, folder: &str, records: &[Vec<u8>]) -> PathBuf {
     folder
 }
 
-/// Imports all of `logs` and returns the lines about it.
 fn import_logs(sandbox: &Sandbox) -> String {
     let output = sandbox.run(&["runs", "import", "logs"]);
     expect(&output, 0, &[]);

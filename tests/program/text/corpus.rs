@@ -232,7 +232,7 @@ fn files_that_are_not_regular_are_refused_at_once() {
 /// The encoder of the crate, which encodes whole texts.
 static WHOLE: LazyLock<tiktoken_rs::CoreBPE> = LazyLock::new(|| tiktoken_rs::r50k_base().unwrap());
 
-fn gpt2(text: &str) -> Vec<u16> {
+pub fn gpt2(text: &str) -> Vec<u16> {
     Tokenizer::Gpt2.encode(text).unwrap()
 }
 
@@ -309,7 +309,6 @@ fn the_synthetic_text_is_always_the_same_and_long_enough() {
     assert!(gpt2(&TEXT[..100_000]).len() < 40_000, "it is made of words");
 }
 
-/// Returns a tar archive of files.
 fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in files {
@@ -321,7 +320,6 @@ fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     archive.into_inner().unwrap()
 }
 
-/// Returns a pack of documents.
 fn pack(documents: &[Vec<u8>]) -> Vec<u8> {
     let named = documents.iter().enumerate().map(|(index, text)| (format!("{index:07}-page.txt"), text.clone()));
     let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).unwrap();

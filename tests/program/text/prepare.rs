@@ -6,18 +6,14 @@ use std::process::{Child, Command, Output, Stdio};
 
 use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::text::{
-    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, Tokenizer, TokenizerKind,
-    dropped_marks, find,
+    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, TokenizerKind, dropped_marks, find,
 };
 
+use super::corpus::gpt2;
 use super::{TEXT, make, make_some, preparation, put, results, says, tokens};
 #[cfg(unix)]
 use crate::doctor::make_fifo;
 use crate::doctor::{Sandbox, expect_error, signal, stdout, wait_until};
-
-fn gpt2(text: &str) -> Vec<u16> {
-    Tokenizer::Gpt2.encode(text).unwrap()
-}
 
 #[test]
 fn the_first_characters_are_for_training_and_the_last_for_validation() {

@@ -11,7 +11,6 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use super::harness::{App, Begin};
 use super::phase::{SMALL, computed};
 
-/// Returns the shown step and the last one.
 pub(super) fn steps(app: &App) -> [u64; 2] {
     app.state().live().snapshot.as_ref().map_or([0, 0], |snapshot| [snapshot.step, snapshot.last_step])
 }
@@ -111,8 +110,7 @@ fn presses_in_one_frame_all_count() {
 fn keys_of_time_are_letters_while_typing_and_values_on_another_slider() {
     let mut app = App::plain();
     take_tens(&mut app, 1);
-    app.harness.get_by_role_and_label(Role::TextInput, "0: name").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "0: name");
     for key in [Key::ArrowLeft, Key::Home, Key::End] {
         press(&mut app, Modifiers::NONE, key);
     }
@@ -348,11 +346,9 @@ fn an_old_future_is_listed_plotted_hidden_and_removed() {
     assert!(plot(&app).contains(OLD), "{}", plot(&app));
     let landscape = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value().expect("a summary");
     assert!(landscape.contains(&format!("Pale: {OLD}, mean loss Adam ")), "{landscape}");
-    app.press(&format!("Hide: {OLD}"));
-    app.settle();
+    app.press(&format!("Hide: {OLD}")).settle();
     assert!(!plot(&app).contains(OLD));
-    app.press(&format!("Show: {OLD}"));
-    app.settle();
+    app.press(&format!("Show: {OLD}")).settle();
     assert!(plot(&app).contains(OLD));
     take_tens(&mut app, 1);
     assert_eq!(shown(&app)[0].session.step, 20, "it goes on with the run");
@@ -480,8 +476,7 @@ fn digits_with_alt_and_the_angle_brackets_choose_speeds() {
 }
 
 fn press_shortcut(app: &mut App, key: Key) {
-    app.harness.key_press_modifiers(Modifiers::COMMAND, key);
-    app.settle();
+    app.keys(Modifiers::COMMAND, key);
 }
 
 /// Saves, and confirms that the file may be replaced.
@@ -518,8 +513,7 @@ fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
     press_shortcut(&mut app, Key::Z);
     assert_eq!(title(&app), "First");
     assert!(!app.state().phase().is_dirty(), "it is as in its file");
-    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
-    app.settle();
+    app.set(Role::SpinButton, "Slope c", 0.5);
     save(&mut app, &first);
     assert!(!app.state().phase().is_dirty());
     assert_eq!(read(&second), second_before, "the other file is left alone");
@@ -534,15 +528,13 @@ fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
     assert_eq!(title(&app), "Small");
     press_shortcut(&mut app, Key::S);
     assert!(app.shows("Save preset"));
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     // Redo restores the first file.
     for _ in 0..10 {
         if title(&app) == "First" {
             break;
         }
-        app.harness.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
-        app.settle();
+        app.keys(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
     }
     assert_eq!(title(&app), "First");
 }
@@ -550,8 +542,7 @@ fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
 #[test]
 fn a_training_restored_by_undo_is_saved_in_its_own_file() {
     let mut app = App::plain();
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num3);
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let text = |title: &str, steps: &str| {
         let preset = mnist.preset.with("title", &format!("\"{title}\"")).expect("a title can be set");

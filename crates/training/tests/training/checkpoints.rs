@@ -199,7 +199,6 @@ fn refuses_a_checkpoint_of_another_run_or_step() {
     load(&folder, 20, &run).unwrap();
 }
 
-/// A text with another number in a field.
 fn with_field(text: &str, name: &str, value: &str) -> String {
     let (before, after) = text.rsplit_once(&format!("{name}: ")).unwrap();
     format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
@@ -295,7 +294,6 @@ fn change(run: &RunFolder, path: &str, value: &str) {
     fs::write(run.config(), changed.to_ron()).unwrap();
 }
 
-/// Returns the bytes of a run's checkpoints.
 fn saved(run: &RunFolder) -> Vec<(u64, Vec<u8>)> {
     checkpoint::steps(run).unwrap().into_iter().map(|step| (step, tensors(run, step))).collect()
 }
@@ -338,7 +336,6 @@ fn refuses_a_changed_config_until_it_is_restored() {
     assert!(!warnings(&run).contains("cannot be used"), "{}", warnings(&run));
 }
 
-/// Resumes a run, and kills its worker at a step.
 fn kill_at_resumed(run: &RunFolder, step: u64) {
     let mut child = worker(run, true).spawn().unwrap();
     wait_for(run, &mut child, step);

@@ -224,7 +224,6 @@ fn accepts_checkpoints_of_a_config_that_computes_the_same() {
     assert!(!check.list().iter().any(|found| found.words.contains("another run")), "{:?}", check.list());
 }
 
-/// Returns the origin recorded in a checkpoint's text.
 fn origin_in(text: &str) -> CheckpointOrigin {
     let field = |name: &str| text.split(&format!("{name}: \"")).nth(1).unwrap().split('"').next().unwrap().to_owned();
     CheckpointOrigin { data: field("data"), config: field("config"), preset: String::new() }

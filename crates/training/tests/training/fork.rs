@@ -38,7 +38,6 @@ fn trained(stage: &Stage, steps: u64) -> RunFolder {
     run
 }
 
-/// Returns all files of a folder.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| (path.clone(), fs::read(path).unwrap())).collect()

@@ -88,7 +88,7 @@ fn batch(models: usize, size: usize, kind: Kind) -> Batch {
     images.batch(&chosen, models, kind).unwrap()
 }
 
-fn values(tensor: &Tensor) -> Vec<f64> {
+pub fn values(tensor: &Tensor) -> Vec<f64> {
     Vec::try_from(tensor.to_kind(Kind::Double).flatten(0, -1)).unwrap()
 }
 
@@ -248,7 +248,6 @@ fn initial_weights_have_pytorchs_distribution_and_depend_on_the_key_only() {
     assert_eq!(mlp.layout().model_size(), 170_666);
 }
 
-/// Returns the script's initial parameters.
 fn start(mlp: &Mlp, start: u64) -> Vec<f64> {
     let mut counter = start * 1_000_000;
     let mut values = Vec::new();

@@ -66,7 +66,6 @@ fn curvature(step: u64) -> f64 {
     100.0 * uniform(step) - 20.0
 }
 
-/// Returns the results of an optimizer's queries before a step.
 fn answers(queries: GradientQueries, like: &Tensor, step: u64) -> QueryResults {
     let GradientQueries { gradient_at, curvature: has_curvature } = queries;
     QueryResults {
@@ -168,7 +167,6 @@ fn every_rule_follows_its_formulas_step_by_step() {
     }
 }
 
-/// Returns the parameters of each segment and model.
 fn oracles(layout: &ParameterLayout, start: &[f64]) -> Vec<Vec<Parameter>> {
     let segments = layout.segments().iter().enumerate().map(|(index, segment)| {
         let of = |model| {

@@ -141,7 +141,6 @@ fn a_run_with_divided_states_resumes_with_any_number_of_ranks() {
     }
 }
 
-/// Returns the processes that a process has started.
 fn children(of: &Child) -> Vec<u32> {
     let path = format!("/proc/{0}/task/{0}/children", of.id());
     std::fs::read_to_string(path).unwrap().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
@@ -227,7 +226,6 @@ fn a_dead_or_silent_rank_ends_all_and_the_run_resumes_with_any_number() {
     }
 }
 
-/// Waits for the first process that a process starts.
 #[cfg(target_os = "linux")]
 fn first_child(of: &Child) -> u32 {
     let begun = Instant::now();
@@ -367,7 +365,6 @@ fn a_cut_connection_ends_all_ranks() {
     assert!(log.lines().last().unwrap().contains("resume the run"), "{log}");
 }
 
-/// Returns names and bytes of all files in a run's folder.
 fn content(run: &RunFolder) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let paths = std::fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();

@@ -42,7 +42,6 @@ const SHORT: [(&str, &[(&str, &str)]); 2] = [
     ),
 ];
 
-/// A rule in a preset, with its description.
 struct Asked {
     preset: &'static str,
     rule: String,

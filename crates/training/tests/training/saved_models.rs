@@ -26,7 +26,6 @@ fn golden(bias: bool) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/training/data").join(name)
 }
 
-/// Returns the shape of the script's model.
 fn shape(bias: bool) -> Gpt2Shape {
     Gpt2Shape {
         layers: 2,
@@ -160,10 +159,8 @@ fn refuses_damaged_and_crafted_files() {
     assert!(import().contains("found pytorch_model.bin; save the model with"), "{}", import());
 }
 
-/// A tensor of a file: its name, type, shape and bytes.
 type FileTensor = (String, Dtype, Vec<usize>, Vec<u8>);
 
-/// Returns the tensors of the script's model.
 fn golden_tensors() -> Vec<FileTensor> {
     let file = std::fs::read(golden(true).join("model.safetensors")).unwrap();
     let found = SafeTensors::deserialize(&file).unwrap();
@@ -367,7 +364,6 @@ fn runs(stage: &Stage, args: &[&str], worker: bool) -> Output {
     valleyscope(stage, &[&["runs"], args, &place, worker].concat())
 }
 
-/// Returns a finished run of GPT-2.
 fn trained(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     let run = tiny(stage, settings);
     let output = to_the_end(&run, false);
@@ -375,7 +371,6 @@ fn trained(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     run
 }
 
-/// Returns the parameters of a checkpoint, as bytes.
 fn parameters(run: &RunFolder, step: u64) -> Vec<u8> {
     SafeTensors::deserialize(&tensors(run, step)).unwrap().tensor("parameters").unwrap().data().to_vec()
 }

@@ -89,7 +89,6 @@ fn runs(stage: &Stage, args: &[&str]) -> Output {
     valleyscope(stage, &[&["runs", "--runs", runs.to_str().unwrap()], args].concat())
 }
 
-/// Returns the arrays of a scan's run.
 fn arrays(stage: &Stage, run: &RunFolder) -> Vec<u8> {
     let out = stage.place.path().join("scan.npz");
     expect(&runs(stage, &["export", &run.name(), "--out", out.to_str().unwrap()]), 0, &[]);

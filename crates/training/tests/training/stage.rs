@@ -13,7 +13,6 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::{DeviceChoice, MnistPreset, MnistSpec};
 use valleyscope_runs::{MetricId, RunFolder, RunHistory, RunReader, Status, Timestamp};
 
-/// The worker.
 pub const WORKER: &str = env!("CARGO_BIN_EXE_valleyscope-train");
 
 /// Returns the path of `valleyscope`, which cargo builds into the same folder as the worker when it tests the
@@ -57,7 +56,6 @@ pub fn mnist() -> Mnist {
     Mnist { train: digits(1000, 1), test: digits(200, 2), source: MnistSource::Synthetic }
 }
 
-/// Writes the digits as files into a folder.
 pub fn write(folder: &Path) {
     let Mnist { train, test, .. } = mnist();
     for (name, Digits { images, labels }) in [("train", train), ("t10k", test)] {
@@ -94,7 +92,6 @@ pub fn config(spec: MnistSpec, data: PathBuf) -> String {
     Preset::Mnist(preset).to_ron()
 }
 
-/// A folder with data and runs.
 pub struct Stage {
     pub place: TempDir,
 }
@@ -166,7 +163,6 @@ pub fn expect(output: &Output, code: i32, said: &[&str]) {
     }
 }
 
-/// Kills a worker.
 pub fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -182,7 +178,6 @@ pub fn status(run: &RunFolder) -> Status {
     RunReader::new(run.clone()).status(Timestamp::now()).unwrap()
 }
 
-/// Waits until the run has reached a step.
 pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
     wait_until(run, child, |history| history.step() >= step);
 }
@@ -267,7 +262,6 @@ pub fn tiny(stage: &Stage, settings: &[(&str, &str)]) -> RunFolder {
     RunFolder::create(&stage.place.path().join("runs"), "gpt2", &preset.to_ron()).unwrap()
 }
 
-/// Runs `valleyscope train` with its runs in the stage's folder.
 pub fn train(stage: &Stage, args: &[&str]) -> Output {
     let runs = stage.place.path().join("runs");
     let usual = ["train", "--worker", WORKER, "--runs", runs.to_str().unwrap()];
