@@ -16,8 +16,8 @@ use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{CheckpointOrigin, Training, checkpoint};
 
 use crate::stage::{
-    Stage, WORKER, config, curve, history, kill, kill_at, mnist, points, quick, rate, scan, spec, status, tensors,
-    tiny, to_the_end, uniform, wait_for, wait_until, worker, write,
+    Stage, WORKER, curve, history, kill, kill_at, mnist, points, quick, rate, scan, spec, status, tensors, tiny,
+    to_the_end, uniform, wait_for, wait_until, worker,
 };
 
 #[test]

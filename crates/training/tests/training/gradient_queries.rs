@@ -18,7 +18,7 @@ use valleyscope_training::{
     drawn_labels, uniforms,
 };
 
-use crate::mnist::values;
+use crate::mnist::numbers;
 use crate::runs::go_on_after_kills;
 use crate::stage::{
     Stage, curve, digits, expect, kill, kill_at, mnist, quick, rate, spec, tensors, to_the_end, uniform,
@@ -54,7 +54,7 @@ fn computes_the_gradient_at_other_parameters_for_the_same_batch() {
     let before = [model.parameters(), model.gradients(), model.statistics()].map(numbers);
     let queries = GradientQueries { gradient_at: Some(place), curvature: false };
     let answers = model.query_results(queries, &[Key::new(1), Key::new(2)], || batch(2)).unwrap();
-    assert_eq!(values(answers.gradient_elsewhere.as_ref().unwrap()), values(moved.gradients()));
+    assert_eq!(numbers(answers.gradient_elsewhere.as_ref().unwrap()), numbers(moved.gradients()));
     assert!(answers.curvature.is_none());
     assert_eq!([model.parameters(), model.gradients(), model.statistics()].map(numbers), before, "nothing has changed");
 }
@@ -71,11 +71,11 @@ fn curvature_of_output_biases_is_the_variance_of_their_labels() {
     for draw in 0..DRAWS {
         let queries = GradientQueries { gradient_at: None, curvature: true };
         let answers = model.query_results(queries, &[Key::new(draw)], || batch(1)).unwrap();
-        let of_bias = values(&model.layout().view(answers.curvature.as_ref().unwrap(), last));
+        let of_bias = numbers(&model.layout().view(answers.curvature.as_ref().unwrap(), last));
         sum.iter_mut().zip(of_bias).for_each(|(sum, of_bias)| *sum += of_bias);
     }
     let shares = by_layers(&model, &images).softmax(-1, Kind::Double);
-    let expected = values(&(&shares - shares.square()).mean_dim(&[0_i64][..], false, Kind::Double));
+    let expected = numbers(&(&shares - shares.square()).mean_dim(&[0_i64][..], false, Kind::Double));
     for (sum, expected) in sum.into_iter().zip(expected) {
         let mean = sum / DRAWS as f64;
         // B g² is about χ² with a deviation of √2 times its mean.
@@ -109,8 +109,8 @@ fn draws_the_label_at_the_quantile() {
 fn draws_uniform_numbers_from_the_streams_of_keys() {
     let keys = [Key::new(1), Key::new(2)];
     let both = uniforms(&keys, 1000, Device::Cpu).unwrap();
-    assert_eq!(values(&both.get(1)), values(&uniforms(&keys[1..], 1000, Device::Cpu).unwrap()));
-    let all = values(&both);
+    assert_eq!(numbers(&both.get(1)), numbers(&uniforms(&keys[1..], 1000, Device::Cpu).unwrap()));
+    let all = numbers(&both);
     assert!(all.iter().all(|value| (0.0..1.0).contains(value)));
     let mean = all.iter().sum::<f64>() / all.len() as f64;
     assert!((mean - 0.5).abs() < 4.0 / (12.0 * all.len() as f64).sqrt(), "{mean}");
@@ -173,13 +173,13 @@ fn curvature_of_gpt2_is_the_variance_of_the_labels_embeddings() {
         let shares = Tensor::cat(&logits, 0).softmax(-1, Kind::Double);
         let embeddings = model.layout().view(model.parameters(), embeddings).get(0);
         let variance = shares.matmul(&embeddings.square()) - shares.matmul(&embeddings).square();
-        let expected = values(&variance.mean_dim(&[0_i64][..], false, Kind::Double));
+        let expected = numbers(&variance.mean_dim(&[0_i64][..], false, Kind::Double));
         // The first step has no query for the curvature.
         let _ = run.advance(&mut || Ok(())).unwrap();
         let mut sum = vec![0.0; expected.len()];
         for _ in 0..draws {
             let _ = run.advance(&mut || Ok(())).unwrap();
-            let of_bias = values(&run.optimized().1.view(&remembered(&run, "h"), bias));
+            let of_bias = numbers(&run.optimized().1.view(&remembered(&run, "h"), bias));
             sum.iter_mut().zip(of_bias).for_each(|(sum, of_bias)| *sum += of_bias);
         }
         for (sum, expected) in sum.into_iter().zip(expected) {
@@ -223,8 +223,8 @@ fn curvatures_of_a_stack_equal_those_of_single_models() {
         alone.initialize(0, Key::new(5).at(model as u64)).unwrap();
         let of_model = alone.query_results(curvature(), &keys[model..=model], || batch_of(model..model + 1)).unwrap();
         for segment in 0..alone.layout().segments().len() {
-            let expected = values(&alone.layout().view(of_model.curvature.as_ref().unwrap(), segment));
-            let found = values(&stack.layout().view(&both, segment).get(model as i64));
+            let expected = numbers(&alone.layout().view(of_model.curvature.as_ref().unwrap(), segment));
+            let found = numbers(&stack.layout().view(&both, segment).get(model as i64));
             let largest = expected.iter().fold(0.0, |largest: f64, value| largest.max(*value));
             for (found, expected) in found.into_iter().zip(expected) {
                 assert!((found - expected).abs() <= 1e-9 * largest, "model {model}: {found} {expected}");
@@ -337,13 +337,13 @@ fn weighs_changing_rates_like_a_plain_loop() {
                     optimizer = read;
                 }
                 let place = optimizer.gradient_place(&theta).unwrap().unwrap();
-                assert_close(&values(&place)[..20], &expected.y()[..20], 1e-12);
+                assert_close(&numbers(&place)[..20], &expected.y()[..20], 1e-12);
                 // The gradient depends on the parameters.
                 let gradients: Vec<f64> = expected.y().iter().map(|y| y - uniform(step)).collect();
                 optimizer.set_learning_rate(changing_rate(step));
                 optimizer.step(&layout, &mut theta, &Tensor::from_slice(&gradients), &QueryResults::default()).unwrap();
                 expected.step(&gradients, changing_rate(step), |_| true);
-                assert_close(&values(&theta)[..20], &expected.x[..20], 1e-12);
+                assert_close(&numbers(&theta)[..20], &expected.x[..20], 1e-12);
             }
         }
     }
@@ -383,7 +383,7 @@ fn computes_gradients_at_y_and_evaluations_at_x() {
     let mut order = BatchSampler::new(order, images.count() as u32, spec.batch_size.get() as u32);
     let mut model = Mlp::new(1, Kind::Double, Device::Cpu).unwrap();
     model.parameters().shallow_clone().copy_(run.optimized().0);
-    let mut expected = Loop::new(&rule, &values(model.parameters()));
+    let mut expected = Loop::new(&rule, &numbers(model.parameters()));
     let layout = run.optimized().1.clone();
     let mut decays = vec![false; layout.length()];
     for (index, segment) in layout.segments().iter().enumerate() {
@@ -395,10 +395,10 @@ fn computes_gradients_at_y_and_evaluations_at_x() {
         set(&model, &y);
         let batch = images.batch(order.batch(step), 1, Kind::Double).unwrap();
         let loss = model.differentiate(batch).unwrap().double_value(&[0]);
-        expected.step(&values(model.gradients()), 0.01, |index| decays[index]);
+        expected.step(&numbers(model.gradients()), 0.01, |index| decays[index]);
         let found = run.advance(&mut || Ok(())).unwrap().double_value(&[0]);
         assert!((found - loss).abs() < 1e-9, "step {step}: {found} where {loss} is right");
-        assert_close(&values(run.optimized().0), &expected.x, 1e-9);
+        assert_close(&numbers(run.optimized().0), &expected.x, 1e-9);
         let evaluation = run.evaluate(&mut || Ok(())).unwrap().get(MetricId::TEST_LOSS).unwrap();
         let [at_x, at_y] = [&expected.x, &expected.y()].map(|place| {
             set(&model, place);
@@ -418,7 +418,7 @@ fn an_interrupted_step_keeps_the_parameters() {
         }
         let saved = |run: &mut _| {
             let run: &mut valleyscope_training::gpt2::Gpt2Run = run;
-            run.tensors().into_iter().map(|(name, tensor)| (name, values(tensor))).collect::<Vec<_>>()
+            run.tensors().into_iter().map(|(name, tensor)| (name, numbers(tensor))).collect::<Vec<_>>()
         };
         let before = saved(&mut run);
         let lead = before.iter().find(|(name, _)| name == "optimizer.lead").unwrap();

@@ -88,7 +88,7 @@ fn batch(models: usize, size: usize, kind: Kind) -> Batch {
     images.batch(&chosen, models, kind).unwrap()
 }
 
-pub fn values(tensor: &Tensor) -> Vec<f64> {
+pub fn numbers(tensor: &Tensor) -> Vec<f64> {
     Vec::try_from(tensor.to_kind(Kind::Double).flatten(0, -1)).unwrap()
 }
 
@@ -122,12 +122,12 @@ fn by_autograd(mlp: &Mlp, batch: &Batch) -> (f64, Vec<f64>, Vec<f64>) {
     }
     let loss = cross_entropy(&x, &batch.labels.get(0));
     loss.backward();
-    let gradients = parameters.iter().flat_map(|parameter| values(&parameter.grad())).collect();
-    (loss.double_value(&[]), gradients, running.iter().flat_map(values).collect())
+    let gradients = parameters.iter().flat_map(|parameter| numbers(&parameter.grad())).collect();
+    (loss.double_value(&[]), gradients, running.iter().flat_map(numbers).collect())
 }
 
 fn of_model(layout: &valleyscope_training::ParameterLayout, flat: &Tensor, model: usize) -> Vec<f64> {
-    (0..layout.segments().len()).flat_map(|index| values(&layout.view(flat, index).get(model as i64))).collect()
+    (0..layout.segments().len()).flat_map(|index| numbers(&layout.view(flat, index).get(model as i64))).collect()
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_stack_trains_like_its_models_alone() {
             }
             let all = batch(3, 24, kind);
             let [images, labels] = [&all.images, &all.labels].map(|of| of.copy());
-            let losses = values(&together.differentiate(all).unwrap());
+            let losses = numbers(&together.differentiate(all).unwrap());
             for (model, &expected) in losses.iter().enumerate() {
                 let mut alone = Mlp::new(1, kind, Device::Cpu).unwrap();
                 alone.set_model(0, &together.model(model).unwrap()).unwrap();
