@@ -417,7 +417,6 @@ fn a_change_does_not_rewrite_the_last_step() {
     assert!(simulation.step_trace().is_none());
 }
 
-/// Selecting a particle changes no step.
 #[test]
 fn a_selection_changes_no_step() {
     let mut looked_at = Simulation::new(simulation(1.0, 9, &all_rules(0.01)));

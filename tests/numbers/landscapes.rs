@@ -349,7 +349,6 @@ fn losses_and_their_derivatives_agree_with_40_digits() {
     }
 }
 
-/// The text of a built-in loss has its values bit for bit.
 #[test]
 fn built_in_losses_as_text_have_the_same_bits() {
     for case in cases() {

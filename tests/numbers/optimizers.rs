@@ -318,7 +318,6 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     check("θ", ours.theta[axis], theirs.theta[axis], theta.abs().max(decayed) + moved);
 }
 
-/// Every rule is written a second time, from its source, in `oracle/`.
 #[test]
 fn every_registered_rule_has_an_oracle() {
     for &kind in RuleKind::ALL {
@@ -334,7 +333,6 @@ fn every_registered_rule_has_a_golden() {
     }
 }
 
-/// A step requests exactly the inputs that its rule declares.
 #[test]
 fn rules_declare_exactly_the_inputs_that_they_use() {
     let mut random = StdRng::seed_from_u64(5);

@@ -312,34 +312,6 @@ fn seeks_to_any_step_in_any_order_show_the_bits_of_the_run() {
 }
 
 #[test]
-fn a_run_goes_on_after_a_seek_as_if_there_had_been_none() {
-    let mut timeline = changed_timeline(9);
-    for step in [3, 640, 64, 65, 0, 699] {
-        timeline.seek(step);
-    }
-    while timeline.simulation().step() < TIMELINE_STEPS {
-        timeline.advance();
-    }
-    let mut straight = changed_timeline(9);
-    for _ in 0..200 {
-        timeline.advance();
-        straight.advance();
-        assert_eq!(state(timeline.simulation()), state(straight.simulation()));
-    }
-    assert_eq!(histories(timeline.simulation()), histories(straight.simulation()));
-}
-
-#[test]
-fn a_later_step_than_the_last_one_is_the_last_one() {
-    let mut timeline = Timeline::new(simulation(1.0, 2, &all_rules(0.01)));
-    timeline.seek(5);
-    assert_eq!(timeline.simulation().step(), 0);
-    (0..3).for_each(|_| timeline.advance());
-    timeline.seek(u64::MAX);
-    assert_eq!(timeline.simulation().step(), 3);
-}
-
-#[test]
 fn a_change_at_an_earlier_step_begins_a_new_future() {
     let set = Setting::Noise(noise(0.125));
     for at in [0, 1, 64, 300, 511] {

@@ -35,7 +35,6 @@ pub fn expected_factor(schedule: &Schedule, t: u64, run: Option<u64>) -> f64 {
     }
 }
 
-/// The factors agree with hand-computed ones.
 #[test]
 fn the_factors_of_short_runs_agree_with_hand_computed_ones() {
     let root = 0.5_f64.sqrt();

@@ -77,19 +77,7 @@ fn ends_without_a_logarithm_are_not_allowed() {
 
 /// Returns the final losses of two rules with the same noise at a pixel, where the second one has the column's value.
 fn final_losses(rules: [RuleSpec; 2], columns: &Axis, column: usize) -> [Vec<f64>; 2] {
-    let optimizers = (0..).zip(rules).map(|(id, rule)| {
-        let mut optimizer = optimizer(id, rule);
-        optimizer.learning_rates = only(0.005);
-        optimizer
-    });
-    let spec = SweepSpec {
-        steps: StepCount::clamped(40),
-        replicates: Replicates::clamped(9),
-        common_random_numbers: true,
-        optimizers: optimizers.collect(),
-        columns: columns.clone(),
-        ..fig2a([3, 3])
-    };
+    let spec = SweepSpec { steps: StepCount::clamped(40), columns: columns.clone(), ..typed_spec(rules, 2) };
     let runs = <[_; 2]>::try_from(runs(Precision::Double, &spec, [1, column], 0..9)).unwrap();
     runs.map(|runs| runs.metrics.iter().map(|metrics| metrics.final_loss).collect())
 }
@@ -417,7 +405,6 @@ fn each_step_has_its_learning_rate() {
     }
 }
 
-/// A cosine that ends at the whole learning rate changes no bit, for each rule.
 #[test]
 fn a_factor_of_one_changes_no_bit() {
     for dimension in [2, 5] {
@@ -495,7 +482,6 @@ fn built_in_rules_and_their_texts_give_the_same_runs() {
     assert!(compared >= 14, "{compared}");
 }
 
-/// A mask changes the runs of every rule, in two dimensions and in more.
 #[test]
 fn a_mask_changes_runs() {
     for kind in [RuleKind::Adam, RuleKind::Signum, RuleKind::Focus, RuleKind::Lion, RuleKind::Mars, RuleKind::Muon] {

@@ -281,7 +281,6 @@ bad.ron:12:64: gamma must be a number from -10 to 10, found 20
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any file is read or refused, without a panic.
     #[test]
     fn no_damage_to_a_file_panics(cut in 0..4000_usize, length in 0..60_usize, junk in r#"[ -~\n"'()\[\]/*#βr]{0,20}"#) {
         let mut characters: Vec<char> = built_ins()[0].text.chars().collect();

@@ -309,7 +309,6 @@ proptest! {
         }
     }
 
-    /// However a file grows, the history at its end is the same.
     #[test]
     fn a_growing_file_is_read_like_a_complete_one(events in any_events(), pieces in proptest::collection::vec(1..400_usize, 1..40)) {
         let (_sandbox, run) = fresh_run();

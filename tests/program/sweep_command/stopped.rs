@@ -235,7 +235,6 @@ fn a_full_disk_counts_the_pixels_that_it_holds() {
     }
 }
 
-/// The disk is full from the start.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported_and_costs_nothing_else() {

@@ -47,11 +47,11 @@ pub(super) fn seek(app: &mut App, step: u64) {
     app.until("the sought step", |app| steps(app)[0] == step);
 }
 
-fn click(app: &mut App, at: Pos2) {
+fn click(app: &mut App, at: Pos2, button: PointerButton) {
     app.harness.hover_at(at);
+    app.harness.run_steps(1);
     for pressed in [true, false] {
-        let (button, modifiers) = (PointerButton::Primary, Modifiers::NONE);
-        app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
+        app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers: Modifiers::NONE });
         app.harness.run_steps(2);
     }
 }
@@ -174,11 +174,11 @@ fn the_pointer_drags_the_timeline_to_any_step() {
     let mut app = App::plain();
     take_tens(&mut app, 2);
     let rail = app.slider("Timeline").rect();
-    click(&mut app, rail.center());
+    click(&mut app, rail.center(), PointerButton::Primary);
     app.until("the middle", |app| steps(app) == [10, 20]);
-    click(&mut app, pos2(rail.left() + 1.0, rail.center().y));
+    click(&mut app, pos2(rail.left() + 1.0, rail.center().y), PointerButton::Primary);
     app.until("the start", |app| steps(app) == [0, 20]);
-    click(&mut app, pos2(rail.right() - 1.0, rail.center().y));
+    click(&mut app, pos2(rail.right() - 1.0, rail.center().y), PointerButton::Primary);
     app.until("the last step", |app| steps(app) == [20, 20]);
 }
 
@@ -218,7 +218,7 @@ fn plots_have_the_marks_too() {
     let mut app = with_a_change();
     let mark = point_at_mark(&mut app, "Click to go there.");
     assert!(app.shows("Step 20: σ 1 → 2"));
-    click(&mut app, mark);
+    click(&mut app, mark, PointerButton::Primary);
     app.until("the step of the mark", |app| steps(app) == [20, 40]);
 }
 
@@ -323,20 +323,9 @@ fn press_with_shift(app: &mut App, at: Pos2, pressed: bool) {
     app.harness.run_steps(2);
 }
 
-fn right_click(app: &mut App, at: Pos2) {
-    app.harness.hover_at(at);
-    app.harness.run_steps(1);
-    for pressed in [true, false] {
-        let (button, modifiers) = (PointerButton::Secondary, Modifiers::NONE);
-        app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
-        app.harness.run_steps(1);
-    }
-    app.harness.run_steps(2);
-}
-
 fn right_click_mark(app: &mut App, name: &str) {
     let mark = app.harness.get_by_label(name).rect().center();
-    right_click(app, mark);
+    click(app, mark, PointerButton::Secondary);
 }
 
 #[test]
@@ -395,7 +384,7 @@ fn a_right_click_on_a_mark_shows_the_run_without_it() {
 fn plots_offer_what_if_not_and_show_the_pale_values() {
     let mut app = with_a_change();
     let mark = point_at_mark(&mut app, "Right click: what if not.");
-    right_click(&mut app, mark);
+    click(&mut app, mark, PointerButton::Secondary);
     app.button("What if not");
     app.until("the session without the change", |app| shown(app).len() == 1 && shown(app)[0].session.step == 40);
     let count = |app: &App| app.harness.query_all_by_label_contains(WITHOUT).count();

@@ -83,21 +83,6 @@ fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
 }
 
 #[test]
-fn two_workers_never_train_one_run() {
-    let stage = Stage::new();
-    let run = stage.run(quick(100_000));
-    let mut first = worker(&run, false).spawn().unwrap();
-    wait_for(&run, &mut first, 2);
-    let second = to_the_end(&run, true);
-    assert!(!second.status.success());
-    let said = String::from_utf8_lossy(&second.stderr);
-    assert!(said.contains("already being trained"), "{said}");
-    assert!(first.try_wait().unwrap().is_none());
-    first.kill().unwrap();
-    first.wait().unwrap();
-}
-
-#[test]
 fn resumes_from_the_checkpoint_before_a_damaged_one() {
     let stage = Stage::new();
     let whole = stage.run(quick(400));

@@ -14,7 +14,7 @@ use crate::stage::uniform;
 const ATTENTIONS: [Attention; 2] = [Attention::Fused, Attention::Explicit];
 
 /// Returns a shape whose sizes are no multiples of a vector's length. Its vocabulary is too small for logits in parts.
-fn shape(bias: bool) -> Gpt2Shape {
+pub fn shape(bias: bool) -> Gpt2Shape {
     Gpt2Shape {
         layers: 2,
         heads: 3,

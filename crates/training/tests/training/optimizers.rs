@@ -520,7 +520,6 @@ fn every_operation_agrees_in_loops_and_in_tensors() {
     }
 }
 
-/// Sums, means and norms are computed over each tensor of each model.
 #[test]
 fn functions_of_the_whole_parameter_apply_to_each_tensor() {
     let rule = typed(

@@ -17,6 +17,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use valleyscope_runs::{CheckpointChoice, MetricId, RunFolder};
 use valleyscope_training::gpt2::Gpt2;
 
+use crate::gpt2;
 use crate::stage::{
     Stage, WORKER, expect, history, quick, scan, tensors, tiny, to_the_end, valleyscope, valleyscope_program,
 };
@@ -27,16 +28,7 @@ fn golden(bias: bool) -> PathBuf {
 }
 
 fn shape(bias: bool) -> Gpt2Shape {
-    Gpt2Shape {
-        layers: 2,
-        heads: 3,
-        width: 12,
-        context: 8,
-        vocabulary: 29,
-        bias,
-        scale_attn_by_inverse_layer_idx: bias,
-        decay_embeddings: false,
-    }
+    Gpt2Shape { context: 8, vocabulary: 29, ..gpt2::shape(bias) }
 }
 
 fn model(shape: Gpt2Shape, precision: Gpt2Precision) -> Gpt2 {
