@@ -14,6 +14,8 @@ use valleyscope_machine::{
 };
 use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
 
+use crate::says::says;
+
 /// Returns a worker that trains on a graphics card.
 fn worker() -> WorkerFacts {
     let device = |name: &str, kind: &str, memory| Device { name: name.into(), kind: kind.into(), memory };
@@ -190,8 +192,7 @@ fn a_worker_that_is_being_set_up_is_no_problem() {
     let working = set_up(SetUpState::Working, "Building the training worker");
     let facts = Facts { worker: WorkerFacts { state: WorkerCheck::Missing, set_up: working }, ..desktop() };
     assert_eq!(facts.problems(), []);
-    let text = facts.to_string();
-    assert!(text.contains("being set up, step 2 of 3: Building the training worker, 40 %"), "{text}");
+    says(facts.to_string(), &["being set up, step 2 of 3: Building the training worker, 40 %"]);
 }
 
 /// The set-up computes on its own the folder in which the program looks.
@@ -429,21 +430,14 @@ pub fn expect_code(output: &Output, code: i32) {
 #[track_caller]
 pub fn expect(output: &Output, code: i32, words: &[&str]) {
     expect_code(output, code);
-    expect_words(&said(output), words);
+    says(said(output), words);
 }
 
 /// Expects an exit code, and words on the error output.
 #[track_caller]
 pub fn expect_error(output: &Output, code: i32, words: &[&str]) {
     expect_code(output, code);
-    expect_words(&String::from_utf8_lossy(&output.stderr), words);
-}
-
-#[track_caller]
-fn expect_words(said: &str, words: &[&str]) {
-    for words in words {
-        assert!(said.contains(words), "no {words:?} in: {said}");
-    }
+    says(String::from_utf8_lossy(&output.stderr), words);
 }
 
 #[track_caller]

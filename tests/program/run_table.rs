@@ -8,6 +8,8 @@ use valleyscope_runs::{
     Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, ScanAxes, SettingChange, Started,
 };
 
+use crate::says::says;
+
 use super::doctor::{Sandbox, expect, stderr, stdout};
 
 /// Writes a finished run of the built-in preset with these settings.
@@ -189,8 +191,7 @@ fn tables_and_runs_from_elsewhere_are_imported_and_the_rest_is_named() {
         assert_eq!(own, old, "{file}");
     }
     let listed = sandbox.run(&["runs", "list", "--sort", "run", "--columns", "name,best_val_loss,state"]);
-    let text = stdout(&listed);
-    assert!(text.contains("adam") && text.contains("1.750") && text.contains("finished"), "{text}");
+    says(stdout(&listed), &["adam", "1.750", "finished"]);
     // Again, only the table is read.
     expect(&import(), 0, &["of the same name, was imported before"]);
 }

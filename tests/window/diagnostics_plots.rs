@@ -13,6 +13,8 @@ use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::suiting;
 use valleyscope_experiments::view::ticks::Ticks;
 
+use crate::says::says;
+
 use super::canvas_space::{Shown, Stage, advance_to, button, harness, three_optimizers, until};
 
 fn flat(mean: f64, std: f64) -> BucketSpread {
@@ -208,8 +210,7 @@ fn each_plot_has_a_name_and_describes_its_last_values() {
         [DiagnosticMetric::Loss, DiagnosticMetric::Depth, DiagnosticMetric::AbsV, DiagnosticMetric::EffectiveStep]
     {
         let label = format!("Plot of {}", metric.info(&LandscapeSpec::default()).expect("the valley has it").title);
-        let value = harness.get_by_label(&label).value().expect("a summary");
-        assert!(value.contains("Adam") && value.contains("FOCUS"), "{value}");
+        says(harness.get_by_label(&label).value().expect("a summary"), &["Adam", "FOCUS"]);
     }
     assert!(harness.query_by_label("Plot of free energy F = E − ΘS").is_none());
 }

@@ -18,6 +18,7 @@ use valleyscope_runs::{
 use super::worker::fresh_run;
 use crate::doctor::{Sandbox, expect, make_fifo};
 use crate::left_out::left_out;
+use crate::says::says;
 
 fn record(step: u64, event: Event) -> EventRecord {
     EventRecord { step, time: Timestamp::from_millisecond(1_772_366_400_250).unwrap(), wall_s: 1.5, event }
@@ -264,8 +265,7 @@ fn notes_are_stored_beside_the_run() {
     notes.write(&run).unwrap();
     assert_eq!(Notes::read(&run).unwrap(), notes);
     fs::write(run.notes(), "(title: 3)").unwrap();
-    let error = Notes::read(&run).unwrap_err().to_string();
-    assert!(error.contains("notes.ron") && error.contains("title"), "{error}");
+    says(Notes::read(&run).unwrap_err(), &["notes.ron", "title"]);
 }
 
 #[test]
@@ -343,8 +343,7 @@ fn a_session_writes_plain_files_only() {
         [RunFolder::lock, RunFolder::heartbeat, RunFolder::events, RunFolder::reserve];
     for file in files {
         for outcome in with_special(file, |run| RunSession::begin(run).map(drop).map_err(|error| error.to_string())) {
-            let said = outcome.unwrap_err();
-            assert!(said.contains("expected a plain file, found a"), "{said}");
+            says(outcome.unwrap_err(), &["expected a plain file, found a"]);
         }
     }
 }
@@ -359,8 +358,7 @@ fn commands_are_sent_and_received_in_plain_files_only() {
         Err(error) => Err(error.to_string()),
     };
     for outcome in with_special(RunFolder::commands, hear) {
-        let said = outcome.unwrap_err();
-        assert!(said.contains("commands.jsonl") && said.contains("expected a plain file"), "{said}");
+        says(outcome.unwrap_err(), &["commands.jsonl", "expected a plain file"]);
     }
 }
 
@@ -376,8 +374,7 @@ fn notes_and_logs_are_plain_files() {
         worker.start(run, false, None).map(drop).map_err(|error| error.to_string())
     };
     for outcome in with_special(RunFolder::log, start) {
-        let said = outcome.unwrap_err();
-        assert!(said.contains("log.txt") && said.contains("expected a plain file"), "{said}");
+        says(outcome.unwrap_err(), &["log.txt", "expected a plain file"]);
     }
 }
 
@@ -397,8 +394,7 @@ fn special_files_do_not_block_watchers() {
         assert_eq!(outcome, LockState::Unknown);
     }
     for outcome in with_special(RunFolder::config, |run| RunConfig::read(run).map_err(|error| error.to_string())) {
-        let said = outcome.unwrap_err();
-        assert!(said.contains("config.ron") && said.contains("expected a plain file"), "{said}");
+        says(outcome.unwrap_err(), &["config.ron", "expected a plain file"]);
     }
 }
 

@@ -13,8 +13,9 @@ use valleyscope_runs::{
 
 use super::worker;
 use super::worker::{EVERY, fresh_run, lines, loss, new_run, wait_until};
-#[cfg(target_os = "linux")]
 use crate::left_out::left_out;
+#[cfg(target_os = "linux")]
+use crate::says::says;
 
 pub fn train(loss: f64) -> Event {
     Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
@@ -284,8 +285,7 @@ fn a_second_worker_is_refused_even_if_the_lock_was_removed() {
     fs::remove_file(run.lock()).unwrap();
     let second = worker::start(&run, u64::MAX, "").wait_with_output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    let said = String::from_utf8(second.stderr).unwrap();
-    assert!(said.contains("already being trained"), "{said}");
+    says(String::from_utf8(second.stderr).unwrap(), &["already being trained"]);
     // The first worker restores its lock before it saves the next time.
     wait_until("the lock", || matches!(read(&run).1, Status::Running(Some(owner)) if owner.pid == first.id()));
     send(&run, RunCommand::Stop).unwrap();

@@ -22,6 +22,7 @@ use valleyscope_runs::{
 
 use crate::doctor::signal;
 use crate::put_program::put_program;
+use crate::says::says;
 
 pub use crate::doctor::wait_until;
 
@@ -227,12 +228,8 @@ fn stated_sizes_agree_with_the_conclusion() {
 #[test]
 fn a_missing_worker_is_named() {
     let error = WorkerProgram::find(Some(Path::new("/nowhere/worker"))).unwrap_err().to_string();
-    assert!(
-        error.contains("--worker") && error.contains("/nowhere/worker") && error.contains("cargo xtask setup"),
-        "{error}"
-    );
-    let missing = LaunchError::Missing.to_string();
-    assert!(missing.contains("cargo xtask setup") && missing.contains("VALLEYSCOPE_TRAIN"), "{missing}");
+    says(&error, &["--worker", "/nowhere/worker", "cargo xtask setup"]);
+    says(LaunchError::Missing.to_string(), &["cargo xtask setup", "VALLEYSCOPE_TRAIN"]);
 }
 
 #[test]
@@ -252,16 +249,14 @@ fn another_protocol_is_refused() {
     let sandbox = tempfile::tempdir().unwrap();
     let error = program(&sandbox, "echo '{\"protocol\": 99, \"devices\": 3}'").handshake().unwrap_err();
     assert!(matches!(error, LaunchError::Protocol { found: 99, .. }));
-    let said = error.to_string();
-    assert!(said.contains("protocol 99") && said.contains("cargo xtask setup"), "{said}");
+    says(error.to_string(), &["protocol 99", "cargo xtask setup"]);
 }
 
 #[test]
 fn a_worker_that_cannot_start_reports_the_reason() {
     let sandbox = tempfile::tempdir().unwrap();
     let broken = program(&sandbox, "echo 'libtorch.so: cannot open shared object file' >&2; exit 127");
-    let said = broken.handshake().unwrap_err().to_string();
-    assert!(said.contains("127") && said.contains("libtorch.so") && said.contains("cargo xtask setup"), "{said}");
+    says(broken.handshake().unwrap_err(), &["127", "libtorch.so", "cargo xtask setup"]);
     fs::write(sandbox.path().join("worker"), "not a program").unwrap();
     assert!(matches!(broken.handshake(), Err(LaunchError::Spawn { .. })));
 }

@@ -51,11 +51,3 @@ fn tokens(path: &Path) -> Vec<u16> {
 fn results(folder: &Path) -> [Vec<u8>; 3] {
     ["train.bin", "val.bin", "meta.json"].map(|name| fs::read(folder.join(name)).unwrap())
 }
-
-#[track_caller]
-fn says(error: &TextError, parts: &[&str]) {
-    let said = error.to_string();
-    for part in parts {
-        assert!(said.contains(part), "expected {part:?} in {said:?}");
-    }
-}

@@ -15,6 +15,7 @@ use valleyscope_runs::{self as run, MetricId, RunFolder, Status, WorkerProgram};
 use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{CheckpointOrigin, Training, checkpoint};
 
+use crate::says::says;
 use crate::stage::{
     Stage, WORKER, curve, history, kill, kill_at, mnist, points, quick, rate, scan, spec, status, tensors, tiny,
     to_the_end, uniform, wait_for, wait_until, worker,
@@ -443,9 +444,7 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     let output = Command::new("bash").args(["-c", &script]).stdout(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
     let Status::Failed(message) = status(&run) else { panic!("{:?}", status(&run)) };
-    for part in ["the disk is full", "checkpoint-00000010", "make room and resume"] {
-        assert!(message.contains(part), "expected {part} in {message}");
-    }
+    says(&message, &["the disk is full", "checkpoint-00000010", "make room and resume"]);
     assert!(checkpoint::steps(&run).unwrap().is_empty());
     let whole = stage.run(quick(60));
     for (run, resume) in [(&run, true), (&whole, false)] {

@@ -23,5 +23,7 @@ mod ranks;
 mod references;
 mod runs;
 mod saved_models;
+#[path = "../../../../tests/support/says.rs"]
+mod says;
 mod scan;
 mod stage;

@@ -8,6 +8,7 @@ use valleyscope_experiments::workload::{DeviceChoice, FloatType, MnistSpec, NotF
 use valleyscope_runs as run;
 use valleyscope_runs::{MetricId, RunCommand, RunFolder, Status};
 
+use crate::says::says;
 use crate::stage::{
     Stage, curve, expect, history, kill, kill_at, named, quick, rate, scan, status, tiny, train, wait_for, worker,
 };
@@ -327,8 +328,7 @@ fn externally_started_ranks_meet_by_their_environment() {
     for ((_, expected), (_, found)) in losses(&alone).into_iter().zip(losses(&run)) {
         assert!((found - expected).abs() <= 1e-12 * expected);
     }
-    let log = std::fs::read_to_string(run.path().join("log-rank-1.txt")).unwrap();
-    assert!(log.contains("rank 1 of 2") && log.contains("ended after step 20"), "{log}");
+    says(std::fs::read_to_string(run.path().join("log-rank-1.txt")).unwrap(), &["rank 1 of 2", "ended after step 20"]);
     let started = history(&run).started().unwrap().clone();
     assert_eq!(started.processes, Some(2));
 }

@@ -13,6 +13,7 @@ use valleyscope_runs::{Event, MetricId, RunFolder, RunSession, Status};
 use valleyscope_training::Training;
 use valleyscope_training::mnist::{MnistRun, Scan};
 
+use crate::says::says;
 use crate::stage::{Stage, expect, history, mnist, named, points, rate, scan, spec, status, train, valleyscope};
 
 fn scan_spec(precision: FloatType) -> MnistScanSpec {
@@ -80,8 +81,7 @@ fn a_grid_point_is_reproducible_and_stoppable() {
 fn refuses_a_batch_of_one_image() {
     let data = mnist();
     let spec = MnistScanSpec { batch_sizes: vec![BatchSize::new(333).unwrap()], ..scan_spec(FloatType::Float32) };
-    let error = Scan::new(&spec, &data, Device::Cpu).unwrap_err().to_string();
-    assert!(error.contains("333") && error.contains("one of the 1000 images"), "{error}");
+    says(Scan::new(&spec, &data, Device::Cpu).unwrap_err(), &["333", "one of the 1000 images"]);
 }
 
 fn runs(stage: &Stage, args: &[&str]) -> Output {
