@@ -20,7 +20,6 @@ mod window;
 
 use window::{Window, fig2a, landscape};
 
-/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -79,7 +78,6 @@ fn main() {
     }
 }
 
-/// The measurements of a drag.
 struct Drag {
     begun: Instant,
     took: Duration,
@@ -123,7 +121,6 @@ fn quantile(durations: &[Duration], share: f64) -> Duration {
     sorted.get((share * last as f64).round() as usize).copied().unwrap_or_default()
 }
 
-/// Drags a field in a new window.
 fn measured(beside: Beside, field: &str, card: Option<&str>) -> Drag {
     let mut window = opened(beside);
     if let Some(card) = card {
@@ -164,7 +161,6 @@ fn revealed(window: &mut Window, name: &str) -> Pos2 {
     }
 }
 
-/// Drags the field at a place.
 fn dragged(window: &mut Window, beside: Beside, place: Pos2) -> Drag {
     window.press_pointer(place);
     window.settle();

@@ -30,7 +30,6 @@ mod window;
 
 use window::{Window, fig2a, landscape};
 
-/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

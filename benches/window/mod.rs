@@ -18,7 +18,6 @@ pub struct Window {
     pub graphics: egui_wgpu::RenderState,
     screen: ScreenDescriptor,
     time: f64,
-    /// The events of the next frame.
     pub events: Vec<egui::Event>,
     dropped: Vec<Arc<dyn egui::DroppedFile + Send + Sync>>,
     /// The window's accessibility tree, if requested.
@@ -26,11 +25,9 @@ pub struct Window {
     pub folder: tempfile::TempDir,
 }
 
-/// The commands of a frame.
 pub struct Drawn {
     pub buffers: Vec<wgpu::CommandBuffer>,
     pub encoder: wgpu::CommandEncoder,
-    /// The shapes that the egui pass draws.
     pub primitives: Vec<egui::ClippedPrimitive>,
 }
 
@@ -168,7 +165,6 @@ impl Window {
 }
 
 impl Window {
-    /// Draws frames until `holds` returns true.
     pub fn until(&mut self, holds: impl Fn(&Valleyscope) -> bool) {
         while !holds(&self.app) {
             let drawn = self.draw();
@@ -233,7 +229,6 @@ pub fn landscape() -> Loaded {
     Loaded { preset, text: text.to_owned(), source: PresetSource::BuiltIn("frame") }
 }
 
-/// Returns the preset of Fig. 2a.
 pub fn fig2a() -> SweepPreset {
     let built_in = built_ins().iter().find(|built_in| built_in.name == "fig2a").expect("a built-in preset");
     let Preset::Sweep(preset) = &built_in.preset else { panic!("fig2a is a sweep") };

@@ -5,11 +5,4 @@
 //! `cargo xtask fuzz` does this for some minutes. An input that did harm belongs into the corpus once that is fixed.
 
 mod driver;
-mod files;
-mod losses;
-mod memory;
-mod messages;
-mod mutate;
-mod presets;
-mod records;
-mod sweeps;
+mod targets;

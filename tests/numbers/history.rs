@@ -1,5 +1,7 @@
-//! The history against all its samples.
+//! The history against all its samples, and the memory that it takes.
 
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use rand::rngs::StdRng;
@@ -9,8 +11,40 @@ use valleyscope_engine::simulation::{
     Bucket, BucketSpread, History, PlotRequest, RECENT_STEPS, Sample, Setting, Simulation, SimulationSpec, Spread,
 };
 
-use crate::memory::held_bytes;
 use crate::specs::{all_rules, sgd, simulation, valley};
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+}
+
+/// Returns the number of bytes that this thread has allocated and not freed.
+pub fn held_bytes() -> isize {
+    HELD.get()
+}
+
+/// The system's allocator, which also counts.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn note(bytes: usize, sign: isize) {
+    // While a thread ends, its counter may already be dropped.
+    let _ = HELD.try_with(|held| held.set(held.get() + sign * bytes as isize));
+}
+
+// SAFETY: every call is passed on unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note(layout.size(), 1);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        note(layout.size(), -1);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
 
 /// Returns the sample of a step: pseudo-random numbers that need not be stored.
 fn sample(step: u64) -> Sample {
@@ -40,9 +74,7 @@ fn theta(step: u64) -> f64 {
 
 fn history_of(steps: u64) -> History {
     let mut history = History::default();
-    for step in 0..steps {
-        history.push(sample(step), theta(step));
-    }
+    (0..steps).for_each(|step| history.push(sample(step), theta(step)));
     history
 }
 
@@ -59,9 +91,7 @@ fn very_long() -> &'static History {
     static HISTORY: OnceLock<History> = OnceLock::new();
     HISTORY.get_or_init(|| {
         let mut history = long().clone();
-        for step in LONG..VERY_LONG {
-            history.push(sample(step), theta(step));
-        }
+        (LONG..VERY_LONG).for_each(|step| history.push(sample(step), theta(step)));
         history
     })
 }
@@ -238,9 +268,7 @@ fn one_bucket_can_hold_a_very_long_run() {
 fn the_last_twenty_thousand_steps_are_kept_in_full() {
     assert_eq!(RECENT_STEPS, 20_000);
     let history = long();
-    for step in LONG - 20_000..LONG {
-        assert_eq!(history.sample(step), Some(&sample(step)));
-    }
+    (LONG - 20_000..LONG).for_each(|step| assert_eq!(history.sample(step), Some(&sample(step))));
     assert_eq!(history.sample(LONG), None);
     assert_eq!(history.sample(LONG / 2), None, "long ago, and only summarised");
     let request = PlotRequest { first_step: LONG - 20_000, last_step: None, buckets: 20_000, log_steps: false };
@@ -279,13 +307,9 @@ fn the_finest_view_has_every_step_that_is_kept_in_full() {
 #[test]
 fn each_step_counts_with_its_own_temperature() {
     let mut simulation = Simulation::new(simulation(1.0, 20, &all_rules(0.01)[..1]));
-    for _ in 0..10 {
-        simulation.advance();
-    }
+    (0..10).for_each(|_| simulation.advance());
     simulation.apply(&Setting::Temperature(Some(Temperature::clamped(0.5)))).expect("it is a setting");
-    for _ in 0..10 {
-        simulation.advance();
-    }
+    (0..10).for_each(|_| simulation.advance());
     let history = &simulation.histories()[0];
     for bucket in history.finest() {
         let theta = if bucket.first_step <= 10 { 0.01 } else { 0.5 };
@@ -318,9 +342,7 @@ fn memory_is_bounded() {
     assert!(held > 20_000 * size_of::<Sample>() as isize, "{held} bytes cannot hold what is asked for");
     let all = held * SimulationSpec::MAX_OPTIMIZERS as isize;
     assert!(all <= 200_000_000, "{} MB of histories", all / 1_000_000);
-    for step in LONG..LONG + 1_000_000 {
-        history.push(sample(step), theta(step));
-    }
+    (LONG..LONG + 1_000_000).for_each(|step| history.push(sample(step), theta(step)));
     let grown = held_bytes() - before - held;
     assert!(grown <= 500_000, "a fifth more steps took {grown} bytes more");
 }
@@ -331,9 +353,7 @@ fn a_simulation_does_not_grow() {
     let mut simulation = Simulation::new(simulation(1.0, 8, &all_rules(0.01)[..2]));
     let mut advance = |steps: u64| {
         let before = held_bytes();
-        for _ in 0..steps {
-            simulation.advance();
-        }
+        (0..steps).for_each(|_| simulation.advance());
         held_bytes() - before
     };
     advance(RECENT_STEPS as u64 * 2);
@@ -369,9 +389,7 @@ fn a_divergence_shows_in_every_bucket_that_holds_it() {
         landscape: valley(1000.0, 0.1, 30.0),
         ..simulation(3.0, 10, &[sgd(1.0, 0.9, 0.1)])
     });
-    for _ in 0..5000 {
-        simulation.advance();
-    }
+    (0..5000).for_each(|_| simulation.advance());
     let history = &simulation.histories()[0];
     let gone = (0..).find(|&step| history.sample(step).unwrap().diverged > 0).unwrap();
     for buckets in [1, 10, 1000] {

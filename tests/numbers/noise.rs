@@ -1,11 +1,18 @@
-//! The random streams: normal, independent, and functions of their keys alone.
+//! Noise: random streams that are normal, independent and functions of their keys alone, and the kinds of noise of
+//! gradients, whose steps are compared with formulas written from their sources.
 
 use rand::Rng;
+use statrs::distribution::{ContinuousCDF, StudentsT};
 use valleyscope_engine::lanes::Lanes;
+use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
+use valleyscope_engine::optimizer::Need;
+use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::random::{Key, Stream, Streams};
+use valleyscope_engine::simulation::{ParticleId, Simulation, SimulationSpec, noise_key};
 
-use crate::comparison::next_draws;
-use crate::statistics::{Moments, assert_within, correlation, kolmogorov_smirnov, normal_cdf};
+use crate::specs::{all_rules, rated, simulation, start, valley};
+use crate::statistics::{Moments, assert_standard_normal, assert_within, correlation, kolmogorov_smirnov};
+use crate::trajectories::{Case, draws_of_step, first_disagreement, next_draws, valley_of};
 
 /// Draws x and y of `count` steps from the stream of `key`.
 fn pairs(key: Key, count: usize) -> (Vec<f64>, Vec<f64>) {
@@ -18,74 +25,13 @@ fn first_pairs(parent: Key, count: u64) -> (Vec<f64>, Vec<f64>) {
     (0..count).map(|index| next_draws(&mut Streams::new([parent.at(index)]))).map(|[x, y]| (x, y)).unzip()
 }
 
-#[track_caller]
-fn assert_standard_normal(draws: &[f64]) {
-    let n = draws.len() as f64;
-    let moments = Moments::of(draws);
-    assert_within("mean", moments.mean, 0.0, (1.0 / n).sqrt());
-    assert_within("variance", moments.variance, 1.0, (2.0 / n).sqrt());
-    assert_within("skewness", moments.skewness, 0.0, (6.0 / n).sqrt());
-    assert_within("excess kurtosis", moments.excess_kurtosis, 0.0, (24.0 / n).sqrt());
-    let distance = kolmogorov_smirnov(draws, normal_cdf);
-    // A true sample exceeds 2.0/√n once in 1,500 times.
-    assert!(distance * n.sqrt() < 2.0, "Kolmogorov–Smirnov distance {distance}");
-    for threshold in [2.0, 3.0, 4.0] {
-        let p = normal_cdf(-threshold);
-        let standard_error = (p * (1.0 - p) / n).sqrt();
-        let share =
-            |in_tail: fn(f64, f64) -> bool| draws.iter().filter(|&&draw| in_tail(draw, threshold)).count() as f64 / n;
-        assert_within("share of the upper tail", share(|draw, t| draw > t), p, standard_error);
-        assert_within("share of the lower tail", share(|draw, t| draw < -t), p, standard_error);
-    }
-}
-
-#[test]
-fn draws_of_one_stream_are_standard_normal() {
-    let (x, y) = pairs(Key::new(1).at(0).at(0), 500_000);
-    assert_standard_normal(&x);
-    assert_standard_normal(&y);
-}
-
 /// An ensemble takes one draw from each of many streams in a step.
 #[test]
 fn the_same_draw_of_many_streams_is_standard_normal() {
     let (x, y) = first_pairs(Key::new(2).at(1), 300_000);
-    assert_standard_normal(&x);
-    assert_standard_normal(&y);
+    assert_standard_normal("x", &x);
+    assert_standard_normal("y", &y);
     assert_within("correlation of x and y", correlation(&x, &y), 0.0, 1.0 / (x.len() as f64).sqrt());
-}
-
-#[test]
-fn x_and_y_are_independent() {
-    let (x, y) = pairs(Key::new(3), 500_000);
-    let n = x.len() as f64;
-    assert_within("correlation", correlation(&x, &y), 0.0, 1.0 / n.sqrt());
-    // A dependence without correlation, such as that of two numbers on a circle, shows in the squares.
-    let squares = |draws: &[f64]| draws.iter().map(|draw| draw * draw).collect::<Vec<_>>();
-    assert_within("correlation of squares", correlation(&squares(&x), &squares(&y)), 0.0, 1.0 / n.sqrt());
-    assert_within("correlation of x and y²", correlation(&x, &squares(&y)), 0.0, 1.0 / n.sqrt());
-    assert_within("correlation of x² and y", correlation(&squares(&x), &y), 0.0, 1.0 / n.sqrt());
-    // All eight directions, 45° each, are met equally often.
-    let mut octants = [0_u32; 8];
-    for (x, y) in x.iter().zip(&y) {
-        octants[usize::from(*x > 0.0) + 2 * usize::from(*y > 0.0) + 4 * usize::from(x.abs() > y.abs())] += 1;
-    }
-    for count in octants {
-        assert_within("count of an octant", f64::from(count), n / 8.0, (n * 7.0 / 64.0).sqrt());
-    }
-}
-
-#[test]
-fn steps_are_independent() {
-    let (x, y) = pairs(Key::new(4), 300_000);
-    for lag in 1..=16 {
-        let n = (x.len() - lag) as f64;
-        for (earlier, later) in [(&x, &x), (&y, &y), (&x, &y), (&y, &x)] {
-            let earlier = &earlier[..earlier.len() - lag];
-            let later = &later[lag..];
-            assert_within("autocorrelation", correlation(earlier, later), 0.0, 1.0 / n.sqrt());
-        }
-    }
 }
 
 /// Checks that n r² over many pairs of streams adds up to χ² with as many degrees of freedom as pairs.
@@ -146,22 +92,6 @@ fn keys_are_equal_exactly_for_equal_paths() {
     assert_ne!(root.at(0).at(0), root.at(0));
     assert_ne!(Key::new(0).at(1), Key::new(1).at(0));
     assert_ne!(root.at(0), root.at(u64::MAX));
-}
-
-/// Extreme draws stay finite: the largest radius is √(2 · 52 ln 2) = 8.49.
-#[test]
-fn draws_are_bounded() {
-    let mut streams = Streams::<8>::new(std::array::from_fn(|lane| Key::new(6).at(lane as u64)));
-    let mut largest: f64 = 0.0;
-    for _ in 0..250_000 {
-        let [x, y] = streams.normal_pair::<Lanes<f64, 8>>();
-        for (x, y) in x.0.into_iter().zip(y.0) {
-            largest = largest.max(x.hypot(y));
-            assert!(x.is_finite() && y.is_finite());
-        }
-    }
-    // Of 2 million radii, P(r > t) = exp(−t²/2): the largest lies between 4.6 and 7.6 but once in 10⁶ times.
-    assert!((4.6..7.6).contains(&largest), "the largest of 2 million radii is {largest}");
 }
 
 /// Bytes, 32 and 64 bits come from the same sequence, so that `rand`'s distributions can use a stream.
@@ -263,9 +193,7 @@ fn streams_agree_with_the_published_generators() {
         let key = path.iter().fold(Key::new(seed), |key, &index| key.at(index));
         let mut expected = published_stream(seed, &path);
         let mut stream = Stream::new(key);
-        for _ in 0..1000 {
-            assert_eq!(stream.next_u64(), expected.next());
-        }
+        (0..1000).for_each(|_| assert_eq!(stream.next_u64(), expected.next()));
         let mut bits = published_stream(seed, &path);
         let mut normals = Streams::new([key]);
         for _ in 0..10_000 {
@@ -294,4 +222,158 @@ fn streams_do_not_change_between_versions() {
         [(); 2].map(|()| next_draws(&mut normals)),
         [[0.234_120_029_458_338_32, -1.561_773_959_090_34], [-0.013_922_271_136_036_802, 1.232_293_193_890_512_6]]
     );
+}
+
+pub fn heavy_tailed(sigma: f64, freedom: f64) -> NoiseSpec {
+    let mut noise = of_kind(NoiseKind::HeavyTailed, sigma);
+    noise.set(1, freedom).unwrap();
+    noise
+}
+
+pub fn of_kind(kind: NoiseKind, sigma: f64) -> NoiseSpec {
+    NoiseSpec::new(kind).with_sigma(Noise::new(sigma).unwrap())
+}
+
+/// Returns noise of each kind but the paper's, and one with very heavy tails.
+fn others(sigma: f64) -> [NoiseSpec; 3] {
+    [of_kind(NoiseKind::Additive, sigma), heavy_tailed(sigma, 3.0), heavy_tailed(sigma, 2.01)]
+}
+
+fn heavy_draws(freedom: f64, count: usize) -> (Vec<f64>, Vec<f64>) {
+    let noise = heavy_tailed(1.0, freedom).noise();
+    let mut stream = Streams::<1>::new([Key::new(5)]);
+    let pairs = (0..count).map(|_| {
+        let mut pairs = [stream.normal_pair::<Lanes<f64, 1>>()];
+        noise.shape(&mut pairs);
+        (pairs[0][0].0[0], pairs[0][1].0[0])
+    });
+    pairs.unzip()
+}
+
+#[test]
+fn heavy_tailed_draws_are_students_t_with_variance_1() {
+    const COUNT: usize = 200_000;
+    for freedom in [2.5_f64, 3.0, 10.0] {
+        let student = StudentsT::new(0.0, ((freedom - 2.0) / freedom).sqrt(), freedom).unwrap();
+        let (x, y) = heavy_draws(freedom, COUNT);
+        for draws in [&x, &y] {
+            let distance = kolmogorov_smirnov(draws, |at| student.cdf(at));
+            // A true sample exceeds 2.0/√n once in 1,500 times.
+            assert!(distance * (COUNT as f64).sqrt() < 2.0, "ν = {freedom}: distance {distance}");
+            for p in [1e-4, 1e-3, 0.1, 0.5, 0.9, 0.999, 0.9999] {
+                let quantile = student.inverse_cdf(p);
+                let share = draws.iter().filter(|draw| **draw < quantile).count() as f64 / COUNT as f64;
+                assert_within("share below a quantile", share, p, (p * (1.0 - p) / COUNT as f64).sqrt());
+            }
+        }
+    }
+    // The fourth moment, 3 + 6/(ν − 4), gives the variance an error.
+    let (x, y) = heavy_draws(10.0, COUNT);
+    let n = COUNT as f64;
+    for draws in [&x, &y] {
+        let moments = Moments::of(draws);
+        assert_within("mean", moments.mean, 0.0, (1.0 / n).sqrt());
+        assert_within("variance", moments.variance, 1.0, (3.0 / n).sqrt());
+    }
+    // E x²y² = (ν − 2)/(ν − 4), as large draws coincide.
+    assert_within("correlation of x and y", correlation(&x, &y), 0.0, (8.0 / 6.0 / n).sqrt());
+}
+
+/// Bailey's formula, with U from the length of the normal pair.
+pub fn students_pair([x, y]: [f64; 2], freedom: f64) -> [f64; 2] {
+    let square = x * x + y * y;
+    let uniform = (-square / 2.0).exp();
+    let radius = (freedom * (uniform.powf(-2.0 / freedom) - 1.0)).sqrt() * ((freedom - 2.0) / freedom).sqrt();
+    [x, y].map(|normal| normal / square.sqrt() * radius)
+}
+
+#[test]
+fn a_step_with_each_kind_of_noise_has_the_gradient_of_its_formula() {
+    for noise in others(0.7).into_iter().chain([of_kind(NoiseKind::Multiplicative, 0.7)]) {
+        let rules = all_rules(0.01);
+        let spec = SimulationSpec { noise, start: start(0.8, -0.4, 0.1), ..simulation(1.0, 11, &rules) };
+        for (index, rule) in rules.iter().enumerate() {
+            let id = ParticleId { optimizer: index as u32 + 1, particle: 10 };
+            let mut simulation = Simulation::new(spec.clone());
+            simulation.select(Some(id));
+            let mut stream = Streams::<1>::new([noise_key(spec.seed, id.optimizer, 10)]);
+            let theta = simulation.ensembles()[index].position(10);
+            simulation.advance();
+            let step = simulation.step_trace().expect("a step was taken");
+            let exact = valley_of(&spec.landscape).gradient(theta);
+            let [draws, curvature_draws] = draws_of_step(&rule.rule, &mut stream).map(|normal| match noise.kind() {
+                NoiseKind::HeavyTailed if normal != [0.0; 2] => {
+                    students_pair(normal, noise.get("degrees_of_freedom").unwrap())
+                }
+                _ => normal,
+            });
+            let noisy = |exact: f64, draw: f64| match noise.kind() {
+                NoiseKind::Additive => exact + 0.7 * draw,
+                _ => exact * (1.0 + 0.7 * draw),
+            };
+            let close = |found: f64, expected: f64| (found - expected).abs() <= 1e-11 * expected.abs().max(1.0);
+            for axis in [0, 1] {
+                let expected = noisy(exact[axis], draws[axis]);
+                let found = step.inputs.gradient[axis];
+                assert!(close(found, expected), "{noise:?}, {}: {found}, {expected}", rule.rule.name());
+                if rule.rule.info().needs(Need::Curvature) {
+                    let mean = if noise.kind() == NoiseKind::Additive { 0.0 } else { 1.0 };
+                    assert!(close(step.curvature_noise[axis], mean + 0.7 * curvature_draws[axis]), "{noise:?}");
+                }
+            }
+        }
+    }
+}
+
+/// In particular the curvature and gradients at other parameters have the noise of the step.
+#[test]
+fn trajectories_of_every_rule_with_each_kind_of_noise_agree_with_the_oracle() {
+    for noise in others(0.5) {
+        let spec = SimulationSpec { noise, seed: 4, ..simulation(1.0, 3, &all_rules(0.01)) };
+        let case = Case { name: noise.info().name, spec, changes: Vec::new(), steps: 200 };
+        if let Some(disagreement) = first_disagreement(None, &case) {
+            panic!("{disagreement:?}");
+        }
+    }
+}
+
+#[test]
+fn additive_noise_does_not_grow_with_the_gradient() {
+    let rule = rated(0.01, crate::specs::rule(valleyscope_engine::optimizer::RuleKind::Sgd, &[]));
+    let noise_of = |kind: NoiseKind, slope: f64| {
+        let spec = SimulationSpec {
+            landscape: valley(10.0, slope, 30.0),
+            noise: of_kind(kind, 0.5),
+            ..simulation(1.0, 3, &[rule])
+        };
+        let mut simulation = Simulation::new(spec);
+        simulation.select(Some(ParticleId { optimizer: 1, particle: 2 }));
+        simulation.advance();
+        let step = simulation.step_trace().expect("a step was taken");
+        step.inputs.gradient[0] - step.gradient[0]
+    };
+    let [small, large] = [0.1, 10.0].map(|slope| noise_of(NoiseKind::Additive, slope));
+    assert!(small != 0.0 && (small - large).abs() < 1e-12, "{small}, {large}");
+    let [small, large] = [0.1, 10.0].map(|slope| noise_of(NoiseKind::Multiplicative, slope));
+    assert!((large / small - 100.0).abs() < 1e-3, "{small}, {large}");
+}
+
+/// A change of the kind during a run shifts no later draw.
+#[test]
+fn every_kind_of_noise_takes_the_same_random_numbers() {
+    let draws_after = |noise: NoiseSpec| {
+        let spec = SimulationSpec { noise, ..simulation(1.0, 3, &all_rules(0.01)) };
+        let mut simulation = Simulation::new(spec);
+        (0..20).for_each(|_| simulation.advance());
+        let paper = of_kind(NoiseKind::Multiplicative, 1.0);
+        simulation.apply(&valleyscope_engine::simulation::Setting::Noise(paper)).unwrap();
+        simulation.select(Some(ParticleId { optimizer: 1, particle: 1 }));
+        simulation.advance();
+        simulation.step_trace().expect("a step was taken").noise
+    };
+    let mut stream = Streams::<1>::new([noise_key(1, 1, 1)]);
+    let expected = (0..21).map(|_| next_draws(&mut stream)).last().expect("there are steps").map(|draw| 1.0 + draw);
+    for noise in others(0.5) {
+        assert_eq!(draws_after(noise), expected, "{noise:?}");
+    }
 }

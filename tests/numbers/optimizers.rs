@@ -11,9 +11,8 @@ use valleyscope_engine::optimizer::{
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::with_rule;
 
-use crate::golden::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation};
-use crate::laws::{known_law, law};
 use crate::oracle::{Parameter, StepInput};
+use crate::references::{GOLDENS, Golden, GoldenStep, TOLERANCE, deviation, known_law, law};
 
 type One = Lanes<f64, 1>;
 type Both = <One as Planar>::Both;
@@ -33,7 +32,6 @@ struct State {
     rule: RatedRule,
     theta: [f64; 2],
     gradient: [f64; 2],
-    /// The rule's states, in their order.
     remembered: Vec<[f64; 2]>,
     /// The factor by which a place gives the gradient there.
     slope: f64,
@@ -42,7 +40,6 @@ struct State {
     weights: [f64; 2],
 }
 
-/// The outcome of one step.
 #[derive(Clone, Debug)]
 struct Outcome {
     theta: [f64; 2],
@@ -321,7 +318,6 @@ fn compare(state: &State, ours: &Outcome, theirs: &Outcome, axis: usize) {
     check("θ", ours.theta[axis], theirs.theta[axis], theta.abs().max(decayed) + moved);
 }
 
-/// Every rule is written a second time, from its source, in `oracle/`.
 #[test]
 fn every_registered_rule_has_an_oracle() {
     for &kind in RuleKind::ALL {
@@ -337,7 +333,6 @@ fn every_registered_rule_has_a_golden() {
     }
 }
 
-/// A step requests exactly the inputs that its rule declares.
 #[test]
 fn rules_declare_exactly_the_inputs_that_they_use() {
     let mut random = StdRng::seed_from_u64(5);
@@ -433,25 +428,4 @@ fn bias_after(StepInputs { rule, bias, learning_rate, .. }: &StepInputs) -> Bias
 
 fn pair(values: &[f64]) -> [f64; 2] {
     values.try_into().unwrap()
-}
-
-/// If only one of two elements would move down the gradient, a cautious step moves that one twice as far and not the
-/// other; weight decay acts on both.
-#[test]
-fn a_cautious_step_omits_elements_that_would_move_up_the_gradient() {
-    let rule = RuleSpec::on_plane(RuleKind::Signum);
-    let rule = rule.with("mask", 1.0).and_then(|rule| rule.with("weight_decay", 0.5)).unwrap();
-    assert_eq!(rule.name(), "Cautious Signum");
-    let inputs = StepInputs {
-        rule,
-        learning_rate: 0.125,
-        bias: BiasCorrection::START,
-        theta: [1.0, 2.0],
-        gradient: [0.5, -0.5],
-        states: vec![[4.0, 4.0]],
-    };
-    let inputs = StepInputs { bias: bias_after(&inputs), ..inputs };
-    let trace = trace(&inputs, GivenApart(Given { slope: 0.0, curvature: [0.0; 2] }));
-    assert_eq!(trace.direction, [2.0, 0.0]);
-    assert_eq!(trace.values(trace.theta), [1.0 - 0.125 * (2.0 + 0.5), 2.0 - 0.125 * (0.5 * 2.0)]);
 }

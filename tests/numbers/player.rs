@@ -41,9 +41,7 @@ fn record(player: &Player) -> Record {
 /// Returns the simulation after so many steps, taken one by one.
 fn reference(spec: &SimulationSpec, steps: u64) -> Simulation {
     let mut simulation = Simulation::new(spec.clone());
-    for _ in 0..steps {
-        simulation.advance();
-    }
+    (0..steps).for_each(|_| simulation.advance());
     simulation
 }
 
@@ -171,9 +169,7 @@ fn a_changed_landscape_shows_in_the_diagnostics_before_the_next_step() {
     player.send(PlayerCommand::Advance(10));
     let mut changed = reference(&spec, 50);
     changed.apply(&Setting::Landscape(steep)).expect("any landscape fits");
-    for _ in 0..10 {
-        changed.advance();
-    }
+    (0..10).for_each(|_| changed.advance());
     assert_same(&wait_until_done(&player, 60), &changed);
 }
 
@@ -377,9 +373,7 @@ fn each_step_back_counts_however_fast_they_are_asked_for() {
     let player = spawn(&spec);
     player.send(PlayerCommand::Advance(100));
     wait_until_done(&player, 100);
-    for _ in 0..7 {
-        player.send(PlayerCommand::Back(1));
-    }
+    (0..7).for_each(|_| player.send(PlayerCommand::Back(1)));
     player.send(PlayerCommand::Back(10));
     assert_same(&wait_until(&player, |snapshot| snapshot.step == 83), &reference(&spec, 83));
     player.send(PlayerCommand::Back(1000));

@@ -1,19 +1,19 @@
-//! Learning rates that change over a run.
+//! Learning rates that change over a run, and the weights that Schedule-Free gives to steps.
 
 use std::f64::consts::PI;
 
-use valleyscope_engine::optimizer::{Decay, RatedRule, Schedule};
+use valleyscope_engine::optimizer::{BiasCorrection, Decay, RatedRule, RuleKind, RuleSpec, Schedule, ScheduleFree};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
 use valleyscope_engine::simulation::{Change, ParticleId, Setting, Simulation, SimulationSpec};
 
-use crate::comparison::{Case, first_disagreement};
-use crate::specs::{all_rules, noise, sgd, simulation, start, valley};
+use crate::specs::{all_rules, noise, rated, rule, sgd, simulation, start, valley};
+use crate::trajectories::{Case, first_disagreement};
 
 pub fn schedule(warmup: u64, decay: Decay) -> Schedule {
     Schedule { warmup: WarmupSteps::new(warmup).unwrap(), decay }
 }
 
-fn cosine(to: f64, steps: Option<u64>) -> Decay {
+pub fn cosine(to: f64, steps: Option<u64>) -> Decay {
     Decay::Cosine { to: FinalShare::new(to).unwrap(), steps: steps.map(DecaySteps::clamped) }
 }
 
@@ -35,7 +35,6 @@ pub fn expected_factor(schedule: &Schedule, t: u64, run: Option<u64>) -> f64 {
     }
 }
 
-/// The factors agree with hand-computed ones.
 #[test]
 fn the_factors_of_short_runs_agree_with_hand_computed_ones() {
     let root = 0.5_f64.sqrt();
@@ -145,5 +144,61 @@ fn a_recorded_step_has_its_own_learning_rate() {
             let expected = step.inputs.theta[axis] - eta * step.inputs.gradient[axis];
             assert!((step.after[axis] - expected).abs() < 1e-14);
         }
+    }
+}
+
+fn schedule_free(learning_rate: f64, values: &[(&str, f64)]) -> valleyscope_engine::optimizer::RatedRule {
+    rated(learning_rate, rule(RuleKind::ScheduleFree, values))
+}
+
+#[test]
+fn a_changing_rate_is_weighted_as_in_the_oracle() {
+    let set = |optimizer, rule| Setting::Rule { optimizer, rule };
+    let more = [("warmup", 200.0), ("r", 1.0), ("weight_lr_power", 1.5), ("beta1", 0.5)];
+    let changes = [
+        (50, set(1, schedule_free(0.05, &[]))),
+        (60, set(2, schedule_free(0.02, &more))),
+        (150, set(1, schedule_free(0.002, &[("beta1", 0.5)]))),
+        (300, set(2, schedule_free(0.001, &more))),
+        (300, Setting::Noise(noise(0.3))),
+        (500, set(1, schedule_free(0.08, &[("weight_lr_power", 1.0), ("r", 0.5)]))),
+        (700, set(2, schedule_free(0.03, &[("warmup", 1000.0), ("weight_decay", 0.3)]))),
+    ];
+    let case = Case {
+        name: "rates that change",
+        spec: simulation(1.0, 3, &[schedule_free(0.01, &[]), schedule_free(0.01, &more)]),
+        changes: changes.map(|(step, set)| Change { step, set }).to_vec(),
+        steps: 1500,
+    };
+    assert!(first_disagreement(None, &case).is_none(), "{:?}", first_disagreement(None, &case));
+}
+
+/// Weights are squares of the largest rate so far; while they are 0, nothing is averaged.
+#[test]
+fn the_weights_of_steps_agree_with_hand_computed_ones() {
+    let rule = RuleSpec::on_plane(RuleKind::ScheduleFree);
+    let mut bias = BiasCorrection::START;
+    for (rate, share) in [(0.0, 0.0), (0.0, 0.0), (1.0, 1.0), (2.0, 0.8), (0.5, 4.0 / 9.0), (3.0, 0.5)] {
+        bias = bias.after::<ScheduleFree>(&rule, rate);
+        let found = bias.settings::<ScheduleFree>(&rule).share;
+        assert!((found - share).abs() < 1e-15, "step {}: {found} where {share} is right", bias.steps);
+    }
+    // t² and a warm-up: in step 2 of 4 the rate is a half.
+    let rule = rule.with("r", 2.0).and_then(|rule| rule.with("warmup", 4.0)).unwrap();
+    let first = BiasCorrection::START.after::<ScheduleFree>(&rule, 4.0);
+    let second = first.after::<ScheduleFree>(&rule, 4.0).settings::<ScheduleFree>(&rule).share;
+    assert_eq!((first.settings::<ScheduleFree>(&rule).share, second), (1.0, 16.0 / 17.0));
+}
+
+/// A common factor of all rates changes no share, so sweeps and stacks of models need no share for each rate.
+#[test]
+fn shares_depend_on_changes_of_the_rate_alone() {
+    let rule = rule(RuleKind::ScheduleFree, &[("weight_lr_power", 1.7), ("r", 0.3)]);
+    let mut both = [BiasCorrection::START; 2];
+    for step in 1..200 {
+        let rate = 0.01 + 0.005 * f64::from(step % 17);
+        both = [both[0].after::<ScheduleFree>(&rule, rate), both[1].after::<ScheduleFree>(&rule, 37.0 * rate)];
+        let [a, b] = both.map(|bias| bias.settings::<ScheduleFree>(&rule).share);
+        assert!((a - b).abs() <= 1e-13 * a, "step {step}: {a} {b}");
     }
 }

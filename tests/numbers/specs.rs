@@ -6,7 +6,6 @@ use valleyscope_engine::optimizer::{RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount, StartCoordinate, StartSpread};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 
-/// The parameters on which FOCUS's weight decay acts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DecayTarget {
     Parameters,
@@ -33,11 +32,6 @@ pub fn signum(learning_rate: f64, beta1: f64, weight_decay: f64) -> RatedRule {
 
 pub fn sgd(learning_rate: f64, beta1: f64, weight_decay: f64) -> RatedRule {
     rated(learning_rate, rule(RuleKind::Sgd, &[("beta1", beta1), ("weight_decay", weight_decay)]))
-}
-
-pub fn lion(learning_rate: f64, beta1: f64, beta2: f64, weight_decay: f64) -> RatedRule {
-    let values = [("beta1", beta1), ("beta2", beta2), ("weight_decay", weight_decay)];
-    rated(learning_rate, rule(RuleKind::Lion, &values))
 }
 
 pub fn mars(learning_rate: f64, beta1: f64, beta2: f64, gamma: f64, weight_decay: f64) -> RatedRule {

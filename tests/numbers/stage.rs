@@ -16,7 +16,6 @@ fn spec() -> SimulationSpec {
     simulation(1.0, 5, &all_rules(0.01))
 }
 
-/// Returns the landscape with other values of these parameters.
 fn landscape(values: &[(&str, f64)]) -> Setting {
     let set = |landscape: LandscapeSpec, (key, value): &(&str, f64)| landscape.with(key, *value).expect("in range");
     Setting::Landscape(values.iter().fold(spec().landscape, set))

@@ -17,6 +17,8 @@ use valleyscope_experiments::workload::Workload;
 #[cfg(target_os = "linux")]
 use valleyscope_machine::Detection;
 
+use crate::says::says;
+
 use super::doctor;
 use super::doctor::{Sandbox, expect_code, stderr, stdout};
 
@@ -81,9 +83,7 @@ fn typed_optimizers_and_landscapes_of_a_preset_are_shown() {
     sandbox.write("mine.ron", stdout(&sandbox.run(&["presets", "show", "own-landscape"])));
     let shown = sandbox.run(&["landscapes", "show", "mine.ron"]);
     expect_code(&shown, 0);
-    for word in ["in presets Formula", "The loss, as it is typed", "L = ", "L_x = ", "rotation_degrees"] {
-        assert!(stdout(&shown).contains(word), "without {word:?}: {}", stdout(&shown));
-    }
+    says(stdout(&shown), &["in presets Formula", "The loss, as it is typed", "L = ", "L_x = ", "rotation_degrees"]);
     sandbox.write("small.ron", SMALL);
     let all = stdout(&sandbox.run(&["optimizers", "show", "small.ron"])).to_owned();
     assert!(all.contains("Adam, in presets Adam\n") && all.contains("\nSignum, in presets Signum\n"), "{all}");
@@ -222,9 +222,7 @@ fn presets_are_checked_one_by_one() {
     let output = sandbox.run(&["presets", "check", "bad.ron", "good.ron", "none.ron"]);
     expect_code(&output, 2);
     assert!(stdout(&output).contains("good.ron: good"));
-    for word in ["bad.ron:1:68: noise must be", "^^^^", "none.ron", "2 of 3"] {
-        assert!(stderr(&output).contains(word), "no {word:?} in: {}", stderr(&output));
-    }
+    says(stderr(&output), &["bad.ron:1:68: noise must be", "^^^^", "none.ron", "2 of 3"]);
 }
 
 #[test]
@@ -338,7 +336,6 @@ impl Together {
     }
 }
 
-/// Returns all pairs of different indices below `count`.
 fn pairs(count: usize) -> impl Iterator<Item = [usize; 2]> {
     (0..count).flat_map(|one| (0..one).map(move |other| [other, one]))
 }

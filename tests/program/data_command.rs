@@ -15,7 +15,6 @@ use valleyscope_runs::plain_file::{Links, open, open_to_append, open_to_write, r
 
 use super::doctor::{Sandbox, expect, make_fifo};
 
-/// Runs `valleyscope data mnist`.
 fn run(sandbox: &Sandbox, args: &[&str]) -> Output {
     sandbox.run(&[&["data", "mnist"], args].concat())
 }

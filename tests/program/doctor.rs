@@ -14,6 +14,8 @@ use valleyscope_machine::{
 };
 use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
 
+use crate::says::says;
+
 /// Returns a worker that trains on a graphics card.
 fn worker() -> WorkerFacts {
     let device = |name: &str, kind: &str, memory| Device { name: name.into(), kind: kind.into(), memory };
@@ -190,8 +192,7 @@ fn a_worker_that_is_being_set_up_is_no_problem() {
     let working = set_up(SetUpState::Working, "Building the training worker");
     let facts = Facts { worker: WorkerFacts { state: WorkerCheck::Missing, set_up: working }, ..desktop() };
     assert_eq!(facts.problems(), []);
-    let text = facts.to_string();
-    assert!(text.contains("being set up, step 2 of 3: Building the training worker, 40 %"), "{text}");
+    says(facts.to_string(), &["being set up, step 2 of 3: Building the training worker, 40 %"]);
 }
 
 /// The set-up computes on its own the folder in which the program looks.
@@ -379,14 +380,12 @@ impl Sandbox {
         command
     }
 
-    /// Returns the program with arguments.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.at_home(Command::new(env!("CARGO_BIN_EXE_valleyscope")));
         command.args(args);
         command
     }
 
-    /// Runs the program to its end.
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
@@ -431,24 +430,16 @@ pub fn expect_code(output: &Output, code: i32) {
 #[track_caller]
 pub fn expect(output: &Output, code: i32, words: &[&str]) {
     expect_code(output, code);
-    expect_words(&said(output), words);
+    says(said(output), words);
 }
 
 /// Expects an exit code, and words on the error output.
 #[track_caller]
 pub fn expect_error(output: &Output, code: i32, words: &[&str]) {
     expect_code(output, code);
-    expect_words(&String::from_utf8_lossy(&output.stderr), words);
+    says(String::from_utf8_lossy(&output.stderr), words);
 }
 
-#[track_caller]
-fn expect_words(said: &str, words: &[&str]) {
-    for words in words {
-        assert!(said.contains(words), "no {words:?} in: {said}");
-    }
-}
-
-/// Waits until `come` returns true.
 #[track_caller]
 pub fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -463,7 +454,6 @@ pub fn signal(name: &str, pid: u32) {
     assert!(Command::new("kill").args(["-s", name, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Makes a FIFO that nobody writes to.
 pub fn make_fifo(path: impl AsRef<Path>) {
     assert!(Command::new("mkfifo").arg(path.as_ref()).status().unwrap().success());
 }

@@ -25,6 +25,8 @@ mod regret;
 mod run_table;
 mod runs;
 mod runs_command;
+#[path = "../support/says.rs"]
+mod says;
 mod simulate;
 mod sweep_command;
 mod tensorboard;

@@ -6,6 +6,8 @@ use valleyscope::figure::{Format, Options};
 use valleyscope::sweep::regret::{figure, write_table};
 use valleyscope_engine::regret::{Losses, RegretCurve, Theorem, run};
 
+use crate::says::says;
+
 use super::doctor::{Sandbox, stderr, stdout};
 
 /// Runs FOCUS as in the paper's algorithm, with a projection onto the box.
@@ -159,9 +161,7 @@ fn equal_seeds_give_equal_bytes() {
     };
     let text = String::from_utf8(drawn()).expect("text");
     assert_eq!(text.as_bytes(), drawn());
-    for word in ["bound", "absolute, γ = −0.2", "R(T) / (G √T), d = 3"] {
-        assert!(text.contains(word), "no {word:?}");
-    }
+    says(&text, &["bound", "absolute, γ = −0.2", "R(T) / (G √T), d = 3"]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use valleyscope_runs::{
     Event, GridPoint, MetricId, MetricValues, Notes, RunFolder, RunReader, RunSession, ScanAxes, SettingChange, Started,
 };
 
+use crate::says::says;
+
 use super::doctor::{Sandbox, expect, stderr, stdout};
 
 /// Writes a finished run of the built-in preset with these settings.
@@ -189,8 +191,7 @@ fn tables_and_runs_from_elsewhere_are_imported_and_the_rest_is_named() {
         assert_eq!(own, old, "{file}");
     }
     let listed = sandbox.run(&["runs", "list", "--sort", "run", "--columns", "name,best_val_loss,state"]);
-    let text = stdout(&listed);
-    assert!(text.contains("adam") && text.contains("1.750") && text.contains("finished"), "{text}");
+    says(stdout(&listed), &["adam", "1.750", "finished"]);
     // Again, only the table is read.
     expect(&import(), 0, &["of the same name, was imported before"]);
 }
@@ -302,7 +303,6 @@ fn lists_show_the_settings_in_force_and_the_optimizer_before_the_first_step() {
     expect(&show, 0, &["learning rate    0.01", "gamma 0.4", "η 0.001 → 0.01 after step 20", "warning: cannot read"]);
 }
 
-/// Imports a table of this text, and returns the output.
 fn import_table(sandbox: &Sandbox, name: &str, text: &str) -> std::process::Output {
     let table = sandbox.path().join(name);
     fs::write(&table, text).expect("a new file");
@@ -491,7 +491,6 @@ pub fn point(axes: &ScanAxes, point: [usize; 2]) -> GridPoint {
     }
 }
 
-/// Returns the text of the config that the runs have.
 pub fn config() -> String {
     let scan = built_ins().iter().find(|built_in| built_in.name == "fig2cd").expect("it is built in");
     scan.preset.to_ron()

@@ -6,7 +6,6 @@ use std::{env, fs, process};
 
 const VARIABLES: [&str; 5] = ["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
-/// Returns the folder of the homes.
 fn homes() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("homes")
 }

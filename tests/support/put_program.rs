@@ -4,7 +4,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Puts a script in place as a program.
 pub fn put_program(program: &Path, text: &str) {
     std::fs::create_dir_all(program.parent().expect("it is in a folder")).expect("it can be made");
     // Another process writes the file: a file that is open for writing cannot be started, and a process that another

@@ -189,9 +189,7 @@ fn zoom_keeps_the_point_under_the_pointer() {
 #[test]
 fn zoom_ends_at_its_limits_and_does_not_drift_there() {
     let mut viewport = Viewport { camera: Camera { center: [0.0, 0.0], width: 1e-8 }, ..VIEW };
-    for _ in 0..100 {
-        viewport.camera = zoomed(&viewport, [10.0, 10.0], 2.0);
-    }
+    (0..100).for_each(|_| viewport.camera = zoomed(&viewport, [10.0, 10.0], 2.0));
     assert_eq!(viewport.camera.width, 1e-9);
     assert!(viewport.camera.center.iter().all(|c| c.abs() < 1e-8), "{:?}", viewport.camera);
     assert_eq!(limited(Camera { center: [f64::NAN, 1e300], width: f64::NAN }).center, [0.0, 1e9]);

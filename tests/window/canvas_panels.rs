@@ -14,7 +14,7 @@ use valleyscope_engine::simulation::ParticleId;
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
 
-use super::canvas_space::{Shown, Stage, advance_to, harness, three_optimizers, until};
+use super::canvas_space::{Shown, Stage, advance_to, button, harness, three_optimizers, until};
 
 fn landscape() -> Harness<'static, Stage> {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Landscape, None), [820.0, 600.0]);
@@ -73,9 +73,7 @@ fn particle(harness: &Harness<'_, Stage>, optimizer: u32, particle: usize) -> [f
 fn the_canvas_describes_its_state() {
     let harness = landscape();
     let value = harness.get_by_label("Landscape").value().expect("a summary");
-    for part in ["In view: x from", "Step 100, paused", "Adam: 30 particles, mean loss −"] {
-        assert!(value.contains(part), "{part} is missing in: {value}");
-    }
+    crate::says::says(&value, &["In view: x from", "Step 100, paused", "Adam: 30 particles, mean loss −"]);
 }
 
 #[test]
@@ -160,8 +158,7 @@ fn fitting_before_the_first_step_shows_the_neighbourhood_of_the_landscape() {
             .as_ref()
             .is_some_and(|snapshot| snapshot.step == 0 && snapshot.sessions[0].spec.start.x.get() == -4.0)
     });
-    harness.get_by_label("Fit").click();
-    harness.run_steps(3);
+    button(&mut harness, "Fit");
     for place in [[-4.0, 0.0], [0.9, 0.5], [2.3, 0.5]] {
         assert!(canvas(&harness).contains(on_screen(&harness, place)), "{place:?} is in {:?}", viewport(&harness));
     }
@@ -173,16 +170,14 @@ fn fitting_before_the_first_step_shows_the_neighbourhood_of_the_landscape() {
             .as_ref()
             .is_some_and(|snapshot| snapshot.step == 0 && snapshot.sessions[0].spec.start.x.get() == 0.0)
     });
-    harness.get_by_label("Fit").click();
-    harness.run_steps(3);
+    button(&mut harness, "Fit");
     assert_eq!(viewport(&harness).camera, Camera::HOME, "the home view has the start");
 }
 
 #[test]
 fn the_start_is_placed_by_tool_by_shift_and_by_its_marker() {
     let mut harness = landscape();
-    harness.get_by_label("Place start").click();
-    harness.run_steps(2);
+    button(&mut harness, "Place start");
     let at = canvas(&harness).center() + vec2(-90.0, 110.0);
     let wanted = viewport(&harness).xy_from_px((at - canvas(&harness).min).into());
     click(&mut harness, at, Modifiers::NONE);
@@ -197,8 +192,7 @@ fn the_start_is_placed_by_tool_by_shift_and_by_its_marker() {
     let other = canvas(&harness).center() + vec2(60.0, 140.0);
     click(&mut harness, other, Modifiers::NONE);
     assert_eq!(start(&harness), placed);
-    harness.get_by_label("Place start").click();
-    harness.run_steps(2);
+    button(&mut harness, "Place start");
     harness.key_press(egui::Key::Escape);
     harness.run_steps(2);
     click(&mut harness, other, Modifiers::NONE);
@@ -225,8 +219,7 @@ fn the_legend_hides_and_shows() {
     harness.run_steps(2);
     assert!(harness.state().live.hidden.contains(&1));
     assert_eq!(harness.state().live.visible(0).count(), 2);
-    harness.get_by_label("Show Signum").click();
-    harness.run_steps(2);
+    button(&mut harness, "Show Signum");
     assert!(harness.state().live.hidden.is_empty());
 }
 
@@ -234,10 +227,8 @@ fn the_legend_hides_and_shows() {
 fn the_colour_scale_is_set_in_its_popup() {
     let mut harness = landscape();
     assert!(harness.get_by_label("Colour scale").value().expect("a summary").contains("automatic"));
-    harness.get_by_label("Colour scale").click();
-    harness.run_steps(3);
-    harness.get_by_label("Colour scale follows the view").click();
-    harness.run_steps(3);
+    button(&mut harness, "Colour scale");
+    button(&mut harness, "Colour scale follows the view");
     let scale = harness.state().document.view.scale.expect("it is fixed at what was shown");
     assert!(scale.max > scale.linear && scale.linear > 0.0);
     assert!(harness.get_by_label("Colour scale").value().expect("a summary").contains("fixed"));
@@ -299,8 +290,10 @@ fn an_optimizer_that_runs_away_does_not_take_the_view_along() {
         assert!(viewport(&harness).camera.width < 1000.0, "step {step}: {:?}", viewport(&harness).camera);
         if far_off(&mut harness) && !was_far_off {
             was_far_off = true;
-            let state = harness.get_by_label("Landscape").value().unwrap_or_default();
-            assert!(state.contains("run away and not followed"), "{state}");
+            crate::says::says(
+                harness.get_by_label("Landscape").value().unwrap_or_default(),
+                &["run away and not followed"],
+            );
         }
     }
     assert!(was_far_off, "SGD runs away in this test");
@@ -309,8 +302,7 @@ fn an_optimizer_that_runs_away_does_not_take_the_view_along() {
         let at = on_screen(&harness, particle(&harness, 1, index));
         assert!(canvas(&harness).contains(at), "the others are followed: {at:?}");
     }
-    harness.get_by_label("Fit").click();
-    harness.run_steps(3);
+    button(&mut harness, "Fit");
     assert!(viewport(&harness).camera.width < 1000.0, "{:?}", viewport(&harness).camera);
 }
 
@@ -322,8 +314,7 @@ fn the_view_stays_in_reach_if_all_optimizers_run_away() {
         assert!(viewport(&harness).camera.width < 1e5, "step {step}: {:?}", viewport(&harness).camera);
     }
     assert!(harness.state().live.snapshot.as_ref().is_some_and(|s| s.sessions[0].ensembles[0].sample.diverged > 0));
-    harness.get_by_label("Fit").click();
-    harness.run_steps(3);
+    button(&mut harness, "Fit");
     assert!(viewport(&harness).camera.width < 10.0, "the start is shown: {:?}", viewport(&harness).camera);
 }
 
@@ -355,8 +346,7 @@ fn tiny_and_odd_windows_are_drawn() {
 fn a_newly_selected_particle_shows_its_position_and_gradient() {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Formulas, None), [500.0, 700.0]);
     advance_to(&mut harness, 20);
-    harness.get_by_label("Show").click();
-    harness.run_steps(3);
+    button(&mut harness, "Show");
     assert!(harness.query_by_label_contains("Press → for this particle’s next step").is_some());
     assert!(harness.query_by_label_contains("∂L/∂y = ").is_some());
     let [x, _] = particle(&harness, 0, 0);
@@ -440,8 +430,7 @@ fn formulas_are_not_cut_off_and_do_not_cover_each_other() {
 fn the_formula_panel_chooses_particles_and_shows_each_line() {
     let mut harness = harness(Stage::new(three_optimizers(30), Shown::Formulas, None), [420.0, 640.0]);
     advance_to(&mut harness, 3);
-    harness.get_by_label("Show").click();
-    harness.run_steps(3);
+    button(&mut harness, "Show");
     harness.get_by_label_contains("Press → for");
     advance_to(&mut harness, 4);
     until(&mut harness, "the step is there", |stage| stage.live.step_trace(0).is_some());
@@ -449,8 +438,7 @@ fn the_formula_panel_chooses_particles_and_shows_each_line() {
     harness.get_by_label("m̂ = m / (1 − β₁ᵗ)");
     harness.get_by_label("θ ← θ − η (d + ω θ)");
     harness.get_by_label("Number of the selected particle");
-    harness.get_by_label("Deselect").click();
-    harness.run_steps(3);
+    button(&mut harness, "Deselect");
     assert_eq!(harness.state().live.selected, None);
 }
 

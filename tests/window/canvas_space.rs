@@ -7,6 +7,7 @@ use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions, wgpu};
 use egui::mutex::RwLock;
 use egui::{FontData, FontDefinitions, FontFamily, Theme};
 use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::{create_render_state, default_wgpu_setup};
 use proptest::prelude::*;
 use valleyscope::app::landscape::canvas::{FormulaPanel, LandscapePanel};
@@ -38,7 +39,6 @@ pub struct Stage {
     pub diagnostics: DiagnosticsPanel,
     pub player: Player,
     running: SimulationSpec,
-    /// The actions that the panels have requested so far.
     pub actions: Vec<Action>,
     /// The commands that the panels have sent, as text.
     pub commands: Vec<String>,
@@ -141,7 +141,6 @@ pub fn harness(stage: Stage, size: [f32; 2]) -> Harness<'static, Stage> {
         .build_ui_state(|ui: &mut egui::Ui, stage: &mut Stage| stage.frame(ui), stage)
 }
 
-/// Draws frames until `is_so` is true.
 pub fn until(harness: &mut Harness<'_, Stage>, what: &str, is_so: impl Fn(&Stage) -> bool) {
     let begin = Instant::now();
     while !is_so(harness.state()) {
@@ -151,6 +150,11 @@ pub fn until(harness: &mut Harness<'_, Stage>, what: &str, is_so: impl Fn(&Stage
     }
     // Draws changes that appear one frame later.
     harness.run_steps(2);
+}
+
+pub fn button(harness: &mut Harness<'_, Stage>, name: &str) {
+    harness.get_by_label(name).click();
+    harness.run_steps(3);
 }
 
 /// Advances the simulation to a step and draws it.

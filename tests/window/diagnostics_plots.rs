@@ -13,7 +13,9 @@ use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::suiting;
 use valleyscope_experiments::view::ticks::Ticks;
 
-use super::canvas_space::{Shown, Stage, advance_to, harness, three_optimizers, until};
+use crate::says::says;
+
+use super::canvas_space::{Shown, Stage, advance_to, button, harness, three_optimizers, until};
 
 fn flat(mean: f64, std: f64) -> BucketSpread {
     BucketSpread { steps: 2, mean_low: mean, mean, mean_high: mean, std, min: mean - 2.0 * std, max: mean + 2.0 * std }
@@ -208,8 +210,7 @@ fn each_plot_has_a_name_and_describes_its_last_values() {
         [DiagnosticMetric::Loss, DiagnosticMetric::Depth, DiagnosticMetric::AbsV, DiagnosticMetric::EffectiveStep]
     {
         let label = format!("Plot of {}", metric.info(&LandscapeSpec::default()).expect("the valley has it").title);
-        let value = harness.get_by_label(&label).value().expect("a summary");
-        assert!(value.contains("Adam") && value.contains("FOCUS"), "{value}");
+        says(harness.get_by_label(&label).value().expect("a summary"), &["Adam", "FOCUS"]);
     }
     assert!(harness.query_by_label("Plot of free energy F = E − ΘS").is_none());
 }
@@ -247,8 +248,7 @@ fn plots_are_those_of_the_landscape_and_come_back_with_it() {
 fn metrics_are_chosen_and_axes_switched() {
     let mut harness = at_step(three_optimizers(20), 50);
     harness.get_by_label("Free energy").click();
-    harness.get_by_label("Loss").click();
-    harness.run_steps(3);
+    button(&mut harness, "Loss");
     assert!(harness.query_by_label("Plot of loss L").is_none());
     let value = harness.get_by_label("Plot of free energy F = E − ΘS").value().expect("a summary");
     assert!(!value.contains('—'), "20 particles have an entropy: {value}");
@@ -262,10 +262,8 @@ fn metrics_are_chosen_and_axes_switched() {
 #[test]
 fn the_temperature_is_the_learning_rate_until_it_is_set() {
     let mut harness = at_step(three_optimizers(20), 10);
-    harness.get_by_label("Free energy").click();
-    harness.run_steps(3);
-    harness.get_by_label("Temperature is the learning rate").click();
-    harness.run_steps(3);
+    button(&mut harness, "Free energy");
+    button(&mut harness, "Temperature is the learning rate");
     let temperature = harness.state().document.spec(0).temperature.expect("one of its own");
     assert_eq!(temperature.get(), 0.01);
     harness.get_by_label("Temperature Θ");
@@ -274,8 +272,7 @@ fn the_temperature_is_the_learning_rate_until_it_is_set() {
 #[test]
 fn few_particles_have_no_free_energy() {
     let mut harness = at_step(three_optimizers(2), 20);
-    harness.get_by_label("Free energy").click();
-    harness.run_steps(3);
+    button(&mut harness, "Free energy");
     let value = harness.get_by_label("Plot of free energy F = E − ΘS").value().expect("a summary");
     assert_eq!(value, "Adam —, Signum —, FOCUS —");
 }
@@ -284,12 +281,10 @@ fn few_particles_have_no_free_energy() {
 fn frozen_plots_stay_while_the_run_continues() {
     let mut harness = at_step(three_optimizers(20), 50);
     let before = harness.get_by_label("Plot of loss L").value();
-    harness.get_by_label("Freeze the plots").click();
-    harness.run_steps(2);
+    button(&mut harness, "Freeze the plots");
     advance_to(&mut harness, 500);
     assert_eq!(harness.get_by_label("Plot of loss L").value(), before);
-    harness.get_by_label("Freeze the plots").click();
-    harness.run_steps(3);
+    button(&mut harness, "Freeze the plots");
     assert_ne!(harness.get_by_label("Plot of loss L").value(), before);
 }
 
@@ -358,8 +353,7 @@ fn plots_of_a_lesson_leave_the_choice_of_plots_as_it_was() {
     let free_energy = [DiagnosticMetric::FreeEnergy];
     assert_eq!(plots(&mut harness, &free_energy), [true, true]);
     assert_eq!(harness.state().diagnostics.choices(), chosen);
-    harness.get_by_label("Free energy").click();
-    harness.run_steps(3);
+    button(&mut harness, "Free energy");
     assert_eq!(plots(&mut harness, &free_energy), [false, true], "hidden while the lesson points at it");
     assert_eq!(plots(&mut harness, &[]), [false, true]);
     assert_eq!(plots(&mut harness, &free_energy), [true, true], "at another step it is shown again");
@@ -367,12 +361,9 @@ fn plots_of_a_lesson_leave_the_choice_of_plots_as_it_was() {
     assert_eq!(harness.state().diagnostics.choices(), chosen);
 }
 
-/// Returns the exported table.
 fn table(harness: &mut Harness<'_, Stage>) -> String {
-    harness.get_by_label("Export").click();
-    harness.run_steps(3);
-    harness.get_by_label("Table (CSV)…").click();
-    harness.run_steps(3);
+    button(harness, "Export");
+    button(harness, "Table (CSV)…");
     until(harness, "the table is written", |stage| !stage.actions.is_empty());
     let Some(Action::SaveText { text, suggested_name }) = harness.state().actions.first() else {
         panic!("a table was asked for: {:?}", harness.state().actions)
@@ -419,8 +410,7 @@ fn a_diverged_optimizer_leaves_the_plot_at_a_mark_unless_the_whole_range_is_show
     let mut harness = at_step(with_diverging_sgd(), 300);
     let marks = |harness: &Harness<'_, Stage>| harness.query_all_by_label_contains("SGD, η 1, ω 0: up to ").count();
     assert!(marks(&harness) > 0);
-    harness.get_by_label("Whole range").click();
-    harness.run_steps(3);
+    button(&mut harness, "Whole range");
     assert_eq!(marks(&harness), 0);
 }
 

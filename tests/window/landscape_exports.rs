@@ -20,6 +20,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::canvas_space::{render_state, three_optimizers};
 use crate::left_out::left_out;
+use crate::says::says;
 
 fn graphics() -> Graphics {
     Graphics::of(&render_state())
@@ -43,7 +44,6 @@ fn options() -> PictureOptions {
     PictureOptions { size: [400, 300], ..PictureOptions::new(Theme::Dark) }
 }
 
-/// Draws a picture at a step.
 fn picture(subject: PictureSubject, options: PictureOptions, step: u64) -> RgbImage {
     let mut stage = PictureStage::open(&graphics(), subject, options, 20, 0.1).expect("there is a device");
     assert!(stage.go_to(step, || false));
@@ -151,7 +151,6 @@ fn a_gif_keeps_the_colours_of_all_series() {
     assert!(mean < 4.0, "the picture as a whole is off by {mean} levels");
 }
 
-/// A change of the options of a picture.
 type Choice = fn(&mut PictureOptions);
 
 #[test]
@@ -297,8 +296,7 @@ fn a_refusal_by_ffmpeg_is_reported() {
     });
     // It may end before or after the frame.
     let outcome = encoder.write(RgbImage::new(8, 8)).and_then(|()| encoder.finish().map(drop));
-    let error = outcome.expect_err("it is no video").to_string();
-    assert!(error.contains("ffmpeg did not write") && error.contains("a.mp4"), "{error}");
+    says(outcome.expect_err("it is no video").to_string(), &["ffmpeg did not write", "a.mp4"]);
     assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }
 
@@ -346,8 +344,7 @@ fn a_cancelled_or_failed_export_leaves_nothing_behind() {
     }
     let mine = folder.path().join("mine.gif");
     std::fs::write(&mine, "precious").expect("a file");
-    let refused = export(job(mine.clone(), AnimationFormat::Gif)).expect_err("it exists").to_string();
-    assert!(refused.contains("already exists"), "{refused}");
+    says(export(job(mine.clone(), AnimationFormat::Gif)).expect_err("it exists").to_string(), &["already exists"]);
     assert_eq!(std::fs::read_to_string(&mine).expect("it is there"), "precious");
     saved(AnimationJob { overwrite: Overwrite::Yes, ..job(mine.clone(), AnimationFormat::Gif) });
     assert_eq!(frames_of(&mine).len(), 5);

@@ -14,5 +14,7 @@ mod left_out;
 #[cfg(unix)]
 #[path = "../support/put_program.rs"]
 mod put_program;
+#[path = "../support/says.rs"]
+mod says;
 mod session_store;
 mod shaders;

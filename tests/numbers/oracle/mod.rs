@@ -7,49 +7,32 @@
 //! It can also misread the paper, in the ways in which people do. A comparison that is worth its name notices each of
 //! these [`Misreading`]s.
 //!
-//! A rule's oracle is a file with a function `step`, and a line in [`ORACLES`].
+//! A rule's oracle is a function of its name in `rules.rs`, or in `matrices.rs` if it needs matrices, and a line in
+//! [`ORACLES`].
 
-mod adabelief;
-mod adam;
-mod adam_mini;
-mod ademamix;
-mod focus;
-mod lion;
-mod mars;
-mod muon;
-mod nadam;
-mod rmsprop;
-mod schedule_free;
-mod sgd;
-mod shampoo;
-mod signum;
-mod soap;
-mod sophia;
-mod symmetric;
-mod valley;
+mod matrices;
+mod rules;
 
 use std::collections::BTreeMap;
 
-pub use valley::Valley;
-
 /// The oracles, by the keys of their rules.
 pub const ORACLES: &[(&str, Step)] = &[
-    ("Adam", adam::step),
-    ("Signum", signum::step),
-    ("Focus", focus::step),
-    ("Sgd", sgd::step),
-    ("Lion", lion::step),
-    ("Mars", mars::step),
-    ("Sophia", sophia::step),
-    ("Muon", muon::step),
-    ("RmsProp", rmsprop::step),
-    ("NAdam", nadam::step),
-    ("AdEmaMix", ademamix::step),
-    ("AdamMini", adam_mini::step),
-    ("AdaBelief", adabelief::step),
-    ("Shampoo", shampoo::step),
-    ("Soap", soap::step),
-    ("ScheduleFree", schedule_free::step),
+    ("Adam", rules::adam),
+    ("Signum", rules::signum),
+    ("Focus", rules::focus),
+    ("Sgd", rules::sgd),
+    ("Lion", rules::lion),
+    ("Mars", rules::mars),
+    ("Sophia", rules::sophia),
+    ("Muon", matrices::muon),
+    ("RmsProp", rules::rmsprop),
+    ("NAdam", rules::nadam),
+    ("AdEmaMix", rules::ademamix),
+    ("AdamMini", rules::adam_mini),
+    ("AdaBelief", rules::adabelief),
+    ("Shampoo", matrices::shampoo),
+    ("Soap", matrices::soap),
+    ("ScheduleFree", rules::schedule_free),
 ];
 
 /// Steps a parameter, and returns the step without weight decay, in units of −η.
@@ -102,9 +85,7 @@ pub struct Law {
 #[derive(Clone, Debug)]
 pub struct Hyper {
     pub eta: f64,
-    /// The values by key.
     pub values: BTreeMap<&'static str, f64>,
-    /// The choices by key.
     pub choices: BTreeMap<&'static str, &'static str>,
 }
 
@@ -137,7 +118,6 @@ pub struct Parameter {
     /// The blocks of a rule that takes means over them, in order: numbers of blocks and of their elements. If empty,
     /// the parameter is one block.
     pub blocks: Vec<(usize, usize)>,
-    /// Steps taken.
     pub steps: u64,
     /// The states of each element by name; 0 at first.
     memory: BTreeMap<&'static str, Vec<f64>>,
@@ -152,7 +132,6 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Creates a vector.
     pub fn starting_at(theta: &[f64]) -> Parameter {
         Parameter {
             theta: theta.to_vec(),
@@ -167,7 +146,6 @@ impl Parameter {
         }
     }
 
-    /// Creates a matrix with this number of rows.
     pub fn matrix(theta: &[f64], rows: usize) -> Parameter {
         Parameter { rows: Some(rows), ..Parameter::starting_at(theta) }
     }
@@ -375,4 +353,79 @@ impl Particle {
         let steps = self.0.step(law, &seen, reading);
         [steps[0], steps[1]]
     }
+}
+
+/// The loss `(a/2) u² v² − c u`; the valley's axis lies `phi` radians counter-clockwise from x.
+#[derive(Clone, Copy, Debug)]
+pub struct Valley {
+    pub a: f64,
+    pub c: f64,
+    pub phi: f64,
+    /// Whether noise is added to gradients and curvatures, and does not multiply them.
+    pub adds_noise: bool,
+}
+
+impl Valley {
+    /// Returns the matrix that takes (x, y) to (u, v).
+    fn into_valley(self, reading: Reading) -> [[f64; 2]; 2] {
+        let phi = if reading == Some(Misreading::OtherRotation) { -self.phi } else { self.phi };
+        [[phi.cos(), phi.sin()], [-phi.sin(), phi.cos()]]
+    }
+
+    pub fn uv(self, position: [f64; 2]) -> [f64; 2] {
+        times(self.into_valley(None), position)
+    }
+
+    pub fn loss(self, position: [f64; 2]) -> f64 {
+        let [u, v] = self.uv(position);
+        self.a / 2.0 * u.powi(2) * v.powi(2) - self.c * u
+    }
+
+    /// Returns the diagonal of the Hessian, second derivatives along x and y by the chain rule, with its noise, a factor
+    /// `1 + σ draw`.
+    pub fn noisy_curvature(self, position: [f64; 2], sigma: f64, draws: [f64; 2]) -> [f64; 2] {
+        let rotation = self.into_valley(None);
+        let [u, v] = times(rotation, position);
+        let hessian = [[self.a * v * v, 2.0 * self.a * u * v], [2.0 * self.a * u * v, self.a * u * u]];
+        [0, 1].map(|axis| {
+            // The derivatives of u and v by x, or by y.
+            let along = [rotation[0][axis], rotation[1][axis]];
+            let [by_u, by_v] = times(hessian, along);
+            let exact = along[0] * by_u + along[1] * by_v;
+            if self.adds_noise { exact + sigma * draws[axis] } else { exact * (1.0 + sigma * draws[axis]) }
+        })
+    }
+
+    pub fn gradient(self, position: [f64; 2]) -> [f64; 2] {
+        self.noisy_gradient(position, 0.0, [0.0; 2], None)
+    }
+
+    /// Returns the noisy gradient, where `draws` come from Normal(0, 1).
+    pub fn noisy_gradient(self, position: [f64; 2], sigma: f64, draws: [f64; 2], reading: Reading) -> [f64; 2] {
+        let spread = if reading == Some(Misreading::VarianceForDeviation) { sigma.sqrt() } else { sigma };
+        let [draw_x, draw_y] = draws;
+        let draw_y = if reading == Some(Misreading::OneDrawForBoth) { draw_x } else { draw_y };
+        let factors = [1.0 + spread * draw_x, 1.0 + spread * draw_y];
+
+        let rotation = self.into_valley(reading);
+        let [u, v] = times(rotation, position);
+        let in_valley = [self.a * u * v * v - self.c, self.a * u * u * v];
+        if reading == Some(Misreading::NoiseBeforeRotatingBack) {
+            times(turned_back(rotation), [factors[0] * in_valley[0], factors[1] * in_valley[1]])
+        } else {
+            let [x, y] = times(turned_back(rotation), in_valley);
+            if self.adds_noise {
+                return [x + spread * draw_x, y + spread * draw_y];
+            }
+            [factors[0] * x, factors[1] * y]
+        }
+    }
+}
+
+fn times(matrix: [[f64; 2]; 2], vector: [f64; 2]) -> [f64; 2] {
+    matrix.map(|row| row[0] * vector[0] + row[1] * vector[1])
+}
+
+fn turned_back([[a, b], [c, d]]: [[f64; 2]; 2]) -> [[f64; 2]; 2] {
+    [[a, c], [b, d]]
 }

@@ -31,7 +31,6 @@ pub enum Law {
 /// The laws in the order of the paper's arrays.
 pub const LAWS: [Law; 3] = [Law::Adam, Law::Focus, Law::Signum];
 
-/// The outcome of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub final_loss: f64,

@@ -12,6 +12,8 @@ use valleyscope_experiments::dataset::mnist::{
 };
 use valleyscope_experiments::dataset::{DataChoice, mnist};
 
+use crate::says::says;
+
 use super::download::{Server, Way};
 use super::small;
 
@@ -162,9 +164,7 @@ fn a_short_file_that_would_fill_memory_is_refused_by_its_header() {
     // A million blank images.
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&[0, 0, 8, 3, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 28, 0, 0, 0, 28]).unwrap();
-    for _ in 0..784 {
-        encoder.write_all(&vec![0; 1_000_000]).unwrap();
-    }
+    (0..784).for_each(|_| encoder.write_all(&vec![0; 1_000_000]).unwrap());
     fs::write(&path, encoder.finish().unwrap()).unwrap();
     expect_refusal(folder.path(), NAMES[0], &["bytes of images in a compressed file of this length", "784000000"]);
     assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, MnistFound::Damaged { .. }));
@@ -198,8 +198,7 @@ fn files_are_copied_as_they_are_and_nothing_is_replaced() {
     assert_eq!(fs::read(target.join("train-images-idx3-ubyte.gz")).unwrap(), gzipped(&plain));
 
     for refused in [copy_folder(from.path(), &target).map(drop), write_folder(&small(), from.path())] {
-        let said = refused.unwrap_err().to_string();
-        assert!(said.contains("cannot use") && said.contains("exists"), "{said}");
+        says(refused.unwrap_err(), &["cannot use", "exists"]);
     }
     let checks = mnist::check(&target).unwrap();
     assert!(checks.iter().all(|check| matches!(&check.found, MnistFound::Other { sha256, .. } if sha256.len() == 64)));
@@ -272,9 +271,7 @@ fn without_network_digits_are_synthetic_with_a_warning() {
     assert_eq!(mnist.source, MnistSource::Synthetic);
     let [damaged, drawn] = &warnings[..] else { panic!("expected two warnings, found {warnings:?}") };
     assert!(damaged.contains("the cache cannot be used") && damaged.contains("t10k-labels"), "{damaged}");
-    for part in ["drawn by Valleyscope", "503", &server.address()] {
-        assert!(drawn.contains(part), "expected {part} in {drawn}");
-    }
+    says(drawn, &["drawn by Valleyscope", "503", &server.address()]);
 }
 
 #[test]

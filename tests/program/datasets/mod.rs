@@ -6,7 +6,6 @@ mod with_data;
 
 use valleyscope_experiments::dataset::mnist::{Digits, Mnist, MnistSource, PIXELS};
 
-/// Returns a set of few images.
 fn small() -> Mnist {
     let digits = |count: usize, shift: usize| Digits {
         images: (0..count * PIXELS).map(|place| ((place * 7 + shift) % 251) as u8).collect(),

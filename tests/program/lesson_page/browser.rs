@@ -282,7 +282,6 @@ const PIPES: [&str; 2] = ["to-browser", "from-browser"];
 /// The longest time for which the browser runs, in seconds.
 const LONGEST: u32 = 240;
 
-/// A browser with one page open.
 pub(super) struct Chromium {
     process: Child,
     to: File,
@@ -359,7 +358,6 @@ impl Chromium {
         }
     }
 
-    /// Reads a message, and keeps what it reports.
     fn message(&mut self) -> Value {
         let mut bytes = Vec::new();
         self.from.read_until(0, &mut bytes).unwrap();
@@ -394,7 +392,6 @@ impl Chromium {
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     }
 
-    /// Presses a key, with Shift or without.
     pub(super) fn press(&mut self, key: &str, has_shift: bool) {
         let text = if key == " " { " " } else { "" };
         let modifiers = if has_shift { 8 } else { 0 };
@@ -406,7 +403,6 @@ impl Chromium {
         self.drawn();
     }
 
-    /// Drags the pointer over an element from one part of its width to another.
     pub(super) fn drag(&mut self, element: &str, parts: [f64; 2]) {
         let find = format!("document.querySelector({element:?})");
         let place = self.value(&format!(

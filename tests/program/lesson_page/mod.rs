@@ -216,7 +216,6 @@ impl Page {
     }
 }
 
-/// Returns the settings at a step of a lesson, of the simulation of this index.
 fn spec_at(preset: &LandscapePreset, step: usize, index: usize) -> SimulationSpec {
     preset.simulations_at(step).unwrap().swap_remove(index).spec
 }

@@ -13,6 +13,8 @@ use valleyscope_engine::simulation::{Sample, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetError, PresetSource, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
+use crate::says::says;
+
 use super::refusals::{GOOD, fault_of};
 
 fn built_in(name: &str) -> &'static LandscapePreset {
@@ -86,7 +88,6 @@ fn the_paper_s_presets_have_the_paper_s_values() {
     assert_eq!(focus.choice("decay").map(|choice| choice.key), Some("Parameters"));
 }
 
-/// Returns the samples of all optimizers after `steps`.
 fn samples(spec: &SimulationSpec, steps: u64) -> Vec<Sample> {
     let mut simulation = Simulation::new(spec.clone());
     (0..steps).for_each(|_| simulation.advance());
@@ -244,8 +245,7 @@ fn a_name_means_a_file_then_a_built_in_preset_then_a_users_own() {
         let error = library.load(OsStr::new(missing)).unwrap_err();
         assert!(matches!(error, PresetError::Read { .. }), "{missing}: {error}");
     }
-    let error = library.load(OsStr::new("saturaton")).unwrap_err().to_string();
-    assert!(error.contains("`saturaton`") && error.contains("`saturation`"), "{error}");
+    says(library.load(OsStr::new("saturaton")).unwrap_err(), &["`saturaton`", "`saturation`"]);
     let error = library.load(OsStr::new("qqq")).unwrap_err().to_string();
     assert!(!error.contains("did you mean") && error.contains("presets list"), "{error}");
 }

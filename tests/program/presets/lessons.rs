@@ -6,7 +6,6 @@ use valleyscope_engine::simulation::{Bucket, Setting, Simulation, SimulationSpec
 use valleyscope_experiments::preset::{Claim, Comparison, LandscapePreset, LessonStep, Preset, built_ins};
 use valleyscope_experiments::view::DiagnosticMetric;
 
-/// Returns the built-in lessons with their names.
 fn lessons() -> impl Iterator<Item = (&'static str, &'static LandscapePreset)> {
     built_ins().iter().filter_map(|built_in| match &built_in.preset {
         Preset::Landscape(preset) if !preset.lesson.is_empty() => Some((built_in.name, preset)),

@@ -88,7 +88,6 @@ fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
         .boxed()
 }
 
-/// Returns any schedule.
 fn schedule() -> impl Strategy<Value = Schedule> {
     let cosine = (quantity!(FinalShare), proptest::option::of(any::<u64>()));
     let decay = prop_oneof![
@@ -100,7 +99,6 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     (warmup, decay).prop_map(|(warmup, decay)| Schedule { warmup, decay })
 }
 
-/// Returns any landscape with any values of its parameters.
 fn landscape() -> impl Strategy<Value = LandscapeSpec> {
     let text = "param kappa = 2 in 1..9\nL = kappa*x^2 + y";
     let formula = LandscapeFormula::new("A \"bowl\"", text).expect("it is valid");
@@ -169,7 +167,6 @@ fn view() -> impl Strategy<Value = ViewSettings> {
     )
 }
 
-/// Returns a noise of any kind with any values.
 fn noise() -> impl Strategy<Value = NoiseSpec> {
     let kind = prop::sample::select(NoiseKind::ALL);
     (kind, quantity!(Noise), 2.01..100.0).prop_map(|(kind, sigma, shape)| {

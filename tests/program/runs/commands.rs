@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope_runs::{
-    CommandRequest, Event, Reply, RunCommand, RunFolder, RunHistory, RunReader, RunSession, Started, Status, Timestamp,
-    send,
+    CommandRequest, Event, Reply, RunCommand, RunFolder, RunReader, RunSession, Started, Status, Timestamp, send,
 };
 
-use super::worker::{self, new_run, wait_until};
+use super::reader::read;
+use super::worker::{self, fresh_run, wait_until};
 
 fn begin(run: &RunFolder) -> RunSession {
     let mut session = RunSession::begin(run).unwrap();
@@ -32,7 +32,6 @@ fn next(session: &mut RunSession) -> Vec<(String, RunCommand)> {
     found
 }
 
-/// Returns all commands before a last one.
 fn all(run: &RunFolder, session: &mut RunSession) -> Vec<RunCommand> {
     let last = send(run, RunCommand::SetSteps { n: 1_000_000_000 }).unwrap();
     let mut found = Vec::new();
@@ -51,32 +50,9 @@ fn append(run: &RunFolder, text: &str) {
     file.write_all(text.as_bytes()).unwrap();
 }
 
-fn history(run: &RunFolder) -> RunHistory {
-    let mut reader = RunReader::new(run.clone());
-    reader.poll().unwrap();
-    reader.history().clone()
-}
-
-#[test]
-fn commands_of_earlier_sessions_are_void_however_many_there_are() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
-    drop(begin(&run));
-    let blank = " ".repeat(900_000);
-    for (id, command) in [("a", "Save"), ("b", "Save"), ("c", "Save"), ("d", "Stop")] {
-        append(&run, &format!("{{\"id\": \"{id}\", {blank}\"command\": \"{command}\"}}\n"));
-    }
-    let mut session = begin(&run);
-    assert_eq!(all(&run, &mut session), []);
-    for id in ["a", "b", "c", "d"] {
-        assert!(history(&run).answers().iter().any(|answer| answer.id == id && !answer.ok), "{id}");
-    }
-}
-
 #[test]
 fn each_command_is_received_once() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let sample = RunCommand::Sample { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
     let sent = [RunCommand::Save, sample, RunCommand::SetSteps { n: 7 }, RunCommand::Stop];
@@ -90,8 +66,7 @@ fn each_command_is_received_once() {
 
 #[test]
 fn the_format_is_that_of_the_reference() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let id = send(&run, RunCommand::Stop).unwrap();
     send(&run, RunCommand::SetSteps { n: 7 }).unwrap();
     let text = fs::read_to_string(run.commands()).unwrap();
@@ -101,8 +76,7 @@ fn the_format_is_that_of_the_reference() {
 
 #[test]
 fn an_incomplete_line_is_not_read_yet() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     append(&run, "{\"id\": 7, \"command\"");
     let begun = Instant::now();
@@ -119,12 +93,11 @@ fn an_incomplete_line_is_not_read_yet() {
 
 #[test]
 fn bad_lines_are_answered() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     append(&run, "nonsense\n\n{\"id\": \"a\", \"command\": \"Dance\"}\n{\"id\": \"b\"}\n[\"Stop\"]\n");
     assert_eq!(all(&run, &mut session), []);
-    let history = history(&run);
+    let history = read(&run);
     let answers: Vec<(&str, bool)> = history.answers().iter().map(|answer| (&*answer.id, answer.ok)).collect();
     assert_eq!(answers, [("line 1", false), ("a", false), ("b", false), ("line 5", false)]);
     assert!(history.answers()[1].message.contains("Dance"), "{}", history.answers()[1].message);
@@ -133,8 +106,7 @@ fn bad_lines_are_answered() {
 
 #[test]
 fn errors_of_a_line_name_expected_and_found_values() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let forms = "{\"SetSteps\": {\"n\": 1000}}";
     let bad = [
@@ -146,7 +118,7 @@ fn errors_of_a_line_name_expected_and_found_values() {
     ];
     append(&run, &(bad.map(|(line, _)| line).join("\n") + "\n"));
     assert_eq!(all(&run, &mut session), []);
-    let history = history(&run);
+    let history = read(&run);
     for ((line, expected), answer) in bad.into_iter().zip(history.answers()) {
         let message = &answer.message;
         assert!(message.contains(expected) && message.ends_with(&format!(", found {line}")), "{message}");
@@ -156,15 +128,14 @@ fn errors_of_a_line_name_expected_and_found_values() {
 
 #[test]
 fn numbers_of_steps_beyond_a_presets_limit_are_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     for n in [0, 1_000_000_001, u64::MAX] {
         send(&run, RunCommand::SetSteps { n }).unwrap();
     }
     assert_eq!(all(&run, &mut session), []);
     let messages: Vec<String> =
-        history(&run).answers().iter().map(|answer| format!("{} {}", answer.ok, answer.message)).collect();
+        read(&run).answers().iter().map(|answer| format!("{} {}", answer.ok, answer.message)).collect();
     let refusal = |line: u64, n: u64| {
         let expected = "expected a whole number from 1 to 1000000000 as the steps `n`";
         format!("false line {line} of commands.jsonl: {expected}, found {n}")
@@ -174,8 +145,7 @@ fn numbers_of_steps_beyond_a_presets_limit_are_refused() {
 
 #[test]
 fn answers_have_the_order_of_the_commands() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let lines =
         [("a", "Save"), ("b", "Dance"), ("c", "Save"), ("d", "Save"), ("a", "Save"), ("e", "Jump"), ("f", "Stop")];
@@ -188,28 +158,26 @@ fn answers_have_the_order_of_the_commands() {
         }
     }
     let answers: Vec<(String, bool)> =
-        history(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
+        read(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
     let expected = [("a", true), ("b", false), ("c", true), ("d", true), ("a", false), ("e", false), ("f", true)];
     assert_eq!(answers, expected.map(|(id, ok)| (id.to_owned(), ok)));
 }
 
 #[test]
 fn a_line_without_end_is_refused_once_and_does_not_hide_others() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     append(&run, &"x".repeat(5 << 20));
     assert_eq!(all(&run, &mut session), []);
     append(&run, "\n{\"id\": \"a\", \"command\": \"Save\"}\n");
     assert_eq!(all(&run, &mut session), [RunCommand::Save]);
-    let answers: Vec<_> = history(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
+    let answers: Vec<_> = read(&run).answers().iter().map(|answer| (answer.id.clone(), answer.ok)).collect();
     assert_eq!(answers[0], ("line 1".to_owned(), false));
 }
 
 #[test]
 fn commands_sent_before_the_first_session_are_received() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     send(&run, RunCommand::Stop).unwrap();
     let mut session = begin(&run);
     assert_eq!(all(&run, &mut session), [RunCommand::Stop]);
@@ -217,8 +185,7 @@ fn commands_sent_before_the_first_session_are_received() {
 
 #[test]
 fn a_resumed_run_does_not_obey_old_commands() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     let answered = send(&run, RunCommand::Save).unwrap();
     let (id, _) = next(&mut session).remove(0);
@@ -228,7 +195,7 @@ fn a_resumed_run_does_not_obey_old_commands() {
     let mut session = begin(&run);
     assert_eq!(all(&run, &mut session), []);
     drop(session);
-    let answers = history(&run).answers().to_vec();
+    let answers = read(&run).answers().to_vec();
     let of = |id: &str| answers.iter().filter(|answer| answer.id == id).map(|answer| answer.ok).collect::<Vec<_>>();
     assert_eq!(of(&answered), [true]);
     assert_eq!(of(&unanswered), [false]);
@@ -239,8 +206,7 @@ fn a_resumed_run_does_not_obey_old_commands() {
 
 #[test]
 fn many_processes_can_send_simultaneously() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = begin(&run);
     thread::scope(|scope| {
         for sender in 0..4 {
@@ -258,8 +224,7 @@ fn many_processes_can_send_simultaneously() {
 
 #[test]
 fn a_request_is_answered_by_a_living_worker() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow");
     let mut reader = RunReader::brief(run.clone());
     wait_until("the worker", || reader.status(Timestamp::now()).unwrap() != Status::Starting);
@@ -282,8 +247,7 @@ fn a_request_is_answered_by_a_living_worker() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_that_does_not_answer_gets_a_signal() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow deaf");
     let mut reader = RunReader::brief(run.clone());
     wait_until("the worker", || {
@@ -308,8 +272,7 @@ fn a_worker_that_does_not_answer_gets_a_signal() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_process_that_is_not_the_worker_gets_no_signal() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow deaf");
     let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
     let mut reader = RunReader::brief(run.clone());

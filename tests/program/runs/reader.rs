@@ -10,11 +10,10 @@ use valleyscope_runs::{
     Started, Timestamp, last_lines,
 };
 
-use super::worker::new_run;
+use super::worker::fresh_run;
 #[cfg(unix)]
 use crate::doctor::make_fifo;
 
-/// Returns the events as records, each a moment after the previous one.
 fn records(events: impl IntoIterator<Item = (u64, Event)>) -> Vec<EventRecord> {
     let record = |(index, (step, event)): (usize, (u64, Event))| EventRecord {
         step,
@@ -29,7 +28,7 @@ fn text(records: &[EventRecord]) -> String {
     records.iter().map(|record| record.to_line() + "\n").collect()
 }
 
-fn read(run: &RunFolder) -> RunHistory {
+pub fn read(run: &RunFolder) -> RunHistory {
     let mut reader = RunReader::new(run.clone());
     reader.poll().unwrap();
     reader.history().clone()
@@ -63,51 +62,6 @@ fn point(step: u64, point: [usize; 2], value: f64) -> (u64, Event) {
 
 fn started(steps: u64) -> (u64, Event) {
     (0, Event::Started(Started { steps, ..Started::default() }))
-}
-
-#[test]
-fn resuming_leaves_no_gap_no_repeat_and_no_jump() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
-    let sample = |step: u64, text: &str| (step, Event::Sample { text: text.into() });
-    let mut events = vec![started(9)];
-    events.extend((1..=5).map(train));
-    events.extend([eval(3), eval(5), sample(3, "kept"), sample(4, "void")]);
-    events.push((3, Event::Resumed { from_step: 3 }));
-    events.extend((4..=6).map(train));
-    events.push(eval(6));
-    fs::write(run.events(), text(&records(events))).unwrap();
-    let history = read(&run);
-    assert_eq!(history.curve(MetricId::LOSS).step, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(history.curve(MetricId::GRAD_NORM).value, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    assert_eq!(history.curve(MetricId::SAMPLES_PER_S).step, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(history.curve(MetricId::TEST_LOSS).step, [3, 6]);
-    assert!(history.curve(MetricId::VAL_LOSS).is_empty());
-    assert_eq!(history.samples().iter().map(|sample| &*sample.text).collect::<Vec<_>>(), ["kept"]);
-    assert_eq!((history.step(), history.steps(), history.sessions()), (6, Some(9), 2));
-    assert_eq!(history.generation(), 1);
-}
-
-#[test]
-fn a_resumed_scan_keeps_its_grid_points() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
-    let events = [
-        started(4),
-        point(1, [0, 0], 1.0),
-        point(2, [0, 1], 2.0),
-        point(3, [1, 0], 3.0),
-        (2, Event::Resumed { from_step: 2 }),
-        point(3, [1, 0], 30.0),
-        point(4, [1, 1], 40.0),
-    ];
-    fs::write(run.events(), text(&records(events.clone()))).unwrap();
-    let losses = |history: &RunHistory| {
-        history.grid_points().map(|point| (point.index, point.test_loss[0][0])).collect::<Vec<_>>()
-    };
-    assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0), ([1, 0], 30.0), ([1, 1], 40.0)]);
-    fs::write(run.events(), text(&records(events[..5].to_vec()))).unwrap();
-    assert_eq!(losses(&read(&run)), [([0, 0], 1.0), ([0, 1], 2.0)]);
 }
 
 /// Returns the time left of a scan with two optimizers and these batch sizes of which these grid points, with their
@@ -167,8 +121,7 @@ fn the_time_left_of_a_scan_counts_the_cost_of_large_batches() {
 
 #[test]
 fn damaged_lines_are_counted_and_lose_nothing_else() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (_sandbox, run) = fresh_run();
     let [first, second] = [train(1), train(2)].map(|event| records([event])[0].to_line());
     let bytes =
         [first.as_bytes(), b"\n\0\0\0\xff\n\n{\"event\":\"train\"}\n", second.as_bytes(), b"\n", first.as_bytes()];
@@ -193,8 +146,7 @@ fn line_of(bytes: usize) -> String {
 
 #[test]
 fn the_length_of_lines_is_limited() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (_sandbox, run) = fresh_run();
     let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
     let content = format!("{first}{}\n{}\n{last}", line_of(LONGEST_LINE), line_of(LONGEST_LINE + 1));
     fs::write(run.events(), &content).unwrap();
@@ -217,8 +169,7 @@ fn the_length_of_lines_is_limited() {
 
 #[test]
 fn a_line_without_end_is_one_bad_line() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (_sandbox, run) = fresh_run();
     let [first, last] = [train(1), train(2)].map(|event| text(&records([event])));
     fs::write(run.events(), &first).unwrap();
     let mut file = OpenOptions::new().append(true).open(run.events()).unwrap();
@@ -239,8 +190,7 @@ fn a_line_without_end_is_one_bad_line() {
 #[cfg(unix)]
 #[test]
 fn events_are_a_plain_file_or_an_error() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let refused = |what: &str| {
         let error = RunReader::new(run.clone()).poll().unwrap_err();
         assert!(error.to_string().contains(what), "no {what:?} in: {error}");
@@ -258,8 +208,7 @@ fn events_are_a_plain_file_or_an_error() {
 
 #[test]
 fn a_folder_without_events_has_no_history() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (_sandbox, run) = fresh_run();
     let mut reader = RunReader::new(run.clone());
     assert!(!reader.poll().unwrap());
     fs::write(run.events(), text(&records([train(1)]))).unwrap();
@@ -272,8 +221,7 @@ fn a_folder_without_events_has_no_history() {
 
 #[test]
 fn a_replaced_file_is_read_again() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (_sandbox, run) = fresh_run();
     let old = text(&records((1..=20).map(train)));
     let longer = text(&records((101..=140).map(train)));
     let shorter = text(&records((201..=205).map(train)));
@@ -361,11 +309,9 @@ proptest! {
         }
     }
 
-    /// However a file grows, the history at its end is the same.
     #[test]
     fn a_growing_file_is_read_like_a_complete_one(events in any_events(), pieces in proptest::collection::vec(1..400_usize, 1..40)) {
-        let sandbox = tempfile::tempdir().unwrap();
-        let run = new_run(sandbox.path());
+        let (_sandbox, run) = fresh_run();
         let whole = text(&records(events));
         let mut reader = RunReader::new(run.clone());
         let mut brief = RunReader::brief(run.clone());
@@ -393,8 +339,7 @@ proptest! {
     /// A file may be cut anywhere and grow again with other content.
     #[test]
     fn a_cut_file_keeps_its_complete_lines(events in any_events(), cut in any::<prop::sample::Index>(), more in any_events()) {
-        let sandbox = tempfile::tempdir().unwrap();
-        let run = new_run(sandbox.path());
+        let (_sandbox, run) = fresh_run();
         let whole = text(&records(events));
         let cut = cut.index(whole.len() + 1);
         fs::write(run.events(), &whole).unwrap();

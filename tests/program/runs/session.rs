@@ -12,36 +12,18 @@ use valleyscope_runs::{
 };
 
 use super::worker;
-use super::worker::{EVERY, lines, loss, new_run, wait_until};
-#[cfg(target_os = "linux")]
+use super::worker::{EVERY, fresh_run, lines, loss, new_run, wait_until};
 use crate::left_out::left_out;
+#[cfg(target_os = "linux")]
+use crate::says::says;
 
-fn train(loss: f64) -> Event {
+pub fn train(loss: f64) -> Event {
     Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
 }
 
 #[test]
-fn only_one_worker_holds_a_run() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
-    let session = RunSession::begin(&run).unwrap();
-    match RunSession::begin(&run) {
-        Err(error @ SessionError::Held { .. }) => {
-            let said = error.to_string();
-            assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
-            assert!(said.contains(" on "), "{said}");
-        }
-        Err(other) => panic!("{other}"),
-        Ok(_) => panic!("two hold it"),
-    }
-    drop(session);
-    RunSession::begin(&run).unwrap();
-}
-
-#[test]
 fn readers_do_not_lock_out_a_worker() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     drop(RunSession::begin(&run).unwrap());
     let enough = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -50,17 +32,14 @@ fn readers_do_not_lock_out_a_worker() {
                 LockState::of(&run);
             }
         });
-        for _ in 0..50 {
-            RunSession::begin(&run).map(drop).unwrap();
-        }
+        (0..50).for_each(|_| RunSession::begin(&run).map(drop).unwrap());
         enough.store(true, Ordering::Relaxed);
     });
 }
 
 #[test]
 fn a_folder_without_a_run_is_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     fs::write(run.events(), "").unwrap();
     fs::remove_file(run.config()).unwrap();
     assert!(matches!(RunSession::begin(&run), Err(SessionError::NoRun(_))));
@@ -68,8 +47,7 @@ fn a_folder_without_a_run_is_refused() {
 
 #[test]
 fn the_heartbeat_begins_at_the_start() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let before = Timestamp::now();
     let _session = RunSession::begin(&run).unwrap();
     let beat: Timestamp = fs::read_to_string(run.heartbeat()).unwrap().trim().parse().unwrap();
@@ -78,8 +56,7 @@ fn the_heartbeat_begins_at_the_start() {
 
 #[test]
 fn curves_are_written_periodically() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     session.record(1, train(1.0)).unwrap();
@@ -89,13 +66,10 @@ fn curves_are_written_periodically() {
 
 #[test]
 fn other_events_are_written_immediately_and_in_order() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started { steps: 9, ..Started::default() })).unwrap();
-    for step in 1..=5 {
-        session.record(step, train(step as f64)).unwrap();
-    }
+    (1..=5).for_each(|step| session.record(step, train(step as f64)).unwrap());
     session.record(5, Event::Warning { message: "look".into() }).unwrap();
     let text = fs::read_to_string(run.events()).unwrap();
     let names: Vec<&str> = text.lines().map(|line| line.split('"').nth(3).unwrap()).collect();
@@ -104,8 +78,7 @@ fn other_events_are_written_immediately_and_in_order() {
 
 #[test]
 fn a_line_that_was_cut_is_removed() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     session.record(1, train(1.0)).unwrap();
@@ -118,12 +91,16 @@ fn a_line_that_was_cut_is_removed() {
         assert!(whole.starts_with(&kept) && (kept.is_empty() || kept.ends_with('\n')), "cut by {cut}: {kept:?}");
         assert_eq!(kept.lines().count(), whole[..whole.len() - cut].matches('\n').count());
     }
+    for before in ["whole\n", ""] {
+        fs::write(run.events(), format!("{before}{{{}", "x".repeat(300_000))).unwrap();
+        drop(RunSession::begin(&run).unwrap());
+        assert_eq!(fs::read_to_string(run.events()).unwrap(), before);
+    }
 }
 
 #[test]
 fn a_run_whose_first_line_is_damaged_is_resumed_and_its_other_lines_stay() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     session.record(1, train(1.0)).unwrap();
@@ -145,8 +122,7 @@ fn a_run_whose_first_line_is_damaged_is_resumed_and_its_other_lines_stay() {
 
 #[test]
 fn a_run_with_checkpoints_is_not_new_even_without_events() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     send(&run, RunCommand::Stop).unwrap();
     fs::write(run.path().join("checkpoint-00000010.ron"), "()").unwrap();
     let mut session = RunSession::begin(&run).unwrap();
@@ -156,21 +132,8 @@ fn a_run_with_checkpoints_is_not_new_even_without_events() {
 }
 
 #[test]
-fn a_very_long_cut_line_is_removed_too() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
-    fs::write(run.events(), format!("whole\n{{{}", "x".repeat(300_000))).unwrap();
-    drop(RunSession::begin(&run).unwrap());
-    assert_eq!(fs::read_to_string(run.events()).unwrap(), "whole\n");
-    fs::write(run.events(), format!("{{{}", "x".repeat(300_000))).unwrap();
-    drop(RunSession::begin(&run).unwrap());
-    assert_eq!(fs::read_to_string(run.events()).unwrap(), "");
-}
-
-#[test]
 fn the_clock_counts_only_training_across_sessions() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     assert!(session.is_new());
     session.record(0, Event::Started(Started::default())).unwrap();
@@ -218,8 +181,7 @@ impl Write for Listener {
 
 #[test]
 fn listeners_receive_the_same_events_and_may_leave() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let listener = Listener::default();
     let mut session = RunSession::begin(&run).unwrap();
     session.echo_to(listener.clone());
@@ -234,8 +196,7 @@ fn listeners_receive_the_same_events_and_may_leave() {
 
 #[test]
 fn a_session_that_ends_leaves_nothing_behind() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let names = |run: &RunFolder| {
         let mut names: Vec<String> =
             fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -269,8 +230,7 @@ fn expect_whole_curve(history: &RunHistory, steps: u64) {
 #[test]
 fn a_worker_that_is_killed_is_resumed_without_gap_repeat_or_jump() {
     const STEPS: u64 = 4000;
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut alive = Duration::ZERO;
     // The worker is killed once the files have grown by this much, at a random moment.
     for more in [1, 300, 5, 700, 200] {
@@ -301,28 +261,8 @@ fn a_worker_that_is_killed_is_resumed_without_gap_repeat_or_jump() {
 }
 
 #[test]
-fn a_cut_last_line_loses_only_itself() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
-    let mut worker = worker::start(&run, u64::MAX, "slow");
-    wait_until("events", || lines(run.events()) > 300);
-    worker.kill().unwrap();
-    worker.wait().unwrap();
-    // A power cut may lose unsynced data, but none from before a checkpoint.
-    let saved = fs::read_to_string(run.path().join("checkpoint")).unwrap();
-    let evaluated = format!("{{\"event\":\"eval\",\"step\":{},", saved.split(' ').next().unwrap());
-    let text = fs::read_to_string(run.events()).unwrap();
-    let start = text.find(&evaluated).unwrap();
-    let end = start + text[start..].find('\n').unwrap() + 1;
-    fs::write(run.events(), format!("{}{{\"event\":\"check", &text[..end])).unwrap();
-    assert!(worker::start(&run, 4000, "").wait().unwrap().success());
-    expect_whole_curve(&read(&run).0, 4000);
-}
-
-#[test]
 fn a_second_worker_is_refused_and_the_first_continues() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let first = worker::start(&run, u64::MAX, "slow");
     wait_until("the first", || lines(run.events()) > 0);
     let second = worker::start(&run, u64::MAX, "").wait_with_output().unwrap();
@@ -339,15 +279,13 @@ fn a_second_worker_is_refused_and_the_first_continues() {
 #[cfg(unix)]
 #[test]
 fn a_second_worker_is_refused_even_if_the_lock_was_removed() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let first = worker::start(&run, u64::MAX, "slow");
     wait_until("the first", || lines(run.events()) > 0);
     fs::remove_file(run.lock()).unwrap();
     let second = worker::start(&run, u64::MAX, "").wait_with_output().unwrap();
     assert_eq!(second.status.code(), Some(1));
-    let said = String::from_utf8(second.stderr).unwrap();
-    assert!(said.contains("already being trained"), "{said}");
+    says(String::from_utf8(second.stderr).unwrap(), &["already being trained"]);
     // The first worker restores its lock before it saves the next time.
     wait_until("the lock", || matches!(read(&run).1, Status::Running(Some(owner)) if owner.pid == first.id()));
     send(&run, RunCommand::Stop).unwrap();
@@ -361,8 +299,7 @@ fn a_second_worker_is_refused_even_if_the_lock_was_removed() {
 #[test]
 fn a_worker_whose_files_were_replaced_ends_before_it_saves() {
     for files in [&[RunFolder::EVENTS][..], &[RunFolder::LOCK, RunFolder::EVENTS]] {
-        let place = tempfile::tempdir().unwrap();
-        let run = new_run(place.path());
+        let (place, run) = fresh_run();
         let first = worker::start(&run, u64::MAX, "slow");
         wait_until("the first", || run.path().join("checkpoint").exists());
         for file in files {
@@ -386,8 +323,7 @@ fn a_worker_whose_files_were_replaced_ends_before_it_saves() {
 
 #[test]
 fn a_worker_whose_folder_is_deleted_ends_with_an_error() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let worker = worker::start(&run, u64::MAX, "slow");
     wait_until("events", || lines(run.events()) > 100);
     // The worker may make a new file just between the removal of the others and that of the folder.
@@ -426,8 +362,7 @@ fn apart(script: &str, run: &RunFolder) -> Option<String> {
 #[test]
 fn a_full_disk_is_recorded_in_the_run_and_loses_nothing() {
     const STEPS: u64 = 60_000;
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (place, run) = fresh_run();
     let saved = place.path().join("saved");
     fs::create_dir(&saved).unwrap();
     let worker = worker::script(STEPS, "");
@@ -459,8 +394,7 @@ fn a_full_disk_is_recorded_in_the_run_and_loses_nothing() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_read_only_folder_is_refused_but_can_be_watched() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     assert!(worker::start(&run, 300, "").wait().unwrap().success());
     let worker = worker::script(600, "");
     let script = format!(

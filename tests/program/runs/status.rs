@@ -12,8 +12,10 @@ use valleyscope_runs::{
     RunReader, RunSession, SettingChange, Started, Status, Timestamp, last_output, send, span,
 };
 
+use super::reader::read;
+use super::session::train;
 use super::worker;
-use super::worker::{new_run, wait_until};
+use super::worker::{fresh_run, new_run, wait_until};
 
 fn status(run: &RunFolder) -> Status {
     status_at(run, Timestamp::now())
@@ -34,8 +36,7 @@ fn copy(run: &RunFolder, to: &Path) -> RunFolder {
 
 #[test]
 fn a_run_without_events_is_starting_or_never_began() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     assert_eq!(status(&run), Status::Starting);
     let config = File::options().write(true).open(run.config()).unwrap();
     config.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
@@ -46,8 +47,7 @@ fn a_run_without_events_is_starting_or_never_began() {
 
 #[test]
 fn the_lock_determines_the_status_and_then_the_last_event() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     for (goodbye, ended) in [
         (Event::Stopped, Status::Stopped),
         (Event::Failed { message: "no memory".into() }, Status::Failed("no memory".into())),
@@ -72,8 +72,7 @@ fn the_lock_determines_the_status_and_then_the_last_event() {
 
 #[test]
 fn a_killed_worker_has_crashed_with_its_last_log_lines() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut worker = worker::start(&run, u64::MAX, "slow");
     wait_until("the worker", || worker::lines(run.events()) > 0);
     assert!(matches!(status(&run), Status::Running(Some(owner)) if owner.pid == worker.id()));
@@ -116,8 +115,7 @@ fn a_worker_killed_while_resuming_has_crashed() {
 
 #[test]
 fn a_crash_is_detected_even_if_clocks_were_set_back() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
@@ -132,8 +130,7 @@ fn a_crash_is_detected_even_if_clocks_were_set_back() {
 
 #[test]
 fn a_copy_is_inactive_here_and_trained_by_the_same_worker_elsewhere() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     let copy = copy(&run, &place.path().join("copy"));
@@ -159,8 +156,7 @@ fn a_copy_is_inactive_here_and_trained_by_the_same_worker_elsewhere() {
 
 #[test]
 fn another_machines_heartbeat_is_reported_as_it_is() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     drop(session);
@@ -186,8 +182,7 @@ fn another_machines_heartbeat_is_reported_as_it_is() {
 
 #[test]
 fn last_log_lines_are_complete() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     assert_eq!(last_output(&run), "");
     let lines: String = (0..1000).map(|line| format!("line {line} θ\n")).collect();
     fs::write(run.log(), lines).unwrap();
@@ -216,10 +211,6 @@ fn history(events: Vec<(u64, u64, Event)>) -> RunHistory {
         history.apply(EventRecord { step, time, wall_s: second as f64, event });
     }
     history
-}
-
-fn train(loss: f64) -> Event {
-    Event::Train(MetricValues::from([(MetricId::LOSS, loss)]))
 }
 
 fn warning(message: &str) -> Event {
@@ -285,8 +276,7 @@ fn warnings_of_a_training_are_shown_until_they_are_void() {
 
 #[test]
 fn a_full_disk_is_a_concern_and_lists_show_what_the_status_does_not() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.record(0, Event::Started(Started::default())).unwrap();
     session.record(1, train(f64::INFINITY)).unwrap();
@@ -306,23 +296,16 @@ fn change(name: &str, label: &str, before: f64, now: f64) -> SettingChange {
     SettingChange { name: name.to_owned(), label: label.to_owned(), before, now }
 }
 
-fn history_of(run: &RunFolder) -> RunHistory {
-    let mut reader = RunReader::new(run.clone());
-    reader.poll().unwrap();
-    reader.history().clone()
-}
-
 #[test]
 fn changes_are_in_force_until_the_run_goes_back_before_them() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     session.answer_steps("a", 100).unwrap();
     let gamma = change("optimizer.gamma", "γ", 0.2, 0.4);
     session.record(10, Event::Changed { changes: vec![gamma.clone()] }).unwrap();
     let both = vec![change("optimizer.gamma", "γ", 0.4, 0.1 + 0.2), change("steps", "steps", 100.0, 150.0)];
     session.record(20, Event::Changed { changes: both.clone() }).unwrap();
-    let whole = history_of(&run);
+    let whole = read(&run);
     assert_eq!(whole.steps(), Some(150));
     let expected = BTreeMap::from([("optimizer.gamma".to_owned(), 0.1 + 0.2), ("steps".to_owned(), 150.0)]);
     assert_eq!(whole.changed_settings(), expected, "with all bits");
@@ -332,7 +315,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
     assert_eq!(whole.until(20), whole);
     drop(session);
     RunSession::begin(&run).unwrap().resume(15, 1.0).unwrap();
-    let back = history_of(&run);
+    let back = read(&run);
     assert_eq!((back.steps(), back.changes()), (Some(100), &[(10, gamma)][..]));
     let marks: Vec<_> = back.marks().into_iter().map(|mark| (mark.step, mark.kind)).collect();
     assert_eq!(marks, [(10, MarkKind::Changed), (15, MarkKind::Resumed)]);
@@ -340,8 +323,7 @@ fn changes_are_in_force_until_the_run_goes_back_before_them() {
 
 #[test]
 fn a_command_to_change_settings_arrives_with_all_bits() {
-    let place = tempfile::tempdir().unwrap();
-    let run = new_run(place.path());
+    let (_place, run) = fresh_run();
     let mut session = RunSession::begin(&run).unwrap();
     let settings = BTreeMap::from([("learning_rate".to_owned(), 0.1 + 0.2), ("batch_size".to_owned(), 64.0)]);
     send(&run, RunCommand::Set { settings: settings.clone() }).unwrap();

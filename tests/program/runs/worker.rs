@@ -22,6 +22,7 @@ use valleyscope_runs::{
 
 use crate::doctor::signal;
 use crate::put_program::put_program;
+use crate::says::says;
 
 pub use crate::doctor::wait_until;
 
@@ -159,9 +160,15 @@ pub fn start(run: &RunFolder, steps: u64, manner: &str) -> Child {
     command(run, steps, manner).spawn().unwrap()
 }
 
-/// Returns a run that no worker has begun.
 pub fn new_run(parent: &Path) -> RunFolder {
     RunFolder::create(parent, "nothing", "Nothing()").unwrap()
+}
+
+/// Returns a run that no worker has begun, and the folder that holds it.
+pub fn fresh_run() -> (TempDir, RunFolder) {
+    let place = tempfile::tempdir().unwrap();
+    let run = new_run(place.path());
+    (place, run)
 }
 
 pub fn lines(path: impl AsRef<OsStr>) -> usize {
@@ -221,12 +228,8 @@ fn stated_sizes_agree_with_the_conclusion() {
 #[test]
 fn a_missing_worker_is_named() {
     let error = WorkerProgram::find(Some(Path::new("/nowhere/worker"))).unwrap_err().to_string();
-    assert!(
-        error.contains("--worker") && error.contains("/nowhere/worker") && error.contains("cargo xtask setup"),
-        "{error}"
-    );
-    let missing = LaunchError::Missing.to_string();
-    assert!(missing.contains("cargo xtask setup") && missing.contains("VALLEYSCOPE_TRAIN"), "{missing}");
+    says(&error, &["--worker", "/nowhere/worker", "cargo xtask setup"]);
+    says(LaunchError::Missing.to_string(), &["cargo xtask setup", "VALLEYSCOPE_TRAIN"]);
 }
 
 #[test]
@@ -246,24 +249,21 @@ fn another_protocol_is_refused() {
     let sandbox = tempfile::tempdir().unwrap();
     let error = program(&sandbox, "echo '{\"protocol\": 99, \"devices\": 3}'").handshake().unwrap_err();
     assert!(matches!(error, LaunchError::Protocol { found: 99, .. }));
-    let said = error.to_string();
-    assert!(said.contains("protocol 99") && said.contains("cargo xtask setup"), "{said}");
+    says(error.to_string(), &["protocol 99", "cargo xtask setup"]);
 }
 
 #[test]
 fn a_worker_that_cannot_start_reports_the_reason() {
     let sandbox = tempfile::tempdir().unwrap();
     let broken = program(&sandbox, "echo 'libtorch.so: cannot open shared object file' >&2; exit 127");
-    let said = broken.handshake().unwrap_err().to_string();
-    assert!(said.contains("127") && said.contains("libtorch.so") && said.contains("cargo xtask setup"), "{said}");
+    says(broken.handshake().unwrap_err(), &["127", "libtorch.so", "cargo xtask setup"]);
     fs::write(sandbox.path().join("worker"), "not a program").unwrap();
     assert!(matches!(broken.handshake(), Err(LaunchError::Spawn { .. })));
 }
 
 #[test]
 fn a_worker_trains_and_is_resumed() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let launched = real(&sandbox, 300, "").start(&run, false, None).unwrap();
     launched.wait_until_at_work(PATIENCE).unwrap();
     wait_until("the end", || launched.exit().is_some());
@@ -279,8 +279,7 @@ fn a_worker_trains_and_is_resumed() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_counts_as_running_whatever_its_clock() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     drop(valleyscope_runs::RunSession::begin(&run).unwrap());
     let owner = r#"{"host":"here","pid":1,"started":"2026-03-01T12:00:00Z","lines":0}"#;
     let script =
@@ -296,8 +295,7 @@ fn a_worker_counts_as_running_whatever_its_clock() {
 
 #[test]
 fn an_early_crash_is_reported_with_the_last_log_lines() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let launched = real(&sandbox, 300, "dies at once").start(&run, false, None).unwrap();
     match launched.wait_until_at_work(PATIENCE) {
         Err(error @ LaunchError::Died { .. }) => assert!(error.to_string().contains("no device is left"), "{error}"),
@@ -309,8 +307,7 @@ fn an_early_crash_is_reported_with_the_last_log_lines() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_that_has_held_the_run_and_failed_has_begun() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     drop(valleyscope_runs::RunSession::begin(&run).unwrap());
     let owner = r#"{\"host\":\"$(uname -n)\",\"pid\":1,\"started\":\"2026-03-01T12:00:00Z\",\"lines\":0}"#;
     let script = format!("echo \"{owner}\" > \"$2/lock\"\necho 'the loss is not finite' >&2\nexit 1");
@@ -321,8 +318,7 @@ fn a_worker_that_has_held_the_run_and_failed_has_begun() {
 
 #[test]
 fn a_refused_worker_reports_the_owner_of_the_run() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let _session = valleyscope_runs::RunSession::begin(&run).unwrap();
     let launched = real(&sandbox, 300, "").start(&run, false, None).unwrap();
     match launched.wait_until_at_work(PATIENCE) {
@@ -336,8 +332,7 @@ fn a_refused_worker_reports_the_owner_of_the_run() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_worker_has_a_session_of_its_own_and_leaves_no_trace() {
-    let sandbox = tempfile::tempdir().unwrap();
-    let run = new_run(sandbox.path());
+    let (sandbox, run) = fresh_run();
     let launched = real(&sandbox, u64::MAX, "slow").start(&run, false, None).unwrap();
     launched.wait_until_at_work(PATIENCE).unwrap();
     let process = PathBuf::from(format!("/proc/{}", launched.pid()));

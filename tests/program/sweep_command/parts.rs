@@ -5,6 +5,7 @@ use std::process::{Output, Stdio};
 
 use super::{SMALL, with};
 use crate::doctor::{Sandbox, expect_error, signal};
+use crate::says::says;
 
 /// Returns the arguments of a sweep, for its part `part` in a folder.
 fn part<'a>(sweep: &[&'a str], part: &'a str, folder: &'a str) -> Vec<&'a str> {
@@ -70,8 +71,7 @@ fn a_killed_part_resumes() {
     // A record that was cut is computed again.
     let bytes = fs::read(sandbox.join(file)).unwrap();
     fs::write(sandbox.join(file), &bytes[..bytes.len() - 100]).unwrap();
-    let said = sandbox.good(&part(&sweep, "2/2", "parts"));
-    assert!(said.contains("resuming with") && said.contains("of the 1000 pixels of part 2/2"), "{said}");
+    says(sandbox.good(&part(&sweep, "2/2", "parts")), &["resuming with", "of the 1000 pixels of part 2/2"]);
     assert!(sandbox.good(&part(&sweep, "2/2", "parts")).contains("part 2/2 is complete"));
     expect_error(
         &sandbox.run(&merge),

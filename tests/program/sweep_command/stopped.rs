@@ -4,6 +4,7 @@ use std::fs;
 
 use super::{SMALL, with};
 use crate::doctor::{Sandbox, expect_code, expect_error, signal};
+use crate::says::says;
 
 /// Arguments of a sweep of many small pixels that takes several times the two seconds between saves, so that it can be
 /// stopped in between also on a fast machine.
@@ -22,8 +23,7 @@ fn a_killed_sweep_resumes_to_the_same_bytes() {
         child.wait().unwrap();
         assert_eq!(sandbox.files("stopped").len(), 1, "only the records are there");
         expect_error(&sandbox.run(&long("stopped", more)), 2, &["unfinished sweep", "--resume"]);
-        let said = sandbox.good(&long("stopped", &with(more, &["--resume"])));
-        assert!(said.contains("pixels known"), "{said}");
+        says(sandbox.good(&long("stopped", &with(more, &["--resume"]))), &["pixels known"]);
         sandbox.good(&long("whole", more));
         assert!(sandbox.files("stopped") == sandbox.files("whole"), "the results differ");
         fs::remove_dir_all(sandbox.join("stopped")).unwrap();
@@ -235,7 +235,6 @@ fn a_full_disk_counts_the_pixels_that_it_holds() {
     }
 }
 
-/// The disk is full from the start.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_reported_and_costs_nothing_else() {
@@ -243,8 +242,7 @@ fn a_full_disk_is_reported_and_costs_nothing_else() {
     fs::create_dir(sandbox.join("out")).unwrap();
     // Files of more than 64 KiB fail as on a full disk.
     expect_error(&sandbox.run_limited(64, &long("out", &[])), 1, &["cannot write", "pixels.bin", "--resume"]);
-    let said = sandbox.good(&long("out", &["--resume"]));
-    assert!(said.contains("pixels known"), "{said}");
+    says(sandbox.good(&long("out", &["--resume"])), &["pixels known"]);
     sandbox.good(&long("whole", &[]));
     assert!(sandbox.files("out") == sandbox.files("whole"), "the results differ");
 }

@@ -18,10 +18,11 @@ use valleyscope_experiments::dataset::text::{
 };
 
 use super::prepare::expect;
-use super::{TEXT, put, results, says, tokens};
+use super::{TEXT, put, results, tokens};
 use crate::doctor::Sandbox;
 #[cfg(unix)]
 use crate::doctor::make_fifo;
+use crate::says::says;
 
 /// Returns a folder with tokens of a text of consecutive numbers.
 fn folder(kind: TokenizerKind) -> TempDir {
@@ -114,7 +115,7 @@ fn files_that_are_cut_odd_empty_or_too_short_are_refused() {
         &["val.bin", &format!("at least {} tokens", validation + 1), &format!("found {validation}"), "shorter"],
     );
     fs::remove_file(folder.path().join("train.bin")).unwrap();
-    says(&Corpus::open(folder.path(), 8).unwrap_err(), &["train.bin", "cannot use"]);
+    says(Corpus::open(folder.path(), 8).unwrap_err(), &["train.bin", "cannot use"]);
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn tokens_beyond_the_vocabulary_are_refused_with_their_place() {
     let mut all = tokens(&path);
     all[123] = 60_000;
     write_tokens(&path, &all);
-    says(&Corpus::open(folder.path(), 8).unwrap_err(), &["train.bin", "smaller than", "60000 as token 123"]);
+    says(Corpus::open(folder.path(), 8).unwrap_err(), &["train.bin", "smaller than", "60000 as token 123"]);
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn tokens_without_a_description_count_as_gpt2s() {
     let sequences = corpus.sequences(Split::Train, &[0]).unwrap();
     assert_eq!(corpus.tokenizer.decode(&sequences.targets), " world<|endoftext|>hello world");
     put(folder.path(), "meta.pkl", "characters");
-    says(&Corpus::open(folder.path(), 4).unwrap_err(), &["meta.json", "meta.pkl", "valleyscope data text"]);
+    says(Corpus::open(folder.path(), 4).unwrap_err(), &["meta.json", "meta.pkl", "valleyscope data text"]);
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn tokens_of_four_or_eight_bytes_without_a_description_are_refused() {
     for (path, tokens) in paths.iter().zip(&all) {
         fs::write(path, tokens.iter().flat_map(|token| u32::from(*token).to_le_bytes()).collect::<Vec<u8>>()).unwrap();
     }
-    says(&Corpus::open(folder.path(), 8).unwrap_err(), &["train.bin", "as meta.json says"]);
+    says(Corpus::open(folder.path(), 8).unwrap_err(), &["train.bin", "as meta.json says"]);
     fs::remove_file(folder.path().join(Meta::FILE)).unwrap();
     let refused = |width: &str| {
         let opened = Corpus::open(folder.path(), 8).map(drop);
@@ -181,7 +182,7 @@ fn tokens_of_four_or_eight_bytes_without_a_description_are_refused() {
     fs::write(&paths[0], all[0].iter().flat_map(|token| u64::from(*token).to_le_bytes()).collect::<Vec<u8>>()).unwrap();
     refused("eight");
     write_tokens(&paths[0], &all[0]);
-    says(&Corpus::open(folder.path(), 8).unwrap_err(), &["val.bin", "tokens of four bytes"]);
+    says(Corpus::open(folder.path(), 8).unwrap_err(), &["val.bin", "tokens of four bytes"]);
     write_tokens(&paths[1], &all[1]);
     assert!(Corpus::open(folder.path(), 8).is_ok());
 }
@@ -198,7 +199,7 @@ fn a_damaged_description_is_refused() {
     ] {
         assert!(good.contains(from), "{good}");
         fs::write(folder.path().join(Meta::FILE), good.replacen(from, to, 1)).unwrap();
-        says(&Corpus::open(folder.path(), 8).unwrap_err(), &parts);
+        says(Corpus::open(folder.path(), 8).unwrap_err(), &parts);
     }
 }
 
@@ -232,7 +233,7 @@ fn files_that_are_not_regular_are_refused_at_once() {
 /// The encoder of the crate, which encodes whole texts.
 static WHOLE: LazyLock<tiktoken_rs::CoreBPE> = LazyLock::new(|| tiktoken_rs::r50k_base().unwrap());
 
-fn gpt2(text: &str) -> Vec<u16> {
+pub fn gpt2(text: &str) -> Vec<u16> {
     Tokenizer::Gpt2.encode(text).unwrap()
 }
 
@@ -309,7 +310,6 @@ fn the_synthetic_text_is_always_the_same_and_long_enough() {
     assert!(gpt2(&TEXT[..100_000]).len() < 40_000, "it is made of words");
 }
 
-/// Returns a tar archive of files.
 fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in files {
@@ -321,7 +321,6 @@ fn archive(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     archive.into_inner().unwrap()
 }
 
-/// Returns a pack of documents.
 fn pack(documents: &[Vec<u8>]) -> Vec<u8> {
     let named = documents.iter().enumerate().map(|(index, text)| (format!("{index:07}-page.txt"), text.clone()));
     let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).unwrap();
@@ -453,14 +452,14 @@ fn damaged_packs_and_other_files_are_refused_by_name() {
     ] {
         put(&folder, "urlsf_subset00-1_data.xz", content);
         let out = sandbox.path().join("out");
-        says(&make(&folder, 0.3, &out, false).unwrap_err(), &parts);
+        says(make(&folder, 0.3, &out, false).unwrap_err(), &parts);
         assert!(!out.join("train.bin").exists());
         let _ = fs::remove_dir_all(out);
     }
     put(&folder, "urlsf_subset00-1_data.xz", &good);
     put(&folder, "more.tar", archive(&[("urlsf_subset00-1_data.xz".to_owned(), good)]));
-    says(&make(&folder, 0.3, &sandbox.path().join("out"), false).unwrap_err(), &["some of them twice"]);
-    says(&make(sandbox.path(), 0.3, &sandbox.path().join("out"), false).unwrap_err(), &["found none", "downloaded"]);
+    says(make(&folder, 0.3, &sandbox.path().join("out"), false).unwrap_err(), &["some of them twice"]);
+    says(make(sandbox.path(), 0.3, &sandbox.path().join("out"), false).unwrap_err(), &["found none", "downloaded"]);
 }
 
 #[test]

@@ -19,7 +19,6 @@ use valleyscope_experiments::dataset::text::{
 /// A text of some million characters.
 static TEXT: LazyLock<String> = LazyLock::new(synthetic_text);
 
-/// Puts text into a file of a folder.
 fn put(folder: &Path, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -45,20 +44,10 @@ fn preparation(files: &[TextFile], tokenizer: TokenizerKind) -> Preparation<'_> 
     Preparation { files, tokenizer, fraction: ValidationFraction::clamped(0.1), replace: false }
 }
 
-/// Returns the tokens in a file.
 fn tokens(path: &Path) -> Vec<u16> {
     fs::read(path).unwrap().chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
-/// Returns the three files of a folder.
 fn results(folder: &Path) -> [Vec<u8>; 3] {
     ["train.bin", "val.bin", "meta.json"].map(|name| fs::read(folder.join(name)).unwrap())
-}
-
-#[track_caller]
-fn says(error: &TextError, parts: &[&str]) {
-    let said = error.to_string();
-    for part in parts {
-        assert!(said.contains(part), "expected {part:?} in {said:?}");
-    }
 }

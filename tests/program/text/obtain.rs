@@ -11,7 +11,9 @@ use valleyscope_experiments::dataset::text::{
     Corpus, Split, TextError, TextNeeds, TextSource, TextSources, TextStatus, obtain, status,
 };
 
-use super::{TEXT, make, put, says};
+use crate::says::says;
+
+use super::{TEXT, make, put};
 
 const CHAR: TextNeeds = TextNeeds { tokenizer: TokenizerKind::Char, context: 64 };
 const GPT2: TextNeeds = TextNeeds { tokenizer: TokenizerKind::Gpt2, context: 64 };
@@ -45,12 +47,12 @@ fn tokens_in_a_folder_are_used_as_they_are() {
     let error = get(&folder(&out), GPT2, &nowhere).unwrap_err();
     says(&error, &["expected tokens of `gpt2`, found those of `char`", "--tokenizer gpt2"]);
     says(
-        &get(&folder(&out), TextNeeds { context: 4_000, ..CHAR }, &nowhere).unwrap_err(),
+        get(&folder(&out), TextNeeds { context: 4_000, ..CHAR }, &nowhere).unwrap_err(),
         &["4001 tokens", "found 4000"],
     );
     fs::remove_file(out.join("meta.json")).unwrap();
     let (_, warnings) = get(&folder(&out), GPT2, &nowhere).unwrap();
-    says(&TextError::NotThere(warnings[0].clone().into()), &["no meta.json", "GPT-2"]);
+    says(TextError::NotThere(warnings[0].clone().into()), &["no meta.json", "GPT-2"]);
 }
 
 /// A file of more than 128 MiB is compared once, until its length or its time changes.
@@ -93,7 +95,7 @@ fn large_files_of_tokens_are_compared_with_their_description() {
     fs::File::options().write(true).open(&train).unwrap().write_all(&[1, 0]).unwrap();
     file.set_modified(time + Duration::from_secs(1)).unwrap();
     let found = "found tokens with the SHA-256 ";
-    says(&compared(&mut lines).unwrap_err(), &["train.bin", "the tokens of meta.json", found, &sums[0]]);
+    says(compared(&mut lines).unwrap_err(), &["train.bin", "the tokens of meta.json", found, &sums[0]]);
     assert!(lines > 0);
 }
 
@@ -122,9 +124,9 @@ fn text_is_tokenized_into_the_cache_once() {
     let (again, _) = get(&folder(place.path()), GPT2, &sources).unwrap();
     assert_eq!(again.fingerprint().unwrap(), fingerprint);
 
-    says(&get(&folder(&text), GPT2, &self::sources(None, None)).unwrap_err(), &["no home folder", "HOME"]);
+    says(get(&folder(&text), GPT2, &self::sources(None, None)).unwrap_err(), &["no home folder", "HOME"]);
     let empty = tempfile::tempdir().unwrap();
-    says(&get(&folder(empty.path()), GPT2, &sources).unwrap_err(), &["train.bin", ".txt"]);
+    says(get(&folder(empty.path()), GPT2, &sources).unwrap_err(), &["train.bin", ".txt"]);
     assert!(matches!(get(&folder(Path::new("/nowhere")), GPT2, &sources), Err(TextError::NotThere(_))));
 }
 

@@ -6,18 +6,15 @@ use std::process::{Child, Command, Output, Stdio};
 
 use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::text::{
-    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, Tokenizer, TokenizerKind,
-    dropped_marks, find,
+    Corpus, END_OF_TEXT, Preparation, PreparationProgress, Split, Stage, TextError, TokenizerKind, dropped_marks, find,
 };
 
-use super::{TEXT, make, make_some, preparation, put, results, says, tokens};
-#[cfg(unix)]
+use super::corpus::gpt2;
+use super::{TEXT, make, make_some, preparation, put, results, tokens};
 use crate::doctor::make_fifo;
 use crate::doctor::{Sandbox, expect_error, signal, stdout, wait_until};
-
-fn gpt2(text: &str) -> Vec<u16> {
-    Tokenizer::Gpt2.encode(text).unwrap()
-}
+#[cfg(unix)]
+use crate::says::says;
 
 #[test]
 fn the_first_characters_are_for_training_and_the_last_for_validation() {
@@ -85,8 +82,7 @@ fn byte_order_marks_at_the_start_of_files_are_dropped() {
         assert_eq!((&marked.0, &marked.1, marked.2), (&plain.0, &plain.1, plain.2 + 3), "{kind:?}");
     }
     let files = find(&all("\u{feff}")).unwrap();
-    let said = dropped_marks(&files).unwrap();
-    assert!(said.contains("a.txt and 2 more begin with a byte-order mark"), "{said}");
+    says(dropped_marks(&files).unwrap(), &["a.txt and 2 more begin with a byte-order mark"]);
     assert!(dropped_marks(&files[2..]).unwrap().contains("c.txt begins with a byte-order mark"));
     assert_eq!(dropped_marks(&find(&all("")).unwrap()), None);
 }
@@ -270,10 +266,10 @@ fn paths_with_no_text_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let of = |path: PathBuf| make(&[path], TokenizerKind::Gpt2, &out).unwrap_err();
-    says(&of(folder.path().join("nowhere")), &["nowhere", "there is nothing"]);
+    says(of(folder.path().join("nowhere")), &["nowhere", "there is nothing"]);
     put(folder.path(), "images/notes.md", "no text");
-    says(&of(folder.path().join("images")), &["images", ".txt", "found none"]);
-    says(&of(put(folder.path(), "empty.txt", "")), &["found 0 and 0", "empty.txt", "more text"]);
+    says(of(folder.path().join("images")), &["images", ".txt", "found none"]);
+    says(of(put(folder.path(), "empty.txt", "")), &["found 0 and 0", "empty.txt", "more text"]);
 }
 
 #[cfg(unix)]

@@ -8,11 +8,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_experiments::preset::Preset;
 
 use super::harness::{App, Begin, PLAIN};
-use super::library::{begun, ended, finish, folder, is_complete, set_slope};
-use super::phase::SMALL;
+use super::library::{begun, ended, finished, is_complete, set_slope};
 use super::training::{compare, listed, open_tab, select, trained};
 
-/// Returns the noises of the simulations under the controls.
 fn noises(app: &App) -> Vec<f64> {
     app.state().document().specs().map(|spec| spec.noise.sigma()).collect()
 }
@@ -29,8 +27,7 @@ fn steps(app: &App) -> Vec<u64> {
 /// Adds a simulation with the settings of the chosen one.
 fn add(app: &mut App) {
     app.button("+ Side by side");
-    app.press("again, to change some");
-    app.settle();
+    app.press("again, to change some").settle();
 }
 
 /// Shows σ = 1 beside σ = 2.
@@ -97,16 +94,13 @@ fn up_to_four_are_shown_and_undo_and_remove_take_them_away() {
         .collect();
     assert!(rects[2].top() > rects[0].bottom() && rects[2].left() == rects[0].left(), "two rows: {rects:?}");
     assert!(app.harness.get_by_label("+ Side by side").accesskit_node().is_disabled());
-    app.button("Remove D");
-    app.settle();
+    app.button("Remove D").settle();
     assert_eq!(noises(&app), [1.0, 2.0, 2.0]);
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(noises(&app).len(), 4);
     for _ in 0..3 {
         app.press("Settings of B");
-        app.button("Remove B");
-        app.settle();
+        app.button("Remove B").settle();
     }
     app.until("a single simulation", |app| running(app) == [1.0]);
     app.settle();
@@ -118,8 +112,7 @@ fn a_change_in_the_past_of_one_simulation_leaves_its_old_future_pale() {
     const OLD: &str = "Old future from step 10 · σ stays 2";
     let mut app = side_by_side(Begin::default());
     for _ in 0..2 {
-        app.harness.key_press_modifiers(Modifiers::SHIFT, Key::ArrowRight);
-        app.settle();
+        app.keys(Modifiers::SHIFT, Key::ArrowRight);
     }
     app.until("twenty steps", |app| steps(app) == [20, 20]);
     app.harness.key_press_modifiers(Modifiers::SHIFT, Key::ArrowLeft);
@@ -133,8 +126,7 @@ fn a_change_in_the_past_of_one_simulation_leaves_its_old_future_pale() {
     assert!(app.shows(&format!("Remove: {OLD}")), "it is listed below the timeline");
     assert!(canvas_text(&app, "Landscape B: σ = 3").contains(OLD));
     assert!(!canvas_text(&app, "Landscape A: σ = 1").contains(OLD));
-    app.press("Settings of A");
-    app.settle();
+    app.press("Settings of A").settle();
     assert!(!app.shows(&format!("Remove: {OLD}")), "it is none of the first simulation");
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
     app.until("the noise as before", |app| running(app) == [1.0, 2.0]);
@@ -145,8 +137,7 @@ fn a_change_in_the_past_of_one_simulation_leaves_its_old_future_pale() {
 fn another_preset_is_shown_beside_by_its_title() {
     let mut app = App::plain();
     app.button("+ Side by side");
-    app.button("Where Adam and FOCUS come to rest");
-    app.settle();
+    app.button("Where Adam and FOCUS come to rest").settle();
     app.until("both", |app| steps(app).len() == 2);
     assert!(app.shows("B: Where Adam and FOCUS come to rest"));
     assert_eq!(app.state().document().spec(1).seed, app.state().document().spec(0).seed);
@@ -166,8 +157,7 @@ fn views_move_together_unless_they_are_unlinked() {
     let zoom = |app: &mut App| {
         app.harness.get_by_role_and_label(Role::Canvas, names[1]).focus();
         app.settle();
-        app.harness.key_press(Key::Plus);
-        app.settle();
+        app.key(Key::Plus);
     };
     let before = views(&app);
     assert_eq!(before[0], before[1]);
@@ -180,8 +170,7 @@ fn views_move_together_unless_they_are_unlinked() {
     let own = views(&app);
     assert_eq!(own[0], closer[0]);
     assert_ne!(own[1], closer[1]);
-    app.button("Link views");
-    app.settle();
+    app.button("Link views").settle();
     let again = views(&app);
     assert_eq!(again, [own[0].clone(), own[0].clone()], "all have the first one's view again");
 }
@@ -222,8 +211,7 @@ fn a_lesson_step_shows_two_and_the_next_one_again() {
     app.harness.run_steps(4);
     app.settle();
     canvas(&app, "Landscape B: σ = 3");
-    app.harness.key_press(Key::F11);
-    app.settle();
+    app.key(Key::F11);
     app.button("Next step of the lesson");
     app.until("one simulation", |app| running(app) == [1.0]);
     app.button("Previous step of the lesson");
@@ -274,8 +262,7 @@ fn the_settings_in_which_chosen_runs_differ_are_listed() {
         assert!(app.harness.query_all_by_label(text).next().is_some(), "{text}");
     }
     app.button("Copy the differences");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(!app.shows("settings are equal."));
 }
 
@@ -296,9 +283,7 @@ fn presets_and_the_settings_under_the_controls_are_compared() {
 
 /// Starts an app with three diagrams, of which two are beside the last one.
 fn three() -> (App, tempfile::TempDir) {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, mut app) = finished();
     set_slope(&mut app, 0.5);
     set_slope(&mut app, 0.6);
     for title in ["Small", "Small, changed: c = 0.5"] {
@@ -309,17 +294,13 @@ fn three() -> (App, tempfile::TempDir) {
     (app, diagrams)
 }
 
-fn map(app: &App, name: &str) -> Rect {
-    app.harness.get_by_role_and_label(Role::Canvas, name).rect()
-}
-
 fn slope(app: &App) -> f64 {
     app.state().phase().present().diagram.spec().landscape.get("slope").expect("a valley has a slope")
 }
 
 /// Presses a button of the pointer in the lower left pixel of a map.
 fn press(app: &mut App, name: &str, button: PointerButton) {
-    let pos = map(app, name).left_bottom() + vec2(6.0, -6.0);
+    let pos = canvas(app, name).left_bottom() + vec2(6.0, -6.0);
     app.harness.event(Event::PointerMoved(pos));
     app.harness.step();
     for pressed in [true, false] {
@@ -332,8 +313,7 @@ fn press(app: &mut App, name: &str, button: PointerButton) {
 #[test]
 fn a_pixel_of_a_diagram_beside_is_kept_read_out_and_played() {
     let (mut app, _diagrams) = three();
-    app.harness.get_by_role_and_label(Role::SpinButton, "Column of the pixel").set_value_accesskit(2.0);
-    app.settle();
+    app.set(Role::SpinButton, "Column of the pixel", 2.0);
     press(&mut app, "Diagram beside", PointerButton::Secondary);
     app.harness.event(Event::PointerGone);
     app.settle();
@@ -352,7 +332,7 @@ fn showing_another_diagram_keeps_the_comparison_and_its_order() {
     let (mut app, _diagrams) = three();
     let places = |app: &App| {
         let mut places: Vec<f32> = ["Diagram", "Diagram beside", "Diagram beside, 2"]
-            .map(|name| map(app, name).left() + 10_000.0 * map(app, name).top())
+            .map(|name| canvas(app, name).left() + 10_000.0 * canvas(app, name).top())
             .to_vec();
         places.iter_mut().for_each(|place| *place = place.round());
         places
@@ -404,18 +384,15 @@ fn a_given_name_is_used_above_the_map_in_the_readout_and_in_the_table() {
     let (mut app, _diagrams) = three();
     app.button("More about Small, changed: c = 0.5");
     app.type_into("Name of Small, changed: c = 0.5", "Steep");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     press(&mut app, "Diagram beside, 2", PointerButton::Secondary);
     // Its card, the title of its map, and the readout.
     assert_eq!(app.harness.query_all_by_label("Steep").count(), 3);
     app.button("More about Steep");
-    app.harness.get_by_role_and_label(Role::TextInput, "Name of Steep").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "Name of Steep");
     app.harness.get_by_role_and_label(Role::TextInput, "Name of Steep").type_text("er");
     app.harness.run_steps(2);
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(app.shows("Open Steep"), "Escape gives up the change of a name");
     let table = exported(&mut app, "Scores as CSV…", "named.csv");
     assert!(table.contains("\nSteep,"), "{}", &table[..200]);
@@ -427,9 +404,7 @@ fn a_given_name_is_used_above_the_map_in_the_readout_and_in_the_table() {
 
 #[test]
 fn compared_diagrams_are_exported_as_one_figure_with_one_legend() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, mut app) = finished();
     set_slope(&mut app, 0.5);
     set_slope(&mut app, 0.6);
     let storage = ended(app);
@@ -443,8 +418,7 @@ fn compared_diagrams_are_exported_as_one_figure_with_one_legend() {
     again.until("the letters", |app| app.shows("A = Adam") && app.shows("S = Signum"));
     again.button("Export");
     assert!(again.shows("Figures and scores are those of the 3 diagrams side by side."));
-    again.harness.key_press(Key::Escape);
-    again.settle();
+    again.key(Key::Escape);
     let svg = exported(&mut again, "Figure as SVG…", "three.svg");
     for (text, count) in [(">c = 0.6<", 1), (">c = 0.5<", 1), (">c = 0.1<", 1), (">A = Adam<", 1)] {
         assert_eq!(svg.matches(text).count(), count, "{text}");

@@ -57,8 +57,7 @@ fn another_kind_of_noise_keeps_sigma_and_reaches_the_engine() {
     assert_eq!((noise.kind(), noise.sigma()), (NoiseKind::HeavyTailed, 0.5));
     assert_eq!(noise.get("degrees_of_freedom"), Some(5.0));
     engine_follows(&mut app);
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num2);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num2);
     app.choose("Noise", "Additive");
     assert_eq!(app.state().phase().preset().sweep.noise.kind(), NoiseKind::Additive);
     assert_eq!(spec(&app).noise, noise, "the sweep has a noise of its own");
@@ -204,12 +203,10 @@ fn an_automatic_restart_reports_its_reason() {
 #[test]
 fn escape_leaves_a_field_as_it_was() {
     let mut app = App::plain();
-    app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "Noise σ, number");
     app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").type_text("2");
     app.harness.run_steps(1);
-    app.harness.key_press(egui::Key::Escape);
-    app.settle();
+    app.key(egui::Key::Escape);
     assert_eq!(spec(&app).noise.sigma(), 1.0);
     assert_eq!(
         app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").value().as_deref(),
@@ -283,23 +280,19 @@ fn a_new_rule_on_a_card_keeps_common_settings() {
 #[test]
 fn the_values_of_a_new_rule_are_taken_on_request_and_a_change_of_rule_is_one_undo_step() {
     let mut app = App::plain();
-    app.set_slider("Adam: Weight decay ω", 0.25);
-    app.settle();
+    app.set_slider("Adam: Weight decay ω", 0.25).settle();
     let before = spec(&app).optimizers[0].clone();
     app.choose("Adam: rule", "Signum");
     assert!(app.shows("Signum in place of Adam; without: β₂, ε; kept: η, β₁ 0.9, ω 0.25"));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(spec(&app).optimizers[0], before);
     assert!(!app.shows("in place of"), "the note is about a change that was undone");
     app.choose("Adam: rule", "Signum");
-    app.button("Signum: rule: Use Signum's own values");
-    app.settle();
+    app.button("Signum: rule: Use Signum's own values").settle();
     assert_eq!(spec(&app).optimizers[0].rule.rule, RuleSpec::on_plane(RuleKind::Signum));
     assert_eq!(spec(&app).optimizers[0].rule.learning_rate, before.rule.learning_rate);
     assert!(app.harness.query_by_label("Signum: rule: Use Signum's own values").is_none(), "it has them");
-    app.button("Signum: rule: dismiss the note about the rule");
-    app.settle();
+    app.button("Signum: rule: dismiss the note about the rule").settle();
     assert!(!app.shows("in place of"));
 }
 
@@ -307,11 +300,9 @@ fn the_values_of_a_new_rule_are_taken_on_request_and_a_change_of_rule_is_one_und
 fn a_name_that_states_a_value_is_removed_with_a_change_of_that_value() {
     let mut app = App::with(&PLAIN.replace("id: 1, ", "id: 1, name: \"FOCUS, γ 0.2\", "));
     assert_eq!(shown_in_legend_and_plots(&mut app)[1], "FOCUS, γ 0.2");
-    app.set_slider("FOCUS, γ 0.2: Momentum β₁", 0.5);
-    app.settle();
+    app.set_slider("FOCUS, γ 0.2: Momentum β₁", 0.5).settle();
     assert_eq!(spec(&app).optimizers[1].name.as_deref(), Some("FOCUS, γ 0.2"));
-    app.set_slider("FOCUS, γ 0.2: Attraction γ", 0.4);
-    app.settle();
+    app.set_slider("FOCUS, γ 0.2: Attraction γ", 0.4).settle();
     assert_eq!(spec(&app).optimizers[1].name, None);
 }
 
@@ -494,15 +485,13 @@ fn set_red_in_menu(app: &mut App, role: Role, entry: &str, value: u8) {
     app.harness.run_steps(3);
     app.harness.get_by_role_and_label(Role::SpinButton, "R").set_value_accesskit(f64::from(value));
     app.harness.run_steps(3);
-    app.harness.key_press(egui::Key::Escape);
-    app.settle();
+    app.key(egui::Key::Escape);
 }
 
 fn restore_in_menu(app: &mut App, role: Role, entry: &str) {
     app.harness.get_by_role_and_label(role, entry).click_secondary();
     app.harness.run_steps(3);
-    app.button("Usual colour");
-    app.settle();
+    app.button("Usual colour").settle();
 }
 
 /// Returns the name of the first node whose name contains a text.

@@ -141,7 +141,6 @@ fn begin_export(app: &mut App) {
     app.button(BUTTON);
 }
 
-/// Begins an export that takes long.
 fn begin_long_export(app: &mut App) {
     app.menu("File", "Export animation…");
     let path = app.folder.path().join("run.gif");
@@ -314,8 +313,7 @@ fn files_that_are_there_are_replaced_only_after_a_question() {
     std::fs::write(folder.join("syn-exp-7-3.npy"), "mine").expect("the test's folder can be written");
     export_to(&mut app, &folder);
     app.until("the question", |app| app.shows("Replace the raw arrays?"));
-    app.button("Keep the old files");
-    app.settle();
+    app.button("Keep the old files").settle();
     assert_eq!(files(&folder).into_iter().collect::<Vec<_>>(), [("syn-exp-7-3.npy".to_owned(), b"mine".to_vec())]);
     export_to(&mut app, &folder);
     app.until("the question", |app| app.shows("Replace the raw arrays?"));
@@ -439,8 +437,7 @@ fn the_past_is_repeated_without_motion() {
 fn a_setting_of_the_simulation_beside_the_first_moves_alone() {
     let mut app = App::plain();
     app.button("+ Side by side");
-    app.button("The settings of A again, to change some");
-    app.settle();
+    app.button("The settings of A again, to change some").settle();
     begin_animating(&mut app, "B: Noise σ");
     press(&mut app, Modifiers::NONE, Key::Space);
     let noise_of_b = |app: &App| app.state().live().session(1).expect("B is there").spec.noise.sigma();
@@ -471,8 +468,7 @@ fn a_right_click_on_a_slider_offers_its_animation() {
         app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
         app.harness.run_steps(2);
     }
-    app.button("Animate…");
-    app.settle();
+    app.button("Animate…").settle();
     assert!(app.harness.query_by_role_and_label(Role::TextInput, "Noise σ: animate to").is_some());
     app.button("Remove the animation of Noise σ");
     assert!(app.harness.query_by_role_and_label(Role::TextInput, "Noise σ: animate to").is_none());

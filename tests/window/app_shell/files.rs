@@ -42,8 +42,7 @@ fn a_bad_preset_is_reported_with_place_and_reason_and_changes_nothing() {
     assert!(app.shows("noise must be a number from 0 to 100, found -1"), "and the reason");
     assert!(app.shows("^^^^"), "and it is marked");
     assert_eq!(*app.state().document(), before);
-    app.button("Dismiss");
-    app.settle();
+    app.button("Dismiss").settle();
     assert!(!app.shows("bad.ron was not opened"));
 }
 
@@ -112,8 +111,7 @@ fn saving_an_opened_recording_warns_that_its_changes_are_left_out() {
     let path = app.write("recorded.ron", &text);
     app.open(&path);
     app.until("the recording", |app| app.shows("Its recorded changes are repeated"));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::S);
     assert!(app.shows("Without the recorded changes"));
     assert_eq!(read(&path).simulations[0].changes.len(), 1, "nothing is written before that was read");
 }
@@ -131,8 +129,7 @@ fn a_name_that_a_built_in_preset_has_is_refused() {
     let mut app = App::with(&PLAIN.replace("Plain", "fig1c"));
     app.menu("File", "Save");
     assert!(app.shows("a built-in preset has this name"));
-    app.button("Save to my presets");
-    app.settle();
+    app.button("Save to my presets").settle();
     assert!(app.shows("a built-in preset has this name"), "the button does nothing");
     assert!(!app.folder.path().join("presets").exists());
 }
@@ -163,8 +160,7 @@ fn a_file_of_the_user_is_replaced_only_after_a_question() {
     app.set_slider("Noise σ", 2.5);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.until("the question", |app| app.shows("Replace mine.ron?"));
-    app.button("Keep the old file");
-    app.settle();
+    app.button("Keep the old file").settle();
     assert_eq!(std::fs::read_to_string(&path).expect("the file is there"), text);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     app.until("the question again", |app| app.shows("Replace mine.ron?"));
@@ -258,8 +254,7 @@ fn what_was_looked_at_comes_back() {
     app.button("3-D");
     app.harness.get_by_role_and_label(Role::Canvas, "Landscape").focus();
     app.settle();
-    app.harness.key_press_modifiers(Modifiers::NONE, Key::ArrowLeft);
-    app.settle();
+    app.keys(Modifiers::NONE, Key::ArrowLeft);
     let camera = |app: &App| app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value();
     let view = |app: &App| camera(app).unwrap_or_default().split(" Step ").next().map(str::to_owned);
     let (selected, seen) = (app.state().live().selected, view(&app));

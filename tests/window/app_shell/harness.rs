@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use egui::accesskit::Role;
 use egui::epaint::ImageDelta;
-use egui::{ColorImage, ImageData, TextureOptions, TexturesDelta, ViewportCommand, ViewportEvent, ViewportId};
+use egui::{
+    ColorImage, ImageData, Key, Modifiers, TextureOptions, TexturesDelta, ViewportCommand, ViewportEvent, ViewportId,
+};
 use egui_kittest::kittest::Queryable;
 use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node, TestRenderer};
@@ -51,7 +53,6 @@ impl egui::DroppedFile for Dropped {
 pub struct Uploads(Arc<Mutex<Vec<Arc<ColorImage>>>>);
 
 impl Uploads {
-    /// Returns the pictures since the last call.
     pub fn take(&self) -> Vec<Arc<ColorImage>> {
         std::mem::take(&mut self.0.lock().expect("no thread panics while it holds the lock"))
     }
@@ -79,7 +80,6 @@ pub struct App {
     pub folder: tempfile::TempDir,
 }
 
-/// The start conditions of a test's app.
 pub struct Begin<'a> {
     pub preset: Option<&'a str>,
     pub size: [f32; 2],
@@ -137,7 +137,6 @@ impl App {
         App::prepared(begin, |_| ())
     }
 
-    /// Starts the app with the files that `prepare` writes into its folder.
     pub fn prepared(begin: Begin<'_>, prepare: impl FnOnce(&Path)) -> App {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         prepare(folder.path());
@@ -209,40 +208,62 @@ impl App {
         self.harness.get_by_role_and_label(Role::Slider, name)
     }
 
-    pub fn set_slider(&mut self, name: &str, value: f64) {
+    pub fn set_slider(&mut self, name: &str, value: f64) -> &mut Self {
         self.slider(name).set_value_accesskit(value);
+        self.harness.run_steps(2);
+        self
+    }
+
+    pub fn focus(&mut self, role: Role, name: &str) {
+        self.harness.get_by_role_and_label(role, name).focus();
         self.harness.run_steps(2);
     }
 
-    pub fn click(&mut self, role: Role, name: &str) {
-        self.harness.get_by_role_and_label(role, name).click_accesskit();
-        self.harness.run_steps(3);
+    pub fn set(&mut self, role: Role, name: &str, value: f64) {
+        self.harness.get_by_role_and_label(role, name).set_value_accesskit(value);
+        self.settle();
     }
 
-    pub fn button(&mut self, name: &str) {
-        self.click(Role::Button, name);
+    pub fn click(&mut self, role: Role, name: &str) -> &mut Self {
+        self.harness.get_by_role_and_label(role, name).click_accesskit();
+        self.harness.run_steps(3);
+        self
+    }
+
+    pub fn button(&mut self, name: &str) -> &mut Self {
+        self.click(Role::Button, name)
+    }
+
+    pub fn key(&mut self, key: Key) {
+        self.keys(Modifiers::NONE, key);
+    }
+
+    pub fn keys(&mut self, modifiers: Modifiers, key: Key) {
+        self.harness.key_press_modifiers(modifiers, key);
+        self.settle();
+    }
+
+    pub fn undo(&mut self) {
+        self.settle();
+        self.keys(Modifiers::COMMAND, Key::Z);
     }
 
     /// Chooses an entry of a field's list, and closes the list.
     pub fn choose(&mut self, field: &str, entry: &str) {
         self.click(Role::ComboBox, field);
         self.button(entry);
-        self.harness.key_press(egui::Key::Escape);
-        self.settle();
+        self.key(Key::Escape);
     }
 
-    /// Chooses an entry of a menu in the bar.
     pub fn menu(&mut self, menu: &str, entry: &str) {
         self.button(menu);
         self.harness.get_by_label(entry).click_accesskit();
         self.harness.run_steps(3);
     }
 
-    /// Replaces the text of a field.
     pub fn replace(&mut self, field: &str, role: Role, text: &str) {
-        self.harness.get_by_role_and_label(role, field).focus();
-        self.harness.run_steps(2);
-        self.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+        self.focus(role, field);
+        self.harness.key_press_modifiers(Modifiers::COMMAND, Key::A);
         self.harness.run_steps(2);
         self.harness.get_by_role_and_label(role, field).type_text(text);
         self.harness.run_steps(4);
@@ -250,11 +271,10 @@ impl App {
 
     /// Types into a field like a user: the old text is selected when the field gets the focus.
     pub fn type_into(&mut self, field: &str, text: &str) {
-        self.harness.get_by_role_and_label(Role::TextInput, field).focus();
-        self.harness.run_steps(2);
+        self.focus(Role::TextInput, field);
         self.harness.get_by_role_and_label(Role::TextInput, field).type_text(text);
         self.harness.run_steps(2);
-        self.harness.key_press(egui::Key::Enter);
+        self.harness.key_press(Key::Enter);
         self.harness.run_steps(3);
     }
 
@@ -265,8 +285,7 @@ impl App {
         // Only the picker's fields have no names.
         self.harness.get_by_role_and_label(Role::SpinButton, channel).set_value_accesskit(f64::from(value));
         self.harness.run_steps(3);
-        self.harness.key_press(egui::Key::Escape);
-        self.settle();
+        self.key(Key::Escape);
     }
 
     /// Restores the usual colour by a right click on a colour button.
@@ -282,9 +301,10 @@ impl App {
     }
 
     /// Presses the only node whose name contains a text.
-    pub fn press(&mut self, part_of_name: &str) {
+    pub fn press(&mut self, part_of_name: &str) -> &mut Self {
         self.harness.get_by_label_contains(part_of_name).click_accesskit();
         self.harness.run_steps(3);
+        self
     }
 
     /// Drops a file on the window.
@@ -305,14 +325,12 @@ impl App {
         self.harness.output().viewport_output[&ViewportId::ROOT].commands.clone()
     }
 
-    /// Writes a file into the test's folder.
     pub fn write(&self, name: &str, text: &str) -> std::path::PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).expect("the test's folder can be written");
         path
     }
 
-    /// Opens a file through the menu and the typed path.
     pub fn open(&mut self, path: &Path) {
         self.menu("File", "Open…");
         self.type_path(path);
@@ -325,14 +343,13 @@ impl App {
     /// Replaces a field's text by a path, and presses Enter.
     pub fn type_over(&mut self, field: &str, path: &Path) {
         self.until(field, |app| app.harness.query_by_role_and_label(Role::TextInput, field).is_some());
-        self.harness.get_by_role_and_label(Role::TextInput, field).focus();
-        self.harness.run_steps(2);
-        self.harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
+        self.focus(Role::TextInput, field);
+        self.harness.key_press_modifiers(Modifiers::COMMAND, Key::A);
         self.harness.run_steps(1);
         let path = path.to_str().expect("a path in UTF-8");
         self.harness.get_by_role_and_label(Role::TextInput, field).type_text(path);
         self.harness.run_steps(2);
-        self.harness.key_press(egui::Key::Enter);
+        self.harness.key_press(Key::Enter);
         self.harness.run_steps(3);
     }
 }

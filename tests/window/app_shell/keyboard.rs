@@ -6,20 +6,12 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_engine::optimizer::RuleKind;
 
 use super::harness::{App, PLAIN};
+use super::timeline::{noise, press};
 
 const CTRL_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 
 fn step(app: &App) -> Option<u64> {
     app.state().live().snapshot.as_ref().map(|snapshot| snapshot.step)
-}
-
-fn noise(app: &App) -> f64 {
-    app.state().document().spec(0).noise.sigma()
-}
-
-fn press(app: &mut App, modifiers: Modifiers, key: Key) {
-    app.harness.key_press_modifiers(modifiers, key);
-    app.harness.run_steps(3);
 }
 
 #[test]
@@ -59,8 +51,7 @@ fn three_shows_the_surface_in_space_and_the_plane_again() {
 #[test]
 fn keys_are_letters_while_typing() {
     let mut app = App::plain();
-    app.harness.get_by_role_and_label(Role::TextInput, "0: name").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "0: name");
     let follow = app.state().document().view.follow;
     for key in [Key::Space, Key::R, Key::F, Key::ArrowRight, Key::Questionmark] {
         press(&mut app, Modifiers::NONE, key);
@@ -74,8 +65,7 @@ fn keys_are_letters_while_typing() {
 #[test]
 fn space_presses_the_focused_button_instead() {
     let mut app = App::plain();
-    app.harness.get_by_role_and_label(Role::Button, "Adam: duplicate").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::Button, "Adam: duplicate");
     press(&mut app, Modifiers::NONE, Key::Space);
     app.settle();
     assert_eq!(app.state().document().spec(0).optimizers.len(), 3);
@@ -86,10 +76,8 @@ fn space_presses_the_focused_button_instead() {
 fn undo_and_redo_go_through_every_change() {
     let mut app = App::plain();
     app.settle();
-    app.set_slider("Noise σ", 2.0);
-    app.settle();
-    app.set_slider("Noise σ", 3.0);
-    app.settle();
+    app.set_slider("Noise σ", 2.0).settle();
+    app.set_slider("Noise σ", 3.0).settle();
     press(&mut app, Modifiers::COMMAND, Key::Z);
     assert_eq!(noise(&app), 2.0);
     press(&mut app, Modifiers::COMMAND, Key::Z);
@@ -121,8 +109,7 @@ fn a_drag_is_one_undo() {
 fn undo_restores_a_removed_optimizer() {
     let mut app = App::plain();
     app.settle();
-    app.button("Adam: remove");
-    app.settle();
+    app.button("Adam: remove").settle();
     app.menu("Edit", "Undo");
     assert_eq!(app.state().document().spec(0).optimizers.len(), 2);
     app.until("the player to follow", |app| {
@@ -194,11 +181,9 @@ fn escape_dismisses_one_report_at_a_time() {
         app.open(&path);
         app.until("the report", |app| app.shows(&format!("{name} was not opened")));
     }
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(app.shows("one was not opened") && !app.shows("two was not opened"));
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(!app.shows("one was not opened"));
 }
 
@@ -233,7 +218,6 @@ fn every_optimizer_is_explained() {
     }
 }
 
-/// Returns the text that the last frame copied.
 fn copied(app: &App) -> Option<String> {
     app.harness.output().platform_output.commands.iter().find_map(|command| match command {
         OutputCommand::CopyText(text) => Some(text.clone()),
@@ -249,8 +233,7 @@ fn paste(app: &mut App, text: &str) {
 #[test]
 fn a_preset_is_copied_as_text_and_pasted_onto_the_window() {
     let mut app = App::plain();
-    app.set_slider("Noise σ", 0.25);
-    app.settle();
+    app.set_slider("Noise σ", 0.25).settle();
     app.button("Edit");
     app.harness.run_steps(2);
     app.harness.get_by_label("Copy preset").click_accesskit();
@@ -281,8 +264,7 @@ fn a_text_that_is_no_preset_is_refused_with_the_reason() {
 #[test]
 fn a_field_with_the_focus_takes_the_pasted_text() {
     let mut app = App::plain();
-    app.harness.get_by_role_and_label(Role::TextInput, "Seed").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "Seed");
     paste(&mut app, &PLAIN.replace("Plain", "Another"));
     assert!(!app.shows("Opened “Another”"));
 }

@@ -47,11 +47,9 @@ fn a_small_window_shows_plots_below_a_particles_formulas() {
 fn panels_are_hidden_and_shown_again() {
     let mut app = App::plain();
     app.button("View");
-    app.click(Role::CheckBox, "Controls");
-    app.settle();
+    app.click(Role::CheckBox, "Controls").settle();
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Noise σ").is_none());
-    app.click(Role::CheckBox, "Controls");
-    app.settle();
+    app.click(Role::CheckBox, "Controls").settle();
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Noise σ").is_some());
 }
 
@@ -162,8 +160,7 @@ fn the_names_of_axes_are_below_their_numbers_also_in_a_presentation() {
     let mut app = App::begin(Begin { size: [1920.0, 1060.0], ..Begin::default() });
     app.harness.key_press(Key::F11);
     for (key, picture, name) in [(Key::Num1, "Landscape", "x"), (Key::Num2, "Diagram", "noise σ")] {
-        app.harness.key_press_modifiers(Modifiers::COMMAND, key);
-        app.settle();
+        app.keys(Modifiers::COMMAND, key);
         let texts = app.harness.output().shapes.iter().filter_map(|clipped| match &clipped.shape {
             Shape::Text(text) => Some((text.galley.text(), text.galley.rect.translate(text.pos.to_vec2()))),
             _ => None,
@@ -226,8 +223,7 @@ fn panels_regain_their_width_when_the_window_grows() {
     for (key, wide) in [(Key::Num1, 300.0), (Key::Num2, 350.0), (Key::Num3, 380.0)] {
         let mut app = App::begin(Begin { preset: Some(SMALL), ..Begin::default() });
         let in_tab = |app: &mut App| {
-            app.harness.key_press_modifiers(Modifiers::COMMAND, key);
-            app.settle();
+            app.keys(Modifiers::COMMAND, key);
         };
         let resize = |app: &mut App, width: f32| {
             app.harness.set_size(vec2(width, 900.0));
@@ -293,7 +289,6 @@ fn single(shapes: &mut dyn Iterator<Item = &Shape>) -> Vec<Shape> {
         .collect()
 }
 
-/// Returns all drawn shapes with their clip rectangles.
 fn drawn(app: &App) -> Vec<(Shape, Rect)> {
     let shapes = app.harness.output().shapes.iter();
     let pairs = shapes.flat_map(|clipped| {
@@ -320,13 +315,11 @@ fn texts(app: &App) -> Vec<(String, Rect)> {
     clipped_texts(app).into_iter().map(|(text, rect, _)| (text, rect)).collect()
 }
 
-/// Returns all texts with their visible parts.
 fn seen_texts(app: &App) -> Vec<(String, Rect)> {
     let seen = clipped_texts(app).into_iter().map(|(text, rect, clip)| (text, rect.intersect(clip)));
     seen.filter(|(_, rect)| rect.is_positive()).collect()
 }
 
-/// Returns all vertical lines in the window.
 fn upright_lines(app: &App) -> Vec<Rect> {
     let line = |(shape, clip): (Shape, Rect)| match shape {
         Shape::LineSegment { points: [a, b], .. } if a.x == b.x => Some(Rect::from_two_pos(a, b).intersect(clip)),
@@ -368,8 +361,7 @@ fn number_boxes_show_all_digits() {
     for size in [[900.0, 600.0], [1440.0, 960.0]] {
         let mut app = App::begin(Begin { preset: Some(SMALL), size, ..Begin::default() });
         for (key, field) in [(Key::Num1, "Seed"), (Key::Num2, "Seed of the sweep")] {
-            app.harness.key_press_modifiers(Modifiers::COMMAND, key);
-            app.settle();
+            app.keys(Modifiers::COMMAND, key);
             expect_all_digits(&mut app, field);
         }
         assert_eq!(app.state().phase().preset().sweep.seed, u64::MAX, "to the last digit");
@@ -388,8 +380,7 @@ fn number_boxes_of_the_training_form_show_all_digits_with_and_without_data() {
             let digits = Digits { images: vec![9; 3 * PIXELS], labels: vec![1, 2, 3] };
             let mnist = Mnist { train: digits.clone(), test: digits, source: MnistSource::Synthetic };
             write_folder(&mnist, &folder).expect("it can be written");
-            app.button("Choose the folder of the dataset");
-            app.settle();
+            app.button("Choose the folder of the dataset").settle();
             app.type_over("Path of the folder", &folder);
             app.until("the data", |app| app.shows("Data: files in"));
         }
@@ -463,8 +454,7 @@ fn quantities_of_axes_have_no_fixed_value() {
     }
     app.click(Role::ComboBox, "Rows: what varies");
     assert!(app.harness.query_by_role_and_label(Role::Button, "noise σ").is_none(), "it is that of the columns");
-    app.button("steps");
-    app.settle();
+    app.button("steps").settle();
     for (name, expected) in [("Sharpness a", true), ("Noise σ", false), ("Slope c", true), ("Steps", false)] {
         assert_eq!(has(&app, name), expected, "{name}");
     }

@@ -8,6 +8,7 @@ use valleyscope_engine::simulation::Setting;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 
 use super::harness::{App, Begin, PLAIN};
+use super::timeline::noise;
 
 /// A lesson of two steps, the second of which has more noise.
 const LESSON: &str = r#"Landscape(
@@ -33,10 +34,6 @@ fn editing() -> App {
     app
 }
 
-fn noise(app: &App) -> f64 {
-    app.state().document().spec(0).noise.sigma()
-}
-
 /// Saves the preset under its title and returns it as it is read again.
 fn saved(app: &mut App, name: &str) -> LandscapePreset {
     app.settle();
@@ -46,12 +43,6 @@ fn saved(app: &mut App, name: &str) -> LandscapePreset {
     app.until("the file", |_| path.exists());
     let Ok(Preset::Landscape(preset)) = Preset::read(&path) else { panic!("a landscape was saved") };
     preset
-}
-
-fn undo(app: &mut App) {
-    app.settle();
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
 }
 
 #[test]
@@ -65,8 +56,7 @@ fn a_lesson_is_begun_on_any_preset_and_saved_with_it() {
     app.replace("Section of the step", Role::TextInput, "Noise");
     app.button("Add a step");
     assert!(app.shows("2 / 2"));
-    app.set_slider("Noise σ", 2.0);
-    app.settle();
+    app.set_slider("Noise σ", 2.0).settle();
     assert!(app.shows("The present settings are others."));
     app.button("Take over the present settings");
     assert!(!app.shows("The present settings are others."));
@@ -83,24 +73,19 @@ fn steps_are_added_moved_and_removed_and_each_edit_can_be_undone() {
     let mut app = editing();
     app.button("Copy the step");
     assert!(app.shows("2 / 3"));
-    app.button("Edit step 3");
-    app.settle();
+    app.button("Edit step 3").settle();
     assert_eq!(noise(&app), 1.0, "the list shows a step like the class bar");
     app.button("Move the step up");
-    app.button("Move the step up");
-    app.settle();
+    app.button("Move the step up").settle();
     assert!(app.shows("1 / 3"));
     assert!(app.harness.query_all_by_label_contains("Now there is more noise.").count() >= 1);
-    app.button("Remove the step");
-    app.settle();
+    app.button("Remove the step").settle();
     assert!(app.shows("1 / 2"));
     assert_eq!(noise(&app), 0.5);
-    undo(&mut app);
+    app.undo();
     assert!(app.shows("1 / 3"), "the removed step is back");
     assert_eq!(noise(&app), 1.0);
-    for _ in 0..4 {
-        undo(&mut app);
-    }
+    (0..4).for_each(|_| app.undo());
     assert!(app.shows("1 / 2"));
     assert!(!app.shows("changed"), "everything is undone");
 }
@@ -108,12 +93,10 @@ fn steps_are_added_moved_and_removed_and_each_edit_can_be_undone() {
 #[test]
 fn errors_are_shown_where_they_are() {
     let mut app = editing();
-    app.harness.get_by_role_and_label(TEXT.1, TEXT.0).focus();
-    app.harness.run_steps(2);
+    app.focus(TEXT.1, TEXT.0);
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::A);
     app.harness.run_steps(2);
-    app.harness.key_press(Key::Delete);
-    app.settle();
+    app.key(Key::Delete);
     assert!(app.shows("`lesson[0].text` must not be empty"));
     assert!(app.shows("Edit step 1, which has an error"));
     app.menu("File", "Save");
@@ -123,17 +106,14 @@ fn errors_are_shown_where_they_are() {
 #[test]
 fn a_step_continues_a_run_or_begins_one_and_pauses() {
     let mut app = editing();
-    app.button("Edit step 2");
-    app.settle();
+    app.button("Edit step 2").settle();
     let begins =
         |app: &App| app.harness.get_by_role_and_label(Role::CheckBox, "Begins anew").accesskit_node().is_disabled();
     assert!(begins(&app), "other noise begins a run in any case");
-    app.button("Take out σ 0.5 → 1");
-    app.settle();
+    app.button("Take out σ 0.5 → 1").settle();
     assert_eq!(noise(&app), 0.5);
     assert!(app.shows("goes on with the run of `lesson[0]`, which pauses at step 40"), "a continued run pauses later");
-    app.harness.get_by_role_and_label(Role::SpinButton, "Step at which the run pauses").set_value_accesskit(90.0);
-    app.settle();
+    app.set(Role::SpinButton, "Step at which the run pauses", 90.0);
     assert!(!app.shows("goes on with the run"));
     assert_eq!(app.state().document().spec(0).steps, Some(90));
     app.click(Role::CheckBox, "Plays when shown");
@@ -151,14 +131,11 @@ fn plots_views_formulas_and_figures_are_chosen() {
     app.choose("Figure that the step shows", "fig2a");
     app.click(Role::CheckBox, "Point");
     app.until("the picture", |app| app.shows("Figure fig2a, with a marked point"));
-    app.harness.key_press(Key::Num3);
-    app.settle();
-    app.button("Take over the present view");
-    app.settle();
+    app.key(Key::Num3);
+    app.button("Take over the present view").settle();
     let space = |app: &App| app.state().document().view.space;
     assert!(space(&app));
-    app.button("Next step of the lesson");
-    app.settle();
+    app.button("Next step of the lesson").settle();
     assert!(space(&app), "the view stays");
     let preset = saved(&mut app, "a-lesson.ron");
     let step = &preset.lesson[0];
@@ -172,28 +149,22 @@ fn plots_views_formulas_and_figures_are_chosen() {
 fn what_is_beside_is_taken_over_and_taken_out() {
     let mut app = editing();
     app.button("+ Side by side");
-    app.press("again, to change some");
-    app.settle();
-    app.set_slider("Noise σ", 2.0);
-    app.settle();
+    app.press("again, to change some").settle();
+    app.set_slider("Noise σ", 2.0).settle();
     assert!(app.shows("The present settings are others."));
-    app.button("Take over the present settings");
-    app.settle();
+    app.button("Take over the present settings").settle();
     assert!(!app.shows("The present settings are others."));
     assert!(app.shows("Take out B: σ = 2"));
     let noises = |app: &App| app.state().document().specs().map(|spec| spec.noise.sigma()).collect::<Vec<_>>();
-    app.button("Edit step 2");
-    app.settle();
+    app.button("Edit step 2").settle();
     assert_eq!(noises(&app), [1.0], "the next step shows one alone");
-    app.button("Edit step 1");
-    app.settle();
+    app.button("Edit step 1").settle();
     assert_eq!(noises(&app), [0.5, 2.0]);
     let preset = saved(&mut app, "a-lesson.ron");
     assert!(matches!(&preset.lesson[0].compared[..], [set] if matches!(set[..], [Setting::Noise(_)])));
     assert!(preset.simulations.len() == 1 && preset.lesson[1].compared.is_empty());
     app.settle();
-    app.button("Take out B: σ = 2");
-    app.settle();
+    app.button("Take out B: σ = 2").settle();
     assert_eq!(noises(&app), [0.5]);
     assert!(!app.shows("Take out B") && !app.shows("The present settings are others."));
 }
@@ -210,8 +181,7 @@ fn a_mark_is_shown_on_the_timeline_and_leads_to_its_step() {
     app.settle();
     app.button("Mark step 20");
     app.replace("Words of mark 1", Role::TextInput, "Adam starves");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     app.harness.key_press(Key::Home);
     app.until("the start", |app| step(app) == Some([0, 20]));
     app.press("Step 20: Adam starves");
@@ -243,16 +213,13 @@ fn an_unfinished_lesson_comes_back_with_the_session() {
 #[test]
 fn keys_of_a_clicker_work_while_a_number_is_typed() {
     let mut app = App::with(LESSON);
-    app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "Noise σ, number");
     app.harness.get_by_role_and_label(Role::TextInput, "Noise σ, number").type_text("7");
     app.harness.run_steps(2);
-    app.harness.key_press(Key::PageDown);
-    app.settle();
+    app.key(Key::PageDown);
     assert!(app.shows("2 / 2"));
     assert_eq!(noise(&app), 1.0, "the step's own noise is in force");
-    app.harness.key_press(Key::PageUp);
-    app.settle();
+    app.key(Key::PageUp);
     assert!(app.shows("1 / 2"));
     assert_eq!(noise(&app), 0.5);
 }
@@ -287,16 +254,9 @@ const PRESENTED_LESSON: &str = r#"Landscape(
 /// Starts a presentation of the lesson at a step, from 0.
 fn presenting(size: [f32; 2], pixels_per_point: f32, step: usize) -> App {
     let mut app = App::begin(Begin { preset: Some(PRESENTED_LESSON), size, pixels_per_point, ..Begin::default() });
-    press(&mut app, Key::F11);
-    for _ in 0..step {
-        press(&mut app, Key::PageDown);
-    }
+    app.key(Key::F11);
+    (0..step).for_each(|_| app.key(Key::PageDown));
     app
-}
-
-fn press(app: &mut App, key: Key) {
-    app.harness.key_press(key);
-    app.settle();
 }
 
 /// Returns the names of the sliders of settings.
@@ -350,14 +310,13 @@ fn the_end_of_a_presentation_restores_the_size_of_the_interface() {
     let mut app = App::begin(Begin { preset: Some(PRESENTED_LESSON), size: [1920.0, 1080.0], ..Begin::default() });
     app.harness.ctx.set_zoom_factor(1.1);
     app.settle();
-    press(&mut app, Key::F5);
+    app.key(Key::F5);
     assert!(app.harness.ctx.zoom_factor() > 2.0, "a clicker's key begins it");
     let filled = app.harness.ctx.zoom_factor();
-    app.harness.key_press_modifiers(egui::Modifiers::COMMAND, Key::Minus);
-    app.settle();
+    app.keys(egui::Modifiers::COMMAND, Key::Minus);
     assert!(app.harness.ctx.zoom_factor() < filled, "the user can choose smaller type");
     let storage = app.state().session();
-    press(&mut app, Key::Escape);
+    app.key(Key::Escape);
     assert_eq!(app.harness.ctx.zoom_factor(), 1.1);
     let again = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
     assert_eq!(again.harness.ctx.zoom_factor(), 1.1, "a window closed in a presentation begins as before it");
@@ -367,11 +326,11 @@ fn the_end_of_a_presentation_restores_the_size_of_the_interface() {
 fn a_presentation_has_the_sliders_that_the_lesson_sets() {
     let mut app = presenting([1280.0, 720.0], 1.0, 0);
     assert_eq!(sliders(&app), ["Noise σ"], "without any, that of the noise");
-    press(&mut app, Key::PageDown);
+    app.key(Key::PageDown);
     assert_eq!(sliders(&app), ["Noise σ"]);
-    press(&mut app, Key::PageDown);
+    app.key(Key::PageDown);
     assert_eq!(sliders(&app), ["Noise σ"], "a step that goes on keeps those of the step before");
-    press(&mut app, Key::PageDown);
+    app.key(Key::PageDown);
     assert_eq!(sliders(&app), ["FOCUS: Learning rate η", "FOCUS: Attraction γ"]);
     app.set_slider("FOCUS: Attraction γ", 0.5);
     let rule = app.state().document().spec(0).optimizers[2].rule.rule;
@@ -388,11 +347,11 @@ fn pinned_sliders_are_in_presentations_and_the_next_session() {
     app.button("Pin Particles");
     let storage = app.state().session();
     let mut app = App::begin(Begin { preset: None, storage: Some(&storage), ..Begin::default() });
-    press(&mut app, Key::F11);
+    app.key(Key::F11);
     assert_eq!(sliders(&app), ["Sharpness a", "Adam: Momentum β₁", "Particles"]);
     app.set_slider("Sharpness a", 50.0);
     assert_eq!(app.state().document().spec(0).landscape.get("sharpness"), Some(50.0));
-    press(&mut app, Key::PageDown);
+    app.key(Key::PageDown);
     assert_eq!(sliders(&app), ["Noise σ", "Sharpness a", "Adam: Momentum β₁"], "the lesson's come first");
 }
 
@@ -402,7 +361,7 @@ fn a_black_screen_holds_the_run_until_a_key_gives_it_back() {
     let step = |app: &App| app.state().live().snapshot.as_ref().map_or(0, |snapshot| snapshot.step);
     app.until("some steps", |app| step(app) > 5);
     for (begin, end) in [(Key::B, Key::B), (Key::Period, Key::PageDown)] {
-        press(&mut app, begin);
+        app.key(begin);
         let is_black = app.harness.query_by_label("Black screen").is_some();
         assert!(is_black, "{begin:?} blackens the screen");
         // A snapshot from before the hold may still arrive.
@@ -412,13 +371,13 @@ fn a_black_screen_holds_the_run_until_a_key_gives_it_back() {
         std::thread::sleep(std::time::Duration::from_millis(300));
         app.settle();
         assert_eq!(step(&app), held, "nothing is missed");
-        press(&mut app, end);
+        app.key(end);
         assert!(app.harness.query_by_label("Black screen").is_none(), "{end:?} gives it back");
         assert!(app.shows("3 / 4"), "the key does nothing else");
         app.until("more steps", |app| step(app) > held);
         assert_eq!(app.state().live().playback(), Playback::Playing);
     }
-    press(&mut app, Key::B);
+    app.key(Key::B);
     let at = pos2(300.0, 200.0);
     for pressed in [true, false] {
         let modifiers = egui::Modifiers::NONE;
@@ -428,8 +387,8 @@ fn a_black_screen_holds_the_run_until_a_key_gives_it_back() {
     }
     app.settle();
     assert!(app.harness.query_by_label("Black screen").is_none(), "so does a click");
-    press(&mut app, Key::F11);
-    press(&mut app, Key::B);
+    app.key(Key::F11);
+    app.key(Key::B);
     assert!(app.harness.query_by_label("Black screen").is_none(), "only a presentation is blackened");
 }
 
@@ -446,9 +405,9 @@ fn a_ring_shows_the_pointer() {
     };
     app.settle();
     assert_eq!(rings(&app), 0);
-    press(&mut app, Key::P);
+    app.key(Key::P);
     assert!(rings(&app) > 0);
-    press(&mut app, Key::P);
+    app.key(Key::P);
     assert_eq!(rings(&app), 0);
 }
 
@@ -457,8 +416,8 @@ fn page_keys_go_through_a_lesson_also_from_a_slider() {
     let mut app = presenting([1280.0, 720.0], 1.0, 0);
     app.slider("Noise σ").focus();
     app.harness.run_steps(2);
-    press(&mut app, Key::PageDown);
+    app.key(Key::PageDown);
     assert!(app.shows("2 / 4"));
-    press(&mut app, Key::PageUp);
+    app.key(Key::PageUp);
     assert!(app.shows("1 / 4"));
 }

@@ -60,11 +60,17 @@ pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder can be made")
 }
 
-#[test]
-fn diagrams_are_kept_over_a_restart_and_shown_without_computing() {
+/// Starts an app whose diagram [`SMALL`] is complete and kept in the folder.
+pub fn finished() -> (tempfile::TempDir, App) {
     let diagrams = folder();
     let mut app = begun(diagrams.path(), Some(SMALL), None);
     finish(&mut app);
+    (diagrams, app)
+}
+
+#[test]
+fn diagrams_are_kept_over_a_restart_and_shown_without_computing() {
+    let (diagrams, mut app) = finished();
     set_slope(&mut app, 0.5);
     let storage = ended(app);
     assert_eq!(folders(diagrams.path()), ["small", "small-changed-c-0-5"]);
@@ -182,13 +188,9 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn limits_and_sizes_that_cannot_be_drop_no_diagram() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, app) = finished();
     let storage = ended(app);
-    for copied in 2..5 {
-        copy(&diagrams.path().join("small"), &diagrams.path().join(format!("small-{copied}")));
-    }
+    (2..5).for_each(|copied| copy(&diagrams.path().join("small"), &diagrams.path().join(format!("small-{copied}"))));
     let all = folders(diagrams.path());
     let limits = diagrams.path().join("limits.ron");
     let stays = |what: &str, text: &str| {
@@ -220,9 +222,7 @@ fn limits_and_sizes_that_cannot_be_drop_no_diagram() {
 
 #[test]
 fn undo_brings_a_kept_diagram_back_also_without_live() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (_diagrams, mut app) = finished();
     set_slope(&mut app, 0.5);
     app.click(Role::CheckBox, "Live");
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
@@ -232,17 +232,13 @@ fn undo_brings_a_kept_diagram_back_also_without_live() {
 
 #[test]
 fn a_dear_diagram_is_dropped_only_after_a_question() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, mut app) = finished();
     app.button("Limits of kept diagrams");
     app.harness.get_by_role_and_label(Role::SpinButton, "Most kept diagrams").set_value_accesskit(1.0);
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     set_slope(&mut app, 0.5);
     app.until("the question", |app| app.shows("Drop the oldest kept diagram?"));
-    app.button("Keep it, and raise the limits");
-    app.settle();
+    app.button("Keep it, and raise the limits").settle();
     assert!(!app.shows("Drop the oldest") && app.shows("2 of 2"));
     set_slope(&mut app, 0.6);
     app.until("the question", |app| app.shows("Drop the oldest kept diagram?"));
@@ -261,8 +257,7 @@ fn a_cheap_diagram_makes_room_by_itself_and_a_pinned_one_stays() {
     app.button("Pin Small");
     app.button("Limits of kept diagrams");
     app.harness.get_by_role_and_label(Role::SpinButton, "Most kept diagrams").set_value_accesskit(2.0);
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     set_slope(&mut app, 0.5);
     set_slope(&mut app, 0.6);
     app.until("the removal of the second", |_| folders(diagrams.path()) == ["small", "small-changed-c-0-6"]);
@@ -271,14 +266,11 @@ fn a_cheap_diagram_makes_room_by_itself_and_a_pinned_one_stays() {
 
 #[test]
 fn a_kept_diagram_is_renamed_and_removed() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, mut app) = finished();
     set_slope(&mut app, 0.5);
     app.button("More about Small");
     app.type_into("Name of Small", "The first one");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     let storage = ended(app);
     let kept = diagrams.path().join("small");
     let findings = check_sweep(&kept, false).expect("nothing is repaired");
@@ -303,9 +295,7 @@ fn a_kept_diagram_is_renamed_and_removed() {
 
 #[test]
 fn damaged_and_foreign_folders_are_named_and_left_alone() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, app) = finished();
     let storage = ended(app);
     let arrays = diagrams.path().join("small/phase.npz");
     fs::write(&arrays, "no arrays").expect("the test's folder can be written");
@@ -323,9 +313,7 @@ fn damaged_and_foreign_folders_are_named_and_left_alone() {
 
 #[test]
 fn a_diagram_whose_results_cannot_be_read_is_computed_anew_each_time_it_is_chosen() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, mut app) = finished();
     set_slope(&mut app, 0.5);
     let storage = ended(app);
     fs::write(diagrams.path().join("small/phase.npz"), "no arrays").expect("the test's folder can be written");
@@ -336,8 +324,7 @@ fn a_diagram_whose_results_cannot_be_read_is_computed_anew_each_time_it_is_chose
     again.until("the failure", |app| app.shows("A kept diagram can't be read"));
     again.button("Open Small, changed: c = 0.5");
     again.until("the other diagram", is_complete);
-    again.button("Open Small");
-    again.settle();
+    again.button("Open Small").settle();
     assert!(!again.shows("reading the kept diagram"));
     again.button("Compute this diagram");
     again.until("the diagram", is_complete);
@@ -345,9 +332,7 @@ fn a_diagram_whose_results_cannot_be_read_is_computed_anew_each_time_it_is_chose
 
 #[test]
 fn a_diagram_that_claims_more_than_is_on_the_disk_is_written_again() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, app) = finished();
     let storage = ended(app);
     let arrays = diagrams.path().join("small/phase.npz");
     fs::remove_file(&arrays).expect("it was written");
@@ -366,8 +351,7 @@ fn a_removed_diagram_stops_and_is_kept_again_once_it_goes_on() {
     let mut app = begun(diagrams.path(), Some(&slow), None);
     app.until("a pixel", |app| app.harness.query_by_role_and_label(Role::Button, "Open Small").is_some());
     app.button("More about Small");
-    app.button("Remove");
-    app.settle();
+    app.button("Remove").settle();
     app.button("Remove");
     app.until("its removal", |_| folders(diagrams.path()).is_empty());
     assert!(!app.state().phase().is_running(), "what is kept no more is computed no more");
@@ -377,12 +361,9 @@ fn a_removed_diagram_stops_and_is_kept_again_once_it_goes_on() {
 
 #[test]
 fn limits_are_stored_beside_the_diagrams_and_not_with_the_session() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, mut app) = finished();
     app.button("Limits of kept diagrams");
-    app.harness.get_by_role_and_label(Role::SpinButton, "Most kept diagrams").set_value_accesskit(60.0);
-    app.settle();
+    app.set(Role::SpinButton, "Most kept diagrams", 60.0);
     drop(app);
     let mut again = begun(diagrams.path(), Some(SMALL), None);
     finish(&mut again);
@@ -391,9 +372,7 @@ fn limits_are_stored_beside_the_diagrams_and_not_with_the_session() {
 
 #[test]
 fn an_opened_result_takes_over_the_folder_and_the_computing_time_of_its_sweep() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, app) = finished();
     let result = app.state().phase().present().result();
     drop(app);
     let description = || fs::read_to_string(diagrams.path().join("small/kept.ron")).expect("it can be read");
@@ -428,9 +407,7 @@ fn the_margin_of_any_two_optimizers_can_be_chosen() {
 
 #[test]
 fn kept_diagrams_are_results_that_the_command_line_opens() {
-    let diagrams = folder();
-    let mut app = begun(diagrams.path(), Some(SMALL), None);
-    finish(&mut app);
+    let (diagrams, app) = finished();
     drop(app);
     let result = SweepResult::open(&diagrams.path().join("small")).expect("it is a result");
     assert!(result.diagram.is_complete() && result.title == "Small");

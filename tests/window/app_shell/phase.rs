@@ -13,7 +13,6 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::harness::{App, Begin};
 
-/// A sweep that takes some milliseconds.
 pub const SMALL: &str = r#"Sweep(
     version: 1,
     title: "Small",
@@ -53,11 +52,9 @@ fn a_sweep_opens_with_its_diagram_and_is_computed_at_once() {
 fn keys_and_tabs_show_the_landscape_and_the_diagram() {
     let mut app = App::plain();
     assert!(app.harness.query_by_label("Phase diagram").is_some());
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num2);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num2);
     assert!(app.shows("Common random numbers"));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num1);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num1);
     assert!(!app.shows("Common random numbers"));
 }
 
@@ -71,8 +68,7 @@ fn a_change_begins_another_diagram_and_the_complete_one_is_kept() {
         present.diagram.spec().common_random_numbers && present.diagram.is_complete()
     });
     app.settle();
-    app.click(Role::CheckBox, "Compare Small");
-    app.settle();
+    app.click(Role::CheckBox, "Compare Small").settle();
     assert!(app.shows("independent random numbers"));
     assert!(app.harness.query_by_role_and_label(Role::Canvas, "Diagram beside").is_some());
 }
@@ -86,8 +82,7 @@ fn undo_takes_back_a_change_of_the_sweep_and_finds_its_diagram_again() {
     app.harness.run_steps(3);
     app.until("the other diagram", |app| *app.state().phase().present().diagram.spec() != before);
     app.settle();
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(*app.state().phase().present().diagram.spec(), before);
     assert!(app.state().phase().present().diagram.is_complete(), "it is not computed again");
     assert_eq!(*app.state().document(), landscape, "nothing that is not seen is undone");
@@ -130,8 +125,7 @@ fn the_sweep_and_its_tab_are_restored_at_the_next_start() {
 #[test]
 fn keys_choose_a_pixel_and_show_its_landscape() {
     let mut app = computed(SMALL);
-    app.harness.get_by_role_and_label(Role::Canvas, "Diagram").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::Canvas, "Diagram");
     for key in [Key::ArrowUp, Key::ArrowUp, Key::ArrowUp, Key::ArrowRight] {
         app.harness.key_press(key);
         app.harness.run_steps(2);
@@ -139,8 +133,7 @@ fn keys_choose_a_pixel_and_show_its_landscape() {
     let side = |name| app.harness.get_by_role_and_label(Role::SpinButton, name).value();
     assert_eq!(side("Row of the pixel").as_deref(), Some("4"));
     assert_eq!(side("Column of the pixel").as_deref(), Some("3"));
-    app.harness.key_press(Key::Enter);
-    app.settle();
+    app.key(Key::Enter);
     let spec = app.state().document().spec(0);
     assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
 }
@@ -170,7 +163,6 @@ fn a_chosen_pixel_keeps_its_values_in_a_smaller_diagram() {
     assert_eq!([side("Row of the pixel"), side("Column of the pixel")].map(Option::unwrap), ["23", "24"]);
 }
 
-/// Drags with the pointer's primary button between positions in the window.
 fn drag(app: &mut App, from: egui::Pos2, to: egui::Pos2) {
     let button = |pos, pressed| egui::Event::PointerButton {
         pos,
@@ -261,8 +253,7 @@ fn the_marker_is_dragged_to_other_settings_of_the_landscape() {
 fn an_invalid_axis_is_named_and_the_diagram_stays() {
     let mut app = computed(SMALL);
     let before = app.state().phase().present().diagram.spec().clone();
-    app.harness.get_by_role_and_label(Role::SpinButton, "Rows from").set_value_accesskit(0.0);
-    app.settle();
+    app.set(Role::SpinButton, "Rows from", 0.0);
     assert!(app.shows("Rows: from is 0, and a logarithmic axis has only positive values"));
     let run = app.harness.get_by_role_and_label(Role::Button, "Run the sweep");
     assert!(run.accesskit_node().is_disabled());
@@ -274,13 +265,11 @@ fn a_pixel_opens_as_a_landscape() {
     let mut app = computed(SMALL);
     app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
     app.harness.run_steps(3);
-    app.harness.get_by_role_and_label(Role::SpinButton, "Column of the pixel").set_value_accesskit(3.0);
-    app.settle();
+    app.set(Role::SpinButton, "Column of the pixel", 3.0);
     let diagram = app.state().phase().present().diagram.clone();
     let cell = diagram.cell([4, 3]).expect("all pixels are computed");
     assert!(app.shows("wins") || app.shows("is ahead"));
-    app.button("Show this landscape");
-    app.settle();
+    app.button("Show this landscape").settle();
     let spec = app.state().document().spec(0);
     assert_eq!((spec.landscape.get("sharpness").unwrap(), spec.noise.sigma()), (100.0, 3.0));
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
@@ -296,10 +285,8 @@ fn a_pixel_opens_as_a_landscape() {
             })
     };
     app.until("its end", |app| is_finished(app, 100.0));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num2);
-    app.settle();
-    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(0.0);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num2);
+    app.set(Role::SpinButton, "Row of the pixel", 0.0);
     app.button("Show this landscape");
     let first = diagram.rows()[0];
     app.until("the end of the other", |app| is_finished(app, first));
@@ -355,10 +342,8 @@ fn landscape_actions_are_disabled_beside_a_diagram() {
         assert!(is_disabled(&app, name), "{name}");
     }
     assert!(!is_disabled(&app, "Controls"), "the diagram has controls too");
-    app.harness.key_press(Key::Escape);
-    app.settle();
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num1);
-    app.settle();
+    app.key(Key::Escape);
+    app.keys(Modifiers::COMMAND, Key::Num1);
     app.button("View");
     assert!(!is_disabled(&app, "Contour lines"));
 }
@@ -381,12 +366,10 @@ fn invalid_numbers_leave_the_old_value() {
 }
 
 fn type_number(app: &mut App, field: &str, text: &str) {
-    app.harness.get_by_role_and_label(Role::SpinButton, field).focus();
-    app.harness.run_steps(2);
+    app.focus(Role::SpinButton, field);
     app.harness.event(egui::Event::Text(text.to_owned()));
     app.harness.run_steps(2);
-    app.harness.key_press(Key::Enter);
-    app.settle();
+    app.key(Key::Enter);
 }
 
 /// Returns a sweep of FOCUS with two values of γ.
@@ -430,10 +413,8 @@ fn repeated_rules_have_distinct_colours_and_a_chosen_one_needs_no_new_computatio
 fn a_landscape_of_a_pixel_has_the_colours_of_its_diagram() {
     let mut app = computed(&twice());
     let colors = sweep_colors(&app.state().phase().preset().sweep.optimizers);
-    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
-    app.settle();
-    app.button("Show this landscape");
-    app.settle();
+    app.set(Role::SpinButton, "Row of the pixel", 4.0);
+    app.button("Show this landscape").settle();
     assert_eq!(simulation_colors(&app.state().document().spec(0).optimizers), colors);
 }
 
@@ -457,8 +438,7 @@ fn quitting_asks_before_it_drops_a_diagram_that_took_long() {
     assert!(app.close().contains(&ViewportCommand::CancelClose));
     app.settle();
     assert!(app.shows("Quit and drop a phase diagram?") && app.shows("5 × 4 pixels, 1 s: Small"));
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(!app.shows("Quit and drop"));
     // Another diagram moves the first to the earlier ones.
     app.harness.get_by_label("Common random numbers").click_accesskit();

@@ -70,8 +70,7 @@ fn coarse_pictures_follow_a_drag_and_stale_ones_are_marked() {
     // The rest of a drag is an undo point.
     let mut undone = 0;
     while wanted(&app) != first && undone < 10 {
-        app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-        app.settle();
+        app.undo();
         undone += 1;
     }
     assert_eq!(wanted(&app), first);
@@ -115,8 +114,7 @@ fn without_live_a_change_waits_for_run() {
 #[test]
 fn progress_is_shown_even_while_a_setting_is_invalid() {
     let mut app = App::with(&SMALL.replace("steps: 30", "steps: 10000000"));
-    app.harness.get_by_role_and_label(Role::SpinButton, "Rows from").set_value_accesskit(0.0);
-    app.settle();
+    app.set(Role::SpinButton, "Rows from", 0.0);
     assert!(app.shows("A setting below can't be used") && app.shows("of 20 pixels"));
     app.button("Pause");
     assert!(!app.state().phase().is_running());
@@ -132,8 +130,7 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
     let mut app = computed(&text);
     assert!(app.shows("Signum keeps its own."));
     app.button("Add an optimizer");
-    app.button("SGD");
-    app.settle();
+    app.button("SGD").settle();
     let sweep = wanted(&app);
     assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, vec![0, 1, 2]));
     assert_eq!(sweep.columns.of, Quantity::Of(HyperparameterName::new("beta1").unwrap(), vec![0]));
@@ -164,8 +161,7 @@ fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
 fn as_many_rows_can_be_asked_for_as_in_a_preset() {
     let mut app = computed(SMALL);
     app.click(Role::CheckBox, "Live");
-    app.harness.get_by_role_and_label(Role::SpinButton, "Rows: how many").set_value_accesskit(10_000.0);
-    app.settle();
+    app.set(Role::SpinButton, "Rows: how many", 10_000.0);
     assert_eq!(wanted(&app).shape(), [10_000, 4]);
     assert!(wanted(&app).check().is_ok());
 }
@@ -233,8 +229,7 @@ fn a_built_in_diagram_with_another_range_is_not_called_by_its_figure() {
     let small = fig2a.text.replace("count: 96", "count: 4").replace("count: 100", "count: 3");
     let mut app = App::with(&small);
     app.settle();
-    app.harness.get_by_role_and_label(Role::SpinButton, "Rows to").set_value_accesskit(10.0);
-    app.settle();
+    app.set(Role::SpinButton, "Rows to", 10.0);
     let title = "Phase diagram: sharpness a from 0.1 to 10 and noise σ";
     app.until("the title of the window", |app| app.shows(title));
     assert!(!app.shows("(Fig. 2a)"));
@@ -266,16 +261,13 @@ fn diagrams_side_by_side_are_told_apart_by_a_table_of_their_settings() {
     app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
     app.until("the other diagram", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
     app.settle();
-    app.click(Role::CheckBox, "Compare Small");
-    app.settle();
-    app.button("Differences");
-    app.settle();
+    app.click(Role::CheckBox, "Compare Small").settle();
+    app.button("Differences").settle();
     for text in ["Slope c", "c = 0.5", "settings are equal."] {
         assert!(app.shows(text), "{text}");
     }
     assert!(!app.shows("Replicates 2"), "equal settings are counted only");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(!app.shows("settings are equal."));
 }
 
@@ -303,8 +295,7 @@ fn compared_diagrams_have_the_same_size_and_lie_side_by_side() {
         knob.set_value_accesskit(0.5);
         app.until("the other", |app| is_followed(app) && app.state().phase().present().diagram.is_complete());
         app.settle();
-        app.click(Role::CheckBox, "Compare Small");
-        app.settle();
+        app.click(Role::CheckBox, "Compare Small").settle();
         let map = |name| app.harness.get_by_role_and_label(Role::Canvas, name).rect();
         let [present, beside] = ["Diagram", "Diagram beside"].map(map);
         assert!((present.size() - beside.size()).length() < 1.0, "{present} and {beside} in {size:?}");
@@ -327,20 +318,17 @@ fn a_setting_is_tuned_beside_the_learning_rate() {
     let gamma = TunedSetting::new("gamma").unwrap();
     let tuned = wanted(&app).optimizers[1].tune[0];
     assert_eq!((tuned.of, tuned.from, tuned.to, tuned.count.get()), (gamma, -1.0, 1.0, 5));
-    app.harness.get_by_role_and_label(Role::SpinButton, "FOCUS: Attraction γ from").set_value_accesskit(-0.5);
-    app.settle();
+    app.set(Role::SpinButton, "FOCUS: Attraction γ from", -0.5);
     assert_eq!(wanted(&app).optimizers[1].tune[0].from, -0.5);
     app.until("the tuned diagram", |app| app.state().phase().present().diagram.is_complete() && is_followed(app));
     app.choose("What the map shows", "FOCUS, γ -0.5…1: best γ");
-    app.harness.get_by_role_and_label(Role::SpinButton, "Row of the pixel").set_value_accesskit(4.0);
-    app.settle();
+    app.set(Role::SpinButton, "Row of the pixel", 4.0);
     assert!(app.shows("Best settings: FOCUS: γ "));
     app.choose("Setting over which scores are plotted", "γ");
     assert!(app.shows("Plot of Mean final loss over γ"));
     let diagram = app.state().phase().present().diagram.clone();
     let best = diagram.cell([4, 0]).unwrap().score(1, Metric::FinalLoss).best;
-    app.button("Show this landscape");
-    app.settle();
+    app.button("Show this landscape").settle();
     let rule = app.state().document().spec(0).optimizers[1].rule.rule;
     assert_eq!(rule.get("gamma"), Some(diagram.tuned_value(1, 0, best)));
 }
@@ -353,8 +341,7 @@ fn a_tuned_setting_that_becomes_an_axis_is_a_fault_until_it_is_turned_off() {
     app.settle();
     assert!(app.shows("A setting below can't be used"));
     app.click(Role::DisclosureTriangle, "■ Signum");
-    app.click(Role::CheckBox, "Signum: tune Weight decay ω");
-    app.settle();
+    app.click(Role::CheckBox, "Signum: tune Weight decay ω").settle();
     assert!(!app.shows("A setting below can't be used"));
     assert!(wanted(&app).optimizers[1].tune.is_empty());
 }

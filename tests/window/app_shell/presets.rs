@@ -68,8 +68,7 @@ fn undo_restores_the_previous_preset() {
     app.menu("Presets", &preset.title);
     app.settle();
     assert_ne!(*app.state().document(), before);
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(*app.state().document(), before);
     assert!(app.shows("Plain"), "its title comes back too");
 }
@@ -104,14 +103,12 @@ fn a_lesson_goes_forward_and_back() {
     app.button("Next step of the lesson");
     assert!(app.shows("2 / 3") && app.shows("Now there is noise."));
     assert_eq!((noise(&app), rate(&app)), (2.0, 0.01));
-    app.harness.key_press(Key::PageDown);
-    app.settle();
+    app.key(Key::PageDown);
     assert!(app.shows("3 / 3"));
     assert_eq!((noise(&app), rate(&app)), (2.0, 0.1));
     app.button("Previous step of the lesson");
     assert_eq!((noise(&app), rate(&app)), (2.0, 0.01), "going back undoes what the step has set");
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert!(app.shows("3 / 3"), "undo leads back to the step before");
     assert_eq!(rate(&app), 0.1);
 }
@@ -126,8 +123,7 @@ fn a_lesson_step_that_sets_something_restarts_the_run() {
         let before = at(&app);
         app.until("a step", |app| at(app).1 > before.1 || at(app).0 > before.0);
         let run = at(&app).0;
-        app.button(&format!("{button} step of the lesson"));
-        app.settle();
+        app.button(&format!("{button} step of the lesson")).settle();
         if begins {
             app.until("the run to begin again", |app| at(app).0 > run && at(app).1 == 0);
         } else {
@@ -149,7 +145,6 @@ const PAUSING: &str = r#"Landscape(
     ],
 )"#;
 
-/// Returns the number of the run, its step, and its playback.
 fn run_of(app: &App) -> (u64, u64, Playback) {
     let snapshot = app.state().live().snapshot.as_ref().expect("there is one");
     (snapshot.run, snapshot.step, snapshot.playback)
@@ -208,8 +203,7 @@ fn the_contents_of_a_lesson_go_to_any_step() {
     app.button("Step 1 / 4, contents of the lesson");
     assert!(app.shows("First part") && app.shows("Second part"), "the sections are listed");
     assert!(app.shows("Go to step 2: To the first pause."));
-    app.press("Go to step 4: Without noise.");
-    app.settle();
+    app.press("Go to step 4: Without noise.").settle();
     assert!(app.shows("Step 4 / 4") && app.shows("Second part · Without noise."));
     assert!(!app.shows("Go to step"), "the list closes");
     assert_eq!(app.state().document().spec(0).noise.sigma(), 0.0);
@@ -275,21 +269,17 @@ fn a_presentation_keeps_the_plots_of_the_lesson_and_the_state_of_the_run() {
         ["Plot of effective step size", "Plot of depth u", "Plot of loss L"].map(has).to_vec()
     };
     assert_eq!(plots(&app), [true, true, true], "in the window all are shown that are chosen");
-    app.harness.key_press(Key::F11);
-    app.settle();
+    app.key(Key::F11);
     assert_eq!(plots(&app), [true, true, true], "a step that names none leaves the chosen ones");
     assert!(app.shows("Step 0 · σ = 0.5 · paused"));
-    app.harness.key_press(Key::PageDown);
-    app.settle();
+    app.key(Key::PageDown);
     assert_eq!(plots(&app), [true, true, false]);
     ended_at(&mut app, 20, 0);
     app.settle();
     assert!(app.shows("Step 20 · σ = 2 · finished"));
-    app.harness.key_press(Key::PageDown);
-    app.settle();
+    app.key(Key::PageDown);
     assert_eq!(plots(&app), [true, false, false]);
-    app.harness.key_press(Key::F11);
-    app.settle();
+    app.key(Key::F11);
     assert_eq!(plots(&app), [true, true, true], "the choice of plots is as it was");
 }
 
@@ -298,16 +288,14 @@ fn the_plots_of_a_lesson_come_first_and_can_be_hidden() {
     let mut app = App::begin(Begin { preset: Some(PAUSING), size: [900.0, 600.0], ..Begin::default() });
     let plot = |app: &App| app.harness.query_by_label("Plot of effective step size").map(|plot| plot.rect());
     let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(900.0, 600.0));
-    app.button("Next step of the lesson");
-    app.settle();
+    app.button("Next step of the lesson").settle();
     let first = plot(&app).expect("the plot is shown");
     let loss = app.harness.get_by_label("Plot of loss L").rect();
     assert!(screen.contains_rect(first) && first.top() < loss.top(), "{first} {loss}");
     if app.harness.query_by_role_and_label(Role::Button, "Plots").is_some() {
         app.button("Plots");
     }
-    app.button("Effective step");
-    app.settle();
+    app.button("Effective step").settle();
     assert!(plot(&app).is_none(), "who hides it does not see it");
 }
 
@@ -365,8 +353,7 @@ fn a_lesson_without_its_optimizer_is_reported() {
     app.button("+ Add optimizer");
     app.button("Adam");
     app.button("Signum: remove");
-    app.button("Next step of the lesson");
-    app.settle();
+    app.button("Next step of the lesson").settle();
     assert!(app.shows("The lesson does not fit"));
     assert!(app.shows("1 / 3"), "the step that does not fit is not gone to");
 }
@@ -376,8 +363,7 @@ fn a_preset_is_saved_without_a_lesson_whose_optimizer_is_gone() {
     let mut app = App::with(LESSON);
     app.button("+ Add optimizer");
     app.button("Adam");
-    app.button("Signum: remove");
-    app.settle();
+    app.button("Signum: remove").settle();
     app.menu("File", "Save");
     assert!(app.shows("Without the lesson"));
     app.button("Save to my presets");
@@ -393,16 +379,13 @@ fn a_preset_is_saved_without_a_lesson_whose_optimizer_is_gone() {
 #[test]
 fn a_lesson_is_readable_in_a_presentation() {
     let mut app = App::with(LESSON);
-    app.harness.key_press(Key::F11);
-    app.settle();
+    app.key(Key::F11);
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Sharpness a").is_none(), "the panels are away");
     assert!(app.harness.query_by_role_and_label(Role::Button, "File").is_none());
     assert!(app.shows("It begins without noise."));
-    app.harness.key_press(Key::PageDown);
-    app.settle();
+    app.key(Key::PageDown);
     assert!(app.shows("Now there is noise."));
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(app.harness.query_by_role_and_label(Role::Slider, "Sharpness a").is_some(), "the panels are back");
 }
 
@@ -417,9 +400,7 @@ fn a_recorded_session_is_repeated_and_shows_in_the_controls() {
     assert_eq!(app.state().document().spec(0).noise.sigma(), 1.0);
     let shown = |app: &App| app.state().document().spec(0).noise.sigma();
     for (steps, noise) in [(5, 2.0), (5, 0.5)] {
-        for _ in 0..steps {
-            app.harness.key_press(Key::ArrowRight);
-        }
+        (0..steps).for_each(|_| app.harness.key_press(Key::ArrowRight));
         app.until("the recorded change", |app| shown(app) == noise);
     }
 }
@@ -448,8 +429,7 @@ fn own_presets_are_visible_without_scrolling() {
     let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(900.0, 600.0));
     let entry = app.harness.get_by_label_contains("Your own").rect();
     assert!(screen.contains_rect(entry), "{entry}");
-    app.press("Your own");
-    app.settle();
+    app.press("Your own").settle();
     let first = app.harness.get_by_label("Mine 01").rect();
     assert!(screen.contains_rect(first), "{first}");
     app.press("Mine 02");

@@ -1,7 +1,7 @@
 //! Typed landscapes in the window.
 
+use egui::Key;
 use egui::accesskit::Role;
-use egui::{Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::RuleSpec;
@@ -25,8 +25,7 @@ fn text(landscape: &LandscapeSpec) -> &'static str {
 fn begin_own(app: &mut App) {
     app.click(Role::ComboBox, "Landscape L");
     app.press("A formula of your own…");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
 }
 
 #[test]
@@ -59,8 +58,7 @@ fn a_typed_formula_runs_from_the_next_step_and_a_mistake_leaves_it_running() {
     assert!(app.shows("The landscape is valid."));
     assert_eq!(landscape(&app).get("k"), Some(3.0), "a new text keeps the values of parameters");
 
-    app.click(Role::DisclosureTriangle, "Gradient");
-    app.settle();
+    app.click(Role::DisclosureTriangle, "Gradient").settle();
     assert!(app.shows("∂L/∂x = ") && app.shows("∂L/∂y = "));
 }
 
@@ -71,12 +69,10 @@ fn each_built_in_landscape_opens_as_text_with_the_same_losses_view_and_start() {
         if landscape(&app).kind() != kind {
             app.choose("Landscape L", kind.name());
         }
-        app.set_slider("Rotation φ (°)", 20.0);
-        app.settle();
+        app.set_slider("Rotation φ (°)", 20.0).settle();
         let (built_in, start) = (landscape(&app), app.state().document().spec(0).start);
         assert_eq!((built_in.kind(), built_in.rotation_degrees()), (kind, 20.0));
-        app.button("Landscape: text");
-        app.settle();
+        app.button("Landscape: text").settle();
         let copy = landscape(&app);
         assert!(copy.kind().name().starts_with(&format!("{} as text", kind.name())), "{copy:?}");
         for (of, value) in built_in.parameters() {
@@ -97,11 +93,9 @@ fn undo_takes_back_a_copy_as_text() {
     let mut app = App::plain();
     app.settle();
     let before = app.state().document().clone();
-    app.button("Landscape: text");
-    app.settle();
+    app.button("Landscape: text").settle();
     assert!(landscape(&app).kind().formula().is_some());
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(*app.state().document(), before);
 }
 
@@ -113,8 +107,7 @@ fn a_saved_preset_keeps_a_typed_landscape() {
     let field = format!("{name}: text of the landscape");
     app.replace(&field, Role::MultilineTextInput, "param depth = 0.5 in 0..2\nL = x^4 - depth*x^2 + y^2");
     app.settle();
-    app.set_slider("depth", 1.25);
-    app.settle();
+    app.set_slider("depth", 1.25).settle();
     app.menu("File", "Save");
     app.button("Save to my presets");
     let presets = app.folder.path().join("presets");
@@ -142,8 +135,7 @@ fn a_sweep_runs_on_typed_landscapes() {
     };
     let axes = |app: &App| [wanted(app).rows.of, wanted(app).columns.of];
     let before = axes(&app);
-    app.button("Landscape: text");
-    app.settle();
+    app.button("Landscape: text").settle();
     assert!(text(&wanted(&app).landscape).contains("param sharpness = 10 in 0.1..1000"));
     assert_eq!(axes(&app), before, "the copy has the parameters of the axes");
     app.until("the diagram of the copy", is_computed);
@@ -162,8 +154,7 @@ fn a_copy_as_text_is_swept_from_the_start_of_the_landscape() {
     let sweep = |app: &App| app.state().phase().preset().sweep.clone();
     let start = sweep(&app).start();
     assert!((sweep(&app).start.is_none(), start) == (true, LandscapeSpec::new(LandscapeKind::Rosenbrock).start()));
-    app.button("Landscape: text");
-    app.settle();
+    app.button("Landscape: text").settle();
     assert!(sweep(&app).landscape.kind().formula().is_some());
     assert_eq!(sweep(&app).start(), start);
 }
@@ -251,8 +242,7 @@ fn rule(app: &App, index: usize) -> RuleSpec {
 fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     let mut app = App::plain();
     let before = app.state().document().spec(0).optimizers.len();
-    app.button("Adam: text");
-    app.settle();
+    app.button("Adam: text").settle();
     let copy = rule(&app, before);
     assert_eq!(copy.name(), "Adam as text");
     assert!(copy.kind().typed().unwrap().text().contains("m = beta1*m + (1.0 - beta1)*g"), "{copy:?}");
@@ -279,8 +269,7 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
     app.replace(field, Role::MultilineTextInput, SIGN);
     // Leaving the field applies the name.
     app.replace("Adam as text: name of the rule", Role::TextInput, "Sign with a pull");
-    app.harness.key_press(egui::Key::Enter);
-    app.settle();
+    app.key(egui::Key::Enter);
     assert_eq!(rule(&app, before).name(), "Sign with a pull");
 }
 
@@ -288,8 +277,7 @@ fn a_built_in_rule_is_copied_as_text_and_changed_while_it_runs() {
 fn a_rule_of_ones_own_is_added() {
     let mut app = App::plain();
     app.button("+ Add optimizer");
-    app.press("A rule of your own…");
-    app.settle();
+    app.press("A rule of your own…").settle();
     let own = app.state().document().spec(0).optimizers.last().unwrap().rule.rule;
     assert!(own.name().starts_with("My rule"), "{}", own.name());
     assert!(app.shows("The rule is valid."));
@@ -301,8 +289,7 @@ fn a_text_with_a_mistake_outlasts_a_restart() {
     // Another rule than that of the test above, as the whole process shares the names of typed rules.
     let mut app = App::plain();
     let before = app.state().document().spec(0).optimizers.len();
-    app.button("FOCUS: text");
-    app.settle();
+    app.button("FOCUS: text").settle();
     let wrong = SIGN.replace("sign(", "sing(");
     app.replace("FOCUS as text: text of the rule", Role::MultilineTextInput, &wrong);
     let memory = app.harness.ctx.memory(|memory| ron::to_string(memory).unwrap());
@@ -328,8 +315,7 @@ fn what_the_language_cannot_say_is_explained() {
     let text = zoo.text.replace("(id: 15, rule: ScheduleFree(learning_rate: 0.02)),", "");
     let mut app = App::with(&text);
     let before = app.state().document().spec(0).optimizers.len();
-    app.button("Muon: text");
-    app.settle();
+    app.button("Muon: text").settle();
     assert!(app.shows("Muon cannot be written as text: the language lacks"));
     assert_eq!(app.state().document().spec(0).optimizers.len(), before);
 }

@@ -11,7 +11,6 @@ use valleyscope_experiments::preset::{Preset, built_ins};
 use super::harness::{App, Begin};
 use super::phase::{SMALL, computed};
 
-/// Returns the shown step and the last one.
 pub(super) fn steps(app: &App) -> [u64; 2] {
     app.state().live().snapshot.as_ref().map_or([0, 0], |snapshot| [snapshot.step, snapshot.last_step])
 }
@@ -48,11 +47,11 @@ pub(super) fn seek(app: &mut App, step: u64) {
     app.until("the sought step", |app| steps(app)[0] == step);
 }
 
-fn click(app: &mut App, at: Pos2) {
+fn click(app: &mut App, at: Pos2, button: PointerButton) {
     app.harness.hover_at(at);
+    app.harness.run_steps(1);
     for pressed in [true, false] {
-        let (button, modifiers) = (PointerButton::Primary, Modifiers::NONE);
-        app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
+        app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers: Modifiers::NONE });
         app.harness.run_steps(2);
     }
 }
@@ -111,8 +110,7 @@ fn presses_in_one_frame_all_count() {
 fn keys_of_time_are_letters_while_typing_and_values_on_another_slider() {
     let mut app = App::plain();
     take_tens(&mut app, 1);
-    app.harness.get_by_role_and_label(Role::TextInput, "0: name").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "0: name");
     for key in [Key::ArrowLeft, Key::Home, Key::End] {
         press(&mut app, Modifiers::NONE, key);
     }
@@ -176,11 +174,11 @@ fn the_pointer_drags_the_timeline_to_any_step() {
     let mut app = App::plain();
     take_tens(&mut app, 2);
     let rail = app.slider("Timeline").rect();
-    click(&mut app, rail.center());
+    click(&mut app, rail.center(), PointerButton::Primary);
     app.until("the middle", |app| steps(app) == [10, 20]);
-    click(&mut app, pos2(rail.left() + 1.0, rail.center().y));
+    click(&mut app, pos2(rail.left() + 1.0, rail.center().y), PointerButton::Primary);
     app.until("the start", |app| steps(app) == [0, 20]);
-    click(&mut app, pos2(rail.right() - 1.0, rail.center().y));
+    click(&mut app, pos2(rail.right() - 1.0, rail.center().y), PointerButton::Primary);
     app.until("the last step", |app| steps(app) == [20, 20]);
 }
 
@@ -220,7 +218,7 @@ fn plots_have_the_marks_too() {
     let mut app = with_a_change();
     let mark = point_at_mark(&mut app, "Click to go there.");
     assert!(app.shows("Step 20: σ 1 → 2"));
-    click(&mut app, mark);
+    click(&mut app, mark, PointerButton::Primary);
     app.until("the step of the mark", |app| steps(app) == [20, 40]);
 }
 
@@ -325,20 +323,9 @@ fn press_with_shift(app: &mut App, at: Pos2, pressed: bool) {
     app.harness.run_steps(2);
 }
 
-fn right_click(app: &mut App, at: Pos2) {
-    app.harness.hover_at(at);
-    app.harness.run_steps(1);
-    for pressed in [true, false] {
-        let (button, modifiers) = (PointerButton::Secondary, Modifiers::NONE);
-        app.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
-        app.harness.run_steps(1);
-    }
-    app.harness.run_steps(2);
-}
-
 fn right_click_mark(app: &mut App, name: &str) {
     let mark = app.harness.get_by_label(name).rect().center();
-    right_click(app, mark);
+    click(app, mark, PointerButton::Secondary);
 }
 
 #[test]
@@ -348,11 +335,9 @@ fn an_old_future_is_listed_plotted_hidden_and_removed() {
     assert!(plot(&app).contains(OLD), "{}", plot(&app));
     let landscape = app.harness.get_by_role_and_label(Role::Canvas, "Landscape").value().expect("a summary");
     assert!(landscape.contains(&format!("Pale: {OLD}, mean loss Adam ")), "{landscape}");
-    app.press(&format!("Hide: {OLD}"));
-    app.settle();
+    app.press(&format!("Hide: {OLD}")).settle();
     assert!(!plot(&app).contains(OLD));
-    app.press(&format!("Show: {OLD}"));
-    app.settle();
+    app.press(&format!("Show: {OLD}")).settle();
     assert!(plot(&app).contains(OLD));
     take_tens(&mut app, 1);
     assert_eq!(shown(&app)[0].session.step, 20, "it goes on with the run");
@@ -399,7 +384,7 @@ fn a_right_click_on_a_mark_shows_the_run_without_it() {
 fn plots_offer_what_if_not_and_show_the_pale_values() {
     let mut app = with_a_change();
     let mark = point_at_mark(&mut app, "Right click: what if not.");
-    right_click(&mut app, mark);
+    click(&mut app, mark, PointerButton::Secondary);
     app.button("What if not");
     app.until("the session without the change", |app| shown(app).len() == 1 && shown(app)[0].session.step == 40);
     let count = |app: &App| app.harness.query_all_by_label_contains(WITHOUT).count();
@@ -480,8 +465,7 @@ fn digits_with_alt_and_the_angle_brackets_choose_speeds() {
 }
 
 fn press_shortcut(app: &mut App, key: Key) {
-    app.harness.key_press_modifiers(Modifiers::COMMAND, key);
-    app.settle();
+    app.keys(Modifiers::COMMAND, key);
 }
 
 /// Saves, and confirms that the file may be replaced.
@@ -518,8 +502,7 @@ fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
     press_shortcut(&mut app, Key::Z);
     assert_eq!(title(&app), "First");
     assert!(!app.state().phase().is_dirty(), "it is as in its file");
-    app.harness.get_by_role_and_label(Role::SpinButton, "Slope c").set_value_accesskit(0.5);
-    app.settle();
+    app.set(Role::SpinButton, "Slope c", 0.5);
     save(&mut app, &first);
     assert!(!app.state().phase().is_dirty());
     assert_eq!(read(&second), second_before, "the other file is left alone");
@@ -534,15 +517,13 @@ fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
     assert_eq!(title(&app), "Small");
     press_shortcut(&mut app, Key::S);
     assert!(app.shows("Save preset"));
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     // Redo restores the first file.
     for _ in 0..10 {
         if title(&app) == "First" {
             break;
         }
-        app.harness.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
-        app.settle();
+        app.keys(Modifiers::COMMAND | Modifiers::SHIFT, Key::Z);
     }
     assert_eq!(title(&app), "First");
 }
@@ -550,8 +531,7 @@ fn a_sweep_restored_by_undo_is_saved_in_its_own_file() {
 #[test]
 fn a_training_restored_by_undo_is_saved_in_its_own_file() {
     let mut app = App::plain();
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num3);
     let mnist = built_ins().iter().find(|built_in| built_in.name == "mnist").expect("it is built in");
     let text = |title: &str, steps: &str| {
         let preset = mnist.preset.with("title", &format!("\"{title}\"")).expect("a title can be set");

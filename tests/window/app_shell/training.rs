@@ -96,8 +96,7 @@ pub fn trained(runs: &Path, settings: &[(&str, &str)]) -> RunFolder {
 pub fn open_tab<T>(write: impl FnOnce(&Path) -> T) -> (App, T) {
     let mut written = None;
     let mut app = App::prepared(Begin::default(), |folder| written = Some(write(&folder.join("runs"))));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num3);
     (app, written.expect("it was called"))
 }
 
@@ -106,7 +105,6 @@ pub fn listed(app: &mut App, count: usize) {
     app.settle();
 }
 
-/// Returns the name in the list of the run of this title.
 fn called(app: &App, title: &str) -> String {
     let runs = app.state().training().runs();
     runs.iter().find(|run| run.title == title).expect("it is listed").in_full()
@@ -214,8 +212,7 @@ fn a_curve_is_named_by_its_optimizer_whatever_title_its_run_was_begun_with() {
     listed(&mut app, 1);
     select(&mut app, long);
     app.until("its curve", |app| plotted(app, "Plot of Train loss") == "Adam 0.05000");
-    app.button("Rename the run");
-    app.settle();
+    app.button("Rename the run").settle();
     let title = app.harness.get_by_role_and_label(Role::TextInput, "Title; empty for that of the preset");
     title.type_text("Mine");
     app.harness.run_steps(2);
@@ -260,7 +257,6 @@ fn several_runs_are_compared_and_replicates_grouped() {
     app.until("one of them", |app| plotted(app, "Plot of Train loss") == "FOCUS, γ 0.2 3.000");
 }
 
-/// Returns whether a button is enabled.
 fn is_enabled(app: &App, name: &str) -> bool {
     !app.harness.get_by_role_and_label(Role::Button, name).accesskit_node().is_disabled()
 }
@@ -337,8 +333,7 @@ fn only_the_runs_that_a_search_finds_are_shown_on_request() {
     let menu = |app: &mut App, entry: &str| {
         app.harness.get_by_role_and_label(Role::Button, &row).click_secondary();
         app.harness.run_steps(3);
-        app.button(entry);
-        app.settle();
+        app.button(entry).settle();
     };
     menu(&mut app, "Show only these 2 found");
     assert_eq!(titles(&app), ["Small batches", "Small steps"]);
@@ -382,8 +377,7 @@ fn warnings_are_listed_with_step_and_time_by_a_button_that_the_keyboard_reaches(
     app.until("the warnings", |app| app.shows("2 warnings"));
     app.harness.get_by_label("2 warnings").focus();
     app.harness.run_steps(2);
-    app.harness.key_press(Key::Enter);
-    app.settle();
+    app.key(Key::Enter);
     let shown = app.harness.get_by_label("Warnings of the run").value().unwrap_or_default();
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 2, "{shown}");
@@ -415,8 +409,7 @@ fn a_run_is_renamed_and_the_note_is_kept_in_its_folder() {
     let (mut app, run) = open_tab(|runs| finished(runs, "Old title", 0, |_| 1.0));
     listed(&mut app, 1);
     select(&mut app, "Old title");
-    app.button("Rename the run");
-    app.settle();
+    app.button("Rename the run").settle();
     let title = app.harness.get_by_role_and_label(Role::TextInput, "Title; empty for that of the preset");
     title.type_text("New title");
     app.harness.run_steps(2);
@@ -456,11 +449,9 @@ fn deleting_asks_first_and_a_running_one_cannot_be_deleted() {
     });
     listed(&mut app, 2);
     select(&mut app, "Done");
-    app.button("Delete the run");
-    app.settle();
+    app.button("Delete the run").settle();
     assert!(app.shows("Move this run to the trash?"));
-    app.button("Keep the run");
-    app.settle();
+    app.button("Keep the run").settle();
     assert!(!app.shows("Move this run to the trash?"));
     assert!(run.path().is_dir());
     select(&mut app, "Live");
@@ -518,8 +509,7 @@ fn a_scan_shows_its_scores_and_the_improvement() {
 #[test]
 fn a_dropped_run_is_shown_wherever_it_is() {
     let (mut app, ()) = open_tab(|_| ());
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num1);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num1);
     let run = finished(&app.folder.path().join("elsewhere"), "Dropped", 0, |_| 1.0);
     app.drop(run.path());
     app.until("the run", |app| app.state().training().runs().iter().any(|run| run.title == "Dropped"));
@@ -534,8 +524,7 @@ fn a_narrow_window_and_long_names_fit() {
     let mut app = App::prepared(begin, |folder| {
         finished(&folder.join("runs"), long.trim(), 0, |step| 1.0 / step as f64);
     });
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num3);
     listed(&mut app, 1);
     select(&mut app, long.trim());
     let window = egui::Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(900.0, 600.0));

@@ -28,8 +28,7 @@ fn settings_of_a_run_are_changed_from_its_page_and_marked_on_its_curves() {
     listed(&mut app, 1);
     select(&mut app, "Trains");
     app.until("the settings", |app| app.shows("Change while it runs"));
-    app.button("Change while it runs");
-    app.settle();
+    app.button("Change while it runs").settle();
     assert_eq!(value(&app, "Change Attraction γ").as_deref(), Some("0.2"));
     assert_eq!(value(&app, "Change Batch size").as_deref(), Some("128"));
     let can_apply = |app: &App| {
@@ -51,12 +50,10 @@ fn settings_of_a_run_are_changed_from_its_page_and_marked_on_its_curves() {
     // Text that is no number is refused while it is typed.
     app.replace("Change Batch size", Role::TextInput, "abc");
     assert!(app.shows("expected a whole number") && !can_apply(&app));
-    app.harness.key_press(egui::Key::Escape);
-    app.settle();
+    app.key(egui::Key::Escape);
     assert!(can_apply(&app));
     assert!(app.shows("Saves a checkpoint after the present step, then continues with γ 0.2 → 0.4."));
-    app.button("Apply the changed settings");
-    app.settle();
+    app.button("Apply the changed settings").settle();
     assert!(app.shows("Requested.") && !can_apply(&app));
     app.until("the command", |_| session.run().commands().exists());
     let [(id, command)] = &session.commands().expect("they can be read")[..] else { panic!("one is expected") };
@@ -93,8 +90,7 @@ fn the_warning_of_a_run_opens_and_buttons_stay_in_their_places() {
     select(&mut app, "Warned");
     app.until("the warning", |app| app.shows("1 warning"));
     let of_short = places(&app);
-    app.button("1 warning");
-    app.settle();
+    app.button("1 warning").settle();
     let text = app.harness.get_by_label("Warnings of the run").value();
     assert!(text.is_some_and(|text| text.contains("step 20: look at this")));
     select(&mut app, "A finished run with a title that is much longer than its page is wide, and goes on and on");
@@ -139,8 +135,7 @@ fn shown(place: &Path, run: &RunFolder) -> App {
     let mut app = ready(Begin { runs: Some(place), ..Begin::default() });
     listed(&mut app, 1);
     let row = format!("Run {}", app.state().training().runs()[0].in_full());
-    app.button(&row);
-    app.settle();
+    app.button(&row).settle();
     app
 }
 
@@ -150,13 +145,11 @@ fn fork(app: &mut App) {
         let fork = app.harness.query_by_role_and_label(Role::Button, "Fork the run");
         fork.is_some_and(|button| !button.accesskit_node().is_disabled())
     });
-    app.button("Fork the run");
-    app.settle();
+    app.button("Fork the run").settle();
     let chosen = app.harness.get_by_role_and_label(Role::RadioButton, "step 20, the newest");
     assert_eq!(chosen.accesskit_node().toggled(), Some(egui::accesskit::Toggled::True));
     app.click(Role::RadioButton, "step 10");
-    app.button("Take the settings");
-    app.settle();
+    app.button("Take the settings").settle();
 }
 
 #[test]
@@ -167,8 +160,7 @@ fn a_fork_is_begun_from_a_run_and_undone_before() {
     let line = format!("Forks {} at step 10", run.name());
     fork(&mut app);
     assert!(app.shows(&line));
-    app.button("Do not fork");
-    app.settle();
+    app.button("Do not fork").settle();
     assert!(!app.shows(&line));
     fork(&mut app);
     app.button("Start the training");
@@ -231,8 +223,7 @@ fn a_fork_without_steps_left_is_reported_at_the_field() {
     let refusal = "steps must be more than 10, the step that the fork goes on from, found 10";
     assert!(app.shows(refusal) && app.shows("“Steps” can't be used as it is; see below."));
     assert!(app.harness.get_by_role_and_label(Role::Button, "Start the training").accesskit_node().is_disabled());
-    app.button("Do not fork");
-    app.settle();
+    app.button("Do not fork").settle();
     assert!(!app.shows(refusal));
 }
 
@@ -270,12 +261,10 @@ fn a_silent_run_can_be_deleted_and_resumed_after_a_question() {
     for (asked, question) in
         [("Delete the run", "Move this run to the trash?"), ("Resume the run", "Resume this run here?")]
     {
-        app.button(asked);
-        app.settle();
+        app.button(asked).settle();
         assert!(app.shows(question));
         assert!(app.shows("It was last seen 20 min ago, on far-away"));
-        app.harness.key_press(Key::Escape);
-        app.settle();
+        app.key(Key::Escape);
         assert!(!app.shows(question));
     }
 }
@@ -337,8 +326,7 @@ fn the_reason_of_a_failure_the_log_and_the_config_can_be_read() {
     assert!(app.shows("failed: the GPU is out of memory"));
     let text = |app: &App, name: &str| app.harness.get_by_label(name).value().unwrap_or_default();
     assert!(text(&app, "Log of the run").contains("going down"));
-    app.button("Configuration");
-    app.settle();
+    app.button("Configuration").settle();
     assert!(text(&app, "Configuration of the run").contains("Mnist("));
 }
 

@@ -47,8 +47,7 @@ fn a_preset_of_a_training_opens_under_the_controls_and_a_bad_value_is_refused() 
     app.type_into("Batch size", "32");
     app.settle();
     assert_eq!(field(&app, "Batch size").as_deref(), Some("32"));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(field(&app, "Batch size").as_deref(), Some("128"));
 }
 
@@ -61,14 +60,12 @@ fn the_folder_of_the_dataset_is_chosen_and_can_be_undone() {
     };
     let before = data(&app);
     let folder = app.folder.path().join("images");
-    app.button("Choose the folder of the dataset");
-    app.settle();
+    app.button("Choose the folder of the dataset").settle();
     app.type_over("Path of the folder", &folder);
     let chosen = DataChoice::Folder(folder.display().to_string());
     app.until("the folder", |app| data(app) == chosen);
     app.settle();
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(data(&app), before);
 }
 
@@ -78,8 +75,7 @@ fn the_choice_of_the_dataset_is_kept_when_the_experiment_changes() {
     let data = |app: &App| app.state().training().preset().trainings()[0].data().cloned();
     let folder = app.folder.path().join("images");
     let chosen = Some(DataChoice::Folder(folder.display().to_string()));
-    app.button("Choose the folder of the dataset");
-    app.settle();
+    app.button("Choose the folder of the dataset").settle();
     app.type_over("Path of the folder", &folder);
     app.until("the folder", |app| data(app) == chosen);
     app.click(Role::ComboBox, "Workload");
@@ -118,8 +114,7 @@ fn each_dataset_has_a_folder_that_is_restored_at_the_next_start() {
     let take = |app: &mut App, workload: &str| {
         app.click(Role::ComboBox, "Workload");
         app.button(workload);
-        app.harness.key_press(Key::Escape);
-        app.settle();
+        app.key(Key::Escape);
     };
     let folder = |app: &App, name: &str| app.folder.path().join(name);
     let chosen = |path: &Path| Some(DataChoice::Folder(path.display().to_string()));
@@ -129,8 +124,7 @@ fn each_dataset_has_a_folder_that_is_restored_at_the_next_start() {
             take(&mut app, workload);
             assert_eq!(data(&app), Some(DataChoice::Automatic), "it is another dataset");
         }
-        app.button("Choose the folder of the dataset");
-        app.settle();
+        app.button("Choose the folder of the dataset").settle();
         app.type_over("Path of the folder", path);
         app.until("the folder", |app| data(app) == chosen(path));
     }
@@ -163,8 +157,7 @@ fn a_fault_that_prevents_a_training_is_shown_at_its_field() {
     // Data that cannot be used are refused before a run is made.
     let empty = app.folder.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder can be made");
-    app.button("Choose the folder of the dataset");
-    app.settle();
+    app.button("Choose the folder of the dataset").settle();
     app.type_over("Path of the folder", &empty);
     app.until("the refusal", |app| app.shows("expected train.bin and val.bin, or files ending in .txt"));
     assert!(app.shows("“Dataset” can't be used as it is; see below."));
@@ -195,13 +188,11 @@ fn a_new_rule_keeps_common_settings_and_reports_new_ones() {
         "FOCUS in place of RMSProp; new: β₁ 0.9, β₂ 0.99, γ 0.2, average decays; without: α, μ, ε; kept: η, ω 0.1";
     assert!(app.shows(note));
     // The rule's own values are offered.
-    app.button("Optimizer: Use FOCUS's own values");
-    app.settle();
+    app.button("Optimizer: Use FOCUS's own values").settle();
     assert_eq!(value(&app, "weight_decay"), Some(0.01));
     let before = app.state().training().preset().clone();
     app.choose("Optimizer", "Adam");
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(*app.state().training().preset(), before, "a change of the rule is one undo step");
 }
 
@@ -246,8 +237,7 @@ fn a_run_loses_a_name_made_of_other_settings() {
     assert_eq!(labels(&app), ["Adam", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
     let title = app.state().training().draft().preset.title().to_owned();
     assert_eq!(title, "GPT-2, pre-training · run 1: Signum → Adam");
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(labels(&app), ["Signum, η 6e-4", "Signum, η 1e-4", "FOCUS, η 6e-4"]);
 }
 

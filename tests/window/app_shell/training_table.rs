@@ -16,11 +16,9 @@ use super::training_actions::checkpoint;
 use super::worker::ready;
 
 fn open_table(app: &mut App) {
-    app.button("Show the table of runs");
-    app.settle();
+    app.button("Show the table of runs").settle();
 }
 
-/// Returns the row of the run with this title.
 fn row(app: &App, title: &str) -> String {
     let runs = app.state().training().runs();
     format!("Run {}", runs.iter().find(|run| run.title == title).expect("it is listed").in_full())
@@ -39,7 +37,6 @@ fn click_with(app: &mut App, title: &str, modifiers: Modifiers) {
     app.settle();
 }
 
-/// Returns the titles of the listed runs from top to bottom.
 fn titles(app: &App) -> Vec<String> {
     let runs = app.state().training().runs();
     let mut rows: Vec<(i32, String)> = runs
@@ -78,8 +75,7 @@ fn runs_are_filtered_and_sorted_and_a_mistake_is_explained() {
     assert!(app.shows("Filter: there is no field `sed`; did you mean `seed`?"));
     assert_eq!(titles(&app), ["Third", "Second"], "the last filter without a mistake holds");
     // The curves are there again, and the list has the same filter.
-    app.button("Show the curves");
-    app.settle();
+    app.button("Show the curves").settle();
     assert!(app.harness.query_by_label("Table of runs").is_none());
 }
 
@@ -95,21 +91,16 @@ fn several_runs_are_selected_shown_and_deleted_after_one_question() {
     assert!(app.shows("3 selected"));
     click_with(&mut app, &order[1], Modifiers::COMMAND);
     assert!(app.shows("2 selected"));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::A);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::A);
     assert!(app.shows("4 selected"));
-    app.harness.key_press(Key::Space);
-    app.settle();
+    app.key(Key::Space);
     assert_eq!(app.state().training().selected().len(), 4);
-    app.harness.key_press(Key::Space);
-    app.settle();
+    app.key(Key::Space);
     assert!(app.state().training().selected().is_empty());
-    app.harness.key_press(Key::Delete);
-    app.settle();
+    app.key(Key::Delete);
     assert!(app.shows("Move these runs to the trash?") && app.shows("3 runs, with their curves"));
     assert!(app.shows("Those that are trained stay; stop them first"));
-    app.button("Keep the runs");
-    app.settle();
+    app.button("Keep the runs").settle();
     assert!(runs.iter().all(|run| run.path().is_dir()));
 }
 
@@ -121,13 +112,10 @@ fn arrows_move_through_the_table_and_enter_opens_a_run() {
     app.button("Sort by Name");
     let order = titles(&app);
     app.button(&row(&app, &order[0]));
-    app.harness.key_press(Key::ArrowDown);
-    app.settle();
-    app.harness.key_press_modifiers(Modifiers::SHIFT, Key::ArrowDown);
-    app.settle();
+    app.key(Key::ArrowDown);
+    app.keys(Modifiers::SHIFT, Key::ArrowDown);
     assert!(app.shows("2 selected"));
-    app.harness.key_press(Key::Enter);
-    app.settle();
+    app.key(Key::Enter);
     let selected = app.state().training().selected();
     let opened = app.state().training().runs().iter().find(|run| run.title == order[2]).expect("it is listed");
     assert_eq!(selected, std::slice::from_ref(&opened.run));
@@ -144,12 +132,10 @@ fn replicates_are_grouped_with_mean_and_deviation() {
     open_table(&mut app);
     app.button("Group");
     app.click(Role::CheckBox, "Replicates");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(app.shows("0.50 ± 0.25"));
     assert_eq!(titles(&app).len(), 0, "the groups are closed");
-    app.press("Open the group FOCUS");
-    app.settle();
+    app.press("Open the group FOCUS").settle();
     assert_eq!(titles(&app).len(), 3);
 }
 
@@ -159,13 +145,11 @@ fn a_baseline_shows_differences_and_the_table_returns_with_the_session() {
     three(place.path());
     let begin = || Begin { runs: Some(place.path()), ..Begin::default() };
     let mut app = App::begin(begin());
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num3);
     listed(&mut app, 3);
     open_table(&mut app);
     app.button(&row(&app, "First"));
-    app.button("Compare to the selected run");
-    app.settle();
+    app.button("Compare to the selected run").settle();
     assert!(app.shows("−0.250") && app.shows("+0.250"));
     app.button("Sort by Train loss");
     assert_eq!(titles(&app), ["First", "Second", "Third"], "the baseline is at the top");
@@ -196,13 +180,11 @@ fn a_tag_is_kept_with_the_runs_and_found_by_a_filter() {
     app.harness.run_steps(2);
     app.harness.get_by_role_and_label(Role::TextInput, "New tag").type_text("good, ones");
     app.harness.run_steps(2);
-    app.harness.key_press(Key::Enter);
-    app.settle();
+    app.key(Key::Enter);
     let tags = |run: &RunFolder| Notes::read(run).map(|notes| notes.tags).unwrap_or_default();
     app.until("the notes", |_| tags(&runs[1]) == ["good ones"] && tags(&runs[2]) == ["good ones"]);
     assert!(tags(&runs[0]).is_empty());
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     app.until("the tags", |app| {
         app.state().training().runs().iter().filter(|run| !run.notes.tags.is_empty()).count() == 2
     });
@@ -232,12 +214,10 @@ fn the_list_offers_fields_for_a_filter() {
     let (mut app, _) = open_tab(three);
     listed(&mut app, 3);
     select(&mut app, "First");
-    app.harness.get_by_role_and_label(Role::TextInput, "Search the runs").focus();
-    app.harness.run_steps(2);
+    app.focus(Role::TextInput, "Search the runs");
     app.harness.get_by_role_and_label(Role::TextInput, "Search the runs").type_text("lea");
     app.harness.run_steps(3);
-    app.button("Complete the field learning_rate");
-    app.settle();
+    app.button("Complete the field learning_rate").settle();
     let field = app.harness.get_by_role_and_label(Role::TextInput, "Search the runs");
     assert_eq!(field.accesskit_node().value().unwrap_or_default(), "learning_rate ");
 }
@@ -268,8 +248,7 @@ fn each_group_is_at_its_best_by_the_metric_of_the_runs_that_fit_the_filter() {
     app.button("Group");
     app.click(Role::CheckBox, "Equal optimizer");
     app.click(Role::RadioButton, "learning rate η");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(app.shows("as its runs are judged by different losses"));
     app.type_into("Search the runs", "best_test_loss < 9");
     app.settle();
@@ -300,7 +279,6 @@ fn metrics_of_several_names_are_shown_together_and_apart_again() {
     app.until("its own plot", |app| app.harness.query_by_label("Plot of Test loss").is_some());
 }
 
-/// Returns the texts of the marks in the list.
 fn marks(app: &App) -> Vec<String> {
     let marks = app.harness.query_all_by_label_contains("Not well: ");
     let mut words: Vec<String> = marks.filter_map(|mark| mark.accesskit_node().label()).collect();
@@ -425,8 +403,7 @@ fn compared(app: &mut App) {
     app.until("both curves", |app| {
         app.state().training().drawn().iter().filter(|it| !it.tracks.is_empty()).count() == 2
     });
-    app.button("Reaching a loss");
-    app.settle();
+    app.button("Reaching a loss").settle();
 }
 
 #[test]

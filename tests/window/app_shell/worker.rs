@@ -23,8 +23,7 @@ use crate::put_program::put_program;
 fn open_tab(install: Option<InstallCommand>, prepare: impl FnOnce(&WorkerFolder)) -> App {
     let begin = Begin { install, ..Begin::default() };
     let mut app = App::prepared(begin, |folder| prepare(&WorkerFolder::at(&folder.join("worker"))));
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Num3);
-    app.settle();
+    app.keys(Modifiers::COMMAND, Key::Num3);
     app
 }
 
@@ -42,7 +41,6 @@ fn stands(app: &mut App, state: SetUpState) {
     app.settle();
 }
 
-/// Returns a command that runs this shell script.
 #[cfg(unix)]
 fn script(text: &str) -> InstallCommand {
     let arguments = vec!["-c".to_owned(), text.to_owned()];
@@ -75,17 +73,14 @@ fn without_a_source_folder_only_the_command_is_shown_and_why() {
 fn install_shows_the_size_and_then_the_set_up_until_the_worker_is_ready() {
     let mut app = open_tab(Some(script("echo begun > worker-was-asked-for")), |_| ());
     missing(&mut app);
-    app.button("Install the training worker");
-    app.settle();
+    app.button("Install the training worker").settle();
     assert!(app.shows("Install the training worker?"));
     assert!(app.shows("GB"), "the size is told");
-    app.button("Not now");
-    app.settle();
+    app.button("Not now").settle();
     assert!(!app.shows("Install the training worker?"));
 
     // The set-up starts before the script ends, as the real one does soon after.
-    app.button("Install the training worker");
-    app.settle();
+    app.button("Install the training worker").settle();
     let folder = folder(&app);
     let set_up = SetUp::begin(&folder).expect("a set-up can begin");
     set_up.report(SetUpState::Working, "Downloading and unpacking PyTorch", (1, 3), Some(42));
@@ -111,8 +106,7 @@ fn install_shows_the_size_and_then_the_set_up_until_the_worker_is_ready() {
 fn a_set_up_that_cannot_start_shows_the_reason() {
     let mut app = open_tab(Some(script("echo 'error: no such command: xtask' >&2; exit 101")), |_| ());
     missing(&mut app);
-    app.button("Install the training worker");
-    app.settle();
+    app.button("Install the training worker").settle();
     app.button("Install");
     app.until("the refusal", |app| app.shows("no such command: xtask"));
     app.settle();
@@ -308,8 +302,7 @@ fn start_trains_the_run_that_is_shown() {
     app.click(Role::ComboBox, "Run of the preset");
     app.press("3 of 3");
     // A click without a pointer leaves the choices open.
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert_eq!(seed(&app).as_deref(), Some("2"));
     // Saving shows the same run.
     app.harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
@@ -319,8 +312,7 @@ fn start_trains_the_run_that_is_shown() {
     app.settle();
     assert_eq!(seed(&app).as_deref(), Some("2"));
     // Undo restores a preset of fewer runs, which has no third.
-    app.harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    app.settle();
+    app.undo();
     assert_eq!(seed(&app).as_deref(), Some("0"));
     app.button("Start the training");
     let folder = app.folder.path().join("runs");
@@ -358,7 +350,6 @@ fn a_device_that_is_not_there_is_refused_before_a_run_is_made() {
     assert!(!enabled(&app, "Start all trainings of the preset"), "the second has none");
     app.click(Role::ComboBox, "Run of the preset");
     app.press("2 of 2");
-    app.harness.key_press(Key::Escape);
-    app.settle();
+    app.key(Key::Escape);
     assert!(app.shows(refusal) && !enabled(&app, "Start the training"));
 }

@@ -160,7 +160,7 @@ fn loss_at(scene: &Scene, x_px: u32, y_px: u32) -> f64 {
     scene.landscape.loss(xy)
 }
 
-fn difference(a: [u8; 3], b: [u8; 3]) -> u8 {
+pub fn difference(a: [u8; 3], b: [u8; 3]) -> u8 {
     a.iter().zip(b).map(|(a, b)| a.abs_diff(b)).max().unwrap()
 }
 

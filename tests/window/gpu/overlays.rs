@@ -17,14 +17,14 @@ fn ground() -> [u8; 3] {
     Colormap::Viridis.rgb(0.5)
 }
 
-fn rgb(image: &RgbaImage, [x, y]: [f32; 2]) -> [u8; 3] {
+pub fn pixel(image: &RgbaImage, [x, y]: [f32; 2]) -> [u8; 3] {
     let [r, g, b, _] = image.get_pixel(x as u32, y as u32).0;
     [r, g, b]
 }
 
 /// Returns how far a pixel is from the ground towards red, from 0 to 1.
 fn redness(image: &RgbaImage, px: [f32; 2]) -> f64 {
-    let [r, ..] = rgb(image, px);
+    let [r, ..] = pixel(image, px);
     (f64::from(r) - f64::from(ground()[0])) / (255.0 - f64::from(ground()[0]))
 }
 
@@ -60,7 +60,7 @@ fn points_are_discs_at_their_pixels() {
     let image = draw(&mut renderer, PLAIN, &scene);
     let centers: Vec<_> = columns[..2].iter().map(|xy| scene.viewport.px_from_xy(xy.map(f64::from))).collect();
     for center in &centers {
-        assert_eq!(rgb(&image, *center), RED);
+        assert_eq!(pixel(&image, *center), RED);
     }
     let distance = |(x, y): (u32, u32)| {
         let from = |[cx, cy]: [f32; 2]| (x as f32 + 0.5 - cx).hypot(y as f32 + 0.5 - cy);
@@ -83,8 +83,8 @@ fn the_selected_particle_has_a_ring() {
     let around = changed_pixels(&ringed).len() - changed_pixels(&plain).len();
     assert!(around > 60);
     // The ring's line, 6.75 px from the particle; the other particle is as before.
-    assert!(rgb(&ringed, [300.5 + 6.75, 199.5]).iter().all(|channel| *channel > 200));
-    assert_eq!(rgb(&ringed, [100.5 + 6.75, 199.5]), ground());
+    assert!(pixel(&ringed, [300.5 + 6.75, 199.5]).iter().all(|channel| *channel > 200));
+    assert_eq!(pixel(&ringed, [100.5 + 6.75, 199.5]), ground());
 }
 
 #[test]
@@ -144,9 +144,7 @@ fn a_larger_capacity_keeps_the_trails() {
     let scene = with(&[trail(19)]);
     let mut growing = renderer(PLAIN);
     walk(&mut growing, 1, 4, 2, 1.5, &xs[..3]);
-    for step in 3..20 {
-        walk(&mut growing, 1, 3 + step, step as u64, 1.5, &xs[step..=step]);
-    }
+    (3..20).for_each(|step| walk(&mut growing, 1, 3 + step, step as u64, 1.5, &xs[step..=step]));
     let mut at_once = renderer(PLAIN);
     walk(&mut at_once, 1, 20, 19, 1.5, &xs);
     let expected = draw(&mut at_once, PLAIN, &scene);
@@ -256,15 +254,15 @@ fn the_mean_path_is_a_line_with_a_dark_casing() {
     scene.pixels_per_point = 2.0;
     let image = draw(&mut renderer, PLAIN, &scene);
     for x in [52.0, 100.0, 200.0, 248.0] {
-        assert_eq!(rgb(&image, [x, 149.5]), RED);
-        assert_eq!(rgb(&image, [x, 149.5 + 3.0]), [0; 3]);
-        assert_eq!(rgb(&image, [x, 149.5 + 5.0]), ground());
+        assert_eq!(pixel(&image, [x, 149.5]), RED);
+        assert_eq!(pixel(&image, [x, 149.5 + 3.0]), [0; 3]);
+        assert_eq!(pixel(&image, [x, 149.5 + 5.0]), ground());
     }
     assert!(changed_pixels(&image).iter().all(|(x, _)| (45..255).contains(x)));
 
     renderer.set_mean_path(key(1), &[[0.5, 1.505], [f32::NAN, 1.5], [2.0, 1.505], [3.0, 1.505]]);
     let broken = draw(&mut renderer, PLAIN, &scene);
-    assert_eq!((rgb(&broken, [100.0, 149.5]), rgb(&broken, [250.0, 149.5])), (ground(), RED));
+    assert_eq!((pixel(&broken, [100.0, 149.5]), pixel(&broken, [250.0, 149.5])), (ground(), RED));
 }
 
 #[test]
@@ -286,7 +284,7 @@ fn sessions_have_ensembles_of_their_own_and_pale_ones_keep_their_hue() {
     assert!(own > 0.95, "{own}");
     assert!((0.4..0.65).contains(&others), "{others}");
     assert!((0.4..0.65).contains(&path), "{path}");
-    let edge = rgb(&image, [200.0, 101.0]);
+    let edge = pixel(&image, [200.0, 101.0]);
     assert!(edge.iter().zip(ground()).all(|(edge, ground)| edge.abs_diff(ground) < 20), "a pale casing: {edge:?}");
 }
 
@@ -316,7 +314,7 @@ fn an_srgb_target_shows_the_same_discs() {
     for format in [PLAIN, encoding] {
         let mut renderer = renderer(format);
         walk(&mut renderer, 1, 1, 0, 1.505, &[1.505]);
-        let found = rgb(&draw(&mut renderer, format, &scene), [150.5, 149.5]);
+        let found = pixel(&draw(&mut renderer, format, &scene), [150.5, 149.5]);
         assert!(found.iter().zip(color).all(|(a, b)| a.abs_diff(b) <= 1), "{found:?} on {format:?}");
     }
 }

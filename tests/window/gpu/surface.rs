@@ -9,7 +9,8 @@ use valleyscope::gpu::{
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog};
 
 use super::offscreen;
-use super::offscreen::{PLAIN, RED, gpu, key, painted, points, push, scene};
+use super::offscreen::{PLAIN, RED, difference, gpu, key, painted, points, push, scene};
+use super::overlays::pixel;
 
 const SIZE: [u32; 2] = [600, 450];
 const CAMERA: Camera = Camera { center: [0.5, -0.25], width: 3.0 };
@@ -33,15 +34,6 @@ fn surface_by(scale: SymLog, loss: impl Fn([f64; 2]) -> f64, orbit: Orbit) -> (S
     let heights = Arc::new(HeightField::sample(loss, CAMERA, &scene.scale));
     scene.space = Some(SpaceScene { orbit, heights: Arc::clone(&heights) });
     (scene, SpaceView { camera: CAMERA, orbit, size_px: SIZE.map(|size| size as f32) }, heights)
-}
-
-fn pixel(image: &RgbaImage, [x, y]: [f32; 2]) -> [u8; 3] {
-    let [r, g, b, _] = image.get_pixel(x as u32, y as u32).0;
-    [r, g, b]
-}
-
-fn difference(a: [u8; 3], b: [u8; 3]) -> u8 {
-    a.iter().zip(b).map(|(a, b)| a.abs_diff(b)).max().unwrap()
 }
 
 /// Returns the colour that the CPU computes for a point of the surface.

@@ -1,11 +1,20 @@
+//! Checkpoints, and runs that resume with their own config and their own checkpoints.
+
+use std::fs;
+
 use tch::{Device, Tensor};
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_runs::RunFolder;
-use valleyscope_training::checkpoint;
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::workload::MnistSpec;
+use valleyscope_runs::{RunFolder, Status};
 use valleyscope_training::mnist::MnistRun;
-use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training};
+use valleyscope_training::{Checkpoint, CheckpointError, CheckpointOrigin, OptimizerProgress, Training, checkpoint};
 
-use crate::small_mnist::{config, mnist, spec};
+use crate::says::says;
+use crate::stage::{
+    Stage, config, curve, history, kill, kill_at, mnist, points, quick, rate, scan, spec, status, tensors, to_the_end,
+    wait_for, worker,
+};
 
 fn advance(run: &mut MnistRun, steps: usize) -> Vec<u64> {
     (0..steps).map(|_| run.advance(&mut || Ok(())).unwrap().double_value(&[0]).to_bits()).collect()
@@ -78,8 +87,7 @@ fn refuses_a_checkpoint_of_another_training() {
     let signum = MnistRun::new(&spec("Signum"), &data, Device::Cpu).unwrap();
     let (_place, folder) = folder();
     save(&folder, 1, &signum, progress(&signum));
-    let error = complaint(&folder, 1, &adam);
-    assert!(error.contains("optimizer.s") && error.contains("found nothing"), "{error}");
+    says(complaint(&folder, 1, &adam), &["optimizer.s", "found nothing"]);
 }
 
 #[test]
@@ -95,8 +103,7 @@ fn detects_damage_at_any_byte() {
         let middle = changed.len() / 2;
         changed[middle] ^= 0x20;
         std::fs::write(path, &changed).unwrap();
-        let error = complaint(&folder, 5, &run);
-        assert!(error.contains(expected), "{error}");
+        says(complaint(&folder, 5, &run), &[expected]);
         std::fs::write(path, &good[..good.len() - 7]).unwrap();
         let error = complaint(&folder, 5, &run);
         assert!(error.contains(&*path.file_name().unwrap().to_string_lossy()), "{error}");
@@ -127,8 +134,7 @@ fn refuses_a_checkpoint_without_a_product_of_decay_rates() {
     one.powers.remove("beta2");
     for (progress, found) in [(one, "found beta1"), (OptimizerProgress::default(), "found none")] {
         save(&folder, 5, &run, progress);
-        let error = complaint(&folder, 5, &run);
-        assert!(error.contains("checkpoint-00000005.ron: expected `beta") && error.contains(found), "{error}");
+        says(complaint(&folder, 5, &run), &["checkpoint-00000005.ron: expected `beta", found]);
     }
     save(&folder, 5, &run, progress(&run));
     let about = folder.path().join("checkpoint-00000005.ron");
@@ -137,8 +143,7 @@ fn refuses_a_checkpoint_without_a_product_of_decay_rates() {
     let (_, after) = after.split_once("},\n").unwrap();
     let without = format!("{before}{after}");
     std::fs::write(&about, with_text_sum(&without)).unwrap();
-    let error = complaint(&folder, 5, &run);
-    assert!(error.contains("powers"), "{error}");
+    says(complaint(&folder, 5, &run), &["powers"]);
 }
 
 #[test]
@@ -179,19 +184,16 @@ fn refuses_a_checkpoint_of_another_run_or_step() {
         (CheckpointOrigin { config: "other".to_owned(), ..origin() }, "with another config"),
     ] {
         let refused = checkpoint::load(&folder, 20, &other, &run.state());
-        let error = refused.map(|(checkpoint, _)| checkpoint).unwrap_err().to_string();
-        assert!(error.contains(expected) && error.contains("checkpoint-00000020.ron"), "{error}");
+        says(refused.map(|(checkpoint, _)| checkpoint).unwrap_err(), &[expected, "checkpoint-00000020.ron"]);
     }
     for extension in ["safetensors", "ron"] {
         let name = |step: u64| folder.path().join(format!("checkpoint-{step:08}.{extension}"));
         std::fs::copy(name(20), name(40)).unwrap();
     }
-    let error = complaint(&folder, 40, &run);
-    assert!(error.contains("expected step 40, found step 20"), "{error}");
+    says(complaint(&folder, 40, &run), &["expected step 40, found step 20"]);
     load(&folder, 20, &run).unwrap();
 }
 
-/// A text with another number in a field.
 fn with_field(text: &str, name: &str, value: &str) -> String {
     let (before, after) = text.rsplit_once(&format!("{name}: ")).unwrap();
     format!("{before}{name}: {value}{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
@@ -252,8 +254,7 @@ fn refuses_crafted_tensors_before_allocating_them() {
     }
     // More numbers than the model has are not even read.
     put(&folder, 5, &craft(U8, vec![50 << 20], 50 << 20));
-    let error = complaint(&folder, 5, &run);
-    assert!(error.contains("expected at most"), "{error}");
+    says(complaint(&folder, 5, &run), &["expected at most"]);
     // A file that ends within its header, and one whose header declares a huge length.
     for file in [&good[..100], &[0xff; 300]] {
         put(&folder, 5, file);
@@ -273,11 +274,122 @@ fn neither_writes_through_nor_reads_links() {
         std::fs::rename(&link, &victim).unwrap();
         std::os::unix::fs::symlink(&victim, &link).unwrap();
         let before = std::fs::read(&victim).unwrap();
-        let error = complaint(&folder, 5, &run);
-        assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
+        says(complaint(&folder, 5, &run), &["expected a plain file, found a symbolic link"]);
         let again = checkpoint::save(Checkpoint::new(5, 9.5, progress(&run), None, origin()), &folder, run.tensors());
-        let error = again.unwrap_err().to_string();
-        assert!(error.contains("expected a plain file, found a symbolic link"), "{error}");
+        says(again.unwrap_err(), &["expected a plain file, found a symbolic link"]);
         assert_eq!(std::fs::read(&victim).unwrap(), before);
     }
+}
+
+fn change(run: &RunFolder, path: &str, value: &str) {
+    let changed = Preset::read(&run.config()).unwrap().with(path, value).unwrap();
+    fs::write(run.config(), changed.to_ron()).unwrap();
+}
+
+fn saved(run: &RunFolder) -> Vec<(u64, Vec<u8>)> {
+    checkpoint::steps(run).unwrap().into_iter().map(|step| (step, tensors(run, step))).collect()
+}
+
+fn warnings(run: &RunFolder) -> String {
+    history(run).warnings().iter().map(|warning| warning.message.clone() + "\n").collect()
+}
+
+#[test]
+fn refuses_a_changed_config_until_it_is_restored() {
+    let stage = Stage::new();
+    let whole = stage.run(quick(400));
+    assert!(to_the_end(&whole, false).status.success());
+    let run = stage.run(quick(400));
+    kill_at(&run, 32);
+    let (config, before, checkpoints) = (fs::read(run.config()).unwrap(), curve(&run), saved(&run));
+    for (path, value, expected) in [
+        ("steps", "500", "`steps` was 400 and is 500"),
+        ("optimizer", "Signum", "`optimizer` was Focus("),
+        ("learning_rate", "0.1", "`learning_rate` was 0.001 and is 0.1"),
+        ("seed", "7", "`seed` was 0 and is 7"),
+        ("batch_size", "16", "`batch_size` was 128 and is 16"),
+    ] {
+        change(&run, path, value);
+        let output = to_the_end(&run, true);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(said.contains("SetSteps"), path == "steps", "{said}");
+        assert!(matches!(status(&run), Status::Failed(message) if message.contains(expected)));
+        assert_eq!((curve(&run), saved(&run)), (before.clone(), checkpoints.clone()));
+        fs::write(run.config(), &config).unwrap();
+    }
+    fs::write(run.config(), [b"// Other words.\n", &config[..]].concat()).unwrap();
+    kill_at_resumed(&run, 45);
+    fs::write(run.config(), &config).unwrap();
+    assert!(to_the_end(&run, true).status.success());
+    assert_eq!(curve(&run), curve(&whole));
+    assert_eq!(tensors(&run, 400), tensors(&whole, 400));
+    assert!(!warnings(&run).contains("cannot be used"), "{}", warnings(&run));
+}
+
+fn kill_at_resumed(run: &RunFolder, step: u64) {
+    let mut child = worker(run, true).spawn().unwrap();
+    wait_for(run, &mut child, step);
+    kill(child);
+}
+
+#[test]
+fn refuses_a_scan_with_other_axes() {
+    let stage = Stage::new();
+    let run = scan(&stage);
+    kill_at(&run, 1);
+    let (config, before) = (fs::read_to_string(run.config()).unwrap(), points(&run));
+    let lost = fs::read_to_string(run.events()).unwrap().replacen("started", "begun", 1);
+    for events in [None, Some(lost)] {
+        if let Some(events) = events {
+            fs::write(run.events(), events).unwrap();
+        }
+        for (from, to, expected) in [
+            ("[8, 16, 32, 64]", "[64, 32, 16, 8]", "batch_sizes"),
+            ("replicates: 2", "replicates: 3", "replicates"),
+            ("rule: Adam()", "name: \"First\", rule: Adam()", "optimizers[0]"),
+        ] {
+            fs::write(run.config(), config.replace(from, to)).unwrap();
+            let output = to_the_end(&run, true);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && said.contains(expected), "{said}");
+            assert_eq!(points(&run), before);
+        }
+        fs::write(run.config(), &config).unwrap();
+    }
+    assert!(to_the_end(&run, true).status.success());
+    assert_eq!(points(&run).len(), 8);
+    assert!(history(&run).started().unwrap().scan.is_some(), "it is said again");
+}
+
+fn copy_checkpoint(from: (&RunFolder, u64), to: (&RunFolder, u64)) {
+    let path =
+        |(run, step): (&RunFolder, u64), extension: &str| run.path().join(format!("checkpoint-{step:08}.{extension}"));
+    for extension in ["safetensors", "ron"] {
+        fs::copy(path(from, extension), path(to, extension)).unwrap();
+    }
+}
+
+#[test]
+fn resuming_skips_checkpoints_of_another_run_or_step() {
+    let stage = Stage::new();
+    let whole = stage.run(quick(400));
+    assert!(to_the_end(&whole, false).status.success());
+    let other = stage.run(MnistSpec { learning_rate: rate(0.01), ..quick(390) });
+    assert!(to_the_end(&other, false).status.success());
+    let run = stage.run(quick(400));
+    kill_at(&run, 32);
+    let newest = *checkpoint::steps(&run).unwrap().last().unwrap();
+    copy_checkpoint((&other, 390), (&run, 390));
+    copy_checkpoint((&run, newest), (&run, 395));
+    assert!(to_the_end(&run, true).status.success());
+    let said = warnings(&run);
+    for part in
+        ["step 395 cannot be used", &format!("found step {newest}"), "step 390 cannot be used", "with another config"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(curve(&run), curve(&whole));
+    assert_eq!(tensors(&run, 400), tensors(&whole, 400));
 }

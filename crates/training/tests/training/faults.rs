@@ -1,150 +1,25 @@
-//! The worker's program when it is stopped or killed, or lacks resources.
+//! The worker's program when it is stopped or killed, or lacks resources, and a training's needs of the machine.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tch::Device;
-use tempfile::TempDir;
-use valleyscope_engine::quantity::{CheckpointInterval, LoggingInterval, TrainingSteps};
-use valleyscope_experiments::run::PresetConfigs;
+use valleyscope_engine::quantity::{CheckpointInterval, LoggingInterval, SequenceCount};
+use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::run::{PresetConfigs, RunConfig};
 use valleyscope_experiments::workload::{MnistSpec, NotFinite};
-use valleyscope_runs::{self as run, MetricId, RunFolder, RunHistory, RunReader, Status, Timestamp, WorkerProgram};
+use valleyscope_runs::{self as run, MetricId, RunFolder, Status, WorkerProgram};
 use valleyscope_training::mnist::MnistRun;
 use valleyscope_training::{CheckpointOrigin, Training, checkpoint};
 
-use crate::programs::{WORKER, valleyscope_program};
-use crate::small_mnist::{config, mnist, rate, spec, uniform, write};
-
-/// A folder with data and runs.
-pub struct Stage {
-    pub place: TempDir,
-}
-
-impl Stage {
-    pub fn new() -> Stage {
-        let place = tempfile::tempdir().unwrap();
-        let data = place.path().join("data");
-        std::fs::create_dir(&data).unwrap();
-        write(&data);
-        Stage { place }
-    }
-
-    pub fn data(&self) -> PathBuf {
-        self.place.path().join("data")
-    }
-
-    /// Changes the label of the last image.
-    fn change_data(&self) {
-        let labels = self.data().join("train-labels-idx1-ubyte");
-        let mut bytes = std::fs::read(&labels).unwrap();
-        *bytes.last_mut().unwrap() ^= 1;
-        std::fs::write(&labels, bytes).unwrap();
-    }
-
-    pub fn run(&self, spec: MnistSpec) -> RunFolder {
-        RunFolder::create(&self.place.path().join("runs"), "test", &config(spec, self.data())).unwrap()
-    }
-}
-
-pub fn quick(steps: u64) -> MnistSpec {
-    MnistSpec {
-        steps: TrainingSteps::new(steps).unwrap(),
-        checkpoint_every: CheckpointInterval::new(10).unwrap(),
-        log_every: LoggingInterval::new(1).unwrap(),
-        ..spec("FOCUS")
-    }
-}
-
-pub fn worker(run: &RunFolder, resume: bool) -> Command {
-    let mut command = Command::new(WORKER);
-    command.arg("run").arg(run.path()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // Sums over many threads depend on their number.
-    command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1");
-    if resume {
-        command.arg("--resume");
-    }
-    command
-}
-
-pub fn to_the_end(run: &RunFolder, resume: bool) -> Output {
-    worker(run, resume).output().unwrap()
-}
-
-/// Runs the program, with a stage's folder as the user's.
-pub fn valleyscope(stage: &Stage, args: &[&str]) -> Output {
-    let mut command = Command::new(valleyscope_program());
-    command.env("HOME", stage.place.path()).env("XDG_DATA_HOME", stage.place.path()).args(args);
-    command.env("OMP_NUM_THREADS", "1").env("MKL_NUM_THREADS", "1").output().unwrap()
-}
-
-/// Checks the exit code, and words on either output.
-#[track_caller]
-pub fn expect(output: &Output, code: i32, said: &[&str]) {
-    let all = String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{all}");
-    for words in said {
-        assert!(all.contains(words), "no {words:?} in {all}");
-    }
-}
-
-/// Kills a worker.
-pub fn kill(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
-}
-
-pub fn history(run: &RunFolder) -> RunHistory {
-    let mut reader = RunReader::new(run.clone());
-    reader.poll().unwrap();
-    reader.history().clone()
-}
-
-pub fn status(run: &RunFolder) -> Status {
-    RunReader::new(run.clone()).status(Timestamp::now()).unwrap()
-}
-
-/// Waits until the run has reached a step.
-pub fn wait_for(run: &RunFolder, child: &mut Child, step: u64) {
-    wait_until(run, child, |history| history.step() >= step);
-}
-
-/// Waits until the run's events meet a condition. A worker may be slow, on a busy machine, but must make progress.
-pub fn wait_until(run: &RunFolder, child: &mut Child, say: impl Fn(&RunHistory) -> bool) {
-    let mut progress = (0, Instant::now());
-    let mut reader = RunReader::new(run.clone());
-    while !say(reader.history()) {
-        let ended = child.try_wait().unwrap().is_some();
-        reader.poll().unwrap();
-        assert!(!ended || say(reader.history()), "the worker ended early: {:?}", reader.history().last());
-        let length = std::fs::metadata(run.events()).map_or(0, |events| events.len());
-        if length != progress.0 {
-            progress = (length, Instant::now());
-        }
-        assert!(progress.1.elapsed() < Duration::from_secs(300), "the worker does not get on");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Begins a run, and kills its worker at a step.
-pub fn kill_at(run: &RunFolder, step: u64) {
-    let mut child = worker(run, false).spawn().unwrap();
-    wait_for(run, &mut child, step);
-    kill(child);
-}
-
-/// Returns steps and losses of the training curve, as bits.
-pub fn curve(run: &RunFolder) -> Vec<(u64, u64)> {
-    let history = history(run);
-    let curve = history.curve(MetricId::LOSS);
-    curve.step.iter().copied().zip(curve.value.iter().map(|loss| loss.to_bits())).collect()
-}
-
-pub fn tensors(run: &RunFolder, step: u64) -> Vec<u8> {
-    std::fs::read(run.path().join(format!("checkpoint-{step:08}.safetensors"))).unwrap()
-}
+use crate::says::says;
+use crate::stage::{
+    Stage, WORKER, curve, history, kill, kill_at, mnist, points, quick, rate, scan, spec, status, tensors, tiny,
+    to_the_end, uniform, wait_for, wait_until, worker,
+};
 
 #[test]
 fn a_killed_run_resumes_without_gap_repeat_or_jump() {
@@ -206,21 +81,6 @@ fn a_stopped_and_resumed_run_equals_an_uninterrupted_one() {
     let (run, whole) = (curve(&run), curve(&whole));
     let common = run.len().min(whole.len());
     assert_eq!(run[..common], whole[..common]);
-}
-
-#[test]
-fn two_workers_never_train_one_run() {
-    let stage = Stage::new();
-    let run = stage.run(quick(100_000));
-    let mut first = worker(&run, false).spawn().unwrap();
-    wait_for(&run, &mut first, 2);
-    let second = to_the_end(&run, true);
-    assert!(!second.status.success());
-    let said = String::from_utf8_lossy(&second.stderr);
-    assert!(said.contains("already being trained"), "{said}");
-    assert!(first.try_wait().unwrap().is_none());
-    first.kill().unwrap();
-    first.wait().unwrap();
 }
 
 #[test]
@@ -350,7 +210,6 @@ fn accepts_checkpoints_of_a_config_that_computes_the_same() {
     assert!(!check.list().iter().any(|found| found.description.contains("another run")), "{:?}", check.list());
 }
 
-/// Returns the origin recorded in a checkpoint's text.
 fn origin_in(text: &str) -> CheckpointOrigin {
     let field = |name: &str| text.split(&format!("{name}: \"")).nth(1).unwrap().split('"').next().unwrap().to_owned();
     CheckpointOrigin { data: field("data"), config: field("config"), preset: String::new() }
@@ -475,28 +334,6 @@ fn resuming_removes_half_saved_files_and_tolerates_missing_ones() {
     assert!(left.iter().all(|path| !path.exists()));
 }
 
-/// Returns a scan of eight grid points, so small that each takes an instant.
-pub fn scan(stage: &Stage) -> RunFolder {
-    let folder = ron::to_string(stage.data().to_str().unwrap()).unwrap();
-    let text = format!(
-        r#"MnistScan(version: 1, title: "A small scan", scan: (
-            optimizers: [(rule: Adam()), (rule: Signum())], batch_sizes: [8, 16, 32, 64],
-            learning_rates: (from: 0.001, to: 0.01, count: 2), replicates: 2, steps: 40, device: Cpu,
-            data: Folder({folder}),
-        ))"#
-    );
-    RunFolder::create(&stage.place.path().join("runs"), "scan", &text).unwrap()
-}
-
-/// Returns the grid points in order, with their losses as bits.
-pub fn points(run: &RunFolder) -> Vec<([usize; 2], u64, Vec<u64>)> {
-    let bits = |losses: &[Vec<f64>]| losses.concat().iter().map(|loss| loss.to_bits()).collect();
-    let history = history(run);
-    let mut points: Vec<_> = history.grid_points().map(|it| (it.index, it.done, bits(&it.test_loss))).collect();
-    points.sort_unstable();
-    points
-}
-
 #[test]
 fn a_scan_resumes_with_its_next_point() {
     let stage = Stage::new();
@@ -607,13 +444,81 @@ fn a_full_disk_is_reported_and_loses_nothing() {
     let output = Command::new("bash").args(["-c", &script]).stdout(Stdio::null()).output().unwrap();
     assert!(!output.status.success());
     let Status::Failed(message) = status(&run) else { panic!("{:?}", status(&run)) };
-    for part in ["the disk is full", "checkpoint-00000010", "make room and resume"] {
-        assert!(message.contains(part), "expected {part} in {message}");
-    }
+    says(&message, &["the disk is full", "checkpoint-00000010", "make room and resume"]);
     assert!(checkpoint::steps(&run).unwrap().is_empty());
     let whole = stage.run(quick(60));
     for (run, resume) in [(&run, true), (&whole, false)] {
         assert!(to_the_end(run, resume).status.success());
     }
     assert_eq!(curve(&run), curve(&whole));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_training_needs_the_estimated_memory_and_disk() {
+    // With a single sequence the checkpoint needs more than the passes. Passes in half precision are slow on many
+    // processors.
+    for (precision, sequences) in [("Float32", "4"), ("BFloat16", "1"), ("Float32", "1")] {
+        let stage = Stage::new();
+        let shape = "(layers: 6, heads: 6, width: 384, context: 256, vocabulary: 20000)";
+        let every_step = [("eval_every", "1"), ("checkpoint_every", "1"), ("sample.every", "1"), ("eval_batches", "1")];
+        let size = [("shape", shape), ("batch_size", sequences), ("accumulation", "1"), ("precision", precision)];
+        let run = tiny(&stage, &[&size[..], &every_step].concat());
+        let preset = RunConfig::read(&run).unwrap().preset;
+        let needs = preset.workload().unwrap().needs(0).unwrap();
+        let mut child = worker(&run, false).spawn().unwrap();
+        wait_until(&run, &mut child, |history| history.checkpoints().len() >= 2);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        kill(child);
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.strip_suffix("kB")).unwrap();
+        let peak = peak.trim().parse::<f64>().unwrap() * 1024.0;
+        let said = needs.memory(false) as f64;
+        assert!((0.75..1.3).contains(&(said / peak)), "{precision}: {said} were said, {peak} used");
+        // Four checkpoints at the most.
+        let newest = *run.checkpoints().unwrap().last().unwrap();
+        let disk = std::fs::metadata(run.path().join(format!("checkpoint-{newest:08}.safetensors")));
+        let disk = disk.unwrap().len() as f64;
+        assert!((3.9..4.1).contains(&(needs.disk as f64 / disk)), "{precision}: {} {disk}", needs.disk);
+    }
+}
+
+#[test]
+fn finds_the_largest_batch_that_fits() {
+    let stage = Stage::new();
+    let run = tiny(&stage, &[("shape", "(layers: 6, heads: 6, width: 384, context: 256, vocabulary: 20000)")]);
+    let mut preset = RunConfig::read(&run).unwrap().preset;
+    let mut needs = |batch: u64| {
+        let Preset::Gpt2(gpt2) = &mut preset else { panic!("it is a GPT-2") };
+        gpt2.runs[0].batch_size = SequenceCount::clamped(batch);
+        let workload = preset.workload().unwrap();
+        (
+            workload.needs(0).unwrap().memory(false),
+            [1 << 20, 1 << 30, 2 << 30, 1 << 50].map(|there| workload.fitting(0, there, false)),
+        )
+    };
+    let (_, [nothing, some, more, all]) = needs(64);
+    assert_eq!((nothing, all), (None, Some(64)));
+    for (fits, there) in [(some.unwrap(), 1 << 30), (more.unwrap(), 2 << 30)] {
+        assert!(needs(fits).0 <= there && needs(fits + 1).0 > there, "{fits} fits into {there}");
+    }
+    assert!(some < more && more < all);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_without_enough_memory_fails_with_advice() {
+    let stage = Stage::new();
+    let shape = "(layers: 1, heads: 64, width: 512, context: 1024, vocabulary: 200)";
+    let run =
+        tiny(&stage, &[("shape", shape), ("batch_size", "100"), ("accumulation", "1"), ("attention", "Explicit")]);
+    let worker = worker(&run, false);
+    // The scores of each sequence alone take 256 MiB.
+    let limited = "ulimit -v 12000000; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited]).arg(worker.get_program()).args(worker.get_args());
+    let output = command.env("OMP_NUM_THREADS", "1").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && said.contains("the device ran out of memory"), "{said}");
+    assert!(said.contains("; take a ") && !said.contains("alloc_cpu.cpp"), "{said}");
+    assert!(matches!(status(&run), Status::Failed(_)), "{:?}", status(&run));
 }

@@ -7,14 +7,14 @@ use valleyscope_engine::quantity::{CheckpointInterval, EvaluationInterval};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{Fork, PresetConfigs};
 use valleyscope_experiments::workload::{FloatType, MnistSpec};
-use valleyscope_runs::{self as run, Event, MarkKind, MetricId, RunCommand, RunFolder};
+use valleyscope_runs as run;
+use valleyscope_runs::{Event, MarkKind, MetricId, RunCommand, RunFolder};
 use valleyscope_training::checkpoint;
 
-use crate::faults::{
-    Stage, curve, expect, history, kill, quick, tensors, to_the_end, valleyscope, wait_for, wait_until, worker,
-};
-use crate::gpt2_run::tiny;
 use crate::ranks::{divided, losses, together};
+use crate::stage::{
+    Stage, curve, expect, history, kill, quick, tensors, tiny, to_the_end, valleyscope, wait_for, wait_until, worker,
+};
 
 /// Sends a change of settings to a worker; returns the step after which it was made, or the refusal.
 fn change(run: &RunFolder, child: &mut Child, settings: &[(&str, f64)]) -> Result<u64, String> {

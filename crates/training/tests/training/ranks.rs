@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::workload::{DeviceChoice, FloatType, MnistSpec, NotFinite};
-use valleyscope_runs::{self as run, MetricId, RunCommand, RunFolder, Status};
+use valleyscope_runs as run;
+use valleyscope_runs::{MetricId, RunCommand, RunFolder, Status};
 
-use crate::faults::{Stage, curve, expect, history, kill, kill_at, quick, scan, status, wait_for, worker};
-use crate::gpt2_run::tiny;
-use crate::scan_parts::{named, train};
-use crate::small_mnist::rate;
+use crate::says::says;
+use crate::stage::{
+    Stage, curve, expect, history, kill, kill_at, named, quick, rate, scan, status, tiny, train, wait_for, worker,
+};
 
 pub fn together(run: &RunFolder, resume: bool, processes: usize) -> Command {
     let mut command = worker(run, resume);
@@ -141,7 +142,6 @@ fn a_run_with_divided_states_resumes_with_any_number_of_ranks() {
     }
 }
 
-/// Returns the processes that a process has started.
 fn children(of: &Child) -> Vec<u32> {
     let path = format!("/proc/{0}/task/{0}/children", of.id());
     std::fs::read_to_string(path).unwrap().split_whitespace().map(|pid| pid.parse().unwrap()).collect()
@@ -227,7 +227,6 @@ fn a_dead_or_silent_rank_ends_all_and_the_run_resumes_with_any_number() {
     }
 }
 
-/// Waits for the first process that a process starts.
 #[cfg(target_os = "linux")]
 fn first_child(of: &Child) -> u32 {
     let begun = Instant::now();
@@ -329,8 +328,7 @@ fn externally_started_ranks_meet_by_their_environment() {
     for ((_, expected), (_, found)) in losses(&alone).into_iter().zip(losses(&run)) {
         assert!((found - expected).abs() <= 1e-12 * expected);
     }
-    let log = std::fs::read_to_string(run.path().join("log-rank-1.txt")).unwrap();
-    assert!(log.contains("rank 1 of 2") && log.contains("ended after step 20"), "{log}");
+    says(std::fs::read_to_string(run.path().join("log-rank-1.txt")).unwrap(), &["rank 1 of 2", "ended after step 20"]);
     let started = history(&run).started().unwrap().clone();
     assert_eq!(started.processes, Some(2));
 }
@@ -367,7 +365,6 @@ fn a_cut_connection_ends_all_ranks() {
     assert!(log.lines().last().unwrap().contains("resume the run"), "{log}");
 }
 
-/// Returns names and bytes of all files in a run's folder.
 fn content(run: &RunFolder) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let paths = std::fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = paths.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
