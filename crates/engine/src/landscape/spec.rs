@@ -3,20 +3,19 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use serde::de::{DeserializeSeed, EnumAccess, MapAccess, VariantAccess, Visitor};
+use serde::de::{EnumAccess, MapAccess, VariantAccess, Visitor};
 use serde::ser::SerializeStructVariant;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize, Serializer, de};
 
 use super::{
-    BoundedParameter, HomeView, Landscape, LandscapeInfo, LandscapeKind, MOST_PARAMETERS, NarrowValley, ROTATION,
-    SHARPNESS, SLOPE,
+    HomeView, Landscape, LandscapeInfo, LandscapeKind, MOST_PARAMETERS, NarrowValley, ROTATION, SHARPNESS, SLOPE,
 };
-use crate::identifier::{Identifier, NameFormat, lasting};
+use crate::identifier::{Identifier, lasting};
 use crate::language::symbol;
 use crate::language::{self, ProgramError};
 use crate::loss::LossProgram;
-use crate::parameter::Extent;
-use crate::quantity::{OutOfRange, StartCoordinate};
+use crate::quantity::{OutOfRange, Range, StartCoordinate};
+use crate::setting::{self, SettingInfo};
 use crate::typed_text::{Compiled, Interned, NAME, TEXT, TypedFields};
 
 /// A landscape with the values of its parameters.
@@ -37,7 +36,7 @@ impl Default for LandscapeSpec {
 /// A point on the plane at which runs start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StartPlace {
+pub struct StartPosition {
     pub x: StartCoordinate,
     pub y: StartCoordinate,
 }
@@ -59,13 +58,13 @@ impl LandscapeSpec {
         self.kind.info()
     }
 
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
     }
 
     /// Finds a parameter by its key.
-    pub fn parameter(&self, key: &str) -> Option<&'static BoundedParameter> {
-        self.info().parameters.iter().find(|parameter| parameter.key() == key)
+    pub fn parameter(&self, key: &str) -> Option<&'static SettingInfo> {
+        self.info().parameters.iter().find(|parameter| parameter.key == key)
     }
 
     /// Returns the value of a parameter; `None` if the landscape lacks it.
@@ -79,13 +78,7 @@ impl LandscapeSpec {
     ///
     /// Fails for a value out of range, and for a parameter that the landscape lacks.
     pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
-        let Some(index) = self.index(key) else {
-            let keys: Vec<&str> = self.info().parameters.iter().map(BoundedParameter::key).collect();
-            let expected = format!("one of {}", keys.join(", "));
-            return Err(OutOfRange { name: "a parameter of the landscape", expected, found: key.to_owned() });
-        };
-        self.values[index] = self.info().parameters[index].checked(value)?;
-        Ok(())
+        setting::set(self.info().parameters, &mut self.values, key, value, "a parameter of the landscape")
     }
 
     /// Returns the landscape with a parameter set.
@@ -99,9 +92,9 @@ impl LandscapeSpec {
     }
 
     /// Returns the point at which runs start by default.
-    pub fn start(&self) -> StartPlace {
+    pub fn start(&self) -> StartPosition {
         let [x, y] = self.info().start.map(StartCoordinate::clamped);
-        StartPlace { x, y }
+        StartPosition { x, y }
     }
 
     pub fn rotation_degrees(&self) -> f64 {
@@ -111,8 +104,9 @@ impl LandscapeSpec {
     /// Returns the landscape as a replacement of another: parameters with the same description, such as the sharpness of
     /// valleys, keep the other's values, apart from the rotation, whose default belongs to the landscape.
     pub fn in_place_of(mut self, before: &LandscapeSpec) -> LandscapeSpec {
-        for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key() != ROTATION.key()) {
-            let mut same = before.parameters().filter(|(of, _)| of.parameter == own.parameter);
+        for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key != ROTATION.key) {
+            let is_same = |of: &SettingInfo| SettingInfo { kind: of.kind, ..own.default(of.default) } == *of;
+            let mut same = before.parameters().filter(|(of, _)| is_same(of));
             let carried_over = same.next().and_then(|(_, value)| own.checked(value).ok());
             self.values[index] = carried_over.unwrap_or(self.values[index]);
         }
@@ -124,7 +118,7 @@ impl LandscapeSpec {
     pub fn with_text(&self, formula: &'static LandscapeFormula) -> LandscapeSpec {
         let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
         for (of, value) in self.parameters().filter(|(of, value)| *value != of.default) {
-            if let Some(index) = spec.index(of.key()) {
+            if let Some(index) = spec.index(of.key) {
                 spec.values[index] = spec.info().parameters[index].checked(value).unwrap_or(spec.values[index]);
             }
         }
@@ -135,8 +129,8 @@ impl LandscapeSpec {
     /// they are not the defaults.
     pub fn differences(&self, other: &LandscapeSpec, number: impl Fn(f64) -> String) -> Vec<String> {
         let kind = (self.kind != other.kind).then(|| self.kind.name().to_owned());
-        let values = self.parameters().filter(|(of, value)| other.get(of.key()).unwrap_or(of.default) != *value);
-        kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
+        let values = self.parameters().filter(|(of, value)| other.get(of.key).unwrap_or(of.default) != *value);
+        kind.into_iter().chain(values.map(|(of, value)| of.with(number(value)))).collect()
     }
 
     pub fn landscape(&self) -> Landscape {
@@ -156,12 +150,12 @@ impl LandscapeSpec {
 
     /// Returns sharpness a and slope c of the paper's valley; `None` for other landscapes.
     pub fn valley(&self) -> Option<[f64; 2]> {
-        let value = |parameter: &BoundedParameter| self.get(parameter.key()).expect("the valley has the parameter");
+        let value = |parameter: &SettingInfo| self.get(parameter.key).expect("the valley has the parameter");
         (self.kind == LandscapeKind::Valley).then(|| [value(&SHARPNESS), value(&SLOPE)])
     }
 
     pub(super) fn index(&self, key: &str) -> Option<usize> {
-        self.info().parameters.iter().position(|parameter| parameter.key() == key)
+        self.info().parameters.iter().position(|parameter| parameter.key == key)
     }
 
     /// Sets the value with this index, which was checked.
@@ -232,62 +226,13 @@ impl Compiled for CompiledLandscape {
 }
 
 /// Describes a parameter that a text declares.
-fn parameter(of: &language::Parameter) -> BoundedParameter {
+fn parameter(of: &language::Parameter) -> SettingInfo {
     let key = &*of.name.clone().leak();
     let symbol = symbol(key);
     let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
     let [low, high] = of.range;
-    let extent =
-        if low > 0.0 && high / low >= 1e3 { Extent::logarithmic(low, high) } else { Extent::linear(low, high) };
-    BoundedParameter::new(key, symbol, label, [low, high], extent).default(of.default)
-}
-
-/// The name of a parameter that some landscape has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LandscapeParameterName(&'static str);
-
-const FORMAT: NameFormat = NameFormat {
-    of: "LandscapeParameter",
-    expecting: "the name of a parameter of the landscape",
-    built_in,
-    typed: Some("OfFormula"),
-};
-
-fn built_in() -> Vec<&'static str> {
-    let mut keys: Vec<&'static str> = Vec::new();
-    for parameter in LandscapeKind::ALL.iter().flat_map(|kind| kind.info().parameters) {
-        if !keys.contains(&parameter.key()) {
-            keys.push(parameter.key());
-        }
-    }
-    keys
-}
-
-impl LandscapeParameterName {
-    pub const SHARPNESS: LandscapeParameterName = LandscapeParameterName("sharpness");
-    pub const SLOPE: LandscapeParameterName = LandscapeParameterName("slope");
-    pub const ROTATION: LandscapeParameterName = LandscapeParameterName("rotation_degrees");
-
-    pub fn of(landscape: &LandscapeSpec) -> impl Iterator<Item = LandscapeParameterName> + use<> {
-        landscape.info().parameters.iter().map(|parameter| LandscapeParameterName(parameter.key()))
-    }
-
-    /// Returns the key in file formats.
-    pub fn key(self) -> &'static str {
-        self.0
-    }
-}
-
-impl Serialize for LandscapeParameterName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FORMAT.serialize(self.0, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for LandscapeParameterName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        FORMAT.deserialize(deserializer).map(LandscapeParameterName)
-    }
+    let parameter = SettingInfo::number(symbol, label, Range::new(key, low, high)).default(of.default);
+    if low > 0.0 && high / low >= 1e3 { parameter.logarithmic() } else { parameter }
 }
 
 impl LandscapeKind {
@@ -321,7 +266,7 @@ impl<'de> Visitor<'de> for LandscapeReader {
         let (kind, fields) = data.variant_seed(Identifier { names, of, is_field: false })?;
         match kind {
             Some(kind) => {
-                let names = lasting(kind.info().parameters.iter().map(BoundedParameter::key).collect());
+                let names = lasting(kind.info().parameters.iter().map(|of| of.key).collect());
                 fields.struct_variant(names, ParameterReader { spec: LandscapeSpec::new(kind), names })
             }
             None => fields.struct_variant(&[NAME, TEXT], FormulaReader),
@@ -375,21 +320,12 @@ impl<'de> Visitor<'de> for FormulaReader {
         let formula = LandscapeFormula::new(name, fields.text()?).map_err(de::Error::custom)?;
         let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
         let parameters = spec.info().parameters;
-        let keys: Vec<&str> = parameters.iter().map(BoundedParameter::key).collect();
+        let keys: Vec<&str> = parameters.iter().map(|of| of.key).collect();
         fields.set_parameters(&[], &keys, |index, value| {
             spec.set_checked(index, parameters[index].checked(value)?);
             Ok(())
         })?;
         Ok(spec)
-    }
-}
-
-/// The value of a parameter, checked where it stands.
-impl<'de> DeserializeSeed<'de> for &'static BoundedParameter {
-    type Value = f64;
-
-    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
-        self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
 
@@ -405,7 +341,7 @@ impl Serialize for LandscapeSpec {
             variant.serialize_field(TEXT, formula.text())?;
         }
         for (parameter, value) in self.parameters() {
-            variant.serialize_field(parameter.key(), &value)?;
+            variant.serialize_field(parameter.key, &value)?;
         }
         variant.end()
     }

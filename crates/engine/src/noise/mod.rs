@@ -11,13 +11,13 @@ use std::ops::{Add, Mul};
 
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeTupleVariant;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize, Serializer, de};
 
-use crate::identifier::{self, NameFormat};
+use crate::identifier;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
-use crate::parameter::{BoundedParameter, NOISE, Parameter};
 use crate::quantity::{Noise, OutOfRange};
+use crate::setting::{self, NOISE, SettingInfo};
 
 /// A kind of noise.
 pub trait Definition {
@@ -47,11 +47,11 @@ pub struct NoiseInfo {
     pub source: &'static str,
     pub action: Action,
     /// The standard deviation σ, then at most one parameter of the distribution's shape.
-    pub parameters: &'static [BoundedParameter],
+    pub parameters: &'static [SettingInfo],
 }
 
 /// The standard deviation σ.
-const SIGMA: BoundedParameter = BoundedParameter { parameter: NOISE, range: Noise::RANGE, default: 1.0 };
+const SIGMA: SettingInfo = NOISE;
 
 /// The most parameters of a noise.
 const MOST_PARAMETERS: usize = 2;
@@ -260,34 +260,28 @@ impl NoiseSpec {
         self
     }
 
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
+    pub fn parameters(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
     }
 
     /// Returns the value of a parameter; `None` if the noise lacks it.
     pub fn get(&self, key: &str) -> Option<f64> {
-        self.parameters().find_map(|(of, value)| (of.parameter.key == key).then_some(value))
+        self.parameters().find_map(|(of, value)| (of.key == key).then_some(value))
     }
 
-    /// Returns the index of a parameter in the table; `None` if the noise lacks it.
-    pub fn index(&self, key: &str) -> Option<usize> {
-        self.info().parameters.iter().position(|of| of.key() == key)
-    }
-
-    /// Sets the parameter with this index in the table.
+    /// Sets a parameter.
     ///
     /// # Errors
     ///
-    /// Fails for a value out of range.
-    pub fn set(&mut self, index: usize, value: f64) -> Result<(), OutOfRange> {
-        self.values[index] = self.info().parameters[index].checked(value)?;
-        Ok(())
+    /// Fails for a value out of range, and for a parameter that the noise lacks.
+    pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
+        setting::set(self.info().parameters, &mut self.values, key, value, "a parameter of the noise")
     }
 
     /// Returns the noise of this kind with the values of the parameters that both have.
     pub fn in_place_of(mut self, before: &NoiseSpec) -> NoiseSpec {
         for (value, of) in self.values.iter_mut().zip(self.kind.info().parameters) {
-            *value = before.get(of.parameter.key).unwrap_or(*value);
+            *value = before.get(of.key).unwrap_or(*value);
         }
         self
     }
@@ -297,16 +291,16 @@ impl NoiseSpec {
     }
 
     /// Formats the noise with its values, such as `σ = 1` for the paper's noise and `additive noise, σ = 0.5`.
-    pub fn words(&self, number: impl Fn(f64) -> String) -> String {
-        let values = self.parameters().map(|(of, value)| of.parameter.with(number(value)));
-        self.kind_in_words().into_iter().chain(values).collect::<Vec<_>>().join(", ")
+    pub fn text_with(&self, number: impl Fn(f64) -> String) -> String {
+        let values = self.parameters().map(|(of, value)| of.with(number(value)));
+        self.kind_text().into_iter().chain(values).collect::<Vec<_>>().join(", ")
     }
 
     /// Formats what differs from another noise: the kind, and values.
     pub fn differences(&self, other: &NoiseSpec, number: impl Fn(f64) -> String) -> Vec<String> {
         let kind = (self.kind != other.kind).then(|| format!("{} noise", self.info().name.to_lowercase()));
-        let values = self.parameters().filter(|(of, value)| other.get(of.parameter.key) != Some(*value));
-        kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
+        let values = self.parameters().filter(|(of, value)| other.get(of.key) != Some(*value));
+        kind.into_iter().chain(values.map(|(of, value)| of.with(number(value)))).collect()
     }
 
     /// Completes the value that a command sets in place of this noise: a number alone is σ of the same kind, and a name
@@ -331,52 +325,8 @@ impl NoiseSpec {
         format!("{}({})", self.kind.key(), values.join(", "))
     }
 
-    fn kind_in_words(&self) -> Option<String> {
+    fn kind_text(&self) -> Option<String> {
         (self.kind != NoiseKind::Multiplicative).then(|| format!("{} noise", self.info().name.to_lowercase()))
-    }
-}
-
-/// The name of a parameter that some noise has besides σ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoiseParameterName(&'static str);
-
-const FORMAT: NameFormat = NameFormat {
-    of: "NoiseParameter",
-    expecting: "the name of a parameter of the noise",
-    built_in: || all().map(BoundedParameter::key).collect(),
-    typed: None,
-};
-
-fn all() -> impl Iterator<Item = &'static BoundedParameter> {
-    NoiseKind::ALL.iter().flat_map(|kind| kind.info().parameters.iter().skip(1))
-}
-
-impl NoiseParameterName {
-    /// Lists the names of the parameters of a noise besides σ.
-    pub fn of(noise: &NoiseSpec) -> impl Iterator<Item = NoiseParameterName> + use<> {
-        noise.info().parameters.iter().skip(1).map(|of| NoiseParameterName(of.key()))
-    }
-
-    /// Returns the key in file formats.
-    pub fn key(self) -> &'static str {
-        self.0
-    }
-
-    /// Returns the description in the first noise that has the parameter.
-    pub fn parameter(self) -> Parameter {
-        all().find(|of| of.key() == self.0).expect("a name is of a parameter").parameter
-    }
-}
-
-impl Serialize for NoiseParameterName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FORMAT.serialize(self.0, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for NoiseParameterName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        FORMAT.deserialize(deserializer).map(NoiseParameterName)
     }
 }
 
@@ -400,8 +350,8 @@ fn noise<E: de::Error>(kind: NoiseKind, values: &[f64]) -> Result<NoiseSpec, E> 
         return Err(E::custom(format!("expected `{}`", form(kind))));
     }
     let mut spec = NoiseSpec::new(kind);
-    for (index, value) in values.iter().enumerate() {
-        spec.set(index, *value).map_err(E::custom)?;
+    for (of, value) in parameters.iter().zip(values) {
+        spec.set(of.key, *value).map_err(E::custom)?;
     }
     Ok(spec)
 }
@@ -414,7 +364,7 @@ fn wanted() -> String {
 
 /// Returns the form of a noise in presets, such as `HeavyTailed(σ, ν)`.
 fn form(kind: NoiseKind) -> String {
-    let symbols: Vec<&str> = kind.info().parameters.iter().map(|of| of.parameter.symbol).collect();
+    let symbols: Vec<&str> = kind.info().parameters.iter().map(|of| of.symbol).collect();
     format!("{}({})", kind.key(), symbols.join(", "))
 }
 

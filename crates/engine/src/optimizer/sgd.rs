@@ -13,20 +13,20 @@ use super::*;
 pub struct Sgd;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum()
+    beta1: SettingInfo::momentum()
         .help("How much of the sum of gradients is kept in each step. 0 keeps nothing."),
-    weight_decay: Hyperparameter::weight_decay(),
-    form: Hyperparameter::choice("Momentum", FORMS).help("What the step is made of."),
-    decay: Hyperparameter::decay_coupling(),
+    weight_decay: SettingInfo::weight_decay(),
+    form: SettingInfo::choice("Momentum", FORMS).help("What the step is made of."),
+    decay: SettingInfo::decay_coupling(),
 }
 
-const FORMS: &[HyperparameterChoice] = &[
-    HyperparameterChoice { key: "Plain", label: "heavy ball", help: "The step is the momentum.", words: "" },
-    HyperparameterChoice {
+const FORMS: &[SettingChoice] = &[
+    SettingChoice { key: "Plain", label: "heavy ball", help: "The step is the momentum.", text: "" },
+    SettingChoice {
         key: "Nesterov",
         label: "Nesterov's",
         help: "The step is the momentum as it will be after the same gradient once more.",
-        words: "Nesterov",
+        text: "Nesterov",
     },
 ];
 const IS_NESTEROV: f64 = 1.0;
@@ -63,7 +63,7 @@ impl Rule for Sgd {
         Coefficients {
             beta1: of(h.beta1),
             is_nesterov: h.form.value() == IS_NESTEROV,
-            is_coupled: h.decay.value() == Hyperparameter::IS_COUPLED,
+            is_coupled: h.decay.value() == IS_COUPLED,
         }
     }
 

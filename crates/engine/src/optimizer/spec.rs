@@ -3,16 +3,17 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+use serde::de::{Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
 use serde::ser::SerializeStructVariant;
 use serde::{Deserialize, Serialize, Serializer, de};
 
 use super::{
-    Hyperparameter, HyperparameterChoice, HyperparameterKind, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo,
-    RuleKind, Schedule, TypedRule, with_rule,
+    IS_CAUTIOUS, MASK, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo, RuleKind, Schedule, TypedRule,
+    WEIGHT_DECAY, with_rule,
 };
 use crate::identifier::{Identifier, lasting};
-use crate::quantity::{LearningRate, OutOfRange};
+use crate::quantity::{LearningRate, Number, OutOfRange};
+use crate::setting::{self, SettingChoice, SettingInfo};
 use crate::typed_text::{NAME, TEXT, TypedFields};
 
 /// An update rule and its hyperparameters, without the learning rate.
@@ -35,7 +36,7 @@ pub struct RatedRule {
 impl RuleSpec {
     /// The rule as the paper's toy model has it.
     pub fn on_plane(kind: RuleKind) -> RuleSpec {
-        RuleSpec::with_defaults(kind, |hyperparameter| hyperparameter.on_plane)
+        RuleSpec::with_defaults(kind, |hyperparameter| hyperparameter.default)
     }
 
     /// The rule as the paper's trainings have it.
@@ -43,7 +44,7 @@ impl RuleSpec {
         RuleSpec::with_defaults(kind, |hyperparameter| hyperparameter.in_training)
     }
 
-    fn with_defaults(kind: RuleKind, default: impl Fn(&Hyperparameter) -> f64) -> RuleSpec {
+    fn with_defaults(kind: RuleKind, default: impl Fn(&SettingInfo) -> f64) -> RuleSpec {
         let mut values = [0.0; MOST_HYPERPARAMETERS];
         for (value, hyperparameter) in values.iter_mut().zip(kind.info().hyperparameters) {
             *value = default(hyperparameter);
@@ -56,7 +57,7 @@ impl RuleSpec {
     pub fn with_text(&self, typed: &'static TypedRule) -> RuleSpec {
         let mut rule = RuleSpec::on_plane(RuleKind::Typed(typed));
         for (of, value) in self.hyperparameters() {
-            let is_set = value != of.on_plane;
+            let is_set = value != of.default;
             if let (true, Some(index)) = (is_set, rule.index(of.key)) {
                 rule.values[index] = rule.info().hyperparameters[index].checked(value).unwrap_or(rule.values[index]);
             }
@@ -65,7 +66,7 @@ impl RuleSpec {
     }
 
     /// Returns the rule as a replacement of another: hyperparameters that both have keep the other's values, as far as their ranges
-    /// allow it. Both have a hyperparameter where it [means the same](Hyperparameter::means_the_same_as) in both.
+    /// allow it. Both have a hyperparameter where it [means the same](SettingInfo::means_the_same_as) in both.
     pub fn in_place_of(mut self, before: &RuleSpec) -> RuleSpec {
         for (index, of) in self.info().hyperparameters.iter().enumerate() {
             let kept = before.value_of(of).and_then(|value| of.checked(value).ok());
@@ -75,7 +76,7 @@ impl RuleSpec {
     }
 
     /// The value of the hyperparameter with the meaning of `of`, which may be another rule's.
-    fn value_of(&self, of: &Hyperparameter) -> Option<f64> {
+    fn value_of(&self, of: &SettingInfo) -> Option<f64> {
         self.hyperparameters().find(|(own, _)| own.means_the_same_as(of)).map(|(_, value)| value)
     }
 
@@ -85,20 +86,20 @@ impl RuleSpec {
         let (mut new, mut changed) = (Vec::new(), Vec::new());
         let mut kept: Vec<String> = keeps_learning_rate.then(|| "η".to_owned()).into_iter().collect();
         for (of, value) in self.hyperparameters() {
-            let words = of.words(value);
+            let text = of.text(value);
             let same_symbol =
                 before.hyperparameters().find(|(old, _)| !of.symbol.is_empty() && old.symbol == of.symbol);
             match (before.value_of(of), same_symbol) {
-                _ if words.is_empty() => {}
-                (Some(old), _) if old == value => kept.push(words),
-                (Some(old), _) => changed.push(format!("{} → {}", of.words(old), of.words_of_value(value))),
+                _ if text.is_empty() => {}
+                (Some(old), _) if old == value => kept.push(text),
+                (Some(old), _) => changed.push(format!("{} → {}", of.text(old), of.value_text(value))),
                 (None, Some((old, old_value))) => {
                     changed.push(format!("{} → {}", old.labelled(old_value), of.labelled(value)));
                 }
-                (None, None) => new.push(words),
+                (None, None) => new.push(text),
             }
         }
-        let is_gone = |of: &Hyperparameter| {
+        let is_gone = |of: &SettingInfo| {
             self.hyperparameters().all(|(own, _)| own.symbol != of.symbol && !own.means_the_same_as(of))
         };
         let gone = before.hyperparameters().filter(|(of, _)| !of.symbol.is_empty() && is_gone(of));
@@ -118,8 +119,8 @@ impl RuleSpec {
         let both = self.hyperparameters().zip(own.hyperparameters());
         let differs =
             both.filter(|((of, value), (_, default))| value != default && before.value_of(of) == Some(*value));
-        let words = |((of, value), (_, own)): ((&Hyperparameter, f64), (_, f64))| {
-            format!("{} → {}", of.words(value), of.words_of_value(own))
+        let words = |((of, value), (_, own)): ((&SettingInfo, f64), (_, f64))| {
+            format!("{} → {}", of.text(value), of.value_text(own))
         };
         differs.map(words).collect()
     }
@@ -158,7 +159,7 @@ impl RuleSpec {
     }
 
     /// All hyperparameters with their values.
-    pub fn hyperparameters(&self) -> impl Iterator<Item = (&'static Hyperparameter, f64)> + use<> {
+    pub fn hyperparameters(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
         self.info().hyperparameters.iter().zip(self.values)
     }
 
@@ -168,7 +169,7 @@ impl RuleSpec {
     }
 
     /// The chosen value of a hyperparameter that is a choice.
-    pub fn choice(&self, key: &str) -> Option<&'static HyperparameterChoice> {
+    pub fn choice(&self, key: &str) -> Option<&'static SettingChoice> {
         self.hyperparameter(key)?.choices().get(self.get(key)? as usize)
     }
 
@@ -178,13 +179,7 @@ impl RuleSpec {
     ///
     /// Where the value is out of range, or the rule has no such hyperparameter.
     pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
-        let Some(index) = self.index(key) else {
-            let keys: Vec<&str> = self.info().hyperparameters.iter().map(|hyperparameter| hyperparameter.key).collect();
-            let expected = format!("one of {}", keys.join(", "));
-            return Err(OutOfRange { name: "a hyperparameter of the rule", expected, found: key.to_owned() });
-        };
-        self.values[index] = self.info().hyperparameters[index].checked(value)?;
-        Ok(())
+        setting::set(self.info().hyperparameters, &mut self.values, key, value, "a hyperparameter of the rule")
     }
 
     /// Returns the rule with a hyperparameter set.
@@ -199,7 +194,7 @@ impl RuleSpec {
 
     /// ω; 0 where the rule has none.
     pub fn weight_decay(&self) -> f64 {
-        self.get(Hyperparameter::WEIGHT_DECAY).unwrap_or(0.0)
+        self.get(WEIGHT_DECAY).unwrap_or(0.0)
     }
 
     /// Whether its steps are [masked](super::Rates::is_cautious).
@@ -208,8 +203,8 @@ impl RuleSpec {
         let last = self.info().hyperparameters.last().map(|of| of.key);
         // A typed rule may have a number of that name.
         self.kind.typed().is_none()
-            && last == Some(Hyperparameter::MASK)
-            && self.values[self.info().hyperparameters.len() - 1] == Hyperparameter::IS_CAUTIOUS
+            && last == Some(MASK)
+            && self.values[self.info().hyperparameters.len() - 1] == IS_CAUTIOUS
     }
 
     /// Returns whether the step of an element of a parameter depends on no other element.
@@ -230,7 +225,7 @@ impl RuleSpec {
     }
 
     /// Finds one of its hyperparameters by its key.
-    pub fn hyperparameter(&self, key: &str) -> Option<&'static Hyperparameter> {
+    pub fn hyperparameter(&self, key: &str) -> Option<&'static SettingInfo> {
         Some(&self.info().hyperparameters[self.index(key)?])
     }
 
@@ -258,6 +253,25 @@ impl RuleSpec {
 impl RatedRule {
     pub fn name(&self) -> &'static str {
         self.rule.name()
+    }
+
+    /// Lists the learning rate and the hyperparameters, with their values.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
+        std::iter::once((&setting::LEARNING_RATE, self.learning_rate.get())).chain(self.rule.hyperparameters())
+    }
+
+    /// Returns the value of the learning rate or of a hyperparameter; `None` if the rule lacks it.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        if key == LEARNING_RATE { Some(self.learning_rate.get()) } else { self.rule.get(key) }
+    }
+
+    /// Sets the learning rate or a hyperparameter.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RuleSpec::set`] does.
+    pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
+        if key == LEARNING_RATE { self.learning_rate.enter(value) } else { self.rule.set(key, value) }
     }
 
     /// The learning rate of step t = 1, 2, … of a run of so many steps.
@@ -288,7 +302,7 @@ impl RuleSpec {
 }
 
 /// The fields of a rated rule that are no hyperparameters.
-pub(super) const LEARNING_RATE: &str = "learning_rate";
+pub(super) const LEARNING_RATE: &str = setting::LEARNING_RATE.key;
 const SCHEDULE: &str = "schedule";
 
 impl RuleSpec {
@@ -441,39 +455,6 @@ impl<'de> Visitor<'de> for TypedReader {
     }
 }
 
-/// The value of a hyperparameter, checked where it stands; of a choice, its index.
-impl<'de> DeserializeSeed<'de> for &'static Hyperparameter {
-    type Value = f64;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
-        match self.kind {
-            HyperparameterKind::Choice(choices) => deserializer.deserialize_enum(self.key, &[], ChoiceReader(choices)),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-                self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
-            }
-        }
-    }
-}
-
-/// One of a few choices, as its index.
-struct ChoiceReader(&'static [HyperparameterChoice]);
-
-impl<'de> Visitor<'de> for ChoiceReader {
-    type Value = f64;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "one of {}", self.0.iter().map(|choice| choice.key).collect::<Vec<_>>().join(", "))
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<f64, A::Error> {
-        let names = lasting(self.0.iter().map(|choice| choice.key).collect());
-        let of = |name: &str| names.iter().position(|key| *key == name);
-        let (index, unit) = data.variant_seed(Identifier { names, of, is_field: false })?;
-        unit.unit_variant()?;
-        Ok(index as f64)
-    }
-}
-
 impl Serialize for RuleSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         write(self, None, serializer)
@@ -514,6 +495,6 @@ struct ChoiceName(&'static str);
 
 impl Serialize for ChoiceName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_unit_variant("HyperparameterChoice", 0, self.0)
+        serializer.serialize_unit_variant("SettingChoice", 0, self.0)
     }
 }
