@@ -391,6 +391,19 @@ pub struct SettingValue {
     pub default: f64,
 }
 
+impl SettingValue {
+    /// Creates a setting that no optimizer owns.
+    pub fn new(path: impl Into<Cow<'static, str>>, info: &'static SettingInfo, value: f64) -> SettingValue {
+        SettingValue { path: SettingPath::new(path), info, value, default: info.default }
+    }
+}
+
+/// Returns the error of a path at which there is no setting.
+pub(crate) fn unknown(path: &str) -> OutOfRange {
+    let expected = "the path of one of the numbers".to_owned();
+    OutOfRange { name: "a setting", expected, found: path.to_owned() }
+}
+
 pub const NOISE: SettingInfo = SettingInfo::number("σ", "Noise σ", Noise::RANGE)
     .slider(0.0, 3.0)
     .help("Each gradient coordinate is multiplied by its own draw from Normal(1, σ).")

@@ -15,7 +15,7 @@ use crate::language::symbol;
 use crate::language::{self, ProgramError};
 use crate::loss::LossProgram;
 use crate::quantity::{OutOfRange, Range, StartCoordinate};
-use crate::setting::{self, SettingInfo};
+use crate::setting::{self, SettingInfo, SettingValue};
 use crate::typed_text::{Compiled, Interned, NAME, TEXT, TypedFields};
 
 /// A landscape with the values of its parameters.
@@ -60,6 +60,11 @@ impl LandscapeSpec {
 
     pub fn parameters(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
+    }
+
+    /// Lists the parameters at their paths in a preset.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = SettingValue> + use<> {
+        self.parameters().map(|(of, value)| SettingValue::new(format!("landscape.{}", of.key), of, value))
     }
 
     /// Finds a parameter by its key.

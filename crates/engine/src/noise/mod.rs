@@ -17,7 +17,7 @@ use crate::identifier;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
 use crate::quantity::{Noise, OutOfRange};
-use crate::setting::{self, NOISE, SettingInfo};
+use crate::setting::{self, NOISE, SettingInfo, SettingValue};
 
 /// A kind of noise.
 pub trait Definition {
@@ -262,6 +262,14 @@ impl NoiseSpec {
 
     pub fn parameters(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
         self.info().parameters.iter().zip(self.values)
+    }
+
+    /// Lists the parameters at their paths in a preset: `noise` for σ.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = SettingValue> + use<> {
+        self.parameters().map(|(of, value)| match of.key == NOISE.key {
+            true => SettingValue::new(NOISE.key, of, value),
+            false => SettingValue::new(format!("noise.{}", of.key), of, value),
+        })
     }
 
     /// Returns the value of a parameter; `None` if the noise lacks it.

@@ -1,7 +1,5 @@
 //! The specification of a simulation: the landscape, the noise, the ensembles and their optimizers.
 
-use std::borrow::Cow;
-
 use serde::{Deserialize, Serialize};
 
 use crate::landscape::LandscapeSpec;
@@ -11,8 +9,7 @@ use crate::quantity::{
     LearningRate, Number as _, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature, number_text,
 };
 use crate::setting::{
-    LEARNING_RATE, NOISE, PARTICLES, START_SPREAD, START_X, START_Y, SettingInfo, SettingPath, SettingValue,
-    TEMPERATURE,
+    LEARNING_RATE, NOISE, PARTICLES, START_SPREAD, START_X, START_Y, SettingPath, SettingValue, TEMPERATURE, unknown,
 };
 
 /// A whole simulation: everything needed to repeat it from its first step.
@@ -306,26 +303,16 @@ impl SimulationSpec {
     /// Lists the settings that are numbers or choices with their values, in the order of controls: of the landscape, the
     /// noise, the particles, the plots, and of each optimizer's rule.
     pub fn settings(&self) -> Vec<SettingValue> {
-        let mut settings = Vec::new();
-        let mut add = |path: Cow<'static, str>, info: &'static SettingInfo, value: f64, default: f64| {
-            settings.push(SettingValue { path: SettingPath::new(path), info, value, default });
-        };
-        for (of, value) in self.landscape.parameters() {
-            add(format!("landscape.{}", of.key).into(), of, value, of.default);
-        }
-        for (of, value) in self.noise.parameters() {
-            let path = if of.key == NOISE.key { NOISE.key.into() } else { format!("noise.{}", of.key).into() };
-            add(path, of, value, of.default);
-        }
         let StartSpec { x, y, spread } = self.start;
         let usual = self.landscape.start();
-        add(PARTICLES.key.into(), &PARTICLES, self.particles.value(), PARTICLES.default);
-        add("start.x".into(), &START_X, x.get(), usual.x.get());
-        add("start.y".into(), &START_Y, y.get(), usual.y.get());
-        add("start.spread".into(), &START_SPREAD, spread.get(), START_SPREAD.default);
-        if let Some(temperature) = self.temperature {
-            add(TEMPERATURE.key.into(), &TEMPERATURE, temperature.get(), TEMPERATURE.default);
-        }
+        let mut settings: Vec<SettingValue> = self.landscape.settings().chain(self.noise.settings()).collect();
+        settings.extend([
+            SettingValue::new(PARTICLES.key, &PARTICLES, self.particles.value()),
+            SettingValue { default: usual.x.get(), ..SettingValue::new("start.x", &START_X, x.get()) },
+            SettingValue { default: usual.y.get(), ..SettingValue::new("start.y", &START_Y, y.get()) },
+            SettingValue::new("start.spread", &START_SPREAD, spread.get()),
+        ]);
+        settings.extend(self.temperature.map(|it| SettingValue::new(TEMPERATURE.key, &TEMPERATURE, it.get())));
         let of_optimizer = |OptimizerSpec { id, rule, .. }: &OptimizerSpec| {
             let id = *id;
             rule.settings().map(move |(info, value)| SettingValue {
@@ -350,15 +337,11 @@ impl SimulationSpec {
     ///
     /// Fails for a value out of range, and for a setting that the simulation lacks.
     pub fn set(&mut self, SettingPath { optimizer, path }: &SettingPath, value: f64) -> Result<(), OutOfRange> {
-        let unknown = || {
-            let expected = "the path of one of its numbers".to_owned();
-            Err(OutOfRange { name: "a setting of the simulation", expected, found: path.clone().into_owned() })
-        };
         if let Some(id) = optimizer {
             let rule = self.optimizers.iter_mut().find(|it| it.id == *id).map(|it| &mut it.rule);
             return match (rule, path.strip_prefix("rule.")) {
                 (Some(rule), Some(key)) => rule.set(key, value),
-                _ => unknown(),
+                _ => Err(unknown(path)),
             };
         }
         match (&**path, path.split_once('.')) {
@@ -369,8 +352,8 @@ impl SimulationSpec {
             ("start.x", _) => self.start.x.enter(value),
             ("start.y", _) => self.start.y.enter(value),
             ("start.spread", _) => self.start.spread.enter(value),
-            ("temperature", _) => self.temperature.as_mut().map_or_else(unknown, |own| own.enter(value)),
-            _ => unknown(),
+            ("temperature", _) => self.temperature.as_mut().ok_or_else(|| unknown(path))?.enter(value),
+            _ => Err(unknown(path)),
         }
     }
 }

@@ -126,6 +126,7 @@ impl Quantity {
                 is_rate || path.strip_prefix("rule.") == Some(key)
             }
             (Quantity::Landscape(key), None) => path.strip_prefix("landscape.") == Some(key),
+            (Quantity::NoiseParameter(key), None) => path.strip_prefix("noise.") == Some(key),
             (Quantity::Noise | Quantity::Steps | Quantity::Dimension, None) => path == self.key(),
             _ => false,
         }

@@ -9,9 +9,12 @@ use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPosition};
 use crate::noise::{NoiseInfo, NoiseSpec};
 use crate::optimizer::{Need, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings};
 use crate::quantity::{
-    Dimension, LearningRate, OutOfRange, PointCount, Replicates, StartSpread, StepCount, number_text,
+    Dimension, LearningRate, Number as _, OutOfRange, PointCount, Replicates, StartSpread, StepCount, number_text,
 };
-use crate::setting::{Key, LEARNING_RATE, SCHEDULE_END, Spacing};
+use crate::setting::{
+    BUDGET, CERTAINTY, DIMENSION, Key, LEARNING_RATE, MOST_REPLICATES, NOISE, REPLICATES, SCHEDULE_END, START_SPREAD,
+    START_X, START_Y, STEPS, SettingValue, Spacing, unknown,
+};
 use crate::simulation::is_given;
 use crate::spec_error::{SpecError, broken};
 
@@ -302,6 +305,65 @@ impl SweepSpec {
 }
 
 impl SweepSpec {
+    /// Lists the settings that are numbers with their values, besides those of the optimizers and the axes.
+    pub fn settings(&self) -> Vec<SettingValue> {
+        let mut settings: Vec<SettingValue> = self.landscape.settings().chain(self.noise.settings()).collect();
+        if self.landscape.valley().is_some() {
+            settings.push(SettingValue::new(DIMENSION.key, &DIMENSION, self.dimension.value()));
+        }
+        if self.dimension.get() == 2 {
+            let (start, usual) = (self.start(), self.landscape.start());
+            settings
+                .push(SettingValue { default: usual.x.get(), ..SettingValue::new("start.x", &START_X, start.x.get()) });
+            settings
+                .push(SettingValue { default: usual.y.get(), ..SettingValue::new("start.y", &START_Y, start.y.get()) });
+        }
+        settings.extend([
+            SettingValue::new("start_spread", &START_SPREAD, self.start_spread.get()),
+            SettingValue::new(STEPS.key, &STEPS, self.steps.value()),
+            SettingValue::new(REPLICATES.key, &REPLICATES, self.replicates.value()),
+        ]);
+        if let Sampling::Adaptive(Adaptive { certainty, budget, most_replicates }) = self.sampling {
+            settings.extend([
+                SettingValue::new("sampling.certainty", &CERTAINTY, certainty.get()),
+                SettingValue::new("sampling.budget", &BUDGET, budget.get()),
+                SettingValue::new("sampling.most_replicates", &MOST_REPLICATES, most_replicates.value()),
+            ]);
+        }
+        settings
+    }
+
+    /// Sets one of [`SweepSpec::settings`].
+    ///
+    /// # Errors
+    ///
+    /// Fails for a value out of range, and for a setting that the sweep lacks.
+    pub fn set(&mut self, path: &str, value: f64) -> Result<(), OutOfRange> {
+        match (path, path.split_once('.'), &mut self.sampling) {
+            (_, Some(("landscape", key)), _) => self.landscape.set(key, value),
+            (_, Some(("noise", key)), _) => self.noise.set(key, value),
+            (_, Some(("start", key)), _) => {
+                let mut start = self.start();
+                if key == START_X.key {
+                    start.x.enter(value)?
+                } else {
+                    start.y.enter(value)?
+                }
+                self.start = Some(start).filter(|start| *start != self.landscape.start());
+                Ok(())
+            }
+            ("noise", ..) => self.noise.set(NOISE.key, value),
+            ("dimension", ..) => self.dimension.enter(value),
+            ("start_spread", ..) => self.start_spread.enter(value),
+            ("steps", ..) => self.steps.enter(value),
+            ("replicates", ..) => self.replicates.enter(value),
+            ("sampling.certainty", _, Sampling::Adaptive(adaptive)) => adaptive.certainty.enter(value),
+            ("sampling.budget", _, Sampling::Adaptive(adaptive)) => adaptive.budget.enter(value),
+            ("sampling.most_replicates", _, Sampling::Adaptive(adaptive)) => adaptive.most_replicates.enter(value),
+            _ => Err(unknown(path)),
+        }
+    }
+
     /// Returns the first fault of the spec that its types do not exclude.
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_optimizers()?;
@@ -531,7 +593,7 @@ impl SweepSpec {
     pub fn names_together(specs: &[&SweepSpec]) -> Vec<Vec<String>> {
         let all = || specs.iter().flat_map(|spec| spec.optimizers.iter().map(|optimizer| (*spec, optimizer)));
         let labels: Vec<&str> = all().map(|(_, optimizer)| optimizer.label()).collect();
-        let settings: Vec<_> = all().map(|(spec, optimizer)| spec.settings(optimizer)).collect();
+        let settings: Vec<_> = all().map(|(spec, optimizer)| spec.shown_settings(optimizer)).collect();
         let (alike, any) = (differing_by_key(&labels, &settings), differing(&settings));
         let name = |(index, (_, optimizer)): (usize, (&SweepSpec, &SweepOptimizer))| {
             let own = optimizer.schedule.named(optimizer.rule.name());
@@ -547,7 +609,7 @@ impl SweepSpec {
         specs.iter().map(|spec| names.by_ref().take(spec.optimizers.len()).collect()).collect()
     }
 
-    fn settings(&self, optimizer: &SweepOptimizer) -> Vec<ShownSetting> {
+    fn shown_settings(&self, optimizer: &SweepOptimizer) -> Vec<ShownSetting> {
         let is_axis = |key: &str| self.rows.varies(key, optimizer.id) || self.columns.varies(key, optimizer.id);
         let is_tuned = |key: &str| optimizer.tune.iter().any(|tuned| tuned.of == key);
         let LearningRates { from, to, count } = optimizer.learning_rates;
