@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 
 use super::facts::{

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::workload::Sharing;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{
@@ -196,9 +195,6 @@ pub struct RunSettings {
     replicates: Option<String>,
 }
 
-/// The settings that trainings of all workloads may leave out.
-const OPTIONAL: [&str; 1] = ["keep_every"];
-
 impl RunSettings {
     /// Reads the config of a run, or the settings that another program has given it.
     pub fn read(run: &RunFolder) -> RunSettings {
@@ -213,13 +209,11 @@ impl RunSettings {
         let mut settings: Vec<_> = listed.map(|(path, value)| (path, Some(Value::parse(&value)))).collect();
         // Runs of a workload have the same keys, whatever their configs leave out.
         if let Some((training, workload)) = preset.training().zip(preset.workload()) {
-            let Sharing { processes, shard_optimizer } = training.sharing;
-            let defaults = [
-                ("processes", Some(Value::Whole(processes.get() as u64))),
-                ("shard_optimizer", Some(Value::Text(shard_optimizer.to_string()))),
-            ];
-            let optional = workload.optional_fields().iter().map(|(path, _)| *path).chain(OPTIONAL);
-            for (path, value) in defaults.into_iter().chain(optional.map(|path| (path, None))) {
+            let of_sharing = training.sharing.settings();
+            let defaults = of_sharing.iter().map(|(path, value)| (*path, Some(Value::parse(value))));
+            let fields = workload.fields().into_iter();
+            let optional = fields.filter(|of| of.absent.is_some()).map(|of| (of.setting.key, None));
+            for (path, value) in defaults.chain(optional) {
                 if !settings.iter().any(|(known, _)| known == path) {
                     settings.push((path.to_owned(), value));
                 }

@@ -132,7 +132,7 @@ impl Quantity {
         }
     }
 
-    fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         match self {
             Quantity::Landscape(_) | Quantity::Noise | Quantity::NoiseParameter(_) => false,
             Quantity::Steps | Quantity::Dimension => true,
