@@ -1,7 +1,7 @@
 //! The page of landscapes, made from their registry.
 
 use valleyscope_engine::landscape::{LandscapeInfo, LandscapeKind};
-use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::quantity::{Range, number_text};
 
 use crate::markdown::{block, code, escaped, table};
 
@@ -20,16 +20,17 @@ fn section(kind: LandscapeKind) -> String {
     let [x, y] = start.map(number_text);
     let mut text = format!("## {name}\n\n{about}\n\n{}", block("text", &format!("L = {formula}\n")));
     text += &format!("In presets `{}`. Source: {}. Sweeps start at ({x}, {y}).\n\n", kind.key(), escaped(source));
-    let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
+    let keys: Vec<&str> = parameters.iter().map(|of| of.key).collect();
     text += &format!("The gradient:\n\n{}", block("text", &kind.program().gradient_text(&keys)));
     if !metrics.is_empty() {
         let metrics: Vec<String> = metrics.iter().map(|metric| format!("*{}*", escaped(&metric.title()))).collect();
         text += &format!("Metrics besides the loss: {}.\n\n", metrics.join(", "));
     }
     let rows = parameters.iter().map(|of| {
-        let [default, low, high] = [of.default, of.range.min, of.range.max].map(number_text);
+        let Range { min, max, .. } = of.range().expect("it is a number");
+        let [default, low, high] = [of.default, min, max].map(number_text);
         let values = format!("{low} to {high}");
-        [escaped(of.parameter.label), code(of.key()), default, values, escaped(of.parameter.help)]
+        [escaped(of.label), code(of.key), default, values, escaped(of.help)]
     });
     text + &table(["parameter", "in presets", "default", "values", "meaning"], rows)
 }

@@ -113,7 +113,7 @@ fn ranges_of_infinite_length_are_refused() {
 #[test]
 fn labels_of_axes_keep_the_capitals_of_symbols() {
     let label = |kind: LandscapeKind, key: &str| {
-        LandscapeSpec::new(kind).parameter(key).expect("it has the parameter").parameter.axis_label()
+        LandscapeSpec::new(kind).parameter(key).expect("it has the parameter").axis_label()
     };
     assert_eq!(label(LandscapeKind::River, "amplitude"), "amplitude A");
     assert_eq!(label(LandscapeKind::Valley, "sharpness"), "sharpness a");

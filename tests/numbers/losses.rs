@@ -22,7 +22,7 @@ struct Case {
 impl Case {
     fn new(kind: LandscapeKind) -> Case {
         let spec = LandscapeSpec::new(kind);
-        let parameters = spec.parameters().map(|(of, value)| (of.key(), value));
+        let parameters = spec.parameters().map(|(of, value)| (of.key, value));
         Case {
             name: kind.key(),
             program: kind.program(),

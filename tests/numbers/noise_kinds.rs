@@ -15,7 +15,7 @@ use crate::statistics::{Moments, assert_within, correlation, kolmogorov_smirnov}
 /// Returns heavy-tailed noise with σ and ν.
 pub fn heavy_tailed(sigma: f64, freedom: f64) -> NoiseSpec {
     let mut noise = of_kind(NoiseKind::HeavyTailed, sigma);
-    noise.set(1, freedom).unwrap();
+    noise.set("degrees_of_freedom", freedom).unwrap();
     noise
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use valleyscope_engine::spacing::Spacing;
+use valleyscope_engine::setting::Spacing;
 
 const ALL: [Spacing; 3] = [Spacing::Linear, Spacing::Log, Spacing::LogComplement];
 

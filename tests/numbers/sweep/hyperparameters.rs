@@ -1,6 +1,6 @@
 //! Hyperparameters on an axis of a diagram.
 
-use valleyscope_engine::optimizer::{HyperparameterName, RuleKind, RuleSpec};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{Replicates, StepCount};
 use valleyscope_engine::sweep::{Axis, Precision, Quantity, Spacing, SweepSpec};
 
@@ -47,7 +47,7 @@ fn a_pixel_has_its_columns_hyperparameter() {
         (RuleKind::Adam, "beta2", [0.9, 0.999], Spacing::LogComplement),
     ];
     for (kind, key, [from, to], spacing) in divided.into_iter().chain(rates) {
-        let of = Quantity::Of(HyperparameterName::new(key).unwrap(), vec![1]);
+        let of = Quantity::Of(key, vec![1]);
         let columns = Axis { of, from, to, count: count(3), spacing };
         let (rule, values) = (RuleSpec::on_plane(kind), columns.values());
         for (column, &value) in values.iter().enumerate() {

@@ -92,7 +92,7 @@ fn a_sweep_begins_at_its_own_start() {
 #[test]
 fn axes_of_infinite_length_are_refused() {
     let mut spec = fig2a([2, 3]);
-    spec.rows.spacing = valleyscope_engine::spacing::Spacing::Linear;
+    spec.rows.spacing = valleyscope_engine::setting::Spacing::Linear;
     (spec.rows.from, spec.rows.to) = (-1e308, 1e308);
     assert_eq!(spec.check().unwrap_err().path, "rows.to");
 }

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use valleyscope::sweep::pool::{Pool, Sweep};
-use valleyscope_engine::noise::{NoiseKind, NoiseParameterName, NoiseSpec};
+use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::quantity::{StartSpread, StepCount};
 use valleyscope_engine::sweep::{
@@ -72,8 +72,8 @@ fn each_kind_of_noise_gives_the_same_diagram_on_any_number_of_threads() {
 #[test]
 fn an_axis_of_the_tails_gives_the_runs_of_each_noise() {
     let noise = heavy_tailed(1.0, 3.0);
-    let of = Quantity::NoiseParameter(NoiseParameterName::of(&noise).next().expect("it has ν"));
-    assert_eq!((of.name(), of.parameter(&odd(2).landscape).label), ("degrees_of_freedom", "Degrees of freedom ν"));
+    let of = Quantity::NoiseParameter(noise.info().parameters[1].key);
+    assert_eq!((of.key(), of.info(&odd(2).landscape).label), ("degrees_of_freedom", "Degrees of freedom ν"));
     let freedoms = [2.5, 20.0];
     let columns = Axis { of, from: freedoms[0], to: freedoms[1], count: count(2), spacing: Spacing::Linear };
     let swept = SweepSpec { noise, columns, ..odd(2) };

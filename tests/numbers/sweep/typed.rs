@@ -2,7 +2,7 @@
 //! runs.
 
 use valleyscope_engine::optimizer::program::text_of;
-use valleyscope_engine::optimizer::{HyperparameterName, RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
 use valleyscope_engine::quantity::{Dimension, Replicates, StepCount};
 use valleyscope_engine::sweep::{Axis, Precision, Quantity, Spacing, SweepSpec};
 
@@ -74,13 +74,8 @@ fn a_typed_hyperparameter_is_an_axis() {
     let adam = RuleSpec::on_plane(RuleKind::Adam);
     let text = text_of(&adam).unwrap().replace("beta2", "squares");
     let own = typed("Adam with an axis", &text);
-    let axis = Axis {
-        of: Quantity::Of(HyperparameterName::new("squares").unwrap(), vec![1]),
-        from: 0.5,
-        to: 0.99,
-        count: count(3),
-        spacing: Spacing::Linear,
-    };
+    let axis =
+        Axis { of: Quantity::Of("squares", vec![1]), from: 0.5, to: 0.99, count: count(3), spacing: Spacing::Linear };
     let spec = SweepSpec { columns: axis, ..spec([adam, own], 2) };
     for (column, beta2) in [0.5, 0.745, 0.99].into_iter().enumerate() {
         let fixed =
