@@ -8,8 +8,8 @@ use valleyscope_engine::setting::SettingInfo;
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 
 use super::facts::{
-    ALIASES, FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, best_of, is_held_out, is_result,
-    last_of, smoothed_of,
+    ALIASES, FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
+    smoothed_of,
 };
 use super::value::{Aggregate, Format, Statistic, Value};
 

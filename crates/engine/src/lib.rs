@@ -7,6 +7,7 @@
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams
 //! quantity, setting              ranges of values, the table of settings, spacing along axes and sliders
+//! configured                     landscapes, noises and rules with the values of their settings
 //! expression                     graphs of rules and losses: recorded, compiled and printed
 //! language                       typed rules and losses, from text to an expression graph
 //! loss                           losses as programs, with their derivatives
@@ -19,6 +20,7 @@
 // Only items that other crates need are public, so that the compiler reports unused ones.
 #![warn(unreachable_pub)]
 
+pub mod configured;
 pub mod elementary;
 pub mod expression;
 pub mod identifier;

@@ -311,27 +311,6 @@ impl SettingInfo {
     }
 }
 
-/// Sets the value of the setting with this key in a table of settings, which is `what`, such as a parameter of the
-/// landscape.
-///
-/// # Errors
-///
-/// Fails for a value out of range, and for a setting that the table lacks.
-pub(crate) fn set(
-    table: &[SettingInfo],
-    values: &mut [f64],
-    key: &str,
-    value: f64,
-    what: &'static str,
-) -> Result<(), OutOfRange> {
-    let Some(index) = table.iter().position(|of| of.key == key) else {
-        let keys: Vec<&str> = table.iter().map(|of| of.key).collect();
-        return Err(OutOfRange { name: what, expected: format!("one of {}", keys.join(", ")), found: key.to_owned() });
-    };
-    values[index] = table[index].checked(value)?;
-    Ok(())
-}
-
 /// Reads a value and checks it; that of a choice by its name, as its index.
 impl<'de> DeserializeSeed<'de> for &'static SettingInfo {
     type Value = f64;

@@ -13,11 +13,12 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeTupleVariant;
 use serde::{Deserialize, Serialize, Serializer, de};
 
+use crate::configured::{Configured, Kind};
 use crate::identifier;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
-use crate::quantity::{Noise, OutOfRange};
-use crate::setting::{self, NOISE, SettingInfo, SettingValue};
+use crate::quantity::Noise;
+use crate::setting::{NOISE, SettingInfo, SettingValue};
 
 /// A kind of noise.
 pub trait Definition {
@@ -211,12 +212,15 @@ impl GradientNoise {
     }
 }
 
-/// A noise with the values of its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NoiseSpec {
-    kind: NoiseKind,
-    /// The values of the parameters in the order of the noise's table, σ first; the rest stays 0.
-    values: [f64; MOST_PARAMETERS],
+/// A noise with the values of its parameters, σ first.
+pub type NoiseSpec = Configured<NoiseKind, MOST_PARAMETERS>;
+
+impl Kind for NoiseKind {
+    const SETTINGS: [&'static str; 2] = ["a parameter of the noise", "parameters"];
+
+    fn table(self) -> &'static [SettingInfo] {
+        self.info().parameters
+    }
 }
 
 impl From<NoiseKind> for NoiseSpec {
@@ -233,18 +237,6 @@ impl From<Noise> for NoiseSpec {
 }
 
 impl NoiseSpec {
-    pub fn new(kind: NoiseKind) -> NoiseSpec {
-        let mut values = [0.0; MOST_PARAMETERS];
-        for (value, parameter) in values.iter_mut().zip(kind.info().parameters) {
-            *value = parameter.default;
-        }
-        NoiseSpec { kind, values }
-    }
-
-    pub fn kind(&self) -> NoiseKind {
-        self.kind
-    }
-
     pub fn info(&self) -> &'static NoiseInfo {
         self.kind.info()
     }
@@ -260,30 +252,12 @@ impl NoiseSpec {
         self
     }
 
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
-        self.info().parameters.iter().zip(self.values)
-    }
-
     /// Lists the parameters at their paths in a preset: `noise` for σ.
     pub(crate) fn settings(&self) -> impl Iterator<Item = SettingValue> + use<> {
         self.parameters().map(|(of, value)| match of.key == NOISE.key {
             true => SettingValue::new(NOISE.key, of, value),
             false => SettingValue::new(format!("noise.{}", of.key), of, value),
         })
-    }
-
-    /// Returns the value of a parameter; `None` if the noise lacks it.
-    pub fn get(&self, key: &str) -> Option<f64> {
-        self.parameters().find_map(|(of, value)| (of.key == key).then_some(value))
-    }
-
-    /// Sets a parameter.
-    ///
-    /// # Errors
-    ///
-    /// Fails for a value out of range, and for a parameter that the noise lacks.
-    pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
-        setting::set(self.info().parameters, &mut self.values, key, value, "a parameter of the noise")
     }
 
     /// Returns the noise of this kind with the values of the parameters that both have.

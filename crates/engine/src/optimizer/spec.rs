@@ -1,9 +1,8 @@
 //! A rule with the values of its hyperparameters, as in presets, and its serialization.
 
-use std::fmt;
 use std::sync::LazyLock;
 
-use serde::de::{Deserializer, EnumAccess, MapAccess, VariantAccess, Visitor};
+use serde::de::{Deserializer, MapAccess};
 use serde::ser::SerializeStructVariant;
 use serde::{Deserialize, Serialize, Serializer, de};
 
@@ -11,18 +10,13 @@ use super::{
     IS_CAUTIOUS, MASK, MOST_HYPERPARAMETERS, Marker, Numbers, Rule, RuleInfo, RuleKind, Schedule, TypedRule,
     WEIGHT_DECAY, with_rule,
 };
-use crate::identifier::{Identifier, lasting};
+use crate::configured::{self, Configured, Extras, Kind};
 use crate::quantity::{LearningRate, Number, OutOfRange};
 use crate::setting::{self, SettingChoice, SettingInfo};
-use crate::typed_text::{NAME, TEXT, TypedFields};
+use crate::typed_text::NAME;
 
 /// An update rule and its hyperparameters, without the learning rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RuleSpec {
-    kind: RuleKind,
-    /// The values of the hyperparameters, in the order of the rule's table; the rest stays 0.
-    values: [f64; MOST_HYPERPARAMETERS],
-}
+pub type RuleSpec = Configured<RuleKind, MOST_HYPERPARAMETERS>;
 
 /// An update rule with its learning rate, and how that changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +30,7 @@ pub struct RatedRule {
 impl RuleSpec {
     /// The rule as the paper's toy model has it.
     pub fn on_plane(kind: RuleKind) -> RuleSpec {
-        RuleSpec::with_defaults(kind, |hyperparameter| hyperparameter.default)
+        RuleSpec::new(kind)
     }
 
     /// The rule as the paper's trainings have it.
@@ -44,25 +38,10 @@ impl RuleSpec {
         RuleSpec::with_defaults(kind, |hyperparameter| hyperparameter.in_training)
     }
 
-    fn with_defaults(kind: RuleKind, default: impl Fn(&SettingInfo) -> f64) -> RuleSpec {
-        let mut values = [0.0; MOST_HYPERPARAMETERS];
-        for (value, hyperparameter) in values.iter_mut().zip(kind.info().hyperparameters) {
-            *value = default(hyperparameter);
-        }
-        RuleSpec { kind, values }
-    }
-
     /// The rule with another text. Hyperparameters that both have keep their values where these were set and the new
     /// range allows them.
     pub fn with_text(&self, typed: &'static TypedRule) -> RuleSpec {
-        let mut rule = RuleSpec::on_plane(RuleKind::Typed(typed));
-        for (of, value) in self.hyperparameters() {
-            let is_set = value != of.default;
-            if let (true, Some(index)) = (is_set, rule.index(of.key)) {
-                rule.values[index] = rule.info().hyperparameters[index].checked(value).unwrap_or(rule.values[index]);
-            }
-        }
-        rule
+        self.converted(RuleKind::Typed(typed))
     }
 
     /// Returns the rule as a replacement of another: hyperparameters that both have keep the other's values, as far as their ranges
@@ -129,10 +108,6 @@ impl RuleSpec {
         RatedRule { rule: self, learning_rate, schedule: Schedule::default() }
     }
 
-    pub fn kind(&self) -> RuleKind {
-        self.kind
-    }
-
     pub fn info(&self) -> &'static RuleInfo {
         self.kind.info()
     }
@@ -160,36 +135,17 @@ impl RuleSpec {
 
     /// All hyperparameters with their values.
     pub fn hyperparameters(&self) -> impl Iterator<Item = (&'static SettingInfo, f64)> + use<> {
-        self.info().hyperparameters.iter().zip(self.values)
+        self.parameters()
     }
 
-    /// The value of a hyperparameter; of a choice its index. None where the rule has no such hyperparameter.
-    pub fn get(&self, key: &str) -> Option<f64> {
-        Some(self.values[self.index(key)?])
+    /// Finds one of its hyperparameters by its key.
+    pub fn hyperparameter(&self, key: &str) -> Option<&'static SettingInfo> {
+        self.parameter(key)
     }
 
     /// The chosen value of a hyperparameter that is a choice.
     pub fn choice(&self, key: &str) -> Option<&'static SettingChoice> {
         self.hyperparameter(key)?.choices().get(self.get(key)? as usize)
-    }
-
-    /// Sets a hyperparameter; of a choice, by its index.
-    ///
-    /// # Errors
-    ///
-    /// Where the value is out of range, or the rule has no such hyperparameter.
-    pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
-        setting::set(self.info().hyperparameters, &mut self.values, key, value, "a hyperparameter of the rule")
-    }
-
-    /// Returns the rule with a hyperparameter set.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`RuleSpec::set`].
-    pub fn with(mut self, key: &str, value: f64) -> Result<RuleSpec, OutOfRange> {
-        self.set(key, value)?;
-        Ok(self)
     }
 
     /// ω; 0 where the rule has none.
@@ -222,20 +178,6 @@ impl RuleSpec {
     /// [`Rule::WEIGHS_STEPS`]
     pub fn weighs_steps(&self) -> bool {
         with_rule!(self.kind, R => R::WEIGHS_STEPS)
-    }
-
-    /// Finds one of its hyperparameters by its key.
-    pub fn hyperparameter(&self, key: &str) -> Option<&'static SettingInfo> {
-        Some(&self.info().hyperparameters[self.index(key)?])
-    }
-
-    pub(super) fn index(&self, key: &str) -> Option<usize> {
-        self.info().hyperparameters.iter().position(|hyperparameter| hyperparameter.key == key)
-    }
-
-    /// Sets the value with this index, which was checked.
-    pub(super) fn set_checked(&mut self, index: usize, value: f64) {
-        self.values[index] = value;
     }
 
     #[inline(always)]
@@ -308,14 +250,12 @@ const SCHEDULE: &str = "schedule";
 impl RuleSpec {
     /// Reads a rule. Missing hyperparameters have their defaults on the plane.
     pub(crate) fn deserialize_on_plane<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
+        configured::deserialize(deserializer, RuleSpec::on_plane).map(|(rule, ())| rule)
     }
 
     /// Reads a rule. Missing hyperparameters have their defaults in training.
     pub fn deserialize_in_training<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RuleSpec, D::Error> {
-        let reader = RuleReader { default: RuleSpec::in_training, is_rated: false };
-        Ok(deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?.0)
+        configured::deserialize(deserializer, RuleSpec::in_training).map(|(rule, ())| rule)
     }
 }
 
@@ -323,8 +263,7 @@ impl<'de> Deserialize<'de> for RatedRule {
     /// Reads a rule with its learning rate, which must be given. Missing hyperparameters have their defaults on the
     /// plane, and a missing schedule is constant.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let reader = RuleReader { default: RuleSpec::on_plane, is_rated: true };
-        let (rule, rates) = deserializer.deserialize_enum("Rule", RuleKind::names_in_presets(), reader)?;
+        let (rule, rates): (_, RateFields) = configured::deserialize(deserializer, RuleSpec::on_plane)?;
         let learning_rate = rates.learning_rate.expect("a rated rule without it is refused");
         Ok(RatedRule { rule, learning_rate, schedule: rates.schedule.unwrap_or_default() })
     }
@@ -337,164 +276,69 @@ struct RateFields {
     schedule: Option<Schedule>,
 }
 
-impl RateFields {
-    const NAMES: [&str; 2] = [LEARNING_RATE, SCHEDULE];
+impl Extras for RateFields {
+    const NAMES: &'static [&'static str] = &[LEARNING_RATE, SCHEDULE];
 
-    /// The field of this name; none where it is another's.
-    fn named(key: &str) -> Option<&'static str> {
-        Self::NAMES.into_iter().find(|name| *name == key)
-    }
-
-    fn read<'de, A: MapAccess<'de>>(&mut self, name: &'static str, map: &mut A) -> Result<(), A::Error> {
-        let is_repeated = match name {
-            LEARNING_RATE => self.learning_rate.replace(map.next_value()?).is_some(),
-            _ => self.schedule.replace(map.next_value()?).is_some(),
+    fn read<'de, A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let (name, is_repeated) = match name {
+            LEARNING_RATE => (LEARNING_RATE, self.learning_rate.replace(map.next_value()?).is_some()),
+            _ => (SCHEDULE, self.schedule.replace(map.next_value()?).is_some()),
         };
         if is_repeated { Err(de::Error::duplicate_field(name)) } else { Ok(()) }
     }
-}
 
-/// Reads a rule, with its learning rate and schedule where it is rated.
-struct RuleReader {
-    default: fn(RuleKind) -> RuleSpec,
-    is_rated: bool,
-}
-
-impl<'de> Visitor<'de> for RuleReader {
-    type Value = (RuleSpec, RateFields);
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an update rule")
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Self::Value, A::Error> {
-        let of = |name: &str| match RuleKind::named(name) {
-            Some(kind) => Some(Some(kind)),
-            None => (name == RuleKind::TYPED).then_some(None),
-        };
-        let names = RuleKind::names_in_presets();
-        let (kind, fields) = data.variant_seed(Identifier { names, of, is_field: false })?;
-        let of_rated = RateFields::NAMES.into_iter().filter(|_| self.is_rated);
-        let Some(kind) = kind else {
-            let names = lasting([NAME, TEXT].into_iter().chain(of_rated).collect());
-            return fields.struct_variant(names, TypedReader(self));
-        };
-        let names = lasting(of_rated.chain(kind.info().hyperparameters.iter().map(|of| of.key)).collect());
-        fields.struct_variant(names, HyperparameterReader { rule: (self.default)(kind), names })
+    fn missing(&self) -> Option<&'static str> {
+        self.learning_rate.is_none().then_some(LEARNING_RATE)
     }
 }
 
-/// The fields of a rule, over its defaults.
-struct HyperparameterReader {
-    rule: RuleSpec,
-    names: &'static [&'static str],
-}
+impl Kind for RuleKind {
+    const SETTINGS: [&'static str; 2] = ["a hyperparameter of the rule", "hyperparameters"];
 
-impl<'de> Visitor<'de> for HyperparameterReader {
-    type Value = (RuleSpec, RateFields);
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the hyperparameters of {}", self.rule.name())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let HyperparameterReader { mut rule, names } = self;
-        let (mut rates, mut seen) = (RateFields::default(), [false; MOST_HYPERPARAMETERS]);
-        let of = |name: &str| names.iter().copied().find(|key| *key == name);
-        while let Some(key) = map.next_key_seed(Identifier { names, of, is_field: true })? {
-            match rule.index(key) {
-                None => rates.read(key, &mut map)?,
-                Some(index) => {
-                    rule.set_checked(index, map.next_value_seed(&rule.info().hyperparameters[index])?);
-                    if std::mem::replace(&mut seen[index], true) {
-                        return Err(de::Error::duplicate_field(key));
-                    }
-                }
-            }
-        }
-        if rates.learning_rate.is_none() && names.contains(&LEARNING_RATE) {
-            return Err(de::Error::missing_field(LEARNING_RATE));
-        }
-        Ok((rule, rates))
+    fn table(self) -> &'static [SettingInfo] {
+        self.info().hyperparameters
     }
 }
 
-/// The fields of a typed rule: its name and text, and the hyperparameters that the text has.
-struct TypedReader(RuleReader);
+impl configured::Variant for RuleKind {
+    const TYPE: &'static str = "Rule";
+    const VALUE: &'static str = "an update rule";
+    const TYPED: &'static str = RuleKind::TYPED;
 
-impl<'de> Visitor<'de> for TypedReader {
-    type Value = (RuleSpec, RateFields);
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the name, the text and the hyperparameters of a typed rule")
+    fn names() -> &'static [&'static str] {
+        RuleKind::names_in_presets()
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let RuleReader { default, is_rated } = self.0;
-        let (mut fields, mut rates) = (TypedFields::default(), RateFields::default());
-        while let Some(key) = map.next_key::<String>()? {
-            match RateFields::named(&key).filter(|_| is_rated) {
-                Some(field) => rates.read(field, &mut map)?,
-                None => fields.read(key, &mut map)?,
-            }
-        }
-        let name = fields.name.as_deref().ok_or_else(|| de::Error::missing_field(NAME))?;
-        let typed = TypedRule::new(name, fields.text()?).map_err(de::Error::custom)?;
-        if is_rated && rates.learning_rate.is_none() {
-            return Err(de::Error::missing_field(LEARNING_RATE));
-        }
-        let mut rule = default(RuleKind::Typed(typed));
-        let hyperparameters = rule.info().hyperparameters;
-        let keys: Vec<&str> = hyperparameters.iter().map(|of| of.key).collect();
-        let others: &[&str] = if is_rated { &RateFields::NAMES } else { &[] };
-        fields.set_parameters(others, &keys, |index, value| {
-            rule.set_checked(index, hyperparameters[index].checked(value)?);
-            Ok(())
-        })?;
-        Ok((rule, rates))
+    fn named(name: &str) -> Option<RuleKind> {
+        RuleKind::named(name)
+    }
+
+    fn typed<E: de::Error>(name: Option<&str>, text: &str) -> Result<RuleKind, E> {
+        let name = name.ok_or_else(|| E::missing_field(NAME))?;
+        TypedRule::new(name, text).map(RuleKind::Typed).map_err(E::custom)
+    }
+
+    fn variant(self) -> (u32, &'static str) {
+        (self.index(), self.key())
+    }
+
+    fn texts(self) -> Option<[&'static str; 2]> {
+        self.typed().map(|typed| [typed.name(), typed.text()])
     }
 }
 
 impl Serialize for RuleSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        write(self, None, serializer)
+        configured::serialize(self, serializer, (0, |_| Ok(())))
     }
 }
 
 impl Serialize for RatedRule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        write(&self.rule, Some(self), serializer)
-    }
-}
-
-/// Writes a rule as a variant of an enum with its hyperparameters as fields.
-fn write<S: Serializer>(rule: &RuleSpec, rated: Option<&RatedRule>, serializer: S) -> Result<S::Ok, S::Error> {
-    let of_typed = if rule.kind().typed().is_some() { 2 } else { 0 };
-    let of_rated = if rated.is_some() { 2 } else { 0 };
-    let fields = rule.info().hyperparameters.len() + of_rated + of_typed;
-    let mut variant = serializer.serialize_struct_variant("Rule", rule.kind().index(), rule.kind().key(), fields)?;
-    if let Some(typed) = rule.kind().typed() {
-        variant.serialize_field(NAME, typed.name())?;
-        variant.serialize_field(TEXT, typed.text())?;
-    }
-    if let Some(RatedRule { learning_rate, schedule, .. }) = rated {
-        variant.serialize_field(LEARNING_RATE, learning_rate)?;
-        variant.serialize_field(SCHEDULE, schedule)?;
-    }
-    for (hyperparameter, value) in rule.hyperparameters() {
-        match hyperparameter.choices().get(value as usize) {
-            Some(choice) => variant.serialize_field(hyperparameter.key, &ChoiceName(choice.key))?,
-            None => variant.serialize_field(hyperparameter.key, &value)?,
-        }
-    }
-    variant.end()
-}
-
-/// A variant without fields.
-struct ChoiceName(&'static str);
-
-impl Serialize for ChoiceName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_unit_variant("SettingChoice", 0, self.0)
+        let rates = |variant: &mut S::SerializeStructVariant| {
+            variant.serialize_field(LEARNING_RATE, &self.learning_rate)?;
+            variant.serialize_field(SCHEDULE, &self.schedule)
+        };
+        configured::serialize(&self.rule, serializer, (RateFields::NAMES.len(), rates))
     }
 }
