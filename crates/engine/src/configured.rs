@@ -115,8 +115,8 @@ pub(crate) trait Variant: Kind {
     /// Returns the built-in one of this name.
     fn named(name: &str) -> Option<Self>;
 
-    /// Returns the typed one with a name and a text.
-    fn typed<E: de::Error>(name: Option<&str>, text: &str) -> Result<Self, E>;
+    /// Returns the typed one with the name and the text of these fields.
+    fn typed<E: de::Error>(fields: &TypedFields) -> Result<Self, E>;
 
     fn variant(self) -> (u32, &'static str);
 
@@ -237,7 +237,7 @@ impl<K: Variant, E: Extras, const MOST: usize> FieldReader<K, E, MOST> {
                 false => fields.read(key, map)?,
             }
         }
-        let kind = K::typed(fields.name.as_deref(), fields.text()?)?;
+        let kind = K::typed(&fields)?;
         let mut spec = (self.default)(kind);
         let keys: Vec<&str> = kind.table().iter().map(|of| of.key).collect();
         fields.set_parameters(E::NAMES, &keys, |index, value| {

@@ -3,8 +3,8 @@
 use egui::{Button, DragValue, Label, RichText, Ui};
 use valleyscope_engine::landscape::StartPosition;
 use valleyscope_engine::optimizer::{Decay, RatedRule, Schedule};
-use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
-use valleyscope_engine::setting::Key;
+use valleyscope_engine::quantity::{LearningRate, ParticleCount};
+use valleyscope_engine::setting::{Key, SettingPath};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
@@ -249,15 +249,13 @@ fn with_end_of(schedule: Schedule, other: Schedule) -> Schedule {
 /// axis. Returns `None` if it has none.
 fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
     match of {
-        Quantity::Landscape(key) => simulation.landscape.get(key),
-        Quantity::Noise => Some(simulation.noise.sigma()),
-        Quantity::NoiseParameter(key) => simulation.noise.get(key),
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
         Quantity::Of(key, ids) => {
             let mut meant = simulation.optimizers.iter().filter(|optimizer| is_swept(&optimizer.rule, sweep, ids));
             meant.find_map(|optimizer| optimizer.rule.get(key))
         }
+        of => Some(simulation.setting(&SettingPath::new(of.path()?))?.value),
     }
 }
 
@@ -275,17 +273,6 @@ pub(crate) fn position_of(simulation: &SimulationSpec, sweep: &SweepSpec) -> Opt
 /// of the axis.
 pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
     match of {
-        Quantity::Landscape(key) => {
-            if let Some(of) = simulation.landscape.parameter(key) {
-                simulation.landscape.set(key, of.nearest(value)).expect(IN_RANGE);
-            }
-        }
-        Quantity::Noise => simulation.noise = simulation.noise.with_sigma(Noise::clamped(value)),
-        Quantity::NoiseParameter(key) => {
-            if let Some((of, _)) = simulation.noise.parameters().find(|(of, _)| of.key == *key) {
-                simulation.noise.set(key, of.nearest(value)).expect(IN_RANGE);
-            }
-        }
         Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
         Quantity::Dimension => {}
         Quantity::Of(key, ids) => {
@@ -293,6 +280,12 @@ pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: 
                 if is_swept(&optimizer.rule, sweep, ids) {
                     set_nearest(&mut optimizer.rule, key, value);
                 }
+            }
+        }
+        of => {
+            let path = of.path().map(SettingPath::new);
+            if let Some(setting) = path.and_then(|path| simulation.setting(&path)) {
+                simulation.set(&setting.path, setting.info.nearest(value)).expect(IN_RANGE);
             }
         }
     }

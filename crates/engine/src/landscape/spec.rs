@@ -14,7 +14,7 @@ use crate::language::{self, ProgramError};
 use crate::loss::LossProgram;
 use crate::quantity::{Range, StartCoordinate};
 use crate::setting::{SettingInfo, SettingValue};
-use crate::typed_text::{Compiled, Interned};
+use crate::typed_text::{Compiled, Interned, TypedFields};
 
 /// A landscape with the values of its parameters.
 pub type LandscapeSpec = Configured<LandscapeKind, MOST_PARAMETERS>;
@@ -194,8 +194,9 @@ impl configured::Variant for LandscapeKind {
         LandscapeKind::named(name)
     }
 
-    fn typed<E: de::Error>(name: Option<&str>, text: &str) -> Result<LandscapeKind, E> {
-        let formula = LandscapeFormula::new(name.unwrap_or(LandscapeFormula::UNNAMED), text);
+    fn typed<E: de::Error>(fields: &TypedFields) -> Result<LandscapeKind, E> {
+        let name = fields.name.as_deref().unwrap_or(LandscapeFormula::UNNAMED);
+        let formula = LandscapeFormula::new(name, fields.text()?);
         formula.map(LandscapeKind::Formula).map_err(E::custom)
     }
 

@@ -13,7 +13,7 @@ use super::{
 use crate::configured::{self, Configured, Extras, Kind};
 use crate::quantity::{LearningRate, Number, OutOfRange};
 use crate::setting::{self, SettingChoice, SettingInfo};
-use crate::typed_text::NAME;
+use crate::typed_text::{NAME, TypedFields};
 
 /// An update rule and its hyperparameters, without the learning rate.
 pub type RuleSpec = Configured<RuleKind, MOST_HYPERPARAMETERS>;
@@ -313,9 +313,9 @@ impl configured::Variant for RuleKind {
         RuleKind::named(name)
     }
 
-    fn typed<E: de::Error>(name: Option<&str>, text: &str) -> Result<RuleKind, E> {
-        let name = name.ok_or_else(|| E::missing_field(NAME))?;
-        TypedRule::new(name, text).map(RuleKind::Typed).map_err(E::custom)
+    fn typed<E: de::Error>(fields: &TypedFields) -> Result<RuleKind, E> {
+        let name = fields.name.as_deref().ok_or_else(|| E::missing_field(NAME))?;
+        TypedRule::new(name, fields.text()?).map(RuleKind::Typed).map_err(E::custom)
     }
 
     fn variant(self) -> (u32, &'static str) {

@@ -118,6 +118,16 @@ impl Quantity {
         }
     }
 
+    /// Returns the path of a setting that no optimizer has; `None` for a setting of rules.
+    pub fn path(&self) -> Option<String> {
+        match self {
+            Quantity::Landscape(key) => Some(format!("landscape.{key}")),
+            Quantity::NoiseParameter(key) => Some(format!("noise.{key}")),
+            Quantity::Noise | Quantity::Steps | Quantity::Dimension => Some(self.key().to_owned()),
+            Quantity::Of(..) => None,
+        }
+    }
+
     /// Returns whether it is the setting at a path in a preset of a sweep: of the optimizer with this id, or of all.
     pub fn is_at(&self, optimizer: Option<u32>, path: &str) -> bool {
         match (self, optimizer) {
@@ -125,9 +135,7 @@ impl Quantity {
                 let is_rate = *key == LEARNING_RATE.key && path.starts_with("learning_rates.");
                 is_rate || path.strip_prefix("rule.") == Some(key)
             }
-            (Quantity::Landscape(key), None) => path.strip_prefix("landscape.") == Some(key),
-            (Quantity::NoiseParameter(key), None) => path.strip_prefix("noise.") == Some(key),
-            (Quantity::Noise | Quantity::Steps | Quantity::Dimension, None) => path == self.key(),
+            (_, None) => self.path().is_some_and(|own| own == path),
             _ => false,
         }
     }
