@@ -83,7 +83,7 @@ pub(super) fn print_differences(columns: &[SettingColumn]) -> Result<(), Failure
     let all = || differences.results.iter().chain(&differences.rows);
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(all().map(row)).collect();
     let rows = if all().next().is_none() { String::new() } else { table(&rows, "") + "\n" };
-    print(&format!("{rows}{}\n", differences.equal_in_words()))
+    print(&format!("{rows}{}\n", differences.equal_text()))
 }
 
 const BETWEEN_LINES: Duration = Duration::from_secs(5);

@@ -152,7 +152,7 @@ fn list_landscapes() -> String {
 
 fn landscape_summary(kind: LandscapeKind) -> String {
     let LandscapeInfo { name, formula, about, source, parameters, metrics, start, .. } = kind.info();
-    let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
+    let keys: Vec<&str> = parameters.iter().map(|of| of.key).collect();
     let about = if about.is_empty() { String::new() } else { format!("{about}\n") };
     let mut text = format!("{name}, in presets {}\n{about}Source: {source}\n", kind.key());
     text += &match kind.formula() {
@@ -171,9 +171,9 @@ fn landscape_summary(kind: LandscapeKind) -> String {
     text += &format!("\nSweeps start at x = {x}, y = {y}, and so does a landscape chosen in the window. Parameters:\n");
     let head = ["", "in presets", "default", "values", ""].map(str::to_owned);
     let rows = parameters.iter().map(|of| {
-        let [default, low, high] = [of.default, of.range.min, of.range.max].map(number_text);
-        let help = of.parameter.help.to_owned();
-        [of.parameter.symbol.to_owned(), of.key().to_owned(), default, format!("{low} to {high}"), help]
+        let range = of.range().expect("a parameter is a number");
+        let [default, low, high] = [of.default, range.min, range.max].map(number_text);
+        [of.symbol.to_owned(), of.key.to_owned(), default, format!("{low} to {high}"), of.help.to_owned()]
     });
     text + &table(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), "  ")
 }

@@ -1,8 +1,8 @@
 //! Maps: the quantities by which the cells of a diagram are coloured, and their colour scales.
 
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::spacing::Spacing;
-use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec, TunedSetting};
+use valleyscope_engine::setting::{Key, Spacing};
+use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec, tuned_label, tuned_spacing};
 use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
 use valleyscope_experiments::view::{Colormap, OwnColors, SymLog, assigned_colors, faded};
 
@@ -16,7 +16,7 @@ pub enum Map {
     /// The learning rate of an optimizer's score.
     BestRate(usize),
     /// The value of a tuned setting of an optimizer's score.
-    BestValue(usize, TunedSetting),
+    BestValue(usize, Key),
     /// The standard deviation over replicates of an optimizer's metric of its best candidate.
     Spread(usize),
     /// The advantage of the first optimizer's score over the second's.
@@ -122,7 +122,7 @@ fn is_unique(label: &str, specs: &[&SweepSpec]) -> bool {
 
 /// Returns the optimizer of a diagram whose best value is shown beside that of another sweep's: the one with the same name
 /// if it tunes the setting, else one with the same label that does, else the first that does.
-fn tuning(setting: TunedSetting, same: usize, from: &SweepSpec, index: usize, to: &Diagram) -> usize {
+fn tuning(setting: Key, same: usize, from: &SweepSpec, index: usize, to: &Diagram) -> usize {
     let optimizers = &to.spec().optimizers;
     let tunes = |at: &usize| optimizers.get(*at).is_some_and(|optimizer| optimizer.tuned(setting).is_some());
     let all = || (0..optimizers.len()).filter(tunes);
@@ -204,7 +204,7 @@ impl Map {
         Some(match self {
             Map::BestRate(_) | Map::Runs => Scale::log(values),
             Map::BestValue(_, setting) => {
-                Scale::spaced(values, setting.spacing(diagrams.iter().map(|diagram| &**diagram.spec())))
+                Scale::spaced(values, tuned_spacing(setting, diagrams.iter().map(|diagram| &**diagram.spec())))
             }
             Map::Difference(..) => Scale::diverging(values),
             _ => Scale::linear(values),
@@ -320,7 +320,7 @@ impl Map {
             Map::Winner { .. } => "winner".to_owned(),
             Map::Score(_) => metric_name.to_owned(),
             Map::BestRate(_) => "best learning rate η".to_owned(),
-            Map::BestValue(_, setting) => format!("best {}", setting.short_label()),
+            Map::BestValue(_, setting) => format!("best {}", tuned_label(setting)),
             Map::Spread(_) => format!("deviation of {metric_name}"),
             Map::Difference(..) => format!("advantage in {metric_name}"),
             Map::Runs => "runs spent".to_owned(),

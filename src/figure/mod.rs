@@ -29,9 +29,8 @@ use image::{DynamicImage, ImageDecoder, Limits};
 use landscape::LandscapeFigure;
 use map_rows::Row;
 use plots::Plots;
-use valleyscope_engine::landscape::LandscapeParameterName;
-use valleyscope_engine::optimizer::HyperparameterName;
-use valleyscope_engine::parameter::DIMENSION;
+use valleyscope_engine::optimizer::WEIGHT_DECAY;
+use valleyscope_engine::setting::DIMENSION;
 use valleyscope_engine::sweep::{Metric, Quantity};
 use valleyscope_experiments::view::ticks::short;
 use valleyscope_runs::plain_file::Links;
@@ -131,7 +130,7 @@ impl Figure {
     /// sampling knows by the sweep's metric only.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
-        let is_decay = |of: &Quantity| matches!(of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, _));
+        let is_decay = |of: &Quantity| matches!(of, Quantity::Of(WEIGHT_DECAY, _));
         let is_known = !certainty || spec.sampling.is_uniform();
         if is_known && (is_decay(&spec.rows.of) || is_decay(&spec.columns.of)) {
             Figure::winners_by_metric(result, certainty)
@@ -161,8 +160,8 @@ impl Figure {
             let spec = diagram.spec();
             let title = match spec.dimension.get() {
                 2 => {
-                    let of = Quantity::Landscape(LandscapeParameterName::ROTATION).parameter(&spec.landscape);
-                    of.with(short(spec.landscape.rotation_degrees()))
+                    let [.., rotation] = spec.landscape.info().parameters else { unreachable!("all can be turned") };
+                    rotation.with(short(spec.landscape.rotation_degrees()))
                 }
                 dimension => DIMENSION.with(dimension),
             };

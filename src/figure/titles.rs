@@ -1,10 +1,10 @@
 //! Titles and labels of sweeps: the differences between them, short titles, and the names of axes.
 
-use valleyscope_engine::landscape::StartPoint;
-use valleyscope_engine::optimizer::{HyperparameterName, changed_words, with_settings};
-use valleyscope_engine::parameter::{DIMENSION, LEARNING_RATE};
+use valleyscope_engine::landscape::StartPosition;
+use valleyscope_engine::optimizer::{axis_info, changed_texts, with_settings};
+use valleyscope_engine::setting::{DIMENSION, LEARNING_RATE};
 use valleyscope_engine::sweep::{
-    Adaptive, Average, Axis, Precision, Quantity, Sampling, Spacing, SweepOptimizer, SweepSpec, Tuned,
+    Adaptive, Average, Axis, Precision, Quantity, Sampling, Spacing, SweepOptimizer, SweepSpec, Tuned, tuned_info,
 };
 use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::preset;
@@ -43,7 +43,7 @@ pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     }
     add(this.dimension != other.dimension, &|| DIMENSION.with(this.dimension.get()));
     add(this.start != other.start, &|| {
-        let StartPoint { x, y } = this.start();
+        let StartPosition { x, y } = this.start();
         format!("start at ({}, {})", short(x.get()), short(y.get()))
     });
     add(this.start_spread != other.start_spread, &|| format!("starts within {}", short(this.start_spread.get())));
@@ -95,7 +95,7 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
     }
     for (this, other) in these.iter().zip(others) {
         let is_tuned = |of: &SweepOptimizer, meaning: &str| {
-            of.tune.iter().any(|tuned| meaning.split(' ').next() == Some(tuned.of.key()))
+            of.tune.iter().any(|tuned| meaning.split(' ').next() == Some(tuned.of))
         };
         let shown = |of: &SweepOptimizer| {
             let mut shown = of.rule.shown_on_plane();
@@ -103,7 +103,7 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
             shown.retain(|setting| !(is_tuned(this, &setting.meaning) && is_tuned(other, &setting.meaning)));
             shown
         };
-        let mut texts = changed_words(&shown(this), &shown(other));
+        let mut texts = changed_texts(&shown(this), &shown(other));
         if this.tune != other.tune {
             texts.push(grids(&this.tune));
         }
@@ -126,7 +126,7 @@ fn optimizers(these: &[SweepOptimizer], others: &[SweepOptimizer], all: &mut Vec
 /// Describes the grids of tuned settings.
 fn grids(tune: &[Tuned]) -> String {
     let grid = |tuned: &Tuned| {
-        let (symbol, [from, to]) = (tuned.of.parameter().symbol, [tuned.from, tuned.to].map(short));
+        let (symbol, [from, to]) = (tuned_info(tuned.of).symbol, [tuned.from, tuned.to].map(short));
         format!("{} {symbol} from {from} to {to}", tuned.count.get())
     };
     match tune {
@@ -293,35 +293,34 @@ pub fn settings_among(this: &TitledSweep, others: &[&TitledSweep]) -> Vec<String
 /// those that have it.
 pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
     match &axis.of {
-        Quantity::Of(hyperparameter, ids) => {
-            let name = hyperparameter_label(*hyperparameter);
-            let having = || spec.optimizers.iter().filter(|optimizer| hyperparameter.is_of(&optimizer.rule));
+        Quantity::Of(key, ids) => {
+            let name = hyperparameter_label(key);
+            let having = || spec.optimizers.iter().filter(|optimizer| optimizer.rule.has_axis(key));
             if having().all(|optimizer| ids.contains(&optimizer.id)) {
                 return name;
             }
             let labels = having().filter(|optimizer| ids.contains(&optimizer.id)).map(|optimizer| optimizer.label());
             format!("{name} of {}", labels.collect::<Vec<_>>().join(", "))
         }
-        of => of.parameter(&spec.landscape).axis_label(),
+        of => of.info(&spec.landscape).axis_label(),
     }
 }
 
 /// Returns a label such as `decay rate β₁` or `weight decay ω`.
-fn hyperparameter_label(name: HyperparameterName) -> String {
-    match name.hyperparameter() {
-        None => LEARNING_RATE.axis_label(),
-        Some(of) if of.is_decay_rate() => format!("decay rate {}", of.symbol),
-        Some(of) => of.parameter().axis_label(),
+fn hyperparameter_label(key: &str) -> String {
+    match axis_info(key).unwrap_or(&LEARNING_RATE) {
+        of if of.is_decay_rate() => format!("decay rate {}", of.symbol),
+        of => of.axis_label(),
     }
 }
 
 /// Describes the hyperparameters that an axis varies: one name may have different meanings in different rules, such
 /// as β₂, the decay rate of averages of parameters in FOCUS and of squares in Adam.
 pub fn axis_meanings(spec: &SweepSpec, axis: &Axis) -> Option<String> {
-    let Quantity::Of(name, ids) = &axis.of else { return None };
+    let Quantity::Of(key, ids) = &axis.of else { return None };
     let mut meanings: Vec<(&str, Vec<&str>)> = Vec::new();
     for optimizer in spec.optimizers.iter().filter(|optimizer| ids.contains(&optimizer.id)) {
-        let Some(of) = optimizer.rule.hyperparameter(name.key()) else { continue };
+        let Some(of) = optimizer.rule.hyperparameter(key) else { continue };
         match meanings.iter_mut().find(|(label, _)| *label == of.label) {
             Some((_, labels)) => labels.push(optimizer.label()),
             None => meanings.push((of.label, vec![optimizer.label()])),

@@ -4,8 +4,8 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use valleyscope_engine::optimizer::{RatedRule, Schedule, ShownSetting};
-use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::setting::{SettingInfo, TEMPERATURE};
 use valleyscope_engine::simulation::{Change, Record, Setting, SimulationSpec};
 use valleyscope_experiments::view::ticks::grouped;
 
@@ -153,7 +153,7 @@ pub(crate) fn change_text(set: &Setting, before: &SimulationSpec, now: &Simulati
         Setting::Steps(Some(steps)) => format!("pause at step {}", grouped(steps)),
         Setting::Steps(None) => "no pause".to_owned(),
         _ if !marks.is_empty() => text(&marks, name_of),
-        Setting::Noise(noise) => format!("{}, as before", noise.description(number_text)),
+        Setting::Noise(noise) => format!("{}, as before", noise.text_with(number_text)),
         Setting::Landscape(landscape) => format!("{}, as before", landscape.kind().name()),
         Setting::Temperature(_) => format!("{}, as before", temperature_text(now)),
         Setting::Rule { optimizer, rule } => {
@@ -167,7 +167,7 @@ pub(crate) fn change_text(set: &Setting, before: &SimulationSpec, now: &Simulati
 fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
     let (owner, texts): (Option<u32>, [Vec<String>; 2]) = match change.set {
         Setting::Steps(_) => return Vec::new(),
-        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.description(number_text)])),
+        Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.text_with(number_text)])),
         Setting::Landscape(_) => (None, landscapes(before, now)),
         Setting::Temperature(_) => (None, [before, now].map(|spec| vec![temperature_text(spec)])),
         Setting::Rule { optimizer, .. } => {
@@ -207,26 +207,24 @@ fn landscapes(before: &SimulationSpec, now: &SimulationSpec) -> [Vec<String>; 2]
     }
     [before, now].map(|spec| {
         let parameters = spec.landscape.parameters();
-        parameters.map(|(of, value)| of.parameter.with(number_text(value))).collect()
+        parameters.map(|(of, value)| of.with(number_text(value))).collect()
     })
 }
 
 fn temperature_text(spec: &SimulationSpec) -> String {
     let value = spec.temperature.map_or_else(|| "η".to_owned(), |temperature| number_text(temperature.get()));
-    format!("Θ = {value}")
+    TEMPERATURE.with(value)
 }
 
 /// Lists the keys of an optimizer's settings with their texts, such as "η = 0.01".
 pub(crate) fn settings_of_rule(rated: &RatedRule) -> Vec<(&'static str, String)> {
-    let value = |key: &str, value: f64| match rated.rule.choice(key) {
-        Some(choice) => choice.label.to_owned(),
-        None => number_text(value),
+    let text = |(of, value): (&SettingInfo, f64)| match of.choices().get(value as usize) {
+        Some(choice) => format!("{} = {}", of.label, choice.label),
+        None => of.with(number_text(value)),
     };
-    let others = rated.rule.hyperparameters();
-    let others = others.map(|(of, number)| (of.key, of.parameter().with(value(of.key, number))));
-    let rate = LEARNING_RATE.with(number_text(rated.learning_rate.get()));
-    let schedule = format!("schedule = {}", schedule_text(&rated.schedule));
-    [(LEARNING_RATE.key, rate), ("schedule", schedule)].into_iter().chain(others).collect()
+    let mut texts: Vec<_> = rated.settings().map(|(of, value)| (of.key, text((of, value)))).collect();
+    texts.insert(1, ("schedule", format!("schedule = {}", schedule_text(&rated.schedule))));
+    texts
 }
 
 /// Formats a schedule, as in "cosine, warm-up 100, to 0.1 η".

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
-use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::setting::SettingInfo;
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
 
 use super::facts::{
-    ALIASES, FACTS, NAME, OPTIMIZER, RUN, RunFacts, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
+    ALIASES, FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
     smoothed_of,
 };
 use super::value::{Aggregate, Format, Statistic, Value};
@@ -280,13 +279,18 @@ fn of_settings(runs: &[&RunFacts]) -> Vec<Column> {
         varies: bool,
         is_number: bool,
         index: usize,
+        /// The distinct entries of the runs that have a value.
+        infos: Vec<Option<&'static SettingInfo>>,
     }
     let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
-    for (path, value) in runs.iter().flat_map(|run| run.settings()) {
+    for RunSetting { path, value, info } in runs.iter().flat_map(|run| run.settings()) {
         let (index, value) = (seen.len(), value.as_ref());
-        let known = seen.entry(path).or_insert(Seen { value, varies: false, is_number: true, index });
+        let known =
+            seen.entry(path).or_insert(Seen { value, varies: false, is_number: true, index, infos: Vec::new() });
         known.varies |= known.value != value;
         known.is_number &= value.is_none_or(|value| value.number().is_some());
+        let is_new = !known.infos.iter().any(|it| it.map(|it| it.label) == info.map(|it| it.label));
+        known.infos.extend((value.is_some() && is_new).then_some(info));
     }
     let mut all: Vec<(&str, Seen<'_>)> = seen.into_iter().collect();
     all.sort_by_key(|(_, seen)| seen.index);
@@ -297,35 +301,24 @@ fn of_settings(runs: &[&RunFacts]) -> Vec<Column> {
         let words =
             Some(end(path)).filter(|end| ends[end] == 1).unwrap_or_else(|| (*path).to_owned()).replace('_', " ");
         let format = if seen.is_number { Format::Exact } else { Format::Text };
-        let [title, short] = setting_titles(path, runs).unwrap_or_else(|| [upper_first(&words), upper_first(&words)]);
+        let (title, short) = match &seen.infos[..] {
+            // The label of a choice is the beginning of a phrase that its value ends.
+            [Some(info)] if info.choices().is_empty() && info.symbol.is_empty() => (info.label.to_owned(), info.label),
+            [Some(info)] if info.choices().is_empty() => (info.label.to_owned(), info.symbol),
+            // β₂ has several meanings.
+            [Some(SettingInfo { symbol, .. }), others @ ..]
+                if !symbol.is_empty() && others.iter().all(|it| it.is_some_and(|it| it.symbol == *symbol)) =>
+            {
+                ((*symbol).to_owned(), *symbol)
+            }
+            _ => (upper_first(&words), ""),
+        };
+        let short = if short.is_empty() { title.clone() } else { short.to_owned() };
+        let help = seen.infos.iter().flatten().map(|it| it.help).find(|help| !help.is_empty()).unwrap_or("A setting");
         let (heading, is_usual) = (words.to_uppercase(), seen.varies);
-        Column { short, heading, is_setting: true, is_usual, ..Column::new(*path, title, "A setting", format) }
+        Column { short, heading, is_setting: true, is_usual, ..Column::new(*path, title, help, format) }
     };
     all.iter().map(column).collect()
-}
-
-/// Returns the label and the symbol of a setting with a symbol, if the rules of all runs agree on it.
-fn setting_titles(path: &str, runs: &[&RunFacts]) -> Option<[String; 2]> {
-    if path == LEARNING_RATE.key {
-        return Some([LEARNING_RATE.label, LEARNING_RATE.symbol].map(str::to_owned));
-    }
-    let key = path.strip_prefix("optimizer.")?;
-    let mut found: Vec<[&str; 2]> = Vec::new();
-    for run in runs.iter().filter(|run| run.get(path).is_some()) {
-        let Some(Value::Text(rule)) = run.get(OPTIMIZER) else { return None };
-        let rule = RuleSpec::in_training(RuleKind::shown_as(rule)?);
-        let of = rule.hyperparameter(key)?;
-        if !found.contains(&[of.label, of.symbol]) {
-            found.push([of.label, of.symbol]);
-        }
-    }
-    let [label, symbol] = *found.first()?;
-    match &found[..] {
-        _ if symbol.is_empty() => None,
-        [_] => Some([label, symbol].map(str::to_owned)),
-        // β₂ has several meanings.
-        several => several.iter().all(|[_, other]| *other == symbol).then(|| [symbol, symbol].map(str::to_owned)),
-    }
 }
 
 fn upper_first(words: &str) -> String {

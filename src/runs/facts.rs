@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::workload::Sharing;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 use valleyscope_runs::plain_file::{self, Links};
 use valleyscope_runs::{
@@ -181,9 +182,31 @@ pub struct RunSource<'s> {
     pub aliases: &'s MetricAliases,
 }
 
-/// The settings of a run by their paths as for `--set`, in the order of its config; `None` where an optional one is
-/// left out.
-type Settings = Arc<[(String, Option<Value>)]>;
+/// The settings of a run, in the order of its config.
+type Settings = Arc<[RunSetting]>;
+
+/// A setting of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RunSetting {
+    /// The path as for `--set`.
+    pub path: String,
+    /// The value; `None` where an optional one is left out.
+    pub value: Option<Value>,
+    /// The entry in the table of the workload or of the rule, if there is one.
+    pub info: Option<&'static SettingInfo>,
+}
+
+impl RunSetting {
+    /// Creates a setting of a run whose rule has this name.
+    fn named(path: String, value: Value, rule: Option<&str>) -> RunSetting {
+        let of_rule = || {
+            let rule = RuleSpec::in_training(RuleKind::shown_as(rule?)?);
+            rule.hyperparameter(path.strip_prefix("optimizer.")?)
+        };
+        let info = if path == LEARNING_RATE.key { Some(&LEARNING_RATE) } else { of_rule() };
+        RunSetting { path, value: Some(value), info }
+    }
+}
 
 /// The config of a run, which never changes: it is read once.
 #[derive(Clone, Debug, Default)]
@@ -196,9 +219,6 @@ pub struct RunSettings {
     replicates: Option<String>,
 }
 
-/// The settings that trainings of all workloads may leave out.
-const OPTIONAL: [&str; 1] = ["keep_every"];
-
 impl RunSettings {
     /// Reads the config of a run, or the settings that another program has given it.
     pub fn read(run: &RunFolder) -> RunSettings {
@@ -210,18 +230,22 @@ impl RunSettings {
         // The names of an optimizer and of a run have columns of their own.
         let is_shown = |(path, _): &(String, String)| path != OPTIMIZER && path != NAME;
         let listed = preset.settings().into_iter().filter(is_shown);
-        let mut settings: Vec<_> = listed.map(|(path, value)| (path, Some(Value::parse(&value)))).collect();
+        let fields = preset.workload().map_or_else(Vec::new, |workload| workload.fields());
+        let setting = |path: String, value: Option<Value>| {
+            let of_rule = || preset.training()?.rule.hyperparameter(path.strip_prefix("optimizer.")?);
+            let of_field = || fields.iter().find(|of| of.setting.key == path).map(|of| &of.setting);
+            let of_rate = (path == LEARNING_RATE.key).then_some(&LEARNING_RATE);
+            RunSetting { info: of_rate.or_else(of_rule).or_else(of_field), path, value }
+        };
+        let mut settings: Vec<_> = listed.map(|(path, value)| setting(path, Some(Value::parse(&value)))).collect();
         // Runs of a workload have the same keys, whatever their configs leave out.
-        if let Some((training, workload)) = preset.training().zip(preset.workload()) {
-            let Sharing { processes, shard_optimizer } = training.sharing;
-            let defaults = [
-                ("processes", Some(Value::Whole(processes.get() as u64))),
-                ("shard_optimizer", Some(Value::Text(shard_optimizer.to_string()))),
-            ];
-            let optional = workload.optional_fields().iter().map(|(path, _)| *path).chain(OPTIONAL);
-            for (path, value) in defaults.into_iter().chain(optional.map(|path| (path, None))) {
-                if !settings.iter().any(|(known, _)| known == path) {
-                    settings.push((path.to_owned(), value));
+        if let Some(training) = preset.training() {
+            let of_sharing = training.sharing.settings();
+            let defaults = of_sharing.iter().map(|(path, value)| (*path, Some(Value::parse(value))));
+            let optional = fields.iter().filter(|of| of.absent.is_some()).map(|of| (of.setting.key, None));
+            for (path, value) in defaults.chain(optional) {
+                if !settings.iter().any(|known| known.path == path) {
+                    settings.push(setting(path.to_owned(), value));
                 }
             }
         }
@@ -262,7 +286,8 @@ impl RunSettings {
             true => run.name(),
             false => format!("{:?} {}", settings.optimizer, shared.join(", ")),
         });
-        settings.settings = list.into_iter().map(|(path, value)| (path, Some(value))).collect();
+        let rule = settings.optimizer.as_deref();
+        settings.settings = list.into_iter().map(|(path, value)| RunSetting::named(path, value, rule)).collect();
         settings
     }
 
@@ -346,11 +371,12 @@ impl RunFacts {
         let is_scan = history.started().is_some_and(|started| started.scan.is_some());
         let steps = history.steps().filter(|_| !is_scan);
         changed.extend(steps.map(|steps| (SettingChange::STEPS.to_owned(), steps as f64)));
-        let in_force = |(path, value): &(String, Option<Value>)| {
+        let in_force = |setting: &RunSetting| {
+            let RunSetting { path, value, .. } = setting;
             let now = value.as_ref().zip(changed.get(path)).map(|(value, now)| value.in_place_of(*now));
-            (path.clone(), now.or_else(|| value.clone()))
+            RunSetting { value: now.or_else(|| value.clone()), ..setting.clone() }
         };
-        let differs = |setting: &(String, Option<Value>)| in_force(setting).1 != setting.1;
+        let differs = |setting: &RunSetting| in_force(setting) != *setting;
         if self.settings.iter().any(differs) {
             self.settings = self.settings.iter().map(in_force).collect();
         }
@@ -372,7 +398,7 @@ impl RunFacts {
     }
 
     pub fn get(&self, field: &str) -> Option<&Value> {
-        let of_settings = || self.settings.iter().find(|(path, _)| path == field)?.1.as_ref();
+        let of_settings = || self.settings.iter().find(|it| it.path == field)?.value.as_ref();
         self.values.get(field).or_else(of_settings)
     }
 
@@ -392,7 +418,7 @@ impl RunFacts {
             let of_result = || [best_of(info), smoothed_of(info)].iter().any(|name| name == field);
             last_of(info) == field || (is_result(info) && of_result())
         };
-        is_fact(field) || self.settings.iter().any(|(path, _)| path == field) || self.metrics.iter().any(is_measured)
+        is_fact(field) || self.settings.iter().any(|it| it.path == field) || self.metrics.iter().any(is_measured)
     }
 
     /// Returns the fields by which the run can be judged: its best losses on data that it does not learn from or, if it
@@ -412,7 +438,7 @@ impl RunFacts {
         &self.tags
     }
 
-    pub(super) fn settings(&self) -> &[(String, Option<Value>)] {
+    pub(super) fn settings(&self) -> &[RunSetting] {
         &self.settings
     }
 
@@ -428,7 +454,8 @@ fn described(started: &Started) -> Settings {
         ("batch_size", started.batch_size.map(Value::Whole)),
         ("seed", started.seed.map(Value::Whole)),
     ];
-    known.into_iter().filter_map(|(path, value)| Some((path.to_owned(), Some(value?)))).collect()
+    let setting = |(path, value): (&str, Option<Value>)| Some(RunSetting::named(path.to_owned(), value?, None));
+    known.into_iter().filter_map(setting).collect()
 }
 
 fn best(curve: &MetricCurve<'_>, better: Better) -> Option<f64> {

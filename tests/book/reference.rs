@@ -8,9 +8,9 @@ use valleyscope::app::shortcuts;
 use valleyscope_engine::landscape::{LandscapeInfo, LandscapeKind};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind};
 use valleyscope_engine::optimizer::{PartRole, RuleInfo, RuleKind};
-use valleyscope_engine::parameter::{BoundedParameter, OF_SIMULATION};
-use valleyscope_engine::quantity::{Range, number_text};
-use valleyscope_engine::spacing::Spacing;
+use valleyscope_engine::quantity::{Range, Temperature, number_text};
+use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo, SettingPath, SettingValue, Spacing};
+use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins};
 use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
@@ -162,16 +162,17 @@ fn landscape(kind: LandscapeKind) -> String {
     let [x, y] = start.map(number_text);
     let mut text = format!("## {name}\n\n{about}\n\n{}", block("text", &format!("L = {formula}\n")));
     text += &format!("In presets `{}`. Source: {}. Sweeps start at ({x}, {y}).\n\n", kind.key(), escaped(source));
-    let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
+    let keys: Vec<&str> = parameters.iter().map(|of| of.key).collect();
     text += &format!("The gradient:\n\n{}", block("text", &kind.program().gradient_text(&keys)));
     if !metrics.is_empty() {
         let metrics: Vec<String> = metrics.iter().map(|metric| format!("*{}*", escaped(&metric.title()))).collect();
         text += &format!("Metrics besides the loss: {}.\n\n", metrics.join(", "));
     }
     let rows = parameters.iter().map(|of| {
-        let [default, low, high] = [of.default, of.range.min, of.range.max].map(number_text);
+        let Range { min, max, .. } = of.range().expect("it is a number");
+        let [default, low, high] = [of.default, min, max].map(number_text);
         let values = format!("{low} to {high}");
-        [escaped(of.parameter.label), code(of.key()), default, values, escaped(of.parameter.help)]
+        [escaped(of.label), code(of.key), default, values, escaped(of.help)]
     });
     text + &table(["parameter", "in presets", "default", "values", "meaning"], rows)
 }
@@ -237,16 +238,16 @@ pub fn parameters() -> String {
         ## Landscape and simulation\n\n"
         .to_owned();
     let preset = shortest("Landscape");
-    let valley = LandscapeKind::Valley
-        .info()
-        .parameters
-        .iter()
-        .map(|of| (format!("simulations[0].spec.landscape.{}", of.key()), of.parameter));
-    let all = valley.chain(OF_SIMULATION.map(|(path, control)| (path.to_owned(), control)));
-    let rows = all.map(|(path, control)| {
-        let scale = if control.slider.spacing == Spacing::Log { ", logarithmic" } else { "" };
-        let slider = format!("{} to {}{scale}", number_text(control.slider.low), number_text(control.slider.high));
-        let [label, help, paper] = [control.label, control.help, control.paper].map(escaped);
+    let Preset::Landscape(landscape) = &preset else { unreachable!("it is of this kind") };
+    let spec = SimulationSpec { temperature: Some(Temperature::clamped(0.01)), ..landscape.spec().clone() };
+    let rate = SettingPath::of_rule(spec.optimizers[0].id, LEARNING_RATE.key);
+    let all = spec.settings().into_iter().filter(|it| it.path.optimizer.is_none() || it.path == rate);
+    let rows = all.map(|SettingValue { path: SettingPath { optimizer, path }, info, .. }| {
+        let owner = if optimizer.is_some() { "optimizers[0]." } else { "" };
+        let path = format!("simulations[0].spec.{owner}{path}");
+        let scale = if info.slider.spacing == Spacing::Log { ", logarithmic" } else { "" };
+        let slider = format!("{} to {}{scale}", number_text(info.slider.low), number_text(info.slider.high));
+        let [label, help, paper] = [info.label, info.help, info.paper].map(escaped);
         [label, code(&path), slider, allowed(&preset, &path), help, paper]
     });
     text += &table(["control", "in presets", "slider", "allowed", "meaning", "in the paper"], rows);
@@ -268,13 +269,13 @@ pub fn parameters() -> String {
 
 /// Lists the kinds of noise with their parameters.
 fn noises() -> String {
-    let parameter = |of: &BoundedParameter| {
-        let Range { min, max, .. } = of.range;
-        format!("{}: {} to {}, {}", of.parameter.symbol, number_text(min), number_text(max), number_text(of.default))
+    let parameter = |of: &SettingInfo| {
+        let Range { min, max, .. } = of.range().expect("it is a number");
+        format!("{}: {} to {}, {}", of.symbol, number_text(min), number_text(max), number_text(of.default))
     };
     let rows = NoiseKind::ALL.iter().map(|kind| {
         let NoiseInfo { name, formula, about, source, parameters, .. } = kind.info();
-        let symbols: Vec<&str> = parameters.iter().map(|of| of.parameter.symbol).collect();
+        let symbols: Vec<&str> = parameters.iter().map(|of| of.symbol).collect();
         let written = code(&format!("{}({})", kind.key(), symbols.join(", ")));
         let ranges: Vec<String> = parameters.iter().map(parameter).collect();
         [escaped(name), written, escaped(formula), escaped(&ranges.join("; ")), escaped(about), escaped(source)]
@@ -297,8 +298,8 @@ fn allowed(preset: &Preset, path: &str) -> String {
 /// Formats the fields of a training in the window.
 fn form(workload: &mut dyn Workload) -> String {
     let sections = workload.form(0);
-    let fields = sections.iter().flat_map(|section| &section.fields).filter(|field| !field.name.is_empty());
-    table(["control", "meaning"], fields.map(|field| [escaped(field.name), escaped(field.help)]))
+    let fields = sections.iter().flat_map(|section| &section.fields).filter(|field| !field.label.is_empty());
+    table(["control", "meaning"], fields.map(|field| [escaped(field.label), escaped(field.help)]))
 }
 
 /// Escapes plain text for Markdown, except for code between backticks.

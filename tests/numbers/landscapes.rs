@@ -230,7 +230,7 @@ fn ranges_of_infinite_length_are_refused() {
 #[test]
 fn labels_of_axes_keep_the_capitals_of_symbols() {
     let label = |kind: LandscapeKind, key: &str| {
-        LandscapeSpec::new(kind).parameter(key).expect("it has the parameter").parameter.axis_label()
+        LandscapeSpec::new(kind).parameter(key).expect("it has the parameter").axis_label()
     };
     assert_eq!(label(LandscapeKind::River, "amplitude"), "amplitude A");
     assert_eq!(label(LandscapeKind::Valley, "sharpness"), "sharpness a");
@@ -250,7 +250,7 @@ struct Case {
 impl Case {
     fn new(kind: LandscapeKind) -> Case {
         let spec = LandscapeSpec::new(kind);
-        let parameters = spec.parameters().map(|(of, value)| (of.key(), value));
+        let parameters = spec.parameters().map(|(of, value)| (of.key, value));
         Case {
             name: kind.key(),
             program: kind.program(),

@@ -13,6 +13,7 @@ use valleyscope_engine::optimizer::{
     zero_state,
 };
 use valleyscope_engine::random::{Key, Normals, Streams};
+use valleyscope_engine::setting::Extent;
 use valleyscope_engine::with_rule;
 
 use crate::specs::{all_rules, rated};
@@ -240,7 +241,7 @@ proptest! {
             // Each hyperparameter is drawn from its slider's range or its choices.
             let mut rule = RuleSpec::on_plane(kind);
             for (of, part) in kind.info().hyperparameters.iter().zip(values) {
-                let [low, high] = of.slider;
+                let Extent { low, high, .. } = of.slider;
                 let choices = of.choices().len() as f64;
                 let value = if choices > 0.0 { part * choices } else { low + part * (high - low) };
                 rule.set(of.key, if choices > 0.0 || of.is_whole() { value.floor() } else { value }).unwrap();

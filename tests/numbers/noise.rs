@@ -226,7 +226,7 @@ fn streams_do_not_change_between_versions() {
 
 pub fn heavy_tailed(sigma: f64, freedom: f64) -> NoiseSpec {
     let mut noise = of_kind(NoiseKind::HeavyTailed, sigma);
-    noise.set(1, freedom).unwrap();
+    noise.set("degrees_of_freedom", freedom).unwrap();
     noise
 }
 

@@ -5,10 +5,11 @@ use rand::{RngExt, SeedableRng};
 use valleyscope_engine::expression::{Input, Node, Op};
 use valleyscope_engine::lanes::{Lanes, Planar};
 use valleyscope_engine::optimizer::{
-    Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Need, Numbers, PartRole, RatedRule, Rates, Rule,
-    RuleInput, RuleKind, RuleSpec, StepInputs, trace,
+    Batch, BiasCorrection, Need, Numbers, PartRole, RatedRule, Rates, Rule, RuleInput, RuleKind, RuleSpec, StepInputs,
+    WEIGHT_DECAY, trace,
 };
 use valleyscope_engine::quantity::LearningRate;
+use valleyscope_engine::setting::SettingKind;
 use valleyscope_engine::with_rule;
 
 use crate::oracle::{Parameter, StepInput};
@@ -130,14 +131,14 @@ fn random_rules(random: &mut StdRng) -> Vec<RatedRule> {
         let mut specs = vec![RuleSpec::on_plane(kind)];
         for of in kind.info().hyperparameters {
             let values: Vec<f64> = match of.kind {
-                HyperparameterKind::Choice(choices) => (0..choices.len()).map(|index| index as f64).collect(),
-                HyperparameterKind::DecayRate if of.key == "beta1" => vec![random.random_range(0.0..0.99)],
-                HyperparameterKind::DecayRate => vec![1.0 - 10_f64.powf(random.random_range(-3.0..0.0))],
-                HyperparameterKind::Whole(_) => vec![f64::from(random.random_range(1..4_u32))],
-                HyperparameterKind::Number(_) if of.key == Hyperparameter::WEIGHT_DECAY => {
+                SettingKind::Choice(choices) => (0..choices.len()).map(|index| index as f64).collect(),
+                SettingKind::DecayRate if of.key == "beta1" => vec![random.random_range(0.0..0.99)],
+                SettingKind::DecayRate => vec![1.0 - 10_f64.powf(random.random_range(-3.0..0.0))],
+                SettingKind::Whole(_) => vec![f64::from(random.random_range(1..4_u32))],
+                SettingKind::Number(_) if of.key == WEIGHT_DECAY => {
                     vec![random.random_range(0.0..0.5)]
                 }
-                HyperparameterKind::Number(_) => vec![random.random_range(of.slider[0]..of.slider[1])],
+                _ => vec![random.random_range(of.slider.low..of.slider.high)],
             };
             let with =
                 |spec: &RuleSpec| values.iter().map(|value| spec.with(of.key, *value).unwrap()).collect::<Vec<_>>();

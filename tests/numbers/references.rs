@@ -17,7 +17,7 @@ use std::fs::File;
 use std::path::Path;
 
 use npyz::NpyFile;
-use valleyscope_engine::optimizer::{Hyperparameter, RatedRule, RuleKind, RuleSpec};
+use valleyscope_engine::optimizer::{MASK, RatedRule, RuleKind, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use zip::ZipArchive;
 
@@ -103,6 +103,7 @@ impl Golden {
         for hyperparameter in kind.info().hyperparameters {
             let value = match (kind, hyperparameter.key) {
                 (RuleKind::Sgd, "beta1") => number("momentum").or(Some(0.0)),
+                (RuleKind::Sgd, "dampening") => number("dampening").or(Some(0.0)),
                 (RuleKind::RmsProp, "momentum") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "beta2") => number("alpha"),
                 // Unless the golden specifies otherwise: sums of the gradients themselves, roots in each step, and no
@@ -116,7 +117,7 @@ impl Golden {
                 (RuleKind::Muon, "beta2") => number("aux_beta2"),
                 (RuleKind::Muon, "vector_rate") => ratio("aux_lr", "lr"),
                 (RuleKind::Muon, "vector_decay") => ratio("aux_weight_decay", "weight_decay"),
-                (_, Hyperparameter::MASK) => Some(f64::from(chosen == CAUTIOUS)),
+                (_, MASK) => Some(f64::from(chosen == CAUTIOUS)),
                 (_, key) => chosen.iter().find(|(of, _)| *of == key).map(|(_, index)| *index).or_else(|| number(key)),
             };
             let value = value.unwrap_or_else(|| panic!("the golden has no {}", hyperparameter.key));

@@ -105,6 +105,26 @@ impl NameFormat {
     }
 }
 
+/// Defines how a key is written in presets, as a module for `#[serde(with = "…")]`.
+macro_rules! key_format {
+    ($module:ident, $format:expr) => {
+        mod $module {
+            use serde::{Deserializer, Serializer};
+
+            use super::*;
+
+            pub(super) fn serialize<S: Serializer>(key: &&'static str, serializer: S) -> Result<S::Ok, S::Error> {
+                $format.serialize(key, serializer)
+            }
+
+            pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+                $format.deserialize(deserializer)
+            }
+        }
+    };
+}
+pub(crate) use key_format;
+
 struct NameReader<'a>(&'a NameFormat);
 
 impl<'de> Visitor<'de> for NameReader<'_> {

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! lanes, elementary, random      numbers in vector registers, functions of them, random streams
-//! quantity, parameter            ranges of values, texts and extents of controls, spacing along axes and sliders
+//! quantity, setting              ranges of values, the table of settings, spacing along axes and sliders
+//! configured                     landscapes, noises and rules with the values of their settings
 //! expression                     graphs of rules and losses: recorded, compiled and printed
 //! language                       typed rules and losses, from text to an expression graph
 //! loss                           losses as programs, with their derivatives
@@ -19,6 +20,7 @@
 // Only items that other crates need are public, so that the compiler reports unused ones.
 #![warn(unreachable_pub)]
 
+pub mod configured;
 pub mod elementary;
 pub mod expression;
 pub mod identifier;
@@ -29,17 +31,12 @@ pub mod language;
 pub mod loss;
 pub mod noise;
 pub mod optimizer;
-pub mod parameter;
 pub mod quantity;
 pub mod random;
 pub mod regret;
+pub mod setting;
 pub mod simulation;
 pub mod spec_error;
 pub mod sweep;
 pub mod terminal_escape;
 pub mod typed_text;
-
-/// The spacing of values, defined with the parameters.
-pub mod spacing {
-    pub use crate::parameter::Spacing;
-}

@@ -25,6 +25,10 @@ pub struct Range {
 }
 
 impl Range {
+    pub const fn new(name: &'static str, min: f64, max: f64) -> Range {
+        Range { name, min, max }
+    }
+
     /// Returns the value, or an error if it is out of range.
     pub(crate) fn checked(self, value: f64) -> Result<f64, OutOfRange> {
         let Range { name, min, max } = self;
@@ -54,20 +58,12 @@ pub fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }
 
-/// A quantity that is a real number, of any range.
-pub trait RealQuantity {
+/// A quantity of any type, as a number.
+pub trait Number {
     fn value(&self) -> f64;
 
     /// Sets the value, unless it is out of range.
     fn enter(&mut self, value: f64) -> Result<(), OutOfRange>;
-}
-
-/// A quantity that is a whole number, of any range.
-pub trait WholeQuantity {
-    fn value(&self) -> u64;
-
-    /// Sets the value, unless it is out of range.
-    fn enter(&mut self, value: u64) -> Result<(), OutOfRange>;
 }
 
 macro_rules! quantity {
@@ -98,7 +94,7 @@ macro_rules! quantity {
             }
         }
 
-        impl RealQuantity for $type {
+        impl Number for $type {
             fn value(&self) -> f64 {
                 self.0
             }
@@ -179,20 +175,23 @@ quantity! {
 }
 
 /// A number without a range of its own, which is checked with the fields around it.
-impl WholeQuantity for u32 {
-    fn value(&self) -> u64 {
-        u64::from(*self)
+impl Number for u32 {
+    fn value(&self) -> f64 {
+        f64::from(*self)
     }
 
-    fn enter(&mut self, value: u64) -> Result<(), OutOfRange> {
-        let refused = |_| OutOfRange {
-            name: "the number",
-            expected: format!("a whole number from 0 to {}", u32::MAX),
-            found: value.to_string(),
-        };
-        *self = u32::try_from(value).map_err(refused)?;
+    fn enter(&mut self, value: f64) -> Result<(), OutOfRange> {
+        *self = whole(Range::new("the number", 0.0, f64::from(u32::MAX)), value)?;
         Ok(())
     }
+}
+
+/// Returns a number without a fraction, or an error if it has one or is out of range.
+fn whole(Range { name, min, max }: Range, value: f64) -> Result<u32, OutOfRange> {
+    if value.fract() == 0.0 && (min..=max).contains(&value) {
+        return Ok(value as u32);
+    }
+    Err(OutOfRange { name, expected: format!("a whole number from {min} to {max}"), found: value.to_string() })
 }
 
 macro_rules! count {
@@ -206,6 +205,7 @@ macro_rules! count {
             pub const NAME: &'static str = $name;
             pub const MIN: u32 = $low;
             pub const MAX: u32 = $high;
+            pub const RANGE: Range = Range { name: $name, min: $low as f64, max: $high as f64 };
 
             /// Creates the count, unless it is out of range.
             pub fn new(count: u64) -> Result<Self, OutOfRange> {
@@ -234,13 +234,13 @@ macro_rules! count {
             }
         }
 
-        impl WholeQuantity for $type {
-            fn value(&self) -> u64 {
-                u64::from(self.0)
+        impl Number for $type {
+            fn value(&self) -> f64 {
+                f64::from(self.0)
             }
 
-            fn enter(&mut self, count: u64) -> Result<(), OutOfRange> {
-                *self = Self::new(count)?;
+            fn enter(&mut self, count: f64) -> Result<(), OutOfRange> {
+                *self = $type(whole(Self::RANGE, count)?);
                 Ok(())
             }
         }

@@ -7,14 +7,9 @@
 
 use std::collections::HashMap;
 
-use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::optimizer::{HyperparameterName, RuleSpec};
-use valleyscope_engine::parameter::{
-    DIMENSION, LEARNING_RATE, NOISE, PARTICLES, Parameter, REPLICATES, START_SPREAD, START_X, START_Y, STEPS,
-    TEMPERATURE,
-};
+use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::number_text;
-use valleyscope_engine::sweep::{Axis, Quantity};
+use valleyscope_engine::setting::{LEARNING_RATE, SettingValue};
 use valleyscope_runs::{Better, Forked, MetricId, MetricInfo, RunFolder, RunHistory, RunReader, Started, Unit};
 
 use super::preset::{Preset, SweepPreset};
@@ -26,8 +21,8 @@ use super::workload::Workload;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingColumn {
     pub name: String,
-    /// The place that identifies it where its name may not, such as the folder of a run; empty where the name does.
-    pub place: String,
+    /// The folder of a run, which identifies it where its name may not; empty where the name does.
+    pub folder: String,
     /// Its results, such as a loss. They are shown whether they differ or not.
     pub results: Vec<ListedSetting>,
     pub settings: Vec<ListedSetting>,
@@ -36,7 +31,7 @@ pub struct SettingColumn {
 impl SettingColumn {
     /// Makes a column without results, which its name identifies.
     pub fn new(name: impl Into<String>, settings: Vec<ListedSetting>) -> SettingColumn {
-        SettingColumn { name: name.into(), place: String::new(), results: Vec::new(), settings }
+        SettingColumn { name: name.into(), folder: String::new(), results: Vec::new(), settings }
     }
 }
 
@@ -45,8 +40,8 @@ impl SettingColumn {
 pub struct DifferenceTable {
     /// The names of the columns.
     pub names: Vec<String>,
-    /// The places that identify the columns; empty where their names do.
-    pub places: Vec<String>,
+    /// The folders of the columns' runs; empty where their names identify them.
+    pub folders: Vec<String>,
     /// The results, whether they differ or not.
     pub results: Vec<DifferenceRow>,
     pub rows: Vec<DifferenceRow>,
@@ -84,8 +79,8 @@ impl DifferenceTable {
                     values.resize(columns.len(), None);
                     order.insert(before, key);
                     before += 1;
-                } else if let Some(place) = order.iter().position(|other| *other == key) {
-                    before = place + 1;
+                } else if let Some(index) = order.iter().position(|other| *other == key) {
+                    before = index + 1;
                 }
                 values[column] = Some(setting);
             }
@@ -93,12 +88,12 @@ impl DifferenceTable {
         let rows = order.iter().filter_map(|key| row(&found[key], key.0.and_then(|slot| slots.name(slot))));
         let rows: Vec<DifferenceRow> = rows.collect();
         let equal = order.len() - rows.len();
-        let places = columns.iter().map(|column| column.place.clone()).collect();
-        DifferenceTable { names: distinct(columns), places, results: results(columns), rows, equal }
+        let folders = columns.iter().map(|column| column.folder.clone()).collect();
+        DifferenceTable { names: distinct(columns), folders, results: results(columns), rows, equal }
     }
 
-    /// Returns how many settings are equal, in words.
-    pub fn equal_in_words(&self) -> String {
+    /// Describes how many settings are equal.
+    pub fn equal_text(&self) -> String {
         match self.equal {
             1 => "1 setting is equal".to_owned(),
             count => format!("{count} settings are equal"),
@@ -108,13 +103,13 @@ impl DifferenceTable {
     /// Returns the table as text whose cells are separated by tabs, for spreadsheets.
     pub fn to_text(&self) -> String {
         let head = ["Setting", "Path"].into_iter().chain(self.names.iter().map(String::as_str));
-        let place = ["Folder", ""].into_iter().chain(self.places.iter().map(String::as_str));
-        let place = self.places.iter().any(|place| !place.is_empty()).then(|| line(place));
+        let folders = ["Folder", ""].into_iter().chain(self.folders.iter().map(String::as_str));
+        let folders = self.folders.iter().any(|folder| !folder.is_empty()).then(|| line(folders));
         let rows = self.results.iter().chain(&self.rows).map(|DifferenceRow { label, path, values }| {
             let values = values.iter().map(|value| value.as_deref().unwrap_or_default());
             line([label.as_str(), path.as_str()].into_iter().chain(values))
         });
-        std::iter::once(line(head)).chain(place).chain(rows).collect()
+        std::iter::once(line(head)).chain(folders).chain(rows).collect()
     }
 }
 
@@ -130,7 +125,7 @@ impl DifferenceRow {
         let same_as_first =
             |value: &&str| first.chars().zip(value.chars()).take_while(|(one, other)| one == other).count();
         let same = values.iter().skip(1).map(same_as_first).min().unwrap_or(0);
-        // A part of the equal text stays, so that the place of the difference is seen.
+        // A part of the equal text stays, so that the difference is seen in its context.
         let start = if same > most / 2 { same - most / 4 } else { 0 };
         let cut = |value: &String| {
             let count = value.chars().count();
@@ -195,8 +190,8 @@ fn row(found: &[Option<&ListedSetting>], owner: Option<String>) -> Option<Differ
 
 fn distinct(columns: &[SettingColumn]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for SettingColumn { name, place, .. } in columns {
-        if !place.is_empty() {
+    for SettingColumn { name, folder, .. } in columns {
+        if !folder.is_empty() {
             names.push(name.clone());
             continue;
         }
@@ -222,8 +217,8 @@ struct Slot {
 struct Slots(Vec<Slot>);
 
 impl Slots {
-    /// Assigns the owners of each column: those of equal names to each other, then those of other names that stand at
-    /// the same place, such as a rule that replaces another.
+    /// Assigns the owners of each column: those of equal names to each other, then those of other names that have
+    /// the same index, such as a rule that replaces another.
     fn of(columns: &[Vec<&SettingOwner>]) -> Slots {
         let mut slots: Vec<Slot> = Vec::new();
         for (column, owners) in columns.iter().enumerate() {
@@ -235,8 +230,8 @@ impl Slots {
                 }
             }
             for owner in left {
-                let is_at_place = |other: &SettingOwner| other.index == owner.index;
-                if !assign(&mut slots, column, owner, is_at_place) {
+                let has_same_index = |other: &SettingOwner| other.index == owner.index;
+                if !assign(&mut slots, column, owner, has_same_index) {
                     let mut owners = vec![None; columns.len()];
                     owners[column] = Some(owner.clone());
                     slots.push(Slot { list: owner.list, owners });
@@ -381,18 +376,7 @@ impl Preset {
     fn axis_of(&self, owner: Option<&SettingOwner>, path: &str) -> Option<&'static str> {
         let Preset::Sweep(SweepPreset { sweep, .. }) = self else { return None };
         let id = owner.and_then(|owner| Some(sweep.optimizers.get(owner.index)?.id));
-        let is_varied = |axis: &Axis| match (&axis.of, id) {
-            (Quantity::Landscape(name), None) => path.strip_prefix("landscape.") == Some(name.key()),
-            (Quantity::Noise, None) => path == "noise",
-            (Quantity::Steps, None) => path == "steps",
-            (Quantity::Dimension, None) => path == "dimension",
-            (Quantity::Of(name, ids), Some(id)) if ids.contains(&id) => {
-                let is_rate = *name == HyperparameterName::LEARNING_RATE && path.starts_with("learning_rates.");
-                is_rate || path.strip_prefix("rule.") == Some(name.key())
-            }
-            _ => false,
-        };
-        match [&sweep.rows, &sweep.columns].map(is_varied) {
+        match [&sweep.rows, &sweep.columns].map(|axis| axis.of.is_at(id, path)) {
             [true, _] => Some("the rows' axis"),
             [_, true] => Some("the columns' axis"),
             _ => None,
@@ -414,9 +398,7 @@ impl Preset {
     fn add_left_out(&self, settings: &mut Vec<ListedSetting>, labels: &Labels) {
         for (index, run) in self.workload().map_or_else(Vec::new, Workload::runs).iter().enumerate() {
             let owner = SettingOwner { list: "runs", index, name: run.label().to_owned() };
-            let sharing = run.sharing;
-            let processes = sharing.processes.get().to_string();
-            for (path, value) in [("processes", processes), ("shard_optimizer", sharing.shard_optimizer.to_string())] {
+            for (path, value) in run.sharing.settings() {
                 let is_listed = settings.iter().any(|it| it.owner.as_ref() == Some(&owner) && it.path == path);
                 if !is_listed {
                     add(settings, labels, Some(owner.clone()), path, value);
@@ -456,84 +438,65 @@ fn plain(value: &str) -> String {
     [("( ", "("), ("[ ", "["), (", )", ")"), (", ]", "]")].iter().fold(line, |line, (from, to)| line.replace(from, to))
 }
 
-/// The parameters of simulations and sweeps, with their paths.
-const PARAMETERS: [(&str, Parameter); 11] = [
-    ("noise", NOISE),
-    ("steps", STEPS),
-    ("dimension", DIMENSION),
-    ("replicates", REPLICATES),
-    ("particles", PARTICLES),
-    ("start.x", START_X),
-    ("start.y", START_Y),
-    ("start.spread", START_SPREAD),
-    ("start_spread", START_SPREAD),
-    ("temperature", TEMPERATURE),
-    ("rule.learning_rate", LEARNING_RATE),
-];
-
 /// Labels that no table has.
-const OTHERS: [(&str, &str); 6] = [
-    ("optimizer", "Rule"),
+const OTHERS: [(&str, &str); 4] = [
     ("rows.of", "Rows: what varies"),
     ("columns.of", "Columns: what varies"),
     ("changes", "Recorded changes"),
-    ("init_from", "Initial weights"),
     ("id", "Key of the random stream"),
 ];
 
 /// The labels of a preset's settings.
 struct Labels {
-    landscape: Option<LandscapeSpec>,
     rules: Vec<RuleSpec>,
-    /// The names of the fields in the forms of a workload, by their paths.
-    fields: HashMap<&'static str, &'static str>,
+    /// The labels of settings that no rule has, by their paths.
+    of_all: HashMap<String, &'static str>,
 }
 
 impl Labels {
     fn of(preset: &Preset) -> Labels {
-        let mut labels = Labels { landscape: None, rules: Vec::new(), fields: HashMap::new() };
-        match preset {
+        let (rules, settings) = match preset {
             Preset::Landscape(preset) => {
-                labels.landscape = Some(preset.spec().landscape);
-                labels.rules = preset.spec().optimizers.iter().map(|optimizer| optimizer.rule.rule).collect();
+                let spec = preset.spec();
+                (spec.optimizers.iter().map(|optimizer| optimizer.rule.rule).collect(), spec.settings())
             }
-            Preset::Sweep(preset) => {
-                labels.landscape = Some(preset.sweep.landscape);
-                labels.rules = preset.sweep.optimizers.iter().map(|optimizer| optimizer.rule).collect();
+            Preset::Sweep(SweepPreset { sweep, .. }) => {
+                (sweep.optimizers.iter().map(|optimizer| optimizer.rule).collect(), sweep.settings())
             }
             training => {
-                let mut training = training.clone();
-                let Some(workload) = training.workload_mut() else { return labels };
-                labels.rules = workload.runs().iter().map(|run| *run.rule).collect();
-                labels.rules.extend(workload.scanned().iter().map(|optimizer| optimizer.rule));
-                for run in 0..workload.places().len() {
-                    let fields = workload.form(run).into_iter().flat_map(|section| section.fields);
-                    labels.fields.extend(fields.filter(|it| !it.path.is_empty()).map(|it| (it.path, it.name)));
-                }
+                let Some(workload) = training.workload() else {
+                    return Labels { rules: Vec::new(), of_all: HashMap::new() };
+                };
+                let mut rules: Vec<RuleSpec> = workload.runs().iter().map(|run| *run.rule).collect();
+                rules.extend(workload.scanned().iter().map(|optimizer| optimizer.rule));
+                let fields =
+                    workload.fields().into_iter().map(|of| SettingValue::new(of.setting.key, &of.setting, 0.0));
+                (rules, fields.collect())
             }
-        }
-        labels
+        };
+        let of_all = settings.into_iter().filter(|it| it.path.optimizer.is_none() && !it.info.label.is_empty());
+        Labels { rules, of_all: of_all.map(|it| (it.path.path.into_owned(), it.info.label)).collect() }
     }
 
     /// Returns the label of the setting at a path of an owner, or of the preset.
     fn label(&self, owner: Option<&SettingOwner>, path: &str) -> String {
-        let rule = owner.and_then(|owner| self.rules.get(owner.index));
-        let of_rule = path.strip_prefix("rule.").or_else(|| path.strip_prefix("optimizer."));
-        // The label of a choice is the beginning of a phrase that its value ends.
-        let of_rule = of_rule.and_then(|key| rule?.hyperparameter(key)).filter(|it| it.choices().is_empty());
-        let of_rule = of_rule.map(|hyperparameter| hyperparameter.label);
-        let of_landscape = path.strip_prefix("landscape.");
-        let of_landscape = of_landscape.and_then(|key| Some(self.landscape?.parameter(key)?.parameter.label));
-        let of_table = || PARAMETERS.iter().find(|(known, _)| *known == path).map(|(_, parameter)| parameter.label);
+        let of_rule = || {
+            let key = path.strip_prefix("rule.").or_else(|| path.strip_prefix("optimizer."))?;
+            let of = self.rules.get(owner?.index)?.hyperparameter(key);
+            // The label of a choice is the beginning of a phrase that its value ends.
+            let of = of
+                .or_else(|| (key == LEARNING_RATE.key).then_some(&LEARNING_RATE))
+                .filter(|it| it.choices().is_empty())?;
+            Some(of.label)
+        };
         let of_others = || OTHERS.iter().find(|(known, _)| *known == path).map(|(_, label)| *label);
-        let of_form = self.fields.get(path).copied();
-        let known = of_rule.or(of_landscape).or(of_form).or_else(of_others).or_else(of_table);
-        known.map_or_else(|| in_words(path), str::to_owned)
+        let known = of_rule().or_else(|| self.of_all.get(path).copied()).or_else(of_others);
+        known.map_or_else(|| sentence(path), str::to_owned)
     }
 }
 
-/// Returns a path as words: `Rows from` for `rows.from`.
-fn in_words(path: &str) -> String {
+/// Returns the label of a path without one: `Rows from` for `rows.from`.
+fn sentence(path: &str) -> String {
     let path = ["rule.", "optimizer."].iter().find_map(|start| path.strip_prefix(start)).unwrap_or(path);
     let words = path.replace(['.', '_'], " ");
     let mut letters = words.chars();
@@ -563,7 +526,7 @@ pub fn run_column(run: &RunFolder, name: String) -> Result<SettingColumn, String
     polled?;
     set_steps(&mut settings, history);
     settings.extend(facts(history));
-    Ok(SettingColumn { name, place: run.name(), results: results_of(history), settings })
+    Ok(SettingColumn { name, folder: run.name(), results: results_of(history), settings })
 }
 
 /// Returns the last training loss, and the best values of evaluations.
@@ -599,7 +562,7 @@ fn described(started: &Started) -> Vec<ListedSetting> {
     let text = |number: &Option<u64>| number.map(|number| number.to_string());
     let known = [
         ("optimizer", "Rule", Some(optimizer.clone()).filter(|name| !name.is_empty())),
-        ("learning_rate", "Learning rate η", learning_rate.map(|rate| rate.to_string())),
+        (LEARNING_RATE.key, LEARNING_RATE.label, learning_rate.map(|rate| rate.to_string())),
         ("batch_size", "Batch size", text(batch_size)),
         ("seed", "Seed", text(seed)),
         ("precision", "Precision", Some(precision.clone()).filter(|name| !name.is_empty())),

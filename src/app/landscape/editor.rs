@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use egui::Context;
+use valleyscope_engine::setting::SettingPath;
 use valleyscope_engine::simulation::{Record, SettingError, SimulationSpec};
 use valleyscope_experiments::preset::{
     LandscapePreset, LessonDraft, LessonStep, Preset, PresetSimulation, TitledSimulation, titles_side_by_side,
@@ -10,7 +11,7 @@ use valleyscope_experiments::preset::{
 use valleyscope_experiments::view::ViewSettings;
 
 use super::LandscapeTab;
-use super::controls::{SliderId, sliders_set_by};
+use super::controls::sliders_set_by;
 use super::live::Live;
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, HistoryStep, PresetDraft};
 
@@ -197,7 +198,7 @@ impl LandscapeEditor {
     }
 
     /// Returns the sliders that the lesson's step sets, or else those of the last step before it that sets any.
-    pub(super) fn lesson_sliders(&self) -> Vec<SliderId> {
+    pub(super) fn lesson_sliders(&self) -> Vec<SettingPath> {
         let Some((present, steps)) = self.lesson() else { return Vec::new() };
         let lesson = &self.draft.lesson;
         let of_step = |step: usize| {

@@ -3,22 +3,21 @@
 use std::path::PathBuf;
 
 use egui::{Align, CentralPanel, Context, Layout, Panel, ScrollArea, Ui, vec2};
-use valleyscope_engine::parameter::{Extent, Parameter};
-use valleyscope_engine::quantity::OutOfRange;
+use valleyscope_engine::quantity::Range;
+use valleyscope_engine::setting::{SettingInfo, SettingPath};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation};
 use valleyscope_experiments::view::{Colormap, ViewSettings};
 
 use super::branches::run_marks;
 use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
-use super::controls::{Adjustable, Control, Highlight, SliderId, controls_set_by};
+use super::controls::{Control, Highlight, controls_set_by, show_slider};
 use super::lesson::LessonStage;
 use super::live::LandscapeAction;
 use super::{LandscapeTab, lesson, transport};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{check_box, radio_button};
-use crate::app::widgets::number;
 use crate::player::PlayerCommand;
 
 /// The width of a window, in points, below which it does not show the plots.
@@ -205,11 +204,11 @@ impl LandscapeTab {
     }
 }
 
-fn slider_of_width(ui: &mut Ui, width: f32, slider: &SliderId, spec: &mut SimulationSpec) {
+fn slider_of_width(ui: &mut Ui, width: f32, slider: &SettingPath, spec: &mut SimulationSpec) {
     let size = vec2(width, ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(size, Layout::top_down(Align::Min), |ui| {
         ui.set_width(width);
-        slider.show(ui, spec);
+        show_slider(ui, spec, slider);
     });
 }
 
@@ -226,37 +225,18 @@ pub(super) fn show(ui: &mut Ui, view: &mut ViewSettings) {
     check_box(ui, &mut view.mean_path, "Mean path of each optimizer");
     check_box(ui, &mut view.glyphs, "Arrows on the selected particle");
     check_box(ui, &mut view.follow, "Follow the particles (F)");
-    let mut trail = TrailSteps(view.trail_steps);
-    Control(&TRAIL).show(ui, "", &mut trail, TrailSteps(ViewSettings::default().trail_steps));
-    view.trail_steps = trail.0;
+    let mut trail = f64::from(view.trail_steps);
+    Control { of: &TRAIL, default: f64::from(ViewSettings::default().trail_steps) }.show(ui, "", &mut trail);
+    view.trail_steps = trail as u32;
     color_scale(ui, &mut view.scale, FIRST_SCALE);
 }
 
-/// The number of trail steps as a slider's quantity.
-#[derive(Clone, Copy, PartialEq)]
-struct TrailSteps(u32);
-
-impl Adjustable for TrailSteps {
-    fn number(self) -> f64 {
-        f64::from(self.0)
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        let whole = self.nearest(value);
-        let expected = || format!("a whole number from 0 to {}", ViewSettings::MAX_TRAIL_STEPS);
-        let refused = || OutOfRange { name: "trail_steps", expected: expected(), found: number::text(value) };
-        (whole.number() == value).then_some(whole).ok_or_else(refused)
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        TrailSteps(value.round().clamp(0.0, f64::from(ViewSettings::MAX_TRAIL_STEPS)) as u32)
-    }
-}
-
-const TRAIL: Parameter = Parameter::new("trail_steps", "Trail (steps)", Extent::linear(0.0, 500.0))
-    .unit(" steps")
-    .help("The number of past steps drawn behind each particle.")
-    .paper("no such setting");
+const TRAIL: SettingInfo =
+    SettingInfo::whole("", "Trail (steps)", Range::new("trail_steps", 0.0, ViewSettings::MAX_TRAIL_STEPS as f64))
+        .slider(0.0, 500.0)
+        .unit(" steps")
+        .help("The number of past steps drawn behind each particle.")
+        .paper("no such setting");
 
 impl LandscapeTab {
     /// Sends commands to the player.

@@ -304,7 +304,7 @@ fn point(ui: &mut Ui, figure: &mut LessonFigure, spec: &SimulationSpec) {
         figure.point = has_point.then(|| present_point(&preset.sweep, spec));
     }
     for (axis, value) in axes.into_iter().zip(figure.point.iter_mut().flatten()) {
-        let symbol = axis.of.parameter(&preset.sweep.landscape).symbol;
+        let symbol = axis.of.info(&preset.sweep.landscape).symbol;
         ui.label(symbol);
         let range = axis.from.min(axis.to)..=axis.from.max(axis.to);
         ui.add(drag(value).range(range).speed(0.01)).accessible_name(format!("{symbol} of the point"));

@@ -248,13 +248,13 @@ impl VariedSettings {
     /// Formats the settings in force: the noise, the landscape with its parameters, and the varied ones of optimizers.
     pub(super) fn caption(&self, spec: &SimulationSpec) -> String {
         let parameters: Vec<String> =
-            spec.landscape.parameters().map(|(of, value)| of.parameter.with(number::text(value))).collect();
+            spec.landscape.parameters().map(|(of, value)| of.with(number::text(value))).collect();
         let name = spec.landscape.kind().name();
         let landscape = match parameters.is_empty() {
             true => name.to_owned(),
             false => format!("{name}: {}", parameters.join(", ")),
         };
-        let texts = [spec.noise.description(number::text), landscape].into_iter().chain(self.texts(spec));
+        let texts = [spec.noise.text_with(number::text), landscape].into_iter().chain(self.texts(spec));
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 

@@ -100,7 +100,7 @@ pub(crate) fn state(ui: &mut Ui, live: &Live, requests: &mut Requests) {
 
 /// Formats the step of a snapshot and its noise, as in "Step 1,200 · σ = 1" and "Step 5 · additive noise, σ = 1".
 pub(crate) fn step_and_noise(snapshot: &Snapshot) -> String {
-    format!("{} · {}", step(snapshot), snapshot.sessions[0].spec.noise.description(number::text))
+    format!("{} · {}", step(snapshot), snapshot.sessions[0].spec.noise.text_with(number::text))
 }
 
 /// Formats the step of a snapshot, as in "Step 1,200".

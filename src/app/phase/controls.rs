@@ -1,17 +1,12 @@
 //! The controls of a sweep: run, pause and discard, axes, fixed quantities and replicates.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use egui::{Button, ComboBox, Label, ProgressBar, RichText, TextStyle, Ui};
-use valleyscope_engine::landscape::{LandscapeKind, LandscapeParameterName, LandscapeSpec};
-use valleyscope_engine::noise::NoiseParameterName;
-use valleyscope_engine::optimizer::HyperparameterName;
-use valleyscope_engine::parameter;
-use valleyscope_engine::parameter::{Extent, Parameter};
-use valleyscope_engine::quantity::{
-    Budget, Certainty, Dimension, PointCount, Range, Replicates, StartCoordinate, StepCount,
-};
+use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
+use valleyscope_engine::optimizer::axis_keys;
+use valleyscope_engine::quantity::{Dimension, PointCount, Range};
+use valleyscope_engine::setting::{self, Extent, Key, SettingInfo, SettingValue};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
 use valleyscope_engine::sweep::{
     Adaptive, Average, Axis, Metric, Quantity, Sampling, Spacing, SweepOptimizer, SweepSpec,
@@ -251,29 +246,32 @@ fn heading(ui: &mut Ui, text: &str) {
     ui.add_space(2.0);
 }
 
-/// Shows a field for a parameter, dragged or typed; a value out of its type's range is moved to the nearest end.
-macro_rules! number {
-    ($ui:expr, $parameter:expr, $value:expr, $type:ty) => {{
-        let range = <$type>::MIN as f64..=<$type>::MAX as f64;
-        if let Some(number) = number_field($ui, &$parameter, $value.get() as f64, range) {
-            $value = <$type>::clamped(number as _);
+/// Shows the fields of settings whose paths are `shown` and that no axis varies.
+fn fields(ui: &mut Ui, spec: &mut SweepSpec, is_shown: impl Fn(&str) -> bool) {
+    for SettingValue { path, info, value, .. } in spec.settings() {
+        let is_axis = [&spec.rows, &spec.columns].iter().any(|axis| axis.of.is_at(None, &path.path));
+        if is_shown(&path.path)
+            && !is_axis
+            && let Some(number) = number_field(ui, info, value)
+        {
+            spec.set(&path.path, number).expect("it was brought into the range");
         }
-    }};
+    }
 }
 
-/// Shows the field of a parameter, dragged or typed; returns a new value within the range.
-fn number_field(ui: &mut Ui, of: &Parameter, mut value: f64, range: RangeInclusive<f64>) -> Option<f64> {
+/// Shows the field of a setting, dragged or typed; returns a new value within the range.
+fn number_field(ui: &mut Ui, of: &SettingInfo, mut value: f64) -> Option<f64> {
     let (help, mut is_changed) = (of.explanation(), false);
+    let Range { min, max, .. } = of.range()?;
     form::line(ui, of.label, &help, |ui| {
-        let drag = form::drag(&mut value).speed(of.drag_step).range(range);
+        let drag = form::drag(&mut value).speed(of.drag_step).range(min..=max);
         is_changed = ui.add(drag).on_hover_text(&help).accessible_name(of.label).changed();
     });
-    is_changed.then_some(value)
+    is_changed.then(|| of.nearest(value))
 }
 
 /// Shows the quantities that are the same in all pixels. A quantity of an axis has no value here.
 fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) {
-    let is_axis = |spec: &SweepSpec, of: Quantity| spec.rows.of == of || spec.columns.of == of;
     let before = spec.landscape;
     match landscape_choice(ui, TextTab::Sweep, &mut spec.landscape, requests) {
         Some(LandscapeChange::Chosen) => {
@@ -291,62 +289,16 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) 
     if !spec.metric.is_of(&spec.landscape) {
         spec.metric = Metric::default();
     }
-    for name in LandscapeParameterName::of(&spec.landscape) {
-        if !is_axis(spec, Quantity::Landscape(name)) {
-            landscape_parameter(ui, name, &mut spec.landscape);
-        }
-    }
-    noise(ui, spec);
-    let has_dimensions = spec.landscape.valley().is_some();
-    if has_dimensions && !is_axis(spec, Quantity::Dimension) {
-        number!(ui, parameter::DIMENSION, spec.dimension, Dimension);
-    }
-    if spec.dimension.get() == 2 && !is_axis(spec, Quantity::Dimension) {
-        start(ui, spec);
-    }
-    if !is_axis(spec, Quantity::Steps) {
-        number!(ui, parameter::STEPS, spec.steps, StepCount);
-    }
-}
-
-/// Shows the fields of the point at which runs start on the plane.
-fn start(ui: &mut Ui, spec: &mut SweepSpec) {
-    let mut start = spec.start();
-    for (of, value) in [(parameter::START_X, &mut start.x), (parameter::START_Y, &mut start.y)] {
-        let Range { min, max, .. } = StartCoordinate::RANGE;
-        if let Some(number) = number_field(ui, &of, value.get(), min..=max) {
-            *value = StartCoordinate::clamped(number);
-        }
-    }
-    if start != spec.start() {
-        spec.start = Some(start).filter(|start| *start != spec.landscape.start());
-    }
-}
-
-/// Shows the choice of the noise, and fields for the parameters that no axis varies.
-fn noise(ui: &mut Ui, spec: &mut SweepSpec) {
+    fields(ui, spec, |path| path.starts_with("landscape."));
     noise_choice(ui, TextTab::Sweep, &mut spec.noise);
     let landscape = spec.landscape;
     keep_axes(spec, &landscape);
-    let quantities =
-        [Quantity::Noise].into_iter().chain(NoiseParameterName::of(&spec.noise).map(Quantity::NoiseParameter));
-    for ((index, (of, value)), quantity) in spec.noise.parameters().enumerate().zip(quantities) {
-        if [&spec.rows.of, &spec.columns.of].contains(&&quantity) {
-            continue;
-        }
-        if let Some(number) = number_field(ui, &of.parameter, value, of.range.min..=of.range.max) {
-            spec.noise.set(index, of.nearest(number)).expect("it was brought into the range");
-        }
-    }
-}
-
-/// Shows the field of a parameter of the landscape.
-fn landscape_parameter(ui: &mut Ui, name: LandscapeParameterName, landscape: &mut LandscapeSpec) {
-    let Some(of) = landscape.parameter(name.key()) else { return };
-    let value = landscape.get(of.key()).unwrap_or(of.default);
-    if let Some(number) = number_field(ui, &of.parameter, value, of.range.min..=of.range.max) {
-        landscape.set(of.key(), of.nearest(number)).expect("it was brought into the range");
-    }
+    fields(ui, spec, |path| path.starts_with(setting::NOISE.key));
+    let is_dimension_axis = [&spec.rows.of, &spec.columns.of].contains(&&Quantity::Dimension);
+    fields(ui, spec, |path| {
+        let of_start = path.starts_with("start.") && !is_dimension_axis;
+        of_start || [setting::DIMENSION.key, setting::STEPS.key].contains(&path)
+    });
 }
 
 /// Replaces the axes of parameters that only the landscape before had or that the noise lacks, and the dimension that only
@@ -359,13 +311,12 @@ fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
     let others = [spec.columns.of.clone(), spec.rows.of.clone()];
     for (axis, other) in [&mut spec.rows, &mut spec.columns].into_iter().zip(others) {
         let is_lost = match &axis.of {
-            Quantity::Landscape(name) => before.get(name.key()).is_some() && landscape.get(name.key()).is_none(),
-            Quantity::NoiseParameter(name) => noise.get(name.key()).is_none(),
+            Quantity::Landscape(key) => before.get(key).is_some() && landscape.get(key).is_none(),
+            Quantity::NoiseParameter(key) => noise.get(key).is_none(),
             Quantity::Dimension => landscape.kind() != LandscapeKind::Valley,
             _ => false,
         };
-        let parameters = LandscapeParameterName::of(&landscape).map(Quantity::Landscape);
-        let free = parameters.chain([Quantity::Noise, Quantity::Steps]).find(|of| !of.overlaps(&other));
+        let free = Quantity::of_all(&landscape, &noise).into_iter().find(|of| !of.overlaps(&other));
         if let (true, Some(of)) = (is_lost, free) {
             *axis = axis_of(&landscape, of, axis.count);
         }
@@ -384,15 +335,12 @@ fn sampling(ui: &mut Ui, sampling: &mut Sampling) {
             *sampling = Sampling::Adaptive(Adaptive::default());
         }
     });
-    let Sampling::Adaptive(adaptive) = sampling else { return };
-    number!(ui, parameter::CERTAINTY, adaptive.certainty, Certainty);
-    number!(ui, parameter::BUDGET, adaptive.budget, Budget);
-    number!(ui, parameter::MOST_REPLICATES, adaptive.most_replicates, Replicates);
 }
 
 fn runs(ui: &mut Ui, spec: &mut SweepSpec) {
-    number!(ui, parameter::REPLICATES, spec.replicates, Replicates);
+    fields(ui, spec, |path| path == setting::REPLICATES.key);
     sampling(ui, &mut spec.sampling);
+    fields(ui, spec, |path| path.starts_with("sampling."));
     form::line(ui, "Seed", "A different seed gives different noise.", |ui| {
         let field = TypedField { name: "Seed of the sweep", width: 84.0 };
         if let Some(entered) = field.show(ui, &spec.seed.to_string(), number::read_whole).entered {
@@ -458,7 +406,7 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     });
     ui.horizontal(|ui| {
         count(ui, &mut axis.count, &format!("{name}: how many"));
-        let usual = axis.of.parameter(&spec.landscape).axis.spacing;
+        let usual = axis.of.info(&spec.landscape).axis.spacing;
         log_switch(ui, &mut axis.spacing, usual, &format!("{name}: logarithmic"));
     });
 }
@@ -481,7 +429,7 @@ pub(super) fn log_switch(ui: &mut Ui, spacing: &mut Spacing, usual: Spacing, nam
 
 /// Returns an axis of a quantity over its initial extent; that of a parameter of the landscape is the landscape's own.
 pub(super) fn axis_of(landscape: &LandscapeSpec, of: Quantity, count: PointCount) -> Axis {
-    let Extent { low, high, spacing } = of.parameter(landscape).axis;
+    let Extent { low, high, spacing } = of.info(landscape).axis;
     Axis { of, from: low, to: high, spacing, count }
 }
 
@@ -497,8 +445,8 @@ pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
 
 /// Names the optimizers that have the hyperparameter of an axis, but keep their own value.
 pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
-    let Quantity::Of(hyperparameter, ids) = &axis.of else { return None };
-    let others = optimizers_with(spec, *hyperparameter).filter(|optimizer| !ids.contains(&optimizer.id));
+    let Quantity::Of(key, ids) = &axis.of else { return None };
+    let others = optimizers_with(spec, key).filter(|optimizer| !ids.contains(&optimizer.id));
     let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
     match &labels[..] {
         [] => None,
@@ -507,25 +455,19 @@ pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
     }
 }
 
-fn optimizers_with(spec: &SweepSpec, hyperparameter: HyperparameterName) -> impl Iterator<Item = &SweepOptimizer> {
-    spec.optimizers.iter().filter(move |optimizer| hyperparameter.is_of(&optimizer.rule))
+fn optimizers_with(spec: &SweepSpec, key: Key) -> impl Iterator<Item = &SweepOptimizer> {
+    spec.optimizers.iter().filter(move |optimizer| optimizer.rule.has_axis(key))
 }
 
 fn choices(spec: &SweepSpec) -> Vec<Quantity> {
-    let parameters = LandscapeParameterName::of(&spec.landscape).map(Quantity::Landscape);
-    let of_noise = NoiseParameterName::of(&spec.noise).map(Quantity::NoiseParameter);
-    let mut choices: Vec<Quantity> = parameters.chain([Quantity::Noise]).chain(of_noise).collect();
-    choices.push(Quantity::Steps);
-    if spec.landscape.kind() == LandscapeKind::Valley {
-        choices.push(Quantity::Dimension);
-    }
-    for hyperparameter in HyperparameterName::all() {
-        let ids: Vec<u32> = optimizers_with(spec, hyperparameter).map(|optimizer| optimizer.id).collect();
+    let mut choices = Quantity::of_all(&spec.landscape, &spec.noise);
+    for key in axis_keys() {
+        let ids: Vec<u32> = optimizers_with(spec, key).map(|optimizer| optimizer.id).collect();
         if ids.len() > 1 {
-            choices.push(Quantity::Of(hyperparameter, ids.clone()));
+            choices.push(Quantity::Of(key, ids.clone()));
         }
         // Also for one optimizer alone, so that adam.beta2 and focus.beta2 can be the two axes.
-        choices.extend(ids.into_iter().map(|id| Quantity::Of(hyperparameter, vec![id])));
+        choices.extend(ids.into_iter().map(|id| Quantity::Of(key, vec![id])));
     }
     choices
 }

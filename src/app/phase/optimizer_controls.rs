@@ -2,13 +2,13 @@
 
 use egui::text::LayoutJob;
 use egui::{CollapsingHeader, Color32, Rect, TextFormat, TextStyle, Ui, UiBuilder, Vec2, pos2};
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, RuleKind, RuleSpec, Schedule};
-use valleyscope_engine::parameter::{Extent, LEARNING_RATE};
-use valleyscope_engine::quantity::{LearningRate, PointCount};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
+use valleyscope_engine::quantity::{LearningRate, PointCount, Range};
+use valleyscope_engine::setting::{Extent, Key, LEARNING_RATE, SCHEDULE_END, Spacing};
 use valleyscope_engine::simulation::{distinct_name, states_other_settings};
-use valleyscope_engine::spacing::Spacing;
-use valleyscope_engine::sweep;
-use valleyscope_engine::sweep::{Axis, LearningRates, Quantity, SweepOptimizer, SweepSpec, Tuned, TunedSetting};
+use valleyscope_engine::sweep::{
+    Axis, LearningRates, Quantity, SweepOptimizer, SweepSpec, Tuned, can_tune, tuned_info,
+};
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
 use super::controls::{count, log_switch, unswept_note};
@@ -119,9 +119,9 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
     let id = (0..).find(is_free).expect("a sweep has few optimizers");
     let of_all = [&spec.rows, &spec.columns].map(|axis| unswept_note(spec, axis).is_none());
     for (axis, of_all) in [&mut spec.rows, &mut spec.columns].into_iter().zip(of_all) {
-        if let Quantity::Of(hyperparameter, ids) = &mut axis.of
+        if let Quantity::Of(key, ids) = &mut axis.of
             && of_all
-            && hyperparameter.is_of(&rule)
+            && rule.has_axis(key)
         {
             ids.push(id);
         }
@@ -145,10 +145,10 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
 fn on_rule_replaced(spec: &mut SweepSpec, index: usize) {
     let optimizer = &spec.optimizers[index];
     let (id, rule, schedule) = (optimizer.id, optimizer.rule, optimizer.schedule);
-    spec.optimizers[index].tune.retain(|tuned| tuned.of.is_of(&rule, &schedule));
+    spec.optimizers[index].tune.retain(|tuned| can_tune(tuned.of, &rule, &schedule));
     for axis in [&mut spec.rows, &mut spec.columns] {
-        if let Quantity::Of(hyperparameter, ids) = &mut axis.of
-            && !hyperparameter.is_of(&rule)
+        if let Quantity::Of(key, ids) = &mut axis.of
+            && !rule.has_axis(key)
         {
             ids.retain(|other| *other != id);
         }
@@ -174,50 +174,30 @@ fn remove(spec: &mut SweepSpec, index: usize) {
 
 /// Shows the hyperparameters of an optimizer. `axes` are those of the sweep.
 fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: [&Axis; 2]) {
-    let is_axis = |key: &str, id: u32| axes.iter().any(|axis| axis.varies(key, id));
-    let all: Vec<(&Hyperparameter, f64)> = optimizer.rule.hyperparameters().collect();
-    for (of, value) in all.into_iter().filter(|(of, _)| !of.is_for_vectors) {
+    for (of, value) in optimizer.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
         let mut set = value;
-        let setting = TunedSetting::new(of.key).filter(|_| of.is_axis());
-        match of.kind {
-            HyperparameterKind::Choice(choices) => form::line(ui, of.label, of.help, |ui| {
-                for (index, choice) in choices.iter().enumerate() {
-                    ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
-                }
-            }),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-                form::line(ui, of.label, of.help, |ui| {
-                    if let Some(setting) = setting
-                        && optimizer.tuned(setting).is_some()
-                    {
-                        switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
-                        return;
-                    }
-                    let field = match of.spacing {
-                        Spacing::Linear => {
-                            let speed = 0.005 * (of.slider[1] - of.slider[0]);
-                            let decimals = if of.is_whole() { 0 } else { 6 };
-                            let (low, high) = of.range().map_or((f64::MIN, f64::MAX), |range| (range.min, range.max));
-                            ui.add(form::drag(&mut set).speed(speed).max_decimals(decimals).range(low..=high))
-                        }
-                        spacing => form::spaced_drag(ui, &mut set, spacing),
-                    };
-                    field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
-                    if let Some(setting) = setting {
-                        switch(ui, owner, optimizer, setting, is_axis(of.key, optimizer.id));
-                    }
-                });
-                if let Some(setting) = setting {
-                    grid(ui, owner, optimizer, setting);
-                }
+        form::line(ui, of.label, of.help, |ui| {
+            for (index, choice) in of.choices().iter().enumerate() {
+                ui.selectable_value(&mut set, index as f64, choice.label).on_hover_text(choice.help);
             }
-        }
-        if of.is_whole() {
-            set = set.round();
-        }
+            let Some(Range { min, max, .. }) = of.range() else { return };
+            if optimizer.tuned(of.key).is_none() {
+                let field = match of.slider.spacing {
+                    Spacing::Linear => {
+                        let speed = 0.005 * (of.slider.high - of.slider.low);
+                        let decimals = if of.is_whole() { 0 } else { 6 };
+                        ui.add(form::drag(&mut set).speed(speed).max_decimals(decimals).range(min..=max))
+                    }
+                    spacing => form::spaced_drag(ui, &mut set, spacing),
+                };
+                field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
+            }
+            let is_axis = axes.iter().any(|axis| axis.varies(of.key, optimizer.id));
+            switch(ui, owner, optimizer, of.key, is_axis);
+        });
+        grid(ui, owner, optimizer, of.key);
         if set != value {
-            let set = of.range().map_or(set, |range| set.clamp(range.min, range.max));
-            optimizer.rule.set(of.key, set).expect("controls keep values in range");
+            optimizer.rule.set(of.key, of.nearest(set)).expect("the nearest value is in the range");
         }
     }
 }
@@ -246,13 +226,13 @@ const HELP: &str =
     "Try several values instead of one. At each pixel the best counts, together with the best learning rate.";
 
 /// Shows the switch between a fixed and a tuned setting; turned on, with a grid over the setting's usual extent.
-pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: TunedSetting, is_axis: bool) {
+pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: Key, is_axis: bool) {
     let index = optimizer.tuned(of);
     let mut is_tuned = index.is_some();
-    let parameter = of.parameter();
+    let info = tuned_info(of);
     // A setting that has become an axis can still be turned off.
     let switch = ui.add_enabled_ui(!is_axis || is_tuned, |ui| check_box(ui, &mut is_tuned, "tune")).inner;
-    let switch = switch.accessible_name(form::owned(owner, &format!("tune {}", parameter.label)));
+    let switch = switch.accessible_name(form::owned(owner, &format!("tune {}", info.label)));
     let switch = switch.on_hover_text(HELP).on_disabled_hover_text("It varies along an axis.");
     if !switch.changed() {
         return;
@@ -262,7 +242,7 @@ pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, o
             optimizer.tune.remove(index);
         }
         None => {
-            let Extent { low, high, spacing } = parameter.axis;
+            let Extent { low, high, spacing } = info.axis;
             optimizer.tune.push(Tuned { of, from: low, to: high, count: PointCount::clamped(FIRST_COUNT), spacing });
         }
     }
@@ -270,17 +250,14 @@ pub(super) fn switch(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, o
 
 /// Shows the switch of the schedule's end, and of settings that were tuned and that the optimizer no longer has.
 pub(super) fn beside_rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer) {
-    let end = TunedSetting::SCHEDULE_END;
-    let lacks = |of: &TunedSetting| !of.is_of(&optimizer.rule, &optimizer.schedule);
-    let mut shown: Vec<TunedSetting> = optimizer.tune.iter().map(|tuned| tuned.of).filter(lacks).collect();
-    shown.extend((!lacks(&end)).then_some(end));
+    let lacks = |of: Key| !can_tune(of, &optimizer.rule, &optimizer.schedule);
+    let mut shown: Vec<Key> = optimizer.tune.iter().map(|tuned| tuned.of).filter(|of| lacks(of)).collect();
+    shown.extend((!lacks(SCHEDULE_END.key)).then_some(SCHEDULE_END.key));
     for of in shown {
-        let parameter = of.parameter();
-        let help = if of == end { "The share of η that is left at the end of the cosine." } else { parameter.help };
-        let name = if of == end { "End e" } else { parameter.label };
-        form::line(ui, name, help, |ui| {
+        let (info, is_end) = (tuned_info(of), of == SCHEDULE_END.key);
+        form::line(ui, if is_end { "End e" } else { info.label }, info.help, |ui| {
             switch(ui, owner, optimizer, of, false);
-            if of == end && optimizer.tuned(of).is_some() {
+            if is_end && optimizer.tuned(of).is_some() {
                 ui.weak("in place of the share above");
             }
         });
@@ -289,24 +266,24 @@ pub(super) fn beside_rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimiz
 }
 
 /// Shows the grid of a setting, if it is tuned.
-pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: TunedSetting) {
+pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of: Key) {
     let Some(index) = optimizer.tuned(of) else { return };
     let tuned = &mut optimizer.tune[index];
-    let parameter = of.parameter();
-    let name = |what: &str| form::owned(owner, &format!("{} {what}", parameter.label));
+    let info = tuned_info(of);
+    let name = |what: &str| form::owned(owner, &format!("{} {what}", info.label));
     ui.horizontal_wrapped(|ui| {
         ui.add_space(form::NAME_WIDTH.min(16.0));
-        ui.label(parameter.symbol);
+        ui.label(info.symbol);
         let speed = (0.005 * (tuned.to - tuned.from).abs()).max(1e-6);
         for (end, value) in [("from", &mut tuned.from), ("to", &mut tuned.to)] {
             ui.label(end);
             let field = match tuned.spacing {
-                sweep::Spacing::Linear => ui.add(form::drag(value).speed(speed)),
+                Spacing::Linear => ui.add(form::drag(value).speed(speed)),
                 spacing => form::spaced_drag(ui, value, spacing),
             };
             field.accessible_name(name(end));
         }
         count(ui, &mut tuned.count, &name("how many values"));
-        log_switch(ui, &mut tuned.spacing, parameter.axis.spacing, &name("logarithmic"));
+        log_switch(ui, &mut tuned.spacing, info.axis.spacing, &name("logarithmic"));
     });
 }

@@ -1,9 +1,10 @@
 //! The pixels that are pointed at and chosen, and the landscapes that correspond to them.
 
 use egui::{Button, DragValue, Label, RichText, Ui};
-use valleyscope_engine::landscape::StartPoint;
-use valleyscope_engine::optimizer::{Decay, Hyperparameter, HyperparameterName, RatedRule, Schedule};
-use valleyscope_engine::quantity::{LearningRate, Noise, ParticleCount};
+use valleyscope_engine::landscape::StartPosition;
+use valleyscope_engine::optimizer::{Decay, RatedRule, Schedule};
+use valleyscope_engine::quantity::{LearningRate, ParticleCount};
+use valleyscope_engine::setting::{Key, SettingPath};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, StartSpec};
 use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
@@ -222,7 +223,7 @@ fn simulation(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric)
             },
         }
     });
-    let StartPoint { x, y } = spec.start();
+    let StartPosition { x, y } = spec.start();
     Some(SimulationSpec {
         landscape: point.landscape,
         noise: point.noise,
@@ -248,15 +249,13 @@ fn with_end_of(schedule: Schedule, other: Schedule) -> Schedule {
 /// axis. Returns `None` if it has none.
 fn present_value(simulation: &SimulationSpec, sweep: &SweepSpec, of: &Quantity) -> Option<f64> {
     match of {
-        Quantity::Landscape(name) => simulation.landscape.get(name.key()),
-        Quantity::Noise => Some(simulation.noise.sigma()),
-        Quantity::NoiseParameter(name) => simulation.noise.get(name.key()),
         Quantity::Steps => simulation.steps.map(|steps| steps as f64),
         Quantity::Dimension => Some(2.0),
-        Quantity::Of(hyperparameter, ids) => {
+        Quantity::Of(key, ids) => {
             let mut meant = simulation.optimizers.iter().filter(|optimizer| is_swept(&optimizer.rule, sweep, ids));
-            meant.find_map(|optimizer| hyperparameter_of(&optimizer.rule, *hyperparameter))
+            meant.find_map(|optimizer| optimizer.rule.get(key))
         }
+        of => Some(simulation.setting(&SettingPath::new(of.path()?))?.value),
     }
 }
 
@@ -274,25 +273,19 @@ pub(crate) fn position_of(simulation: &SimulationSpec, sweep: &SweepSpec) -> Opt
 /// of the axis.
 pub(super) fn set_value(simulation: &mut SimulationSpec, sweep: &SweepSpec, of: &Quantity, value: f64) {
     match of {
-        Quantity::Landscape(name) => {
-            if let Some(of) = simulation.landscape.parameter(name.key()) {
-                simulation.landscape.set(of.key(), of.nearest(value)).expect("it was brought into the range");
-            }
-        }
-        Quantity::Noise => simulation.noise = simulation.noise.with_sigma(Noise::clamped(value)),
-        Quantity::NoiseParameter(name) => {
-            if let Some(index) = simulation.noise.index(name.key()) {
-                let nearest = simulation.noise.info().parameters[index].nearest(value);
-                simulation.noise.set(index, nearest).expect("it was brought into the range");
-            }
-        }
         Quantity::Steps => simulation.steps = Some(value.round().max(1.0) as u64),
         Quantity::Dimension => {}
-        Quantity::Of(hyperparameter, ids) => {
+        Quantity::Of(key, ids) => {
             for optimizer in &mut simulation.optimizers {
                 if is_swept(&optimizer.rule, sweep, ids) {
-                    set_hyperparameter(&mut optimizer.rule, *hyperparameter, value);
+                    set_nearest(&mut optimizer.rule, key, value);
                 }
+            }
+        }
+        of => {
+            let path = of.path().map(SettingPath::new);
+            if let Some(setting) = path.and_then(|path| simulation.setting(&path)) {
+                simulation.set(&setting.path, setting.info.nearest(value)).expect(IN_RANGE);
             }
         }
     }
@@ -304,16 +297,11 @@ fn is_swept(rule: &RatedRule, sweep: &SweepSpec, ids: &[u32]) -> bool {
     named.any(|optimizer| optimizer.rule.kind() == rule.rule.kind())
 }
 
-fn hyperparameter_of(rule: &RatedRule, name: HyperparameterName) -> Option<f64> {
-    if name == HyperparameterName::LEARNING_RATE { Some(rule.learning_rate.get()) } else { rule.rule.get(name.key()) }
-}
+const IN_RANGE: &str = "it was brought into the range";
 
-/// Sets a hyperparameter of a rule, if it has it, to the nearest value in its range.
-fn set_hyperparameter(rule: &mut RatedRule, name: HyperparameterName, value: f64) {
-    if name == HyperparameterName::LEARNING_RATE {
-        rule.learning_rate = LearningRate::clamped(value);
-    } else if let Some(range) = rule.rule.hyperparameter(name.key()).and_then(Hyperparameter::range) {
-        let value = value.clamp(range.min, range.max);
-        rule.rule.set(name.key(), value).expect("it was brought into the range");
+/// Sets the learning rate or a hyperparameter of a rule, if it has it, to the nearest value in its range.
+fn set_nearest(rule: &mut RatedRule, key: Key, value: f64) {
+    if let Some((of, _)) = rule.settings().find(|(of, _)| of.key == key && of.range().is_some()) {
+        rule.set(key, of.nearest(value)).expect(IN_RANGE);
     }
 }

@@ -2,10 +2,11 @@
 
 use egui::{Color32, ComboBox, Label, RichText, TextStyle, Ui, vec2};
 use egui_plot::{MarkerShape, Plot};
-use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::{LearningRate, Range, Replicates};
+use valleyscope_engine::setting::{Key, LEARNING_RATE};
 use valleyscope_engine::sweep::{
-    Average, Cell, Diagram, Gap, LearningRates, Metric, Point, Sampled, Sampling, Tuned, TunedSetting, Variant,
+    Average, Cell, Diagram, Gap, LearningRates, Metric, Point, Sampled, Sampling, Tuned, Variant, tuned_info,
+    tuned_label, tuned_spacing, tuned_value,
 };
 use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
@@ -103,8 +104,10 @@ impl BestEdge {
         let score = cell.score(index, metric);
         let best = diagram.tuned_value(index, setting, score.best);
         let edge = RangeEdge::of(best, diagram.tuned_values(index)[setting].iter().copied());
-        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit(of.limits())?;
-        let symbol = of.parameter().symbol;
+        let info = tuned_info(of);
+        let Range { min, max, .. } = info.range()?;
+        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit([min, max])?;
+        let symbol = info.symbol;
         let values = format!("the values of {symbol}");
         Some(BestEdge::new(edge, symbol, &values, &format!("optimizers[{index}].tune[{setting}]"), [from, to]))
     }
@@ -145,7 +148,7 @@ fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String
         let tuning = (0..optimizers.len()).filter(|index| !optimizers[*index].tune.is_empty());
         let of_optimizer = |index: usize| {
             let tuned = optimizers[index].tune.iter().enumerate();
-            let values = tuned.map(|(setting, of)| format!("{} {}", of.of.parameter().symbol, value(index, setting)));
+            let values = tuned.map(|(setting, of)| format!("{} {}", tuned_info(of.of).symbol, value(index, setting)));
             format!("{}: {}", label(index), values.collect::<Vec<_>>().join(", "))
         };
         let all: Vec<String> = tuning.map(of_optimizer).collect();
@@ -312,7 +315,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// The setting over which averages are plotted: the learning rate, or a tuned setting.
-pub(super) type Over = Option<TunedSetting>;
+pub(super) type Over = Option<Key>;
 
 /// The best average at a value of the setting, with its position on the axis and its standard error.
 struct BestAt {
@@ -341,7 +344,7 @@ pub(super) fn show_curve(
     }
     // Another diagram may tune what this one does not.
     let over = over.filter(|setting| tuned.contains(setting));
-    let scale = over.map_or(AxisScale::Log, |setting| AxisScale::from(setting.spacing([&**spec])));
+    let scale = over.map_or(AxisScale::Log, |setting| AxisScale::from(tuned_spacing(setting, [&**spec])));
     let point = spec.point(pixel[0], pixel[1]);
     let curves: Vec<Vec<BestAt>> =
         (0..cell.averages.len()).map(|index| curve(&point, cell, index, metric, (over, scale))).collect();
@@ -358,10 +361,10 @@ fn average_name(average: Average) -> &'static str {
 }
 
 /// Shows the choice of the setting.
-fn choice(ui: &mut Ui, title: &str, tuned: &[TunedSetting], over: &mut Over) {
+fn choice(ui: &mut Ui, title: &str, tuned: &[Key], over: &mut Over) {
     let name = |over: Over| match over {
         None => LEARNING_RATE.axis_label(),
-        Some(setting) => setting.short_label(),
+        Some(setting) => tuned_label(setting).to_owned(),
     };
     ui.horizontal(|ui| {
         ui.label(RichText::new(title).small());
@@ -407,7 +410,7 @@ fn plot(
     });
     let (symbol, parameter) = match over {
         None => (LEARNING_RATE.symbol, "learning rate".to_owned()),
-        Some(setting) => (setting.parameter().symbol, setting.short_label()),
+        Some(setting) => (tuned_info(setting).symbol, tuned_label(setting).to_owned()),
     };
     let label = |index: usize, best: &BestAt| {
         let value = significant(scale.value(best.position), 3);
@@ -460,7 +463,7 @@ fn curve(
         None => Some(of.learning_rate(candidate)),
         Some(setting) => {
             let Variant { rule, schedule } = of.variant(candidate);
-            setting.value_of(rule, schedule)
+            tuned_value(setting, rule, schedule)
         }
     };
     let mut curve: Vec<BestAt> = Vec::new();

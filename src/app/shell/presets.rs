@@ -392,7 +392,7 @@ fn table_width(ctx: &Context, table: &DifferenceTable) -> f32 {
     let rows = || table.results.iter().chain(&table.rows);
     let labels = widest(&mut rows().map(|row| row.label.clone()));
     let column = |index: usize| {
-        let head = [&table.names[index], &table.places[index]].map(|text| shortened(text, LONGEST).into_owned());
+        let head = [&table.names[index], &table.folders[index]].map(|text| shortened(text, LONGEST).into_owned());
         widest(&mut head.into_iter().chain(rows().map(|row| row.shown(LONGEST).swap_remove(index))))
     };
     let columns: f32 = (0..table.names.len()).map(|index| column(index) + SPACING).sum();
@@ -407,7 +407,7 @@ fn show_table(ui: &mut Ui, table: &DifferenceTable) {
             if copy.accessible_name("Copy the differences").clicked() {
                 ui.ctx().copy_text(table.to_text());
             }
-            ui.weak(format!("{}.", table.equal_in_words()));
+            ui.weak(format!("{}.", table.equal_text()));
         });
     });
     if table.rows.is_empty() && table.results.is_empty() {
@@ -422,10 +422,10 @@ fn show_table(ui: &mut Ui, table: &DifferenceTable) {
                 ui.add(Label::new(RichText::new(shown).strong()).extend()).on_hover_text(name);
             }
             ui.end_row();
-            if table.places.iter().any(|place| !place.is_empty()) {
+            if table.folders.iter().any(|folder| !folder.is_empty()) {
                 ui.label("");
-                for place in &table.places {
-                    ui.add(Label::new(RichText::new(place).small().weak()).extend());
+                for folder in &table.folders {
+                    ui.add(Label::new(RichText::new(folder).small().weak()).extend());
                 }
                 ui.end_row();
             }

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use egui::{Button, CollapsingHeader, ComboBox, Label, RichText, Stroke, TextEdit, TextStyle, Ui};
-use valleyscope_engine::optimizer::{HyperparameterKind, RuleKind, RuleSpec};
-use valleyscope_engine::quantity::{BatchSize, OutOfRange, RealQuantity, WholeQuantity};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
+use valleyscope_engine::quantity::{BatchSize, OutOfRange};
+use valleyscope_engine::setting::SettingInfo;
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{Preset, built_ins};
-use valleyscope_experiments::workload::form::{Choice, Field, Section, Value};
+use valleyscope_experiments::workload::form::{Choice, FormSection, Value};
 use valleyscope_experiments::workload::{Dataset, DeviceChoice, ScanOptimizer};
 
 use super::editor::{TrainingEditor, TrainingFault, first_of};
@@ -22,27 +23,23 @@ use crate::app::widgets::{form, number, text_editor};
 
 const FIELD_WIDTH: f32 = 84.0;
 
-/// Shows a field for a quantity, which refuses a value out of its range with the reason.
-fn real(ui: &mut Ui, owner: &str, name: &str, help: &str, value: &mut dyn RealQuantity) {
-    form::line(ui, name, help, |ui| {
-        let field_name = form::owned(owner, name);
-        let field = TypedField { name: &field_name, width: FIELD_WIDTH };
-        let typed = field.show(ui, &number::text(value.value()), |text| {
-            let entered = number::read(text)?;
-            value.enter(entered).map_err(|refused| refused.to_string())
+/// Shows a field for a setting. `enter` sets a typed number; the reason for its refusal is shown.
+fn number_field(
+    ui: &mut Ui,
+    owner: &str,
+    of: &SettingInfo,
+    value: f64,
+    enter: impl FnOnce(f64) -> Result<(), OutOfRange>,
+) {
+    form::line(ui, of.label, of.help, |ui| {
+        let name = form::owned(owner, of.label);
+        let text = if of.is_whole() { value.to_string() } else { number::text(value) };
+        let typed = TypedField { name: &name, width: FIELD_WIDTH }.show(ui, &text, |text| {
+            let whole = |text| number::read_whole(text).map(|whole| whole as f64);
+            let number = if of.is_whole() { whole(text)? } else { number::read(text)? };
+            enter(number).map_err(|refused| refused.to_string())
         });
-        typed.response.on_hover_text(help);
-    });
-}
-
-fn whole(ui: &mut Ui, name: &str, help: &str, value: &mut dyn WholeQuantity) {
-    form::line(ui, name, help, |ui| {
-        let field = TypedField { name, width: FIELD_WIDTH };
-        let typed = field.show(ui, &value.value().to_string(), |text| {
-            let entered = number::read_whole(text)?;
-            value.enter(entered).map_err(|refused| refused.to_string())
-        });
-        typed.response.on_hover_text(help);
+        typed.response.on_hover_text(of.help);
     });
 }
 
@@ -67,7 +64,7 @@ pub(super) fn show(
     preset_menu(ui, editor, catalog, requests);
     let before = editor.data();
     for section in editor.form() {
-        show_section(ui, section, status, requests);
+        show_section(ui, &section, editor, status, requests);
     }
     // The runs of a preset use the same data.
     let data = editor.data();
@@ -77,13 +74,25 @@ pub(super) fn show(
     ui.add_space(6.0);
 }
 
-fn show_section(ui: &mut Ui, section: Section<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
-    let Section { heading: title, folded, fields } = section;
+fn show_section(
+    ui: &mut Ui,
+    section: &FormSection,
+    editor: &mut TrainingEditor,
+    status: SetupStatus<'_>,
+    requests: &mut Requests,
+) {
+    let FormSection { heading: title, folded, fields } = section;
     // A faulty field is always visible.
-    let is_wrong = status.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.path)));
-    let show = |ui: &mut Ui| fields.into_iter().for_each(|field| show_field(ui, field, status, requests));
-    if folded {
-        CollapsingHeader::new(title).open(is_wrong.then_some(true)).show(ui, show);
+    let is_wrong = status.fault.is_some_and(|fault| fields.iter().any(|field| fault.is_at(field.key)));
+    let mut show = |ui: &mut Ui| {
+        for field in fields {
+            if let Some(value) = editor.value(field.key) {
+                show_field(ui, field, value, status, requests);
+            }
+        }
+    };
+    if *folded {
+        CollapsingHeader::new(*title).open(is_wrong.then_some(true)).show(ui, show);
     } else {
         if !title.is_empty() {
             heading(ui, title);
@@ -93,25 +102,24 @@ fn show_section(ui: &mut Ui, section: Section<'_>, status: SetupStatus<'_>, requ
 }
 
 /// Shows a field, and below it its fault.
-fn show_field(ui: &mut Ui, field: Field<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
-    let Some(fault) = status.fault.filter(|fault| fault.is_at(field.path)) else {
-        return show_value(ui, field, status.worker, requests);
+fn show_field(ui: &mut Ui, of: &SettingInfo, value: Value<'_>, status: SetupStatus<'_>, requests: &mut Requests) {
+    let Some(fault) = status.fault.filter(|fault| fault.is_at(of.key)) else {
+        return show_value(ui, of, value, status.worker, requests);
     };
     let color = ui.visuals().error_fg_color;
     ui.scope(|ui| {
         let widgets = &mut ui.visuals_mut().widgets;
         widgets.noninteractive.fg_stroke.color = color;
         widgets.inactive.bg_stroke = Stroke::new(1.0, color);
-        show_value(ui, field, status.worker, requests);
+        show_value(ui, of, value, status.worker, requests);
     });
     ui.add(Label::new(RichText::new(&fault.message).small().color(color)).selectable(true).wrap());
 }
 
-fn show_value(ui: &mut Ui, field: Field<'_>, worker: &WorkerState, requests: &mut Requests) {
-    let Field { name, help, path: _, value } = field;
+fn show_value(ui: &mut Ui, of: &SettingInfo, value: Value<'_>, worker: &WorkerState, requests: &mut Requests) {
+    let SettingInfo { label: name, help, .. } = *of;
     match value {
-        Value::Real(value) => real(ui, "", name, help, value),
-        Value::Whole(value) => whole(ui, name, help, value),
+        Value::Number(value) => number_field(ui, "", of, value.value(), |entered| value.enter(entered)),
         Value::Seed(value) => form::line(ui, name, help, |ui| seed(ui, value)),
         Value::Switch(value) => form::line(ui, name, help, |ui| {
             check_box(ui, value, "").on_hover_text(help).accessible_name(name);
@@ -212,27 +220,12 @@ fn devices(ui: &mut Ui, device: &mut DeviceChoice, worker: &WorkerState) {
     shown.response.accessible_name("Device");
 }
 
-struct HyperparameterField<'a> {
-    rule: &'a mut RuleSpec,
-    key: &'static str,
-    value: f64,
-}
-
-impl RealQuantity for HyperparameterField<'_> {
-    fn value(&self) -> f64 {
-        self.value
-    }
-
-    fn enter(&mut self, value: f64) -> Result<(), OutOfRange> {
-        self.rule.set(self.key, value)
-    }
-}
-
 fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
     for (of, mut value) in rule.hyperparameters() {
-        match of.kind {
-            HyperparameterKind::Choice(choices) => form::line(ui, of.label, of.help, |ui| {
-                // Choices without room in a row are below each other, to the right of the name.
+        match of.choices() {
+            [] => number_field(ui, owner, of, value, |entered| rule.set(of.key, entered)),
+            choices => form::line(ui, of.label, of.help, |ui| {
+                // Choices without room in a row are below each other, beside the name.
                 ui.horizontal_wrapped(|ui| {
                     for (index, choice) in choices.iter().enumerate() {
                         ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
@@ -240,9 +233,6 @@ fn hyperparameters(ui: &mut Ui, owner: &str, rule: &mut RuleSpec) {
                 });
                 rule.set(of.key, value).expect("it is one of the choices");
             }),
-            HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-                real(ui, owner, of.label, of.help, &mut HyperparameterField { rule, key: of.key, value });
-            }
         }
     }
 }

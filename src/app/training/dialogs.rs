@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use egui::{Button, Context, Key, Label, RichText, ScrollArea, Stroke, StrokeKind, TextEdit, Ui};
+use valleyscope_engine::setting::{SettingInfo, SettingPath, SettingValue};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::with_changed_settings;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::workload::{LiveSetting, Workload, changes};
+use valleyscope_experiments::workload::{Workload, changes};
 use valleyscope_runs::{Notes, NotesEdit, RunCommand, RunFolder, SettingChange, TextRequest, TextSample};
 
 use super::summary::Summary;
@@ -227,12 +228,12 @@ impl ChangeForm {
         }
         let mut in_force = training.workload().map_or_else(Vec::new, Workload::live);
         // A command `SetSteps` changes the steps of the run and not those of its training.
-        let steps = in_force.iter_mut().find(|it| it.path == SettingChange::STEPS);
+        let steps = in_force.iter_mut().find(|it| it.path.path == SettingChange::STEPS);
         if let (Some(setting), Some(steps)) = (steps, run.steps) {
             setting.value = steps as f64;
         }
         // The worker has put some of them in force.
-        self.entered.retain(|path, value| in_force.iter().any(|it| it.path == *path && it.value != *value));
+        self.entered.retain(|path, value| in_force.iter().any(|it| it.path.path == *path && it.value != *value));
         // The buttons stay visible above the fields, which scroll in a low window.
         let fault = self.fault(training);
         let is_applied = self.apply(ui, run, training, fault.as_deref(), &in_force);
@@ -244,7 +245,7 @@ impl ChangeForm {
                 let width = NAME + FIELD + 2.0 * ui.spacing().item_spacing.x;
                 ui.horizontal_wrapped(|ui| {
                     for setting in &in_force {
-                        let is_at_fault = fault.as_ref().is_some_and(|fault| fault.contains(&setting.path));
+                        let is_at_fault = fault.as_ref().is_some_and(|fault| fault.contains(&*setting.path.path));
                         cell(ui, width, |ui| self.field(ui, setting, is_at_fault));
                     }
                 });
@@ -260,20 +261,21 @@ impl ChangeForm {
         training.clone().workload_mut()?.set_live(&self.entered).err()
     }
 
-    fn field(&mut self, ui: &mut Ui, setting: &LiveSetting, is_at_fault: bool) {
-        let LiveSetting { path, label, help, value, is_whole } = setting;
-        let shown = self.entered.get(path).unwrap_or(value);
+    fn field(&mut self, ui: &mut Ui, setting: &SettingValue, is_at_fault: bool) {
+        let SettingValue { path: SettingPath { path, .. }, info, value, .. } = setting;
+        let SettingInfo { label, help, .. } = info;
+        let shown = self.entered.get(&**path).unwrap_or(value);
         let is_changed = shown != value;
         cell(ui, NAME, |ui| {
-            let text = RichText::new(label);
+            let text = RichText::new(*label);
             let text = if is_changed { text.strong() } else { text };
             ui.add(Label::new(text).truncate()).on_hover_text(*help);
         });
         let name = format!("Change {label}");
         let field = TypedField { name: &name, width: FIELD };
-        let text = if *is_whole { format!("{shown:.0}") } else { number::text(*shown) };
+        let text = if info.is_whole() { format!("{shown:.0}") } else { number::text(*shown) };
         let typed = field.show(ui, &text, |text| {
-            if *is_whole { number::read_whole(text).map(|it| it as f64) } else { number::read(text) }
+            if info.is_whole() { number::read_whole(text).map(|it| it as f64) } else { number::read(text) }
         });
         if let Some(reason) = &typed.fault {
             self.has_unreadable = true;
@@ -290,7 +292,7 @@ impl ChangeForm {
         }
         typed.response.on_hover_text(format!("{help} In force: {}", number::text(*value)));
         if let Some(entered) = typed.entered {
-            self.entered.insert(path.clone(), entered);
+            self.entered.insert(path.to_string(), entered);
         }
     }
 
@@ -301,7 +303,7 @@ impl ChangeForm {
         run: &Summary,
         training: &Preset,
         fault: Option<&str>,
-        in_force: &[LiveSetting],
+        in_force: &[SettingValue],
     ) -> bool {
         let mut training = training.clone();
         // Refused values leave the training as it is.

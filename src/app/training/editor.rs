@@ -8,7 +8,7 @@ use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
 use valleyscope_experiments::run::CapacityReport;
 use valleyscope_experiments::workload::DataStatus;
-use valleyscope_experiments::workload::form::Form;
+use valleyscope_experiments::workload::form::{FormSection, Value};
 
 use super::charts::Choices;
 use super::table::TableChoices;
@@ -238,9 +238,16 @@ impl TrainingEditor {
         self.chosen = run;
     }
 
-    pub(super) fn form(&mut self) -> Form<'_> {
+    /// Returns the fields of the shown run.
+    pub(super) fn form(&mut self) -> Vec<FormSection> {
         let chosen = self.chosen();
         self.presets.draft.workload_mut().map_or_else(Vec::new, |workload| workload.form(chosen))
+    }
+
+    /// Returns the value of a field of the shown run, by its path.
+    pub(super) fn value(&mut self, path: &str) -> Option<Value<'_>> {
+        let chosen = self.chosen();
+        self.presets.draft.workload_mut()?.value(chosen, path)
     }
 
     pub(super) fn data(&self) -> DataChoice {
@@ -282,7 +289,7 @@ impl TrainingEditor {
     pub(super) fn field_name(&mut self, fault: &TrainingFault) -> Option<&'static str> {
         let form = self.form();
         let mut fields = form.iter().flat_map(|section| &section.fields);
-        fields.find(|field| fault.is_at(field.path)).map(|field| field.name)
+        fields.find(|field| fault.is_at(field.key)).map(|field| field.label)
     }
 }
 

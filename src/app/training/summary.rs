@@ -135,7 +135,7 @@ impl Config {
         let settings = RunSettings::read(run);
         let listed = |list: fn(&Preset) -> Vec<ShownSetting>| {
             let settings = settings.preset.as_ref().map_or_else(Vec::new, list).into_iter();
-            settings.map(|it| ShownSetting { words: visible(&it.words).into_owned(), ..it }).collect()
+            settings.map(|it| ShownSetting { text: visible(&it.text).into_owned(), ..it }).collect()
         };
         let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
         Config { shown, bookkeeping, settings }

@@ -11,7 +11,7 @@ use egui::{
     Align, Button, Checkbox, ComboBox, DragValue, IntoAtoms, Label, Layout, RadioButton, Response, RichText,
     ScrollArea, Ui, Widget, vec2,
 };
-use valleyscope_engine::spacing::Spacing;
+use valleyscope_engine::setting::Spacing;
 use valleyscope_experiments::view::AxisScale;
 
 use super::{number, theme};

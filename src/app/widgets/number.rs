@@ -6,38 +6,37 @@ use egui::{
     Align2, Button, Context, FontId, Id, Key, Label, Margin, Rangef, Rect, RectAlign, Response, RichText, Sense,
     Slider, SliderClamping, TextEdit, TextStyle, Tooltip, Ui, vec2,
 };
-use valleyscope_engine::optimizer::Hyperparameter;
-use valleyscope_engine::parameter::{BoundedParameter, Extent, Parameter};
-use valleyscope_engine::quantity::{
-    LearningRate, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature,
-};
-use valleyscope_engine::spacing::Spacing;
+use valleyscope_engine::quantity::OutOfRange;
+use valleyscope_engine::setting::{Extent, SettingInfo, SettingPath, Spacing};
 
 use super::form;
 use super::icons::{Icon, icon_button};
 use super::theme::text_width;
 use crate::app::landscape::controls::Highlight;
-use crate::app::landscape::controls::sliders::{Pins, SliderId};
+use crate::app::landscape::controls::sliders::Pins;
 
 pub(crate) use valleyscope_engine::quantity::{number_text as text, rounded};
 
-/// The control of a parameter.
-pub(crate) struct Control<'p>(pub &'p Parameter);
+/// The control of a setting that is a number: its name, a slider and a field.
+pub(crate) struct Control<'p> {
+    pub of: &'p SettingInfo,
+    pub default: f64,
+}
 
-/// The look of a control.
+/// The style of a control.
 pub(crate) enum SliderStyle<'a> {
     Plain,
     /// The control has a button that pins it for presentations.
-    Pinnable(&'a mut Pins, SliderId),
+    Pinnable(&'a mut Pins, SettingPath),
     /// The control is outside of its owner's card and has the owner's name before its own.
-    Named(SliderId),
+    Named(SettingPath),
 }
 
 impl SliderStyle<'_> {
-    fn slider(&self) -> Option<&SliderId> {
+    fn setting(&self) -> Option<&SettingPath> {
         match self {
             SliderStyle::Plain => None,
-            SliderStyle::Pinnable(_, slider) | SliderStyle::Named(slider) => Some(slider),
+            SliderStyle::Pinnable(_, setting) | SliderStyle::Named(setting) => Some(setting),
         }
     }
 }
@@ -45,135 +44,27 @@ impl SliderStyle<'_> {
 /// The largest share of a row's width that the name of a control takes with that of its owner.
 const NAME_SHARE: f32 = 0.5;
 
-/// A quantity that a slider or a typed number can set.
-pub(crate) trait Adjustable: Copy + PartialEq {
-    fn number(self) -> f64;
-    /// Returns the quantity with this value, or the error that the value is out of range.
-    fn checked(self, value: f64) -> Result<Self, OutOfRange>;
-    /// Returns the quantity with the nearest valid value.
-    fn nearest(self, value: f64) -> Self;
-}
-
-macro_rules! adjustable {
-    ($($quantity:ty),*) => { $(
-        impl Adjustable for $quantity {
-            fn number(self) -> f64 {
-                self.get()
-            }
-            fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-                Self::new(value)
-            }
-            fn nearest(self, value: f64) -> Self {
-                Self::clamped(value)
-            }
-        }
-    )* };
-}
-
-adjustable!(LearningRate, StartCoordinate, StartSpread, Temperature);
-
-/// The value of a rule's numeric hyperparameter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HyperparameterValue {
-    pub of: &'static Hyperparameter,
-    pub value: f64,
-}
-
-impl PartialEq for HyperparameterValue {
-    fn eq(&self, other: &Self) -> bool {
-        self.value == other.value
-    }
-}
-
-impl Adjustable for HyperparameterValue {
-    fn number(self) -> f64 {
-        self.value
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        Ok(HyperparameterValue { value: self.of.checked(value)?, ..self })
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        let value = self.of.range().map_or(value, |range| value.clamp(range.min, range.max));
-        HyperparameterValue { value, ..self }
-    }
-}
-
-/// The value of a parameter of the landscape or of the noise.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BoundedValue {
-    pub of: &'static BoundedParameter,
-    pub value: f64,
-}
-
-impl PartialEq for BoundedValue {
-    fn eq(&self, other: &Self) -> bool {
-        self.value == other.value
-    }
-}
-
-impl Adjustable for BoundedValue {
-    fn number(self) -> f64 {
-        self.value
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        Ok(BoundedValue { value: self.of.checked(value)?, ..self })
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        BoundedValue { value: self.of.nearest(value), ..self }
-    }
-}
-
-impl Adjustable for ParticleCount {
-    fn number(self) -> f64 {
-        self.get() as f64
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        if value.fract() == 0.0 && value >= 0.0 {
-            return Self::new(value as u64);
-        }
-        let expected = format!("a whole number from {} to {}", Self::MIN, Self::MAX);
-        Err(OutOfRange { name: Self::NAME, expected, found: text(value) })
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        let whole = value.round().max(f64::from(Self::MIN)).min(f64::from(Self::MAX));
-        Self::new(whole as u64).unwrap_or_else(|_| unreachable!("{whole} was brought into the range"))
-    }
-}
-
 const FIELD_WIDTH: f32 = 72.0;
 /// The side of the button that pins a slider, in points.
 const PIN_SIDE: f32 = 20.0;
 
 impl Control<'_> {
-    /// Shows the control. `owner` is the quantity's owner, for screen readers; empty for the simulation as a whole.
-    pub(crate) fn show<Q: Adjustable>(&self, ui: &mut Ui, owner: &str, value: &mut Q, default: Q) {
-        self.show_as(ui, owner, value, default, SliderStyle::Plain);
+    /// Shows the control. `owner` is the setting's owner, for screen readers; empty for the simulation as a whole.
+    pub(crate) fn show(&self, ui: &mut Ui, owner: &str, value: &mut f64) {
+        self.show_as(ui, owner, value, SliderStyle::Plain);
     }
 
-    /// Shows the control in one of its looks.
-    pub(crate) fn show_as<Q: Adjustable>(
-        &self,
-        ui: &mut Ui,
-        owner: &str,
-        value: &mut Q,
-        default: Q,
-        style: SliderStyle<'_>,
-    ) {
-        let name = form::owned(owner, self.0.label);
-        let label = if matches!(style, SliderStyle::Named(_)) { &name } else { self.0.label };
-        let animated = style.slider().cloned().filter(SliderId::is_live);
-        let motion = animated.as_ref().and_then(|slider| Motion::of(ui.ctx(), slider));
+    /// Shows the control in one of its styles.
+    pub(crate) fn show_as(&self, ui: &mut Ui, owner: &str, value: &mut f64, style: SliderStyle<'_>) {
+        let name = form::owned(owner, self.of.label);
+        let label = if matches!(style, SliderStyle::Named(_)) { &name } else { self.of.label };
+        let animated = style.setting().cloned().filter(|setting| !setting.restarts());
+        let motion = animated.as_ref().and_then(|setting| Motion::of(ui.ctx(), setting));
         let help = SliderHelp { text: self.help(animated.is_some(), motion.as_ref()), beside: ui.max_rect().x_range() };
         let shown = ui.scope(|ui| {
             if ui.available_width() < form::ONE_LINE_WIDTH {
-                label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value, default);
-                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, default, style));
+                self.label_cell(ui, Label::new(label).wrap(), ui.available_width(), &help, value);
+                ui.horizontal(|ui| self.inputs(ui, &name, &help, value, style));
             } else {
                 ui.horizontal(|ui| {
                     let (label, width) = match style {
@@ -184,24 +75,24 @@ impl Control<'_> {
                         }
                         _ => (Label::new(label).wrap(), form::NAME_WIDTH),
                     };
-                    label_cell(ui, label, width, &help, value, default);
-                    self.inputs(ui, &name, &help, value, default, style);
+                    self.label_cell(ui, label, width, &help, value);
+                    self.inputs(ui, &name, &help, value, style);
                 });
             }
         });
         Highlight::mark(ui, shown.response.rect, &name);
-        if let Some(slider) = animated {
+        if let Some(setting) = animated {
             shown.response.container_context_menu(|ui| {
                 if ui.button("Animate…").on_hover_text("Move the slider while the run plays").clicked() {
-                    Motion::request(ui.ctx(), slider);
+                    Motion::request(ui.ctx(), setting);
                 }
             });
         }
     }
 
-    /// Returns the explanation of the parameter and of its motion.
+    /// Returns the explanation of the setting and of its motion.
     fn help(&self, is_live: bool, motion: Option<&Motion>) -> String {
-        let text = self.0.explanation();
+        let text = self.of.explanation();
         match motion {
             Some(Motion(description)) => format!("{text}\n\n{description} Drag the slider to stop it."),
             None if is_live => format!("{text}\n\nRight click: animate it."),
@@ -212,27 +103,19 @@ impl Control<'_> {
     /// Explains why a number was refused, with the control's label, as in "Rotation φ must be a number from −360 to
     /// 360°, found 999".
     fn refusal(&self, refused: &OutOfRange) -> String {
-        let Parameter { label, unit, .. } = self.0;
+        let SettingInfo { label, unit, .. } = self.of;
         let name = label.split_once(" (").map_or(*label, |(name, _)| name);
         let number = |text: &str| text.replace('-', "−");
         format!("{name} must be {}{unit}, found {}", number(&refused.expected), number(&refused.found))
     }
 
-    fn inputs<Q: Adjustable>(
-        &self,
-        ui: &mut Ui,
-        name: &str,
-        help: &SliderHelp,
-        value: &mut Q,
-        default: Q,
-        style: SliderStyle<'_>,
-    ) {
+    fn inputs(&self, ui: &mut Ui, name: &str, help: &SliderHelp, value: &mut f64, style: SliderStyle<'_>) {
         let gap = ui.spacing().item_spacing.x;
         let reset_width = ui.spacing().interact_size.y;
         let pin_width = if matches!(style, SliderStyle::Pinnable(..)) { PIN_SIDE + gap } else { 0.0 };
         let left = ui.available_width() - FIELD_WIDTH - reset_width - pin_width - 3.0 * gap;
         ui.spacing_mut().slider_width = left.max(40.0);
-        let is_moving = style.slider().is_some_and(|slider| Motion::of(ui.ctx(), slider).is_some());
+        let is_moving = style.setting().is_some_and(|setting| Motion::of(ui.ctx(), setting).is_some());
         let slider = ui.scope(|ui| {
             if is_moving {
                 let color = ui.visuals().hyperlink_color;
@@ -247,78 +130,79 @@ impl Control<'_> {
         let slider = slider.inner;
         help.explain(&slider);
         let field = TypedField { name: &format!("{name}, number"), width: FIELD_WIDTH };
-        let shown = text(value.number());
-        let typed = field.show(ui, &shown, |text| value.checked(read(text)?).map_err(|refused| self.refusal(&refused)));
+        let check = |text: &str| self.of.checked(read(text)?).map_err(|refused| self.refusal(&refused));
+        let typed = field.show(ui, &text(*value), check);
         help.explain(&typed.response);
         if let Some(entered) = typed.entered {
             *value = entered;
         }
-        if reset_button(ui, name, *value != default, &text(default.number())) {
-            *value = default;
+        if reset_button(ui, name, *value != self.default, &text(self.default)) {
+            *value = self.default;
         }
-        if let SliderStyle::Pinnable(pins, slider) = style {
-            pin_button(ui, name, pins, slider);
+        if let SliderStyle::Pinnable(pins, setting) = style {
+            pin_button(ui, name, pins, setting);
         }
     }
 
-    fn slider<Q: Adjustable>(&self, ui: &mut Ui, value: &mut Q) -> Response {
-        let Extent { low, high, spacing } = self.0.slider;
+    fn slider(&self, ui: &mut Ui, value: &mut f64) -> Response {
+        let Extent { low, high, spacing } = self.of.slider;
         if spacing == Spacing::LogComplement {
-            return complement_slider(ui, [low, high], value);
+            return self.complement_slider(ui, value);
         }
         let is_logarithmic = spacing == Spacing::Log;
         let digits = if is_logarithmic { 3 } else { 4 };
         let slider = Slider::from_get_set(low..=high, |set| {
             if let Some(set) = set {
-                *value = value.nearest(rounded(set, digits));
+                *value = self.of.nearest(rounded(set, digits));
             }
-            value.number()
+            *value
         });
         ui.add(slider.logarithmic(is_logarithmic).clamping(SliderClamping::Edits).show_value(false))
     }
-}
 
-/// Shows the name of a control; a double click restores the default.
-fn label_cell<Q: Adjustable>(ui: &mut Ui, label: Label, width: f32, help: &SliderHelp, value: &mut Q, default: Q) {
-    form::cell(ui, width, |ui| {
-        let response = ui.add(label.sense(Sense::CLICK));
-        help.explain(&response);
-        if response.double_clicked() {
-            *value = default;
+    /// Shows a slider that is logarithmic in the complement: 0, 0.9, 0.99 and 0.999 are equally far apart.
+    fn complement_slider(&self, ui: &mut Ui, value: &mut f64) -> Response {
+        let Extent { low, high, .. } = self.of.slider;
+        let nearest = |set: f64| self.of.nearest(form::rounded(set, Spacing::LogComplement));
+        let slider = Slider::from_get_set(1.0 - low..=1.0 - high, |set| {
+            if let Some(complement) = set {
+                *value = nearest(1.0 - complement);
+            }
+            1.0 - *value
+        });
+        let response = ui.add(slider.logarithmic(true).clamping(SliderClamping::Edits).show_value(false));
+        if let Some(requested) = form::requested(ui, &response) {
+            *value = nearest(requested);
         }
-    });
+        ui.ctx().accesskit_node_builder(response.id, |node| {
+            node.set_numeric_value(*value);
+            node.set_min_numeric_value(low);
+            node.set_max_numeric_value(high);
+        });
+        response
+    }
+
+    /// Shows the name of the control; a double click restores the default.
+    fn label_cell(&self, ui: &mut Ui, label: Label, width: f32, help: &SliderHelp, value: &mut f64) {
+        form::cell(ui, width, |ui| {
+            let response = ui.add(label.sense(Sense::CLICK));
+            help.explain(&response);
+            if response.double_clicked() {
+                *value = self.default;
+            }
+        });
+    }
 }
 
 /// Shows the button that pins a slider for presentations.
-fn pin_button(ui: &mut Ui, name: &str, pins: &mut Pins, slider: SliderId) {
-    let (icon, hint) = match pins.has(&slider) {
+fn pin_button(ui: &mut Ui, name: &str, pins: &mut Pins, setting: SettingPath) {
+    let (icon, hint) = match pins.has(&setting) {
         true => (Icon::Pinned, "Shown in presentations. Click to take it away."),
         false => (Icon::Pin, "Show it in presentations. At most three are shown; one more replaces the first."),
     };
     if icon_button(ui, icon, PIN_SIDE, &format!("Pin {name}"), hint).clicked() {
-        pins.toggle(slider);
+        pins.toggle(setting);
     }
-}
-
-/// Shows a slider that is logarithmic in the complement: 0, 0.9, 0.99 and 0.999 are equally far apart.
-fn complement_slider<Q: Adjustable>(ui: &mut Ui, [low, high]: [f64; 2], value: &mut Q) -> Response {
-    let set_rounded = |value: &mut Q, set: f64| *value = value.nearest(form::rounded(set, Spacing::LogComplement));
-    let slider = Slider::from_get_set(1.0 - low..=1.0 - high, |set| {
-        if let Some(complement) = set {
-            set_rounded(value, 1.0 - complement);
-        }
-        1.0 - value.number()
-    });
-    let response = ui.add(slider.logarithmic(true).clamping(SliderClamping::Edits).show_value(false));
-    if let Some(requested) = form::requested(ui, &response) {
-        set_rounded(value, requested);
-    }
-    ui.ctx().accesskit_node_builder(response.id, |node| {
-        node.set_numeric_value(value.number());
-        node.set_min_numeric_value(low);
-        node.set_max_numeric_value(high);
-    });
-    response
 }
 
 /// The help of a control, shown beside it so that the next control stays visible.
@@ -348,30 +232,30 @@ pub(crate) fn reset_button(ui: &mut Ui, name: &str, changed: bool, default: &str
         .clicked()
 }
 
-/// The motion of a slider in words, as in "Moves from 1 to 2 in 10 s."
+/// The description of a slider's motion, as in "Moves from 1 to 2 in 10 s."
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Motion(pub String);
 
 impl Motion {
     /// Sets the motions of all sliders, for the controls of this frame.
-    pub(crate) fn set_all(ctx: &Context, all: Vec<(SliderId, Motion)>) {
+    pub(crate) fn set_all(ctx: &Context, all: Vec<(SettingPath, Motion)>) {
         ctx.data_mut(|data| data.insert_temp(Id::unique("motions of sliders"), Arc::new(all)));
     }
 
     /// Returns the motion of a slider, if it moves.
-    pub(crate) fn of(ctx: &Context, slider: &SliderId) -> Option<Motion> {
-        let all: Arc<Vec<(SliderId, Motion)>> = ctx.data(|data| data.get_temp(Id::unique("motions of sliders")))?;
-        all.iter().find(|(other, _)| other == slider).map(|(_, motion)| motion.clone())
+    pub(crate) fn of(ctx: &Context, setting: &SettingPath) -> Option<Motion> {
+        let all: Arc<Vec<(SettingPath, Motion)>> = ctx.data(|data| data.get_temp(Id::unique("motions of sliders")))?;
+        all.iter().find(|(other, _)| other == setting).map(|(_, motion)| motion.clone())
     }
 
     /// Requests to animate a slider.
-    pub(crate) fn request(ctx: &Context, slider: SliderId) {
-        ctx.data_mut(|data| data.insert_temp(Id::unique("slider to animate"), Some(slider)));
+    pub(crate) fn request(ctx: &Context, setting: SettingPath) {
+        ctx.data_mut(|data| data.insert_temp(Id::unique("slider to animate"), Some(setting)));
     }
 
     /// Takes the slider that was requested last.
-    pub(crate) fn take_request(ctx: &Context) -> Option<SliderId> {
-        ctx.data_mut(|data| data.remove_temp::<Option<SliderId>>(Id::unique("slider to animate"))).flatten()
+    pub(crate) fn take_request(ctx: &Context) -> Option<SettingPath> {
+        ctx.data_mut(|data| data.remove_temp::<Option<SettingPath>>(Id::unique("slider to animate"))).flatten()
     }
 }
 

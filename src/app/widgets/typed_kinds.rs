@@ -6,7 +6,7 @@ use egui::{Button, CollapsingHeader, ComboBox, Id, Label, RichText, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeInfo, LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::program::text_of;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, TypedRule};
-use valleyscope_engine::parameter::BoundedParameter;
+use valleyscope_engine::setting::SettingInfo;
 
 use super::text_editor::{KindTexts, Mistake, TextTab, TypedKind, choices, read_as};
 use super::theme;
@@ -248,9 +248,9 @@ impl TypedKind for LandscapeKind {
 
 /// Shows the derivatives of the loss: by u and v of a built-in landscape, by x and y of a typed one.
 pub(crate) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
-    let own_name: fn(&BoundedParameter) -> &'static str = match kind.formula() {
-        Some(_) => BoundedParameter::key,
-        None => |parameter| parameter.parameter.symbol,
+    let own_name: fn(&SettingInfo) -> &'static str = match kind.formula() {
+        Some(_) => |parameter| parameter.key,
+        None => |parameter| parameter.symbol,
     };
     let (_rotation, parameters) = kind.info().parameters.split_last().expect("a landscape can be rotated");
     let names: Vec<&str> = parameters.iter().map(own_name).collect();
@@ -266,23 +266,23 @@ pub(crate) fn gradient(ui: &mut Ui, kind: LandscapeKind) {
 ///
 /// Fails with the reason why the landscape cannot be written as text.
 pub(crate) fn landscape_as_text(landscape: &LandscapeSpec) -> Result<LandscapeSpec, String> {
-    let mut parameters: Vec<(&BoundedParameter, f64)> = landscape.parameters().collect();
+    let mut parameters: Vec<(&SettingInfo, f64)> = landscape.parameters().collect();
     let _rotation = parameters.pop();
     let mut text = String::new();
     for (of, value) in &parameters {
-        let extents = [of.parameter.slider, of.parameter.axis];
+        let extents = [of.slider, of.axis];
         let low = extents.iter().fold(*value, |low, extent| low.min(extent.low));
         let high = extents.iter().fold(*value, |high, extent| high.max(extent.high));
-        writeln!(text, "param {} = {value} in {low}..{high}", of.key()).expect("a string takes all text");
+        writeln!(text, "param {} = {value} in {low}..{high}", of.key).expect("a string takes all text");
     }
-    let names: Vec<&str> = parameters.iter().map(|(of, _)| of.key()).collect();
+    let names: Vec<&str> = parameters.iter().map(|(of, _)| of.key).collect();
     text += &landscape.kind().program().loss_text(&names);
     let name = landscape.kind().name();
     let refused = |reason: String| format!("{name} cannot be written as text: {reason}.");
     let kind: LandscapeKind = read_as(&format!("{name} as text"), &text).map_err(|mistake| refused(mistake.message))?;
     let mut copy = LandscapeSpec::new(kind);
     for (of, value) in landscape.parameters() {
-        copy.set(of.key(), value).map_err(|error| refused(error.to_string()))?;
+        copy.set(of.key, value).map_err(|error| refused(error.to_string()))?;
     }
     Ok(copy)
 }

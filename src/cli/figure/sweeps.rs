@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use anyhow::anyhow;
 use valleyscope_engine::identifier::folded;
-use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::setting::LEARNING_RATE;
 use valleyscope_engine::sweep::{Diagram, SweepSpec};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
@@ -119,7 +119,7 @@ fn best(diagrams: &[&Diagram], text: &str) -> Result<Map, Failure> {
     let mut maps: Vec<(usize, &str, Map)> = Vec::new();
     for (index, optimizer) in spec.optimizers.iter().enumerate() {
         maps.push((index, LEARNING_RATE.key, Map::BestRate(index)));
-        maps.extend(optimizer.tune.iter().map(|tuned| (index, tuned.of.key(), Map::BestValue(index, tuned.of))));
+        maps.extend(optimizer.tune.iter().map(|tuned| (index, tuned.of, Map::BestValue(index, tuned.of))));
     }
     let (optimizer, key) = text.rsplit_once('.').unwrap_or((text, ""));
     let having: Vec<usize> = maps.iter().filter(|(_, of, _)| *of == key).map(|(index, ..)| *index).collect();

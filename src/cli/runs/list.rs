@@ -269,7 +269,7 @@ impl BriefLine {
 
 /// Lists the settings of a run that the brief list does not show otherwise.
 fn other_settings(training: &Preset) -> Vec<ShownSetting> {
-    let is_shown = |setting: &ShownSetting| ["η ", "batch ", "seed "].iter().any(|it| setting.words.starts_with(it));
+    let is_shown = |setting: &ShownSetting| ["η ", "batch ", "seed "].iter().any(|it| setting.text.starts_with(it));
     let settings = training.shown_settings().into_iter();
     settings.filter(|setting| setting.meaning != STEPS && !is_shown(setting)).collect()
 }
@@ -534,7 +534,7 @@ pub(super) fn diff(location: &RunsLocation, runs: &[OsString]) -> Result<(), Fai
         let name = run.name();
         let column = run_column(&run, name).map_err(|error| Failure::Failed(anyhow!(error)))?;
         // The folder is the name.
-        Ok(SettingColumn { place: String::new(), ..column })
+        Ok(SettingColumn { folder: String::new(), ..column })
     };
     print_differences(&runs.iter().map(column).collect::<Result<Vec<_>, Failure>>()?)
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::optimizer::Hyperparameter;
+use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::PresetConfigs;
@@ -153,7 +153,7 @@ impl Lines {
     /// Adds the hyperparameters of a training's rule, and the text of a typed one.
     fn add_rule(&mut self, training: Option<&Preset>) {
         let Some(rule) = training.and_then(Preset::training).map(|common| *common.rule) else { return };
-        let value = |(of, value): (&Hyperparameter, f64)| match of.choices().get(value as usize) {
+        let value = |(of, value): (&SettingInfo, f64)| match of.choices().get(value as usize) {
             Some(choice) => format!("{} {}", of.key, choice.key),
             None => format!("{} {value}", of.key),
         };

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use valleyscope_engine::quantity::number_text;
+use valleyscope_engine::setting::SettingValue;
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
-use valleyscope_experiments::workload::{LiveSetting, Workload, live_path};
+use valleyscope_experiments::workload::{Workload, live_path};
 use valleyscope_runs::{
     CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader,
     SettingChange, Status, now,
@@ -300,8 +301,8 @@ pub(super) fn set(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
     if settings.is_empty() {
         // A command `SetSteps` changes the steps of the run and not those of its training.
         let steps = reader.history().steps().map(|steps| steps as f64);
-        let value = |it: &LiveSetting| steps.filter(|_| it.path == SettingChange::STEPS).unwrap_or(it.value);
-        let row = |it: &LiveSetting| [it.path.clone(), number_text(value(it)), it.label.clone()];
+        let value = |it: &SettingValue| steps.filter(|_| it.path.path == SettingChange::STEPS).unwrap_or(it.value);
+        let row = |it: &SettingValue| [it.path.path.to_string(), number_text(value(it)), it.info.label.to_owned()];
         return print(&table(&live.iter().map(row).collect::<Vec<_>>(), ""));
     }
     let settings = check(&training, &live, settings).map_err(|why| Failure::BadInput(anyhow!(why)))?;
@@ -325,7 +326,7 @@ fn read_status(reader: &mut RunReader) -> Result<Status, Failure> {
 /// Parses the settings by their paths, and checks that they can be put in force.
 fn check(
     training: &Preset,
-    live: &[LiveSetting],
+    live: &[SettingValue],
     settings: &[(String, String)],
 ) -> Result<BTreeMap<String, f64>, String> {
     let mut checked = BTreeMap::new();

@@ -308,7 +308,7 @@ impl SettingsText {
             Some(typed) => typed.text().to_owned(),
             None => format!("L = {}", kind.info().formula),
         };
-        let parameters = spec.landscape.parameters().map(|(of, value)| of.parameter.with(number_text(value)));
+        let parameters = spec.landscape.parameters().map(|(of, value)| of.with(number_text(value)));
         let enabled = spec.optimizers.iter().zip(spec.shown_names()).filter(|(optimizer, _)| optimizer.enabled);
         let optimizers = enabled.map(|(optimizer, name)| {
             let settings = optimizer.rule.shown_settings().into_iter().filter_map(ShownSetting::said);
@@ -320,7 +320,7 @@ impl SettingsText {
         });
         SettingsText {
             landscape: [kind.name().to_owned(), formula].into_iter().chain(parameters).collect(),
-            noise: spec.noise.description(number_text),
+            noise: spec.noise.text_with(number_text),
             optimizers: optimizers.collect(),
         }
     }

@@ -5,7 +5,8 @@ use std::io::{BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled, TunedSetting};
+use valleyscope_engine::setting::Key;
+use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled};
 use valleyscope_experiments::preset::{Preset, PresetError};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
@@ -77,8 +78,8 @@ impl SweepResult {
         npz.array("rows", &[shape.rows], diagram.rows().iter().copied())?;
         npz.array("cols", &[shape.columns], diagram.columns().iter().copied())?;
         write_learning_rates(&mut npz, diagram, shape)?;
-        npz.text("row_name", spec.rows.of.name())?;
-        npz.text("col_name", spec.columns.of.name())?;
+        npz.text("row_name", spec.rows.of.key())?;
+        npz.text("col_name", spec.columns.of.key())?;
         npz.text("metric", spec.metric.name())?;
         npz.text("spec", &self.preset().to_ron())?;
         npz.text("program", &self.program())?;
@@ -207,10 +208,9 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
 /// Writes the arrays that only sweeps with tuned settings have.
 fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let (spec, settings) = (diagram.spec(), diagram.spec().tuned_settings());
-    let keys: Vec<&str> = settings.iter().map(|setting| setting.key()).collect();
-    npz.texts("tuned", &keys)?;
+    npz.texts("tuned", &settings)?;
     let counts = spec.candidate_counts();
-    let value = |optimizer: usize, candidate: usize, setting: TunedSetting| {
+    let value = |optimizer: usize, candidate: usize, setting: Key| {
         let tuned = spec.optimizers[optimizer].tuned(setting)?;
         (candidate < counts[optimizer]).then(|| diagram.tuned_value(optimizer, tuned, candidate))
     };

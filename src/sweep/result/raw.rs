@@ -9,9 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use valleyscope_engine::landscape::LandscapeParameterName;
 use valleyscope_engine::noise::NoiseKind;
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
+use valleyscope_engine::optimizer::{MASK, RuleKind, WEIGHT_DECAY};
 use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, Precision, Quantity, Runs, SweepJob, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
@@ -58,7 +57,7 @@ impl RawFormat {
             return refused("the same learning rates for all optimizers", "different ones");
         }
         if spec.columns.of != Quantity::Noise {
-            return refused("`columns` of noise", spec.columns.of.name());
+            return refused("`columns` of noise", spec.columns.of.key());
         }
         if spec.landscape.valley().is_none() {
             return refused("the paper's valley", spec.landscape.info().name);
@@ -67,13 +66,11 @@ impl RawFormat {
             return refused("multiplicative noise", format!("{} noise", spec.noise.info().name.to_lowercase()));
         }
         match &spec.rows.of {
-            Quantity::Landscape(LandscapeParameterName::SHARPNESS) => Ok(RawFormat::Sharpness),
-            Quantity::Of(HyperparameterName::WEIGHT_DECAY, ids)
-                if spec.optimizers.iter().all(|optimizer| ids.contains(&optimizer.id)) =>
-            {
+            Quantity::Landscape("sharpness") => Ok(RawFormat::Sharpness),
+            Quantity::Of(WEIGHT_DECAY, ids) if spec.optimizers.iter().all(|optimizer| ids.contains(&optimizer.id)) => {
                 Ok(RawFormat::WeightDecay)
             }
-            other => refused("`rows` of sharpness, or of the weight decay of all optimizers", other.name()),
+            other => refused("`rows` of sharpness, or of the weight decay of all optimizers", other.key()),
         }
     }
 
@@ -175,10 +172,7 @@ fn indices(spec: &SweepSpec) -> Result<[usize; 3], RawRefused> {
     if let Some(scheduled) = scheduled {
         return refused("constant learning rates", format!("a schedule of {}", scheduled.rule.name()));
     }
-    let masked = spec
-        .optimizers
-        .iter()
-        .find(|optimizer| optimizer.rule.get(Hyperparameter::MASK).is_some_and(|mask| mask != 0.0));
+    let masked = spec.optimizers.iter().find(|optimizer| optimizer.rule.get(MASK).is_some_and(|mask| mask != 0.0));
     if let Some(masked) = masked {
         return refused("steps without a mask", format!("cautious steps of {}", masked.rule.name()));
     }

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec};
-use valleyscope_engine::noise::{NoiseKind, NoiseParameterName, NoiseSpec};
+use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::program::text_of;
-use valleyscope_engine::optimizer::{Decay, HyperparameterName, Need, RuleKind, RuleSpec, Schedule, TypedRule};
+use valleyscope_engine::optimizer::{Decay, Need, RuleKind, RuleSpec, Schedule, TypedRule};
 use valleyscope_engine::quantity::{Dimension, Noise, Replicates, StartSpread, StepCount, WarmupSteps};
 use valleyscope_engine::sweep::{
     Axis, Backend, LearningRates, PixelOrder, Precision, Quantity, Spacing, SweepJob, SweepOptimizer, SweepSpec,
@@ -104,7 +104,7 @@ fn a_pixel_has_its_columns_hyperparameter() {
         (RuleKind::Adam, "beta2", [0.9, 0.999], Spacing::LogComplement),
     ];
     for (kind, key, [from, to], spacing) in divided.into_iter().chain(rates) {
-        let of = Quantity::Of(HyperparameterName::new(key).unwrap(), vec![1]);
+        let of = Quantity::Of(key, vec![1]);
         let columns = Axis { of, from, to, count: count(3), spacing };
         let (rule, values) = (RuleSpec::on_plane(kind), columns.values());
         for (column, &value) in values.iter().enumerate() {
@@ -214,7 +214,7 @@ fn a_sweep_begins_at_its_own_start() {
 #[test]
 fn axes_of_infinite_length_are_refused() {
     let mut spec = fig2a([2, 3]);
-    spec.rows.spacing = valleyscope_engine::spacing::Spacing::Linear;
+    spec.rows.spacing = valleyscope_engine::setting::Spacing::Linear;
     (spec.rows.from, spec.rows.to) = (-1e308, 1e308);
     assert_eq!(spec.check().unwrap_err().path, "rows.to");
 }
@@ -289,8 +289,8 @@ fn each_kind_of_noise_gives_the_same_diagram_on_any_number_of_threads() {
 #[test]
 fn an_axis_of_the_tails_gives_the_runs_of_each_noise() {
     let noise = heavy_tailed(1.0, 3.0);
-    let of = Quantity::NoiseParameter(NoiseParameterName::of(&noise).next().expect("it has ν"));
-    assert_eq!((of.name(), of.parameter(&odd(2).landscape).label), ("degrees_of_freedom", "Degrees of freedom ν"));
+    let of = Quantity::NoiseParameter(noise.info().parameters[1].key);
+    assert_eq!((of.key(), of.info(&odd(2).landscape).label), ("degrees_of_freedom", "Degrees of freedom ν"));
     let freedoms = [2.5, 20.0];
     let columns = Axis { of, from: freedoms[0], to: freedoms[1], count: count(2), spacing: Spacing::Linear };
     let swept = SweepSpec { noise, columns, ..odd(2) };
@@ -498,13 +498,8 @@ fn a_typed_hyperparameter_is_an_axis() {
     let adam = RuleSpec::on_plane(RuleKind::Adam);
     let text = text_of(&adam).unwrap().replace("beta2", "squares");
     let own = typed("Adam with an axis", &text);
-    let axis = Axis {
-        of: Quantity::Of(HyperparameterName::new("squares").unwrap(), vec![1]),
-        from: 0.5,
-        to: 0.99,
-        count: count(3),
-        spacing: Spacing::Linear,
-    };
+    let axis =
+        Axis { of: Quantity::Of("squares", vec![1]), from: 0.5, to: 0.99, count: count(3), spacing: Spacing::Linear };
     let spec = SweepSpec { columns: axis, ..typed_spec([adam, own], 2) };
     for (column, beta2) in [0.5, 0.745, 0.99].into_iter().enumerate() {
         let fixed = SweepSpec {

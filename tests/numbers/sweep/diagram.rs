@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use valleyscope::sweep::pool::{Pool, Sweep};
-use valleyscope_engine::optimizer::{Decay, HyperparameterName, RuleSpec, Schedule};
+use valleyscope_engine::optimizer::{Decay, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{Dimension, FinalShare, Replicates, StartSpread, StepCount};
+use valleyscope_engine::setting::Key;
 use valleyscope_engine::sweep::{
     Average, Backend, Cell, Diagram, LearningRates, Metric, Metrics, PixelOrder, Precision, Quantity, Runs, Spacing,
-    SweepJob, SweepOptimizer, SweepSpec, Tuned, TunedSetting, pixel_runs,
+    SweepJob, SweepOptimizer, SweepSpec, Tuned, pixel_runs,
 };
 
 use crate::sweep::{adam, count, fig2a, optimizer, sgd, signum, toy_focus};
@@ -297,8 +298,7 @@ fn medians_with_diverged_runs_are_not_certain() {
 
 const RATES: usize = 3;
 
-fn tuned(key: &str, from: f64, to: f64, values: usize) -> Tuned {
-    let of = TunedSetting::new(key).unwrap();
+fn tuned(of: Key, from: f64, to: f64, values: usize) -> Tuned {
     Tuned { of, from, to, count: count(values), spacing: Spacing::Linear }
 }
 
@@ -408,13 +408,13 @@ fn the_score_is_that_of_the_best_candidate_and_the_diagram_names_its_values() {
 fn an_axis_varies_all_candidates() {
     let tune = vec![tuned("gamma", -0.5, 0.5, 2)];
     let mut spec = common(2, vec![SweepOptimizer { tune, ..optimizer(0, toy_focus()) }, optimizer(1, adam())]);
-    spec.columns.of = Quantity::Of(HyperparameterName::new("beta1").unwrap(), vec![0]);
+    spec.columns.of = Quantity::Of("beta1", vec![0]);
     (spec.columns.from, spec.columns.to) = (0.5, 0.9);
     let point = spec.point(0, 2);
     let found = point.optimizers[0].variants.iter().map(|it| (it.rule.get("gamma"), it.rule.get("beta1")));
     assert_eq!(found.collect::<Vec<_>>(), [(Some(-0.5), Some(0.9)), (Some(0.5), Some(0.9))]);
     // A learning rate that is an axis leaves one candidate for each value.
-    spec.columns.of = Quantity::Of(HyperparameterName::LEARNING_RATE, vec![0]);
+    spec.columns.of = Quantity::Of("learning_rate", vec![0]);
     (spec.columns.from, spec.columns.to) = (0.01, 0.1);
     assert_eq!(spec.candidate_counts(), [2, RATES]);
     assert_eq!(cell(&spec, [0, 2]).averages[0].len(), 2);

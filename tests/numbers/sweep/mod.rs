@@ -12,7 +12,7 @@ mod truth;
 use std::sync::atomic::AtomicBool;
 
 use valleyscope_engine::instructions::Instructions;
-use valleyscope_engine::landscape::{LandscapeParameterName, LandscapeSpec};
+use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{Dimension, LearningRate, Noise, PointCount, Replicates, StartSpread, StepCount};
 use valleyscope_engine::sweep::{
@@ -36,7 +36,7 @@ pub fn fig2a([rows, columns]: [usize; 2]) -> SweepSpec {
         average: Average::Mean,
         sampling: Sampling::Uniform,
         rows: Axis {
-            of: Quantity::Landscape(LandscapeParameterName::SHARPNESS),
+            of: Quantity::Landscape("sharpness"),
             from: 0.1,
             to: 1000.0,
             count: count(rows),

@@ -6,7 +6,7 @@ use std::io::{Cursor, Write};
 use npyz::{DType, Deserialize, NpyFile};
 use valleyscope::figure::{Map, as_changed, is_made_title, shared_optimizers};
 use valleyscope::sweep::result::SweepResult;
-use valleyscope_engine::optimizer::{HyperparameterName, RuleKind, RuleSpec};
+use valleyscope_engine::optimizer::{RuleKind, RuleSpec, WEIGHT_DECAY};
 use valleyscope_engine::quantity::{Noise, PointCount, Replicates};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::{Axis, Diagram, Metric, Precision, Quantity, Spacing, SweepSpec};
@@ -98,7 +98,7 @@ fn arrays_have_the_documented_names_shapes_types_and_values() {
 fn grids_of_learning_rates_that_differ_are_padded() {
     let mut spec = spec("fig2a");
     spec.optimizers[1].learning_rates.count = PointCount::clamped(2);
-    spec.rows.of = Quantity::Of(HyperparameterName::LEARNING_RATE, vec![2]);
+    spec.rows.of = Quantity::Of("learning_rate", vec![2]);
     (spec.rows.from, spec.rows.to, spec.rows.spacing) = (0.001, 0.1, Spacing::Log);
     let result = result_of(spec);
     let bytes = arrays(&result);
@@ -297,7 +297,7 @@ fn a_title_names_the_changes() {
 #[test]
 fn a_title_names_other_axes() {
     let over = |ids: &[u32]| {
-        let of = Quantity::Of(HyperparameterName::new("beta1").unwrap(), ids.to_vec());
+        let of = Quantity::Of("beta1", ids.to_vec());
         changed(|sweep| sweep.rows = Axis { of, from: 0.5, to: 0.9, ..sweep.rows.clone() }).title
     };
     assert_eq!(over(&[0, 1, 2]), "Phase diagram: decay rate β₁ and noise σ");
@@ -475,7 +475,7 @@ fn a_legend_names_settings_that_differ_within_a_rule_or_from_its_defaults() {
     // A setting that an axis varies has no value to name.
     let varied = |sweep: &mut SweepSpec| {
         decay(sweep);
-        let of = Quantity::Of(HyperparameterName::WEIGHT_DECAY, vec![0, 1, 2]);
+        let of = Quantity::Of(WEIGHT_DECAY, vec![0, 1, 2]);
         sweep.rows = Axis { of, from: 0.0, to: 0.5, ..sweep.rows.clone() };
     };
     assert_eq!(names(&varied), ["Adam", "FOCUS", "Signum"]);

@@ -267,7 +267,7 @@ fn hyperparameters_of_one_symbol_and_another_meaning_are_different_settings() {
     found.sort();
     expected.sort();
     assert_eq!(found, expected);
-    assert!(table.equal > 10 && table.equal_in_words() == format!("{} settings are equal", table.equal));
+    assert!(table.equal > 10 && table.equal_text() == format!("{} settings are equal", table.equal));
 }
 
 #[test]

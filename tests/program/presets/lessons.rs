@@ -155,7 +155,7 @@ fn numbers(text: &str) -> Vec<Range<usize>> {
 /// Returns whether a number stands after the symbol of a setting in force that has this value.
 fn is_setting(before: &str, number: f64, spec: &SimulationSpec) -> bool {
     let landscape = spec.landscape.kind().info().parameters.iter();
-    let of_landscape = landscape.map(|of| (of.parameter.symbol, spec.landscape.get(of.key())));
+    let of_landscape = landscape.map(|of| (of.symbol, spec.landscape.get(of.key)));
     let of_rules = spec.optimizers.iter().flat_map(|optimizer| {
         let rule = optimizer.rule.rule;
         rule.kind().info().hyperparameters.iter().map(move |of| (of.symbol, rule.get(of.key)))

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, MOST_PARAMETERS};
 use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
-use valleyscope_engine::optimizer::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
+use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
+use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
 use valleyscope_experiments::preset::{
     Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, PresetSimulation, built_ins,
@@ -74,7 +75,7 @@ macro_rules! quantity {
 /// Returns any rule with any values in range.
 fn rule(kind: u8) -> BoxedStrategy<RatedRule> {
     let rule = RuleSpec::on_plane(RuleKind::ALL[usize::from(kind) % RuleKind::ALL.len()]);
-    let value = |of: &Hyperparameter| match of.range() {
+    let value = |of: &SettingInfo| match of.range() {
         Some(range) => float(range.min, range.max),
         None => (0..of.choices().len()).prop_map(|choice| choice as f64).boxed(),
     };
@@ -107,8 +108,9 @@ fn landscape() -> impl Strategy<Value = LandscapeSpec> {
         |(kind, places)| {
             let spec = LandscapeSpec::new(kind);
             spec.parameters().zip(places).fold(spec, |spec, ((of, _), place): (_, f64)| {
-                let value = of.range.min + place * (of.range.max - of.range.min);
-                spec.with(of.key(), of.nearest(value)).expect("it is in the range")
+                let Range { min, max, .. } = of.range().expect("it is a number");
+                let value = min + place * (max - min);
+                spec.with(of.key, of.nearest(value)).expect("it is in the range")
             })
         },
     )
@@ -172,7 +174,7 @@ fn noise() -> impl Strategy<Value = NoiseSpec> {
     (kind, quantity!(Noise), 2.01..100.0).prop_map(|(kind, sigma, shape)| {
         let mut noise = NoiseSpec::new(kind).with_sigma(sigma);
         if noise.parameters().count() > 1 {
-            noise.set(1, shape).unwrap();
+            noise.set("degrees_of_freedom", shape).unwrap();
         }
         noise
     })

@@ -369,7 +369,7 @@ fn of_kind(kind: NoiseKind, sigma: f64) -> NoiseSpec {
 
 fn heavy_tailed(sigma: f64, freedom: f64) -> NoiseSpec {
     let mut noise = of_kind(NoiseKind::HeavyTailed, sigma);
-    noise.set(1, freedom).unwrap();
+    noise.set("degrees_of_freedom", freedom).unwrap();
     noise
 }
 

@@ -9,10 +9,8 @@ use egui::{Color32, ColorImage, Event, Key, Modifiers, PointerButton, Pos2, Shap
 use egui_kittest::kittest::Queryable;
 use valleyscope::figure::Map;
 use valleyscope::sweep::pool::{Pool, Sweep};
-use valleyscope_engine::optimizer::HyperparameterName;
-use valleyscope_engine::sweep::{
-    Backend, Cell, Diagram, Metric, PixelOrder, Precision, Quantity, SweepJob, SweepSpec, TunedSetting,
-};
+use valleyscope_engine::optimizer::WEIGHT_DECAY;
+use valleyscope_engine::sweep::{Backend, Cell, Diagram, Metric, PixelOrder, Precision, Quantity, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::built_ins;
 
 use super::harness::{App, Begin, Uploads};
@@ -132,8 +130,8 @@ fn a_new_rule_joins_the_axes_of_all_rules_and_no_others() {
     app.button("Add an optimizer");
     app.button("SGD").settle();
     let sweep = wanted(&app);
-    assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::WEIGHT_DECAY, vec![0, 1, 2]));
-    assert_eq!(sweep.columns.of, Quantity::Of(HyperparameterName::new("beta1").unwrap(), vec![0]));
+    assert_eq!(sweep.rows.of, Quantity::Of(WEIGHT_DECAY, vec![0, 1, 2]));
+    assert_eq!(sweep.columns.of, Quantity::Of("beta1", vec![0]));
     let rows = app.harness.get_by_role_and_label(Role::ComboBox, "Rows: what varies");
     assert_eq!(rows.value().as_deref(), Some("weight decay ω"));
     assert!(app.shows("Signum and SGD keep their own."), "what is left out of an axis is said");
@@ -150,7 +148,7 @@ fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
     let sweep = wanted(&app);
     assert_eq!(sweep.optimizers[0].label(), "SGD");
     assert_eq!(sweep.optimizers[0].rule.get("weight_decay"), Some(0.2));
-    assert_eq!(sweep.rows.of, Quantity::Of(HyperparameterName::new("beta2").unwrap(), vec![]));
+    assert_eq!(sweep.rows.of, Quantity::Of("beta2", vec![]));
     let note = "SGD in place of Adam; new: momentum heavy ball, weight decay of the parameters; without: β₂, ε; kept: η, \
                 β₁ 0.9, ω 0.2";
     assert!(app.shows(note));
@@ -315,7 +313,7 @@ fn a_setting_is_tuned_beside_the_learning_rate() {
     let mut app = computed(&SMALL.replace("Signum()", "Focus()"));
     app.click(Role::DisclosureTriangle, "■ FOCUS");
     app.click(Role::CheckBox, "FOCUS: tune Attraction γ");
-    let gamma = TunedSetting::new("gamma").unwrap();
+    let gamma = "gamma";
     let tuned = wanted(&app).optimizers[1].tune[0];
     assert_eq!((tuned.of, tuned.from, tuned.to, tuned.count.get()), (gamma, -1.0, 1.0, 5));
     app.set(Role::SpinButton, "FOCUS: Attraction γ from", -0.5);

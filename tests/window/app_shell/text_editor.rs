@@ -76,7 +76,7 @@ fn each_built_in_landscape_opens_as_text_with_the_same_losses_view_and_start() {
         let copy = landscape(&app);
         assert!(copy.kind().name().starts_with(&format!("{} as text", kind.name())), "{copy:?}");
         for (of, value) in built_in.parameters() {
-            assert_eq!(copy.get(of.key()), Some(value), "{}", of.key());
+            assert_eq!(copy.get(of.key), Some(value), "{}", of.key);
         }
         let losses = [built_in, copy].map(|spec| spec.landscape());
         for at in [[0.3, -0.7], [1.5, 0.5], [-1.2, 0.4]] {
@@ -143,7 +143,7 @@ fn a_sweep_runs_on_typed_landscapes() {
     begin_own(&mut app);
     assert!(wanted(&app).landscape.kind().name().starts_with("My landscape"));
     let [Quantity::Landscape(row), Quantity::Noise] = axes(&app) else { panic!("{:?}", axes(&app)) };
-    assert_eq!(row.key(), "a", "a parameter of the new landscape in place of one that it lacks");
+    assert_eq!(row, "a", "a parameter of the new landscape in place of one that it lacks");
     app.until("the diagram of the formula", is_computed);
 }
 
@@ -200,7 +200,7 @@ fn a_sweep_is_compared_by_metrics_of_its_landscape_and_its_noise_has_axes() {
     app.choose("Noise", "Heavy-tailed");
     app.choose("Columns: what varies", "degrees of freedom ν");
     let Quantity::NoiseParameter(name) = sweep(&app).columns.of else { panic!("{:?}", sweep(&app).columns) };
-    assert_eq!(name.key(), "degrees_of_freedom");
+    assert_eq!(name, "degrees_of_freedom");
     assert!(app.harness.query_by_role_and_label(Role::SpinButton, "Degrees of freedom ν").is_none());
     app.choose("Noise", "Additive");
     assert!(matches!(sweep(&app).columns.of, Quantity::Landscape(_) | Quantity::Noise), "additive noise has no ν");

@@ -1,7 +1,8 @@
-use super::{BoundedParameter, DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
+use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::expression::Algebra;
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// A narrowing valley with a minimum at (U, 0): `L = (a/2) u²v² − cu + cu²/(2U)`.
 pub struct BoundedValley;
@@ -15,7 +16,9 @@ impl Definition for BoundedValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            BoundedParameter::new("length", "U", "Length U", [1e-3, 1e3], Extent::logarithmic(0.5, 20.0))
+            SettingInfo::number("U", "Length U", Range::new("length", 1e-3, 1e3))
+                .slider(0.5, 20.0)
+                .logarithmic()
                 .default(3.0)
                 .help("The position of the minimum, u = U on the floor."),
             ROTATION.default(30.0),

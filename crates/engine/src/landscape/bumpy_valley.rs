@@ -1,7 +1,8 @@
-use super::{BoundedParameter, DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
+use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::expression::{Algebra, Function};
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// A narrowing valley with barriers on its floor: `L = (a/2) u²v² − cu + h(1 − cos ku)`.
 pub struct BumpyValley;
@@ -15,10 +16,12 @@ impl Definition for BumpyValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            BoundedParameter::new("height", "h", "Height h", [0.0, 100.0], Extent::linear(0.0, 0.2))
+            SettingInfo::number("h", "Height h", Range::new("height", 0.0, 100.0))
+                .slider(0.0, 0.2)
                 .default(0.02)
                 .help("Half the height of the barriers."),
-            BoundedParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 20.0))
+            SettingInfo::number("k", "Wavenumber k", Range::new("wavenumber", 0.0, 100.0))
+                .slider(0.0, 20.0)
                 .default(6.0)
                 .help("How dense the barriers are: one each 2π/k of u."),
             ROTATION.default(30.0),

@@ -12,15 +12,15 @@ mod evaluate;
 mod spec;
 
 pub use evaluate::{Landscape, Local, NarrowValley, ProgramLandscape, Slopes, Uv, ValleyInSpace, ValleyTerms};
-pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeParameterName, LandscapeSpec, StartPoint};
+pub use spec::{CompiledLandscape, LandscapeFormula, LandscapeSpec, StartPosition};
 
 use std::sync::LazyLock;
 
 use crate::identifier;
 use crate::language::{Token, TokenKind, tokens};
 use crate::loss::{Loss, LossProgram};
-use crate::parameter::{BoundedParameter, Extent, Parameter};
 use crate::quantity::Range;
+use crate::setting::{Extent, SettingInfo};
 
 /// A built-in landscape.
 pub trait Definition: Loss {
@@ -38,7 +38,7 @@ pub struct LandscapeInfo {
     pub about: &'static str,
     pub source: &'static str,
     /// The parameters of the loss in the order in which it takes them, then the rotation φ.
-    pub parameters: &'static [BoundedParameter],
+    pub parameters: &'static [SettingInfo],
     /// The metrics of particles besides the loss.
     pub metrics: &'static [LandscapeMetric],
     /// The start of particles, (x, y).
@@ -230,32 +230,31 @@ fn of_text(text: &str) -> &'static [LandscapeMetric] {
 }
 
 /// Sharpness a of a valley's walls.
-const SHARPNESS: BoundedParameter =
-    BoundedParameter::new("sharpness", "a", "Sharpness a", [1e-6, 1e6], Extent::logarithmic(0.1, 1000.0))
-        .help("How steep the valley's walls are: the factor of the loss across it.")
-        .paper("10 in the examples, 0.1 to 1000 in the phase diagram")
-        .drag_step(0.1)
-        .default(10.0);
+const SHARPNESS: SettingInfo = SettingInfo::number("a", "Sharpness a", Range::new("sharpness", 1e-6, 1e6))
+    .slider(0.1, 1000.0)
+    .logarithmic()
+    .help("How steep the valley's walls are: the factor of the loss across it.")
+    .paper("10 in the examples, 0.1 to 1000 in the phase diagram")
+    .drag_step(0.1)
+    .default(10.0);
 
 /// Slope c along a valley.
-const SLOPE: BoundedParameter =
-    BoundedParameter::new("slope", "c", "Slope c", [-100.0, 100.0], Extent::linear(0.0, 1.0))
-        .help("How steeply the floor of the valley falls along u. It is what drives every optimizer onward.")
-        .paper("0.1")
-        .axis(Extent::logarithmic(0.01, 1.0))
-        .default(0.1);
+const SLOPE: SettingInfo = SettingInfo::number("c", "Slope c", Range::new("slope", -100.0, 100.0))
+    .slider(0.0, 1.0)
+    .help("How steeply the floor of the valley falls along u. It is what drives every optimizer onward.")
+    .paper("0.1")
+    .axis(Extent::logarithmic(0.01, 1.0))
+    .default(0.1);
 
 /// Rotation φ of a landscape, in degrees counter-clockwise.
-const ROTATION: BoundedParameter = BoundedParameter {
-    parameter: Parameter::new("rotation_degrees", "Rotation φ (°)", Extent::linear(-90.0, 90.0))
-        .symbol("φ")
-        .unit("°")
-        .help(
-            "The angle between u and the x axis, counter-clockwise. Optimizers that work on each coordinate alone behave \
+const ROTATION: SettingInfo = SettingInfo::number("φ", "Rotation φ (°)", Range::new("rotation_degrees", -360.0, 360.0))
+    .slider(-90.0, 90.0)
+    .unit("°")
+    .help(
+        "The angle between u and the x axis, counter-clockwise. Optimizers that work on each coordinate alone behave \
              differently when a valley is not along an axis.",
-        )
-        .paper("30")
-        .axis(Extent::linear(0.0, 90.0)),
-    range: Range { name: "rotation_degrees", min: -360.0, max: 360.0 },
-    default: 0.0,
-};
+    )
+    .paper("30")
+    .axis(Extent::linear(0.0, 90.0))
+    .drag_step(1.0)
+    .default(0.0);

@@ -1,7 +1,8 @@
-use super::{BoundedParameter, DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
+use super::{DEPTH, Definition, HomeView, LandscapeInfo, ROTATION, SHARPNESS, SLOPE, SPREAD};
 use crate::expression::Algebra;
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// A valley that narrows as a power of u: `L = (a/2) |u|ᵖ v² − cu`. p = 0 does not narrow, p = 2 is the paper's
 /// valley.
@@ -16,7 +17,8 @@ impl Definition for PowerValley {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            BoundedParameter::new("exponent", "p", "Exponent p", [0.0, 8.0], Extent::linear(0.0, 4.0))
+            SettingInfo::number("p", "Exponent p", Range::new("exponent", 0.0, 8.0))
+                .slider(0.0, 4.0)
                 .default(3.0)
                 .help("How fast the valley narrows: its curvature grows as |u|ᵖ."),
             ROTATION.default(30.0),

@@ -1,7 +1,8 @@
-use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
+use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// A quadratic bowl: `L = ½(u² + κv²)`.
 pub struct Quadratic;
@@ -13,15 +14,11 @@ impl Definition for Quadratic {
         about: "A bowl whose condition number is κ.",
         source: "the textbook example",
         parameters: &[
-            BoundedParameter::new(
-                "condition_number",
-                "κ",
-                "Condition number κ",
-                [1e-3, 1e6],
-                Extent::logarithmic(1.0, 1000.0),
-            )
-            .default(100.0)
-            .help("The quotient of the curvatures across and along."),
+            SettingInfo::number("κ", "Condition number κ", Range::new("condition_number", 1e-3, 1e6))
+                .slider(1.0, 1000.0)
+                .logarithmic()
+                .default(100.0)
+                .help("The quotient of the curvatures across and along."),
             ROTATION.default(30.0),
         ],
         metrics: &[],

@@ -1,9 +1,10 @@
 use std::f64::consts::TAU;
 
-use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
+use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::{Algebra, Function};
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// Rastrigin's function: `L = 2A + u² − A cos 2πu + v² − A cos 2πv` (Rastrigin, 1974).
 pub struct Rastrigin;
@@ -15,7 +16,8 @@ impl Definition for Rastrigin {
         about: "Many local minima around the lowest one at 0.",
         source: "Rastrigin, Systems of Extremal Control (1974)",
         parameters: &[
-            BoundedParameter::new("amplitude", "A", "Amplitude A", [0.0, 1000.0], Extent::linear(0.0, 20.0))
+            SettingInfo::number("A", "Amplitude A", Range::new("amplitude", 0.0, 1000.0))
+                .slider(0.0, 20.0)
                 .default(10.0)
                 .help("How high the barriers between the minima are."),
             ROTATION,

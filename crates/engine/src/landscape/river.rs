@@ -1,10 +1,8 @@
-use super::{
-    BoundedParameter, Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS,
-    SLOPE,
-};
+use super::{Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS, SLOPE};
 use crate::expression::{Algebra, Function};
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// A bent, narrowing valley: `L = (a/2)(1 + bu²)(v − A sin ku)² − cu` (river valleys: Wen et al.,
 /// [arXiv:2410.05192](https://arxiv.org/abs/2410.05192)).
@@ -19,13 +17,16 @@ impl Definition for River {
         parameters: &[
             SHARPNESS,
             SLOPE,
-            BoundedParameter::new("narrowing", "b", "Narrowing b", [0.0, 100.0], Extent::linear(0.0, 5.0))
+            SettingInfo::number("b", "Narrowing b", Range::new("narrowing", 0.0, 100.0))
+                .slider(0.0, 5.0)
                 .default(1.0)
                 .help("How quickly the valley narrows along u; 0 keeps its width."),
-            BoundedParameter::new("amplitude", "A", "Amplitude A", [-10.0, 10.0], Extent::linear(0.0, 2.0))
+            SettingInfo::number("A", "Amplitude A", Range::new("amplitude", -10.0, 10.0))
+                .slider(0.0, 2.0)
                 .default(0.5)
                 .help("How far the floor bends to either side."),
-            BoundedParameter::new("wavenumber", "k", "Wavenumber k", [0.0, 100.0], Extent::linear(0.0, 6.0))
+            SettingInfo::number("k", "Wavenumber k", Range::new("wavenumber", 0.0, 100.0))
+                .slider(0.0, 6.0)
                 .default(1.5)
                 .help("How many bends there are: one turn each 2π/k of u."),
             ROTATION,

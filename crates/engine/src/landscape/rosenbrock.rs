@@ -1,7 +1,8 @@
-use super::{BoundedParameter, Definition, HomeView, LandscapeInfo, ROTATION};
+use super::{Definition, HomeView, LandscapeInfo, ROTATION};
 use crate::expression::Algebra;
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// Rosenbrock's function: `L = (1 − u)² + b(v − u²)²` (Rosenbrock, [Computer Journal 3,
 /// 1960](https://doi.org/10.1093/comjnl/3.3.175)).
@@ -14,7 +15,9 @@ impl Definition for Rosenbrock {
         about: "A curved valley with its minimum at (1, 1).",
         source: "Rosenbrock, Computer Journal 3, 175 (1960)",
         parameters: &[
-            BoundedParameter::new("b", "b", "Coefficient b", [1e-3, 1e6], Extent::logarithmic(1.0, 1000.0))
+            SettingInfo::number("b", "Coefficient b", Range::new("b", 1e-3, 1e6))
+                .slider(1.0, 1000.0)
+                .logarithmic()
                 .default(100.0)
                 .help("How steep the walls of the curved valley are."),
             ROTATION,

@@ -1,31 +1,23 @@
 //! A landscape with the values of its parameters, as in presets, and its serialization.
 
-use std::fmt;
 use std::sync::Mutex;
 
-use serde::de::{DeserializeSeed, EnumAccess, MapAccess, VariantAccess, Visitor};
-use serde::ser::SerializeStructVariant;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{
-    BoundedParameter, HomeView, Landscape, LandscapeInfo, LandscapeKind, MOST_PARAMETERS, NarrowValley, ROTATION,
-    SHARPNESS, SLOPE,
+    HomeView, Landscape, LandscapeInfo, LandscapeKind, MOST_PARAMETERS, NarrowValley, ROTATION, SHARPNESS, SLOPE,
 };
-use crate::identifier::{Identifier, NameFormat, lasting};
+use crate::configured::{self, Configured, Kind};
+use crate::identifier::lasting;
 use crate::language::symbol;
 use crate::language::{self, ProgramError};
 use crate::loss::LossProgram;
-use crate::parameter::Extent;
-use crate::quantity::{OutOfRange, StartCoordinate};
-use crate::typed_text::{Compiled, Interned, NAME, TEXT, TypedFields};
+use crate::quantity::{Range, StartCoordinate};
+use crate::setting::{SettingInfo, SettingValue};
+use crate::typed_text::{Compiled, Interned, TypedFields};
 
 /// A landscape with the values of its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LandscapeSpec {
-    kind: LandscapeKind,
-    /// The values of the parameters in the order of the landscape's table; the rest stays 0.
-    values: [f64; MOST_PARAMETERS],
-}
+pub type LandscapeSpec = Configured<LandscapeKind, MOST_PARAMETERS>;
 
 impl Default for LandscapeSpec {
     /// Creates the paper's landscape: the valley with a = 10, c = 0.1, φ = 30°.
@@ -37,69 +29,25 @@ impl Default for LandscapeSpec {
 /// A point on the plane at which runs start.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StartPoint {
+pub struct StartPosition {
     pub x: StartCoordinate,
     pub y: StartCoordinate,
 }
 
 impl LandscapeSpec {
-    pub fn new(kind: LandscapeKind) -> LandscapeSpec {
-        let mut values = [0.0; MOST_PARAMETERS];
-        for (value, parameter) in values.iter_mut().zip(kind.info().parameters) {
-            *value = parameter.default;
-        }
-        LandscapeSpec { kind, values }
-    }
-
-    pub fn kind(&self) -> LandscapeKind {
-        self.kind
-    }
-
     pub fn info(&self) -> &'static LandscapeInfo {
         self.kind.info()
     }
 
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
-        self.info().parameters.iter().zip(self.values)
+    /// Lists the parameters at their paths in a preset.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = SettingValue> + use<> {
+        self.parameters().map(|(of, value)| SettingValue::new(format!("landscape.{}", of.key), of, value))
     }
 
-    pub fn parameter(&self, key: &str) -> Option<&'static BoundedParameter> {
-        self.info().parameters.iter().find(|parameter| parameter.key() == key)
-    }
-
-    /// The value of a parameter; `None` if the landscape lacks it.
-    pub fn get(&self, key: &str) -> Option<f64> {
-        Some(self.values[self.index(key)?])
-    }
-
-    /// Sets a parameter.
-    ///
-    /// # Errors
-    ///
-    /// Fails for a value out of range, and for a parameter that the landscape lacks.
-    pub fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
-        let Some(index) = self.index(key) else {
-            let keys: Vec<&str> = self.info().parameters.iter().map(BoundedParameter::key).collect();
-            let expected = format!("one of {}", keys.join(", "));
-            return Err(OutOfRange { name: "a parameter of the landscape", expected, found: key.to_owned() });
-        };
-        self.values[index] = self.info().parameters[index].checked(value)?;
-        Ok(())
-    }
-
-    /// The landscape with a parameter set.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`LandscapeSpec::set`] does.
-    pub fn with(mut self, key: &str, value: f64) -> Result<LandscapeSpec, OutOfRange> {
-        self.set(key, value)?;
-        Ok(self)
-    }
-
-    pub fn start(&self) -> StartPoint {
+    /// Returns the point at which runs start by default.
+    pub fn start(&self) -> StartPosition {
         let [x, y] = self.info().start.map(StartCoordinate::clamped);
-        StartPoint { x, y }
+        StartPosition { x, y }
     }
 
     pub fn rotation_degrees(&self) -> f64 {
@@ -109,8 +57,9 @@ impl LandscapeSpec {
     /// Takes the other landscape's values of parameters with the same description, such as the sharpness of valleys,
     /// except the rotation, whose default belongs to the landscape.
     pub fn in_place_of(mut self, before: &LandscapeSpec) -> LandscapeSpec {
-        for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key() != ROTATION.key()) {
-            let mut same = before.parameters().filter(|(of, _)| of.parameter == own.parameter);
+        for (index, own) in self.info().parameters.iter().enumerate().filter(|(_, own)| own.key != ROTATION.key) {
+            let is_same = |of: &SettingInfo| SettingInfo { kind: of.kind, ..own.default(of.default) } == *of;
+            let mut same = before.parameters().filter(|(of, _)| is_same(of));
             let carried_over = same.next().and_then(|(_, value)| own.checked(value).ok());
             self.values[index] = carried_over.unwrap_or(self.values[index]);
         }
@@ -120,21 +69,15 @@ impl LandscapeSpec {
     /// A typed landscape with another text, whose parameters keep their values if they were set and the new ranges
     /// allow them.
     pub fn with_text(&self, formula: &'static LandscapeFormula) -> LandscapeSpec {
-        let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
-        for (of, value) in self.parameters().filter(|(of, value)| *value != of.default) {
-            if let Some(index) = spec.index(of.key()) {
-                spec.values[index] = spec.info().parameters[index].checked(value).unwrap_or(spec.values[index]);
-            }
-        }
-        spec
+        self.converted(LandscapeKind::Formula(formula))
     }
 
     /// Formats what differs from another landscape: the kind, and values; those of parameters that the other lacks if
     /// they are not the defaults.
     pub fn differences(&self, other: &LandscapeSpec, number: impl Fn(f64) -> String) -> Vec<String> {
         let kind = (self.kind != other.kind).then(|| self.kind.name().to_owned());
-        let values = self.parameters().filter(|(of, value)| other.get(of.key()).unwrap_or(of.default) != *value);
-        kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
+        let values = self.parameters().filter(|(of, value)| other.get(of.key).unwrap_or(of.default) != *value);
+        kind.into_iter().chain(values.map(|(of, value)| of.with(number(value)))).collect()
     }
 
     pub fn landscape(&self) -> Landscape {
@@ -154,17 +97,8 @@ impl LandscapeSpec {
 
     /// Sharpness a and slope c of the paper's valley; `None` for other landscapes.
     pub fn valley(&self) -> Option<[f64; 2]> {
-        let value = |parameter: &BoundedParameter| self.get(parameter.key()).expect("the valley has the parameter");
+        let value = |parameter: &SettingInfo| self.get(parameter.key).expect("the valley has the parameter");
         (self.kind == LandscapeKind::Valley).then(|| [value(&SHARPNESS), value(&SLOPE)])
-    }
-
-    pub(super) fn index(&self, key: &str) -> Option<usize> {
-        self.info().parameters.iter().position(|parameter| parameter.key() == key)
-    }
-
-    /// Sets the value with this index, which was checked.
-    pub(super) fn set_checked(&mut self, index: usize, value: f64) {
-        self.values[index] = value;
     }
 }
 
@@ -229,181 +163,62 @@ impl Compiled for CompiledLandscape {
     }
 }
 
-fn parameter(of: &language::Parameter) -> BoundedParameter {
+/// Describes a parameter that a text declares.
+fn parameter(of: &language::Parameter) -> SettingInfo {
     let key = &*of.name.clone().leak();
     let symbol = symbol(key);
     let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
     let [low, high] = of.range;
-    let extent =
-        if low > 0.0 && high / low >= 1e3 { Extent::logarithmic(low, high) } else { Extent::linear(low, high) };
-    BoundedParameter::new(key, symbol, label, [low, high], extent).default(of.default)
+    let parameter = SettingInfo::number(symbol, label, Range::new(key, low, high)).default(of.default);
+    if low > 0.0 && high / low >= 1e3 { parameter.logarithmic() } else { parameter }
 }
 
-/// The name of a parameter that some landscape has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LandscapeParameterName(&'static str);
+impl Kind for LandscapeKind {
+    const SETTINGS: [&'static str; 2] = ["a parameter of the landscape", "parameters"];
 
-const FORMAT: NameFormat = NameFormat {
-    of: "LandscapeParameter",
-    expecting: "the name of a parameter of the landscape",
-    built_in,
-    typed: Some("OfFormula"),
-};
-
-fn built_in() -> Vec<&'static str> {
-    let mut keys: Vec<&'static str> = Vec::new();
-    for parameter in LandscapeKind::ALL.iter().flat_map(|kind| kind.info().parameters) {
-        if !keys.contains(&parameter.key()) {
-            keys.push(parameter.key());
-        }
-    }
-    keys
-}
-
-impl LandscapeParameterName {
-    pub const SHARPNESS: LandscapeParameterName = LandscapeParameterName("sharpness");
-    pub const SLOPE: LandscapeParameterName = LandscapeParameterName("slope");
-    pub const ROTATION: LandscapeParameterName = LandscapeParameterName("rotation_degrees");
-
-    pub fn of(landscape: &LandscapeSpec) -> impl Iterator<Item = LandscapeParameterName> + use<> {
-        landscape.info().parameters.iter().map(|parameter| LandscapeParameterName(parameter.key()))
-    }
-
-    /// The key in file formats.
-    pub fn key(self) -> &'static str {
-        self.0
+    fn table(self) -> &'static [SettingInfo] {
+        self.info().parameters
     }
 }
 
-impl Serialize for LandscapeParameterName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FORMAT.serialize(self.0, serializer)
-    }
-}
+impl configured::Variant for LandscapeKind {
+    const TYPE: &'static str = "Landscape";
+    const VALUE: &'static str = "a landscape";
+    const TYPED: &'static str = LandscapeKind::FORMULA;
 
-impl<'de> Deserialize<'de> for LandscapeParameterName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        FORMAT.deserialize(deserializer).map(LandscapeParameterName)
-    }
-}
-
-impl LandscapeKind {
-    fn names_in_presets() -> &'static [&'static str] {
+    fn names() -> &'static [&'static str] {
         lasting(Self::ALL.iter().map(|kind| kind.key()).chain([Self::FORMULA]).collect())
+    }
+
+    fn named(name: &str) -> Option<LandscapeKind> {
+        LandscapeKind::named(name)
+    }
+
+    fn typed<E: de::Error>(fields: &TypedFields) -> Result<LandscapeKind, E> {
+        let name = fields.name.as_deref().unwrap_or(LandscapeFormula::UNNAMED);
+        let formula = LandscapeFormula::new(name, fields.text()?);
+        formula.map(LandscapeKind::Formula).map_err(E::custom)
+    }
+
+    fn variant(self) -> (u32, &'static str) {
+        let index = LandscapeKind::ALL.iter().position(|kind| *kind == self).unwrap_or(LandscapeKind::ALL.len());
+        (index as u32, self.key())
+    }
+
+    fn texts(self) -> Option<[&'static str; 2]> {
+        self.formula().map(|formula| [formula.name(), formula.text()])
     }
 }
 
 impl<'de> Deserialize<'de> for LandscapeSpec {
     /// Reads a landscape. Missing parameters have their defaults.
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<LandscapeSpec, D::Error> {
-        deserializer.deserialize_enum("Landscape", LandscapeKind::names_in_presets(), LandscapeReader)
-    }
-}
-
-struct LandscapeReader;
-
-impl<'de> Visitor<'de> for LandscapeReader {
-    type Value = LandscapeSpec;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a landscape")
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<LandscapeSpec, A::Error> {
-        let of = |name: &str| match LandscapeKind::named(name) {
-            Some(kind) => Some(Some(kind)),
-            None => (name == LandscapeKind::FORMULA).then_some(None),
-        };
-        let names = LandscapeKind::names_in_presets();
-        let (kind, fields) = data.variant_seed(Identifier { names, of, is_field: false })?;
-        match kind {
-            Some(kind) => {
-                let names = lasting(kind.info().parameters.iter().map(BoundedParameter::key).collect());
-                fields.struct_variant(names, ParameterReader { spec: LandscapeSpec::new(kind), names })
-            }
-            None => fields.struct_variant(&[NAME, TEXT], FormulaReader),
-        }
-    }
-}
-
-/// Reads the parameters of a built-in landscape, over its defaults.
-struct ParameterReader {
-    spec: LandscapeSpec,
-    names: &'static [&'static str],
-}
-
-impl<'de> Visitor<'de> for ParameterReader {
-    type Value = LandscapeSpec;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the parameters of {}", self.spec.info().name)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LandscapeSpec, A::Error> {
-        let ParameterReader { mut spec, names } = self;
-        let mut seen = [false; MOST_PARAMETERS];
-        let of = |name: &str| names.iter().position(|key| *key == name);
-        while let Some(index) = map.next_key_seed(Identifier { names, of, is_field: true })? {
-            spec.set_checked(index, map.next_value_seed(&spec.info().parameters[index])?);
-            if std::mem::replace(&mut seen[index], true) {
-                return Err(de::Error::duplicate_field(names[index]));
-            }
-        }
-        Ok(spec)
-    }
-}
-
-/// Reads the name, the text and the parameters of a typed landscape.
-struct FormulaReader;
-
-impl<'de> Visitor<'de> for FormulaReader {
-    type Value = LandscapeSpec;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the name, the text and the parameters of a typed landscape")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LandscapeSpec, A::Error> {
-        let mut fields = TypedFields::default();
-        while let Some(key) = map.next_key()? {
-            fields.read(key, &mut map)?;
-        }
-        let name = fields.name.as_deref().unwrap_or(LandscapeFormula::UNNAMED);
-        let formula = LandscapeFormula::new(name, fields.text()?).map_err(de::Error::custom)?;
-        let mut spec = LandscapeSpec::new(LandscapeKind::Formula(formula));
-        let parameters = spec.info().parameters;
-        let keys: Vec<&str> = parameters.iter().map(BoundedParameter::key).collect();
-        fields.set_parameters(&[], &keys, |index, value| {
-            spec.set_checked(index, parameters[index].checked(value)?);
-            Ok(())
-        })?;
-        Ok(spec)
-    }
-}
-
-/// Reads the value of a parameter and checks it at once, so that the error has its position.
-impl<'de> DeserializeSeed<'de> for &'static BoundedParameter {
-    type Value = f64;
-
-    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
-        self.checked(f64::deserialize(deserializer)?).map_err(de::Error::custom)
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LandscapeSpec, D::Error> {
+        configured::deserialize(deserializer, LandscapeSpec::new).map(|(landscape, ())| landscape)
     }
 }
 
 impl Serialize for LandscapeSpec {
-    /// Writes a landscape as a variant of an enum with its parameters as fields.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let formula = self.kind().formula();
-        let fields = self.info().parameters.len() + if formula.is_some() { 2 } else { 0 };
-        let index = LandscapeKind::ALL.iter().position(|kind| *kind == self.kind()).unwrap_or(LandscapeKind::ALL.len());
-        let mut variant = serializer.serialize_struct_variant("Landscape", index as u32, self.kind().key(), fields)?;
-        if let Some(formula) = formula {
-            variant.serialize_field(NAME, formula.name())?;
-            variant.serialize_field(TEXT, formula.text())?;
-        }
-        for (parameter, value) in self.parameters() {
-            variant.serialize_field(parameter.key(), &value)?;
-        }
-        variant.end()
+        configured::serialize(self, serializer, (0, |_| Ok(())))
     }
 }

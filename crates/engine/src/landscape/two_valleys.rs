@@ -1,10 +1,8 @@
-use super::{
-    BoundedParameter, Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS,
-    SLOPE,
-};
+use super::{Coordinate, DEPTH, Definition, HomeView, LandscapeInfo, LandscapeMetric, ROTATION, SHARPNESS, SLOPE};
 use crate::expression::{Algebra, Function, Relation};
 use crate::loss::Loss;
-use crate::parameter::Extent;
+use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// Two valleys side by side, joined by a soft minimum: `L = −τ ln(e^(−L₁/τ) + e^(−L₂/τ))` with a wide, gentle `L₁ =
 /// (a/2)(v − d)² − cu` and a narrow, steep `L₂ = (ra/2)(v + d)² − scu`.
@@ -19,22 +17,22 @@ impl Definition for TwoValleys {
         parameters: &[
             SHARPNESS.default(1.0),
             SLOPE,
-            BoundedParameter::new(
-                "sharpness_ratio",
-                "r",
-                "Sharpness ratio r",
-                [1e-3, 1e5],
-                Extent::logarithmic(1.0, 1000.0),
-            )
-            .default(20.0)
-            .help("How much sharper the second valley is."),
-            BoundedParameter::new("slope_ratio", "s", "Slope ratio s", [-100.0, 100.0], Extent::linear(0.0, 10.0))
+            SettingInfo::number("r", "Sharpness ratio r", Range::new("sharpness_ratio", 1e-3, 1e5))
+                .slider(1.0, 1000.0)
+                .logarithmic()
+                .default(20.0)
+                .help("How much sharper the second valley is."),
+            SettingInfo::number("s", "Slope ratio s", Range::new("slope_ratio", -100.0, 100.0))
+                .slider(0.0, 10.0)
                 .default(2.0)
                 .help("How much more steeply the second valley falls."),
-            BoundedParameter::new("separation", "d", "Separation d", [0.0, 100.0], Extent::linear(0.0, 2.0))
+            SettingInfo::number("d", "Separation d", Range::new("separation", 0.0, 100.0))
+                .slider(0.0, 2.0)
                 .default(0.5)
                 .help("Half the distance between the floors."),
-            BoundedParameter::new("softness", "τ", "Softness τ", [1e-4, 100.0], Extent::logarithmic(1e-3, 1.0))
+            SettingInfo::number("τ", "Softness τ", Range::new("softness", 1e-4, 100.0))
+                .slider(1e-3, 1.0)
+                .logarithmic()
                 .default(0.05)
                 .help("How smoothly one valley passes into the other."),
             ROTATION,

@@ -1,9 +1,9 @@
 //! Multiplicative noise with rare large draws.
 
-use super::{Action, BoundedParameter, Definition, NoiseInfo, SIGMA};
+use super::{Action, Definition, NoiseInfo, SIGMA};
 use crate::lanes::Real;
-use crate::parameter::{Extent, Parameter};
 use crate::quantity::Range;
+use crate::setting::SettingInfo;
 
 /// Heavy-tailed noise: each coordinate of the gradient is multiplied by `1 + σT`, where T is Student's t with ν degrees
 /// of freedom, scaled to variance 1 (Şimşekli, Sagun and Gürbüzbalaban, *A Tail-Index Analysis of Stochastic Gradient
@@ -37,14 +37,14 @@ impl Definition for HeavyTailed {
     }
 }
 
-const DEGREES_OF_FREEDOM: BoundedParameter = BoundedParameter {
-    parameter: Parameter::new("degrees_of_freedom", "Degrees of freedom ν", Extent::logarithmic(2.1, 100.0))
-        .symbol("ν")
+const DEGREES_OF_FREEDOM: SettingInfo =
+    SettingInfo::number("ν", "Degrees of freedom ν", Range::new("degrees of freedom", 2.01, 1e6))
+        .key("degrees_of_freedom")
+        .slider(2.1, 100.0)
+        .logarithmic()
         .help("How rare large draws are: the smaller ν, the heavier the tails. A large ν gives normal draws.")
-        .drag_step(0.1),
-    range: Range { name: "degrees of freedom", min: 2.01, max: 1e6 },
-    default: 3.0,
-};
+        .drag_step(0.1)
+        .default(3.0);
 
 /// The quotient of Student's t and of the normal draw with the same uniform numbers, by the square r² of the normal
 /// pair's length: `√((eᶻ − 1)/z · (ν − 2)/ν)` with z = r²/ν.

@@ -11,13 +11,14 @@ use std::ops::{Add, Mul};
 
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeTupleVariant;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize, Serializer, de};
 
-use crate::identifier::{self, NameFormat};
+use crate::configured::{Configured, Kind};
+use crate::identifier;
 use crate::instructions::{OfSet, OwnFunction, VectorSet};
 use crate::lanes::Real;
-use crate::parameter::{BoundedParameter, NOISE, Parameter};
-use crate::quantity::{Noise, OutOfRange};
+use crate::quantity::Noise;
+use crate::setting::{NOISE, SettingInfo, SettingValue};
 
 /// A kind of noise.
 pub trait Definition {
@@ -45,11 +46,11 @@ pub struct NoiseInfo {
     pub source: &'static str,
     pub action: Action,
     /// The standard deviation σ, then at most one parameter of the distribution's shape.
-    pub parameters: &'static [BoundedParameter],
+    pub parameters: &'static [SettingInfo],
 }
 
 /// The standard deviation σ.
-const SIGMA: BoundedParameter = BoundedParameter { parameter: NOISE, range: Noise::RANGE, default: 1.0 };
+const SIGMA: SettingInfo = NOISE;
 
 const MOST_PARAMETERS: usize = 2;
 
@@ -206,12 +207,15 @@ impl GradientNoise {
     }
 }
 
-/// A noise with the values of its parameters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NoiseSpec {
-    kind: NoiseKind,
-    /// The values of the parameters in the order of the noise's table, σ first; the rest stays 0.
-    values: [f64; MOST_PARAMETERS],
+/// A noise with the values of its parameters, σ first.
+pub type NoiseSpec = Configured<NoiseKind, MOST_PARAMETERS>;
+
+impl Kind for NoiseKind {
+    const SETTINGS: [&'static str; 2] = ["a parameter of the noise", "parameters"];
+
+    fn table(self) -> &'static [SettingInfo] {
+        self.info().parameters
+    }
 }
 
 impl From<NoiseKind> for NoiseSpec {
@@ -228,18 +232,6 @@ impl From<Noise> for NoiseSpec {
 }
 
 impl NoiseSpec {
-    pub fn new(kind: NoiseKind) -> NoiseSpec {
-        let mut values = [0.0; MOST_PARAMETERS];
-        for (value, parameter) in values.iter_mut().zip(kind.info().parameters) {
-            *value = parameter.default;
-        }
-        NoiseSpec { kind, values }
-    }
-
-    pub fn kind(&self) -> NoiseKind {
-        self.kind
-    }
-
     pub fn info(&self) -> &'static NoiseInfo {
         self.kind.info()
     }
@@ -253,34 +245,18 @@ impl NoiseSpec {
         self
     }
 
-    pub fn parameters(&self) -> impl Iterator<Item = (&'static BoundedParameter, f64)> + use<> {
-        self.info().parameters.iter().zip(self.values)
-    }
-
-    /// The value of a parameter; `None` if the noise lacks it.
-    pub fn get(&self, key: &str) -> Option<f64> {
-        self.parameters().find_map(|(of, value)| (of.parameter.key == key).then_some(value))
-    }
-
-    /// The index of a parameter in the table; `None` if the noise lacks it.
-    pub fn index(&self, key: &str) -> Option<usize> {
-        self.info().parameters.iter().position(|of| of.key() == key)
-    }
-
-    /// Sets the parameter with this index in the table.
-    ///
-    /// # Errors
-    ///
-    /// Fails for a value out of range.
-    pub fn set(&mut self, index: usize, value: f64) -> Result<(), OutOfRange> {
-        self.values[index] = self.info().parameters[index].checked(value)?;
-        Ok(())
+    /// Lists the parameters at their paths in a preset: `noise` for σ.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = SettingValue> + use<> {
+        self.parameters().map(|(of, value)| match of.key == NOISE.key {
+            true => SettingValue::new(NOISE.key, of, value),
+            false => SettingValue::new(format!("noise.{}", of.key), of, value),
+        })
     }
 
     /// Takes the other noise's values of the parameters that both have.
     pub fn in_place_of(mut self, before: &NoiseSpec) -> NoiseSpec {
         for (value, of) in self.values.iter_mut().zip(self.kind.info().parameters) {
-            *value = before.get(of.parameter.key).unwrap_or(*value);
+            *value = before.get(of.key).unwrap_or(*value);
         }
         self
     }
@@ -290,16 +266,16 @@ impl NoiseSpec {
     }
 
     /// Formats the noise with its values, such as `σ = 1` for the paper's noise and `additive noise, σ = 0.5`.
-    pub fn description(&self, number: impl Fn(f64) -> String) -> String {
-        let values = self.parameters().map(|(of, value)| of.parameter.with(number(value)));
+    pub fn text_with(&self, number: impl Fn(f64) -> String) -> String {
+        let values = self.parameters().map(|(of, value)| of.with(number(value)));
         self.kind_text().into_iter().chain(values).collect::<Vec<_>>().join(", ")
     }
 
     /// Formats what differs from another noise: the kind, and values.
     pub fn differences(&self, other: &NoiseSpec, number: impl Fn(f64) -> String) -> Vec<String> {
         let kind = (self.kind != other.kind).then(|| format!("{} noise", self.info().name.to_lowercase()));
-        let values = self.parameters().filter(|(of, value)| other.get(of.parameter.key) != Some(*value));
-        kind.into_iter().chain(values.map(|(of, value)| of.parameter.with(number(value)))).collect()
+        let values = self.parameters().filter(|(of, value)| other.get(of.key) != Some(*value));
+        kind.into_iter().chain(values.map(|(of, value)| of.with(number(value)))).collect()
     }
 
     /// Completes the value that a command sets instead of this noise: a number alone is σ of the same kind, and a name
@@ -329,50 +305,6 @@ impl NoiseSpec {
     }
 }
 
-/// The name of a parameter that some noise has besides σ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoiseParameterName(&'static str);
-
-const FORMAT: NameFormat = NameFormat {
-    of: "NoiseParameter",
-    expecting: "the name of a parameter of the noise",
-    built_in: || all().map(BoundedParameter::key).collect(),
-    typed: None,
-};
-
-fn all() -> impl Iterator<Item = &'static BoundedParameter> {
-    NoiseKind::ALL.iter().flat_map(|kind| kind.info().parameters.iter().skip(1))
-}
-
-impl NoiseParameterName {
-    /// Lists the names of the parameters of a noise besides σ.
-    pub fn of(noise: &NoiseSpec) -> impl Iterator<Item = NoiseParameterName> + use<> {
-        noise.info().parameters.iter().skip(1).map(|of| NoiseParameterName(of.key()))
-    }
-
-    /// The key in file formats.
-    pub fn key(self) -> &'static str {
-        self.0
-    }
-
-    /// The description in the first noise that has the parameter.
-    pub fn parameter(self) -> Parameter {
-        all().find(|of| of.key() == self.0).expect("a name is of a parameter").parameter
-    }
-}
-
-impl Serialize for NoiseParameterName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FORMAT.serialize(self.0, serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for NoiseParameterName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        FORMAT.deserialize(deserializer).map(NoiseParameterName)
-    }
-}
-
 impl<'de> Deserialize<'de> for NoiseSpec {
     /// Reads a noise: a number is σ of multiplicative noise, and `HeavyTailed(1.0, 3.0)` gives all values of a kind.
     fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<NoiseSpec, D::Error> {
@@ -393,8 +325,8 @@ fn noise<E: de::Error>(kind: NoiseKind, values: &[f64]) -> Result<NoiseSpec, E> 
         return Err(E::custom(format!("expected `{}`", form(kind))));
     }
     let mut spec = NoiseSpec::new(kind);
-    for (index, value) in values.iter().enumerate() {
-        spec.set(index, *value).map_err(E::custom)?;
+    for (of, value) in parameters.iter().zip(values) {
+        spec.set(of.key, *value).map_err(E::custom)?;
     }
     Ok(spec)
 }
@@ -407,7 +339,7 @@ fn wanted() -> String {
 
 /// The form of a noise in presets, such as `HeavyTailed(σ, ν)`.
 fn form(kind: NoiseKind) -> String {
-    let symbols: Vec<&str> = kind.info().parameters.iter().map(|of| of.parameter.symbol).collect();
+    let symbols: Vec<&str> = kind.info().parameters.iter().map(|of| of.symbol).collect();
     format!("{}({})", kind.key(), symbols.join(", "))
 }
 

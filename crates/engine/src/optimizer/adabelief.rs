@@ -15,14 +15,14 @@ use super::*;
 pub struct AdaBelief;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
-    beta2: Hyperparameter::decay_rate("β₂", "Deviations β₂")
+    beta1: SettingInfo::momentum(),
+    beta2: SettingInfo::decay_rate("β₂", "Deviations β₂")
         .help("How much of the running average of the squared difference of gradient and momentum is kept in each step. \
                Its root divides the step.")
-        .defaults(0.999, 0.999),
-    eps: Hyperparameter { label: "Deviations ε", ..Hyperparameter::epsilon() }
+        .default(0.999),
+    eps: SettingInfo { label: "Deviations ε", ..SettingInfo::epsilon() }
         .help("Added to the divisor, and to the average of squared deviations in each step."),
-    weight_decay: Hyperparameter::weight_decay(),
+    weight_decay: SettingInfo::weight_decay(),
 }
 
 const R: StepPart = StepPart::quantity("r", "deviation of the gradient from its average");

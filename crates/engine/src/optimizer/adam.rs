@@ -13,10 +13,10 @@ use super::*;
 pub struct Adam;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum().paper("0.9"),
-    beta2: Hyperparameter::squares().paper("0.999"),
-    eps: Hyperparameter::epsilon(),
-    weight_decay: Hyperparameter::weight_decay().paper("0.1"),
+    beta1: SettingInfo::momentum().paper("0.9"),
+    beta2: SettingInfo::squares().paper("0.999"),
+    eps: SettingInfo::epsilon(),
+    weight_decay: SettingInfo::weight_decay().paper("0.1"),
 }
 
 const DIRECTION: StepArrow = StepArrow::direction("−m̂/√ŝ", "Adam's direction");

@@ -15,10 +15,10 @@ use super::*;
 pub struct AdamMini;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
-    beta2: Hyperparameter::squares(),
-    eps: Hyperparameter::epsilon(),
-    weight_decay: Hyperparameter::weight_decay(),
+    beta1: SettingInfo::momentum(),
+    beta2: SettingInfo::squares(),
+    eps: SettingInfo::epsilon(),
+    weight_decay: SettingInfo::weight_decay(),
 }
 
 const S: StepPart = StepPart::state("s", "s", "running average of the mean square over the block");

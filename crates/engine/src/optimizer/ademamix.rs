@@ -18,29 +18,29 @@ use crate::quantity::Range;
 /// their code takes α = 2.
 pub struct AdEmaMix;
 
-const STEPS: Range = Range { name: "warm-up", min: 0.0, max: 1e9 };
+const STEPS: Range = Range::new("warm-up", 0.0, 1e9);
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
-    beta2: Hyperparameter::squares(),
-    beta3: Hyperparameter::decay_rate("β₃", "Slow β₃")
+    beta1: SettingInfo::momentum(),
+    beta2: SettingInfo::squares(),
+    beta3: SettingInfo::decay_rate("β₃", "Slow β₃")
         .help("How much of the slow average of the gradient is kept in each step.")
         .slider(0.0, 0.99999)
-        .defaults(0.9999, 0.9999),
-    alpha: Hyperparameter::number("α", "Slow share α", Range { name: "alpha", min: 0.0, max: 100.0 })
+        .default(0.9999),
+    alpha: SettingInfo::number("α", "Slow share α", Range::new("alpha", 0.0, 100.0))
         .help("How much of the slow average is added to the fast one. 0 gives Adam.")
         .slider(0.0, 20.0)
-        .defaults(2.0, 2.0),
-    alpha_warmup: Hyperparameter::whole("T_α", "Warm-up of α", STEPS)
+        .default(2.0),
+    alpha_warmup: SettingInfo::whole("T_α", "Warm-up of α", STEPS)
         .help("The steps until α has its full value. 0: from the first.")
         .slider(0.0, 10_000.0)
-        .defaults(0.0, 0.0),
-    beta3_warmup: Hyperparameter::whole("T_β", "Warm-up of β₃", STEPS)
+        .default(0.0),
+    beta3_warmup: SettingInfo::whole("T_β", "Warm-up of β₃", STEPS)
         .help("The steps until β₃ has its full value, beginning with β₁. 0: from the first.")
         .slider(0.0, 10_000.0)
-        .defaults(0.0, 0.0),
-    eps: Hyperparameter::epsilon(),
-    weight_decay: Hyperparameter::weight_decay(),
+        .default(0.0),
+    eps: SettingInfo::epsilon(),
+    weight_decay: SettingInfo::weight_decay(),
 }
 
 const SLOW: StepPart = StepPart::state("n", "n", "slow average of the gradients, not corrected for its bias");

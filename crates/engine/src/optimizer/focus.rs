@@ -18,34 +18,34 @@ use super::*;
 pub struct Focus;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum().paper("0.9"),
-    beta2: Hyperparameter::decay_rate("β₂", "Average β₂")
+    beta1: SettingInfo::momentum().paper("0.9"),
+    beta2: SettingInfo::decay_rate("β₂", "Average β₂")
         .help("How much of the running average of the parameters, which attracts them, is kept in each step.")
         .paper("0.9 in the toy model, 0.99 in training")
         .defaults(0.9, 0.99),
-    gamma: Hyperparameter::attraction()
+    gamma: SettingInfo::attraction()
         .help("The strength of the pull towards the averaged parameters. Negative values push away.")
         .paper("0.2"),
-    weight_decay: Hyperparameter::weight_decay().paper("0.1"),
+    weight_decay: SettingInfo::weight_decay().paper("0.1"),
     /// The quantity that weight decay shrinks: θ or θ̂.
-    decay: Hyperparameter::choice("Decay of the", DECAY_TARGETS)
+    decay: SettingInfo::choice("Decay of the", DECAY_TARGETS)
         .help("What weight decay shrinks.")
         .paper("the parameters in its toy figures, the average in its training code")
         .defaults(0.0, DECAY_OF_AVERAGE),
 }
 
-const DECAY_TARGETS: &[HyperparameterChoice] = &[
-    HyperparameterChoice {
+const DECAY_TARGETS: &[SettingChoice] = &[
+    SettingChoice {
         key: "Parameters",
         label: "parameters θ",
         help: "Decay acts on the parameters, as in the paper's toy figures.",
-        words: "parameters decay",
+        text: "parameters decay",
     },
-    HyperparameterChoice {
+    SettingChoice {
         key: "Average",
         label: "average of θ",
         help: "Decay acts on the averaged parameters, as in the paper's training code.",
-        words: "average decays",
+        text: "average decays",
     },
 ];
 const DECAY_OF_AVERAGE: f64 = 1.0;

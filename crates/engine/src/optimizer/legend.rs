@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Decay, Hyperparameter, RatedRule, RuleKind, RuleSpec, Schedule};
-use crate::parameter::LEARNING_RATE;
+use super::{Decay, RatedRule, RuleKind, RuleSpec, Schedule};
 use crate::quantity::number_text;
+use crate::setting::{LEARNING_RATE, SettingInfo};
 
 /// A setting of an optimizer or a run, as a label that distinguishes it from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct ShownSetting {
     /// Equal for settings of the same meaning, whatever rules they are of.
     pub meaning: String,
     /// The setting with its value, such as `ω 0.1`; empty where the name of the rule says it.
-    pub words: String,
+    pub text: String,
     /// Whether the value is the default. A setting without a default counts as such.
     pub is_usual: bool,
     /// Whether the value is named only if another one differs, such as `no warm-up`.
@@ -23,22 +23,22 @@ impl ShownSetting {
     /// The meaning of the end of a cosine schedule.
     pub(crate) const SCHEDULE_END: &str = "cosine to";
 
-    pub(crate) fn meaning_of(of: &Hyperparameter) -> String {
+    pub(crate) fn meaning_of(of: &SettingInfo) -> String {
         format!("{} {}", of.key, of.label)
     }
 
-    pub fn new(meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
-        ShownSetting { meaning: meaning.into(), words: words.into(), is_usual: true, is_silent: false }
+    pub fn new(meaning: impl Into<String>, text: impl Into<String>) -> ShownSetting {
+        ShownSetting { meaning: meaning.into(), text: text.into(), is_usual: true, is_silent: false }
     }
 
     /// Creates a setting that, if `is_silent`, is the default and is named only if another value differs.
-    pub fn silent_if(is_silent: bool, meaning: impl Into<String>, words: impl Into<String>) -> ShownSetting {
-        ShownSetting { is_usual: is_silent, is_silent, ..ShownSetting::new(meaning, words) }
+    pub fn silent_if(is_silent: bool, meaning: impl Into<String>, text: impl Into<String>) -> ShownSetting {
+        ShownSetting { is_usual: is_silent, is_silent, ..ShownSetting::new(meaning, text) }
     }
 
     /// Returns the label for a text without other settings; `None` for a silent setting and for an empty label.
     pub fn said(self) -> Option<String> {
-        Some(self.words).filter(|words| !self.is_silent && !words.is_empty())
+        Some(self.text).filter(|text| !self.is_silent && !text.is_empty())
     }
 
     pub fn learning_rate(rate: f64) -> ShownSetting {
@@ -53,7 +53,7 @@ impl ShownSetting {
 pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
     /// The settings of one meaning in all lists. Counting takes linear time, as there can be thousands of runs.
     struct Seen<'s> {
-        words: &'s str,
+        text: &'s str,
         varies: bool,
         /// The number of those that have it, and the last of them.
         count: usize,
@@ -61,9 +61,9 @@ pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
     }
     let mut seen: HashMap<&str, Seen<'_>> = HashMap::new();
     for (index, setting) in all.iter().enumerate().flat_map(|(index, of)| of.iter().map(move |it| (index, it))) {
-        let ShownSetting { meaning, words, .. } = setting;
-        let known = seen.entry(meaning).or_insert(Seen { words, varies: false, count: 0, last: usize::MAX });
-        known.varies |= known.words != *words;
+        let ShownSetting { meaning, text, .. } = setting;
+        let known = seen.entry(meaning).or_insert(Seen { text, varies: false, count: 0, last: usize::MAX });
+        known.varies |= known.text != *text;
         known.count += usize::from(known.last != index);
         known.last = index;
     }
@@ -71,38 +71,38 @@ pub fn differing(all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
         let known = &seen[own.meaning.as_str()];
         known.varies || (known.count < all.len() && !own.is_usual)
     };
-    let words = |of: &Vec<ShownSetting>| {
-        let named = of.iter().filter(|setting| !setting.words.is_empty() && is_named(setting));
-        named.map(|setting| setting.words.clone()).collect()
+    let texts = |of: &Vec<ShownSetting>| {
+        let named = of.iter().filter(|setting| !setting.text.is_empty() && is_named(setting));
+        named.map(|setting| setting.text.clone()).collect()
     };
-    all.iter().map(words).collect()
+    all.iter().map(texts).collect()
 }
 
 /// Lists the labels by which each of these [differs](differing) from the others of its key, such as a given name.
 pub fn differing_by_key<K: PartialEq>(keys: &[K], all: &[Vec<ShownSetting>]) -> Vec<Vec<String>> {
-    let mut words: Vec<Option<Vec<String>>> = vec![None; all.len()];
+    let mut texts: Vec<Option<Vec<String>>> = vec![None; all.len()];
     for index in 0..all.len() {
-        if words[index].is_some() {
+        if texts[index].is_some() {
             continue;
         }
         let alike: Vec<usize> = (index..all.len()).filter(|other| keys[*other] == keys[index]).collect();
         let settings: Vec<_> = alike.iter().map(|other| all[*other].clone()).collect();
         for (other, differing) in alike.into_iter().zip(differing(&settings)) {
-            words[other] = Some(differing);
+            texts[other] = Some(differing);
         }
     }
-    words.into_iter().flatten().collect()
+    texts.into_iter().flatten().collect()
 }
 
 /// Lists the labels of the settings of `this` that have another value in `before`, or that `before` lacks and that are
 /// not defaults.
-pub fn changed_words(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
+pub fn changed_texts(this: &[ShownSetting], before: &[ShownSetting]) -> Vec<String> {
     let is_changed = |own: &&ShownSetting| match before.iter().find(|old| old.meaning == own.meaning) {
-        Some(old) => old.words != own.words,
+        Some(old) => old.text != own.text,
         None => !own.is_usual,
     };
-    let words = this.iter().filter(is_changed).map(|setting| setting.words.clone());
-    words.filter(|words| !words.is_empty()).collect()
+    let texts = this.iter().filter(is_changed).map(|setting| setting.text.clone());
+    texts.filter(|text| !text.is_empty()).collect()
 }
 
 /// A name followed by settings: `Adam, ω 0.1`.
@@ -112,12 +112,12 @@ pub fn with_settings(name: &str, settings: &[String]) -> String {
 
 impl RuleSpec {
     /// Lists the hyperparameters for which `is_shown` holds; `usual` has the rule's usual values.
-    pub fn shown_settings(&self, usual: &RuleSpec, is_shown: impl Fn(&Hyperparameter) -> bool) -> Vec<ShownSetting> {
+    pub fn shown_settings(&self, usual: &RuleSpec, is_shown: impl Fn(&SettingInfo) -> bool) -> Vec<ShownSetting> {
         let both = self.hyperparameters().zip(usual.hyperparameters());
         let shown = both.filter(|((of, _), _)| is_shown(of));
-        let setting = |((of, value), (_, usual)): ((&Hyperparameter, f64), (_, f64))| ShownSetting {
+        let setting = |((of, value), (_, usual)): ((&SettingInfo, f64), (_, f64))| ShownSetting {
             meaning: ShownSetting::meaning_of(of),
-            words: of.words(value),
+            text: of.text(value),
             is_usual: value == usual,
             is_silent: of.is_silent(value),
         };
@@ -153,8 +153,8 @@ impl Schedule {
         let mut settings = vec![ShownSetting::silent_if(self.warmup.get() == 0, "warm-up", warmup)];
         if let Decay::Cosine { to, steps } = self.decay {
             let over = steps.map_or_else(|| "over the run".to_owned(), |steps| format!("over {} steps", steps.get()));
-            let to_words = format!("to {} η", number_text(to.get()));
-            settings.push(ShownSetting::silent_if(to == Decay::nothing(), ShownSetting::SCHEDULE_END, to_words));
+            let to_text = format!("to {} η", number_text(to.get()));
+            settings.push(ShownSetting::silent_if(to == Decay::nothing(), ShownSetting::SCHEDULE_END, to_text));
             settings.push(ShownSetting::silent_if(steps.is_none(), "cosine over", over));
         }
         settings

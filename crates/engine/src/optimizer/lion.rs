@@ -15,12 +15,12 @@ use super::*;
 pub struct Lion;
 
 hyperparameters! {
-    beta1: Hyperparameter::decay_rate("β₁", "Mixing β₁")
+    beta1: SettingInfo::decay_rate("β₁", "Mixing β₁")
         .help("How much of the direction comes from the momentum rather than from the new gradient."),
-    beta2: Hyperparameter::decay_rate("β₂", "Momentum β₂")
+    beta2: SettingInfo::decay_rate("β₂", "Momentum β₂")
         .help("How much of the running average of the gradient is kept in each step.")
-        .defaults(0.99, 0.99),
-    weight_decay: Hyperparameter::weight_decay(),
+        .default(0.99),
+    weight_decay: SettingInfo::weight_decay(),
 }
 
 const C: StepPart = StepPart::quantity("c", "momentum mixed with the gradient");

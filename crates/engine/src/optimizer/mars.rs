@@ -19,33 +19,33 @@ use crate::quantity::Range;
 pub struct Mars;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum().help("How much of the running average of c is kept in each step.")
-        .defaults(0.95, 0.95),
-    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
+    beta1: SettingInfo::momentum().help("How much of the running average of c is kept in each step.")
+        .default(0.95),
+    beta2: SettingInfo::decay_rate("β₂", "Squares β₂")
         .help("How much of the running average of c² is kept in each step.")
-        .defaults(0.99, 0.99),
-    gamma: Hyperparameter::number("γ", "Correction γ", Range { name: "gamma", min: 0.0, max: 1.0 })
+        .default(0.99),
+    gamma: SettingInfo::number("γ", "Correction γ", Range::new("gamma", 0.0, 1.0))
         .help("How much of the change of the gradient since the step before is added to it. 0 gives Adam with clipping.")
         .slider(0.0, 0.1)
-        .defaults(0.025, 0.025),
-    eps: Hyperparameter::epsilon(),
-    weight_decay: Hyperparameter::weight_decay(),
-    form: Hyperparameter::choice("Compared with", FORMS).help("What the gradient is compared with."),
+        .default(0.025),
+    eps: SettingInfo::epsilon(),
+    weight_decay: SettingInfo::weight_decay(),
+    form: SettingInfo::choice("Compared with", FORMS).help("What the gradient is compared with."),
 }
 
-const FORMS: &[HyperparameterChoice] = &[
-    HyperparameterChoice {
+const FORMS: &[SettingChoice] = &[
+    SettingChoice {
         key: "Approximate",
         label: "the last gradient",
         help: "The gradient of the step before, which had its own noise or samples.",
-        words: "approximate",
+        text: "approximate",
     },
-    HyperparameterChoice {
+    SettingChoice {
         key: "Exact",
         label: "g at the last place",
         help: "The gradient at the parameters before the last step, with the noise or samples of this step. Each step \
                computes two gradients.",
-        words: "exact",
+        text: "exact",
     },
 ];
 const IS_EXACT: f64 = 1.0;

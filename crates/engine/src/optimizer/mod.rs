@@ -12,7 +12,7 @@
 //! # Writing a rule
 //!
 //! - `hyperparameters!` lists all but the learning rate in the order of controls. Those that rules share, such as
-//!   `beta1`, come from `Hyperparameter::momentum()` and similar functions; shared defaults are kept where the
+//!   `beta1`, come from `SettingInfo::momentum()` and similar functions; shared defaults are kept where the
 //!   source has others, so that optimizers side by side differ by their rules. A `decay_rate` gets its product over
 //!   the steps (`power.beta1` is β₁ᵗ, unless [`Rule::decay_factor`] changes it). The macro adds the mask of
 //!   cautious steps. An axis of a sweep takes its range and label from the first rule that has the key.
@@ -42,11 +42,10 @@ pub use crate::expression::{
     Algebra, ArrowRole, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole,
     RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
 };
-pub use hyperparameter::{
-    Hyperparameter, HyperparameterChoice, HyperparameterKind, HyperparameterName, MOST_STATES, Numbers,
-};
+pub(crate) use hyperparameter::{IS_CAUTIOUS, IS_COUPLED, built_in_axis_keys};
+pub use hyperparameter::{MASK, MOST_STATES, Numbers, WEIGHT_DECAY, axis_info, axis_keys};
 pub use legend::{
-    Marker, MarkerShape, ShownSetting, changed_words, differing, differing_by_key, markers, with_settings,
+    Marker, MarkerShape, ShownSetting, changed_texts, differing, differing_by_key, markers, with_settings,
 };
 pub use program::{CompiledRule, Typed, TypedRule};
 pub use spec::{LONGEST_AXIS, RatedRule, RuleSpec};
@@ -57,6 +56,7 @@ pub use step::{
 pub use trace::{StepInputs, Trace, TracedBatch, trace};
 
 use crate::identifier::{self, lasting};
+use crate::setting::{SettingChoice, SettingInfo};
 use hyperparameter::hyperparameters;
 
 /// Registers the rules: a file of this folder and the rule in it, a line each, in the order of menus.
@@ -210,7 +210,7 @@ pub trait Rule: Send + Sync + 'static {
 
     /// Returns the factor of step t in the product of a decay rate: the rate, unless the rule varies it.
     #[inline(always)]
-    fn decay_factor(_of: &Hyperparameter, rate: f64, _hyper: &Self::Hyper<f64>, _t: f64) -> f64 {
+    fn decay_factor(_of: &SettingInfo, rate: f64, _hyper: &Self::Hyper<f64>, _t: f64) -> f64 {
         rate
     }
 
@@ -294,7 +294,7 @@ pub struct RuleInfo {
     /// The rule's publication, or the implementation that it agrees with.
     pub source: &'static str,
     /// The hyperparameters besides the learning rate, which all rules have.
-    pub hyperparameters: &'static [Hyperparameter],
+    pub hyperparameters: &'static [SettingInfo],
     pub states: &'static [&'static StepPart],
     /// Inputs of the step besides an element's parameter, gradient and states.
     pub needs: &'static [Need],

@@ -1,6 +1,6 @@
 use super::*;
-use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
+use crate::setting::Spacing;
 
 /// Muon: the momentum of a matrix, orthogonalized (Jordan et al., <https://kellerjordan.github.io/posts/muon>;
 /// `muon.py` of [KellerJordan/Muon](https://github.com/KellerJordan/Muon)).
@@ -18,30 +18,30 @@ use crate::quantity::{Beta, Range};
 pub struct Muon;
 
 hyperparameters! {
-    momentum: Hyperparameter::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
+    momentum: SettingInfo::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
         .help("How much of the running average of the gradient is kept in each step. 0 keeps nothing.")
         .slider(0.0, 0.9999)
         .spacing(Spacing::LogComplement)
-        .defaults(0.95, 0.95),
-    weight_decay: Hyperparameter::weight_decay(),
-    beta1: Hyperparameter::momentum().help("AdamW's β₁, for vectors, embeddings and output layers.").for_vectors(),
-    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
+        .default(0.95),
+    weight_decay: SettingInfo::weight_decay(),
+    beta1: SettingInfo::momentum().help("AdamW's β₁, for vectors, embeddings and output layers.").for_vectors(),
+    beta2: SettingInfo::decay_rate("β₂", "Squares β₂")
         .help("AdamW's β₂, for vectors, embeddings and output layers.")
-        .defaults(0.95, 0.95)
+        .default(0.95)
         .for_vectors(),
-    eps: Hyperparameter { label: "ε of vectors", ..Hyperparameter::epsilon() }
+    eps: SettingInfo { label: "ε of vectors", ..SettingInfo::epsilon() }
         .help("AdamW's ε, for vectors, embeddings and output layers: added to the divisor.")
-        .defaults(1e-10, 1e-10)
+        .default(1e-10)
         .for_vectors(),
-    vector_rate: Hyperparameter::number("η′", "η of vectors", Range { name: "vector_rate", min: 0.0, max: 100.0 })
+    vector_rate: SettingInfo::number("η′", "η of vectors", Range::new("vector_rate", 0.0, 100.0))
         .help("AdamW's learning rate for vectors, embeddings and output layers, as a multiple of the learning rate.")
         .slider(0.0, 1.0)
-        .defaults(0.015, 0.015)
+        .default(0.015)
         .for_vectors(),
-    vector_decay: Hyperparameter::number("ω′", "ω of vectors", Range { name: "vector_decay", min: 0.0, max: 100.0 })
+    vector_decay: SettingInfo::number("ω′", "ω of vectors", Range::new("vector_decay", 0.0, 100.0))
         .help("AdamW's weight decay for vectors, embeddings and output layers, as a multiple of the weight decay.")
         .slider(0.0, 2.0)
-        .defaults(1.0, 1.0)
+        .default(1.0)
         .for_vectors(),
 }
 

@@ -18,14 +18,14 @@ use crate::quantity::Range;
 pub struct NAdam;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
-    beta2: Hyperparameter::squares(),
-    momentum_decay: Hyperparameter::number("ψ", "Momentum decay ψ", Range { name: "momentum_decay", min: 0.0, max: 1.0 })
+    beta1: SettingInfo::momentum(),
+    beta2: SettingInfo::squares(),
+    momentum_decay: SettingInfo::number("ψ", "Momentum decay ψ", Range::new("momentum_decay", 0.0, 1.0))
         .help("How fast the share of the momentum grows from half of β₁ to β₁. 0 leaves it at half.")
         .slider(0.0, 0.1)
-        .defaults(0.004, 0.004),
-    eps: Hyperparameter::epsilon(),
-    weight_decay: Hyperparameter::weight_decay(),
+        .default(0.004),
+    eps: SettingInfo::epsilon(),
+    weight_decay: SettingInfo::weight_decay(),
 }
 
 const N: StepPart = StepPart::quantity("n", "the gradient and what its momentum will be");
@@ -75,7 +75,7 @@ impl Rule for NAdam {
 
     /// Returns μₜ for β₁, so that the product over the steps is Πₜ.
     #[inline(always)]
-    fn decay_factor(of: &Hyperparameter, rate: f64, h: &Hyper<f64>, t: f64) -> f64 {
+    fn decay_factor(of: &SettingInfo, rate: f64, h: &Hyper<f64>, t: f64) -> f64 {
         if of.key == "beta1" { mu(rate, share_missing(h.momentum_decay, t)) } else { rate }
     }
 

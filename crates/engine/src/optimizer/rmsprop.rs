@@ -1,6 +1,6 @@
 use super::*;
-use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
+use crate::setting::Spacing;
 
 /// RMSProp: the gradient over the root of its running mean square (Hinton, [lecture 6e of Neural Networks for Machine
 /// Learning](https://www.cs.toronto.edu/~tijmen/csc321/slides/lecture_slides_lec6.pdf), 2012; PyTorch's
@@ -20,33 +20,33 @@ use crate::quantity::{Beta, Range};
 pub struct RmsProp;
 
 hyperparameters! {
-    beta2: Hyperparameter::decay_rate("α", "Squares α")
+    beta2: SettingInfo::decay_rate("α", "Squares α")
         .help("How much of the running average of the squared gradient is kept in each step. Its root divides the step.")
-        .defaults(0.99, 0.99),
-    momentum: Hyperparameter::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
+        .default(0.99),
+    momentum: SettingInfo::number("μ", "Momentum μ", Range { name: "momentum", ..Beta::RANGE })
         .help("How much of the sum of steps is kept in each step. 0 keeps nothing.")
         .slider(0.0, 0.9999)
         .spacing(Spacing::LogComplement)
-        .defaults(0.0, 0.0),
-    eps: Hyperparameter::epsilon(),
-    weight_decay: Hyperparameter::weight_decay(),
+        .default(0.0),
+    eps: SettingInfo::epsilon(),
+    weight_decay: SettingInfo::weight_decay(),
     /// The divisor of the gradient.
-    form: Hyperparameter::choice("Divided by", FORMS).help("What the gradient is divided by."),
-    decay: Hyperparameter::decay_coupling(),
+    form: SettingInfo::choice("Divided by", FORMS).help("What the gradient is divided by."),
+    decay: SettingInfo::decay_coupling(),
 }
 
-const FORMS: &[HyperparameterChoice] = &[
-    HyperparameterChoice {
+const FORMS: &[SettingChoice] = &[
+    SettingChoice {
         key: "Plain",
         label: "root mean square",
         help: "The root of the running average of the squared gradient.",
-        words: "",
+        text: "",
     },
-    HyperparameterChoice {
+    SettingChoice {
         key: "Centred",
         label: "deviation",
         help: "The root of the gradient's estimated variance: the average of its square less the square of its average.",
-        words: "centred",
+        text: "centred",
     },
 ];
 const IS_CENTRED: f64 = 1.0;
@@ -90,7 +90,7 @@ impl Rule for RmsProp {
             momentum: of(h.momentum),
             ratio: RatioCorrection::new([S::splat(0.0); 2], h.eps, &of),
             is_centred: h.form.value() == IS_CENTRED,
-            is_coupled: h.decay.value() == Hyperparameter::IS_COUPLED,
+            is_coupled: h.decay.value() == IS_COUPLED,
         }
     }
 

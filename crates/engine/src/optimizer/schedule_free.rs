@@ -26,26 +26,26 @@ use crate::quantity::Range;
 /// Defazio et al. take β₁ = 0.9, β₂ = 0.999, ε = 1e-8, r = 0, p = 2, and learning rates one to ten times those of Adam.
 pub struct ScheduleFree;
 
-const STEPS: Range = Range { name: "warm-up", min: 0.0, max: 1e9 };
+const STEPS: Range = Range::new("warm-up", 0.0, 1e9);
 
 hyperparameters! {
-    beta1: Hyperparameter::decay_rate("β₁", "Interpolation β₁")
+    beta1: SettingInfo::decay_rate("β₁", "Interpolation β₁")
         .help("Where gradients are taken: with 0 at z, which makes the steps, and the nearer to θ, its average, the nearer it is to 1."),
-    beta2: Hyperparameter::squares(),
-    warmup: Hyperparameter::whole("T_w", "Warm-up of η", STEPS)
+    beta2: SettingInfo::squares(),
+    warmup: SettingInfo::whole("T_w", "Warm-up of η", STEPS)
         .help("The steps until η has its full value. 0: from the first.")
         .slider(0.0, 10_000.0)
-        .defaults(0.0, 0.0),
-    r: Hyperparameter::number("r", "Weight of t", Range { name: "r", min: 0.0, max: 10.0 })
+        .default(0.0),
+    r: SettingInfo::number("r", "Weight of t", Range::new("r", 0.0, 10.0))
         .help("The power of a step's number that the step counts with in the average. 0: all count the same.")
         .slider(0.0, 2.0)
-        .defaults(0.0, 0.0),
-    weight_lr_power: Hyperparameter::number("p", "Weight of η", Range { name: "weight_lr_power", min: 0.0, max: 10.0 })
+        .default(0.0),
+    weight_lr_power: SettingInfo::number("p", "Weight of η", Range::new("weight_lr_power", 0.0, 10.0))
         .help("The power of the largest learning rate so far that a step counts with in the average.")
         .slider(0.0, 2.0)
-        .defaults(2.0, 2.0),
-    eps: Hyperparameter::epsilon(),
-    weight_decay: Hyperparameter::weight_decay(),
+        .default(2.0),
+    eps: SettingInfo::epsilon(),
+    weight_decay: SettingInfo::weight_decay(),
 }
 
 const LEAD: StepPart = StepPart::state("δ", "lead", "how far z, which θ averages, is from θ");

@@ -1,5 +1,4 @@
 use super::*;
-use crate::parameter::Spacing;
 use crate::quantity::Range;
 
 /// Shampoo: the momentum, preconditioned by the roots of second moments of each axis of a tensor (Gupta et al.,
@@ -28,60 +27,60 @@ use crate::quantity::Range;
 pub struct Shampoo;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
-    beta2: Hyperparameter::decay_rate("β₂", "Statistics β₂")
+    beta1: SettingInfo::momentum(),
+    beta2: SettingInfo::decay_rate("β₂", "Statistics β₂")
         .help("How much of the running average of g gᵗ is kept in each step.")
-        .defaults(0.99, 0.99),
-    eps: Hyperparameter::number("ε", "Statistics ε", Range { name: "eps", min: 1e-16, max: 1.0 })
+        .default(0.99),
+    eps: SettingInfo::number("ε", "Statistics ε", Range::new("eps", 1e-16, 1.0))
         .help("Added to the diagonal of the statistics. Limits how far directions with small gradients are stretched.")
         .slider(1e-16, 1e-3)
-        .spacing(Spacing::Log)
-        .defaults(1e-12, 1e-12),
-    interval: Hyperparameter::whole("k", "Interval k", Range { name: "interval", min: 1.0, max: 10_000.0 })
+        .logarithmic()
+        .default(1e-12),
+    interval: SettingInfo::whole("k", "Interval k", Range::new("interval", 1.0, 10_000.0))
         .help("The roots of the statistics are computed in every k-th step. Until the first time they have no effect.")
         .slider(1.0, 100.0)
         .defaults(1.0, 10.0),
-    weight_decay: Hyperparameter::weight_decay(),
-    statistics: Hyperparameter::choice("Statistics", STATISTICS).help("What is remembered of g gᵗ."),
-    grafting: Hyperparameter::choice("Length", GRAFTINGS).help("What the length of the step is taken from."),
-    graft_beta2: Hyperparameter::decay_rate("β₂′", "Adam's β₂")
+    weight_decay: SettingInfo::weight_decay(),
+    statistics: SettingInfo::choice("Statistics", STATISTICS).help("What is remembered of g gᵗ."),
+    grafting: SettingInfo::choice("Length", GRAFTINGS).help("What the length of the step is taken from."),
+    graft_beta2: SettingInfo::decay_rate("β₂′", "Adam's β₂")
         .help("β₂ of the Adam from which the length of the step is taken.")
-        .defaults(0.999, 0.999),
-    graft_eps: Hyperparameter::number("ε′", "Adam's ε", Range { name: "graft_eps", min: 0.0, max: 1.0 })
+        .default(0.999),
+    graft_eps: SettingInfo::number("ε′", "Adam's ε", Range::new("graft_eps", 0.0, 1.0))
         .help("ε of the Adam from which the length of the step is taken.")
         .slider(1e-16, 1e-3)
-        .spacing(Spacing::Log)
-        .defaults(1e-10, 1e-10),
+        .logarithmic()
+        .default(1e-10),
 }
 
-const STATISTICS: &[HyperparameterChoice] = &[
-    HyperparameterChoice {
+const STATISTICS: &[SettingChoice] = &[
+    SettingChoice {
         key: "Average",
         label: "running average",
         help: "A running average of g gᵗ, without the bias of its start at 0.",
-        words: "averages",
+        text: "averages",
     },
-    HyperparameterChoice {
+    SettingChoice {
         key: "Sum",
         label: "sum of all steps",
         help: "The sum of g gᵗ over all steps, as in the first paper: steps get shorter.",
-        words: "sums",
+        text: "sums",
     },
 ];
 const IS_SUM: f64 = 1.0;
 
-const GRAFTINGS: &[HyperparameterChoice] = &[
-    HyperparameterChoice {
+const GRAFTINGS: &[SettingChoice] = &[
+    SettingChoice {
         key: "Adam",
         label: "of Adam",
         help: "The preconditioned momentum gives the direction, and Adam's step the length (grafting).",
-        words: "",
+        text: "",
     },
-    HyperparameterChoice {
+    SettingChoice {
         key: "Off",
         label: "its own",
         help: "The preconditioned momentum is the step.",
-        words: "no grafting",
+        text: "no grafting",
     },
 ];
 const IS_GRAFTED: f64 = 0.0;

@@ -12,8 +12,8 @@ use super::*;
 pub struct Signum;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum().paper("0.9"),
-    weight_decay: Hyperparameter::weight_decay().paper("0.1"),
+    beta1: SettingInfo::momentum().paper("0.9"),
+    weight_decay: SettingInfo::weight_decay().paper("0.1"),
 }
 
 const DIRECTION: StepArrow = StepArrow::direction("−sign m", "Signum's direction");

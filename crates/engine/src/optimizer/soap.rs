@@ -1,6 +1,6 @@
 use super::*;
-use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
+use crate::setting::Spacing;
 
 /// SOAP: Adam in the eigenvectors of Shampoo's statistics (Vyas et al.,
 /// [arXiv:2409.11321](https://arxiv.org/abs/2409.11321); `soap.py` of
@@ -29,40 +29,40 @@ use crate::quantity::{Beta, Range};
 pub struct Soap;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum(),
-    beta2: Hyperparameter::decay_rate("β₂", "Squares β₂")
+    beta1: SettingInfo::momentum(),
+    beta2: SettingInfo::decay_rate("β₂", "Squares β₂")
         .help("How much of the running average of g̃² is kept in each step, and of that of g gᵗ unless it has a β of its own.")
-        .defaults(0.95, 0.95),
-    shampoo_beta: Hyperparameter::number("β_L", "Statistics β", Range { name: "shampoo_beta", min: -1.0, ..Beta::RANGE })
+        .default(0.95),
+    shampoo_beta: SettingInfo::number("β_L", "Statistics β", Range { name: "shampoo_beta", min: -1.0, ..Beta::RANGE })
         .help("How much of the running average of g gᵗ is kept in each step. Below 0: as much as β₂.")
         .slider(-1.0, 0.9999)
         .spacing(Spacing::LogComplement)
-        .defaults(-1.0, -1.0),
-    eps: Hyperparameter::epsilon(),
-    interval: Hyperparameter::whole("f", "Interval f", Range { name: "interval", min: 1.0, max: 10_000.0 })
+        .default(-1.0),
+    eps: SettingInfo::epsilon(),
+    interval: SettingInfo::whole("f", "Interval f", Range::new("interval", 1.0, 10_000.0))
         .help("The eigenvectors are computed again after every f steps.")
         .slider(1.0, 100.0)
-        .defaults(10.0, 10.0),
-    weight_decay: Hyperparameter::weight_decay(),
+        .default(10.0),
+    weight_decay: SettingInfo::weight_decay(),
     /// The step of vectors, which the plane does not have.
-    precondition_1d: Hyperparameter::choice("Vectors", VECTORS)
+    precondition_1d: SettingInfo::choice("Vectors", VECTORS)
         .help("Whether biases and other vectors have eigenvectors.")
         .for_vectors(),
 }
 
-const VECTORS: &[HyperparameterChoice] = &[
-    HyperparameterChoice {
+const VECTORS: &[SettingChoice] = &[
+    SettingChoice {
         key: "Off",
         label: "as they are",
         help: "The step of a vector is Adam's for each element.",
-        words: "",
+        text: "",
     },
-    HyperparameterChoice {
+    SettingChoice {
         key: "On",
         label: "in eigenvectors",
         help: "A vector has the statistic g gᵗ and its eigenvectors, as the rows of a matrix have: with n elements, two \
                matrices of n × n.",
-        words: "vectors in eigenvectors",
+        text: "vectors in eigenvectors",
     },
 ];
 
@@ -122,7 +122,7 @@ impl Rule for Soap {
 
     /// The first step takes no average.
     #[inline(always)]
-    fn decay_factor(_of: &Hyperparameter, rate: f64, _hyper: &Hyper<f64>, t: f64) -> f64 {
+    fn decay_factor(_of: &SettingInfo, rate: f64, _hyper: &Hyper<f64>, t: f64) -> f64 {
         if t == 1.0 { 1.0 } else { rate }
     }
 

@@ -19,22 +19,22 @@ use crate::quantity::Range;
 pub struct Sophia;
 
 hyperparameters! {
-    beta1: Hyperparameter::momentum().defaults(0.965, 0.965),
-    beta2: Hyperparameter::decay_rate("β₂", "Curvature β₂")
+    beta1: SettingInfo::momentum().default(0.965),
+    beta2: SettingInfo::decay_rate("β₂", "Curvature β₂")
         .help("How much of the running average of the curvature is kept when it is estimated again.")
-        .defaults(0.99, 0.99),
-    rho: Hyperparameter::number("ρ", "Scale ρ", Range { name: "rho", min: 0.0, max: 10.0 })
+        .default(0.99),
+    rho: SettingInfo::number("ρ", "Scale ρ", Range::new("rho", 0.0, 10.0))
         .help("The curvature times ρ divides the momentum. 0 gives the sign of the momentum.")
         .slider(0.0, 0.5)
-        .defaults(0.04, 0.04),
-    interval: Hyperparameter::whole("k", "Interval k", Range { name: "interval", min: 1.0, max: 10_000.0 })
+        .default(0.04),
+    interval: SettingInfo::whole("k", "Interval k", Range::new("interval", 1.0, 10_000.0))
         .help("The curvature is estimated after every k steps, for the first time in step k + 1.")
         .slider(1.0, 100.0)
-        .defaults(10.0, 10.0),
-    eps: Hyperparameter { label: "Curvature ε", ..Hyperparameter::epsilon() }
+        .default(10.0),
+    eps: SettingInfo { label: "Curvature ε", ..SettingInfo::epsilon() }
         .help("Added to the curvature times ρ. Keeps steps finite where neither a gradient nor a curvature was ever seen.")
-        .defaults(1e-15, 1e-15),
-    weight_decay: Hyperparameter::weight_decay(),
+        .default(1e-15),
+    weight_decay: SettingInfo::weight_decay(),
 }
 
 const H: StepPart = StepPart::state("h", "h", "running average of the curvature");

@@ -1,10 +1,11 @@
 //! A step on the plane, recorded as it is computed.
 
 use super::{
-    Algebra, Batch, BiasCorrection, Hyperparameter, HyperparameterKind, Numbers, Rates, Rule, RuleInput, RuleSpec,
-    StepArrow, StepPart, StepSettings, with_rule,
+    Algebra, Batch, BiasCorrection, Numbers, Rates, Rule, RuleInput, RuleSpec, StepArrow, StepPart, StepSettings,
+    WEIGHT_DECAY, with_rule,
 };
 use crate::expression::{Graph, Input, NodeId, Recorded, Tape, Traced};
+use crate::setting::{SettingInfo, SettingKind};
 
 /// The inputs of a step, for the coordinates x and y.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +54,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
     let tape = Tape::default();
     let table = R::info(rule).hyperparameters;
     let hyper = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
-        None | Some(Hyperparameter { kind: HyperparameterKind::Choice(_), .. }) => Traced::splat(rule.values()[index]),
+        None | Some(SettingInfo { kind: SettingKind::Choice(_), .. }) => Traced::splat(rule.values()[index]),
         Some(_) => tape.input(Input::Parameter(index), [rule.values()[index]; 2]),
     });
     let power = <R::Hyper<Traced<'_>> as Numbers<_>>::from_fn(|index| match table.get(index) {
@@ -65,7 +66,7 @@ fn trace_rule<R: Rule>(inputs: &StepInputs, batch: impl Batch<[f64; 2]>) -> Trac
     let coefficients = R::coefficients(&settings, |coefficient| coefficient);
     let rates = Rates {
         learning_rate: tape.input(Input::LearningRate, [*learning_rate; 2]),
-        weight_decay: match rule.hyperparameter(Hyperparameter::WEIGHT_DECAY) {
+        weight_decay: match rule.hyperparameter(WEIGHT_DECAY) {
             Some(_) => tape.input(Input::WeightDecay, [rule.weight_decay(); 2]),
             None => Traced::splat(0.0),
         },

@@ -5,8 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::landscape::LandscapeSpec;
 use crate::noise::NoiseSpec;
 use crate::optimizer::{RatedRule, RuleKind, RuleSpec, ShownSetting, differing, with_settings};
-use crate::parameter::{LEARNING_RATE, START_SPREAD, START_X, START_Y};
-use crate::quantity::{LearningRate, ParticleCount, StartCoordinate, StartSpread, Temperature, number_text};
+use crate::quantity::{
+    LearningRate, Number as _, OutOfRange, ParticleCount, StartCoordinate, StartSpread, Temperature, number_text,
+};
+use crate::setting::{
+    LEARNING_RATE, NOISE, PARTICLES, START_SPREAD, START_X, START_Y, SettingPath, SettingValue, TEMPERATURE, unknown,
+};
 
 /// A whole simulation: everything needed to repeat it from its first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -254,22 +258,19 @@ impl Record {
 impl Setting {
     /// Returns the setting that changes `onto` in the parameters in which this one changes `before`.
     pub fn moved(&self, before: &SimulationSpec, onto: &SimulationSpec) -> Setting {
+        const IN_RANGE: &str = "the kind is the same, and so is the range";
         match *self {
             Setting::Landscape(to) if [before.landscape.kind(), onto.landscape.kind()] == [to.kind(); 2] => {
                 let mut moved = onto.landscape;
-                for (of, value) in to.parameters() {
-                    if before.landscape.get(of.parameter.key) != Some(value) {
-                        moved.set(of.parameter.key, value).expect("the kind is the same, and so is the range");
-                    }
+                for (of, value) in to.parameters().filter(|(of, value)| before.landscape.get(of.key) != Some(*value)) {
+                    moved.set(of.key, value).expect(IN_RANGE);
                 }
                 Setting::Landscape(moved)
             }
             Setting::Noise(to) if [before.noise.kind(), onto.noise.kind()] == [to.kind(); 2] => {
                 let mut moved = onto.noise;
-                for (index, (of, value)) in to.parameters().enumerate() {
-                    if before.noise.get(of.parameter.key) != Some(value) {
-                        moved.set(index, value).expect("the kind is the same, and so is the range");
-                    }
+                for (of, value) in to.parameters().filter(|(of, value)| before.noise.get(of.key) != Some(*value)) {
+                    moved.set(of.key, value).expect(IN_RANGE);
                 }
                 Setting::Noise(moved)
             }
@@ -289,18 +290,79 @@ fn moved_rule(to: &RatedRule, before: &RatedRule, onto: &RatedRule) -> Option<Ra
         return None;
     }
     let mut moved = *onto;
-    for (of, value) in to.rule.hyperparameters() {
-        if before.rule.get(of.key) != Some(value) {
-            moved.rule.set(of.key, value).ok()?;
-        }
-    }
-    if before.learning_rate != to.learning_rate {
-        moved.learning_rate = to.learning_rate;
+    for (of, value) in to.settings().filter(|(of, value)| before.get(of.key) != Some(*value)) {
+        moved.set(of.key, value).ok()?;
     }
     if before.schedule != to.schedule {
         moved.schedule = to.schedule;
     }
     Some(moved)
+}
+
+impl SimulationSpec {
+    /// Lists the settings that are numbers or choices with their values, in the order of controls: of the landscape, the
+    /// noise, the particles, the plots, and of each optimizer's rule.
+    pub fn settings(&self) -> Vec<SettingValue> {
+        let StartSpec { x, y, spread } = self.start;
+        let usual = self.landscape.start();
+        let mut settings: Vec<SettingValue> = self.landscape.settings().chain(self.noise.settings()).collect();
+        settings.extend([
+            SettingValue::new(PARTICLES.key, &PARTICLES, self.particles.value()),
+            SettingValue { default: usual.x.get(), ..SettingValue::new("start.x", &START_X, x.get()) },
+            SettingValue { default: usual.y.get(), ..SettingValue::new("start.y", &START_Y, y.get()) },
+            SettingValue::new("start.spread", &START_SPREAD, spread.get()),
+        ]);
+        settings.extend(self.temperature.map(|it| SettingValue::new(TEMPERATURE.key, &TEMPERATURE, it.get())));
+        let of_optimizer = |OptimizerSpec { id, rule, .. }: &OptimizerSpec| {
+            let id = *id;
+            rule.settings().map(move |(info, value)| SettingValue {
+                path: SettingPath::of_rule(id, info.key),
+                info,
+                value,
+                default: info.default,
+            })
+        };
+        settings.extend(self.optimizers.iter().flat_map(of_optimizer));
+        settings
+    }
+
+    /// Finds a setting of [`SimulationSpec::settings`].
+    pub fn setting(&self, path: &SettingPath) -> Option<SettingValue> {
+        self.settings().into_iter().find(|setting| setting.path == *path)
+    }
+
+    /// Sets one of [`SimulationSpec::settings`].
+    ///
+    /// # Errors
+    ///
+    /// Fails for a value out of range, and for a setting that the simulation lacks.
+    pub fn set(&mut self, SettingPath { optimizer, path }: &SettingPath, value: f64) -> Result<(), OutOfRange> {
+        if let Some(id) = optimizer {
+            let rule = self.optimizers.iter_mut().find(|it| it.id == *id).map(|it| &mut it.rule);
+            return match (rule, path.strip_prefix("rule.")) {
+                (Some(rule), Some(key)) => rule.set(key, value),
+                _ => Err(unknown(path)),
+            };
+        }
+        match (&**path, path.split_once('.')) {
+            (_, Some(("landscape", key))) => self.landscape.set(key, value),
+            (_, Some(("noise", key))) => self.noise.set(key, value),
+            ("noise", _) => self.noise.set(NOISE.key, value),
+            ("particles", _) => self.particles.enter(value),
+            ("start.x", _) => self.start.x.enter(value),
+            ("start.y", _) => self.start.y.enter(value),
+            ("start.spread", _) => self.start.spread.enter(value),
+            ("temperature", _) => self.temperature.as_mut().ok_or_else(|| unknown(path))?.enter(value),
+            _ => Err(unknown(path)),
+        }
+    }
+}
+
+impl SettingPath {
+    /// Returns whether a change of this setting of a simulation begins it again.
+    pub fn restarts(&self) -> bool {
+        self.optimizer.is_none() && (self.path == PARTICLES.key || self.path.starts_with("start."))
+    }
 }
 
 impl SimulationSpec {
@@ -389,34 +451,35 @@ fn without_number(label: &str) -> &str {
 const MOST_IN_TITLE: usize = 3;
 
 impl SimulationSpec {
-    /// Lists the settings that all optimizers share, with words such as `σ = 1`.
+    /// Lists the settings that all optimizers share, with texts such as `σ = 1`.
     pub fn shared_settings(&self) -> Vec<ShownSetting> {
+        let shown = |it: SettingValue, is_usual: bool| ShownSetting {
+            is_usual,
+            ..ShownSetting::new(it.path.path, it.info.with(number_text(it.value)))
+        };
         let kind = self.landscape.kind();
         // Typed landscapes may differ although their names do not.
         let meaning = kind.formula().map_or_else(|| "landscape".to_owned(), |formula| formula.text().to_owned());
-        let mut settings = vec![ShownSetting { is_usual: false, ..ShownSetting::new(meaning, kind.name()) }];
-        settings.extend(self.landscape.parameters().map(|(of, value)| ShownSetting {
-            is_usual: value == of.default,
-            ..ShownSetting::new(format!("landscape {}", of.key()), of.parameter.with(number_text(value)))
-        }));
         let noise = format!("{} noise", self.noise.info().name.to_lowercase());
-        settings.push(ShownSetting::new("noise", noise));
-        settings.extend(self.noise.parameters().map(|(of, value)| ShownSetting {
-            is_usual: false,
-            ..ShownSetting::new(format!("noise {}", of.parameter.key), of.parameter.with(number_text(value)))
-        }));
         let steps = self.steps.map_or_else(|| "no end".to_owned(), |steps| format!("{steps} steps"));
-        let temperature = self.temperature.map_or_else(|| "η".to_owned(), |value| number_text(value.get()));
-        let start = &self.start;
-        settings.extend([
-            ShownSetting::new("seed", format!("seed {}", self.seed)),
-            ShownSetting::new("steps", steps),
-            ShownSetting::new("particles", format!("{} particles", self.particles.get())),
-            ShownSetting::new("start x", START_X.with(number_text(start.x.get()))),
-            ShownSetting::new("start y", START_Y.with(number_text(start.y.get()))),
-            ShownSetting::new("start spread", START_SPREAD.with(number_text(start.spread.get()))),
-            ShownSetting::new("temperature", format!("Θ = {temperature}")),
-        ]);
+        let mut settings = vec![ShownSetting { is_usual: false, ..ShownSetting::new(meaning, kind.name()) }];
+        let mut others = Vec::new();
+        let mut of_noise = vec![ShownSetting::new("kind of noise", noise)];
+        for it in self.settings().into_iter().filter(|it| it.path.optimizer.is_none()) {
+            let is_usual = it.value == it.default;
+            match &*it.path.path {
+                path if path.starts_with("landscape.") => settings.push(shown(it, is_usual)),
+                path if path.starts_with(NOISE.key) => of_noise.push(shown(it, false)),
+                _ => others.push(shown(it, true)),
+            }
+        }
+        settings.extend(of_noise);
+        settings.push(ShownSetting::new("seed", format!("seed {}", self.seed)));
+        settings.push(ShownSetting::new("steps", steps));
+        settings.extend(others);
+        if self.temperature.is_none() {
+            settings.push(ShownSetting::new(TEMPERATURE.key, TEMPERATURE.with(LEARNING_RATE.symbol)));
+        }
         settings
     }
 
@@ -429,19 +492,19 @@ impl SimulationSpec {
         let mut listed: Vec<ShownSetting> = Vec::new();
         for (optimizer, settings) in simulated.iter().zip(&each) {
             let is_common = common.contains(&(optimizer.id, optimizer.rule.name()));
-            let is_listed = |setting: &&ShownSetting| !setting.words.is_empty() && (is_common || !setting.is_usual);
+            let is_listed = |setting: &&ShownSetting| !setting.text.is_empty() && (is_common || !setting.is_usual);
             for setting in settings.iter().filter(is_listed) {
                 let of_others = || each.iter().flatten().filter(|other| other.meaning == setting.meaning);
-                let is_shared = of_others().all(|other| other.words == setting.words);
-                let (meaning, words) = match is_shared {
-                    true => (setting.meaning.clone(), setting.words.clone()),
+                let is_shared = of_others().all(|other| other.text == setting.text);
+                let (meaning, text) = match is_shared {
+                    true => (setting.meaning.clone(), setting.text.clone()),
                     false => (
                         format!("{} of {}", setting.meaning, optimizer.id),
-                        format!("{}: {}", optimizer.label(), setting.words),
+                        format!("{}: {}", optimizer.label(), setting.text),
                     ),
                 };
                 if !listed.iter().any(|other| other.meaning == meaning) {
-                    listed.push(ShownSetting { is_usual: false, ..ShownSetting::new(meaning, words) });
+                    listed.push(ShownSetting { is_usual: false, ..ShownSetting::new(meaning, text) });
                 }
             }
         }
@@ -453,7 +516,7 @@ impl SimulationSpec {
         simulated.map(|optimizer| (optimizer.id, optimizer.rule.name())).collect()
     }
 
-    /// Returns for each of several simulations the settings in which they differ, in words such as `σ = 1`. Simulations
+    /// Returns for each of several simulations the settings in which they differ, with texts such as `σ = 1`. Simulations
     /// of different optimizers are named by these first.
     pub fn differing_settings(all: &[&SimulationSpec]) -> Vec<Vec<String>> {
         let rules: Vec<_> = all.iter().map(|spec| spec.simulated_rules()).collect();

@@ -1,16 +1,16 @@
 //! Axes of a diagram, tuned settings, and the settings that both give to a pixel.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::spec::SweepSpec;
-use crate::identifier::NameFormat;
-use crate::landscape::{LandscapeParameterName, LandscapeSpec};
-use crate::noise::{NoiseParameterName, NoiseSpec};
-use crate::optimizer::{Decay, Hyperparameter, HyperparameterName, RuleKind, RuleSpec, Schedule, ShownSetting};
-use crate::parameter::{DIMENSION, Extent, LEARNING_RATE, NOISE, Parameter, STEPS, Spacing};
+use crate::identifier::{NameFormat, key_format};
+use crate::landscape::{LandscapeKind, LandscapeSpec};
+use crate::noise::{NoiseKind, NoiseSpec};
+use crate::optimizer::{Decay, RuleKind, RuleSpec, Schedule, ShownSetting, axis_info, built_in_axis_keys};
 use crate::quantity::{
-    Dimension, FinalShare, LearningRate, Noise, OutOfRange, PointCount, Range, StepCount, number_text,
+    Dimension, LearningRate, Noise, Number as _, OutOfRange, PointCount, Range, StepCount, number_text,
 };
+use crate::setting::{DIMENSION, Key, LEARNING_RATE, NOISE, SCHEDULE_END, STEPS, SettingInfo, Spacing};
 use crate::spec_error::{SpecError, broken};
 
 /// An axis of a diagram: the quantity that varies along it, and its range.
@@ -27,46 +27,116 @@ pub struct Axis {
 }
 
 /// A quantity that varies along an axis: a parameter of the landscape or of the noise, a field of the runs, or a
-/// hyperparameter of some optimizers.
+/// setting of some optimizers' rules. Settings are named by their keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Quantity {
-    Landscape(LandscapeParameterName),
+    Landscape(#[serde(with = "of_landscape")] Key),
     /// The noise σ, of whatever kind.
     Noise,
-    NoiseParameter(NoiseParameterName),
+    NoiseParameter(#[serde(with = "of_noise")] Key),
     Steps,
     /// The dimension d.
     Dimension,
-    /// A hyperparameter, and the ids of the optimizers for which it is varied.
-    Of(HyperparameterName, Vec<u32>),
+    /// The learning rate or a hyperparameter, and the ids of the optimizers for which it is varied.
+    Of(#[serde(with = "of_rule")] Key, Vec<u32>),
+}
+
+const OF_LANDSCAPE: NameFormat = NameFormat {
+    of: "LandscapeParameter",
+    expecting: "the name of a parameter of the landscape",
+    built_in: || distinct_keys(LandscapeKind::ALL.iter().map(|kind| kind.info().parameters)),
+    typed: Some("OfFormula"),
+};
+const OF_NOISE: NameFormat = NameFormat {
+    of: "NoiseParameter",
+    expecting: "the name of a parameter of the noise",
+    built_in: || distinct_keys(NoiseKind::ALL.iter().map(|kind| &kind.info().parameters[1..])),
+    typed: None,
+};
+const OF_RULE: NameFormat = NameFormat {
+    of: "Hyperparameter",
+    expecting: "the name of a hyperparameter",
+    built_in: built_in_axis_keys,
+    typed: Some("OfTyped"),
+};
+const TUNED: NameFormat = NameFormat {
+    of: "TunedSetting",
+    expecting: "the name of a hyperparameter, or `ScheduleEnd`",
+    built_in: || built_in_axis_keys().into_iter().skip(1).chain([SCHEDULE_END.key]).collect(),
+    typed: Some("OfTyped"),
+};
+key_format!(of_landscape, OF_LANDSCAPE);
+key_format!(of_noise, OF_NOISE);
+key_format!(of_rule, OF_RULE);
+key_format!(tuned, TUNED);
+
+fn distinct_keys(tables: impl Iterator<Item = &'static [SettingInfo]>) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for setting in tables.flatten() {
+        if !keys.contains(&setting.key) {
+            keys.push(setting.key);
+        }
+    }
+    keys
 }
 
 impl Quantity {
-    /// Returns the parameter that varies on this landscape; for a hyperparameter, the [`Hyperparameter`] of the first
-    /// rule that has it. A parameter that the landscape lacks is described by its key.
-    pub fn parameter(&self, landscape: &LandscapeSpec) -> Parameter {
+    /// Lists the quantities that can vary for a landscape and a noise, besides settings of optimizers.
+    pub fn of_all(landscape: &LandscapeSpec, noise: &NoiseSpec) -> Vec<Quantity> {
+        let of_landscape = landscape.info().parameters.iter().map(|of| Quantity::Landscape(of.key));
+        let of_noise = noise.info().parameters[1..].iter().map(|of| Quantity::NoiseParameter(of.key));
+        let others = [Some(Quantity::Steps), landscape.valley().map(|_| Quantity::Dimension)];
+        of_landscape.chain([Quantity::Noise]).chain(of_noise).chain(others.into_iter().flatten()).collect()
+    }
+
+    /// Returns the setting that varies on this landscape; for a hyperparameter that of the first rule that has it. A
+    /// parameter that the landscape lacks is described by its key.
+    pub fn info(&self, landscape: &LandscapeSpec) -> SettingInfo {
         match self {
-            Quantity::Landscape(name) => match landscape.parameter(name.key()) {
-                Some(of) => of.parameter,
-                None => Parameter::new(name.key(), name.key(), Extent::linear(0.0, 1.0)),
+            Quantity::Landscape(key) => match landscape.parameter(key) {
+                Some(of) => *of,
+                None => SettingInfo::number("", key, Range::new(key, 0.0, 1.0)),
             },
+            Quantity::NoiseParameter(key) => {
+                let mut all = NoiseKind::ALL.iter().flat_map(|kind| kind.info().parameters);
+                *all.find(|of| of.key == *key).expect("some noise has the parameter")
+            }
+            Quantity::Of(key, _) => *axis_info(key).unwrap_or(&LEARNING_RATE),
             Quantity::Noise => NOISE,
-            Quantity::NoiseParameter(name) => name.parameter(),
             Quantity::Steps => STEPS,
             Quantity::Dimension => DIMENSION,
-            Quantity::Of(name, _) => name.hyperparameter().map_or(LEARNING_RATE, Hyperparameter::parameter),
         }
     }
 
-    /// Returns the name in file formats, without the optimizers of a hyperparameter.
-    pub fn name(&self) -> &'static str {
+    /// Returns the key of the setting in file formats.
+    pub fn key(&self) -> Key {
         match self {
-            Quantity::Landscape(parameter) => parameter.key(),
-            Quantity::Of(hyperparameter, _) => hyperparameter.key(),
+            Quantity::Landscape(key) | Quantity::NoiseParameter(key) | Quantity::Of(key, _) => key,
             Quantity::Noise => NOISE.key,
-            Quantity::NoiseParameter(parameter) => parameter.key(),
             Quantity::Steps => STEPS.key,
             Quantity::Dimension => DIMENSION.key,
+        }
+    }
+
+    /// Returns the path of a setting that no optimizer has; `None` for a setting of rules.
+    pub fn path(&self) -> Option<String> {
+        match self {
+            Quantity::Landscape(key) => Some(format!("landscape.{key}")),
+            Quantity::NoiseParameter(key) => Some(format!("noise.{key}")),
+            Quantity::Noise | Quantity::Steps | Quantity::Dimension => Some(self.key().to_owned()),
+            Quantity::Of(..) => None,
+        }
+    }
+
+    /// Returns whether it is the setting at a path in a preset of a sweep: of the optimizer with this id, or of all.
+    pub fn is_at(&self, optimizer: Option<u32>, path: &str) -> bool {
+        match (self, optimizer) {
+            (Quantity::Of(key, ids), Some(id)) if ids.contains(&id) => {
+                let is_rate = *key == LEARNING_RATE.key && path.starts_with("learning_rates.");
+                is_rate || path.strip_prefix("rule.") == Some(key)
+            }
+            (_, None) => self.path().is_some_and(|own| own == path),
+            _ => false,
         }
     }
 
@@ -74,7 +144,7 @@ impl Quantity {
         match self {
             Quantity::Landscape(_) | Quantity::Noise | Quantity::NoiseParameter(_) => false,
             Quantity::Steps | Quantity::Dimension => true,
-            Quantity::Of(name, _) => name.hyperparameter().is_some_and(|of| of.parameter().is_whole),
+            Quantity::Of(key, _) => axis_info(key).is_some_and(SettingInfo::is_whole),
         }
     }
 
@@ -91,23 +161,20 @@ impl Quantity {
     /// Sets the quantity to `value` at a point. Optimizers without the hyperparameter stay unchanged.
     pub(super) fn put(&self, point: &mut Point, value: f64) -> Result<(), OutOfRange> {
         match self {
-            Quantity::Landscape(parameter) => point.landscape.set(parameter.key(), value)?,
+            Quantity::Landscape(key) => point.landscape.set(key, value)?,
             Quantity::Noise => point.noise = point.noise.with_sigma(Noise::new(value)?),
-            Quantity::NoiseParameter(parameter) => {
-                let index = point.noise.index(parameter.key()).expect("the noise was checked to have it");
-                point.noise.set(index, value)?;
-            }
-            Quantity::Steps => point.steps = StepCount::new(value as u64)?,
-            Quantity::Dimension => point.dimension = Dimension::new(value as u64)?,
-            Quantity::Of(hyperparameter, ids) => {
+            Quantity::NoiseParameter(key) => point.noise.set(key, value)?,
+            Quantity::Steps => point.steps.enter(value)?,
+            Quantity::Dimension => point.dimension.enter(value)?,
+            Quantity::Of(key, ids) => {
                 for optimizer in point.optimizers.iter_mut().filter(|optimizer| ids.contains(&optimizer.id)) {
-                    if *hyperparameter == HyperparameterName::LEARNING_RATE {
+                    if *key == LEARNING_RATE.key {
                         optimizer.learning_rates = vec![LearningRate::new(value)?.get()];
                         continue;
                     }
                     for Variant { rule, .. } in &mut optimizer.variants {
-                        if hyperparameter.is_of(rule) {
-                            rule.set(hyperparameter.key(), value)?;
+                        if rule.has_axis(key) {
+                            rule.set(key, value)?;
                         }
                     }
                 }
@@ -119,11 +186,11 @@ impl Quantity {
 
 impl Axis {
     pub fn varies(&self, key: &str, optimizer: u32) -> bool {
-        matches!(&self.of, Quantity::Of(hyperparameter, ids) if hyperparameter.key() == key && ids.contains(&optimizer))
+        matches!(&self.of, Quantity::Of(of, ids) if *of == key && ids.contains(&optimizer))
     }
 
     pub(super) fn varies_rate_of(&self, optimizer: u32) -> bool {
-        self.varies(HyperparameterName::LEARNING_RATE.key(), optimizer)
+        self.varies(LEARNING_RATE.key, optimizer)
     }
 
     /// Returns the values of all rows or columns, in their order.
@@ -137,11 +204,13 @@ impl Axis {
     }
 }
 
-/// A setting of an optimizer that takes several values, of which the best counts at each pixel.
+/// A setting of an optimizer that takes several values, of which the best counts at each pixel: a hyperparameter that is
+/// a number, or the end of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuned {
-    pub of: TunedSetting,
+    #[serde(with = "tuned")]
+    pub of: Key,
     /// The first value.
     pub from: f64,
     /// The last value.
@@ -150,122 +219,61 @@ pub struct Tuned {
     pub spacing: Spacing,
 }
 
-/// The name of a setting that can be tuned: a hyperparameter that is a number, or the end of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TunedSetting(&'static str);
-
-pub(super) const SCHEDULE_END: &str = "schedule_end";
-
-const FORMAT: NameFormat = NameFormat {
-    of: "TunedSetting",
-    expecting: "the name of a hyperparameter, or `ScheduleEnd`",
-    built_in,
-    typed: Some("OfTyped"),
-};
-
-/// Lists the keys of the settings that can be tuned, without those of typed rules.
-fn built_in() -> Vec<&'static str> {
-    let mut keys = HyperparameterName::built_in();
-    keys.retain(|key| *key != HyperparameterName::LEARNING_RATE.key());
-    keys.push(SCHEDULE_END);
-    keys
-}
-
-impl TunedSetting {
-    /// The share of η that is left at the end of a [cosine schedule](Decay::Cosine).
-    pub const SCHEDULE_END: TunedSetting = TunedSetting(SCHEDULE_END);
-
-    /// Returns the setting with this key, whatever rules have it.
-    pub fn new(key: &str) -> Option<TunedSetting> {
-        if key == SCHEDULE_END {
-            return Some(TunedSetting::SCHEDULE_END);
-        }
-        let name = HyperparameterName::new(key).filter(|name| *name != HyperparameterName::LEARNING_RATE);
-        name.map(|name| TunedSetting(name.key()))
-    }
-
-    /// Returns the name in file formats.
-    pub fn key(self) -> &'static str {
-        self.0
-    }
-
-    /// Returns the symbol, label and range.
-    pub fn parameter(self) -> Parameter {
-        match HyperparameterName::new(self.0).and_then(HyperparameterName::hyperparameter) {
-            Some(hyperparameter) => hyperparameter.parameter(),
-            None => Parameter::new(SCHEDULE_END, "end of the schedule e", Extent::linear(0.0, 1.0)).symbol("e"),
-        }
-    }
-
-    /// Returns the least and the largest possible value.
-    pub fn limits(self) -> [f64; 2] {
-        let hyperparameter = HyperparameterName::new(self.0).and_then(HyperparameterName::hyperparameter);
-        let Range { min, max, .. } = hyperparameter.and_then(Hyperparameter::range).unwrap_or(FinalShare::RANGE);
-        [min, max]
-    }
-
-    /// Returns the symbol, which rules share that call the setting otherwise; of the end of a schedule the label.
-    pub fn short_label(self) -> String {
-        let parameter = self.parameter();
-        if self == TunedSetting::SCHEDULE_END { parameter.axis_label() } else { parameter.symbol.to_owned() }
-    }
-
-    /// Returns whether an optimizer with this rule and schedule depends on it.
-    pub fn is_of(self, rule: &RuleSpec, schedule: &Schedule) -> bool {
-        if self == TunedSetting::SCHEDULE_END {
-            return matches!(schedule.decay, Decay::Cosine { .. });
-        }
-        let name = HyperparameterName::new(self.0).filter(|name| *name != HyperparameterName::LEARNING_RATE);
-        name.is_some_and(|name| name.is_of(rule))
-    }
-
-    pub fn value_of(self, rule: &RuleSpec, schedule: &Schedule) -> Option<f64> {
-        match schedule.decay {
-            Decay::Cosine { to, .. } if self == TunedSetting::SCHEDULE_END => Some(to.get()),
-            _ => rule.get(self.0),
-        }
-    }
-
-    /// Returns the spacing of the values in all grids of this setting; linear where they differ.
-    pub fn spacing<'s>(self, specs: impl IntoIterator<Item = &'s SweepSpec>) -> Spacing {
-        let optimizers = specs.into_iter().flat_map(|spec| &spec.optimizers);
-        let mut all = optimizers.flat_map(|it| &it.tune).filter(|it| it.of == self).map(|it| it.spacing);
-        let first = all.next().unwrap_or(Spacing::Linear);
-        if all.all(|spacing| spacing == first) { first } else { Spacing::Linear }
-    }
-
-    pub(super) fn put(self, variant: &mut Variant, value: f64) -> Result<(), OutOfRange> {
-        match &mut variant.schedule.decay {
-            Decay::Cosine { to, .. } if self == TunedSetting::SCHEDULE_END => *to = FinalShare::new(value)?,
-            _ => variant.rule.set(self.0, value)?,
-        }
-        Ok(())
+/// Returns whether an optimizer with this rule and schedule has a setting that can be tuned.
+pub fn can_tune(key: &str, rule: &RuleSpec, schedule: &Schedule) -> bool {
+    match key == SCHEDULE_END.key {
+        true => matches!(schedule.decay, Decay::Cosine { .. }),
+        false => key != LEARNING_RATE.key && rule.has_axis(key),
     }
 }
 
-impl Serialize for TunedSetting {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        FORMAT.serialize(self.0, serializer)
+/// Returns the value of a tuned setting, if an optimizer with this rule and schedule has it.
+pub fn tuned_value(key: &str, rule: &RuleSpec, schedule: &Schedule) -> Option<f64> {
+    match schedule.decay {
+        Decay::Cosine { to, .. } if key == SCHEDULE_END.key => Some(to.get()),
+        _ => rule.get(key),
     }
 }
 
-impl<'de> Deserialize<'de> for TunedSetting {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        FORMAT.deserialize(deserializer).map(TunedSetting)
+/// Returns the description of a tuned setting; of a hyperparameter that of the first rule that has it.
+pub fn tuned_info(key: &str) -> &'static SettingInfo {
+    axis_info(key).unwrap_or(&SCHEDULE_END)
+}
+
+/// Returns the symbol of a tuned setting, which rules share that call it otherwise; of the end of a schedule the label.
+pub fn tuned_label(key: &str) -> &'static str {
+    let info = tuned_info(key);
+    if key == SCHEDULE_END.key { info.label } else { info.symbol }
+}
+
+/// Returns the spacing of the values in all grids of a tuned setting; linear where they differ.
+pub fn tuned_spacing<'s>(key: &str, specs: impl IntoIterator<Item = &'s SweepSpec>) -> Spacing {
+    let optimizers = specs.into_iter().flat_map(|spec| &spec.optimizers);
+    let mut all = optimizers.flat_map(|it| &it.tune).filter(|it| it.of == key).map(|it| it.spacing);
+    let first = all.next().unwrap_or(Spacing::Linear);
+    if all.all(|spacing| spacing == first) { first } else { Spacing::Linear }
+}
+
+impl Variant {
+    /// Sets a tuned setting.
+    pub(super) fn set(&mut self, key: &str, value: f64) -> Result<(), OutOfRange> {
+        match &mut self.schedule.decay {
+            Decay::Cosine { to, .. } if key == SCHEDULE_END.key => to.enter(value),
+            _ => self.rule.set(key, value),
+        }
     }
 }
 
 impl Tuned {
     /// Describes the grid among the settings of an optimizer with this rule.
     pub(super) fn shown(&self, rule: &RuleSpec) -> ShownSetting {
-        let key = self.of.key();
-        let meaning = match rule.hyperparameter(key) {
-            Some(hyperparameter) if self.of != TunedSetting::SCHEDULE_END => ShownSetting::meaning_of(hyperparameter),
+        let meaning = match rule.hyperparameter(self.of) {
+            Some(of) if self.of != SCHEDULE_END.key => ShownSetting::meaning_of(of),
             _ => ShownSetting::SCHEDULE_END.to_owned(),
         };
         let [from, to] = [self.from, self.to].map(number_text);
-        let words = format!("{} {from}…{to}", self.of.parameter().symbol);
-        ShownSetting { is_usual: false, ..ShownSetting::new(meaning, words) }
+        let text = format!("{} {from}…{to}", tuned_info(self.of).symbol);
+        ShownSetting { is_usual: false, ..ShownSetting::new(meaning, text) }
     }
 
     pub fn values(&self) -> Vec<f64> {
@@ -274,7 +282,7 @@ impl Tuned {
 
     pub(super) fn range(&self) -> ValueRange {
         let Tuned { from, to, count, spacing, of } = *self;
-        ValueRange { from, to, count, spacing, is_whole: of.parameter().is_whole }
+        ValueRange { from, to, count, spacing, is_whole: tuned_info(of).is_whole() }
     }
 }
 
@@ -298,7 +306,7 @@ pub(super) fn variants(tune: &[Tuned], settings: Variant) -> Vec<Variant> {
         for variant in &variants {
             for value in &values {
                 let mut variant = *variant;
-                tuned.of.put(&mut variant, *value).expect("values between the ends of a checked grid are in range");
+                variant.set(tuned.of, *value).expect("values between the ends of a checked grid are in range");
                 next.push(variant);
             }
         }

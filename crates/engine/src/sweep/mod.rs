@@ -22,10 +22,13 @@ mod spec;
 mod uniform_certainty;
 mod work;
 
-pub use crate::parameter::Spacing;
+pub use crate::setting::Spacing;
 pub use adaptive::allocation::Race;
 pub use adaptive::{Adaptive, Sampling};
-pub use axis::{Axis, Point, PointOptimizer, Quantity, Tuned, TunedSetting, Variant};
+pub use axis::{
+    Axis, Point, PointOptimizer, Quantity, Tuned, Variant, can_tune, tuned_info, tuned_label, tuned_spacing,
+    tuned_value,
+};
 pub use cell::{Cell, Comparison, Sampled, Score};
 pub use diagram::Diagram;
 pub use pixel_runs::{Backend, Precision, pixel_runs};

@@ -12,7 +12,7 @@ use super::runs::{Metrics, PixelKey, Run, Runs, append, of_equal_variant};
 use super::space::NdProblem;
 use super::spec::SweepSpec;
 use crate::instructions::{Instructions, OfSet, OwnFunction, VectorSet, WideWork, vectorized};
-use crate::landscape::StartPoint;
+use crate::landscape::StartPosition;
 use crate::lanes::{Lanes, Planar, Real};
 use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
 use crate::random::Normals;
@@ -234,7 +234,7 @@ impl PixelRuns<'_> {
     #[inline(always)]
     fn start<V: Real>(&self, normals: [V; 2]) -> [V; 2] {
         let spread = V::splat(self.spec.start_spread.get());
-        let StartPoint { x, y } = self.spec.start();
+        let StartPosition { x, y } = self.spec.start();
         let center = [x.get(), y.get()];
         // Without a sum where the centre is 0: there −0 stays −0.
         let coordinate = |axis: usize| match center[axis] {

@@ -3,18 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::adaptive::{Adaptive, Sampling};
-use super::axis::{
-    Axis, Point, PointOptimizer, Quantity, SCHEDULE_END, Tuned, TunedSetting, Variant, spread, variant_count, variants,
-};
+use super::axis::{Axis, Point, PointOptimizer, Quantity, Tuned, Variant, can_tune, spread, variant_count, variants};
 use super::runs::{Average, Metric};
-use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPoint};
+use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPosition};
 use crate::noise::{NoiseInfo, NoiseSpec};
-use crate::optimizer::{
-    HyperparameterName, Need, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings,
-};
-use crate::parameter::Spacing;
+use crate::optimizer::{Need, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings};
 use crate::quantity::{
-    Dimension, LearningRate, OutOfRange, PointCount, Replicates, StartSpread, StepCount, number_text,
+    Dimension, LearningRate, Number as _, OutOfRange, PointCount, Replicates, StartSpread, StepCount, number_text,
+};
+use crate::setting::{
+    BUDGET, CERTAINTY, DIMENSION, Key, LEARNING_RATE, MOST_REPLICATES, NOISE, REPLICATES, SCHEDULE_END, START_SPREAD,
+    START_X, START_Y, STEPS, SettingValue, Spacing, unknown,
 };
 use crate::simulation::is_given;
 use crate::spec_error::{SpecError, broken};
@@ -39,7 +38,7 @@ pub struct SweepSpec {
     pub replicates: Replicates,
     /// The point at which runs start on the plane; without it, the landscape's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<StartPoint>,
+    pub start: Option<StartPosition>,
     /// The standard deviation of the start: a draw from Normal(0, spread) is added to each coordinate.
     #[serde(default = "start_spread")]
     pub start_spread: StartSpread,
@@ -104,8 +103,8 @@ impl SweepOptimizer {
     }
 
     /// Returns the index of a tuned setting among those of the optimizer.
-    pub fn tuned(&self, of: TunedSetting) -> Option<usize> {
-        self.tune.iter().position(|tuned| tuned.of == of)
+    pub fn tuned(&self, key: &str) -> Option<usize> {
+        self.tune.iter().position(|tuned| tuned.of == key)
     }
 }
 
@@ -179,7 +178,7 @@ impl SweepSpec {
     }
 
     /// Returns the point at which runs start on the plane.
-    pub fn start(&self) -> StartPoint {
+    pub fn start(&self) -> StartPosition {
         self.start.unwrap_or(self.landscape.start())
     }
 
@@ -202,8 +201,8 @@ impl SweepSpec {
         each.map(|(optimizer, rates)| rates.len().max(1).saturating_mul(variant_count(&optimizer.tune))).collect()
     }
 
-    /// Lists the settings that some optimizer tunes, in the order of the optimizers.
-    pub fn tuned_settings(&self) -> Vec<TunedSetting> {
+    /// Lists the keys of the settings that some optimizer tunes, in the order of the optimizers.
+    pub fn tuned_settings(&self) -> Vec<Key> {
         let mut settings = Vec::new();
         for tuned in self.optimizers.iter().flat_map(|optimizer| &optimizer.tune) {
             if !settings.contains(&tuned.of) {
@@ -306,6 +305,65 @@ impl SweepSpec {
 }
 
 impl SweepSpec {
+    /// Lists the settings that are numbers with their values, besides those of the optimizers and the axes.
+    pub fn settings(&self) -> Vec<SettingValue> {
+        let mut settings: Vec<SettingValue> = self.landscape.settings().chain(self.noise.settings()).collect();
+        if self.landscape.valley().is_some() {
+            settings.push(SettingValue::new(DIMENSION.key, &DIMENSION, self.dimension.value()));
+        }
+        if self.dimension.get() == 2 {
+            let (start, usual) = (self.start(), self.landscape.start());
+            settings
+                .push(SettingValue { default: usual.x.get(), ..SettingValue::new("start.x", &START_X, start.x.get()) });
+            settings
+                .push(SettingValue { default: usual.y.get(), ..SettingValue::new("start.y", &START_Y, start.y.get()) });
+        }
+        settings.extend([
+            SettingValue::new("start_spread", &START_SPREAD, self.start_spread.get()),
+            SettingValue::new(STEPS.key, &STEPS, self.steps.value()),
+            SettingValue::new(REPLICATES.key, &REPLICATES, self.replicates.value()),
+        ]);
+        if let Sampling::Adaptive(Adaptive { certainty, budget, most_replicates }) = self.sampling {
+            settings.extend([
+                SettingValue::new("sampling.certainty", &CERTAINTY, certainty.get()),
+                SettingValue::new("sampling.budget", &BUDGET, budget.get()),
+                SettingValue::new("sampling.most_replicates", &MOST_REPLICATES, most_replicates.value()),
+            ]);
+        }
+        settings
+    }
+
+    /// Sets one of [`SweepSpec::settings`].
+    ///
+    /// # Errors
+    ///
+    /// Fails for a value out of range, and for a setting that the sweep lacks.
+    pub fn set(&mut self, path: &str, value: f64) -> Result<(), OutOfRange> {
+        match (path, path.split_once('.'), &mut self.sampling) {
+            (_, Some(("landscape", key)), _) => self.landscape.set(key, value),
+            (_, Some(("noise", key)), _) => self.noise.set(key, value),
+            (_, Some(("start", key)), _) => {
+                let mut start = self.start();
+                if key == START_X.key {
+                    start.x.enter(value)?
+                } else {
+                    start.y.enter(value)?
+                }
+                self.start = Some(start).filter(|start| *start != self.landscape.start());
+                Ok(())
+            }
+            ("noise", ..) => self.noise.set(NOISE.key, value),
+            ("dimension", ..) => self.dimension.enter(value),
+            ("start_spread", ..) => self.start_spread.enter(value),
+            ("steps", ..) => self.steps.enter(value),
+            ("replicates", ..) => self.replicates.enter(value),
+            ("sampling.certainty", _, Sampling::Adaptive(adaptive)) => adaptive.certainty.enter(value),
+            ("sampling.budget", _, Sampling::Adaptive(adaptive)) => adaptive.budget.enter(value),
+            ("sampling.most_replicates", _, Sampling::Adaptive(adaptive)) => adaptive.most_replicates.enter(value),
+            _ => Err(unknown(path)),
+        }
+    }
+
     /// Returns the first fault of the spec that its types do not exclude.
     pub fn check(&self) -> Result<(), SpecError> {
         self.check_optimizers()?;
@@ -336,17 +394,17 @@ impl SweepSpec {
         }
         for (path, axis) in [("rows.of", &self.rows), ("columns.of", &self.columns)] {
             match axis.of {
-                Quantity::Landscape(of) if self.landscape.get(of.key()).is_none() => {
-                    let keys: Vec<&str> = parameters.iter().map(|of| of.key()).collect();
+                Quantity::Landscape(of) if self.landscape.get(of).is_none() => {
+                    let keys: Vec<&str> = parameters.iter().map(|of| of.key).collect();
                     let known = keys.join(", ");
-                    return broken(path, format!("varies {}, which {name} lacks; it has {known}", of.key()));
+                    return broken(path, format!("varies {of}, which {name} lacks; it has {known}"));
                 }
-                Quantity::NoiseParameter(of) if self.noise.get(of.key()).is_none() => {
+                Quantity::NoiseParameter(of) if self.noise.get(of).is_none() => {
                     let NoiseInfo { name, .. } = self.noise.info();
                     let noise = name.to_lowercase();
                     return broken(
                         path,
-                        format!("varies {}, which {noise} noise lacks; set `noise` to one that has it", of.key()),
+                        format!("varies {of}, which {noise} noise lacks; set `noise` to one that has it"),
                     );
                 }
                 Quantity::Dimension if !is_valley => {
@@ -383,7 +441,7 @@ impl SweepSpec {
     fn check_dimension(&self, point: &Point) -> Result<(), SpecError> {
         let dimension = point.dimension.get();
         if self.start.is_some() && dimension > 2 {
-            return broken("start", format!("is a place on the plane, and the sweep has {dimension} dimensions"));
+            return broken("start", format!("is a point on the plane, and the sweep has {dimension} dimensions"));
         }
         let is_of_plane = |optimizer: &SweepOptimizer| optimizer.rule.info().needs(Need::Axes);
         match (dimension, self.optimizers.iter().position(is_of_plane)) {
@@ -426,9 +484,9 @@ impl SweepSpec {
         let SweepOptimizer { id, rule, schedule, tune, .. } = &self.optimizers[index];
         for (number, tuned) in tune.iter().enumerate() {
             let path = format!("optimizers[{index}].tune[{number}]");
-            let (of, key) = (tuned.of, tuned.of.key());
-            if !of.is_of(rule, schedule) {
-                let complaint = match of == TunedSetting::SCHEDULE_END {
+            let key = tuned.of;
+            if !can_tune(key, rule, schedule) {
+                let complaint = match key == SCHEDULE_END.key {
                     true => "is the end of a cosine schedule, and the optimizer has none; set its `schedule` to \
                              `(decay: Cosine())`"
                         .to_owned(),
@@ -436,7 +494,7 @@ impl SweepSpec {
                 };
                 return broken(format!("{path}.of"), complaint);
             }
-            if tune[..number].iter().any(|other| other.of == of) {
+            if tune[..number].iter().any(|other| other.of == key) {
                 return broken(format!("{path}.of"), format!("is {key}, which is tuned already; give it once"));
             }
             if let Some((axis, _)) =
@@ -450,7 +508,7 @@ impl SweepSpec {
             tuned.range().check(&path, "grid of tuned values")?;
             for (end, value) in [("from", tuned.from), ("to", tuned.to)] {
                 let mut variant = Variant { rule: *rule, schedule: *schedule };
-                of.put(&mut variant, value).map_err(out_of_range(format!("{path}.{end}")))?;
+                variant.set(key, value).map_err(out_of_range(format!("{path}.{end}")))?;
             }
         }
         Ok(())
@@ -458,15 +516,14 @@ impl SweepSpec {
 
     fn check_axis(&self, path: &str, axis: &Axis) -> Result<(), SpecError> {
         axis.range().check(path, "axis")?;
-        if let Quantity::Of(hyperparameter, ids) = &axis.of {
-            let name = hyperparameter.key();
+        if let Quantity::Of(name, ids) = &axis.of {
             if ids.is_empty() {
                 return broken(format!("{path}.of"), format!("varies {name} of no optimizer; name the ids of some"));
             }
             for id in ids {
                 match self.optimizers.iter().find(|optimizer| optimizer.id == *id) {
                     None => return broken(format!("{path}.of"), format!("names the id {id}, which no optimizer has")),
-                    Some(optimizer) if !hyperparameter.is_of(&optimizer.rule) => {
+                    Some(optimizer) if !optimizer.rule.has_axis(name) => {
                         let label = optimizer.label();
                         return broken(format!("{path}.of"), format!("varies {name} of {label}, which has none"));
                     }
@@ -536,34 +593,35 @@ impl SweepSpec {
     pub fn names_together(specs: &[&SweepSpec]) -> Vec<Vec<String>> {
         let all = || specs.iter().flat_map(|spec| spec.optimizers.iter().map(|optimizer| (*spec, optimizer)));
         let labels: Vec<&str> = all().map(|(_, optimizer)| optimizer.label()).collect();
-        let settings: Vec<_> = all().map(|(spec, optimizer)| spec.settings(optimizer)).collect();
+        let settings: Vec<_> = all().map(|(spec, optimizer)| spec.shown_settings(optimizer)).collect();
         let (alike, any) = (differing_by_key(&labels, &settings), differing(&settings));
         let name = |(index, (_, optimizer)): (usize, (&SweepSpec, &SweepOptimizer))| {
             let own = optimizer.schedule.named(optimizer.rule.name());
             let is_named = is_given(optimizer.name.as_deref(), own);
             let is_shown = |setting: &&ShownSetting| {
-                let ShownSetting { words, is_usual, .. } = setting;
-                !is_named && (alike[index].contains(words) || (!is_usual && any[index].contains(words)))
+                let ShownSetting { text, is_usual, .. } = setting;
+                !is_named && (alike[index].contains(text) || (!is_usual && any[index].contains(text)))
             };
-            let shown = settings[index].iter().filter(is_shown).map(|setting| setting.words.clone());
+            let shown = settings[index].iter().filter(is_shown).map(|setting| setting.text.clone());
             with_settings(optimizer.label(), &shown.collect::<Vec<_>>())
         };
         let mut names = all().enumerate().map(name);
         specs.iter().map(|spec| names.by_ref().take(spec.optimizers.len()).collect()).collect()
     }
 
-    fn settings(&self, optimizer: &SweepOptimizer) -> Vec<ShownSetting> {
+    fn shown_settings(&self, optimizer: &SweepOptimizer) -> Vec<ShownSetting> {
         let is_axis = |key: &str| self.rows.varies(key, optimizer.id) || self.columns.varies(key, optimizer.id);
-        let is_tuned = |key: &str| optimizer.tune.iter().any(|tuned| tuned.of.key() == key);
+        let is_tuned = |key: &str| optimizer.tune.iter().any(|tuned| tuned.of == key);
         let LearningRates { from, to, count } = optimizer.learning_rates;
         let [from, to] = [from, to].map(|rate| number_text(rate.get()));
         let rates = ShownSetting::new(ShownSetting::LEARNING_RATE, format!("{} η from {from} to {to}", count.get()));
-        let rates = Some(rates).filter(|_| !is_axis(HyperparameterName::LEARNING_RATE.key()));
+        let rates = Some(rates).filter(|_| !is_axis(LEARNING_RATE.key));
         let usual = RuleSpec::on_plane(optimizer.rule.kind());
         let of_rule =
             optimizer.rule.shown_settings(&usual, |of| !of.is_for_vectors && !is_axis(of.key) && !is_tuned(of.key));
         let of_schedule = optimizer.schedule.shown_settings().into_iter();
-        let of_schedule = of_schedule.filter(|it| it.meaning != ShownSetting::SCHEDULE_END || !is_tuned(SCHEDULE_END));
+        let of_schedule =
+            of_schedule.filter(|it| it.meaning != ShownSetting::SCHEDULE_END || !is_tuned(SCHEDULE_END.key));
         let tuned = optimizer.tune.iter().map(|tuned| tuned.shown(&optimizer.rule));
         rates.into_iter().chain(of_schedule).chain(of_rule).chain(tuned).collect()
     }

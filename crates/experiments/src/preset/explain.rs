@@ -6,7 +6,8 @@ use std::ops::Range;
 use ron::error::{Error as RonError, Position, SpannedError};
 
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind};
-use valleyscope_engine::optimizer::{HyperparameterName, TypedRule};
+use valleyscope_engine::optimizer::TypedRule;
+use valleyscope_engine::sweep::Quantity;
 use valleyscope_engine::typed_text::TypedError;
 
 use super::FormatVersion;
@@ -120,7 +121,7 @@ fn of_names(
             let mut names: Vec<&str> = expected.to_vec();
             names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
             let example = match hyperparameter_axis(&names, found) {
-                Some(name) => format!("; write `Of({name}, [0])` with the ids of its optimizers"),
+                Some(axis) => format!("; write `{axis}` with the ids of its optimizers"),
                 None => String::new(),
             };
             // A name with a hyphen was read with an underscore.
@@ -131,11 +132,11 @@ fn of_names(
     })
 }
 
-/// Returns the hyperparameter that was named as an axis of a sweep without its optimizers.
+/// Returns the axis of a sweep whose hyperparameter was named without its optimizers.
 fn hyperparameter_axis(variants: &[&str], found: &str) -> Option<String> {
     let is_axis = ["Landscape", "Of"].iter().all(|variant| variants.contains(variant));
-    let known = ron::from_str::<HyperparameterName>(found).ok().filter(|_| is_axis);
-    known.and_then(|name| ron::to_string(&name).ok())
+    let axis = format!("Of({found}, [0])");
+    (is_axis && ron::from_str::<Quantity>(&axis).is_ok()).then_some(axis)
 }
 
 /// Returns the position of the mistake in a typed rule or landscape whose fields end before `end`. The reader reads all
@@ -149,7 +150,7 @@ fn typed_mistake(text: &str, outline: Outline<'_>, end: usize, message: &str) ->
         let named = name.clone().and_then(read);
         let keys: Result<Vec<&str>, TypedError> = match text[outline.exact(path)?].starts_with(LandscapeKind::FORMULA) {
             true => LandscapeFormula::new(named.as_deref().unwrap_or(LandscapeFormula::UNNAMED), &typed)
-                .map(|formula| formula.info().parameters.iter().map(|of| of.key()).collect()),
+                .map(|formula| formula.info().parameters.iter().map(|of| of.key).collect()),
             false => TypedRule::new(&named?, &typed)
                 .map(|rule| rule.info().hyperparameters.iter().map(|of| of.key).collect()),
         };

@@ -1,6 +1,6 @@
 //! Titles, descriptions and names made of the settings in which presets differ.
 
-use valleyscope_engine::optimizer::{RatedRule, ShownSetting, changed_words, with_settings};
+use valleyscope_engine::optimizer::{RatedRule, ShownSetting, changed_texts, with_settings};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, states_other_settings};
 use valleyscope_engine::terminal_escape::shortened;
@@ -8,6 +8,7 @@ use valleyscope_engine::terminal_escape::shortened;
 use super::outline::Outline;
 use super::{LandscapePreset, Preset, built_ins};
 use crate::difference::ListedSetting;
+use crate::workload::form::Role;
 use crate::workload::{CommonMut, ScanOptimizer};
 
 impl Preset {
@@ -151,7 +152,7 @@ pub fn description(title: &str, changes: &[String]) -> String {
 /// Returns the settings of a landscape that differ from another's.
 pub(super) fn changes_of_landscape(this: &LandscapePreset, before: &LandscapePreset) -> Vec<String> {
     let [own, old] = [this, before].map(LandscapePreset::spec);
-    let mut changes = changed_words(&own.shared_settings(), &old.shared_settings());
+    let mut changes = changed_texts(&own.shared_settings(), &old.shared_settings());
     changes_of_optimizers(own, old, &mut changes);
     if this.simulations[1..] != before.simulations[1..] {
         changes.push(if this.simulations.len() == 1 { "nothing beside it" } else { "side by side" }.to_owned());
@@ -168,7 +169,7 @@ fn changes_of_optimizers(this: &SimulationSpec, before: &SimulationSpec, changes
         return changes.push(simulated.map(OptimizerSpec::label).collect::<Vec<_>>().join(", "));
     }
     for (this, before) in this.optimizers.iter().zip(&before.optimizers) {
-        let words = changed_words(&this.rule.shown_settings(), &before.rule.shown_settings());
+        let words = changed_texts(&this.rule.shown_settings(), &before.rule.shown_settings());
         match (this.rule.name(), before.rule.name()) {
             (own, old) if own != old => changes.push(with_settings(&format!("{old} → {own}"), &words)),
             _ if !words.is_empty() => changes.push(format!("{}: {}", this.label(), words.join(", "))),
@@ -191,8 +192,10 @@ impl Preset {
 
     /// Returns the settings of a training that do not affect what it learns, such as the interval of checkpoints.
     pub fn bookkeeping_settings(&self) -> Vec<ShownSetting> {
-        let is_bookkeeping = |path: &str| BOOKKEEPING.contains(&path.split('.').next().unwrap_or_default());
-        let listed = self.listed_settings().into_iter().filter(|setting| is_bookkeeping(&setting.path));
+        let fields = self.workload().map_or_else(Vec::new, |workload| workload.fields());
+        let is_bookkeeping =
+            |it: &ListedSetting| fields.iter().any(|of| of.setting.key == it.path && of.role == Role::Bookkeeping);
+        let listed = self.listed_settings().into_iter().filter(is_bookkeeping);
         let shown = listed.map(|ListedSetting { path, label, value, .. }| ShownSetting {
             is_usual: false,
             ..ShownSetting::new(path, format!("{} {value}", label.to_lowercase()))
@@ -233,31 +236,19 @@ impl Preset {
     }
 }
 
-/// The fields that do not affect what a training learns.
-const BOOKKEEPING: [&str; 10] = [
-    "device",
-    "processes",
-    "shard_optimizer",
-    "log_every",
-    "eval_every",
-    "eval_batches",
-    "checkpoint_every",
-    "keep_every",
-    "not_finite",
-    "sample",
-];
-
 /// Returns the settings besides optimizer, learning rate and batch size.
 fn other_settings(preset: &Preset) -> Vec<ShownSetting> {
     let Some(workload) = preset.workload() else { return Vec::new() };
     let short = |part: &str| part.parse::<f64>().map_or_else(|_| part.to_owned(), number_text);
     let short = |value: &str| value.split(", ").map(short).collect::<Vec<_>>().join(", ");
     let values = preset.settings();
+    let fields = workload.fields();
+    let field = |key: &str| fields.iter().find(|of| of.setting.key == key);
     let mut shown: Vec<ShownSetting> =
-        values.iter().filter_map(|(key, value)| workload.shown_field(key, &short(value))).collect();
-    for (path, words) in workload.optional_fields() {
-        if !values.iter().any(|(key, _)| key == path) {
-            shown.push(ShownSetting::silent_if(true, *path, *words));
+        values.iter().filter_map(|(key, value)| field(key)?.shown(&short(value))).collect();
+    for (path, text) in fields.iter().filter_map(|of| Some((of.setting.key, of.absent?))) {
+        if !text.is_empty() && !values.iter().any(|(key, _)| key == path) {
+            shown.push(ShownSetting::silent_if(true, path, text));
         }
     }
     shown
@@ -281,7 +272,7 @@ pub(super) fn changes_of_trainings(this: &Preset, before: &Preset) -> Vec<String
 fn changes_of_training(this: &Preset, before: &Preset) -> Vec<String> {
     let (Some(own), Some(old)) = (this.workload(), before.workload()) else { return Vec::new() };
     let [settings, of_before] = [this, before].map(Preset::shown_settings);
-    let mut words = changed_words(&settings, &of_before);
+    let mut words = changed_texts(&settings, &of_before);
     let has = |meaning: &str| settings.iter().any(|setting| setting.meaning == meaning);
     let of_fields = other_settings(before).into_iter();
     words.extend(of_fields.filter(|old| !has(&old.meaning)).map(|old| format!("no {}", old.meaning.replace('_', " "))));
@@ -306,5 +297,5 @@ fn changes_of_scan(these: &[ScanOptimizer], others: &[ScanOptimizer]) -> Vec<Str
     }
     let settings = |it: &ScanOptimizer| it.rule.shown_in_training();
     let changed = these.iter().zip(others).filter(|(own, old)| own.rule != old.rule);
-    changed.map(|(own, old)| with_settings(own.rule.name(), &changed_words(&settings(own), &settings(old)))).collect()
+    changed.map(|(own, old)| with_settings(own.rule.name(), &changed_texts(&settings(own), &settings(old)))).collect()
 }

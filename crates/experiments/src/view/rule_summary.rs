@@ -2,9 +2,8 @@
 
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::noise::{Action, NoiseKind};
-use valleyscope_engine::optimizer::{
-    BiasCorrection, Hyperparameter, HyperparameterChoice, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace,
-};
+use valleyscope_engine::optimizer::{BiasCorrection, PlaneBatch, RuleInfo, RuleKind, RuleSpec, StepInputs, trace};
+use valleyscope_engine::setting::{SettingChoice, SettingInfo};
 
 use super::formula::{Formula, GRADIENT_MEANING, gradient_formula, step_formulas};
 
@@ -20,8 +19,9 @@ pub struct RuleSummary {
 /// The changes that another choice of a hyperparameter makes.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    pub of: &'static Hyperparameter,
-    pub choice: &'static HyperparameterChoice,
+    pub of: &'static SettingInfo,
+    pub choice: &'static SettingChoice,
+    /// The formulas that differ.
     pub formulas: Vec<Formula>,
 }
 
@@ -76,9 +76,9 @@ fn complete_step(rule: &RuleSpec) -> u64 {
     intervals.map(|(_, value)| value as u64).product::<u64>().max(2) + 1
 }
 
-/// The defaults of a hyperparameter, on the plane and in training.
-pub fn defaults(of: &Hyperparameter) -> [String; 2] {
-    [of.on_plane, of.in_training].map(|value| match of.choices().get(value as usize) {
+/// Returns the defaults of a hyperparameter, on the plane and in training.
+pub fn defaults(of: &SettingInfo) -> [String; 2] {
+    [of.default, of.in_training].map(|value| match of.choices().get(value as usize) {
         Some(choice) => choice.key.to_owned(),
         // Very small numbers are formatted so that they can be typed.
         None if value != 0.0 && value.abs() < 1e-4 => format!("{value:e}"),
@@ -86,8 +86,8 @@ pub fn defaults(of: &Hyperparameter) -> [String; 2] {
     })
 }
 
-/// The values that a hyperparameter can have: `0 to 1`, or choices.
-pub fn values(of: &Hyperparameter) -> String {
+/// Returns the values that a hyperparameter can have: `0 to 1`, or choices.
+pub fn values(of: &SettingInfo) -> String {
     match of.range() {
         Some(range) if of.is_whole() => format!("{} to {}, whole", range.min, range.max),
         Some(range) => format!("{} to {}", range.min, range.max),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use valleyscope_engine::quantity::number_text;
-use valleyscope_engine::spacing::Spacing;
+use valleyscope_engine::setting::Spacing;
 
 use super::SymLog;
 

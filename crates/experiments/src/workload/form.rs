@@ -1,53 +1,84 @@
-//! The fields of a spec as a generic form, and the settings that can be changed while a training runs.
+//! The tables of the fields of trainings, and the settings that can be changed while a training runs.
 //!
-//! Live settings are numbers, named by their paths in the run, as for `--set`. A step depends on the settings in force,
-//! on the state and on the step's number only, so a run whose settings were changed after a step continues like a fork
-//! with these settings from a checkpoint of that step.
+//! A field is an entry of its workload's table: the description, the place in the form, what it means for the training,
+//! and how its value is reached in the spec. The form in the window, `--set`, columns, titles and differences use it by
+//! its path in the run.
+//!
+//! Live settings are numbers. A step depends on the settings in force, on the state and on the step's number only, so a
+//! run whose settings were changed after a step continues like a fork with these settings from a checkpoint of that step.
 
 use std::collections::BTreeMap;
 
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, RuleSpec};
-use valleyscope_engine::quantity::{BatchSize, Processes, RealQuantity, WholeQuantity};
+use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
+use valleyscope_engine::quantity::{
+    BatchSize, CheckpointInterval, EvaluationInterval, LoggingInterval, Number, Processes, TrainingSteps,
+};
+use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo, SettingPath, SettingValue};
 use valleyscope_runs::SettingChange;
 
 use super::{Dataset, DeviceChoice, NotFinite, RunSpec, ScanOptimizer};
 use crate::dataset::DataChoice;
-
-/// Fields in sections.
-pub type Form<'a> = Vec<Section<'a>>;
+use crate::view::ticks::grouped;
 
 /// A group of fields.
-pub struct Section<'a> {
+pub struct Section<S: 'static> {
     /// The heading; empty for a section without one.
+    pub(super) heading: &'static str,
+    pub(super) show: Show,
+    pub(super) fields: &'static [Field<S>],
+}
+
+/// How a section is shown in the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    Open,
+    /// Initially closed.
+    Folded,
+    Never,
+}
+
+/// The fields of a section that a training has.
+#[derive(Debug)]
+pub struct FormSection {
     pub heading: &'static str,
-    /// Whether the section is initially closed.
     pub folded: bool,
-    pub fields: Vec<Field<'a>>,
+    pub fields: Vec<&'static SettingInfo>,
 }
 
-impl<'a> Section<'a> {
-    pub fn new(heading: &'static str, fields: Vec<Field<'a>>) -> Section<'a> {
-        Section { heading, folded: false, fields }
-    }
-
-    pub fn folded(heading: &'static str, fields: Vec<Field<'a>>) -> Section<'a> {
-        Section { heading, folded: true, fields }
-    }
+/// A field of the spec `S`.
+pub struct Field<S: 'static> {
+    info: FieldInfo,
+    /// Returns the value; `None` for an optional field that the spec leaves out.
+    value: fn(&mut S) -> Option<Value<'_>>,
 }
 
-/// A field with its name and meaning.
-pub struct Field<'a> {
-    pub name: &'static str,
-    pub help: &'static str,
-    /// The field's path in the run, for errors of rules between fields and for labels; empty for a derived text.
-    pub path: &'static str,
-    pub value: Value<'a>,
+/// The description of a field.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldInfo {
+    /// The setting, whose key is the path in the run.
+    pub setting: SettingInfo,
+    pub role: Role,
+    /// Whether it can be changed while the training runs.
+    is_live: bool,
+    /// Whether a preset may leave it out, with what titles and legends show then, beside trainings that have it.
+    pub absent: Option<&'static str>,
+    text: fn(&'static SettingInfo, &str) -> String,
+}
+
+/// What a field means for a training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It affects what is learned, and is part of titles and legends.
+    Learning,
+    /// Titles and legends show it otherwise, or it distinguishes replicates.
+    Identity,
+    /// It does not affect what is learned.
+    Bookkeeping,
 }
 
 /// The value of a field.
 pub enum Value<'a> {
-    Real(&'a mut dyn RealQuantity),
-    Whole(&'a mut dyn WholeQuantity),
+    Number(&'a mut dyn Number),
     Seed(&'a mut u64),
     Switch(&'a mut bool),
     Choice(Choice<'a>),
@@ -68,116 +99,189 @@ pub struct Choice<'a> {
     pub choose: Box<dyn FnMut(usize) + 'a>,
 }
 
-impl<'a> Field<'a> {
-    pub fn new(name: &'static str, help: &'static str, value: Value<'a>) -> Field<'a> {
-        Field { name, help, path: "", value }
+impl FieldInfo {
+    pub(crate) const fn new(key: &'static str, setting: SettingInfo) -> FieldInfo {
+        let setting = setting.key(key);
+        FieldInfo { setting, role: Role::Learning, is_live: false, absent: None, text: field_text }
     }
 
-    /// Returns the field with this path in the run.
-    pub(crate) fn at(self, path: &'static str) -> Field<'a> {
-        Field { path, ..self }
+    pub(crate) const fn identity(self) -> FieldInfo {
+        FieldInfo { role: Role::Identity, ..self }
     }
 
-    pub(crate) fn real(name: &'static str, help: &'static str, value: &'a mut dyn RealQuantity) -> Field<'a> {
-        Field::new(name, help, Value::Real(value))
+    pub(crate) const fn bookkeeping(self) -> FieldInfo {
+        FieldInfo { role: Role::Bookkeeping, ..self }
     }
 
-    pub(crate) fn whole(name: &'static str, help: &'static str, value: &'a mut dyn WholeQuantity) -> Field<'a> {
-        Field::new(name, help, Value::Whole(value))
+    pub(crate) const fn live(self) -> FieldInfo {
+        FieldInfo { is_live: true, ..self }
     }
 
-    /// Returns a choice between values with names.
-    pub(crate) fn choice<T: Copy + PartialEq>(
-        name: &'static str,
-        help: &'static str,
-        value: &'a mut T,
-        choices: &'static [(T, &'static str)],
-    ) -> Field<'a> {
-        let chosen = choices.iter().position(|(choice, _)| choice == value);
-        let names = choices.iter().map(|(_, name)| *name).collect();
-        let choose = Box::new(move |index: usize| *value = choices[index].0);
-        Field::new(name, help, Value::Choice(Choice { names, chosen, choose }))
+    pub(crate) const fn optional(self, absent: &'static str) -> FieldInfo {
+        FieldInfo { absent: Some(absent), ..self }
     }
 
-    pub fn data(value: &'a mut DataChoice, dataset: &'static Dataset) -> Field<'a> {
-        Field::new("Dataset", dataset.automatic, Value::Data(value, dataset)).at("data")
+    /// Sets how titles and legends show a value.
+    pub(crate) const fn text(self, text: fn(&'static SettingInfo, &str) -> String) -> FieldInfo {
+        FieldInfo { text, ..self }
     }
 
-    pub fn device(value: &'a mut DeviceChoice) -> Field<'a> {
-        Field::new("Device", "What the worker has found on this machine", Value::Device(value)).at("device")
+    pub(crate) const fn labelled(self, label: &'static str, help: &'static str) -> FieldInfo {
+        FieldInfo { setting: SettingInfo { label, help, paper: "", ..self.setting }, ..self }
     }
 
-    /// Returns the fields for the number of processes and, where there are several, for dividing the optimizer's
-    /// memory.
-    pub(crate) fn sharing(processes: &'a mut Processes, shard_optimizer: &'a mut bool) -> Vec<Field<'a>> {
-        const PROCESSES: &str = "Processes on this machine that share each batch. Each has a part of the processor, or a GPU \
-            of its own; the losses are those of one process, up to rounding.";
-        const SHARD: &str = "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step \
-            each element by itself.";
-        let several = processes.get() > 1;
-        let shard =
-            several.then(|| Field::new("Divide memory", SHARD, Value::Switch(shard_optimizer)).at("shard_optimizer"));
-        let processes = Field::whole("Processes", PROCESSES, processes).at("processes");
-        std::iter::once(processes).chain(shard).collect()
+    /// Creates the field whose value this function returns.
+    pub(crate) const fn at<S>(self, value: fn(&mut S) -> Option<Value<'_>>) -> Field<S> {
+        Field { info: self, value }
     }
 
-    pub(crate) fn rule(value: &'a mut RuleSpec) -> Field<'a> {
-        Field::new("Rule", "The update rule", Value::Rule(value)).at("optimizer")
+    /// Returns the field with a value as titles and legends show it; `None` if they omit it or show it otherwise.
+    pub fn shown(&'static self, value: &str) -> Option<ShownSetting> {
+        let text = (self.role == Role::Learning).then(|| (self.text)(&self.setting, value))?;
+        Some(ShownSetting { is_usual: self.absent.is_none(), ..ShownSetting::new(self.setting.key, text) })
     }
+}
 
-    pub(crate) fn at_nan(value: &'a mut NotFinite) -> Field<'a> {
-        const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
-        Field::choice("At NaN", "When the loss is no finite number any more", value, AT_NAN).at("not_finite")
+/// The usual text of a field with a value in titles and legends.
+fn field_text(of: &'static SettingInfo, value: &str) -> String {
+    let name = of.key.rsplit('.').next().unwrap_or(of.key).replace('_', " ");
+    match value {
+        "true" => name,
+        "false" => format!("no {name}"),
+        _ => format!("{name} {value}"),
     }
+}
 
-    pub(crate) fn seed(help: &'static str, value: &'a mut u64) -> Field<'a> {
-        Field::new("Seed", help, Value::Seed(value)).at("seed")
+/// Finds a field by its path in the run.
+pub(super) fn field<S>(table: &'static [Section<S>], path: &str) -> Option<&'static Field<S>> {
+    table.iter().flat_map(|section| section.fields).find(|field| field.info.setting.key == path)
+}
+
+/// Returns the value of the field at a path; `None` if the spec lacks it.
+pub(super) fn value<'a, S>(table: &'static [Section<S>], spec: &'a mut S, path: &str) -> Option<Value<'a>> {
+    (field(table, path)?.value)(spec)
+}
+
+pub(super) fn infos<S>(table: &'static [Section<S>]) -> Vec<&'static FieldInfo> {
+    table.iter().flat_map(|section| section.fields).map(|field| &field.info).collect()
+}
+
+/// Lists the fields of the form that a spec has.
+pub(super) fn form<S>(table: &'static [Section<S>], spec: &mut S) -> Vec<FormSection> {
+    let mut sections = Vec::new();
+    for Section { heading, show, fields } in table.iter().filter(|section| section.show != Show::Never) {
+        let fields = fields.iter().filter(|field| (field.value)(spec).is_some()).map(|field| &field.info.setting);
+        sections.push(FormSection { heading, folded: *show == Show::Folded, fields: fields.collect() });
     }
+    sections
+}
+
+pub(crate) fn number<N: Number>(value: &mut N) -> Option<Value<'_>> {
+    Some(Value::Number(value))
+}
+
+/// Returns the value of a choice between values with names.
+pub(crate) fn choice<'a, T: Copy + PartialEq>(
+    value: &'a mut T,
+    choices: &'static [(T, &'static str)],
+) -> Option<Value<'a>> {
+    let chosen = choices.iter().position(|(choice, _)| choice == value);
+    let names = choices.iter().map(|(_, name)| *name).collect();
+    let choose = Box::new(move |index: usize| *value = choices[index].0);
+    Some(Value::Choice(Choice { names, chosen, choose }))
+}
+
+pub(crate) const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (NotFinite::Stop, "stop")];
+
+// The fields of several workloads.
+
+pub(crate) const NAME: FieldInfo = FieldInfo::new("name", SettingInfo::other("Name")).identity();
+pub(crate) const RULE: FieldInfo =
+    FieldInfo::new("optimizer", SettingInfo::other("Rule").help("The update rule")).identity().live();
+pub(crate) const RATE: FieldInfo = FieldInfo::new(LEARNING_RATE.key, LEARNING_RATE).identity().live();
+pub(crate) const LOG_EVERY: FieldInfo = interval(
+    SettingInfo::whole("", "Log every", LoggingInterval::RANGE).help("Steps between points of the training curve"),
+);
+pub(crate) const EVAL_EVERY: FieldInfo =
+    interval(SettingInfo::whole("", "Evaluate every", EvaluationInterval::RANGE).help("Steps between evaluations"));
+pub(crate) const CHECKPOINT_EVERY: FieldInfo =
+    interval(SettingInfo::whole("", "Save every", CheckpointInterval::RANGE).help("Steps between checkpoints"));
+pub(crate) const KEEP_EVERY: FieldInfo = FieldInfo::new(
+    "keep_every",
+    SettingInfo::whole("", "Keep every", CheckpointInterval::RANGE)
+        .help("Steps between checkpoints that are kept, beside the last two and the best"),
+)
+.bookkeeping()
+.optional("");
+pub(crate) const DEVICE: FieldInfo =
+    FieldInfo::new("device", SettingInfo::other("Device").help("What the worker has found on this machine"))
+        .bookkeeping();
+pub(crate) const PROCESSES: FieldInfo = FieldInfo::new(
+    "processes",
+    SettingInfo::whole("", "Processes", Processes::RANGE).help(
+        "Processes on this machine that share each batch. Each has a part of the processor, or a GPU of its own; the \
+         losses are those of one process, up to rounding.",
+    ),
+)
+.bookkeeping();
+pub(crate) const SHARD: FieldInfo = FieldInfo::new(
+    "shard_optimizer",
+    SettingInfo::other("Divide memory").help(
+        "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step each element \
+         by itself.",
+    ),
+)
+.bookkeeping();
+pub(crate) const NOT_FINITE: FieldInfo =
+    FieldInfo::new("not_finite", SettingInfo::other("At NaN").help("When the loss is no finite number any more"))
+        .bookkeeping();
+
+pub(crate) const fn data(dataset: &'static Dataset) -> FieldInfo {
+    FieldInfo::new("data", SettingInfo::other("Dataset").help(dataset.automatic)).identity()
+}
+
+/// Makes the field of a choice of precision.
+pub(crate) const fn precision(help: &'static str) -> FieldInfo {
+    FieldInfo::new("precision", SettingInfo::other("Precision").help(help)).text(|_, name| name.to_lowercase())
+}
+
+/// Makes the field of the number of steps.
+pub(crate) const fn steps(help: &'static str) -> FieldInfo {
+    let setting = SettingInfo::whole("", "Steps", TrainingSteps::RANGE).help(help);
+    let text = |_: &_, steps: &str| format!("{} steps", steps.parse().map_or_else(|_| steps.to_owned(), grouped));
+    FieldInfo::new(SettingChange::STEPS, setting).live().text(text)
+}
+
+pub(crate) const fn seed(help: &'static str) -> FieldInfo {
+    FieldInfo::new("seed", SettingInfo::other("Seed").help(help)).identity()
+}
+
+/// Makes the field of an interval of steps that does not affect what is learned.
+const fn interval(setting: SettingInfo) -> FieldInfo {
+    FieldInfo::new(setting.key, setting).bookkeeping()
 }
 
 // Settings that can be changed while a training runs.
-//
-// They are numbers, named by their paths in the run, as for `--set`. A step depends on the settings in force, on the
-// state and on the step's number only, so a run whose settings were changed after a step continues like a fork with
-// these settings from a checkpoint of that step.
 
-/// A setting that can be changed while a training runs, with its value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LiveSetting {
-    /// The path in the run, such as `optimizer.gamma`.
-    pub path: String,
-    /// The label beside a field.
-    pub label: String,
-    pub help: &'static str,
-    pub value: f64,
-    pub is_whole: bool,
-}
-
-/// Lists the settings of a training that can be changed while it runs.
-pub fn live_settings<S: RunSpec>(spec: &S) -> Vec<LiveSetting> {
-    spec.clone().live().into_iter().flat_map(settings_of).collect()
-}
-
-fn settings_of(Field { name, help, path, value }: Field<'_>) -> Vec<LiveSetting> {
-    let one = |value: f64, is_whole: bool| {
-        vec![LiveSetting { path: path.to_owned(), label: name.to_owned(), help, value, is_whole }]
-    };
-    match value {
-        Value::Real(value) => one(value.value(), false),
-        Value::Whole(value) => one(value.value() as f64, true),
-        Value::Rule(rule) => numbers(rule).map(|(of, value)| hyperparameter(path, of, value)).collect(),
-        _ => unreachable!("the field at `{path}` is no number"),
+/// Lists the settings of a training that can be changed while it runs, with their paths in the run.
+pub fn live_settings<S: RunSpec>(spec: &S) -> Vec<SettingValue> {
+    let mut spec = spec.clone();
+    let mut settings = Vec::new();
+    for Field { info: FieldInfo { setting, is_live, .. }, value } in S::FIELDS.iter().flat_map(|it| it.fields) {
+        let mut add = |path: String, info: &'static SettingInfo, value: f64| {
+            settings.push(SettingValue { path: SettingPath::new(path), info, value, default: info.in_training });
+        };
+        match is_live.then(|| value(&mut spec)).flatten() {
+            Some(Value::Number(value)) => add(setting.key.to_owned(), setting, value.value()),
+            Some(Value::Rule(rule)) => {
+                for (of, value) in rule.hyperparameters().filter(|(of, _)| of.range().is_some()) {
+                    add(format!("{}.{}", setting.key, of.key), of, value);
+                }
+            }
+            _ => {}
+        }
     }
-}
-
-/// Returns the hyperparameters that are numbers.
-fn numbers(rule: &RuleSpec) -> impl Iterator<Item = (&'static Hyperparameter, f64)> {
-    rule.hyperparameters().filter(|(of, _)| !matches!(of.kind, HyperparameterKind::Choice(_)))
-}
-
-fn hyperparameter(path: &str, of: &'static Hyperparameter, value: f64) -> LiveSetting {
-    let is_whole = matches!(of.kind, HyperparameterKind::Whole(_));
-    LiveSetting { path: format!("{path}.{}", of.key), label: of.label.to_owned(), help: of.help, value, is_whole }
+    settings
 }
 
 /// Returns the training with other values of settings that can be changed while it runs, by their paths. They must fit
@@ -187,71 +291,49 @@ fn hyperparameter(path: &str, of: &'static Hyperparameter, value: f64) -> LiveSe
 ///
 /// Returns a sentence with what was expected and what was found.
 pub fn with_live_settings<S: RunSpec>(spec: &S, settings: &BTreeMap<String, f64>) -> Result<S, String> {
+    let known = live_settings(spec);
     let mut changed = spec.clone();
-    for (path, &value) in settings {
-        let mut fields = changed.live();
-        let has_path = |field: &&mut Field<'_>| path.strip_prefix(field.path).is_some_and(|rest| is_rest(field, rest));
-        match fields.iter_mut().find(has_path) {
-            Some(field) => set(field, path, value)?,
-            None => return Err(unknown(path, &live_settings(spec))),
+    for (path, &number) in settings {
+        if !known.iter().any(|setting| setting.path.path == *path) {
+            return Err(unknown(path, &known));
         }
+        let (of_rule, key) = path.rsplit_once('.').unwrap_or_default();
+        let field = if field(S::FIELDS, path).is_some() { path } else { of_rule };
+        let outcome = match value(S::FIELDS, &mut changed, field) {
+            Some(Value::Number(value)) => value.enter(number),
+            Some(Value::Rule(rule)) => rule.set(key, number),
+            _ => unreachable!("`{path}` is a live setting"),
+        };
+        outcome.map_err(|error| format!("`{path}`: {error}"))?;
     }
     changed.check().map_err(|error| error.to_string())?;
     changed.check_processes(changed.common().sharing.processes.get())?;
     Ok(changed)
 }
 
-/// Returns whether a path that begins with the field's names one of its numbers by the rest.
-fn is_rest(field: &Field<'_>, rest: &str) -> bool {
-    match &field.value {
-        Value::Rule(rule) => rest.strip_prefix('.').is_some_and(|key| numbers(rule).any(|(of, _)| of.key == key)),
-        _ => rest.is_empty(),
-    }
-}
-
-fn set(field: &mut Field<'_>, path: &str, value: f64) -> Result<(), String> {
-    let outcome = match &mut field.value {
-        Value::Real(field) => field.enter(value),
-        Value::Whole(field) if value.fract() == 0.0 && (0.0..=MOST_WHOLE).contains(&value) => field.enter(value as u64),
-        Value::Whole(_) => return Err(format!("expected a whole number as `{path}`, found {value}")),
-        Value::Rule(rule) => rule.set(path.rsplit('.').next().unwrap_or(path), value),
-        _ => unreachable!("the field at `{path}` is no number"),
-    };
-    outcome.map_err(|error| format!("`{path}`: {error}"))
-}
-
-/// The largest number up to which all whole numbers are numbers of double precision.
-const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
-
-fn unknown(path: &str, settings: &[LiveSetting]) -> String {
-    let known: Vec<&str> = settings.iter().map(|setting| setting.path.as_str()).collect();
+fn unknown(path: &str, settings: &[SettingValue]) -> String {
+    let known: Vec<&str> = settings.iter().map(|setting| &*setting.path.path).collect();
     format!("`{path}` cannot be changed while this run is trained; these can: {}", known.join(", "))
 }
 
 /// Returns the path of a setting that is named on a command line: `-` stands for `_`, and the rule's path may be
 /// omitted. A name without such a setting is returned unchanged.
-pub fn live_path(name: &str, settings: &[LiveSetting]) -> String {
+pub fn live_path(name: &str, settings: &[SettingValue]) -> String {
     let name = name.replace('-', "_");
-    let is_it = |path: &str| path == name || path.rsplit_once('.').is_some_and(|(_, key)| key == name);
-    let exact = settings.iter().find(|setting| setting.path == name);
-    let found = exact.or_else(|| settings.iter().find(|setting| is_it(&setting.path)));
-    found.map_or(name.clone(), |setting| setting.path.clone())
-}
-
-/// Returns the symbol at the end of a label, or else the label in lower case.
-fn short_name(label: &str) -> String {
-    let symbol = label.rsplit(' ').next().filter(|word| !word.is_ascii());
-    symbol.map_or_else(|| label.to_lowercase(), str::to_owned)
+    let paths = || settings.iter().map(|setting| &*setting.path.path);
+    let has_key = |path: &&str| path.rsplit_once('.').is_some_and(|(_, key)| key == name);
+    let found = paths().find(|path| *path == name).or_else(|| paths().find(has_key));
+    found.map_or(name.clone(), str::to_owned)
 }
 
 /// Lists the settings that differ between two states of a training.
-pub fn changes(before: &[LiveSetting], now: &[LiveSetting]) -> Vec<SettingChange> {
+pub fn changes(before: &[SettingValue], now: &[SettingValue]) -> Vec<SettingChange> {
     let both = before.iter().zip(now).filter(|(before, now)| before.value != now.value);
-    let change = |(before, now): (&LiveSetting, &LiveSetting)| SettingChange {
-        name: now.path.clone(),
-        label: short_name(&now.label),
+    let change = |(before, SettingValue { path, info, value, .. }): (&SettingValue, &SettingValue)| SettingChange {
+        name: path.path.clone().into_owned(),
+        label: if info.symbol.is_empty() { info.label.to_lowercase() } else { info.symbol.to_owned() },
         before: before.value,
-        now: now.value,
+        now: *value,
     };
     both.map(change).collect()
 }

@@ -18,16 +18,15 @@ mod runs;
 
 use std::collections::BTreeMap;
 
-use form::Form;
-use valleyscope_engine::optimizer::ShownSetting;
+use form::{FieldInfo, FormSection, Value};
+use valleyscope_engine::setting::SettingValue;
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::sweep::SweepPart;
 use valleyscope_runs::Started;
 
 use super::dataset::DataChoice;
-use super::view::ticks::grouped;
 
-pub use form::{LiveSetting, changes, live_path, live_settings, with_live_settings};
+pub use form::{changes, live_path, live_settings, with_live_settings};
 pub use gpt2::{Attention, Gpt2Precision, Gpt2Preset, Gpt2Shape, Gpt2Spec};
 pub use mnist::{MnistPreset, MnistScanPreset, MnistScanSpec, MnistSpec};
 pub use requirements::{DataStatus, DataStatusResult, Dataset, DatasetFiles, Needs, without_folder};
@@ -207,21 +206,18 @@ pub trait Workload {
     /// Adds the workload's description of a run to that of all runs.
     fn describe(&self, started: Started) -> Started;
 
-    /// Returns the field at a path in a run as titles and legends show it; none if they omit it, or show it as one of
-    /// the [common fields](Common).
-    fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting>;
+    /// Lists the fields that a run can have, in the order of the form.
+    fn fields(&self) -> Vec<&'static FieldInfo>;
 
-    /// Returns the fields that a run may lack, with what titles and legends show then, beside runs that have them.
-    fn optional_fields(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
+    /// Returns the fields of a run in the form.
+    fn form(&mut self, run: usize) -> Vec<FormSection>;
 
-    /// Returns the fields of a run, mutable.
-    fn form(&mut self, run: usize) -> Form<'_>;
+    /// Returns the value of the field at a path in a run; `None` if the run lacks it.
+    fn value(&mut self, run: usize, path: &str) -> Option<Value<'_>>;
 
     /// Returns the settings of a training that can be changed while it runs; none for a scan, and for a preset of
     /// several runs.
-    fn live(&self) -> Vec<LiveSetting> {
+    fn live(&self) -> Vec<SettingValue> {
         Vec::new()
     }
 
@@ -235,41 +231,5 @@ pub trait Workload {
     }
 }
 
-/// The fields of all workloads that titles and legends omit or show otherwise: they distinguish replicates, do not
-/// affect learning, or are among the [common ones](Common).
-const OMITTED: [&str; 14] = [
-    "name",
-    "seed",
-    "data",
-    "device",
-    "processes",
-    "shard_optimizer",
-    "log_every",
-    "eval_every",
-    "checkpoint_every",
-    "keep_every",
-    "not_finite",
-    "optimizer",
-    ShownSetting::LEARNING_RATE,
-    "batch_size",
-];
-
 /// The meaning of the number of steps among the shown settings.
 pub const STEPS: &str = "steps";
-
-/// Returns the field at a path in a run as titles and legends show it; none if they omit it or show it otherwise.
-fn shown_field(path: &str, value: &str) -> Option<ShownSetting> {
-    let words = match (path, value) {
-        _ if OMITTED.contains(&path.split('.').next()?) => return None,
-        (STEPS, _) => format!("{} steps", value.parse().map_or_else(|_| value.to_owned(), grouped)),
-        ("precision", _) => value.to_lowercase(),
-        (_, "true") => field_name(path),
-        (_, "false") => format!("no {}", field_name(path)),
-        _ => format!("{} {value}", field_name(path)),
-    };
-    Some(ShownSetting::new(path, words))
-}
-
-fn field_name(path: &str) -> String {
-    path.rsplit('.').next().unwrap_or(path).replace('_', " ")
-}

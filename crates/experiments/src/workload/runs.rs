@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
+use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{LearningRate, Processes};
+use valleyscope_engine::setting::SettingValue;
 use valleyscope_engine::simulation::OptimizerSpec;
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::Started;
 
-use super::form::{Field, Form, LiveSetting, live_settings, with_live_settings};
-use super::{DataStatusResult, Needs, Workload, WorkloadInfo, shown_field};
+use super::form::{self, FieldInfo, FormSection, Section, Value, live_settings, with_live_settings};
+use super::{DataStatusResult, Needs, Workload, WorkloadInfo};
 use crate::dataset::DataChoice;
 use crate::format_version::FormatVersion;
 
@@ -29,11 +30,12 @@ pub struct RunsPreset<S> {
 }
 
 /// The spec of one training of a workload.
-pub trait RunSpec: Clone {
+pub trait RunSpec: Clone + Sized + 'static {
     const INFO: &'static WorkloadInfo;
 
-    /// The [optional fields](Workload::optional_fields).
-    const OPTIONAL_FIELDS: &'static [(&'static str, &'static str)] = &[];
+    /// The fields in the order of the form. Neither model, data, optimizer's states nor
+    /// [evaluations](RunSpec::evaluation) depend on those that can be changed while the training runs.
+    const FIELDS: &'static [Section<Self>];
 
     /// Returns the fields that trainings of all workloads have.
     fn common(&self) -> Common<'_>;
@@ -88,18 +90,6 @@ pub trait RunSpec: Clone {
 
     /// Completes the description of a run by the facts that [`RunSpec::common`] does not cover.
     fn describe(&self, started: Started) -> Started;
-
-    /// Returns [`Workload::shown_field`].
-    fn shown_field(path: &str, value: &str) -> Option<ShownSetting> {
-        shown_field(path, value)
-    }
-
-    fn form(&mut self) -> Form<'_>;
-
-    /// Returns the fields that may change while the training runs, with their paths: numbers, and the rule, whose
-    /// numbers may change. Neither model, data, optimizer's states nor [evaluations](RunSpec::evaluation) depend on
-    /// them.
-    fn live(&mut self) -> Vec<Field<'_>>;
 }
 
 /// The fields that trainings of all workloads have.
@@ -229,19 +219,19 @@ impl<S: RunSpec> Workload for RunsPreset<S> {
         })
     }
 
-    fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting> {
-        S::shown_field(path, value)
+    fn fields(&self) -> Vec<&'static FieldInfo> {
+        form::infos(S::FIELDS)
     }
 
-    fn optional_fields(&self) -> &'static [(&'static str, &'static str)] {
-        S::OPTIONAL_FIELDS
+    fn form(&mut self, run: usize) -> Vec<FormSection> {
+        self.runs.get_mut(run).map_or_else(Vec::new, |run| form::form(S::FIELDS, run))
     }
 
-    fn form(&mut self, run: usize) -> Form<'_> {
-        self.runs.get_mut(run).map_or_else(Vec::new, RunSpec::form)
+    fn value(&mut self, run: usize, path: &str) -> Option<Value<'_>> {
+        form::value(S::FIELDS, self.runs.get_mut(run)?, path)
     }
 
-    fn live(&self) -> Vec<LiveSetting> {
+    fn live(&self) -> Vec<SettingValue> {
         if let [run] = &self.runs[..] { live_settings(run) } else { Vec::new() }
     }
 
@@ -308,6 +298,11 @@ pub struct Sharing {
 }
 
 impl Sharing {
+    /// Lists the settings with their paths and values, which a run's file leaves out where they are the defaults.
+    pub fn settings(self) -> [(&'static str, String); 2] {
+        [("processes", self.processes.get().to_string()), ("shard_optimizer", self.shard_optimizer.to_string())]
+    }
+
     /// Returns the settings of a single process.
     pub fn none() -> Sharing {
         Sharing { processes: Processes::of::<1>(), shard_optimizer: false }

@@ -4,7 +4,8 @@
 use tch::nn::{self, OptimizerConfig};
 use tch::{Device, Kind, Tensor};
 use valleyscope_engine::optimizer::program::text_of;
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterKind, Need, RuleKind, RuleSpec, TypedRule};
+use valleyscope_engine::optimizer::{Need, RuleKind, RuleSpec, TypedRule, WEIGHT_DECAY};
+use valleyscope_engine::setting::SettingKind;
 use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape, RunSpec};
 use valleyscope_training::gpt2::Gpt2;
 use valleyscope_training::mnist::Mlp;
@@ -41,11 +42,11 @@ fn rules() -> Vec<RuleSpec> {
         let mut specs = vec![RuleSpec::in_training(kind)];
         for of in kind.info().hyperparameters {
             let values: Vec<f64> = match of.kind {
-                HyperparameterKind::Choice(choices) => (0..choices.len()).map(|index| index as f64).collect(),
-                HyperparameterKind::DecayRate => vec![if of.key == "beta1" { 0.8 } else { 0.97 }],
-                HyperparameterKind::Whole(_) => vec![3.0],
-                HyperparameterKind::Number(_) if of.key == Hyperparameter::WEIGHT_DECAY => vec![0.3],
-                HyperparameterKind::Number(_) => vec![of.slider[0] + 0.7 * (of.slider[1] - of.slider[0])],
+                SettingKind::Choice(choices) => (0..choices.len()).map(|index| index as f64).collect(),
+                SettingKind::DecayRate => vec![if of.key == "beta1" { 0.8 } else { 0.97 }],
+                SettingKind::Whole(_) => vec![3.0],
+                SettingKind::Number(_) if of.key == WEIGHT_DECAY => vec![0.3],
+                _ => vec![of.slider.low + 0.7 * (of.slider.high - of.slider.low)],
             };
             let with =
                 |spec: &RuleSpec| values.iter().map(|value| spec.with(of.key, *value).unwrap()).collect::<Vec<_>>();

@@ -5,8 +5,8 @@ use egui::{
     WidgetInfo, pos2, vec2,
 };
 use valleyscope_engine::landscape::{Landscape, Uv};
-use valleyscope_engine::parameter::{Extent, Parameter};
-use valleyscope_engine::quantity::OutOfRange;
+use valleyscope_engine::quantity::Range;
+use valleyscope_engine::setting::SettingInfo;
 use valleyscope_experiments::view::ticks::{Ticks, significant};
 use valleyscope_experiments::view::{
     AxisLine, Colormap, SpaceAxes, SpaceAxesStyle, SpaceView, SymLog, ViewSettings, Viewport,
@@ -14,9 +14,8 @@ use valleyscope_experiments::view::{
 
 use super::paint::Projection;
 use super::particle::on_canvas;
-use crate::app::landscape::controls::{Adjustable, Control};
+use crate::app::landscape::controls::Control;
 use crate::app::widgets::form::check_box;
-use crate::app::widgets::number;
 
 /// The smallest distance between tick labels, in points.
 const SPACING_X: f32 = 72.0;
@@ -329,42 +328,17 @@ fn color_settings(ui: &mut Ui, shown: SymLog, view: &mut ViewSettings) {
     color_scale(ui, &mut view.scale, shown);
 }
 
-/// An end of the colour scale as a slider's quantity.
-#[derive(Clone, Copy, PartialEq)]
-struct ScaleEnd(f64);
-
-impl ScaleEnd {
-    const MIN: f64 = 1e-9;
-    const MAX: f64 = 1e12;
+const fn scale_end(label: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo::number("", label, Range::new("scale", 1e-9, 1e12)).logarithmic().help(help).paper("no such setting")
 }
 
-impl Adjustable for ScaleEnd {
-    fn number(self) -> f64 {
-        self.0
-    }
-
-    fn checked(self, value: f64) -> Result<Self, OutOfRange> {
-        let expected = || format!("a number from {:e} to {:e}", Self::MIN, Self::MAX);
-        let refused = || OutOfRange { name: "scale", expected: expected(), found: number::text(value) };
-        (Self::MIN..=Self::MAX).contains(&value).then_some(ScaleEnd(value)).ok_or_else(refused)
-    }
-
-    fn nearest(self, value: f64) -> Self {
-        ScaleEnd(value.clamp(Self::MIN, Self::MAX))
-    }
-}
-
-const SCALE_LINEAR: Parameter = Parameter::new("linear", "Linear below", Extent::logarithmic(1e-4, 10.0))
-    .help("Colour smaller losses about linearly, and larger ones logarithmically.")
-    .paper("no such setting");
-
-const SCALE_MAX: Parameter = Parameter::new("max", "Largest loss", Extent::logarithmic(1e-2, 1e6))
-    .help("The loss at the upper end of the colour bar.")
-    .paper("no such setting");
-
-const SCALE_DEPTH: Parameter = Parameter::new("depth", "Depth below 0", Extent::logarithmic(1e-2, 1e6))
-    .help("How far the lower end of the colour bar is below 0.")
-    .paper("no such setting");
+const SCALE_LINEAR: SettingInfo =
+    scale_end("Linear below", "Colour smaller losses about linearly, and larger ones logarithmically.")
+        .slider(1e-4, 10.0);
+const SCALE_MAX: SettingInfo =
+    scale_end("Largest loss", "The loss at the upper end of the colour bar.").slider(1e-2, 1e6);
+const SCALE_DEPTH: SettingInfo =
+    scale_end("Depth below 0", "How far the lower end of the colour bar is below 0.").slider(1e-2, 1e6);
 
 /// The usual scale, when it is first fixed from a menu and when its controls are reset.
 pub(crate) const FIRST_SCALE: SymLog = SymLog::symmetric(0.01, 10.0);
@@ -376,20 +350,20 @@ pub(crate) fn color_scale(ui: &mut Ui, scale: &mut Option<SymLog>, first: SymLog
         *scale = (!follows).then_some(first);
     }
     if let Some(scale) = scale {
-        let (mut linear, mut max) = (ScaleEnd(scale.linear), ScaleEnd(scale.max));
-        Control(&SCALE_LINEAR).show(ui, "", &mut linear, ScaleEnd(FIRST_SCALE.linear));
-        Control(&SCALE_MAX).show(ui, "", &mut max, ScaleEnd(FIRST_SCALE.max));
+        let [mut linear, mut max] = [scale.linear, scale.max];
+        Control { of: &SCALE_LINEAR, default: FIRST_SCALE.linear }.show(ui, "", &mut linear);
+        Control { of: &SCALE_MAX, default: FIRST_SCALE.max }.show(ui, "", &mut max);
         let mut has_negative = scale.min < 0.0;
         if check_box(ui, &mut has_negative, "Colours for losses below 0").changed() {
-            scale.min = if has_negative { -max.0 } else { 0.0 };
+            scale.min = if has_negative { -max } else { 0.0 };
         }
         if has_negative {
-            let mut depth = ScaleEnd(-scale.min);
-            Control(&SCALE_DEPTH).show(ui, "", &mut depth, ScaleEnd(-FIRST_SCALE.min));
-            scale.min = -depth.0;
+            let mut depth = -scale.min;
+            Control { of: &SCALE_DEPTH, default: -FIRST_SCALE.min }.show(ui, "", &mut depth);
+            scale.min = -depth;
         }
         // The linear part lies inside the scale.
-        *scale = SymLog { linear: linear.0.min(max.0), max: max.0, ..*scale };
+        *scale = SymLog { linear: linear.min(max), max, ..*scale };
     }
 }
 

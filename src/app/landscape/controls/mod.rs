@@ -4,12 +4,11 @@ pub(crate) mod optimizers;
 pub(crate) mod sliders;
 
 use egui::{Align, Button, Context, Id, Rect, RichText, ScrollArea, Stroke, StrokeKind, TextStyle, Ui};
-use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPoint};
+use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPosition};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
-use valleyscope_engine::parameter;
-use valleyscope_engine::parameter::BoundedParameter;
 use valleyscope_engine::quantity::Temperature;
-use valleyscope_engine::simulation::{Setting, SimulationSpec, StartSpec, defaults};
+use valleyscope_engine::setting::{self, SettingInfo, SettingPath};
+use valleyscope_engine::simulation::{Setting, SimulationSpec, StartSpec};
 use valleyscope_experiments::preset::{LETTERS, Preset, PresetSimulation, TitledSimulation, built_ins};
 use valleyscope_experiments::view::{Camera, ViewSettings};
 
@@ -17,15 +16,15 @@ use super::editor::Document;
 use super::live::Live;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form::{check_box, scrolled_list};
-use crate::app::widgets::number::{BoundedValue, SliderStyle};
+use crate::app::widgets::number::SliderStyle;
 use crate::app::widgets::text_editor::{TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
 use crate::app::widgets::{form, text_editor, theme};
 
 pub(crate) use crate::app::widgets::icons::{COLOR_HINT, color_button, color_menu, color_picker, color_swatch};
-pub(crate) use crate::app::widgets::number::{Adjustable, Control, Motion};
+pub(crate) use crate::app::widgets::number::{Control, Motion};
 pub(crate) use optimizers::schedule;
-pub(crate) use sliders::{Pins, SliderId};
+pub(crate) use sliders::Pins;
 
 /// The time for which a reopened panel keeps its scroll position, in seconds. A window that leaves full screen gets its
 /// size in several frames, and a larger one may not scroll as far.
@@ -142,8 +141,6 @@ fn on_the_clock_of(first: &SimulationSpec, simulation: &SimulationSpec) -> Simul
 pub(crate) const NOISE: &str = "Noise";
 /// The tab of the landscape's editor.
 const TAB: TextTab = TextTab::Simulation;
-/// The initial Θ when it is first set by hand.
-const FIRST_TEMPERATURE: f64 = 0.01;
 
 /// Shows a card with a heading that folds it.
 pub(crate) fn card(ui: &mut Ui, title: &str, contents: impl FnOnce(&mut Ui)) {
@@ -175,56 +172,65 @@ fn landscape_card(
             Some(LandscapeChange::Copied) => view.camera = view.camera.or(Some(Camera::home(&before))),
             None => {}
         }
-        for (of, value) in spec.landscape.parameters() {
-            let style = SliderStyle::Pinnable(pins, SliderId::Landscape(of.key().into()));
-            landscape_parameter(ui, &mut spec.landscape, of, value, style);
-        }
+        sliders(ui, spec, pins, |path| path.starts_with("landscape."));
         noise_choice(ui, TAB, &mut spec.noise);
-        for (index, (of, value)) in spec.noise.parameters().enumerate() {
-            let style = SliderStyle::Pinnable(pins, SliderId::Noise(of.parameter.key.into()));
-            noise_parameter(ui, &mut spec.noise, index, of, value, style);
-        }
+        sliders(ui, spec, pins, |path| path.starts_with(setting::NOISE.key));
     });
     landscape_editor(ui.ctx(), TAB, &mut spec.landscape);
 }
 
-pub(crate) fn landscape_parameter(
-    ui: &mut Ui,
-    landscape: &mut LandscapeSpec,
-    of: &'static BoundedParameter,
-    value: f64,
-    style: SliderStyle<'_>,
-) {
-    if let Some(value) = bounded_parameter(ui, of, value, style) {
-        landscape.set(of.key(), value).expect("the control keeps to the range");
+/// Shows the sliders of the settings of a simulation that no optimizer has and whose paths are `shown`.
+fn sliders(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, is_shown: impl Fn(&str) -> bool) {
+    let settings = spec.settings().into_iter();
+    for it in settings.filter(|it| it.path.optimizer.is_none() && is_shown(&it.path.path)) {
+        let style = SliderStyle::Pinnable(pins, it.path.clone());
+        if let Some(value) = setting_control(ui, "", it.info, [it.value, it.default], style) {
+            spec.set(&it.path, value).expect("the control keeps to the range");
+        }
     }
 }
 
-/// Shows the control of the noise's parameter with this index and value.
-pub(crate) fn noise_parameter(
-    ui: &mut Ui,
-    noise: &mut NoiseSpec,
-    index: usize,
-    of: &'static BoundedParameter,
-    value: f64,
-    style: SliderStyle<'_>,
-) {
-    if let Some(value) = bounded_parameter(ui, of, value, style) {
-        noise.set(index, value).expect("the control keeps to the range");
+/// Shows the slider of a setting, if the simulation has it, outside of the cards.
+pub(crate) fn show_slider(ui: &mut Ui, spec: &mut SimulationSpec, path: &SettingPath) {
+    let Some(it) = spec.setting(path) else { return };
+    let owner = path.optimizer.and_then(|id| spec.name_of(id)).unwrap_or_default();
+    let style = SliderStyle::Named(path.clone());
+    if let Some(value) = setting_control(ui, &owner, it.info, [it.value, it.default], style) {
+        spec.set(path, value).expect("the control keeps to the range");
     }
 }
 
-/// Shows the control of a parameter with this value; returns a new value within the range.
-fn bounded_parameter(ui: &mut Ui, of: &'static BoundedParameter, value: f64, style: SliderStyle<'_>) -> Option<f64> {
-    let mut own = BoundedValue { of, value };
-    Control(&of.parameter).show_as(ui, "", &mut own, BoundedValue { of, value: of.default }, style);
-    (own.value != value).then_some(own.value)
+/// Shows the control of a setting with its value and its default: a slider with a number, or choices. Returns a new value
+/// within the range.
+pub(crate) fn setting_control(
+    ui: &mut Ui,
+    owner: &str,
+    of: &SettingInfo,
+    [before, default]: [f64; 2],
+    style: SliderStyle<'_>,
+) -> Option<f64> {
+    let mut value = before;
+    match of.choices() {
+        [] => Control { of, default }.show_as(ui, owner, &mut value, style),
+        choices => {
+            let shown = ui.horizontal_wrapped(|ui| {
+                ui.label(of.label).on_hover_text(of.help);
+                for (index, choice) in choices.iter().enumerate() {
+                    let response = ui.selectable_value(&mut value, index as f64, choice.label);
+                    let name = form::owned(owner, &format!("{} {}", of.label.to_lowercase(), choice.label));
+                    response.on_hover_text(choice.help).accessible_name(name);
+                }
+            });
+            Highlight::mark(ui, shown.response.rect, &form::owned(owner, of.label));
+        }
+    }
+    (value != before).then_some(value)
 }
 
 /// Moves the start to that of another landscape, unless the user has moved it.
 fn move_start(start: &mut StartSpec, before: &LandscapeSpec, after: &LandscapeSpec) {
-    if (StartPoint { x: start.x, y: start.y }) == before.start() {
-        StartPoint { x: start.x, y: start.y } = after.start();
+    if (StartPosition { x: start.x, y: start.y }) == before.start() {
+        StartPosition { x: start.x, y: start.y } = after.start();
     }
 }
 
@@ -247,29 +253,10 @@ pub(crate) fn noise_choice(ui: &mut Ui, tab: TextTab, noise: &mut NoiseSpec) {
 /// Shows the number of particles, their start, and the temperature of the plots.
 fn start_card(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins) {
     card(ui, "Particles and start", |ui| {
-        particles(ui, spec, SliderStyle::Pinnable(pins, SliderId::Particles));
-        start_x(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartX));
-        start_y(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartY));
-        start_spread(ui, spec, SliderStyle::Pinnable(pins, SliderId::StartSpread));
+        sliders(ui, spec, pins, |path| path == setting::PARTICLES.key || path.starts_with("start."));
         temperature_choice(ui, &mut spec.temperature);
-        temperature(ui, spec, SliderStyle::Pinnable(pins, SliderId::Temperature));
+        sliders(ui, spec, pins, |path| path == setting::TEMPERATURE.key);
     });
-}
-
-pub(crate) fn particles(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
-    Control(&parameter::PARTICLES).show_as(ui, "", &mut spec.particles, defaults::particles(), style);
-}
-
-pub(crate) fn start_x(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
-    Control(&parameter::START_X).show_as(ui, "", &mut spec.start.x, spec.landscape.start().x, style);
-}
-
-pub(crate) fn start_y(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
-    Control(&parameter::START_Y).show_as(ui, "", &mut spec.start.y, spec.landscape.start().y, style);
-}
-
-pub(crate) fn start_spread(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
-    Control(&parameter::START_SPREAD).show_as(ui, "", &mut spec.start.spread, StartSpec::default().spread, style);
 }
 
 fn temperature_choice(ui: &mut Ui, temperature: &mut Option<Temperature>) {
@@ -278,14 +265,7 @@ fn temperature_choice(ui: &mut Ui, temperature: &mut Option<Temperature>) {
         "The free energy F = E − ΘS weighs the entropy with Θ. Each optimizer's learning rate is a natural choice.",
     );
     if toggle.changed() {
-        *temperature = (!follows).then(|| Temperature::clamped(FIRST_TEMPERATURE));
-    }
-}
-
-/// Shows the temperature of the plots, if it has a value of its own.
-pub(crate) fn temperature(ui: &mut Ui, spec: &mut SimulationSpec, style: SliderStyle<'_>) {
-    if let Some(temperature) = &mut spec.temperature {
-        Control(&parameter::TEMPERATURE).show_as(ui, "", temperature, Temperature::clamped(FIRST_TEMPERATURE), style);
+        *temperature = (!follows).then(|| Temperature::clamped(setting::TEMPERATURE.default));
     }
 }
 
@@ -373,11 +353,11 @@ fn text_button(ui: &mut Ui, tab: TextTab, landscape: &LandscapeSpec) -> bool {
     button.accessible_name("Landscape: text").clicked()
 }
 
-/// A control that a setting sets.
+/// A control that a change of a simulation sets.
 struct SetControl {
     name: String,
-    /// The control's slider; `None` for a choice.
-    slider: Option<SliderId>,
+    /// The setting of the control's slider; `None` for a choice.
+    slider: Option<SettingPath>,
     /// Whether the value changes.
     is_changed: bool,
 }
@@ -389,12 +369,15 @@ pub(crate) fn controls_set_by(settings: &[Setting], before: &SimulationSpec, aft
 }
 
 /// Returns the sliders among those controls. Those of a number that is set for most optimizers are first.
-pub(crate) fn sliders_set_by(settings: &[Setting], before: &SimulationSpec, after: &SimulationSpec) -> Vec<SliderId> {
-    let sliders: Vec<SliderId> = set_by(settings, before, after).filter_map(|control| control.slider).collect();
-    let count = |slider: &SliderId| match slider {
-        SliderId::Hyperparameter(_, key) => {
-            let is_same = |other: &&SliderId| matches!(other, SliderId::Hyperparameter(_, of) if of == key);
-            sliders.iter().filter(is_same).count()
+pub(crate) fn sliders_set_by(
+    settings: &[Setting],
+    before: &SimulationSpec,
+    after: &SimulationSpec,
+) -> Vec<SettingPath> {
+    let sliders: Vec<SettingPath> = set_by(settings, before, after).filter_map(|control| control.slider).collect();
+    let count = |slider: &SettingPath| match slider.path.strip_prefix("rule.") {
+        Some(key) if key != setting::LEARNING_RATE.key => {
+            sliders.iter().filter(|other| other.path == slider.path).count()
         }
         _ => 1,
     };
@@ -413,52 +396,41 @@ fn set_by(
     set.into_iter().filter(move |control| control.is_changed || !any_changed)
 }
 
-fn controls_of(setting: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<SetControl> {
-    let (old, new) = (&before.landscape, &after.landscape);
-    let control = |name: &str, slider, is_changed| SetControl { name: name.to_owned(), slider, is_changed };
-    match setting {
-        Setting::Noise(_) => {
-            let (old, new) = (&before.noise, &after.noise);
-            let kind = control(NOISE, None, old.kind() != new.kind());
-            let parameters = new.parameters().map(|(of, value)| {
-                let of = &of.parameter;
-                let is_changed = old.get(of.key).is_some_and(|old| old != value);
-                control(of.label, Some(SliderId::Noise(of.key.into())), is_changed)
-            });
-            std::iter::once(kind).chain(parameters).collect()
+fn controls_of(change: &Setting, before: &SimulationSpec, after: &SimulationSpec) -> Vec<SetControl> {
+    let is_set = |SettingPath { optimizer, path }: &SettingPath| match change {
+        Setting::Noise(_) => optimizer.is_none() && path.starts_with(setting::NOISE.key),
+        Setting::Temperature(_) => *path == setting::TEMPERATURE.key,
+        Setting::Landscape(_) => path.starts_with("landscape."),
+        Setting::Steps(_) => false,
+        Setting::Rule { optimizer: id, .. } => *optimizer == Some(*id),
+    };
+    let owner = |id: u32| after.name_of(id).unwrap_or_default();
+    let old = before.settings();
+    let set = after.settings().into_iter().filter(|it| is_set(&it.path)).map(|it| {
+        let old = old.iter().find(|old| old.path == it.path);
+        SetControl {
+            name: form::owned(&it.path.optimizer.map(owner).unwrap_or_default(), it.info.label),
+            slider: it.info.is_axis().then_some(it.path),
+            is_changed: old.map_or(matches!(change, Setting::Temperature(_)), |old| old.value != it.value),
         }
-        Setting::Temperature(_) => {
-            let is_changed = before.temperature != after.temperature;
-            vec![control(parameter::TEMPERATURE.label, Some(SliderId::Temperature), is_changed)]
+    });
+    let mut controls: Vec<SetControl> = set.collect();
+    let choice = |name: String, is_changed| SetControl { name, slider: None, is_changed };
+    match change {
+        Setting::Noise(_) => {
+            controls.insert(0, choice(NOISE.to_owned(), before.noise.kind() != after.noise.kind()));
         }
         Setting::Landscape(_) => {
-            let kind = control(LANDSCAPE, None, old.kind() != new.kind());
-            let parameters = new.parameters().map(|(of, value)| {
-                let is_changed = old.get(of.key()).is_some_and(|old| old != value);
-                control(of.parameter.label, Some(SliderId::Landscape(of.key().into())), is_changed)
-            });
-            std::iter::once(kind).chain(parameters).collect()
+            controls.insert(0, choice(LANDSCAPE.to_owned(), before.landscape.kind() != after.landscape.kind()));
         }
-        Setting::Steps(_) => Vec::new(),
-        Setting::Rule { optimizer, .. } => {
-            let rule_in =
-                |spec: &SimulationSpec| spec.optimizers.iter().find(|other| other.id == *optimizer).map(|o| o.rule);
-            let index = after.optimizers.iter().position(|other| other.id == *optimizer);
-            let (Some(index), Some(old), Some(new)) = (index, rule_in(before), rule_in(after)) else {
-                return Vec::new();
-            };
-            let owner = &after.distinct_names()[index];
-            let named = |label: &str, slider, is_changed| control(&format!("{owner}: {label}"), slider, is_changed);
-            let rate = SliderId::LearningRate(*optimizer);
-            let rate = named(parameter::LEARNING_RATE.label, Some(rate), old.learning_rate != new.learning_rate);
-            let schedule = named(optimizers::SCHEDULE_LABEL, None, old.schedule != new.schedule);
-            let others = old.rule.hyperparameters().zip(new.rule.hyperparameters()).map(|((of, old), (_, new))| {
-                let slider = of.is_axis().then(|| SliderId::Hyperparameter(*optimizer, of.key.into()));
-                named(of.label, slider, old != new)
-            });
-            [rate, schedule].into_iter().chain(others).collect()
+        Setting::Rule { optimizer: id, .. } if !controls.is_empty() => {
+            let of = |spec: &SimulationSpec| spec.optimizers.iter().find(|it| it.id == *id).map(|it| it.rule.schedule);
+            let name = form::owned(&owner(*id), optimizers::SCHEDULE_LABEL);
+            controls.insert(1, choice(name, of(before) != of(after)));
         }
+        _ => {}
     }
+    controls
 }
 
 /// The time for which a control is marked, in seconds.

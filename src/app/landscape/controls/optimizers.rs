@@ -2,21 +2,19 @@
 
 use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Checkbox, DragValue, Layout, RichText, TextEdit, Ui, vec2};
-use valleyscope_engine::optimizer::{
-    Decay, Hyperparameter, HyperparameterChoice, HyperparameterKind, RatedRule, RuleKind, RuleSpec, Schedule,
-};
-use valleyscope_engine::parameter::LEARNING_RATE;
+use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::{DecaySteps, FinalShare, WarmupSteps};
+use valleyscope_engine::setting::{LEARNING_RATE, SettingPath};
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, distinct_name, states_other_settings};
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 
-use super::Highlight;
-use super::sliders::{Pins, SliderId};
+use super::sliders::Pins;
+use super::{Highlight, setting_control};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form::{Outlined, check_box};
 use crate::app::widgets::icons::color_swatch;
-use crate::app::widgets::number::{Control, HyperparameterValue, SliderStyle};
+use crate::app::widgets::number::SliderStyle;
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::{form, text_editor, theme};
 use crate::player::SessionView;
@@ -231,49 +229,15 @@ fn choose_rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec) {
 /// order of its table.
 fn rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec, run: Option<u64>, pins: &mut Pins) {
     let (id, rule) = (optimizer.id, &mut optimizer.rule);
-    learning_rate(ui, owner, rule, SliderStyle::Pinnable(pins, SliderId::LearningRate(id)));
-    schedule(ui, owner, &mut rule.schedule, run);
-    for (of, value) in rule.rule.hyperparameters().filter(|(of, _)| !of.is_for_vectors) {
-        let style = SliderStyle::Pinnable(pins, SliderId::Hyperparameter(id, of.key.into()));
-        hyperparameter(ui, owner, &mut rule.rule, of, value, style);
+    for (of, value) in rule.settings().filter(|(of, _)| !of.is_for_vectors) {
+        let style = SliderStyle::Pinnable(pins, SettingPath::of_rule(id, of.key));
+        if let Some(value) = setting_control(ui, owner, of, [value, of.default], style) {
+            rule.set(of.key, value).expect("the control keeps to the range");
+        }
+        if of.key == LEARNING_RATE.key {
+            schedule(ui, owner, &mut rule.schedule, run);
+        }
     }
-}
-
-pub(crate) fn learning_rate(ui: &mut Ui, owner: &str, rule: &mut RatedRule, style: SliderStyle<'_>) {
-    Control(&LEARNING_RATE).show_as(ui, owner, &mut rule.learning_rate, defaults::learning_rate(), style);
-}
-
-pub(crate) fn hyperparameter(
-    ui: &mut Ui,
-    owner: &str,
-    rule: &mut RuleSpec,
-    of: &'static Hyperparameter,
-    value: f64,
-    style: SliderStyle<'_>,
-) {
-    let set = match of.kind {
-        HyperparameterKind::Choice(choices) => choose(ui, owner, of, choices, value),
-        HyperparameterKind::DecayRate | HyperparameterKind::Number(_) | HyperparameterKind::Whole(_) => {
-            let mut shown = HyperparameterValue { of, value };
-            let default = HyperparameterValue { of, value: of.on_plane };
-            Control(&of.parameter()).show_as(ui, owner, &mut shown, default, style);
-            if of.is_whole() { shown.value.round() } else { shown.value }
-        }
-    };
-    rule.set(of.key, set).expect("controls keep values in range");
-}
-
-/// Shows a hyperparameter's choices; returns the value of the chosen one.
-fn choose(ui: &mut Ui, owner: &str, of: &Hyperparameter, choices: &[HyperparameterChoice], mut value: f64) -> f64 {
-    let shown = ui.horizontal_wrapped(|ui| {
-        ui.label(of.label).on_hover_text(of.help);
-        for (index, choice) in choices.iter().enumerate() {
-            let response = ui.selectable_value(&mut value, index as f64, choice.label).on_hover_text(choice.help);
-            response.accessible_name(format!("{owner}: {} {}", of.label.to_lowercase(), choice.label));
-        }
-    });
-    Highlight::mark(ui, shown.response.rect, &format!("{owner}: {}", of.label));
-    value
 }
 
 fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {

@@ -1,188 +1,56 @@
-//! The sliders of the controls panel by their settings, for presentations, and their animation while the run plays.
-
-use std::borrow::Cow;
+//! The sliders that presentations show, and the animation of settings while the run plays.
 
 use egui::{Align2, ComboBox, Context, ScrollArea, Ui, Window, vec2};
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::parameter::{LEARNING_RATE, Parameter, TEMPERATURE};
-use valleyscope_engine::quantity::{LearningRate, Temperature};
+use valleyscope_engine::setting::{NOISE, SettingPath, SettingValue, Spacing};
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_engine::spacing::Spacing;
 use valleyscope_experiments::preset::LETTERS;
 
-use super::{Motion, optimizers};
-use crate::app::landscape::controls;
+use super::Motion;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, icon_button};
-use crate::app::widgets::number::{Adjustable as _, HyperparameterValue, SliderStyle, TypedField};
+use crate::app::widgets::number::TypedField;
 use crate::app::widgets::{form, number};
 use crate::player::Snapshot;
 
-/// The setting of a slider.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum SliderId {
-    Landscape(Cow<'static, str>),
-    Noise(Cow<'static, str>),
-    Particles,
-    StartX,
-    StartY,
-    StartSpread,
-    Temperature,
-    /// The learning rate of the optimizer with this id.
-    LearningRate(u32),
-    Hyperparameter(u32, Cow<'static, str>),
+/// Returns the settings of a simulation that have sliders and act at once.
+fn live_settings(spec: &SimulationSpec) -> impl Iterator<Item = SettingValue> {
+    let enabled: Vec<u32> = spec.optimizers.iter().filter(|it| it.enabled).map(|it| it.id).collect();
+    let is_shown = move |it: &SettingValue| {
+        !it.path.restarts() && it.info.is_axis() && it.path.optimizer.is_none_or(|id| enabled.contains(&id))
+    };
+    spec.settings().into_iter().filter(is_shown)
 }
 
-impl SliderId {
-    pub(crate) fn of_noise(spec: &SimulationSpec) -> Option<SliderId> {
-        spec.noise.parameters().next().map(|(of, _)| SliderId::Noise(of.parameter.key.into()))
-    }
+/// Returns the label of a setting after the name of its optimizer.
+fn label(spec: &SimulationSpec, SettingValue { path, info, .. }: &SettingValue) -> String {
+    form::owned(&path.optimizer.and_then(|id| spec.name_of(id)).unwrap_or_default(), info.label)
+}
 
-    /// Returns whether the simulation has the setting.
-    pub(crate) fn is_in(&self, spec: &SimulationSpec) -> bool {
-        let rule = |id: u32| spec.optimizers.iter().find(|other| other.id == id).map(|other| other.rule.rule);
-        match self {
-            SliderId::Landscape(key) => spec.landscape.get(key).is_some(),
-            SliderId::Noise(key) => spec.noise.get(key).is_some(),
-            SliderId::Temperature => spec.temperature.is_some(),
-            SliderId::LearningRate(id) => rule(*id).is_some(),
-            SliderId::Hyperparameter(id, key) => {
-                rule(*id).is_some_and(|rule| rule.hyperparameters().any(|(of, _)| of.key == key && of.is_axis()))
-            }
-            SliderId::Particles | SliderId::StartX | SliderId::StartY | SliderId::StartSpread => true,
-        }
-    }
-
-    /// Returns the sliders of a simulation whose settings act at once.
-    pub(crate) fn live_ones(spec: &SimulationSpec) -> Vec<SliderId> {
-        let landscape = spec.landscape.parameters().map(|(of, _)| SliderId::Landscape(of.key().into()));
-        let noise = spec.noise.parameters().map(|(of, _)| SliderId::Noise(of.parameter.key.into()));
-        let temperature = spec.temperature.map(|_| SliderId::Temperature);
-        let optimizers = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).flat_map(|optimizer| {
-            let id = optimizer.id;
-            let others = optimizer.rule.rule.hyperparameters();
-            let others = others.filter(|(of, _)| of.is_axis() && !of.is_for_vectors);
-            let others = others.map(move |(of, _)| SliderId::Hyperparameter(id, of.key.into()));
-            std::iter::once(SliderId::LearningRate(id)).chain(others)
-        });
-        landscape.chain(noise).chain(temperature).chain(optimizers).collect()
-    }
-
-    /// Returns whether a changed value acts at once; otherwise it restarts the run.
-    pub(crate) fn is_live(&self) -> bool {
-        !matches!(self, SliderId::Particles | SliderId::StartX | SliderId::StartY | SliderId::StartSpread)
-    }
-
-    /// Returns the parameter of a live slider, its value, and the name of its owner, which is empty for the simulation.
-    pub(crate) fn setting(&self, spec: &SimulationSpec) -> Option<(Parameter, f64, String)> {
-        let of_all = |parameter: Parameter, value: f64| Some((parameter, value, String::new()));
-        match self {
-            SliderId::Landscape(key) => {
-                let (of, value) = spec.landscape.parameters().find(|(of, _)| of.key() == key)?;
-                of_all(of.parameter, value)
-            }
-            SliderId::Noise(key) => {
-                let (of, value) = spec.noise.parameters().find(|(of, _)| of.parameter.key == key)?;
-                of_all(of.parameter, value)
-            }
-            SliderId::Temperature => of_all(TEMPERATURE, spec.temperature?.get()),
-            SliderId::LearningRate(id) | SliderId::Hyperparameter(id, _) => {
-                let index = spec.optimizers.iter().position(|optimizer| optimizer.id == *id)?;
-                let (rated, owner) = (&spec.optimizers[index].rule, spec.distinct_names().swap_remove(index));
-                let SliderId::Hyperparameter(_, key) = self else {
-                    return Some((LEARNING_RATE, rated.learning_rate.get(), owner));
-                };
-                let (of, value) = rated.rule.hyperparameters().find(|(of, _)| of.key == key)?;
-                Some((of.parameter(), value, owner))
-            }
-            SliderId::Particles | SliderId::StartX | SliderId::StartY | SliderId::StartSpread => None,
-        }
-    }
-
-    /// Sets the value of a live slider, or the nearest valid one.
-    pub(crate) fn set(&self, spec: &mut SimulationSpec, value: f64) {
-        const IN_RANGE: &str = "the nearest valid value is in the range";
-        match self {
-            SliderId::Landscape(key) => {
-                if let Some((of, _)) = spec.landscape.parameters().find(|(of, _)| of.key() == key) {
-                    spec.landscape.set(of.key(), of.nearest(value)).expect(IN_RANGE);
-                }
-            }
-            SliderId::Noise(key) => {
-                let parameter = spec.noise.parameters().enumerate().find(|(_, (of, _))| of.parameter.key == key);
-                if let Some((index, (of, _))) = parameter {
-                    spec.noise.set(index, of.nearest(value)).expect(IN_RANGE);
-                }
-            }
-            SliderId::Temperature => spec.temperature = spec.temperature.map(|_| Temperature::clamped(value)),
-            SliderId::LearningRate(id) | SliderId::Hyperparameter(id, _) => {
-                let Some(optimizer) = spec.optimizers.iter_mut().find(|optimizer| optimizer.id == *id) else { return };
-                let SliderId::Hyperparameter(_, key) = self else {
-                    optimizer.rule.learning_rate = LearningRate::clamped(value);
-                    return;
-                };
-                let rule = &mut optimizer.rule.rule;
-                if let Some((of, _)) = rule.hyperparameters().find(|(of, _)| of.key == key) {
-                    let value = HyperparameterValue { of, value }.nearest(value).value;
-                    rule.set(of.key, if of.is_whole() { value.round() } else { value }).expect(IN_RANGE);
-                }
-            }
-            SliderId::Particles | SliderId::StartX | SliderId::StartY | SliderId::StartSpread => {}
-        }
-    }
-
-    pub(crate) fn show(&self, ui: &mut Ui, spec: &mut SimulationSpec) {
-        let style = SliderStyle::Named(self.clone());
-        match self {
-            SliderId::Landscape(key) => {
-                if let Some((of, value)) = spec.landscape.parameters().find(|(of, _)| of.key() == key) {
-                    controls::landscape_parameter(ui, &mut spec.landscape, of, value, style);
-                }
-            }
-            SliderId::Noise(key) => {
-                let parameter = spec.noise.parameters().enumerate().find(|(_, (of, _))| of.parameter.key == key);
-                if let Some((index, (of, value))) = parameter {
-                    controls::noise_parameter(ui, &mut spec.noise, index, of, value, style);
-                }
-            }
-            SliderId::Particles => controls::particles(ui, spec, style),
-            SliderId::StartX => controls::start_x(ui, spec, style),
-            SliderId::StartY => controls::start_y(ui, spec, style),
-            SliderId::StartSpread => controls::start_spread(ui, spec, style),
-            SliderId::Temperature => controls::temperature(ui, spec, style),
-            SliderId::LearningRate(id) | SliderId::Hyperparameter(id, _) => {
-                let names = spec.distinct_names();
-                let mut optimizers = spec.optimizers.iter_mut().zip(names);
-                let Some((optimizer, name)) = optimizers.find(|(other, _)| other.id == *id) else { return };
-                let SliderId::Hyperparameter(_, key) = self else {
-                    return optimizers::learning_rate(ui, &name, &mut optimizer.rule, style);
-                };
-                let rule = &mut optimizer.rule.rule;
-                if let Some((of, value)) = rule.hyperparameters().find(|(of, _)| of.key == key) {
-                    optimizers::hyperparameter(ui, &name, rule, of, value, style);
-                }
-            }
-        }
+/// Sets the nearest valid value.
+fn set(spec: &mut SimulationSpec, path: &SettingPath, value: f64) {
+    if let Some(SettingValue { info, .. }) = spec.setting(path) {
+        spec.set(path, info.nearest(value)).expect("the nearest valid value is in the range");
     }
 }
 
 /// The sliders that a presentation shows, whatever its lesson's step sets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Pins(Vec<SliderId>);
+pub(crate) struct Pins(Vec<SettingPath>);
 
 impl Pins {
     /// The largest number of sliders in a presentation.
     pub(crate) const MOST: usize = 3;
 
-    pub(crate) fn has(&self, slider: &SliderId) -> bool {
+    pub(crate) fn has(&self, slider: &SettingPath) -> bool {
         self.0.contains(slider)
     }
 
     /// Pins a slider or unpins it. The oldest pin gives way to one more than fit.
-    pub(crate) fn toggle(&mut self, slider: SliderId) {
+    pub(crate) fn toggle(&mut self, slider: SettingPath) {
         if self.has(&slider) {
             self.0.retain(|other| *other != slider);
         } else {
@@ -193,15 +61,16 @@ impl Pins {
 
     /// Returns the sliders of a presentation: those of the lesson, then the pinned ones, as far as the simulation has
     /// them; without any, that of the noise.
-    pub(crate) fn sliders(&self, of_lesson: Vec<SliderId>, spec: &SimulationSpec) -> Vec<SliderId> {
-        let mut shown: Vec<SliderId> = Vec::new();
+    pub(crate) fn sliders(&self, of_lesson: Vec<SettingPath>, spec: &SimulationSpec) -> Vec<SettingPath> {
+        let mut shown: Vec<SettingPath> = Vec::new();
         for slider in of_lesson.into_iter().chain(self.0.iter().cloned()) {
-            if slider.is_in(spec) && !shown.contains(&slider) {
+            let is_slider = spec.setting(&slider).is_some_and(|it| it.info.is_axis());
+            if is_slider && !shown.contains(&slider) {
                 shown.push(slider);
             }
         }
         if shown.is_empty() {
-            shown.extend(SliderId::of_noise(spec));
+            shown.push(SettingPath::new(NOISE.key));
         }
         shown.truncate(Pins::MOST);
         shown
@@ -218,7 +87,7 @@ const FIRST_SECS: f64 = 10.0;
 struct SettingAnimation {
     /// The index of the simulation whose setting moves.
     simulation: usize,
-    slider: SliderId,
+    slider: SettingPath,
     from: f64,
     to: f64,
     /// The time from one end to the other, in seconds.
@@ -260,14 +129,16 @@ impl SettingAnimations {
     }
 
     /// Adds a setting, moving it over a part of its slider; an added one stays as it is.
-    fn add(&mut self, simulation: usize, slider: SliderId, document: &Document) {
-        let Some((parameter, value, _)) = document.specs().nth(simulation).and_then(|spec| slider.setting(spec)) else {
+    fn add(&mut self, simulation: usize, slider: SettingPath, document: &Document) {
+        let Some(SettingValue { info, value, .. }) =
+            document.specs().nth(simulation).and_then(|it| it.setting(&slider))
+        else {
             return;
         };
         if self.all.iter().any(|animation| animation.is_of(simulation, &slider)) {
             return;
         }
-        let [low, high] = [parameter.slider.low, parameter.slider.high];
+        let [low, high] = [info.slider.low, info.slider.high];
         let doubled = if value > 0.0 { 2.0 * value } else { 0.5 * (low + high) };
         let to = if doubled <= high { doubled } else { low };
         let (secs, is_back_and_forth) = (FIRST_SECS, false);
@@ -320,25 +191,24 @@ impl SettingAnimations {
     pub(crate) fn undo_state(&self, document: &mut Document) {
         for animation in &self.all {
             if let (Some(running), Some(spec)) = (&animation.running, document.specs_mut().nth(animation.simulation)) {
-                animation.slider.set(spec, running.before);
+                set(spec, &animation.slider, running.before);
             }
         }
     }
 }
 
 impl SettingAnimation {
-    fn is_of(&self, simulation: usize, slider: &SliderId) -> bool {
+    fn is_of(&self, simulation: usize, slider: &SettingPath) -> bool {
         self.simulation == simulation && self.slider == *slider
     }
 
     /// Returns the present value of the setting; `None` if it is gone.
     fn value_in(&self, document: &Document) -> Option<f64> {
-        let (_, value, _) = self.slider.setting(document.specs().nth(self.simulation)?)?;
-        Some(value)
+        Some(document.specs().nth(self.simulation)?.setting(&self.slider)?.value)
     }
 
     fn start(&mut self, spec: &SimulationSpec) {
-        let value = self.slider.setting(spec).map(|(_, value, _)| value);
+        let value = spec.setting(&self.slider).map(|it| it.value);
         self.running = value.map(|value| Running { elapsed: 0.0, before: value, seen: value });
     }
 
@@ -348,7 +218,7 @@ impl SettingAnimation {
         let phase = running.elapsed / self.secs;
         let is_over = !self.is_back_and_forth && phase >= 1.0;
         let value = self.value_at(phase, spec);
-        self.slider.set(spec, value);
+        set(spec, &self.slider, value);
         if is_over {
             self.running = None;
         }
@@ -356,7 +226,7 @@ impl SettingAnimation {
 
     /// Returns the value at a phase of the motion: 0 and 2 are the start, 1 is the end, and so on.
     fn value_at(&self, phase: f64, spec: &SimulationSpec) -> f64 {
-        let spacing = self.slider.setting(spec).map_or(Spacing::Linear, |(parameter, ..)| parameter.slider.spacing);
+        let spacing = spec.setting(&self.slider).map_or(Spacing::Linear, |it| it.info.slider.spacing);
         let share = match self.is_back_and_forth {
             true => 1.0 - (1.0 - phase.rem_euclid(2.0)).abs(),
             false => phase.min(1.0),
@@ -414,8 +284,8 @@ impl SettingAnimations {
         let mut removed = None;
         for (index, animation) in self.all.iter_mut().enumerate() {
             let Some(spec) = document.specs().nth(animation.simulation) else { continue };
-            let Some((parameter, _, owner)) = animation.slider.setting(spec) else { continue };
-            let mut name = form::owned(&owner, parameter.label);
+            let Some(setting) = spec.setting(&animation.slider) else { continue };
+            let mut name = label(spec, &setting);
             if document.count() > 1 {
                 name = format!("{}: {name}", LETTERS[animation.simulation]);
             }
@@ -436,11 +306,10 @@ impl SettingAnimations {
             .width(0.6 * WINDOW_WIDTH)
             .show_ui(ui, |ui| {
                 let Some(spec) = document.specs().nth(live.chosen) else { return };
-                for slider in SliderId::live_ones(spec) {
-                    let is_new = !self.all.iter().any(|animation| animation.is_of(live.chosen, &slider));
-                    let Some((parameter, _, owner)) = slider.setting(spec).filter(|_| is_new) else { continue };
-                    if ui.selectable_label(false, form::owned(&owner, parameter.label)).clicked() {
-                        added = Some(slider);
+                for setting in live_settings(spec) {
+                    let is_new = !self.all.iter().any(|animation| animation.is_of(live.chosen, &setting.path));
+                    if is_new && ui.selectable_label(false, label(spec, &setting)).clicked() {
+                        added = Some(setting.path);
                     }
                 }
             })
@@ -470,12 +339,8 @@ impl SettingAnimation {
             };
             ui.with_layout(right, remove).inner
         });
-        let slider = &self.slider;
-        let nearest = |value: f64| {
-            let mut spec = spec.clone();
-            slider.set(&mut spec, value);
-            slider.setting(&spec).map_or(value, |(_, value, _)| value)
-        };
+        let info = spec.setting(&self.slider).map(|it| it.info);
+        let nearest = |value: f64| info.map_or(value, |info| info.nearest(value));
         ui.horizontal(|ui| {
             for (label, value) in [("From", &mut self.from), ("to", &mut self.to)] {
                 ui.label(label);
@@ -518,6 +383,7 @@ impl SettingAnimation {
 
 #[cfg(test)]
 mod tests {
+    use valleyscope_engine::setting::LEARNING_RATE;
     use valleyscope_experiments::preset::built_ins;
 
     use super::*;
@@ -532,7 +398,7 @@ mod tests {
     #[test]
     fn a_setting_moves_in_equal_steps_of_its_slider() {
         let spec = spec();
-        let noise = SliderId::of_noise(&spec).expect("it has noise");
+        let noise = SettingPath::new(NOISE.key);
         let [from, to, secs] = [1.0, 3.0, 2.0];
         let mut animation =
             SettingAnimation { simulation: 0, slider: noise, from, to, secs, is_back_and_forth: false, running: None };
@@ -540,7 +406,7 @@ mod tests {
         assert_eq!(values(&animation), [1.0, 1.5, 3.0, 3.0, 3.0]);
         animation.is_back_and_forth = true;
         assert_eq!(values(&animation), [1.0, 1.5, 3.0, 2.0, 1.5]);
-        let rate = SliderId::LearningRate(spec.optimizers[0].id);
+        let rate = SettingPath::of_rule(spec.optimizers[0].id, LEARNING_RATE.key);
         animation = SettingAnimation { slider: rate, from: 0.001, to: 0.1, ..animation };
         assert_eq!(animation.value_at(0.5, &spec), 0.01, "a learning rate moves on its logarithmic slider");
     }
@@ -548,12 +414,12 @@ mod tests {
     #[test]
     fn each_live_slider_returns_the_value_to_which_it_was_set() {
         let mut spec = spec();
-        for slider in SliderId::live_ones(&spec) {
-            let (parameter, before, _) = slider.setting(&spec).expect("it is live");
-            let to = if before == parameter.slider.low { parameter.slider.high } else { parameter.slider.low };
-            slider.set(&mut spec, to);
-            assert_eq!(slider.setting(&spec).map(|(_, value, _)| value), Some(to), "{slider:?}");
-            slider.set(&mut spec, before);
+        let live: Vec<SettingValue> = live_settings(&spec).collect();
+        for SettingValue { path, info, value: before, .. } in live {
+            let to = if before == info.slider.low { info.slider.high } else { info.slider.low };
+            set(&mut spec, &path, to);
+            assert_eq!(spec.setting(&path).map(|it| it.value), Some(to), "{path:?}");
+            set(&mut spec, &path, before);
         }
     }
 }

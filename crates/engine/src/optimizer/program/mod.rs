@@ -30,14 +30,14 @@ pub use text::text_of;
 use std::sync::Mutex;
 
 use super::{
-    Algebra, Batch, Hyperparameter, HyperparameterKind, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved,
-    Need, Rule, RuleInfo, RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
+    Algebra, Batch, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved, Need, Rule, RuleInfo, RuleInput,
+    RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
 };
 use crate::expression::compile::{Excess, Instruction};
 use crate::expression::{Graph, Input, Node, NodeId, Op};
 use crate::language::{Dialect, Parameter, ProgramError, parse, symbol};
-use crate::parameter::Spacing;
 use crate::quantity::{Beta, Range};
+use crate::setting::{SettingInfo, SettingKind, Spacing};
 use crate::typed_text::{Compiled, Interned};
 use code::{COEFFICIENTS, Code, REGISTERS, STEP_NUMBERS};
 
@@ -170,7 +170,7 @@ impl Interned<CompiledRule> {
         &self.compiled.info
     }
 
-    pub(super) fn tables() -> Vec<&'static [Hyperparameter]> {
+    pub(super) fn tables() -> Vec<&'static [SettingInfo]> {
         TypedRule::all().into_iter().map(|rule| rule.compiled.info.hyperparameters).collect()
     }
 }
@@ -223,30 +223,29 @@ fn info(name: &'static str, program: &Program, parts: &'static [StepPart]) -> Ru
     RuleInfo { name, hyperparameters: table(program), states: states.leak(), needs, ..Typed::INFO }
 }
 
-fn table(program: &Program) -> &'static [Hyperparameter] {
+fn table(program: &Program) -> &'static [SettingInfo] {
     let hyperparameter = |parameter: &Parameter| {
         let key = &*parameter.name.clone().leak();
         let symbol = symbol(key);
         let label = if symbol == key { key } else { format!("{key} {symbol}").leak() };
         let [low, high] = parameter.range;
-        let range = Range { name: key, min: low, max: high };
-        let of = Hyperparameter { key, ..Hyperparameter::number(symbol, label, range) };
-        let of = of.defaults(parameter.default, parameter.default);
+        let of = SettingInfo::number(symbol, label, Range::new(key, low, high)).default(parameter.default);
         match parameter.is_decay_rate {
             true => {
                 let high = high.min(Beta::RANGE.max);
                 let default = parameter.default.min(high);
-                Hyperparameter { kind: HyperparameterKind::DecayRate, spacing: Spacing::LogComplement, ..of }
+                SettingInfo { kind: SettingKind::DecayRate, ..of }
                     .slider(low, high)
-                    .defaults(default, default)
+                    .spacing(Spacing::LogComplement)
+                    .default(default)
             }
-            false if low > 0.0 && high / low >= 1e3 => of.spacing(Spacing::Log),
+            false if low > 0.0 && high / low >= 1e3 => of.logarithmic(),
             false => of,
         }
     };
-    let mut table: Vec<Hyperparameter> = program.parameters().iter().map(hyperparameter).collect();
+    let mut table: Vec<SettingInfo> = program.parameters().iter().map(hyperparameter).collect();
     if program.has_weight_decay() {
-        table.push(Hyperparameter { key: Hyperparameter::WEIGHT_DECAY, ..Hyperparameter::weight_decay() });
+        table.push(SettingInfo::weight_decay());
     }
     table.leak()
 }

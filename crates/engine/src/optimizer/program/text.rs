@@ -2,7 +2,7 @@
 
 use crate::expression::print::{Binding, Language, Printed, Printer};
 use crate::expression::{Dependence, Input, Node, NodeId, Op, PartRole};
-use crate::optimizer::{Batch, BiasCorrection, Hyperparameter, Need, RuleSpec, StepInputs, Trace, trace};
+use crate::optimizer::{Batch, BiasCorrection, Need, RuleSpec, StepInputs, Trace, WEIGHT_DECAY, trace};
 
 /// Writes a rule in the language, from its recorded step. A choice among the hyperparameters is made as `rule` has it.
 ///
@@ -162,7 +162,7 @@ impl<I: Fn(Input) -> Printed> Writer<'_, I> {
         let mut lines = Vec::new();
         for (index, (of, value)) in self.rule.hyperparameters().enumerate() {
             let Some(range) = of.range() else { continue };
-            if of.key != Hyperparameter::WEIGHT_DECAY && is_used(index) {
+            if of.key != WEIGHT_DECAY && is_used(index) {
                 let [low, high] = if of.is_decay_rate() { [0.0, 1.0] } else { [range.min, range.max] };
                 let value = if value > 0.0 && value < 1e-4 { format!("{value:e}") } else { value.to_string() };
                 lines.push(format!("param {} = {value} in {low}..{high}", of.key));

@@ -3,20 +3,21 @@
 mod shape;
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
+use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{
     Accumulation, CheckpointInterval, ClipNorm, EvaluationBatches, EvaluationInterval, FinalLearningRate, LearningRate,
-    LoggingInterval, Processes, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK, TrainingSteps,
-    WarmupSteps,
+    LoggingInterval, Processes, Range, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK,
+    TrainingSteps, WarmupSteps,
 };
+use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
 
-use super::form::{Field, Form, Section, Value};
+use super::form::{self, FieldInfo, Section, Show, Value, choice, number};
 use super::runs::is_one;
 use super::{
     Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DeviceChoice, Needs, NotFinite, RunSpec,
-    RunsPreset, Sharing, WorkloadInfo, shown_field,
+    RunsPreset, Sharing, WorkloadInfo,
 };
 use crate::dataset::text::{TextNeeds, TextSource, TextSources, TokenizerKind};
 use crate::dataset::{DataChoice, text};
@@ -118,11 +119,6 @@ pub(super) static TEXT: Dataset = Dataset {
     synthetic: "Made-up text (no real corpus)",
     files: None,
 };
-const PEAK: &str = "The learning rate at the end of the warm-up";
-const FINAL: &str = "The learning rate at the end";
-const MICRO_BATCHES: &str = "Whose gradients make one step";
-const STEPS: &str = "Steps of the run, which the schedule spans";
-const SEED: &str = "Names the initial weights and the sequences. Runs that differ only in it are replicates.";
 const PRECISIONS: &[(Gpt2Precision, &str)] = &[
     (Gpt2Precision::Float32, "float32"),
     (Gpt2Precision::BFloat16, "bfloat16"),
@@ -131,6 +127,167 @@ const PRECISIONS: &[(Gpt2Precision, &str)] = &[
 ];
 const ATTENTIONS: &[(Attention, &str)] = &[(Attention::Fused, "fused"), (Attention::Explicit, "explicit")];
 const TOKENIZERS: &[(TokenizerKind, &str)] = &[(TokenizerKind::Gpt2, "GPT-2's"), (TokenizerKind::Char, "characters")];
+
+const FIELDS: &[Section<Gpt2Spec>] = &[
+    Section {
+        heading: "",
+        show: Show::Open,
+        fields: &[
+            form::data(&TEXT).at(|it| Some(Value::Data(&mut it.data, &TEXT))),
+            FieldInfo::new("tokenizer", SettingInfo::other("Tokens").help("What text is cut into"))
+                .at(|it| choice(&mut it.tokenizer, TOKENIZERS)),
+            form::DEVICE.at(|it| Some(Value::Device(&mut it.device))),
+            form::PROCESSES.at(|it| number(&mut it.processes)),
+            form::SHARD.at(|it| (it.processes.get() > 1).then_some(Value::Switch(&mut it.shard_optimizer))),
+            form::precision("Of products of matrices; all else is in float32 where they are in half precision")
+                .at(|it| choice(&mut it.precision, PRECISIONS)),
+            FieldInfo::new(
+                "attention",
+                SettingInfo::other("Attention")
+                    .help("Explicit as the authors had it, whose scores can overflow in float16"),
+            )
+            .text(|_, name| format!("{} attention", name.to_lowercase()))
+            .at(|it| choice(&mut it.attention, ATTENTIONS)),
+        ],
+    },
+    Section {
+        heading: "Size of the model",
+        show: Show::Folded,
+        fields: &[
+            size("shape.layers", "Layers", "Blocks of attention and feed-forward net")
+                .at(|it| number(&mut it.shape.layers)),
+            size("shape.heads", "Heads", "Attention heads of a block").at(|it| number(&mut it.shape.heads)),
+            size("shape.width", "Width", "Numbers for a token").at(|it| number(&mut it.shape.width)),
+            size("shape.context", "Context", "The most tokens in a sequence").at(|it| number(&mut it.shape.context)),
+            size("shape.vocabulary", "Vocabulary", "Different tokens").at(|it| number(&mut it.shape.vocabulary)),
+            FieldInfo::new("shape.bias", SettingInfo::other("Biases").help("Of linear layers and normalisations"))
+                .at(|it| Some(Value::Switch(&mut it.shape.bias))),
+            FieldInfo::new(
+                "shape.scale_attn_by_inverse_layer_idx",
+                SettingInfo::other("Scale by layer").help("Attention scores are also divided by the layer's number"),
+            )
+            .at(|it| Some(Value::Switch(&mut it.shape.scale_attn_by_inverse_layer_idx))),
+            FieldInfo::new(
+                "shape.decay_embeddings",
+                SettingInfo::other("Decay wte, wpe")
+                    .help("Weight decay also acts on the embeddings of tokens and positions"),
+            )
+            .at(|it| Some(Value::Switch(&mut it.shape.decay_embeddings))),
+        ],
+    },
+    Section {
+        heading: "",
+        show: Show::Open,
+        fields: &[FieldInfo::new("size", SettingInfo::other("")).identity().at(|it| Some(Value::Note(it.size())))],
+    },
+    Section {
+        heading: "Optimizer",
+        show: Show::Open,
+        fields: &[
+            form::RULE.at(|it| Some(Value::Rule(&mut it.optimizer))),
+            form::RATE
+                .labelled("Peak rate η", "The learning rate at the end of the warm-up")
+                .at(|it| number(&mut it.learning_rate)),
+            FieldInfo::new(
+                "schedule.warmup",
+                SettingInfo::whole("", "Warm-up", WarmupSteps::RANGE).help("Steps in which the learning rate grows"),
+            )
+            .text(|_, steps| format!("warm-up {steps}"))
+            .at(|it| number(&mut it.schedule.warmup)),
+            FieldInfo::new(
+                "schedule.min_lr",
+                SettingInfo::number("", "Final rate", FinalLearningRate::RANGE).help("The learning rate at the end"),
+            )
+            .text(|_, rate| format!("final η {rate}"))
+            .live()
+            .at(|it| number(&mut it.schedule.min_lr)),
+        ],
+    },
+    Section {
+        heading: "Training",
+        show: Show::Open,
+        fields: &[
+            // Evaluations are batches of as many sequences, which stays while the training runs.
+            FieldInfo::new(
+                "batch_size",
+                SettingInfo::whole("", "Sequences", SequenceCount::RANGE).help("Of a micro-batch"),
+            )
+            .identity()
+            .at(|it| number(&mut it.batch_size)),
+            // The number of samples of a step, which titles show, includes the accumulation.
+            FieldInfo::new(
+                "accumulation",
+                SettingInfo::whole("", "Micro-batches", Accumulation::RANGE).help("Whose gradients make one step"),
+            )
+            .identity()
+            .live()
+            .at(|it| number(&mut it.accumulation)),
+            form::steps("Steps of the run, which the schedule spans").at(|it| number(&mut it.steps)),
+            form::seed("Names the initial weights and the sequences. Runs that differ only in it are replicates.")
+                .at(|it| Some(Value::Seed(&mut it.seed))),
+            FieldInfo::new(
+                "clip",
+                SettingInfo::number("", "Clip norm", ClipNorm::RANGE).help("Longer gradients are cut to this norm"),
+            )
+            .optional("no clip")
+            .at(|it| it.clip.as_mut().and_then(number)),
+        ],
+    },
+    Section {
+        heading: "Logging and checkpoints",
+        show: Show::Folded,
+        fields: &[
+            form::LOG_EVERY.at(|it| number(&mut it.log_every)),
+            form::EVAL_EVERY.at(|it| number(&mut it.eval_every)),
+            FieldInfo::new(
+                "eval_batches",
+                SettingInfo::whole("", "Evaluation batches", EvaluationBatches::RANGE)
+                    .help("Micro-batches of an evaluation"),
+            )
+            .bookkeeping()
+            .at(|it| number(&mut it.eval_batches)),
+            form::CHECKPOINT_EVERY.at(|it| number(&mut it.checkpoint_every)),
+            form::NOT_FINITE.at(|it| choice(&mut it.not_finite, form::AT_NAN)),
+            sample(
+                SettingInfo::whole("", "Sample every", SampleInterval::RANGE)
+                    .help("Steps between texts that the model writes"),
+            )
+            .at(|it| number(&mut it.sample.as_mut()?.every)),
+            sample(SettingInfo::whole("", "Sample tokens", SampleTokens::RANGE).help("Tokens of such a text"))
+                .at(|it| number(&mut it.sample.as_mut()?.tokens)),
+            sample(
+                SettingInfo::number("", "Temperature", SampleTemperature::RANGE)
+                    .help("0 takes the likeliest token each time"),
+            )
+            .at(|it| number(&mut it.sample.as_mut()?.temperature)),
+        ],
+    },
+    Section {
+        heading: "",
+        show: Show::Never,
+        fields: &[
+            form::NAME.at(|_| None),
+            form::KEEP_EVERY.at(|it| it.keep_every.as_mut().and_then(number)),
+            sample(SettingInfo::whole("", "Sample top k", TopK::RANGE))
+                .at(|it| it.sample.as_mut()?.top_k.as_mut().and_then(number)),
+            FieldInfo::new("init_from", SettingInfo::other("Initial weights"))
+                .optional("initial weights of its own")
+                .text(|_, path| {
+                    let file = path.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or(path);
+                    format!("weights of {file}")
+                })
+                .at(|_| None),
+        ],
+    },
+];
+
+const fn size(key: &'static str, label: &'static str, help: &'static str) -> FieldInfo {
+    FieldInfo::new(key, SettingInfo::whole("", label, Range::new("the number", 0.0, u32::MAX as f64)).help(help))
+}
+
+const fn sample(setting: SettingInfo) -> FieldInfo {
+    FieldInfo::new(setting.key, setting).bookkeeping()
+}
 
 impl Gpt2Spec {
     /// Returns the requirements on the tokens of its data.
@@ -171,8 +328,7 @@ impl RunSpec for Gpt2Spec {
         with_smaller_batches: " with more accumulation",
     };
 
-    const OPTIONAL_FIELDS: &'static [(&'static str, &'static str)] =
-        &[("clip", "no clip"), ("init_from", "initial weights of its own")];
+    const FIELDS: &'static [Section<Gpt2Spec>] = FIELDS;
 
     fn common(&self) -> Common<'_> {
         Common {
@@ -268,108 +424,6 @@ impl RunSpec for Gpt2Spec {
 
     fn describe(&self, started: Started) -> Started {
         Started { tokens_per_step: Some(self.tokens_per_step()), metrics: metrics(), ..started }
-    }
-
-    fn shown_field(path: &str, value: &str) -> Option<ShownSetting> {
-        let words = match path {
-            // The number of samples of a step includes the accumulation.
-            "accumulation" | "eval_batches" => return None,
-            _ if path.starts_with("sample.") => return None,
-            "schedule.warmup" => format!("warm-up {value}"),
-            "schedule.min_lr" => format!("final η {value}"),
-            "attention" => format!("{} attention", value.to_lowercase()),
-            "clip" => return Some(ShownSetting { is_usual: false, ..shown_field(path, value)? }),
-            "init_from" => {
-                let file = value.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or(value);
-                return Some(ShownSetting { is_usual: false, ..ShownSetting::new(path, format!("weights of {file}")) });
-            }
-            _ => return shown_field(path, value),
-        };
-        Some(ShownSetting::new(path, words))
-    }
-
-    fn live(&mut self) -> Vec<Field<'_>> {
-        vec![
-            Field::real("Peak rate η", PEAK, &mut self.learning_rate).at("learning_rate"),
-            Field::real("Final rate", FINAL, &mut self.schedule.min_lr).at("schedule.min_lr"),
-            Field::rule(&mut self.optimizer).at("optimizer"),
-            // Evaluations are batches of `batch_size` sequences, which stays.
-            Field::whole("Micro-batches", MICRO_BATCHES, &mut self.accumulation).at("accumulation"),
-            Field::whole("Steps", STEPS, &mut self.steps).at("steps"),
-        ]
-    }
-
-    fn form(&mut self) -> Form<'_> {
-        let size = self.size();
-        let mut training = vec![
-            Field::whole("Sequences", "Of a micro-batch", &mut self.batch_size).at("batch_size"),
-            Field::whole("Micro-batches", MICRO_BATCHES, &mut self.accumulation).at("accumulation"),
-            Field::whole("Steps", STEPS, &mut self.steps).at("steps"),
-            Field::seed(SEED, &mut self.seed),
-        ];
-        if let Some(clip) = &mut self.clip {
-            training.push(Field::real("Clip norm", "Longer gradients are cut to this norm", clip).at("clip"));
-        }
-        let mut logging = vec![
-            Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every)
-                .at("log_every"),
-            Field::whole("Evaluate every", "Steps between evaluations", &mut self.eval_every).at("eval_every"),
-            Field::whole("Evaluation batches", "Micro-batches of an evaluation", &mut self.eval_batches)
-                .at("eval_batches"),
-            Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every).at("checkpoint_every"),
-            Field::at_nan(&mut self.not_finite),
-        ];
-        if let Some(sample) = &mut self.sample {
-            logging.push(
-                Field::whole("Sample every", "Steps between texts that the model writes", &mut sample.every)
-                    .at("sample.every"),
-            );
-            logging
-                .push(Field::whole("Sample tokens", "Tokens of such a text", &mut sample.tokens).at("sample.tokens"));
-            logging.push(
-                Field::real("Temperature", "0 takes the likeliest token each time", &mut sample.temperature)
-                    .at("sample.temperature"),
-            );
-        }
-        let mut place = vec![
-            Field::data(&mut self.data, &TEXT),
-            Field::choice("Tokens", "What text is cut into", &mut self.tokenizer, TOKENIZERS).at("tokenizer"),
-            Field::device(&mut self.device),
-        ];
-        place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
-        place.extend([
-            Field::choice(
-                "Precision",
-                "Of products of matrices; all else is in float32 where they are in half precision",
-                &mut self.precision,
-                PRECISIONS,
-            )
-            .at("precision"),
-            Field::choice(
-                "Attention",
-                "Explicit as the authors had it, whose scores can overflow in float16",
-                &mut self.attention,
-                ATTENTIONS,
-            )
-            .at("attention"),
-        ]);
-        vec![
-            Section::new("", place),
-            Section::folded("Size of the model", self.shape.fields()),
-            Section::new("", vec![Field::new("", "", Value::Note(size))]),
-            Section::new(
-                "Optimizer",
-                vec![
-                    Field::rule(&mut self.optimizer),
-                    Field::real("Peak rate η", PEAK, &mut self.learning_rate).at("learning_rate"),
-                    Field::whole("Warm-up", "Steps in which the learning rate grows", &mut self.schedule.warmup)
-                        .at("schedule.warmup"),
-                    Field::real("Final rate", FINAL, &mut self.schedule.min_lr).at("schedule.min_lr"),
-                ],
-            ),
-            Section::new("Training", training),
-            Section::folded("Logging and checkpoints", logging),
-        ]
     }
 }
 

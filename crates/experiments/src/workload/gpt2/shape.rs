@@ -1,8 +1,6 @@
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
-use crate::workload::form::{Field, Value};
-
 /// The size of a GPT-2 and the options of its architecture.
 ///
 /// Learned positions, normalisation before each part of a block, GELU in its tanh form, no dropout; the embedding of
@@ -164,29 +162,6 @@ impl Gpt2Shape {
         let Gpt2Shape { layers, heads, width, context, vocabulary, bias, .. } = self;
         let biases = if *bias { "biases" } else { "no biases" };
         format!("{layers} layers, {heads} heads, width {width}, context {context}, vocabulary {vocabulary}, {biases}")
-    }
-
-    pub(super) fn fields(&mut self) -> Vec<Field<'_>> {
-        vec![
-            Field::whole("Layers", "Blocks of attention and feed-forward net", &mut self.layers).at("shape.layers"),
-            Field::whole("Heads", "Attention heads of a block", &mut self.heads).at("shape.heads"),
-            Field::whole("Width", "Numbers for a token", &mut self.width).at("shape.width"),
-            Field::whole("Context", "The most tokens in a sequence", &mut self.context).at("shape.context"),
-            Field::whole("Vocabulary", "Different tokens", &mut self.vocabulary).at("shape.vocabulary"),
-            Field::new("Biases", "Of linear layers and normalisations", Value::Switch(&mut self.bias)).at("shape.bias"),
-            Field::new(
-                "Scale by layer",
-                "Attention scores are also divided by the layer's number",
-                Value::Switch(&mut self.scale_attn_by_inverse_layer_idx),
-            )
-            .at("shape.scale_attn_by_inverse_layer_idx"),
-            Field::new(
-                "Decay wte, wpe",
-                "Weight decay also acts on the embeddings of tokens and positions",
-                Value::Switch(&mut self.decay_embeddings),
-            )
-            .at("shape.decay_embeddings"),
-        ]
     }
 
     /// Returns the shapes of the parameter tensors, and how many there are of each.

@@ -4,13 +4,13 @@ mod scan;
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::RuleSpec;
-use valleyscope_engine::parameter::LEARNING_RATE;
 use valleyscope_engine::quantity::{
     BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, Processes, TrainingSteps,
 };
+use valleyscope_engine::setting::SettingInfo;
 use valleyscope_runs::{MetricId, Started};
 
-use super::form::{Field, Form, Section};
+use super::form::{self, FieldInfo, Section, Show, Value, choice, number};
 use super::runs::is_one;
 use super::{
     Common, CommonMut, Course, DataStatus, DataStatusResult, Dataset, DatasetFiles, DeviceChoice, FloatType, Needs,
@@ -37,6 +37,11 @@ pub(super) static MNIST: Dataset = Dataset {
 };
 const FAMILY: &str = "MNIST";
 const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";
+const DOUBLE: &str = "Double precision is for checking";
+const BATCH_SIZE: FieldInfo =
+    FieldInfo::new("batch_size", SettingInfo::whole("", "Batch size", BatchSize::RANGE).help("Images a step"))
+        .identity()
+        .live();
 const PRECISIONS: &[(FloatType, &str)] = &[(FloatType::Float32, "float32"), (FloatType::Float64, "float64")];
 
 /// One training of the paper's MNIST classifier (Appendix "MLP").
@@ -107,6 +112,54 @@ impl RunSpec for MnistSpec {
     const INFO: &'static WorkloadInfo =
         &WorkloadInfo { name: "MNIST classifier", family: FAMILY, dataset: &MNIST, with_smaller_batches: "" };
 
+    const FIELDS: &'static [Section<MnistSpec>] = &[
+        Section {
+            heading: "",
+            show: Show::Open,
+            fields: &[
+                form::data(&MNIST).at(|it| Some(Value::Data(&mut it.data, &MNIST))),
+                form::DEVICE.at(|it| Some(Value::Device(&mut it.device))),
+                form::PROCESSES.at(|it| number(&mut it.processes)),
+                form::SHARD.at(|it| (it.processes.get() > 1).then_some(Value::Switch(&mut it.shard_optimizer))),
+                form::precision(DOUBLE).at(|it| choice(&mut it.precision, PRECISIONS)),
+            ],
+        },
+        Section {
+            heading: "Optimizer",
+            show: Show::Open,
+            fields: &[
+                form::RULE.at(|it| Some(Value::Rule(&mut it.optimizer))),
+                form::RATE.at(|it| number(&mut it.learning_rate)),
+            ],
+        },
+        Section {
+            heading: "Training",
+            show: Show::Open,
+            fields: &[
+                BATCH_SIZE.at(|it| number(&mut it.batch_size)),
+                form::steps("Steps of the run. The paper takes 400.").at(|it| number(&mut it.steps)),
+                form::seed(SEED).at(|it| Some(Value::Seed(&mut it.seed))),
+            ],
+        },
+        Section {
+            heading: "Logging and checkpoints",
+            show: Show::Folded,
+            fields: &[
+                form::LOG_EVERY.at(|it| number(&mut it.log_every)),
+                form::EVAL_EVERY
+                    .labelled("Test every", "Steps between evaluations on the test images")
+                    .at(|it| number(&mut it.eval_every)),
+                form::CHECKPOINT_EVERY.at(|it| number(&mut it.checkpoint_every)),
+                form::NOT_FINITE.at(|it| choice(&mut it.not_finite, form::AT_NAN)),
+            ],
+        },
+        Section {
+            heading: "",
+            show: Show::Never,
+            fields: &[form::NAME.at(|_| None), form::KEEP_EVERY.at(|it| it.keep_every.as_mut().and_then(number))],
+        },
+    ];
+
     fn common(&self) -> Common<'_> {
         Common {
             name: self.name.as_deref(),
@@ -174,53 +227,5 @@ impl RunSpec for MnistSpec {
             MetricId::TEST_ACCURACY,
         ];
         Started { metrics: metrics.map(MetricId::info).to_vec(), ..started }
-    }
-
-    fn live(&mut self) -> Vec<Field<'_>> {
-        vec![
-            Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate).at(LEARNING_RATE.key),
-            Field::rule(&mut self.optimizer).at("optimizer"),
-            Field::whole("Batch size", "Images a step", &mut self.batch_size).at("batch_size"),
-            Field::whole("Steps", "Steps of the run", &mut self.steps).at("steps"),
-        ]
-    }
-
-    fn form(&mut self) -> Form<'_> {
-        let mut place = vec![Field::data(&mut self.data, &MNIST), Field::device(&mut self.device)];
-        place.extend(Field::sharing(&mut self.processes, &mut self.shard_optimizer));
-        place.push(
-            Field::choice("Precision", "Double precision is for checking", &mut self.precision, PRECISIONS)
-                .at("precision"),
-        );
-        vec![
-            Section::new("", place),
-            Section::new(
-                "Optimizer",
-                vec![
-                    Field::rule(&mut self.optimizer),
-                    Field::real(LEARNING_RATE.label, LEARNING_RATE.help, &mut self.learning_rate).at("learning_rate"),
-                ],
-            ),
-            Section::new(
-                "Training",
-                vec![
-                    Field::whole("Batch size", "Images a step", &mut self.batch_size).at("batch_size"),
-                    Field::whole("Steps", "Steps of the run. The paper takes 400.", &mut self.steps).at("steps"),
-                    Field::seed(SEED, &mut self.seed),
-                ],
-            ),
-            Section::folded(
-                "Logging and checkpoints",
-                vec![
-                    Field::whole("Log every", "Steps between points of the training curve", &mut self.log_every)
-                        .at("log_every"),
-                    Field::whole("Test every", "Steps between evaluations on the test images", &mut self.eval_every)
-                        .at("eval_every"),
-                    Field::whole("Save every", "Steps between checkpoints", &mut self.checkpoint_every)
-                        .at("checkpoint_every"),
-                    Field::at_nan(&mut self.not_finite),
-                ],
-            ),
-        ]
     }
 }

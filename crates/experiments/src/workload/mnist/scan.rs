@@ -1,18 +1,17 @@
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::optimizer::ShownSetting;
 use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
+use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo};
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
 
-use super::{FAMILY, MNIST, PRECISIONS, SEED, data_status};
+use super::{DOUBLE, FAMILY, MNIST, PRECISIONS, SEED, data_status};
 use crate::dataset::DataChoice;
 use crate::format_version::FormatVersion;
-use crate::workload::form::{Field, Form, Section, Value};
+use crate::workload::form::{self, FieldInfo, FormSection, Section, Show, Value, choice, number};
 use crate::workload::runs::check_name;
 use crate::workload::runs::{LARGEST_STACK, MOST_SCANNED, ONE_PROCESS_ONLY};
 use crate::workload::{DataStatusResult, DeviceChoice, FloatType, ScanOptimizer, Workload, WorkloadInfo};
-use crate::workload::{field_name, shown_field};
 
 /// A scan of MNIST trainings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +115,11 @@ impl MnistScanSpec {
         all.into_iter().zip(numbers).filter(|(_, number)| *number == part.number()).map(|(point, _)| point).collect()
     }
 
+    fn size(&self) -> String {
+        let points = self.grid_points();
+        format!("{} trainings at {points} grid points", points * self.stack())
+    }
+
     /// Returns the number of grid points of the scan: optimizers times batch sizes.
     pub(crate) fn grid_points(&self) -> usize {
         self.optimizers.len() * self.batch_sizes.len()
@@ -198,64 +202,74 @@ impl Workload for MnistScanPreset {
         }
     }
 
-    fn shown_field(&self, path: &str, value: &str) -> Option<ShownSetting> {
-        let words = match path {
-            "part" => return None,
-            "learning_rates.from" | "learning_rates.to" => format!("η {} {value}", field_name(path)),
-            "learning_rates.count" => format!("{value} η"),
-            _ if path.starts_with("optimizers") => return None,
-            _ => return shown_field(path, value),
-        };
-        Some(ShownSetting::new(path, words))
+    fn fields(&self) -> Vec<&'static FieldInfo> {
+        form::infos(FIELDS)
     }
 
-    fn form(&mut self, _: usize) -> Form<'_> {
-        let trainings = format!(
-            "{} trainings at {} grid points",
-            self.scan.grid_points() * self.scan.stack(),
-            self.scan.grid_points()
-        );
-        let scan = &mut self.scan;
-        let note = Field::new("", "", Value::Note(trainings));
-        vec![
-            Section::new(
-                "",
-                vec![
-                    Field::data(&mut scan.data, &MNIST),
-                    Field::device(&mut scan.device),
-                    Field::choice("Precision", "Double precision is for checking", &mut scan.precision, PRECISIONS)
-                        .at("precision"),
-                ],
-            ),
-            Section::new(
-                "Grid",
-                vec![
-                    Field::new(
-                        "Batch sizes",
-                        "Images a step, separated by commas",
-                        Value::BatchSizes(&mut scan.batch_sizes),
-                    )
-                    .at("batch_sizes"),
-                    Field::real("η from", "The smallest learning rate", &mut scan.learning_rates.from)
-                        .at("learning_rates.from"),
-                    Field::real("η to", "The largest learning rate", &mut scan.learning_rates.to)
-                        .at("learning_rates.to"),
-                    Field::whole("η, how many", "Learning rates, with equal quotients", &mut scan.learning_rates.count)
-                        .at("learning_rates.count"),
-                    Field::whole(
-                        "Replicates",
-                        "Trainings with each learning rate. The paper takes 3.",
-                        &mut scan.replicates,
-                    )
-                    .at("replicates"),
-                    Field::whole("Steps", "Steps of each training. The paper takes 400.", &mut scan.steps).at("steps"),
-                    Field::seed(SEED, &mut scan.seed),
-                ],
-            ),
-            Section::new(
-                "Optimizers",
-                vec![Field::new("", "", Value::Optimizers(&mut scan.optimizers)).at("optimizers"), note],
-            ),
-        ]
+    fn form(&mut self, _: usize) -> Vec<FormSection> {
+        form::form(FIELDS, &mut self.scan)
     }
+
+    fn value(&mut self, _: usize, path: &str) -> Option<Value<'_>> {
+        form::value(FIELDS, &mut self.scan, path)
+    }
+}
+
+const FIELDS: &[Section<MnistScanSpec>] = &[
+    Section {
+        heading: "",
+        show: Show::Open,
+        fields: &[
+            form::data(&MNIST).at(|it| Some(Value::Data(&mut it.data, &MNIST))),
+            form::DEVICE.at(|it| Some(Value::Device(&mut it.device))),
+            form::precision(DOUBLE).at(|it| choice(&mut it.precision, PRECISIONS)),
+        ],
+    },
+    Section {
+        heading: "Grid",
+        show: Show::Open,
+        fields: &[
+            FieldInfo::new("batch_sizes", SettingInfo::other("Batch sizes").help("Images a step, separated by commas"))
+                .at(|it| Some(Value::BatchSizes(&mut it.batch_sizes))),
+            FieldInfo::new("learning_rates.from", end("η from", "The smallest learning rate"))
+                .text(|_, rate| format!("η from {rate}"))
+                .at(|it| number(&mut it.learning_rates.from)),
+            FieldInfo::new("learning_rates.to", end("η to", "The largest learning rate"))
+                .text(|_, rate| format!("η to {rate}"))
+                .at(|it| number(&mut it.learning_rates.to)),
+            FieldInfo::new(
+                "learning_rates.count",
+                SettingInfo::whole("", "η, how many", PointCount::RANGE).help("Learning rates, with equal quotients"),
+            )
+            .text(|_, count| format!("{count} η"))
+            .at(|it| number(&mut it.learning_rates.count)),
+            FieldInfo::new(
+                "replicates",
+                SettingInfo::whole("", "Replicates", Replicates::RANGE)
+                    .help("Trainings with each learning rate. The paper takes 3."),
+            )
+            .at(|it| number(&mut it.replicates)),
+            form::steps("Steps of each training. The paper takes 400.").at(|it| number(&mut it.steps)),
+            form::seed(SEED).at(|it| Some(Value::Seed(&mut it.seed))),
+        ],
+    },
+    Section {
+        heading: "Optimizers",
+        show: Show::Open,
+        fields: &[
+            FieldInfo::new("optimizers", SettingInfo::other(""))
+                .identity()
+                .at(|it| Some(Value::Optimizers(&mut it.optimizers))),
+            FieldInfo::new("trainings", SettingInfo::other("")).identity().at(|it| Some(Value::Note(it.size()))),
+        ],
+    },
+    Section {
+        heading: "",
+        show: Show::Never,
+        fields: &[FieldInfo::new("part", SettingInfo::other("Part")).identity().at(|_| None)],
+    },
+];
+
+const fn end(label: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo { label, help, paper: "", ..LEARNING_RATE }
 }
