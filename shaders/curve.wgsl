@@ -32,8 +32,8 @@ fn placed_in_plot(point: vec2<f32>) -> Placed {
     return Placed(point * area.px_per_unit + area.origin_px, 0.0, is_finite(point));
 }
 
-// Takes four consecutive points in plot coordinates, not finite where the line ends; the segment joins the middle two. `lengths`
-// are those of the line up to the segment's ends, in pixels.
+// Takes four consecutive points in plot coordinates, not finite where the line ends; the segment joins the middle two.
+// `lengths` are those of the line up to the segment's ends, in pixels.
 @vertex
 fn curve_vertex(
     @builtin(vertex_index) corner: u32,

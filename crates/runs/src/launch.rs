@@ -222,7 +222,7 @@ impl Handshake {
         serde_json::to_string(self).expect("it holds nothing that JSON cannot express")
     }
 
-    /// Why the CUDA device of this number, counted from 0, cannot be used.
+    /// Explains why the CUDA device of this number, counted from 0, cannot be used, if it cannot.
     pub fn lacks_cuda(&self, number: u32) -> Option<String> {
         let id = format!("cuda:{number}");
         if self.devices.iter().any(|device| device.name == id) {

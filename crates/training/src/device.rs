@@ -66,7 +66,7 @@ impl Devices {
         }
     }
 
-    /// All devices, the processor first.
+    /// Lists all devices, the processor first.
     fn list(&self) -> Vec<run::Device> {
         let processor = run::Device { name: "cpu".to_owned(), kind: processor_name(), memory: None };
         let cards = (0..self.cuda).map(|index| {

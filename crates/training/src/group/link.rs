@@ -205,8 +205,8 @@ pub(crate) struct LocalProcesses {
 }
 
 impl LocalProcesses {
-    /// Starts the other processes of a training by `count` in all, each with `arguments` and this number of threads.
-    /// Returns this process's environment.
+    /// Starts the other processes of a training by `count` in all, each with `arguments` and this number of threads;
+    /// returns this process's environment.
     pub(crate) fn start(
         run: &RunFolder,
         count: usize,
