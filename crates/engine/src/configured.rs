@@ -89,6 +89,19 @@ impl<K: Kind, const MOST: usize> Configured<K, MOST> {
         Ok(self)
     }
 
+    /// Returns `onto` with the values that are new in this one since `before`; `None` if the three are not of one kind.
+    pub(crate) fn moved(&self, before: &Self, mut onto: Self) -> Option<Self> {
+        if [before.kind, onto.kind] != [self.kind; 2] {
+            return None;
+        }
+        for ((own, old), value) in self.values.iter().zip(before.values).zip(&mut onto.values) {
+            if *own != old {
+                *value = *own;
+            }
+        }
+        Some(onto)
+    }
+
     /// Returns another kind with the values of the settings of equal keys that were set and that it allows.
     pub(crate) fn converted(&self, kind: K) -> Self {
         let mut converted = Self::new(kind);

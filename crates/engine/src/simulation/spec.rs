@@ -258,22 +258,9 @@ impl Record {
 impl Setting {
     /// Returns the setting that changes `onto` in the parameters in which this one changes `before`.
     pub fn moved(&self, before: &SimulationSpec, onto: &SimulationSpec) -> Setting {
-        const IN_RANGE: &str = "the kind is the same, and so is the range";
         match *self {
-            Setting::Landscape(to) if [before.landscape.kind(), onto.landscape.kind()] == [to.kind(); 2] => {
-                let mut moved = onto.landscape;
-                for (of, value) in to.parameters().filter(|(of, value)| before.landscape.get(of.key) != Some(*value)) {
-                    moved.set(of.key, value).expect(IN_RANGE);
-                }
-                Setting::Landscape(moved)
-            }
-            Setting::Noise(to) if [before.noise.kind(), onto.noise.kind()] == [to.kind(); 2] => {
-                let mut moved = onto.noise;
-                for (of, value) in to.parameters().filter(|(of, value)| before.noise.get(of.key) != Some(*value)) {
-                    moved.set(of.key, value).expect(IN_RANGE);
-                }
-                Setting::Noise(moved)
-            }
+            Setting::Landscape(to) => Setting::Landscape(to.moved(&before.landscape, onto.landscape).unwrap_or(to)),
+            Setting::Noise(to) => Setting::Noise(to.moved(&before.noise, onto.noise).unwrap_or(to)),
             Setting::Rule { optimizer, rule } => {
                 let of = |spec: &SimulationSpec| spec.optimizers.iter().find(|it| it.id == optimizer).map(|it| it.rule);
                 let moved = of(before).zip(of(onto)).and_then(|(before, onto)| moved_rule(&rule, &before, &onto));
@@ -284,19 +271,12 @@ impl Setting {
     }
 }
 
-/// Returns `onto` with the numbers that are new in `to` since `before`; `None` if the three are not of one kind.
+/// Returns `onto` with what is new in `to` since `before`; `None` if the three are not of one kind.
 fn moved_rule(to: &RatedRule, before: &RatedRule, onto: &RatedRule) -> Option<RatedRule> {
-    if [before.rule.kind(), onto.rule.kind()] != [to.rule.kind(); 2] {
-        return None;
-    }
-    let mut moved = *onto;
-    for (of, value) in to.settings().filter(|(of, value)| before.get(of.key) != Some(*value)) {
-        moved.set(of.key, value).ok()?;
-    }
-    if before.schedule != to.schedule {
-        moved.schedule = to.schedule;
-    }
-    Some(moved)
+    let rule = to.rule.moved(&before.rule, onto.rule)?;
+    let learning_rate = if before.learning_rate == to.learning_rate { onto.learning_rate } else { to.learning_rate };
+    let schedule = if before.schedule == to.schedule { onto.schedule } else { to.schedule };
+    Some(RatedRule { rule, learning_rate, schedule })
 }
 
 impl SimulationSpec {

@@ -10,9 +10,7 @@
 use std::collections::BTreeMap;
 
 use valleyscope_engine::optimizer::{RuleSpec, ShownSetting};
-use valleyscope_engine::quantity::{
-    BatchSize, CheckpointInterval, EvaluationInterval, LoggingInterval, Number, Processes, TrainingSteps,
-};
+use valleyscope_engine::quantity::{BatchSize, CheckpointInterval, Number, Processes, Range, TrainingSteps};
 use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo, SettingPath, SettingValue};
 use valleyscope_runs::SettingChange;
 
@@ -105,6 +103,19 @@ impl FieldInfo {
         FieldInfo { setting, role: Role::Learning, is_live: false, absent: None, text: field_text }
     }
 
+    pub(crate) const fn whole(key: &'static str, label: &'static str, range: Range, help: &'static str) -> FieldInfo {
+        FieldInfo::new(key, SettingInfo::whole("", label, range).help(help))
+    }
+
+    pub(crate) const fn number(key: &'static str, label: &'static str, range: Range, help: &'static str) -> FieldInfo {
+        FieldInfo::new(key, SettingInfo::number("", label, range).help(help))
+    }
+
+    /// Creates a field that is no number.
+    pub(crate) const fn other(key: &'static str, label: &'static str, help: &'static str) -> FieldInfo {
+        FieldInfo::new(key, SettingInfo::other(label).help(help))
+    }
+
     pub(crate) const fn identity(self) -> FieldInfo {
         FieldInfo { role: Role::Identity, ..self }
     }
@@ -126,6 +137,7 @@ impl FieldInfo {
         FieldInfo { text, ..self }
     }
 
+    /// Sets another label and meaning.
     pub(crate) const fn labelled(self, label: &'static str, help: &'static str) -> FieldInfo {
         FieldInfo { setting: SettingInfo { label, help, paper: "", ..self.setting }, ..self }
     }
@@ -195,70 +207,56 @@ pub(crate) const AT_NAN: &[(NotFinite, &str)] = &[(NotFinite::GoOn, "go on"), (N
 
 // The fields of several workloads.
 
-pub(crate) const NAME: FieldInfo = FieldInfo::new("name", SettingInfo::other("Name")).identity();
-pub(crate) const RULE: FieldInfo =
-    FieldInfo::new("optimizer", SettingInfo::other("Rule").help("The update rule")).identity().live();
+pub(crate) const NAME: FieldInfo = FieldInfo::other("name", "Name", "").identity();
+pub(crate) const RULE: FieldInfo = FieldInfo::other("optimizer", "Rule", "The update rule").identity().live();
 pub(crate) const RATE: FieldInfo = FieldInfo::new(LEARNING_RATE.key, LEARNING_RATE).identity().live();
-pub(crate) const LOG_EVERY: FieldInfo = interval(
-    SettingInfo::whole("", "Log every", LoggingInterval::RANGE).help("Steps between points of the training curve"),
-);
-pub(crate) const EVAL_EVERY: FieldInfo =
-    interval(SettingInfo::whole("", "Evaluate every", EvaluationInterval::RANGE).help("Steps between evaluations"));
-pub(crate) const CHECKPOINT_EVERY: FieldInfo =
-    interval(SettingInfo::whole("", "Save every", CheckpointInterval::RANGE).help("Steps between checkpoints"));
-pub(crate) const KEEP_EVERY: FieldInfo = FieldInfo::new(
-    "keep_every",
-    SettingInfo::whole("", "Keep every", CheckpointInterval::RANGE)
-        .help("Steps between checkpoints that are kept, beside the last two and the best"),
-)
-.bookkeeping()
-.optional("");
+pub(crate) const LOG_EVERY: FieldInfo =
+    interval("log_every", "Log every", "Steps between points of the training curve");
+pub(crate) const CHECKPOINT_EVERY: FieldInfo = interval("checkpoint_every", "Save every", "Steps between checkpoints");
+pub(crate) const KEEP_EVERY: FieldInfo =
+    interval("keep_every", "Keep every", "Steps between checkpoints that are kept, beside the last two and the best")
+        .optional("");
 pub(crate) const DEVICE: FieldInfo =
-    FieldInfo::new("device", SettingInfo::other("Device").help("What the worker has found on this machine"))
-        .bookkeeping();
-pub(crate) const PROCESSES: FieldInfo = FieldInfo::new(
+    FieldInfo::other("device", "Device", "What the worker has found on this machine").bookkeeping();
+pub(crate) const PROCESSES: FieldInfo = FieldInfo::whole(
     "processes",
-    SettingInfo::whole("", "Processes", Processes::RANGE).help(
-        "Processes on this machine that share each batch. Each has a part of the processor, or a GPU of its own; the \
-         losses are those of one process, up to rounding.",
-    ),
+    "Processes",
+    Processes::RANGE,
+    "Processes on this machine that share each batch. Each has a part of the processor, or a GPU of its own; the losses \
+     are those of one process, up to rounding.",
 )
 .bookkeeping();
-pub(crate) const SHARD: FieldInfo = FieldInfo::new(
+pub(crate) const SHARD: FieldInfo = FieldInfo::other(
     "shard_optimizer",
-    SettingInfo::other("Divide memory").help(
-        "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step each element \
-         by itself.",
-    ),
+    "Divide memory",
+    "Each process keeps the optimizer's memory for a part of the parameters only. For rules that step each element by \
+     itself.",
 )
 .bookkeeping();
 pub(crate) const NOT_FINITE: FieldInfo =
-    FieldInfo::new("not_finite", SettingInfo::other("At NaN").help("When the loss is no finite number any more"))
-        .bookkeeping();
+    FieldInfo::other("not_finite", "At NaN", "When the loss is no finite number any more").bookkeeping();
 
 pub(crate) const fn data(dataset: &'static Dataset) -> FieldInfo {
-    FieldInfo::new("data", SettingInfo::other("Dataset").help(dataset.automatic)).identity()
+    FieldInfo::other("data", "Dataset", dataset.automatic).identity()
 }
 
-/// Makes the field of a choice of precision.
 pub(crate) const fn precision(help: &'static str) -> FieldInfo {
-    FieldInfo::new("precision", SettingInfo::other("Precision").help(help)).text(|_, name| name.to_lowercase())
+    FieldInfo::other("precision", "Precision", help).text(|_, name| name.to_lowercase())
 }
 
 /// Makes the field of the number of steps.
 pub(crate) const fn steps(help: &'static str) -> FieldInfo {
-    let setting = SettingInfo::whole("", "Steps", TrainingSteps::RANGE).help(help);
     let text = |_: &_, steps: &str| format!("{} steps", steps.parse().map_or_else(|_| steps.to_owned(), grouped));
-    FieldInfo::new(SettingChange::STEPS, setting).live().text(text)
+    FieldInfo::whole(SettingChange::STEPS, "Steps", TrainingSteps::RANGE, help).live().text(text)
 }
 
 pub(crate) const fn seed(help: &'static str) -> FieldInfo {
-    FieldInfo::new("seed", SettingInfo::other("Seed").help(help)).identity()
+    FieldInfo::other("seed", "Seed", help).identity()
 }
 
 /// Makes the field of an interval of steps that does not affect what is learned.
-const fn interval(setting: SettingInfo) -> FieldInfo {
-    FieldInfo::new(setting.key, setting).bookkeeping()
+pub(crate) const fn interval(key: &'static str, label: &'static str, help: &'static str) -> FieldInfo {
+    FieldInfo::whole(key, label, CheckpointInterval::RANGE, help).bookkeeping()
 }
 
 // Settings that can be changed while a training runs.

@@ -9,7 +9,6 @@ use valleyscope_engine::quantity::{
     LoggingInterval, Processes, Range, SampleInterval, SampleTemperature, SampleTokens, SequenceCount, TopK,
     TrainingSteps, WarmupSteps,
 };
-use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_runs::{MetricId, MetricInfo, MetricScale, Started, Unit};
 
@@ -134,17 +133,17 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
         show: Show::Open,
         fields: &[
             form::data(&TEXT).at(|it| Some(Value::Data(&mut it.data, &TEXT))),
-            FieldInfo::new("tokenizer", SettingInfo::other("Tokens").help("What text is cut into"))
+            FieldInfo::other("tokenizer", "Tokens", "What text is cut into")
                 .at(|it| choice(&mut it.tokenizer, TOKENIZERS)),
             form::DEVICE.at(|it| Some(Value::Device(&mut it.device))),
             form::PROCESSES.at(|it| number(&mut it.processes)),
             form::SHARD.at(|it| (it.processes.get() > 1).then_some(Value::Switch(&mut it.shard_optimizer))),
             form::precision("Of products of matrices; all else is in float32 where they are in half precision")
                 .at(|it| choice(&mut it.precision, PRECISIONS)),
-            FieldInfo::new(
+            FieldInfo::other(
                 "attention",
-                SettingInfo::other("Attention")
-                    .help("Explicit as the authors had it, whose scores can overflow in float16"),
+                "Attention",
+                "Explicit as the authors had it, whose scores can overflow in float16",
             )
             .text(|_, name| format!("{} attention", name.to_lowercase()))
             .at(|it| choice(&mut it.attention, ATTENTIONS)),
@@ -160,17 +159,18 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
             size("shape.width", "Width", "Numbers for a token").at(|it| number(&mut it.shape.width)),
             size("shape.context", "Context", "The most tokens in a sequence").at(|it| number(&mut it.shape.context)),
             size("shape.vocabulary", "Vocabulary", "Different tokens").at(|it| number(&mut it.shape.vocabulary)),
-            FieldInfo::new("shape.bias", SettingInfo::other("Biases").help("Of linear layers and normalisations"))
+            FieldInfo::other("shape.bias", "Biases", "Of linear layers and normalisations")
                 .at(|it| Some(Value::Switch(&mut it.shape.bias))),
-            FieldInfo::new(
+            FieldInfo::other(
                 "shape.scale_attn_by_inverse_layer_idx",
-                SettingInfo::other("Scale by layer").help("Attention scores are also divided by the layer's number"),
+                "Scale by layer",
+                "Attention scores are also divided by the layer's number",
             )
             .at(|it| Some(Value::Switch(&mut it.shape.scale_attn_by_inverse_layer_idx))),
-            FieldInfo::new(
+            FieldInfo::other(
                 "shape.decay_embeddings",
-                SettingInfo::other("Decay wte, wpe")
-                    .help("Weight decay also acts on the embeddings of tokens and positions"),
+                "Decay wte, wpe",
+                "Weight decay also acts on the embeddings of tokens and positions",
             )
             .at(|it| Some(Value::Switch(&mut it.shape.decay_embeddings))),
         ],
@@ -178,7 +178,7 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
     Section {
         heading: "",
         show: Show::Open,
-        fields: &[FieldInfo::new("size", SettingInfo::other("")).identity().at(|it| Some(Value::Note(it.size())))],
+        fields: &[FieldInfo::other("size", "", "").identity().at(|it| Some(Value::Note(it.size())))],
     },
     Section {
         heading: "Optimizer",
@@ -188,15 +188,19 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
             form::RATE
                 .labelled("Peak rate η", "The learning rate at the end of the warm-up")
                 .at(|it| number(&mut it.learning_rate)),
-            FieldInfo::new(
+            FieldInfo::whole(
                 "schedule.warmup",
-                SettingInfo::whole("", "Warm-up", WarmupSteps::RANGE).help("Steps in which the learning rate grows"),
+                "Warm-up",
+                WarmupSteps::RANGE,
+                "Steps in which the learning rate grows",
             )
             .text(|_, steps| format!("warm-up {steps}"))
             .at(|it| number(&mut it.schedule.warmup)),
-            FieldInfo::new(
+            FieldInfo::number(
                 "schedule.min_lr",
-                SettingInfo::number("", "Final rate", FinalLearningRate::RANGE).help("The learning rate at the end"),
+                "Final rate",
+                FinalLearningRate::RANGE,
+                "The learning rate at the end",
             )
             .text(|_, rate| format!("final η {rate}"))
             .live()
@@ -208,29 +212,20 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
         show: Show::Open,
         fields: &[
             // Evaluations are batches of as many sequences, which stays while the training runs.
-            FieldInfo::new(
-                "batch_size",
-                SettingInfo::whole("", "Sequences", SequenceCount::RANGE).help("Of a micro-batch"),
-            )
-            .identity()
-            .at(|it| number(&mut it.batch_size)),
+            FieldInfo::whole("batch_size", "Sequences", SequenceCount::RANGE, "Of a micro-batch")
+                .identity()
+                .at(|it| number(&mut it.batch_size)),
             // The number of samples of a step, which titles show, includes the accumulation.
-            FieldInfo::new(
-                "accumulation",
-                SettingInfo::whole("", "Micro-batches", Accumulation::RANGE).help("Whose gradients make one step"),
-            )
-            .identity()
-            .live()
-            .at(|it| number(&mut it.accumulation)),
+            FieldInfo::whole("accumulation", "Micro-batches", Accumulation::RANGE, "Whose gradients make one step")
+                .identity()
+                .live()
+                .at(|it| number(&mut it.accumulation)),
             form::steps("Steps of the run, which the schedule spans").at(|it| number(&mut it.steps)),
             form::seed("Names the initial weights and the sequences. Runs that differ only in it are replicates.")
                 .at(|it| Some(Value::Seed(&mut it.seed))),
-            FieldInfo::new(
-                "clip",
-                SettingInfo::number("", "Clip norm", ClipNorm::RANGE).help("Longer gradients are cut to this norm"),
-            )
-            .optional("no clip")
-            .at(|it| it.clip.as_mut().and_then(number)),
+            FieldInfo::number("clip", "Clip norm", ClipNorm::RANGE, "Longer gradients are cut to this norm")
+                .optional("no clip")
+                .at(|it| it.clip.as_mut().and_then(number)),
         ],
     },
     Section {
@@ -238,27 +233,36 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
         show: Show::Folded,
         fields: &[
             form::LOG_EVERY.at(|it| number(&mut it.log_every)),
-            form::EVAL_EVERY.at(|it| number(&mut it.eval_every)),
-            FieldInfo::new(
+            form::interval("eval_every", "Evaluate every", "Steps between evaluations")
+                .at(|it| number(&mut it.eval_every)),
+            FieldInfo::whole(
                 "eval_batches",
-                SettingInfo::whole("", "Evaluation batches", EvaluationBatches::RANGE)
-                    .help("Micro-batches of an evaluation"),
+                "Evaluation batches",
+                EvaluationBatches::RANGE,
+                "Micro-batches of an evaluation",
             )
             .bookkeeping()
             .at(|it| number(&mut it.eval_batches)),
             form::CHECKPOINT_EVERY.at(|it| number(&mut it.checkpoint_every)),
             form::NOT_FINITE.at(|it| choice(&mut it.not_finite, form::AT_NAN)),
-            sample(
-                SettingInfo::whole("", "Sample every", SampleInterval::RANGE)
-                    .help("Steps between texts that the model writes"),
+            FieldInfo::whole(
+                SampleInterval::NAME,
+                "Sample every",
+                SampleInterval::RANGE,
+                "Steps between texts that the model writes",
             )
+            .bookkeeping()
             .at(|it| number(&mut it.sample.as_mut()?.every)),
-            sample(SettingInfo::whole("", "Sample tokens", SampleTokens::RANGE).help("Tokens of such a text"))
+            FieldInfo::whole(SampleTokens::NAME, "Sample tokens", SampleTokens::RANGE, "Tokens of such a text")
+                .bookkeeping()
                 .at(|it| number(&mut it.sample.as_mut()?.tokens)),
-            sample(
-                SettingInfo::number("", "Temperature", SampleTemperature::RANGE)
-                    .help("0 takes the likeliest token each time"),
+            FieldInfo::number(
+                SampleTemperature::NAME,
+                "Temperature",
+                SampleTemperature::RANGE,
+                "0 takes the likeliest token each time",
             )
+            .bookkeeping()
             .at(|it| number(&mut it.sample.as_mut()?.temperature)),
         ],
     },
@@ -268,9 +272,10 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
         fields: &[
             form::NAME.at(|_| None),
             form::KEEP_EVERY.at(|it| it.keep_every.as_mut().and_then(number)),
-            sample(SettingInfo::whole("", "Sample top k", TopK::RANGE))
+            FieldInfo::whole(TopK::NAME, "Sample top k", TopK::RANGE, "")
+                .bookkeeping()
                 .at(|it| it.sample.as_mut()?.top_k.as_mut().and_then(number)),
-            FieldInfo::new("init_from", SettingInfo::other("Initial weights"))
+            FieldInfo::other("init_from", "Initial weights", "")
                 .optional("initial weights of its own")
                 .text(|_, path| {
                     let file = path.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or(path);
@@ -282,11 +287,7 @@ const FIELDS: &[Section<Gpt2Spec>] = &[
 ];
 
 const fn size(key: &'static str, label: &'static str, help: &'static str) -> FieldInfo {
-    FieldInfo::new(key, SettingInfo::whole("", label, Range::new("the number", 0.0, u32::MAX as f64)).help(help))
-}
-
-const fn sample(setting: SettingInfo) -> FieldInfo {
-    FieldInfo::new(setting.key, setting).bookkeeping()
+    FieldInfo::whole(key, label, Range::new("the number", 0.0, u32::MAX as f64), help)
 }
 
 impl Gpt2Spec {

@@ -7,7 +7,6 @@ use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::{
     BatchSize, CheckpointInterval, EvaluationInterval, LearningRate, LoggingInterval, Processes, TrainingSteps,
 };
-use valleyscope_engine::setting::SettingInfo;
 use valleyscope_runs::{MetricId, Started};
 
 use super::form::{self, FieldInfo, Section, Show, Value, choice, number};
@@ -39,9 +38,7 @@ const FAMILY: &str = "MNIST";
 const SEED: &str = "Names the initial weights and the order of the images. Runs that differ only in it are replicates.";
 const DOUBLE: &str = "Double precision is for checking";
 const BATCH_SIZE: FieldInfo =
-    FieldInfo::new("batch_size", SettingInfo::whole("", "Batch size", BatchSize::RANGE).help("Images a step"))
-        .identity()
-        .live();
+    FieldInfo::whole("batch_size", "Batch size", BatchSize::RANGE, "Images a step").identity().live();
 const PRECISIONS: &[(FloatType, &str)] = &[(FloatType::Float32, "float32"), (FloatType::Float64, "float64")];
 
 /// One training of the paper's MNIST classifier (Appendix "MLP").
@@ -146,8 +143,7 @@ impl RunSpec for MnistSpec {
             show: Show::Folded,
             fields: &[
                 form::LOG_EVERY.at(|it| number(&mut it.log_every)),
-                form::EVAL_EVERY
-                    .labelled("Test every", "Steps between evaluations on the test images")
+                form::interval("eval_every", "Test every", "Steps between evaluations on the test images")
                     .at(|it| number(&mut it.eval_every)),
                 form::CHECKPOINT_EVERY.at(|it| number(&mut it.checkpoint_every)),
                 form::NOT_FINITE.at(|it| choice(&mut it.not_finite, form::AT_NAN)),

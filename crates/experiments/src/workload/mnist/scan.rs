@@ -1,6 +1,5 @@
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::{BatchSize, LearningRate, PointCount, Replicates, TrainingSteps};
-use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo};
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_engine::sweep::{LearningRates, SweepPart};
 use valleyscope_runs::{ScanAxes, Started};
@@ -229,24 +228,27 @@ const FIELDS: &[Section<MnistScanSpec>] = &[
         heading: "Grid",
         show: Show::Open,
         fields: &[
-            FieldInfo::new("batch_sizes", SettingInfo::other("Batch sizes").help("Images a step, separated by commas"))
+            FieldInfo::other("batch_sizes", "Batch sizes", "Images a step, separated by commas")
                 .at(|it| Some(Value::BatchSizes(&mut it.batch_sizes))),
-            FieldInfo::new("learning_rates.from", end("η from", "The smallest learning rate"))
+            FieldInfo::number("learning_rates.from", "η from", LearningRate::RANGE, "The smallest learning rate")
                 .text(|_, rate| format!("η from {rate}"))
                 .at(|it| number(&mut it.learning_rates.from)),
-            FieldInfo::new("learning_rates.to", end("η to", "The largest learning rate"))
+            FieldInfo::number("learning_rates.to", "η to", LearningRate::RANGE, "The largest learning rate")
                 .text(|_, rate| format!("η to {rate}"))
                 .at(|it| number(&mut it.learning_rates.to)),
-            FieldInfo::new(
+            FieldInfo::whole(
                 "learning_rates.count",
-                SettingInfo::whole("", "η, how many", PointCount::RANGE).help("Learning rates, with equal quotients"),
+                "η, how many",
+                PointCount::RANGE,
+                "Learning rates, with equal quotients",
             )
             .text(|_, count| format!("{count} η"))
             .at(|it| number(&mut it.learning_rates.count)),
-            FieldInfo::new(
+            FieldInfo::whole(
                 "replicates",
-                SettingInfo::whole("", "Replicates", Replicates::RANGE)
-                    .help("Trainings with each learning rate. The paper takes 3."),
+                "Replicates",
+                Replicates::RANGE,
+                "Trainings with each learning rate. The paper takes 3.",
             )
             .at(|it| number(&mut it.replicates)),
             form::steps("Steps of each training. The paper takes 400.").at(|it| number(&mut it.steps)),
@@ -257,19 +259,9 @@ const FIELDS: &[Section<MnistScanSpec>] = &[
         heading: "Optimizers",
         show: Show::Open,
         fields: &[
-            FieldInfo::new("optimizers", SettingInfo::other(""))
-                .identity()
-                .at(|it| Some(Value::Optimizers(&mut it.optimizers))),
-            FieldInfo::new("trainings", SettingInfo::other("")).identity().at(|it| Some(Value::Note(it.size()))),
+            FieldInfo::other("optimizers", "", "").identity().at(|it| Some(Value::Optimizers(&mut it.optimizers))),
+            FieldInfo::other("trainings", "", "").identity().at(|it| Some(Value::Note(it.size()))),
         ],
     },
-    Section {
-        heading: "",
-        show: Show::Never,
-        fields: &[FieldInfo::new("part", SettingInfo::other("Part")).identity().at(|_| None)],
-    },
+    Section { heading: "", show: Show::Never, fields: &[FieldInfo::other("part", "Part", "").identity().at(|_| None)] },
 ];
-
-const fn end(label: &'static str, help: &'static str) -> SettingInfo {
-    SettingInfo { label, help, paper: "", ..LEARNING_RATE }
-}
