@@ -27,7 +27,7 @@ use crate::app::landscape::figure_export::FigureLayout;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
 use crate::app::shell::files::OpenedContent;
-use crate::app::shell::jobs::PendingExports;
+use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
 use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::runs::{Columns, MetricAliases};
@@ -78,7 +78,7 @@ pub struct TrainingPanel {
     pub(super) curve_names: Option<KnownNames>,
     pub(super) curve_request: CurveRequest,
     pub(super) charts: Charts,
-    pub(super) exports: PendingExports,
+    pub(super) exports: Exports,
     pub(super) figure_layout: FigureLayout,
     pub(super) dialog: Option<Dialog>,
     /// True while a fork was started whose run is not yet made.
@@ -116,7 +116,7 @@ impl TrainingPanel {
             curve_names: None,
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
-            exports: PendingExports::default(),
+            exports: Exports::default(),
             figure_layout: FigureLayout::default(),
             dialog: None,
             forks: false,
