@@ -17,7 +17,7 @@ use valleyscope::app::landscape::picture::{PictureOptions, PictureSubject};
 use valleyscope::app::landscape::plots::PlotChoices;
 use valleyscope::app::shell::jobs::Progress;
 use valleyscope::app::shell::session::SessionTexts;
-use valleyscope::app::{AppOptions, Graphics, PlaybackPace, Valleyscope};
+use valleyscope::app::{AppOptions, Graphics, Opened, PlaybackPace, Valleyscope};
 use valleyscope::export::animation::AnimationFormat;
 use valleyscope_engine::landscape::LandscapeFormula;
 use valleyscope_engine::quantity::{Noise, StepCount};
@@ -46,7 +46,12 @@ impl Window {
     fn open_with(play: bool, pace: PlaybackPace, write: impl FnOnce(&Path) -> Option<RunFolder>) -> Window {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let run = write(folder.path());
-        let options = AppOptions { preset: Some(landscape()), run, play, pace: Some(pace), ..AppOptions::default() };
+        let options = AppOptions {
+            opened: Opened { run, ..landscape().into() },
+            play,
+            pace: Some(pace),
+            ..AppOptions::default()
+        };
         Window::in_folder(folder, options)
     }
 
@@ -374,7 +379,7 @@ fn playing_side_by_side(bencher: Bencher) {
     landscape.simulations.push(PresetSimulation { set, ..PresetSimulation::default() });
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let pace = Some(PlaybackPace::default());
-    let options = AppOptions { preset: Some(beside), play: true, pace, ..AppOptions::default() };
+    let options = AppOptions { opened: beside.into(), play: true, pace, ..AppOptions::default() };
     measure(bencher, Window::in_folder(folder, options));
 }
 

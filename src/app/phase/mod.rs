@@ -37,7 +37,7 @@ use valleyscope_runs::atomic_file::Overwrite;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::files::OpenedContent;
-use crate::app::shell::jobs::PendingExports;
+use crate::app::shell::jobs::Exports;
 use crate::app::shell::tabs::{
     Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset,
 };
@@ -69,7 +69,7 @@ pub struct PhasePanel {
     over: Over,
     /// The sweep of the displayed diagram, to which the choices above apply.
     shown_spec: Arc<SweepSpec>,
-    exports: PendingExports,
+    exports: Exports,
     raw: RawExports,
     layout: MapFigure,
     /// The area in which the maps were last drawn.
@@ -113,7 +113,7 @@ impl PhasePanel {
             hovered: None,
             chosen: None,
             over: None,
-            exports: PendingExports::default(),
+            exports: Exports::default(),
             raw: RawExports::default(),
             layout: MapFigure::default(),
             area: None,

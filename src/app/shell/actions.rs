@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use egui::{ColorImage, Context, Event, Popup, Rect, ViewportCommand};
+use egui::{ColorImage, Context, Event, Rect, ViewportCommand};
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 
 use super::Valleyscope;
 use super::editor::{EditorStatus, HistoryStep, PresetDraft};
-use super::files::{FileContent, OpenedContent, Purpose};
+use super::files::{FileContent, FolderPurpose, OpenedContent, Purpose};
+use super::messages::needs_keys;
 use super::presets::SavePreset;
 use super::tabs::{TabInfo, TabName};
 use super::window::Presentation;
@@ -108,13 +109,13 @@ impl Valleyscope {
         }
     }
 
-    fn act(&mut self, ctx: &Context, action: Action) {
+    pub(super) fn act(&mut self, ctx: &Context, action: Action) {
         match action {
             Action::Notify(text) => self.dialogs.messages.notify(text),
             Action::Report { title, text } => self.dialogs.messages.report(title, text),
             Action::SavePicture { area, suggested_name } => self.dialogs.screenshots.ask(area, suggested_name),
             Action::SaveText { text, suggested_name } => {
-                self.dialogs.files.ask_save(FileContent::Text(text), suggested_name);
+                self.dialogs.files.ask_save(FileContent::Bytes(Arc::new(text.into_bytes())), suggested_name);
             }
             Action::SaveBytes { bytes, suggested_name } => {
                 self.dialogs.files.ask_save(FileContent::Bytes(Arc::new(bytes)), suggested_name);
@@ -129,9 +130,9 @@ impl Valleyscope {
             Action::SaveDiagram { bytes, suggested_name, exported } => {
                 self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
             }
-            Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Raw(plan)),
-            Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Data(begin)),
-            Action::ChooseRunsFolder => self.dialogs.files.ask(Purpose::Runs),
+            Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Raw(plan))),
+            Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
+            Action::ChooseRunsFolder => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs)),
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);
@@ -151,7 +152,7 @@ impl Valleyscope {
             Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
             Action::ShowOptimizer(kind) => self.dialogs.help.optimizer = Some(kind),
             Action::ShowAbout => self.dialogs.help.about = true,
-            Action::ShowDifferences(table) => self.dialogs.differences.open(*table),
+            Action::ShowDifferences(table) => self.dialogs.differences = Some(*table),
             Action::ComparePresets => self.dialogs.compare_presets.open(),
             Action::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
         }
@@ -169,7 +170,7 @@ impl Valleyscope {
         let dialog = SavePreset::new(self.tabs.shown().to_save());
         match self.tabs.shown().editor().target() {
             Some((file, overwrite)) if !dialog.warns() => {
-                self.dialogs.files.save(file.to_owned(), dialog.content(), overwrite);
+                self.dialogs.files.save(file.to_owned(), dialog.into_content(), overwrite);
             }
             _ => self.dialogs.save_preset = Some(dialog),
         }
@@ -230,10 +231,7 @@ impl Valleyscope {
 
     /// Opens the preset whose text is pasted, unless a field, a dialog or a menu takes the text.
     pub(super) fn take_paste(&mut self, ctx: &Context) {
-        let is_taken = ctx.text_edit_focused()
-            || ctx.memory(|memory| memory.top_modal_layer().is_some())
-            || Popup::is_any_open(ctx);
-        if is_taken && self.paste_asked.is_none() {
+        if self.paste_asked.is_none() && needs_keys(ctx) {
             return;
         }
         let pasted = ctx.input_mut(|input| {
@@ -268,16 +266,10 @@ impl Valleyscope {
     }
 }
 
-/// A picture of the window, and the name suggested for its file.
-pub(crate) struct Screenshot {
-    pub image: Arc<ColorImage>,
-    pub suggested_name: String,
-}
-
 pub(crate) struct Screenshots {
     waiting: Option<WaitingScreenshot>,
-    taken: Receiver<Screenshot>,
-    give: Sender<Screenshot>,
+    taken: Receiver<Action>,
+    give: Sender<Action>,
 }
 
 struct WaitingScreenshot {
@@ -314,14 +306,14 @@ impl Screenshots {
             ctx.request_screenshot(move |window| {
                 let image = Arc::new(cropped(&window, area, pixels_per_point));
                 // The window may be closed.
-                let _ = give.send(Screenshot { image, suggested_name });
+                let _ = give.send(Action::SaveImage { image, suggested_name });
                 wake.request_repaint();
             });
         }
     }
 
-    /// The next finished picture.
-    pub(crate) fn take(&mut self) -> Option<Screenshot> {
+    /// The request to save the next finished picture.
+    pub(crate) fn take(&mut self) -> Option<Action> {
         self.taken.try_recv().ok()
     }
 }

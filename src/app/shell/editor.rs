@@ -58,7 +58,7 @@ pub(crate) trait AnyEditor {
 
 impl<D: Draft> AnyEditor for Editor<D> {
     fn target(&self) -> Option<(&Path, Overwrite)> {
-        let overwrite = if self.saved_states.present().written_here { Overwrite::Yes } else { Overwrite::No };
+        let overwrite = if self.present().written_here { Overwrite::Yes } else { Overwrite::No };
         Some((self.file()?, overwrite))
     }
 
@@ -68,10 +68,11 @@ impl<D: Draft> AnyEditor for Editor<D> {
             HistoryStep::Undo => self.history.undo(&revision),
             HistoryStep::Redo => self.history.redo(&revision),
         };
-        if let Some(Revision { draft, saved_state }) = found
-            && self.saved_states.go_to(saved_state)
+        // A state that is too old is not known any more.
+        if let Some(Revision { draft, saved_state }) = found.cloned()
+            && self.saved_states.contains_key(&saved_state)
         {
-            self.draft = draft;
+            (self.draft, self.present) = (draft, saved_state);
         }
     }
 
@@ -104,12 +105,6 @@ struct SavedState<S> {
     written_here: bool,
 }
 
-impl<S> SavedState<S> {
-    fn opened(content: S, file: Option<PathBuf>) -> SavedState<S> {
-        SavedState { content, file, written_here: false }
-    }
-}
-
 /// A state that undo restores.
 #[derive(Clone, PartialEq)]
 struct Revision<D> {
@@ -120,15 +115,21 @@ struct Revision<D> {
 /// A draft with its saved state and its undo history.
 pub(crate) struct Editor<D: Draft> {
     pub draft: D,
-    saved_states: SavedStates<SavedState<D::Saved>>,
-    history: UndoHistory<Revision<D>>,
+    /// The saved states that undo can reach, by their numbers in order.
+    saved_states: BTreeMap<usize, SavedState<D::Saved>>,
+    /// The number of the current saved state.
+    present: usize,
+    /// The states that undo can restore. Changes in quick succession, as while a slider is dragged, count as one.
+    history: Undoer<Revision<D>>,
 }
 
 impl<D: Draft> Editor<D> {
     /// Makes an editor with an empty history. `file` belongs to `saved`, from which the draft may differ.
     pub(crate) fn new(draft: D, saved: D::Saved, file: Option<PathBuf>) -> Editor<D> {
-        let saved_states = SavedStates::new(SavedState::opened(saved, file));
-        Editor { draft, saved_states, history: UndoHistory::default() }
+        let state = SavedState { content: saved, file, written_here: false };
+        let settings = Settings { max_undos: MOST_UNDOS, stable_time: 0.5, auto_save_interval: 20.0 };
+        let (saved_states, history) = (BTreeMap::from([(0, state)]), Undoer::with_settings(settings));
+        Editor { draft, saved_states, present: 0, history }
     }
 
     /// Opens another preset. Undo restores the current one.
@@ -138,41 +139,46 @@ impl<D: Draft> Editor<D> {
 
     /// Opens another preset without an undo step; the history records it like any change.
     pub(crate) fn replace(&mut self, draft: D, saved: D::Saved, file: Option<PathBuf>) {
-        self.saved_states.open(SavedState::opened(saved, file));
+        self.present = self.saved_states.keys().next_back().map_or(0, |newest| newest + 1);
+        self.saved_states.insert(self.present, SavedState { content: saved, file, written_here: false });
+        // Each opened preset is an undo point, so that undo rarely reaches an older state.
+        self.saved_states = self.saved_states.split_off(&self.present.saturating_sub(MOST_UNDOS));
         self.draft = draft;
     }
 
     /// Changes the draft in a separate undo step, however soon other changes precede or follow.
     pub(crate) fn change(&mut self, change: impl FnOnce(&mut Self)) {
-        self.history.mark(&self.revision());
+        self.history.add_undo(&self.revision());
         change(self);
-        self.history.mark(&self.revision());
+        self.history.add_undo(&self.revision());
     }
 
     /// Makes `draft` the state that undo restores next. Later states are dropped, as the change that led to them was
     /// undone; `latest` is the last of them.
     pub(crate) fn continue_from(&mut self, draft: D, latest: D) {
-        let saved_state = self.saved_states.number();
-        let [state, latest] = [draft, latest].map(|draft| Revision { draft, saved_state });
-        self.history.continue_from(&state, &latest);
+        let [state, latest] = [draft, latest].map(|draft| Revision { draft, saved_state: self.present });
+        continue_from(&mut self.history, &state, latest);
+    }
+
+    fn present(&self) -> &SavedState<D::Saved> {
+        &self.saved_states[&self.present]
     }
 
     pub(crate) fn saved_state(&self) -> &D::Saved {
-        &self.saved_states.present().content
+        &self.present().content
     }
 
     pub(crate) fn saved_state_mut(&mut self) -> &mut D::Saved {
-        let present = self.saved_states.number();
-        &mut self.saved_states.get_mut(present).expect("the present state is known").content
+        &mut self.saved_states.get_mut(&self.present).expect("the present state is known").content
     }
 
     /// The number of the saved state, which differs for each opened preset.
     pub(crate) fn saved_state_number(&self) -> usize {
-        self.saved_states.number()
+        self.present
     }
 
     pub(crate) fn file(&self) -> Option<&Path> {
-        self.saved_states.present().file.as_deref()
+        self.present().file.as_deref()
     }
 
     pub(crate) fn is_dirty(&self) -> bool {
@@ -183,7 +189,7 @@ impl<D: Draft> Editor<D> {
     pub(crate) fn preset_draft(&self, preset: Preset) -> PresetDraft {
         PresetDraft {
             preset,
-            replaces: Some(self.saved_states.number()),
+            replaces: Some(self.present),
             lesson_step: 0,
             drops_changes: false,
             drops_settings: false,
@@ -194,10 +200,10 @@ impl<D: Draft> Editor<D> {
     /// replaces one that undo can reach.
     pub(crate) fn saved(&mut self, written: PresetDraft, file: &Path) -> Option<&D::Saved> {
         let number = written.replaces?;
-        if number == self.saved_states.number() {
+        if number == self.present {
             self.draft.take_description(&written.preset);
         }
-        let state = self.saved_states.get_mut(number)?;
+        let state = self.saved_states.get_mut(&number)?;
         let content = D::saved_as(written, file, &state.content)?;
         *state = SavedState { content, file: Some(file.to_owned()), written_here: true };
         Some(&state.content)
@@ -209,8 +215,8 @@ impl<D: Draft> Editor<D> {
             title: title.to_owned(),
             description: description.to_owned(),
             is_dirty: self.is_dirty(),
-            can_undo: self.history.can_undo(&revision),
-            can_redo: self.history.can_redo(&revision),
+            can_undo: self.history.has_undo(&revision),
+            can_redo: self.history.has_redo(&revision),
         }
     }
 
@@ -219,142 +225,56 @@ impl<D: Draft> Editor<D> {
     pub(crate) fn record_for_undo(&mut self, ctx: &Context, prepare: impl FnOnce(&mut D)) {
         let mut revision = self.revision();
         prepare(&mut revision.draft);
-        self.history.feed(ctx.time(), &revision);
+        self.history.feed_state(ctx.time(), &revision);
         if self.history.is_in_flux() {
             ctx.request_repaint_after(Duration::from_millis(600));
         }
     }
 
     fn revision(&self) -> Revision<D> {
-        Revision { draft: self.draft.clone(), saved_state: self.saved_states.number() }
+        Revision { draft: self.draft.clone(), saved_state: self.present }
     }
 }
 
 /// The largest number of states that undo can restore.
-pub(crate) const MOST_UNDOS: usize = 200;
+const MOST_UNDOS: usize = 200;
 
-/// The states that undo can restore. Changes in quick succession, as while a slider is dragged, count as one.
-pub(crate) struct UndoHistory<State> {
-    undoer: Undoer<State>,
-}
-
-impl<State: Clone + PartialEq> Default for UndoHistory<State> {
-    fn default() -> Self {
-        let settings = Settings { max_undos: MOST_UNDOS, stable_time: 0.5, auto_save_interval: 20.0 };
-        UndoHistory { undoer: Undoer::with_settings(settings) }
-    }
-}
-
-impl<State: Clone + PartialEq> UndoHistory<State> {
-    pub(crate) fn feed(&mut self, time_secs: f64, state: &State) {
-        self.undoer.feed_state(time_secs, state);
-    }
-
-    /// Makes the state an undo point.
-    pub(crate) fn mark(&mut self, state: &State) {
-        self.undoer.add_undo(state);
-    }
-
-    /// Makes `state` the newest one before the changes that follow. The states after it are dropped; `latest` is the
-    /// current one.
-    pub(crate) fn continue_from(&mut self, state: &State, latest: &State) {
-        let (mut earlier, mut newer) = (self.undoer.clone(), latest.clone());
-        while let Some(older) = earlier.undo(&newer).cloned() {
-            if older == *state {
-                self.undoer = earlier;
-                return;
-            }
-            newer = older;
+/// Makes `state` the newest one before the changes that follow. The states after it are dropped; `latest` is the
+/// current one.
+fn continue_from<S: Clone + PartialEq>(history: &mut Undoer<S>, state: &S, latest: S) {
+    let (mut earlier, mut newer) = (history.clone(), latest);
+    while let Some(older) = earlier.undo(&newer).cloned() {
+        if older == *state {
+            *history = earlier;
+            return;
         }
-        self.mark(state);
+        newer = older;
     }
-
-    /// Whether a change has not yet become an undo point.
-    pub(crate) fn is_in_flux(&self) -> bool {
-        self.undoer.is_in_flux()
-    }
-
-    pub(crate) fn can_undo(&self, state: &State) -> bool {
-        self.undoer.has_undo(state)
-    }
-
-    pub(crate) fn can_redo(&self, state: &State) -> bool {
-        self.undoer.has_redo(state)
-    }
-
-    pub(crate) fn undo(&mut self, state: &State) -> Option<State> {
-        self.undoer.undo(state).cloned()
-    }
-
-    pub(crate) fn redo(&mut self, state: &State) -> Option<State> {
-        self.undoer.redo(state).cloned()
-    }
-}
-
-/// The saved states that undo can reach, numbered in order; one of them is the current one.
-#[derive(Debug)]
-pub(crate) struct SavedStates<S> {
-    known: BTreeMap<usize, S>,
-    present: usize,
-}
-
-impl<S> SavedStates<S> {
-    pub(crate) fn new(state: S) -> Self {
-        SavedStates { known: BTreeMap::from([(0, state)]), present: 0 }
-    }
-
-    /// Adds a state and makes it the current one.
-    pub(crate) fn open(&mut self, state: S) {
-        self.present = self.known.keys().next_back().map_or(0, |newest| newest + 1);
-        self.known.insert(self.present, state);
-        // Each opened preset is an undo point, so that undo rarely reaches an older state.
-        let oldest = self.present.saturating_sub(MOST_UNDOS);
-        self.known = self.known.split_off(&oldest);
-    }
-
-    pub(crate) fn present(&self) -> &S {
-        &self.known[&self.present]
-    }
-
-    pub(crate) fn number(&self) -> usize {
-        self.present
-    }
-
-    /// The state of this number, unless it is too old.
-    pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut S> {
-        self.known.get_mut(&number)
-    }
-
-    /// Makes the state of this number the current one; returns false if it is too old.
-    pub(crate) fn go_to(&mut self, number: usize) -> bool {
-        let is_known = self.known.contains_key(&number);
-        if is_known {
-            self.present = number;
-        }
-        is_known
-    }
+    history.add_undo(state);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::UndoHistory;
+    use egui::util::undoer::Undoer;
+
+    use super::continue_from;
+
+    /// Undoes from each of these states in turn, after four states were recorded and changes follow a state.
+    fn undone(state: u8, from: [u8; 3]) -> [Option<u8>; 3] {
+        let mut history = Undoer::default();
+        (1..=4).for_each(|state| history.add_undo(&state));
+        continue_from(&mut history, &state, 4);
+        history.add_undo(&9);
+        from.map(|from| history.undo(&from).copied())
+    }
 
     #[test]
-    fn a_history_goes_on_from_an_earlier_state() {
-        let mut history = UndoHistory::default();
-        (1..=4).for_each(|state| history.mark(&state));
-        history.continue_from(&2, &4);
-        history.mark(&9);
-        assert_eq!([9, 2].map(|state| history.undo(&state)), [Some(2), Some(1)]);
-        assert_eq!(history.undo(&1), None);
+    fn a_history_continues_from_an_earlier_state() {
+        assert_eq!(undone(2, [9, 2, 1]), [Some(2), Some(1), None]);
     }
 
     #[test]
     fn an_unknown_state_is_added() {
-        let mut history = UndoHistory::default();
-        (1..=2).for_each(|state| history.mark(&state));
-        history.continue_from(&7, &2);
-        history.mark(&9);
-        assert_eq!([9, 7, 2].map(|state| history.undo(&state)), [Some(7), Some(2), Some(1)]);
+        assert_eq!(undone(7, [9, 7, 4]), [Some(7), Some(4), Some(3)]);
     }
 }

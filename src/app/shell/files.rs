@@ -1,5 +1,6 @@
 //! Opens and saves files without blocking the window: separate threads wait for dialogs and disks.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,15 +29,7 @@ pub(crate) enum FileEvent {
         path: PathBuf,
         content: FileContent,
     },
-    /// A folder was chosen for raw arrays.
-    RawFolder {
-        folder: PathBuf,
-        plan: RawPlan,
-    },
-    /// A folder was chosen for the data of trainings.
-    DataFolder(PathBuf),
-    /// A folder of runs from elsewhere was chosen.
-    RunsFolder(PathBuf),
+    Folder(FolderPurpose, PathBuf),
     /// An operation failed, for this reason.
     Failed {
         title: String,
@@ -49,10 +42,14 @@ pub(crate) enum FileEvent {
 /// The purpose of a chosen path.
 pub(crate) enum Purpose {
     Open,
-    Save {
-        content: FileContent,
-        suggested_name: String,
-    },
+    Save { content: FileContent, suggested_name: String },
+    Folder(FolderPurpose),
+}
+
+/// The purpose of a chosen folder.
+#[derive(Debug)]
+pub(crate) enum FolderPurpose {
+    /// A folder for raw arrays.
     Raw(RawPlan),
     /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
@@ -61,24 +58,18 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    /// The title of the dialog, and the name of the path field.
-    fn titles(&self) -> [&'static str; 2] {
+    /// The title of the dialog, the name of the path field, and the text of the button.
+    fn texts(&self) -> [&'static str; 3] {
         match self {
-            Purpose::Open => ["Open a preset or a result", "Path of the file"],
-            Purpose::Save { .. } => ["Save", "Path of the file"],
-            Purpose::Raw(_) => ["A folder for the raw arrays", "Path of the folder"],
-            Purpose::Data(_) => ["The folder with the data to learn from", "Path of the folder"],
-            Purpose::Runs => ["A folder with runs of other programs or machines", "Path of the folder"],
-        }
-    }
-
-    fn action(&self) -> &'static str {
-        match self {
-            Purpose::Open => "Open",
-            Purpose::Save { .. } => "Save",
-            Purpose::Raw(_) => "Export",
-            Purpose::Data(_) => "Use",
-            Purpose::Runs => "Import",
+            Purpose::Open => ["Open a preset or a result", "Path of the file", "Open"],
+            Purpose::Save { .. } => ["Save", "Path of the file", "Save"],
+            Purpose::Folder(FolderPurpose::Raw(_)) => ["A folder for the raw arrays", "Path of the folder", "Export"],
+            Purpose::Folder(FolderPurpose::Data(_)) => {
+                ["The folder with the data to learn from", "Path of the folder", "Use"]
+            }
+            Purpose::Folder(FolderPurpose::Runs) => {
+                ["A folder with runs of other programs or machines", "Path of the folder", "Import"]
+            }
         }
     }
 }
@@ -150,7 +141,15 @@ impl Files {
     }
 
     pub(crate) fn take_events(&mut self) -> Vec<FileEvent> {
-        for answer in Job::take_ended(&mut self.jobs) {
+        for ended in Job::take_ended(&mut self.jobs) {
+            let answer = match ended {
+                Ok(answer) => answer,
+                Err(failed) => {
+                    let title = "A file was not opened or saved".to_owned();
+                    self.events.push(FileEvent::Failed { title, reason: format!("{failed}.") });
+                    continue;
+                }
+            };
             match answer {
                 Answer::Chosen { purpose, path: Some(path), .. } => self.chosen(purpose, path, Overwrite::Yes),
                 Answer::Chosen { purpose, path: None, waited } if waited < NEVER_SHOWN => self.type_path(purpose),
@@ -164,7 +163,7 @@ impl Files {
                     }
                 }
                 Answer::Written { path, content, result: Ok(()) } => {
-                    if content.preset().is_none() {
+                    if !matches!(content, FileContent::Preset(_)) {
                         self.exported_to = path.parent().map(Path::to_owned);
                     }
                     self.events.push(FileEvent::Saved { path, content });
@@ -196,14 +195,14 @@ impl Files {
         }
         self.in_background(move || {
             let asked = Instant::now();
-            let dialog = dialog.set_title(purpose.titles()[0]);
+            let dialog = dialog.set_title(purpose.texts()[0]);
             let path = match &purpose {
                 Purpose::Open => dialog.add_filter("Presets and results", &["ron", "npz"]).pick_file(),
                 Purpose::Save { content, suggested_name } => {
                     let extension = content.extension(suggested_name);
                     dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
                 }
-                Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs => dialog.pick_folder(),
+                Purpose::Folder(_) => dialog.pick_folder(),
             };
             Answer::Chosen { purpose, path, waited: asked.elapsed() }
         });
@@ -216,9 +215,9 @@ impl Files {
             Purpose::Open | Purpose::Save { content: FileContent::Preset(_), .. } => {
                 return self.folder.clone().filter(|folder| folder.is_dir());
             }
-            Purpose::Data(Some(begin)) if begin.is_dir() => return Some(begin.clone()),
+            Purpose::Folder(FolderPurpose::Data(Some(begin))) if begin.is_dir() => return Some(begin.clone()),
             Purpose::Save { content: FileContent::Picture(_), .. } => true,
-            Purpose::Save { .. } | Purpose::Raw(_) | Purpose::Data(_) | Purpose::Runs => false,
+            Purpose::Save { .. } | Purpose::Folder(_) => false,
         };
         let user = directories::UserDirs::new();
         let usual = user.as_ref().and_then(|user| if is_picture { user.picture_dir() } else { user.document_dir() });
@@ -236,20 +235,20 @@ impl Files {
                 self.save(path, content, Overwrite::No);
             }
             Purpose::Save { content, .. } => self.save(path, content, overwrite),
-            Purpose::Raw(plan) => {
-                self.exported_to = Some(path.clone());
-                self.events.push(FileEvent::RawFolder { folder: path, plan });
+            Purpose::Folder(purpose) => {
+                if matches!(purpose, FolderPurpose::Raw(_)) {
+                    self.exported_to = Some(path.clone());
+                }
+                self.events.push(FileEvent::Folder(purpose, path));
             }
-            Purpose::Data(_) => self.events.push(FileEvent::DataFolder(path)),
-            Purpose::Runs => self.events.push(FileEvent::RunsFolder(path)),
         }
         self.context.request_repaint();
     }
 
     fn type_path(&mut self, purpose: Purpose) {
         let name = match &purpose {
-            Purpose::Open | Purpose::Data(_) | Purpose::Runs => "",
-            Purpose::Raw(_) => "raw",
+            Purpose::Folder(FolderPurpose::Raw(_)) => "raw",
+            Purpose::Open | Purpose::Folder(_) => "",
             Purpose::Save { suggested_name, .. } => suggested_name,
         };
         let folder = self.folder_for(&purpose).or_else(|| std::env::current_dir().ok());
@@ -259,7 +258,7 @@ impl Files {
 
     fn show_entry(&mut self, ctx: &Context) {
         let Some(entry) = &mut self.entry else { return };
-        let ([title, what], action) = (entry.purpose.titles(), entry.purpose.action());
+        let [title, what, action] = entry.purpose.texts();
         let (mut go, mut cancel) = (false, false);
         let is_closed = messages::show_modal(ctx, "path entry", title, |ui| {
             ui.label(format!("{what}:"));
@@ -310,7 +309,6 @@ fn file_name(path: &Path) -> String {
 #[derive(Clone, Debug)]
 pub(crate) enum FileContent {
     Preset(Box<PresetDraft>),
-    Text(String),
     Bytes(Arc<Vec<u8>>),
     /// A figure or a file with results of a phase diagram.
     Diagram(Arc<Vec<u8>>, ExportedDiagram),
@@ -318,22 +316,14 @@ pub(crate) enum FileContent {
 }
 
 impl FileContent {
-    pub(crate) fn extension(&self, suggested_name: &str) -> String {
+    fn extension(&self, suggested_name: &str) -> String {
         let of_name = Path::new(suggested_name).extension().and_then(|extension| extension.to_str());
         let fallback = match self {
             FileContent::Preset(_) => "ron",
-            FileContent::Text(_) => "txt",
             FileContent::Bytes(_) | FileContent::Diagram(..) => "bin",
             FileContent::Picture(_) => "png",
         };
         of_name.unwrap_or(fallback).to_owned()
-    }
-
-    pub(crate) fn preset(&self) -> Option<&Preset> {
-        match self {
-            FileContent::Preset(draft) => Some(&draft.preset),
-            FileContent::Text(_) | FileContent::Bytes(_) | FileContent::Diagram(..) | FileContent::Picture(_) => None,
-        }
     }
 }
 
@@ -346,30 +336,23 @@ enum Refused {
 /// Writes a file; replaces an existing one only if `overwrite` allows it.
 fn write(path: &Path, content: &FileContent, overwrite: Overwrite) -> Result<(), Refused> {
     let failed = |error: std::io::Error| Refused::Failed(format!("cannot write {}: {error}", path.display()));
-    let refused = |error: std::io::Error| match error.kind() {
+    let bytes = match content {
+        FileContent::Preset(draft) => {
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                std::fs::create_dir_all(folder).map_err(failed)?;
+            }
+            return draft.preset.write(path, overwrite).map_err(|error| match error {
+                PresetError::Exists { .. } => Refused::Exists,
+                other => Refused::Failed(other.to_string()),
+            });
+        }
+        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => Cow::Borrowed(&**bytes),
+        FileContent::Picture(picture) => Cow::Owned(png(picture).map_err(Refused::Failed)?),
+    };
+    write_file(path, overwrite, &bytes).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Refused::Exists,
         _ => failed(error),
-    };
-    if let Some(preset) = content.preset() {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-        }
-        return preset.write(path, overwrite).map_err(|error| match error {
-            PresetError::Exists { .. } => Refused::Exists,
-            other => Refused::Failed(other.to_string()),
-        });
-    }
-    match content {
-        FileContent::Preset(_) => Ok(()),
-        FileContent::Text(text) => write_file(path, overwrite, text.as_bytes()).map_err(refused),
-        FileContent::Bytes(bytes) | FileContent::Diagram(bytes, _) => {
-            write_file(path, overwrite, bytes).map_err(refused)
-        }
-        FileContent::Picture(picture) => {
-            let png = png(picture).map_err(Refused::Failed)?;
-            write_file(path, overwrite, &png).map_err(refused)
-        }
-    }
+    })
 }
 
 fn png(picture: &ColorImage) -> Result<Vec<u8>, String> {

@@ -65,16 +65,10 @@ impl<T> Job<T> {
         Some(result)
     }
 
-    /// Takes the results of jobs that have ended, and removes these and failed jobs.
-    pub(crate) fn take_ended(jobs: &mut Vec<Job<T>>) -> Vec<T> {
+    /// Removes the jobs that have ended, and returns their results.
+    pub(crate) fn take_ended(jobs: &mut Vec<Job<T>>) -> Vec<Result<T, JobFailed>> {
         let mut results = Vec::new();
-        jobs.retain(|job| match job.poll() {
-            Some(result) => {
-                results.extend(result);
-                false
-            }
-            None => true,
-        });
+        jobs.retain(|job| job.poll().map(|result| results.push(result)).is_none());
         results
     }
 
@@ -83,7 +77,7 @@ impl<T> Job<T> {
     }
 
     /// Cancels the work and waits until its thread has ended.
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.progress.cancel();
         if let Some(thread) = self.thread.take() {
             // A failed thread has sent no result, which `poll` reports.
@@ -166,49 +160,64 @@ pub enum Exported {
 /// The work of an export. It returns `None` once it is cancelled, and an error with the reason why it failed.
 pub type Work = Box<dyn FnOnce(&Progress) -> Result<Option<Exported>, String> + Send>;
 
-/// The exports in progress. Dropping this stops them and removes their files.
+/// The exports in progress, each of which ends in a request, such as to save a file or to report a failure. Dropping
+/// this stops those with visible progress and removes their files.
 #[derive(Default)]
 pub struct Exports {
-    running: Vec<Running>,
-    started: u64,
+    running: Vec<Export>,
 }
 
-struct Running {
-    number: u64,
-    name: String,
-    job: Job<Result<Option<Exported>, String>>,
+struct Export {
+    /// The name that is shown with the progress; `None` for an export that takes a moment.
+    name: Option<String>,
+    job: Job<Option<Action>>,
 }
 
-impl Drop for Running {
+impl Drop for Export {
     fn drop(&mut self) {
-        self.job.end();
+        if self.name.is_some() {
+            self.job.end();
+        }
     }
 }
 
 impl Exports {
     /// Starts an export of `frames` frames in the background. `name` is shown with its progress.
     pub fn start(&mut self, ctx: &Context, name: String, frames: u64, work: Work) {
-        self.started += 1;
-        self.running.push(Running { number: self.started, name, job: Job::with_parts(ctx, frames, work) });
+        let file = name.clone();
+        let job = Job::with_parts(ctx, frames, move |progress| report(&file, work(progress), progress.warning()));
+        self.running.push(Export { name: Some(name), job });
+    }
+
+    /// Starts an export that takes a moment, without showing its progress.
+    pub(crate) fn begin(&mut self, ctx: &Context, make: impl FnOnce() -> Action + Send + 'static) {
+        self.running.push(Export { name: None, job: Job::start(ctx, |_| Some(make())) });
     }
 
     /// Lists the names of the exports that would be lost if the window closed.
     pub fn unfinished(&self) -> impl Iterator<Item = &str> {
-        self.running.iter().filter(|export| !export.job.progress().is_cancelled()).map(|export| export.name.as_str())
+        let running = self.running.iter().filter(|export| !export.job.progress().is_cancelled());
+        running.filter_map(|export| export.name.as_deref())
+    }
+
+    /// Passes on the requests of finished exports.
+    pub(crate) fn poll(&mut self, requests: &mut Requests) {
+        self.running.retain(|Export { name, job }| {
+            let Some(ended) = job.poll() else { return true };
+            let name = name.as_deref().unwrap_or("The export");
+            requests.actions.extend(ended.unwrap_or_else(|failed| report(name, Err(failed.to_string()), None)));
+            false
+        });
     }
 
     /// Shows the progress of the exports; returns the messages about finished ones.
     pub fn ui(&mut self, ctx: &Context) -> Vec<Action> {
-        let mut actions = Vec::new();
-        self.running.retain(|export| match export.job.poll() {
-            Some(outcome) => {
-                actions.extend(export.report(outcome.unwrap_or_else(|failed| Err(failed.to_string()))));
-                false
-            }
-            None => true,
-        });
-        if self.running.is_empty() {
-            return actions;
+        let mut requests = Requests::default();
+        self.poll(&mut requests);
+        let shown = self.running.iter().filter_map(|export| Some((export.name.as_ref()?, export.job.progress())));
+        let shown: Vec<(&String, &Progress)> = shown.collect();
+        if shown.is_empty() {
+            return requests.actions;
         }
         ctx.request_repaint_after(INTERVAL);
         Area::new(Id::unique("exports"))
@@ -217,67 +226,47 @@ impl Exports {
             .show(ctx, |ui| {
                 egui::Frame::popup(ui.style()).show(ui, |ui| {
                     ui.set_width(PROGRESS_WIDTH.min(ctx.content_rect().width() - 40.0));
-                    for export in &self.running {
-                        ui.push_id(export.number, |ui| export.ui(ui));
+                    for (index, (name, progress)) in shown.into_iter().enumerate() {
+                        ui.push_id(index, |ui| show_progress(ui, name, progress));
                     }
                 });
             });
-        actions
+        requests.actions
     }
 }
 
-impl Running {
-    fn ui(&self, ui: &mut egui::Ui) {
-        let progress = self.job.progress();
-        let (done, frames) = (progress.done(), progress.parts());
-        let state = match done {
-            _ if progress.is_cancelled() => "stopping".to_owned(),
-            done if done < frames => format!("frame {} of {}", grouped(done + 1), grouped(frames)),
-            _ => "writing the last frames".to_owned(),
-        };
-        ui.horizontal(|ui| {
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let cancel = ui.add_enabled(!progress.is_cancelled(), Button::new("Cancel"));
-                if cancel.accessible_name(format!("Cancel the export of {}", self.name)).clicked() {
-                    progress.cancel();
-                }
-                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                    ui.add(Label::new(format!("Exporting {}: {state}", self.name)).truncate());
-                });
+fn show_progress(ui: &mut egui::Ui, name: &str, progress: &Progress) {
+    let (done, frames) = (progress.done(), progress.parts());
+    let state = match done {
+        _ if progress.is_cancelled() => "stopping".to_owned(),
+        done if done < frames => format!("frame {} of {}", grouped(done + 1), grouped(frames)),
+        _ => "writing the last frames".to_owned(),
+    };
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let cancel = ui.add_enabled(!progress.is_cancelled(), Button::new("Cancel"));
+            if cancel.accessible_name(format!("Cancel the export of {name}")).clicked() {
+                progress.cancel();
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                ui.add(Label::new(format!("Exporting {name}: {state}")).truncate());
             });
         });
-        ui.add(ProgressBar::new(progress.share()).desired_height(4.0)).accessible_name("Progress of the export");
-    }
-
-    /// Describes an outcome in a message; `None` for a cancelled export.
-    fn report(&self, outcome: Result<Option<Exported>, String>) -> Option<Action> {
-        Some(match outcome {
-            Ok(Some(Exported::Animation { path, frames })) => {
-                let saved = format!("Saved {} frames to {}", grouped(frames), path.display());
-                Action::Notify(
-                    self.job.progress().warning().map_or(saved.clone(), |warning| format!("{saved}; {warning}")),
-                )
-            }
-            Ok(Some(Exported::Picture { image, suggested_name })) => Action::SaveImage { image, suggested_name },
-            Ok(None) => return None,
-            Err(reason) => Action::Report { title: format!("{} was not saved", self.name), text: format!("{reason}.") },
-        })
-    }
+    });
+    ui.add(ProgressBar::new(progress.share()).desired_height(4.0)).accessible_name("Progress of the export");
 }
 
-/// The exports in progress, each of which ends in a request: to save the file, or to report a failure.
-#[derive(Default)]
-pub(crate) struct PendingExports(Vec<Job<Action>>);
-
-impl PendingExports {
-    pub(crate) fn begin(&mut self, ctx: &Context, make: impl FnOnce() -> Action + Send + 'static) {
-        self.0.push(Job::start(ctx, |_| make()));
-    }
-
-    /// Passes on the requests of finished exports.
-    pub(crate) fn poll(&mut self, requests: &mut Requests) {
-        requests.actions.extend(Job::take_ended(&mut self.0));
-    }
+/// Describes the outcome of an export in a message; `None` for a cancelled export.
+fn report(name: &str, outcome: Result<Option<Exported>, String>, warning: Option<&str>) -> Option<Action> {
+    Some(match outcome {
+        Ok(Some(Exported::Animation { path, frames })) => {
+            let warning = warning.map(|warning| format!("; {warning}")).unwrap_or_default();
+            Action::Notify(format!("Saved {} frames to {}{warning}", grouped(frames), path.display()))
+        }
+        Ok(Some(Exported::Picture { image, suggested_name })) => Action::SaveImage { image, suggested_name },
+        Ok(None) => return None,
+        Err(reason) => Action::Report { title: format!("{name} was not saved"), text: format!("{reason}.") },
+    })
 }
 
 /// Redraws the window when a tab changes: soon while the tab is shown, and otherwise just often enough that pending

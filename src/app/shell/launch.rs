@@ -3,7 +3,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,12 @@ pub struct Opened {
     pub run: Option<RunFolder>,
 }
 
+impl From<Loaded> for Opened {
+    fn from(preset: Loaded) -> Opened {
+        Opened { preset: Some(preset), ..Opened::default() }
+    }
+}
+
 /// Opens the window and returns when it is closed.
 pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     let store = data_folder().map(|folder| Store::new(folder.join("app.ron")));
@@ -49,11 +55,8 @@ pub fn run(mut opened: Opened) -> anyhow::Result<()> {
     loop {
         let exit_state = ExitState::default();
         let backup = (opened.clone(), report.clone(), session.clone());
-        let Opened { preset, result, run } = std::mem::take(&mut opened);
         let options = AppOptions {
-            preset,
-            result,
-            run,
+            opened: std::mem::take(&mut opened),
             report: report.take(),
             session: std::mem::take(&mut session),
             store: store.clone(),
@@ -197,11 +200,7 @@ fn unsaved(store: Option<&Store>, error: &io::Error) -> String {
 
 /// The app's start options.
 pub struct AppOptions {
-    /// A preset to open instead of the last session's document.
-    pub preset: Option<Loaded>,
-    /// A sweep's result to show.
-    pub result: Option<SweepResult>,
-    pub run: Option<RunFolder>,
+    pub opened: Opened,
     /// The paths of runs and of the training worker.
     pub training: TrainingPaths,
     pub library: Library,
@@ -228,9 +227,7 @@ pub struct AppOptions {
 impl Default for AppOptions {
     fn default() -> Self {
         AppOptions {
-            preset: None,
-            result: None,
-            run: None,
+            opened: Opened::default(),
             training: TrainingPaths::of_user(),
             library: Library::open(),
             diagrams: data_folder().map(|folder| folder.join("diagrams")),
@@ -399,19 +396,16 @@ impl GraphicsFaults {
     /// Installs the error handlers, without which wgpu panics.
     pub(crate) fn watch(render_state: &RenderState, ctx: &Context) -> GraphicsFaults {
         let (sender, faults) = channel();
-        let say = |sender: &Sender<GraphicsFault>, ctx: &Context, fault| {
+        let (device, ctx) = (render_state.device.clone(), ctx.clone());
+        let report = move |fault| {
             // The window may be closed.
             let _ = sender.send(fault);
             ctx.request_repaint();
         };
-        let device = render_state.device.clone();
-        let (to, wake) = (sender.clone(), ctx.clone());
-        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            say(&to, &wake, GraphicsFault::Error(error.to_string()));
-        }));
-        let (to, wake) = (sender, ctx.clone());
+        let report_loss = report.clone();
+        device.on_uncaptured_error(Arc::new(move |error| report(GraphicsFault::Error(error.to_string()))));
         device.set_device_lost_callback(move |reason, message| {
-            say(&to, &wake, GraphicsFault::Lost(format!("{reason:?}: {message}")));
+            report_loss(GraphicsFault::Lost(format!("{reason:?}: {message}")));
         });
         GraphicsFaults { device, faults }
     }

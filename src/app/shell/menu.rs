@@ -73,9 +73,9 @@ fn show_title(ui: &mut Ui, editor: &EditorStatus) {
 
 fn file(ui: &mut Ui, catalog: &PresetCatalog, tab: &dyn Tab, requests: &mut Requests) {
     item(ui, "Open…", "Ctrl O", Action::OpenPreset, requests);
-    ui.add_enabled_ui(!catalog.recent().is_empty(), |ui| {
+    ui.add_enabled_ui(!catalog.recent.is_empty(), |ui| {
         ui.menu_button("Recent files", |ui| {
-            for path in catalog.recent() {
+            for path in &catalog.recent {
                 if ui.button(short(path)).on_hover_text(path.display().to_string()).clicked() {
                     choose(ui, Action::OpenFile(path.clone()), requests);
                 }
@@ -149,10 +149,7 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
 }
 
 fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
-    // The presets of the shown tab are first.
-    let mut tabs = TabName::ALL.to_vec();
-    tabs.sort_by_key(|tab| *tab != shown);
-    for (index, tab) in tabs.into_iter().enumerate() {
+    for (index, tab) in shown.before_others().enumerate() {
         if index > 0 {
             ui.separator();
         }

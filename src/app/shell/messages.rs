@@ -65,13 +65,7 @@ impl Messages {
 
     /// Dismisses the newest report on Escape, unless a field or a popup needs the key.
     pub(crate) fn dismiss_by_key(&mut self, ctx: &Context) {
-        let is_needed = ctx.text_edit_focused()
-            || ctx.memory(|memory| memory.top_modal_layer().is_some())
-            || egui::Popup::is_any_open(ctx);
-        if !self.reports.is_empty()
-            && !is_needed
-            && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
-        {
+        if !self.reports.is_empty() && take_escape(ctx) {
             self.reports.pop();
         }
     }
@@ -186,6 +180,24 @@ fn evenly_spaced(ui: &Ui, text: &str) -> LayoutJob {
         before = Some(width);
     }
     job
+}
+
+/// Whether a field, a modal dialog or a popup needs the keys.
+pub(super) fn needs_keys(ctx: &Context) -> bool {
+    let is_modal = || ctx.memory(|memory| memory.top_modal_layer().is_some());
+    ctx.text_edit_focused() || is_modal() || egui::Popup::is_any_open(ctx)
+}
+
+/// Consumes the Escape key unless something else needs it; returns whether it was pressed.
+pub(super) fn take_escape(ctx: &Context) -> bool {
+    !needs_keys(ctx) && ctx.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Escape))
+}
+
+/// Makes a window in the middle of the screen, at most as large as that.
+pub(super) fn centred(ctx: &Context, title: &'static str, size: Vec2) -> Window<'static> {
+    let screen = ctx.content_rect();
+    let size = size.min(screen.size() - vec2(40.0, 90.0));
+    Window::new(title).collapsible(false).default_size(size).default_pos(screen.center() - 0.5 * size)
 }
 
 /// The width of a dialog where the window has room for it, in points.
@@ -316,12 +328,7 @@ pub(crate) struct Help {
 
 impl Help {
     pub(crate) fn show(&mut self, ctx: &Context) {
-        let screen = ctx.content_rect();
-        let centred = |title: &'static str, size: egui::Vec2| {
-            let size = size.min(screen.size() - vec2(40.0, 90.0));
-            Window::new(title).collapsible(false).default_size(size).default_pos(screen.center() - 0.5 * size)
-        };
-        centred("Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
+        centred(ctx, "Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {
                     for (keys, what) in shortcuts() {
@@ -334,10 +341,11 @@ impl Help {
         });
         if let Some(mut shown) = self.optimizer {
             let mut is_open = true;
-            centred("Optimizers", vec2(820.0, 620.0)).open(&mut is_open).show(ctx, |ui| optimizers(ui, &mut shown));
+            let window = centred(ctx, "Optimizers", vec2(820.0, 620.0)).open(&mut is_open);
+            window.show(ctx, |ui| optimizers(ui, &mut shown));
             self.optimizer = is_open.then_some(shown);
         }
-        centred("About Valleyscope", vec2(440.0, 230.0)).open(&mut self.about).show(ctx, |ui| {
+        centred(ctx, "About Valleyscope", vec2(440.0, 230.0)).open(&mut self.about).show(ctx, |ui| {
             ui.label(RichText::new(format!("Valleyscope {}", env!("CARGO_PKG_VERSION"))).heading().strong());
             ui.label("See why one optimizer beats another in a narrowing valley.");
             ui.add_space(6.0);
@@ -348,10 +356,7 @@ impl Help {
             ui.add_space(6.0);
             ui.label("Licence: MIT or Apache 2.0. The typeface is derived from Inter, SIL Open Font License.");
         });
-        if (self.keys || self.optimizer.is_some() || self.about)
-            && !ctx.text_edit_focused()
-            && ctx.input_mut(|input| input.consume_key(egui::Modifiers::NONE, egui::Key::Escape))
-        {
+        if (self.keys || self.optimizer.is_some() || self.about) && take_escape(ctx) {
             *self = Help::default();
         }
     }

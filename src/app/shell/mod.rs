@@ -12,21 +12,20 @@ pub mod session;
 pub(crate) mod tabs;
 pub(crate) mod window;
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actions::Screenshots;
 use egui::{Context, Panel, Ui, ViewportCommand};
-use files::{FileContent, FileEvent, Files, OpenedContent};
-use launch::{AppOptions, ExitState, GraphicsFault, GraphicsFaults};
+use files::{FileContent, FileEvent, Files, FolderPurpose, OpenedContent};
+use launch::{AppOptions, ExitState, GraphicsFault, GraphicsFaults, Opened};
 use messages::{Help, Messages, QuitAnswer, Quitting, UnsavedWork};
-use presets::{ComparePresets, Destination, DifferencesWindow, PresetCatalog, SaveDecision, SavePreset};
+use presets::{ComparePresets, PresetCatalog, SaveDecision, SavePreset};
 use session::{Saver, Session, SessionTexts, UNSAVED, WindowState};
 use tabs::{Start, TabFrame, TabName, TabWindow, Tabs};
+use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::{Loaded, PresetSource};
-use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::Overwrite;
 use window::{Presentation, WindowLayout};
 
@@ -38,31 +37,17 @@ use super::widgets::plot::install_curves;
 use super::widgets::theme;
 use super::widgets::theme::FallbackFonts;
 use crate::player::PlayerCommand;
-use crate::sweep::result::SweepResult;
 use actions::Requests;
 
 struct Dialogs {
     messages: Messages,
     help: Help,
     compare_presets: ComparePresets,
-    differences: DifferencesWindow,
+    /// The shown table of differences.
+    differences: Option<DifferenceTable>,
     files: Files,
     screenshots: Screenshots,
     save_preset: Option<SavePreset>,
-}
-
-impl Dialogs {
-    fn new(messages: Messages, files: Files) -> Dialogs {
-        Dialogs {
-            messages,
-            help: Help::default(),
-            compare_presets: ComparePresets::default(),
-            differences: DifferencesWindow::default(),
-            files,
-            screenshots: Screenshots::default(),
-            save_preset: None,
-        }
-    }
 }
 
 /// The desktop app, as eframe runs it.
@@ -85,8 +70,6 @@ pub struct Valleyscope {
     worth_asking: Duration,
     /// The window's title as it was last set.
     title: String,
-    /// The last session's text, where it could not be used; it is set aside.
-    unreadable: Option<String>,
 }
 
 impl Valleyscope {
@@ -102,12 +85,11 @@ impl Valleyscope {
             messages.report(title, text);
         }
         let mut catalog = PresetCatalog::new(options.library.clone());
-        let stored = options.session.get(session::KEY).cloned();
-        let restored = stored.as_ref().map(|text| restore(text, &mut messages));
+        let restored = options.session.get(session::KEY).map(|text| restore(text, &mut messages));
         let is_unreadable = matches!(restored, Some(None));
         let (window, memories) = restored.flatten().map(|Session { window, tabs, .. }| (window, tabs)).unzip();
         if let Some(WindowState { recent, theme, zoom, .. }) = &window {
-            catalog.restore_recent(recent.clone());
+            catalog.recent.clone_from(recent);
             ctx.set_theme(*theme);
             ctx.set_zoom_factor(*zoom);
         }
@@ -117,21 +99,25 @@ impl Valleyscope {
             Start { cc, options: &options, messages: &mut messages, memory: None, has_refused: is_unreadable };
         let shown = window.as_ref().map(|window| window.tab).unwrap_or_default();
         let tabs = Tabs::begin(&mut start, shown, memories.unwrap_or_default());
-        let unreadable = stored.filter(|_| start.has_refused);
-        let AppOptions { preset, result, run, play, store, exit_state, worth_asking, .. } = options;
-        let wake = ctx.clone();
-        let saver = store.map(|store| Saver::start(store, move || wake.request_repaint()));
-        let saver = saver.and_then(|started| {
-            let failed = |error: &io::Error| messages.report(UNSAVED, format!("its thread cannot start: {error}"));
-            started.inspect_err(failed).ok()
-        });
+        if let Some(store) = options.store.as_ref().filter(|_| start.has_refused) {
+            store.set_unreadable_aside();
+        }
+        let AppOptions { opened, play, session, store, exit_state, worth_asking, .. } = options;
         let mut app = Valleyscope {
             tabs,
             layout: window.map(|window| window.layout).unwrap_or_default(),
-            dialogs: Dialogs::new(messages, files),
+            dialogs: Dialogs {
+                messages,
+                help: Help::default(),
+                compare_presets: ComparePresets::default(),
+                differences: None,
+                files,
+                screenshots: Screenshots::default(),
+                save_preset: None,
+            },
             catalog,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
-            saver,
+            saver: store.map(|store| Saver::new(store, session)),
             context: ctx,
             fonts,
             device_lost: false,
@@ -140,16 +126,15 @@ impl Valleyscope {
             paste_asked: None,
             worth_asking,
             title: String::new(),
-            unreadable,
         };
-        app.show(preset, result, run);
+        app.show(opened);
         if !play {
             app.tabs.landscape.command(vec![PlayerCommand::Pause]);
         }
         app
     }
 
-    fn show(&mut self, preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) {
+    fn show(&mut self, Opened { preset, result, run }: Opened) {
         let ctx = self.context.clone();
         if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
@@ -191,16 +176,14 @@ impl Valleyscope {
         let window = WindowState {
             tab: self.tabs.shown_name(),
             layout: self.layout.clone(),
-            recent: self.catalog.recent().to_vec(),
+            recent: self.catalog.recent.clone(),
             theme: self.context.options(|options| options.theme_preference),
             zoom: self.layout.presentation.as_ref().map_or(self.context.zoom_factor(), Presentation::zoom_before),
         };
-        let text = Session::new(window, self.tabs.to_memories()).to_text();
-        let unreadable = self.unreadable.clone().map(|text| (session::UNREADABLE_KEY.to_owned(), text));
-        std::iter::once((session::KEY.to_owned(), text)).chain(unreadable).collect()
+        SessionTexts::from([(session::KEY.to_owned(), Session::new(window, self.tabs.to_memories()).to_text())])
     }
 
-    /// Passes the session to the thread that writes it, now or soon.
+    /// Saves the session, now or soon.
     fn store_session(&mut self, ctx: &Context) {
         let Some(wait) = self.saver.as_ref().map(Saver::wait) else { return };
         if !wait.is_zero() {
@@ -208,8 +191,7 @@ impl Valleyscope {
         }
         let session = self.session();
         let Some(saver) = &mut self.saver else { return };
-        saver.set(session);
-        if let Some(reason) = saver.take_error() {
+        if let Some(reason) = saver.save(ctx, session) {
             let text = format!(
                 "{reason}\n\nValleyscope tries again while the window is open. Until that succeeds, the next start \
                  restores an earlier session."
@@ -283,7 +265,7 @@ impl eframe::App for Valleyscope {
 impl Drop for Valleyscope {
     fn drop(&mut self) {
         if let Some(saver) = self.saver.take() {
-            let saved = saver.finish(self.session());
+            let saved = saver.finish(&self.session());
             self.exit_state.leave(|exit_report| exit_report.saved = saved);
         }
     }
@@ -305,7 +287,7 @@ impl Valleyscope {
         self.dialogs.help.show(ctx);
         let draft = || self.tabs.shown().to_save().preset;
         self.dialogs.compare_presets.show(ctx, self.tabs.shown_name(), draft, &self.catalog, requests);
-        self.dialogs.differences.show(ctx);
+        presets::show_differences(ctx, &mut self.dialogs.differences);
         self.dialogs.files.show(ctx);
         self.show_save_preset(ctx);
         self.show_drop_target(ctx);
@@ -324,16 +306,17 @@ impl Valleyscope {
 
     fn show_save_preset(&mut self, ctx: &Context) {
         let Some(dialog) = &mut self.dialogs.save_preset else { return };
-        match dialog.show(ctx) {
-            SaveDecision::None => return,
-            SaveDecision::Cancelled => {}
-            SaveDecision::Save(content, Destination::File(name)) => self.dialogs.files.ask_save(content, name),
-            SaveDecision::Save(content, Destination::Library(name)) => match self.catalog.folder() {
-                Some(folder) => self.dialogs.files.save(folder.join(name), content, Overwrite::No),
-                None => self.dialogs.files.ask_save(content, name),
-            },
+        let Some(decision) = dialog.show(ctx) else { return };
+        let Some(content) = self.dialogs.save_preset.take().map(SavePreset::into_content) else { return };
+        match (decision, self.catalog.folder()) {
+            (SaveDecision::Cancelled, _) => {}
+            (SaveDecision::ToLibrary(name), Some(folder)) => {
+                self.dialogs.files.save(folder.join(name), content, Overwrite::No);
+            }
+            (SaveDecision::ToLibrary(name) | SaveDecision::AsFile(name), _) => {
+                self.dialogs.files.ask_save(content, name);
+            }
         }
-        self.dialogs.save_preset = None;
     }
 
     /// Accepts presets that are dropped on the window, and shows where to drop them.
@@ -399,15 +382,17 @@ impl Valleyscope {
                     self.open(ctx, content, Some(&path));
                 }
                 FileEvent::Saved { path, content } => self.saved(&path, content),
-                FileEvent::Gone(path) => self.catalog.remove_recent(&path),
-                FileEvent::RawFolder { folder, plan } => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
-                FileEvent::DataFolder(folder) => self.tabs.training.use_data_in(&folder),
-                FileEvent::RunsFolder(folder) => self.tabs.training.import_runs(folder),
+                FileEvent::Gone(path) => self.catalog.recent.retain(|recent| *recent != path),
+                FileEvent::Folder(purpose, folder) => match purpose {
+                    FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
+                    FolderPurpose::Data(_) => self.tabs.training.use_data_in(&folder),
+                    FolderPurpose::Runs => self.tabs.training.import_runs(folder),
+                },
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }
         }
-        while let Some(picture) = self.dialogs.screenshots.take() {
-            self.dialogs.files.ask_save(FileContent::Picture(picture.image), picture.suggested_name);
+        while let Some(save) = self.dialogs.screenshots.take() {
+            self.act(ctx, save);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use egui::{Button, Color32, Context, Grid, Id, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, Window, vec2};
+use egui::{Button, Color32, Context, Grid, Id, Label, RichText, ScrollArea, TextEdit, TextStyle, Ui, vec2};
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
@@ -12,7 +12,7 @@ use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
 use super::actions::{Action, Requests};
 use super::editor::PresetDraft;
 use super::files::FileContent;
-use super::jobs::{Job, PendingExports};
+use super::jobs::{Exports, Job};
 use super::messages;
 use super::tabs::TabName;
 use crate::app::widgets::form::check_box;
@@ -31,7 +31,7 @@ pub(crate) struct PresetCatalog {
     library: Library,
     own: Result<Vec<OwnPreset>, String>,
     /// The recent files, the newest first.
-    recent: Vec<PathBuf>,
+    pub recent: Vec<PathBuf>,
     reading: Option<Job<Result<Vec<OwnPreset>, String>>>,
 }
 
@@ -63,24 +63,10 @@ impl PresetCatalog {
         &self.own
     }
 
-    pub(crate) fn recent(&self) -> &[PathBuf] {
-        &self.recent
-    }
-
-    pub(crate) fn restore_recent(&mut self, mut recent: Vec<PathBuf>) {
-        recent.truncate(MOST_RECENT_FILES);
-        self.recent = recent;
-    }
-
     pub(crate) fn add_recent(&mut self, path: &Path) {
         self.recent.retain(|recent| recent != path);
         self.recent.insert(0, path.to_owned());
         self.recent.truncate(MOST_RECENT_FILES);
-    }
-
-    /// Removes a missing file from the recent files.
-    pub(crate) fn remove_recent(&mut self, path: &Path) {
-        self.recent.retain(|recent| recent != path);
     }
 }
 
@@ -104,17 +90,12 @@ pub(crate) struct SavePreset {
     focused: bool,
 }
 
-pub(crate) enum Destination {
-    /// The user's own presets, under this file name.
-    Library(String),
-    /// A file to ask for, with this suggested name.
-    File(String),
-}
-
 pub(crate) enum SaveDecision {
-    None,
     Cancelled,
-    Save(FileContent, Destination),
+    /// Saves to the user's own presets, under this file name.
+    ToLibrary(String),
+    /// Asks for a file, with this suggested name.
+    AsFile(String),
 }
 
 impl SavePreset {
@@ -135,12 +116,12 @@ impl SavePreset {
         self.misfit.is_some() || self.draft.drops_changes || self.draft.drops_settings
     }
 
-    pub(crate) fn content(&self) -> FileContent {
-        FileContent::Preset(Box::new(self.draft.clone()))
+    pub(crate) fn into_content(self) -> FileContent {
+        FileContent::Preset(Box::new(self.draft))
     }
 
-    pub(crate) fn show(&mut self, ctx: &Context) -> SaveDecision {
-        let mut decision = SaveDecision::None;
+    pub(crate) fn show(&mut self, ctx: &Context) -> Option<SaveDecision> {
+        let mut decision = None;
         let changes = match &self.draft.preset {
             Preset::Landscape(preset) => preset.simulations.iter().map(|simulation| simulation.changes.len()).sum(),
             _ => 0,
@@ -152,7 +133,7 @@ impl SavePreset {
             ui.add_space(6.0);
             decision = self.buttons(ui);
         });
-        if is_closed && matches!(decision, SaveDecision::None) { SaveDecision::Cancelled } else { decision }
+        decision.or(is_closed.then_some(SaveDecision::Cancelled))
     }
 
     /// Shows the number of recorded changes, and the parts that the preset leaves out.
@@ -198,8 +179,8 @@ impl SavePreset {
             .labelled_by(label.id);
     }
 
-    fn buttons(&self, ui: &mut Ui) -> SaveDecision {
-        let mut decision = SaveDecision::None;
+    fn buttons(&self, ui: &mut Ui) -> Option<SaveDecision> {
+        let mut decision = None;
         let title = self.draft.preset.title();
         let name = file_stem(title);
         let has_title = !title.trim().is_empty();
@@ -209,16 +190,15 @@ impl SavePreset {
         }
         ui.horizontal(|ui| {
             ui.add_enabled_ui(has_title, |ui| {
-                let save = |destination| SaveDecision::Save(self.content(), destination);
                 if ui.add_enabled(fault.is_none(), Button::new("Save to my presets")).clicked() {
-                    decision = save(Destination::Library(format!("{name}.ron")));
+                    decision = Some(SaveDecision::ToLibrary(format!("{name}.ron")));
                 }
                 if ui.button("Save as a file…").clicked() {
-                    decision = save(Destination::File(format!("{name}.ron")));
+                    decision = Some(SaveDecision::AsFile(format!("{name}.ron")));
                 }
             });
             if ui.button("Cancel").clicked() {
-                decision = SaveDecision::Cancelled;
+                decision = Some(SaveDecision::Cancelled);
             }
         });
         decision
@@ -248,7 +228,7 @@ pub(crate) struct ComparePresets {
     is_open: bool,
     chosen: Vec<Choice>,
     /// The comparisons in progress, which read files.
-    pending: PendingExports,
+    pending: Exports,
 }
 
 impl ComparePresets {
@@ -269,15 +249,8 @@ impl ComparePresets {
     ) {
         self.pending.poll(requests);
         let (mut is_open, mut is_asked) = (self.is_open, false);
-        let screen = ctx.content_rect();
-        let size = vec2(460.0, 480.0).min(screen.size() - vec2(40.0, 90.0));
-        Window::new("Compare presets")
-            .id(Id::unique("compare presets"))
-            .collapsible(false)
-            .open(&mut is_open)
-            .default_size(size)
-            .default_pos(screen.center() - 0.5 * size)
-            .show(ctx, |ui| is_asked = self.contents(ui, tab, catalog));
+        let window = messages::centred(ctx, "Compare presets", vec2(460.0, 480.0)).open(&mut is_open);
+        window.show(ctx, |ui| is_asked = self.contents(ui, tab, catalog));
         self.is_open = is_open && !is_asked;
         if is_asked {
             let (chosen, draft) = (std::mem::take(&mut self.chosen), draft());
@@ -302,10 +275,7 @@ impl ComparePresets {
             for preset in own.iter().filter(|preset| preset.kind.is_some()) {
                 self.entry(ui, Choice::Own(preset.path.clone()), &format!("{} (your own)", preset.title));
             }
-            let mut tabs = TabName::ALL.to_vec();
-            // The presets of the shown tab are first.
-            tabs.sort_by_key(|tab| *tab != shown);
-            for tab in tabs {
+            for tab in shown.before_others() {
                 ui.label(RichText::new(tab.info().presets_heading).small().weak());
                 for built_in in built_ins().iter().filter(|built_in| TabName::that_opens(&built_in.preset) == tab) {
                     let text = format!("{} ({})", built_in.preset.title(), built_in.name);
@@ -349,37 +319,16 @@ const LONGEST: usize = 48;
 /// The space between columns, in points.
 const SPACING: f32 = 18.0;
 
-#[derive(Default)]
-pub(crate) struct DifferencesWindow {
-    table: Option<DifferenceTable>,
-}
-
-impl DifferencesWindow {
-    /// Opens the window with this table instead of the current one.
-    pub(crate) fn open(&mut self, table: DifferenceTable) {
-        self.table = Some(table);
-    }
-
-    pub(crate) fn show(&mut self, ctx: &Context) {
-        let Some(table) = &self.table else { return };
-        let screen = ctx.content_rect();
-        let width = table_width(ctx, table);
-        let size = vec2(width, 420.0).min(screen.size() - vec2(40.0, 90.0));
-        let mut is_open = true;
-        Window::new("Differences")
-            // A separate window for each number of columns, as windows store their sizes.
-            .id(Id::unique(("differences", table.names.len())))
-            .collapsible(false)
-            .open(&mut is_open)
-            .default_size(size)
-            .default_pos(screen.center() - 0.5 * size)
-            .show(ctx, |ui| show_table(ui, table));
-        let is_escaped = !ctx.text_edit_focused()
-            && !egui::Popup::is_any_open(ctx)
-            && ctx.input_mut(|input| input.consume_key(egui::Modifiers::NONE, egui::Key::Escape));
-        if !is_open || is_escaped {
-            self.table = None;
-        }
+/// Shows the window of differences until it is closed.
+pub(crate) fn show_differences(ctx: &Context, shown: &mut Option<DifferenceTable>) {
+    let Some(table) = shown else { return };
+    let mut is_open = true;
+    // A separate window for each number of columns, as windows store their sizes.
+    let id = Id::unique(("differences", table.names.len()));
+    let window = messages::centred(ctx, "Differences", vec2(table_width(ctx, table), 420.0)).id(id);
+    window.open(&mut is_open).show(ctx, |ui| show_table(ui, table));
+    if !is_open || messages::take_escape(ctx) {
+        *shown = None;
     }
 }
 

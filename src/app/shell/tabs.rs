@@ -284,6 +284,11 @@ impl TabName {
         format!("Ctrl {}", self as usize + 1)
     }
 
+    /// Lists all tabs, this one first.
+    pub(crate) fn before_others(self) -> impl Iterator<Item = TabName> {
+        std::iter::once(self).chain(TabName::ALL.iter().copied().filter(move |tab| *tab != self))
+    }
+
     /// Finds the tab that opens presets of this kind.
     pub(crate) fn that_opens(preset: &Preset) -> TabName {
         let opens = |name: &&TabName| name.info().preset_kinds.contains(&preset.kind());

@@ -455,7 +455,7 @@ impl Chart<'_> {
 }
 
 /// The choice of plots; stored with the session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Choices {
     /// The metrics whose visibility differs from the default, by their names in the events.
     pub toggled: Vec<String>,
@@ -471,21 +471,6 @@ pub struct Choices {
     /// Whether the plots leave out runs that the list's search does not find.
     #[serde(default)]
     pub only_found: bool,
-}
-
-impl Default for Choices {
-    fn default() -> Self {
-        Choices {
-            toggled: Vec::new(),
-            rescaled: Vec::new(),
-            horizontal: Horizontal::Step,
-            log_x: false,
-            smoothing: 0.0,
-            grouped: false,
-            whole_range: false,
-            only_found: false,
-        }
-    }
 }
 
 impl Choices {

@@ -175,7 +175,7 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
     let padding = 2.0 * ui.spacing().button_padding.x + ui.spacing().item_spacing.x;
     let font = TextStyle::Small.resolve(ui.style());
     let width = |text: &str| text_width(ui, &font, text).ceil();
-    let taken: f32 = buttons.iter().map(|button| width(button.text) + padding).sum();
+    let taken: f32 = buttons.iter().map(|button| width(button.0) + padding).sum();
     let room = ui.available_width() - taken;
     let mut action = None;
     let title = |ui: &mut Ui, width: f32| {
@@ -203,13 +203,8 @@ fn head(ui: &mut Ui, run: &Summary, pen: Pen, can_fork: bool) -> Option<RunActio
 /// The smallest width of a name to the left of the buttons, in points; with less room they are below it.
 const LEAST_TITLE: f32 = 160.0;
 
-struct RunButton {
-    text: &'static str,
-    name: &'static str,
-    help: &'static str,
-    is_enabled: bool,
-    action: RunAction,
-}
+/// A button's text, name and help, whether it is enabled, and its action.
+type RunButton = (&'static str, &'static str, &'static str, bool, RunAction);
 
 fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
     let can_stop = run.is_open();
@@ -224,24 +219,21 @@ fn run_buttons(run: &Summary, can_fork: bool) -> [RunButton; 6] {
     } else {
         "Start another run from a checkpoint of this one"
     };
-    let button = |text, name, help, is_enabled, action| RunButton { text, name, help, is_enabled, action };
     [
-        button("Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", can_stop, RunAction::Stop),
-        button("Resume", "Resume the run", "Go on from the last checkpoint", can_resume, RunAction::Resume),
-        button("Fork…", "Fork the run", fork, can_fork && !run.is_scan, RunAction::Fork),
-        button("Rename, note…", "Rename the run", "Give it a title and a note", true, RunAction::Describe),
-        button("Delete…", "Delete the run", "Move it to the trash; stop it first", can_delete, RunAction::Delete),
-        button("Copy path", "Copy the path of the run", "The path of its folder", true, RunAction::CopyPath),
+        ("Stop", "Stop the run", "Save a checkpoint and end; it can be resumed", can_stop, RunAction::Stop),
+        ("Resume", "Resume the run", "Go on from the last checkpoint", can_resume, RunAction::Resume),
+        ("Fork…", "Fork the run", fork, can_fork && !run.is_scan, RunAction::Fork),
+        ("Rename, note…", "Rename the run", "Give it a title and a note", true, RunAction::Describe),
+        ("Delete…", "Delete the run", "Move it to the trash; stop it first", can_delete, RunAction::Delete),
+        ("Copy path", "Copy the path of the run", "The path of its folder", true, RunAction::CopyPath),
     ]
 }
 
 /// Shows the buttons; returns the action of the pressed one.
 fn pressed(ui: &mut Ui, buttons: &[RunButton]) -> Option<RunAction> {
     let mut action = None;
-    for RunButton { text, name, help, is_enabled, action: of } in buttons {
-        if small_button(ui, *is_enabled, text, name, help) {
-            action = Some(*of);
-        }
+    for &(text, name, help, is_enabled, of) in buttons {
+        action = small_button(ui, is_enabled, text, name, help).then_some(of).or(action);
     }
     action
 }
@@ -346,25 +338,16 @@ fn event_line(time: Timestamp, step: u64, text: &str) -> String {
 
 /// Formats events as lines, in which successive checkpoints are one line.
 fn event_lines<'e>(records: impl Iterator<Item = &'e EventRecord>) -> String {
-    let (mut text, mut checkpoints): (String, Vec<&EventRecord>) = (String::new(), Vec::new());
-    let fold = |checkpoints: &mut Vec<&EventRecord>| {
-        let last = checkpoints.last().map(|last| match checkpoints.len() {
+    let records: Vec<&EventRecord> = records.collect();
+    let is_checkpoint = |record: &EventRecord| matches!(record.event, Event::Checkpoint { .. });
+    let line = |part: &[&EventRecord]| {
+        let last = part[part.len() - 1];
+        match part.len() {
             1 => event_line(last.time, last.step, &last.event.sentence()),
             count => event_line(last.time, last.step, &format!("{count} checkpoints, the last at step {}", last.step)),
-        });
-        checkpoints.clear();
-        last.unwrap_or_default()
-    };
-    for record in records {
-        if matches!(record.event, Event::Checkpoint { .. }) {
-            checkpoints.push(record);
-        } else {
-            text.push_str(&fold(&mut checkpoints));
-            text.push_str(&event_line(record.time, record.step, &record.event.sentence()));
         }
-    }
-    text.push_str(&fold(&mut checkpoints));
-    text
+    };
+    records.chunk_by(|a, b| is_checkpoint(a) && is_checkpoint(b)).map(line).collect()
 }
 
 /// Describes the lost events of a run with these checkpoints.

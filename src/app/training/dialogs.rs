@@ -23,22 +23,8 @@ pub(super) enum Dialog {
     Describe {
         run: RunFolder,
         notes: Notes,
-        before: Notes,
         title: String,
         focused: bool,
-    },
-    Delete {
-        run: RunFolder,
-        title: String,
-        /// The warning about a worker that may still be running.
-        lost: Option<String>,
-    },
-    /// Asks once whether to delete several runs.
-    DeleteSeveral {
-        runs: Vec<RunFolder>,
-        names: String,
-        /// The warnings about runs that stay, or that may still be trained.
-        warnings: Vec<String>,
     },
     Fork {
         run: RunFolder,
@@ -50,19 +36,21 @@ pub(super) enum Dialog {
         steps: Vec<u64>,
         chosen: usize,
     },
-    /// Asks whether to resume a run whose worker may still be running.
-    Resume {
-        run: RunFolder,
-        title: String,
-        lost: String,
-    },
-    /// Asks whether to delete runs for good after the trash has refused them.
-    RemoveForGood {
-        runs: Vec<RunFolder>,
-        reason: String,
-    },
+    Ask(RunQuestion),
 }
 
+/// A question about runs.
+pub(super) struct RunQuestion {
+    pub heading: &'static str,
+    pub text: String,
+    pub warnings: Vec<String>,
+    /// The texts of the buttons that agree and cancel.
+    pub answers: [&'static str; 2],
+    /// What is done if the user agrees.
+    pub decision: DialogDecision,
+}
+
+#[derive(Clone)]
 pub(super) enum DialogDecision {
     Edit(RunFolder, Vec<NotesEdit>),
     Trash(Vec<RunFolder>),
@@ -81,7 +69,13 @@ impl Dialog {
     /// Shows the dialog; returns the decision, once there is one. Escape cancels.
     pub(super) fn show(&mut self, ctx: &Context) -> Option<DialogDecision> {
         let (mut is_agreed, mut is_cancelled) = (false, false);
-        let (heading, yes, no) = self.texts();
+        let (heading, [yes, no]) = match self {
+            Dialog::Describe { .. } => ("Title and note", ["Keep", "Cancel"]),
+            Dialog::Fork { .. } => {
+                ("Start another run from a checkpoint of this one?", ["Take the settings", "Cancel"])
+            }
+            Dialog::Ask(question) => (question.heading, question.answers),
+        };
         let is_closed = show_modal(ctx, "about a run", heading, |ui| {
             let is_entered = self.content(ui);
             ui.add_space(6.0);
@@ -96,51 +90,31 @@ impl Dialog {
         (is_cancelled || is_closed).then_some(DialogDecision::Cancelled)
     }
 
-    fn texts(&self) -> (&'static str, &'static str, &'static str) {
-        match self {
-            Dialog::Describe { .. } => ("Title and note", "Keep", "Cancel"),
-            Dialog::Delete { .. } => ("Move this run to the trash?", "Move to trash", "Keep the run"),
-            Dialog::DeleteSeveral { .. } => ("Move these runs to the trash?", "Move to trash", "Keep the runs"),
-            Dialog::Fork { .. } => ("Start another run from a checkpoint of this one?", "Take the settings", "Cancel"),
-            Dialog::Resume { .. } => ("Resume this run here?", "Resume it here", "Leave it"),
-            Dialog::RemoveForGood { .. } => ("Delete for good?", "Delete for good", "Keep"),
-        }
-    }
-
     fn agreed(&self) -> DialogDecision {
         match self {
-            Dialog::Describe { run, notes, before, .. } => DialogDecision::Edit(run.clone(), edits(before, notes)),
-            Dialog::Delete { run, .. } => DialogDecision::Trash(vec![run.clone()]),
-            Dialog::DeleteSeveral { runs, .. } => DialogDecision::Trash(runs.clone()),
+            Dialog::Describe { run, notes, .. } => {
+                let edits = vec![NotesEdit::Title(notes.title.clone()), NotesEdit::Note(notes.note.clone())];
+                DialogDecision::Edit(run.clone(), edits)
+            }
             Dialog::Fork { run, training, changes, steps, chosen, .. } => {
                 let step = steps[*chosen];
                 let in_force = training_after(training, changes, step).map(Box::new);
                 let training = in_force.unwrap_or_else(|| training.clone());
                 DialogDecision::Fork { run: run.clone(), step, training }
             }
-            Dialog::Resume { run, .. } => DialogDecision::Resume(run.clone()),
-            Dialog::RemoveForGood { runs, .. } => DialogDecision::Remove(runs.clone()),
+            Dialog::Ask(question) => question.decision.clone(),
         }
     }
 
     /// Shows the part between heading and buttons; returns whether Enter agrees.
     fn content(&mut self, ui: &mut Ui) -> bool {
-        let warning = |ui: &mut Ui, text: &str| {
-            ui.add(Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
-        };
         match self {
             Dialog::Describe { notes, title, focused, .. } => return describe(ui, notes, title, focused),
-            Dialog::Delete { run, title, lost } => {
-                ui.add(Label::new(format!("{title}\n{}", run.path().display())).wrap());
-                ui.label("Its curves and checkpoints go with it.");
-                if let Some(lost) = lost {
-                    warning(ui, lost);
+            Dialog::Ask(RunQuestion { text, warnings, .. }) => {
+                ScrollArea::vertical().max_height(180.0).show(ui, |ui| ui.add(Label::new(&*text).wrap()));
+                for warning in warnings {
+                    ui.add(Label::new(RichText::new(&*warning).color(ui.visuals().warn_fg_color)).wrap());
                 }
-            }
-            Dialog::DeleteSeveral { runs, names, warnings } => {
-                ui.label(format!("{} runs, with their curves and checkpoints:", runs.len()));
-                ScrollArea::vertical().max_height(160.0).show(ui, |ui| ui.add(Label::new(&*names).wrap()));
-                warnings.iter().for_each(|text| warning(ui, text));
             }
             Dialog::Fork { title, changes, steps, chosen, .. } => {
                 ui.add(Label::new(&*title).wrap());
@@ -153,24 +127,9 @@ impl Dialog {
                 }
                 ui.label("Its settings are loaded into the controls, where they can be changed. Start begins the run.");
             }
-            Dialog::Resume { run, title, lost } => {
-                ui.add(Label::new(format!("{title}\n{}", run.path().display())).wrap());
-                warning(ui, lost);
-            }
-            Dialog::RemoveForGood { runs, reason } => {
-                let paths = runs.iter().map(|run| run.path().display().to_string()).collect::<Vec<_>>().join("\n");
-                let text = format!("{paths}\ncould not be moved to the trash: {reason}\nDeleting can't be undone.");
-                ui.add(Label::new(text).wrap());
-            }
         }
         false
     }
-}
-
-fn edits(before: &Notes, now: &Notes) -> Vec<NotesEdit> {
-    let title = (before.title != now.title).then(|| NotesEdit::Title(now.title.clone()));
-    let note = (before.note != now.note).then(|| NotesEdit::Note(now.note.clone()));
-    title.into_iter().chain(note).collect()
 }
 
 /// Shows the fields of a run's title and note; returns whether Enter was pressed in the title.

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use egui::Context;
 use serde::{Deserialize, Serialize};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins, is_made_title};
 use valleyscope_experiments::run::CapacityReport;
 use valleyscope_experiments::workload::DataStatus;
 use valleyscope_experiments::workload::form::{FormSection, Value};
+use valleyscope_runs::Handshake;
 
 use super::charts::Choices;
+use super::names::Pens;
 use super::table::TableChoices;
 use crate::app::shell::editor::{Draft, Editor, PresetDraft};
+use crate::app::shell::jobs::Job;
 
 /// The state to restore in the next session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,14 +34,7 @@ pub struct TrainingMemory {
     pub selected: Vec<PathBuf>,
     pub choices: Choices,
     /// The pens of the runs, so that their lines stay the same.
-    pub pens: BTreeMap<PathBuf, usize>,
-    /// The colours that were chosen for runs.
-    pub colors: BTreeMap<PathBuf, [u8; 3]>,
-    /// The colours that were chosen for the optimizers of scans, by their names.
-    #[serde(default)]
-    pub scan_colors: BTreeMap<PathBuf, BTreeMap<String, [u8; 3]>>,
-    /// The table of runs, which earlier sessions lack.
-    #[serde(default)]
+    pub pens: Pens,
     pub table: TableChoices,
 }
 
@@ -321,30 +318,45 @@ impl Feasibility {
     }
 }
 
-/// Requests the status of the data repeatedly, and stores the newest answer.
+/// Determines the data of a training as they are now.
+pub(super) fn data_status_of(training: &Preset) -> Result<DataStatus, String> {
+    let workload = training.workload().ok_or("Expected a preset of a training.")?;
+    workload.data_status().map_err(|error| error.to_string())
+}
+
+/// Checks the data repeatedly, and stores the newest answer.
 #[derive(Default)]
 pub(super) struct DataWatch {
     asked: Option<(Preset, f64)>,
-    is_waiting: bool,
+    checking: Option<Job<(Preset, Feasibility)>>,
     answer: Option<(Preset, Feasibility)>,
 }
 
 impl DataWatch {
-    /// Chooses the training to check now, if any, at a time in seconds.
-    pub(super) fn question(&mut self, training: Option<&Preset>, time: f64) -> Option<Preset> {
-        let training = training?;
-        let is_known = |(asked, at): &(Preset, f64)| asked == training && time < at + CHECK_INTERVAL_SECS;
-        if self.is_waiting || self.asked.as_ref().is_some_and(is_known) {
-            return None;
+    /// Checks a training in the background unless the last check was of the same and is recent, and takes the answer.
+    /// The requirements are known if those of the worker and the folder of runs are.
+    pub(super) fn update(
+        &mut self,
+        ctx: &Context,
+        training: Option<&Preset>,
+        worker: Option<&Handshake>,
+        runs: Option<&Path>,
+    ) {
+        if let Some(Ok(answer)) = Job::take(&mut self.checking) {
+            self.answer = Some(answer);
         }
-        self.is_waiting = true;
+        let (Some(training), time) = (training.cloned(), ctx.time()) else { return };
+        let is_recent = |(asked, at): &(Preset, f64)| *asked == training && time < at + CHECK_INTERVAL_SECS;
+        if self.checking.is_some() || self.asked.as_ref().is_some_and(is_recent) {
+            return;
+        }
         self.asked = Some((training.clone(), time));
-        Some(training.clone())
-    }
-
-    pub(super) fn set(&mut self, training: Preset, found: Feasibility) {
-        self.is_waiting = false;
-        self.answer = Some((training, found));
+        let known = worker.cloned().zip(runs.map(Path::to_owned));
+        self.checking = Some(Job::start(ctx, move |_| {
+            let data = data_status_of(&training);
+            let capacity = known.and_then(|(has, runs)| CapacityReport::of(&training, &has, &runs));
+            (training, Feasibility { data, capacity })
+        }));
     }
 
     /// The answer for a training. An answer for the same choice of data applies until a new one arrives.

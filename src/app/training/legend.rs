@@ -107,13 +107,13 @@ struct Entry {
     width: f32,
 }
 
-/// Breaks the entries of a legend into lines; returns their widths. The entries of several lines are in columns of
-/// equal width. Long titles are cut so that more entries fit into a line.
+/// Breaks the entries of a legend into lines; returns their widths. Entries that do not fit into one line are in columns
+/// of equal width, in which long titles are cut.
 fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
-    let cut = |entry: &Wanted| entry.title.min(LONGEST).min(room - entry.rest).max(1.0);
-    let whole: f32 = wanted.iter().map(|entry| cut(entry) + entry.rest + BETWEEN).sum();
-    if whole - BETWEEN <= room {
-        return vec![one_line(wanted, wanted.iter().map(cut).collect(), room + BETWEEN - whole)];
+    let whole = |entry: &Wanted| Entry { title: entry.title, width: entry.title + entry.rest };
+    let line: Vec<Entry> = wanted.iter().map(whole).collect();
+    if line.iter().map(|entry| entry.width + BETWEEN).sum::<f32>() - BETWEEN <= room {
+        return vec![line];
     }
     let widest = |width: fn(&Wanted) -> f32| wanted.iter().map(width).fold(1.0, f32::max);
     let column = widest(|entry| entry.title.min(LONGEST) + entry.rest);
@@ -121,21 +121,6 @@ fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
     let width = ((room + BETWEEN) / columns as f32 - BETWEEN).min(widest(|entry| entry.title + entry.rest));
     let entry = |wanted: &Wanted| Entry { title: wanted.title.min(width - wanted.rest).max(1.0), width };
     wanted.chunks(columns).map(|line| line.iter().map(entry).collect()).collect()
-}
-
-/// Computes the widths of entries in one line, whose cut titles share the remaining width.
-fn one_line(wanted: &[Wanted], mut titles: Vec<f32>, mut left: f32) -> Vec<Entry> {
-    let mut order: Vec<usize> = (0..wanted.len()).collect();
-    let lacking = |index: &usize, titles: &[f32]| wanted[*index].title - titles[*index];
-    // The titles that lack least first, so that the others share the rest.
-    order.sort_by(|a, b| lacking(a, &titles).total_cmp(&lacking(b, &titles)));
-    let count = order.len();
-    for (position, index) in order.into_iter().enumerate() {
-        let more = lacking(&index, &titles).clamp(0.0, left.max(0.0) / (count - position) as f32);
-        titles[index] += more;
-        left -= more;
-    }
-    wanted.iter().zip(titles).map(|(entry, title)| Entry { title, width: title + entry.rest }).collect()
 }
 
 fn name(ui: &mut Ui, name: &Name, most: f32) -> Response {
@@ -261,12 +246,8 @@ impl Crossings {
     }
 
     fn holds(&self, metric: MetricId, typed: Option<f64>, tracks: &[Option<Arc<Track>>]) -> bool {
-        let is_same = |(a, b): (&Option<Arc<Track>>, &Option<Arc<Track>>)| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        (self.metric, self.typed, self.tracks.len()) == (metric, typed, tracks.len())
-            && self.tracks.iter().zip(tracks).all(is_same)
+        let pointer = |track: &Option<Arc<Track>>| track.as_ref().map(Arc::as_ptr);
+        (self.metric, self.typed) == (metric, typed) && self.tracks.iter().map(pointer).eq(tracks.iter().map(pointer))
     }
 
     /// Finds the group that takes the most steps.
@@ -409,10 +390,9 @@ mod tests {
     #[test]
     fn titles_are_cut_only_where_a_line_has_no_room_for_them() {
         assert_eq!(laid_out(&[300.0, 50.0], 600.0), [[300.0, 50.0]], "there is room");
-        // Both would fit into 240 points, and share the rest.
         assert_eq!(laid_out(&[400.0, 400.0], 666.0), [[300.0, 300.0]]);
-        assert_eq!(laid_out(&[260.0, 400.0], 666.0), [[260.0, 340.0]]);
-        assert_eq!(laid_out(&[900.0, 30.0], 500.0), [vec![474.0 - 30.0 - 26.0 - BETWEEN, 30.0]]);
+        assert_eq!(laid_out(&[260.0, 400.0], 666.0), [[260.0, 300.0]]);
+        assert_eq!(laid_out(&[900.0], 500.0), [[474.0]]);
         assert_eq!(laid_out(&[900.0, 240.0], 500.0), [[474.0], [240.0]], "each in a line of its own");
     }
 

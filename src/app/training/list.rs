@@ -16,7 +16,7 @@ use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
 
 use super::legend::line;
 use super::names::{Pens, rgb};
-use super::summary::Summary;
+use super::summary::{ListedRuns, Summary};
 use crate::app::landscape::controls::{color_button, color_picker};
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::number;
@@ -83,7 +83,7 @@ impl Sort {
 
 #[derive(Default)]
 pub(super) struct List {
-    search: FilterField,
+    pub search: FilterField,
     sort: Sort,
     /// The indices of the runs that the search finds, in order, with the inputs of the search.
     found: Vec<usize>,
@@ -92,10 +92,7 @@ pub(super) struct List {
 
 #[derive(Clone, Copy)]
 pub(super) struct ListInput<'i> {
-    pub runs: &'i [Arc<Summary>],
-    pub columns: &'i Arc<Columns>,
-    /// A number that changes with the runs.
-    pub generation: u64,
+    pub listed: &'i ListedRuns,
     /// The runs whose curves are shown.
     pub selected: &'i [RunFolder],
     pub pens: &'i Pens,
@@ -125,7 +122,8 @@ pub(super) enum RunsAction {
 impl List {
     /// Shows the list. `hides_curves` is whether the search applies to the plots, too.
     pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<RunsAction> {
-        let ListInput { runs, selected, pens, .. } = input;
+        let ListInput { listed, selected, pens } = input;
+        let runs = &listed.runs;
         let mut chosen = None;
         ui.horizontal(|ui| {
             let table = ui.button("Table").on_hover_text("Show all runs in a table: columns, filters, groups");
@@ -144,13 +142,13 @@ impl List {
                 let switch = ui.toggle_value(hides_curves, "Plots");
                 let switch = switch.on_hover_text("Also hide the curves of runs that the search does not find");
                 switch.accessible_name("Search the plots, too");
-                self.search.ui(ui, &input, f32::INFINITY);
+                self.search.ui(ui, listed, f32::INFINITY);
             });
         });
         self.search.mistake(ui);
-        self.find(input);
+        self.find(listed);
         if runs.is_empty() {
-            let text = if input.generation == 0 { "Reading the runs…" } else { "No runs yet. Start begins one." };
+            let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet. Start begins one." };
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         } else if self.found.is_empty() {
             let text = format!("None of {} runs matches the search.", runs.len());
@@ -183,22 +181,14 @@ impl List {
     }
 
     /// Finds and sorts the runs again if they, the search or the order have changed.
-    fn find(&mut self, ListInput { runs, generation, .. }: ListInput<'_>) {
-        let now = Some(([generation, self.search.generation()], self.sort));
+    fn find(&mut self, ListedRuns { runs, generation, .. }: &ListedRuns) {
+        let now = Some(([*generation, self.search.generation], self.sort));
         if self.found_for == now {
             return;
         }
         self.found = (0..runs.len()).filter(|index| self.search.finds(&runs[*index])).collect();
         self.found.sort_by(|a, b| self.sort.order(&runs[*a], &runs[*b]));
         self.found_for = now;
-    }
-
-    pub(super) fn search(&self) -> &FilterField {
-        &self.search
-    }
-
-    pub(super) fn search_mut(&mut self) -> &mut FilterField {
-        &mut self.search
     }
 }
 
@@ -379,31 +369,15 @@ const MOST_OFFERED: usize = 12;
 /// A typed filter. The last valid one stays active while the text is invalid.
 #[derive(Default)]
 pub(super) struct FilterField {
-    text: String,
+    pub text: String,
     parsed: Option<(String, Arc<Columns>)>,
     filter: Filter,
     mistake: Option<FilterError>,
     /// Increases with each different filter.
-    generation: u64,
+    pub generation: u64,
 }
 
 impl FilterField {
-    pub(super) fn restore(&mut self, text: String) {
-        self.text = text;
-    }
-
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.text.clear();
-    }
-
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.filter.is_empty()
     }
@@ -414,7 +388,7 @@ impl FilterField {
 
     /// Parses the text again if it or the columns have changed. A word that no run has is a mistake: it may be the
     /// beginning of another word, or of a field.
-    pub(super) fn update(&mut self, columns: &Arc<Columns>, runs: &[Arc<Summary>]) {
+    pub(super) fn update(&mut self, ListedRuns { columns, runs, .. }: &ListedRuns) {
         let is_same = |(text, known): &(String, Arc<Columns>)| *text == self.text && Arc::ptr_eq(known, columns);
         if self.parsed.as_ref().is_some_and(is_same) {
             return;
@@ -448,7 +422,7 @@ impl FilterField {
     }
 
     /// Shows the field with a mistake underlined, and below it the mistake, or the fields that can be typed next.
-    pub(super) fn ui(&mut self, ui: &mut Ui, ListInput { columns, runs, .. }: &ListInput<'_>, width: f32) {
+    pub(super) fn ui(&mut self, ui: &mut Ui, listed: &ListedRuns, width: f32) {
         let mark = self.mistake.as_ref().map(|mistake| mistake.range.clone());
         let color = ui.visuals().error_fg_color;
         let mut layouter = |ui: &Ui, text: &dyn egui::TextBuffer, _: f32| {
@@ -457,13 +431,13 @@ impl FilterField {
         };
         let field = TextEdit::singleline(&mut self.text).hint_text("Search or filter").desired_width(width);
         let response = ui.add(field.layouter(&mut layouter)).accessible_name("Search the runs");
-        self.update(columns, runs);
+        self.update(listed);
         let help = "Words are searched in names, notes and tags. A filter compares fields, such as\n\
                     optimizer = FOCUS, lr < 1e-3, state = running, note ~ baseline\n\
                     with = != < <= > >= ~ (contains) and !~. A comma means “and”.";
         let response = response.on_hover_text(help);
         if response.has_focus() {
-            self.offers(columns, &response);
+            self.offers(&listed.columns, &response);
         }
     }
 

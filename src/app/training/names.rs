@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use egui::{Color32, Theme};
+use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{ShownSetting, differing, differing_by_key};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Dash, Pen};
@@ -265,36 +265,34 @@ pub(super) struct NamedCurves<'a> {
     pub drawn: &'a RunCurves,
 }
 
-/// The pens of the runs among those of the same colour. A run's pen stays, unless another shown run has the same.
-#[derive(Default)]
-pub(super) struct Pens {
+/// The pens of the runs among those of the same colour, by the runs' folders. A run's pen stays, unless another shown run
+/// has the same.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pens {
     numbers: BTreeMap<PathBuf, usize>,
-    colors: BTreeMap<PathBuf, [u8; 3]>,
-    scans: BTreeMap<PathBuf, ScanColors>,
+    /// The colours that were chosen for runs.
+    pub colors: BTreeMap<PathBuf, [u8; 3]>,
+    /// The colours that were chosen for the optimizers of scans.
+    pub scans: BTreeMap<PathBuf, ScanColors>,
 }
 
 /// The colours that were chosen for the optimizers of a scan, by their names.
 pub(super) type ScanColors = BTreeMap<String, [u8; 3]>;
 
+fn set_or_remove<K: Ord>(colors: &mut BTreeMap<K, [u8; 3]>, key: K, color: Option<[u8; 3]>) {
+    match color {
+        Some(color) => drop(colors.insert(key, color)),
+        None => drop(colors.remove(&key)),
+    }
+}
+
 impl Pens {
-    pub(super) fn restore(
-        numbers: BTreeMap<PathBuf, usize>,
-        colors: BTreeMap<PathBuf, [u8; 3]>,
-        scans: BTreeMap<PathBuf, ScanColors>,
-    ) -> Pens {
-        Pens { numbers, colors, scans }
-    }
-
-    pub(super) fn numbers(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, usize> {
-        self.numbers.iter().filter(|(run, _)| is_there(run)).map(|(run, number)| (run.clone(), *number)).collect()
-    }
-
-    pub(super) fn colors(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, [u8; 3]> {
-        self.colors.iter().filter(|(run, _)| is_there(run)).map(|(run, color)| (run.clone(), *color)).collect()
-    }
-
-    pub(super) fn scans(&self, is_there: impl Fn(&Path) -> bool) -> BTreeMap<PathBuf, ScanColors> {
-        self.scans.iter().filter(|(run, _)| is_there(run)).map(|(run, colors)| (run.clone(), colors.clone())).collect()
+    pub(super) fn of_runs(&self, is_there: impl Fn(&Path) -> bool) -> Pens {
+        let mut pens = self.clone();
+        pens.numbers.retain(|run, _| is_there(run));
+        pens.colors.retain(|run, _| is_there(run));
+        pens.scans.retain(|run, _| is_there(run));
+        pens
     }
 
     pub(super) fn of_scan(&self, run: &RunFolder) -> ScanColors {
@@ -302,11 +300,7 @@ impl Pens {
     }
 
     pub(super) fn choose_in_scan(&mut self, run: &RunFolder, optimizer: String, color: Option<[u8; 3]>) {
-        let colors = self.scans.entry(run.path().to_owned()).or_default();
-        match color {
-            Some(color) => drop(colors.insert(optimizer, color)),
-            None => drop(colors.remove(&optimizer)),
-        }
+        set_or_remove(self.scans.entry(run.path().to_owned()).or_default(), optimizer, color);
     }
 
     pub(super) fn chosen(&self, run: &RunFolder) -> Option<[u8; 3]> {
@@ -315,10 +309,7 @@ impl Pens {
 
     /// Chooses a colour for a run; `None` restores its optimizer's. Its line is solid and has exactly that colour.
     pub(super) fn choose(&mut self, run: &RunFolder, color: Option<[u8; 3]>) {
-        match color {
-            Some(color) => drop(self.colors.insert(run.path().to_owned(), color)),
-            None => drop(self.colors.remove(run.path())),
-        }
+        set_or_remove(&mut self.colors, run.path().to_owned(), color);
         self.numbers.insert(run.path().to_owned(), 0);
     }
 
@@ -366,13 +357,6 @@ pub(super) fn dash(pen: Pen) -> Option<[f32; 2]> {
         Dash::LongDashed => Some([11.0, 3.0]),
         Dash::SparselyDashed => Some([3.5, 6.0]),
     }
-}
-
-/// The names of the drawn curves, cached with their inputs.
-pub(super) struct KnownNames {
-    pub generation: u64,
-    pub runs: Vec<Vec<RunFolder>>,
-    pub names: Arc<[Name]>,
 }
 
 #[cfg(test)]
@@ -442,6 +426,9 @@ mod tests {
         // β₂ of Adam and of FOCUS are not compared.
         let slow = adam.with("beta2", 0.95).expect("a decay rate");
         assert_eq!(of(&[slow, focus]), ["Adam, β₂ 0.95", "FOCUS"]);
+        let plain = RuleSpec::in_training(RuleKind::Sgd);
+        let nesterov = plain.with("form", 1.0).expect("a form");
+        assert_eq!(of(&[plain, nesterov]), ["SGD, momentum heavy ball", "SGD, Nesterov"]);
     }
 
     #[test]
@@ -453,17 +440,6 @@ mod tests {
         let adam = of_rule(RuleSpec::in_training(RuleKind::Adam), "y");
         assert_eq!(names(&[weak.clone(), adam.clone()]), ["FOCUS, η 6e-4", "Adam"]);
         assert_eq!(names(&[weak, strong, adam]), ["FOCUS, η 6e-4, ω 0.1", "FOCUS, η 6e-4, ω 0.2", "Adam"]);
-    }
-
-    #[test]
-    fn a_default_is_named_beside_another_value() {
-        let plain = RuleSpec::in_training(RuleKind::Sgd);
-        let nesterov = plain.with("form", 1.0).expect("a form");
-        assert_eq!(
-            names(&[of_rule(plain, "x"), of_rule(nesterov, "y")]),
-            ["SGD, momentum heavy ball", "SGD, Nesterov"]
-        );
-        assert_eq!(names(&[of_rule(plain, "x")]), ["SGD"]);
     }
 
     #[test]

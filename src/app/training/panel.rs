@@ -13,24 +13,23 @@ use valleyscope_runs::RunFolder;
 
 use super::charts::Charts;
 use super::detail::{DetailView, RunDetail};
-use super::dialogs::Dialog;
+use super::dialogs::{Dialog, DialogDecision, RunQuestion};
 use super::editor::{DataWatch, SavedTraining, TrainingEditor, TrainingMemory, take_data};
 use super::jobs::{Queue, TrainingJobs};
 use super::list::List;
-use super::names::{KnownNames, Pens};
+use super::names::{CurveFacts, Name, Pens, curve_facts, distinct};
 use super::plotter::{CurveRequest, Plotter, RunCurves};
-use super::summary::Summary;
+use super::summary::{ListedRuns, Summary};
 use super::table::{RunTable, TableChoices};
-use super::watcher::{ListedRuns, Update, WatcherCommand};
+use super::watcher::{Update, WatcherCommand};
 use super::worker::{Installation, TrainingPaths, WorkerCard, WorkerState};
 use crate::app::landscape::figure_export::FigureLayout;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
 use crate::app::shell::files::OpenedContent;
-use crate::app::shell::jobs::PendingExports;
+use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
 use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
-use crate::runs::{Columns, MetricAliases};
 
 pub(super) struct Threads {
     pub(super) jobs: TrainingJobs,
@@ -55,15 +54,7 @@ pub struct TrainingPanel {
     /// The editor's number of the preset for which the controls were last drawn.
     pub(super) scrolled: usize,
     pub(super) data_status: DataWatch,
-    pub(super) runs: Vec<Arc<Summary>>,
-    /// The indices of the runs in this list, by their folders.
-    pub(super) run_indices: HashMap<PathBuf, usize>,
-    pub(super) columns: Arc<Columns>,
-    /// The names under which metrics are shown.
-    pub(super) aliases: Arc<MetricAliases>,
-    /// A number that changes with the runs.
-    pub(super) generation: u64,
-    pub(super) read_error: Option<String>,
+    pub(super) listed: ListedRuns,
     pub(super) list: List,
     pub(super) table: RunTable,
     pub(super) pens: Pens,
@@ -75,10 +66,11 @@ pub struct TrainingPanel {
     pub(super) detail: Option<(RunFolder, RunDetail)>,
     pub(super) shown: DetailView,
     pub(super) drawn: Vec<RunCurves>,
-    pub(super) curve_names: Option<KnownNames>,
+    /// The names of the drawn curves.
+    pub(super) curve_names: Arc<[Name]>,
     pub(super) curve_request: CurveRequest,
     pub(super) charts: Charts,
-    pub(super) exports: PendingExports,
+    pub(super) exports: Exports,
     pub(super) figure_layout: FigureLayout,
     pub(super) dialog: Option<Dialog>,
     /// True while a fork was started whose run is not yet made.
@@ -98,12 +90,7 @@ impl TrainingPanel {
             editor: TrainingEditor::first(Preset::WORKLOADS[0]),
             scrolled: 0,
             data_status: DataWatch::default(),
-            runs: Vec::new(),
-            run_indices: HashMap::new(),
-            columns: Arc::default(),
-            aliases: Arc::default(),
-            generation: 0,
-            read_error: None,
+            listed: ListedRuns::default(),
             list: List::default(),
             table: RunTable::default(),
             pens: Pens::default(),
@@ -113,10 +100,10 @@ impl TrainingPanel {
             detail: None,
             shown: DetailView::default(),
             drawn: Vec::new(),
-            curve_names: None,
+            curve_names: Arc::default(),
             curve_request: CurveRequest::default(),
             charts: Charts::default(),
-            exports: PendingExports::default(),
+            exports: Exports::default(),
             figure_layout: FigureLayout::default(),
             dialog: None,
             forks: false,
@@ -131,10 +118,10 @@ impl TrainingPanel {
 
     fn restore_memory(&mut self, memory: TrainingMemory) -> Result<(), String> {
         let TrainingMemory { preset, clean, inherited_data, data, file, selected, choices, table, .. } = memory;
-        self.list.search_mut().restore(table.filter.clone());
+        self.list.search.text.clone_from(&table.filter);
         self.table.choices = table;
         (self.recalled, self.charts.choices) = (selected, choices);
-        self.pens = Pens::restore(memory.pens, memory.colors, memory.scan_colors);
+        self.pens = memory.pens;
         let training = |preset| Some(preset).filter(|preset: &Preset| preset.workload().is_some());
         let stored = |text: &str, what: &str| stored_preset(text, what, "training", training);
         let preset = stored(&preset, "the training of the last session")?;
@@ -158,10 +145,8 @@ impl TrainingPanel {
             file: self.editor.presets.file().map(Path::to_owned),
             selected: selected.chain(self.recalled.iter().filter(|path| is_known(path)).cloned()).collect(),
             choices: self.charts.choices.clone(),
-            pens: self.pens.numbers(is_known),
-            colors: self.pens.colors(is_known),
-            scan_colors: self.pens.scans(is_known),
-            table: TableChoices { filter: self.list.search().text().to_owned(), ..self.table.choices.clone() },
+            pens: self.pens.of_runs(is_known),
+            table: TableChoices { filter: self.list.search.text.clone(), ..self.table.choices.clone() },
         }
     }
 
@@ -178,7 +163,7 @@ impl TrainingPanel {
     }
 
     pub fn runs(&self) -> &[Arc<Summary>] {
-        &self.runs
+        &self.listed.runs
     }
 
     pub fn selected(&self) -> &[RunFolder] {
@@ -301,7 +286,9 @@ impl TrainingPanel {
             && curve_request.groups == self.curve_request.groups
         {
             self.drawn = drawn;
+            self.name_curves();
         }
+        let Some(threads) = &self.threads else { return };
         let updates: Vec<Update> = std::iter::from_fn(|| threads.jobs.next()).collect();
         for update in updates {
             self.handle_update(update, requests);
@@ -309,6 +296,9 @@ impl TrainingPanel {
     }
 
     fn handle_update(&mut self, update: Update, requests: &mut Requests) {
+        if matches!(update, Update::Made(..) | Update::Message(_) | Update::Failed(_) | Update::Removed(_)) {
+            self.threads().jobs.send(WatcherCommand::Refresh);
+        }
         match update {
             Update::Runs(listed) => self.list_runs(listed),
             Update::Detail(run, detail) => {
@@ -321,13 +311,7 @@ impl TrainingPanel {
                 self.worker = *state;
                 self.data_status.check_again();
             }
-            Update::DataStatus(training, found) => self.data_status.set(*training, found),
             Update::SetUp(installation) => self.follow_set_up(*installation),
-            Update::InstallBegun(outcome) => {
-                self.worker_card.begins = false;
-                self.worker_card.refused = outcome.err();
-                self.threads().jobs.send(WatcherCommand::Refresh);
-            }
             Update::Made(run, fork) => {
                 // The next start begins at step 0 again.
                 if let Some(fork) = fork {
@@ -335,22 +319,26 @@ impl TrainingPanel {
                     self.forks = false;
                 }
                 // An earlier search would hide the new run.
-                self.list.search_mut().clear();
-                self.threads().jobs.send(WatcherCommand::Refresh);
+                self.list.search.text.clear();
                 // Shown runs stay shown.
                 self.selected.push(run);
                 self.sync_selection();
             }
-            Update::Notice(text) => {
-                self.threads().jobs.send(WatcherCommand::Refresh);
-                requests.actions.push(Action::Notify(text));
-            }
+            Update::Message(action) => requests.actions.push(action),
             Update::Failed(text) => {
                 self.forks = false;
-                self.threads().jobs.send(WatcherCommand::Refresh);
                 requests.actions.push(Action::Report { title: "The operation failed".to_owned(), text });
             }
-            Update::NotTrashed { runs, reason } => self.dialog = Some(Dialog::RemoveForGood { runs, reason }),
+            Update::NotTrashed { runs, reason } => {
+                let paths = runs.iter().map(|run| run.path().display().to_string()).collect::<Vec<_>>().join("\n");
+                self.dialog = Some(Dialog::Ask(RunQuestion {
+                    heading: "Delete for good?",
+                    text: format!("{paths}\ncould not be moved to the trash: {reason}\nDeleting can't be undone."),
+                    warnings: Vec::new(),
+                    answers: ["Delete for good", "Keep"],
+                    decision: DialogDecision::Remove(runs),
+                }));
+            }
             Update::Removed(runs) => {
                 let text = match &runs[..] {
                     [run] => format!("{} was deleted.", run.name()),
@@ -359,16 +347,6 @@ impl TrainingPanel {
                 requests.actions.push(Action::Notify(text));
                 self.selected.retain(|selected| !runs.contains(selected));
                 self.sync_selection();
-                self.threads().jobs.send(WatcherCommand::Refresh);
-            }
-            Update::Imported { made, report } => {
-                self.threads().jobs.send(WatcherCommand::Refresh);
-                let title = match made {
-                    0 => "No run was imported".to_owned(),
-                    1 => "1 run was imported".to_owned(),
-                    made => format!("{made} runs were imported"),
-                };
-                requests.actions.push(Action::Report { title, text: report });
             }
         }
     }
@@ -389,25 +367,36 @@ impl TrainingPanel {
         self.threads().jobs.find_worker();
     }
 
-    fn list_runs(&mut self, ListedRuns { runs, columns, read_error, aliases }: ListedRuns) {
-        let indices = indices(&runs);
+    fn list_runs(&mut self, listed: ListedRuns) {
         // Runs that are gone are recalled when they are back, such as those of a folder that is not mounted. Runs that
         // were never listed are still to be found.
-        let is_gone = |run: &RunFolder| !indices.contains_key(run.path()) && self.run_indices.contains_key(run.path());
+        let is_gone = |run: &RunFolder| listed.find(run.path()).is_none() && self.listed.find(run.path()).is_some();
         let (gone, selected): (Vec<RunFolder>, Vec<RunFolder>) =
             std::mem::take(&mut self.selected).into_iter().partition(is_gone);
         self.recalled.extend(gone.iter().map(|run| run.path().to_owned()));
         let (found, missing): (Vec<PathBuf>, Vec<PathBuf>) =
-            std::mem::take(&mut self.recalled).into_iter().partition(|path| indices.contains_key(path));
-        let found = found.iter().map(|path| runs[indices[path]].run.clone());
+            std::mem::take(&mut self.recalled).into_iter().partition(|path| listed.find(path).is_some());
+        let found = found.iter().filter_map(|path| Some(listed.find(path)?.run.clone()));
         // They were chosen before the currently selected ones.
         let found = found.filter(|run| !selected.contains(run));
         self.selected = found.chain(selected.iter().cloned()).collect();
         self.recalled = missing;
-        (self.runs, self.columns, self.read_error, self.run_indices) = (runs, columns, read_error, indices);
-        self.aliases = aliases;
-        self.generation += 1;
+        self.listed = listed;
+        self.name_curves();
         self.sync_selection();
+    }
+
+    fn name_curves(&mut self) {
+        let facts: Vec<CurveFacts> = self.drawn.iter().map(|drawn| self.curve_facts(drawn)).collect();
+        self.curve_names = distinct(&facts).into();
+    }
+
+    fn curve_facts(&self, drawn: &RunCurves) -> CurveFacts {
+        let (first, runs) = (&drawn.runs[0], drawn.runs.len());
+        match self.summary(first) {
+            Some(summary) => curve_facts(summary, runs),
+            None => CurveFacts { title: first.name(), folder: first.name(), runs, ..CurveFacts::default() },
+        }
     }
 
     pub(super) fn select_only(&mut self, runs: Vec<RunFolder>) {
@@ -418,8 +407,11 @@ impl TrainingPanel {
     }
 
     pub(super) fn focus(&self) -> Option<&Summary> {
-        let last = self.selected.last()?;
-        self.summary(last)
+        self.summary(self.selected.last()?)
+    }
+
+    pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
+        self.listed.find(run.path())
     }
 
     pub(super) fn sync_selection(&mut self) {
@@ -429,8 +421,8 @@ impl TrainingPanel {
             self.focus.clone_from(&focus);
             self.threads().jobs.send(WatcherCommand::Focus(focus));
         }
-        let shown = self.selected.iter().filter_map(|run| self.runs.get(*self.run_indices.get(run.path())?));
-        self.pens.assign_distinct(&shown.map(|run| &**run).collect::<Vec<_>>());
+        let shown = self.selected.iter().filter_map(|run| self.listed.find(run.path()));
+        self.pens.assign_distinct(&shown.collect::<Vec<&Summary>>());
         self.sync_curves();
     }
 
@@ -440,7 +432,7 @@ impl TrainingPanel {
         if !self.charts.choices.only_found {
             return self.selected.clone();
         }
-        let search = self.list.search();
+        let search = &self.list.search;
         let is_found = |run: &&RunFolder| self.summary(run).is_none_or(|summary| search.finds(summary));
         self.selected.iter().filter(is_found).cloned().collect()
     }
@@ -458,16 +450,16 @@ impl TrainingPanel {
             }
             groups[index].push(run.clone());
         }
-        let curve_request =
-            CurveRequest { groups, smoothing: self.charts.choices.smoothing, aliases: Arc::clone(&self.aliases) };
+        let curve_request = CurveRequest {
+            groups,
+            smoothing: self.charts.choices.smoothing,
+            aliases: Arc::clone(&self.listed.aliases),
+        };
         if curve_request != self.curve_request {
             self.drawn.retain(|drawn| curve_request.groups.contains(&drawn.runs));
+            self.name_curves();
             self.curve_request = curve_request.clone();
             self.threads().plotter.ask(curve_request);
         }
     }
-}
-
-fn indices(runs: &[Arc<Summary>]) -> HashMap<PathBuf, usize> {
-    runs.iter().enumerate().map(|(index, run)| (run.run.path().to_owned(), index)).collect()
 }

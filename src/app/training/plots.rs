@@ -14,7 +14,7 @@ use valleyscope_runs::{MetricInfo, RunFolder, RunReader};
 
 use super::charts::ChartAction;
 use super::curves::PlotExport;
-use super::names::{CurveFacts, KnownNames, Name, NamedCurves, ScanColors, curve_facts, distinct};
+use super::names::{Name, NamedCurves, ScanColors};
 use super::panel::TrainingPanel;
 use super::plotter::RunCurves;
 use super::summary::{NEUTRAL, Summary};
@@ -30,27 +30,6 @@ use crate::figure::{CurveAxis, Curves, Figure, Format};
 use crate::sweep::result::scan::{NEGLIGIBLE, ScanResult};
 
 impl TrainingPanel {
-    fn curve_names(&mut self) -> Arc<[Name]> {
-        let is_same = |known: &KnownNames| {
-            let runs = self.drawn.iter().map(|drawn| &drawn.runs);
-            known.generation == self.generation && known.runs.iter().eq(runs)
-        };
-        if !self.curve_names.as_ref().is_some_and(is_same) {
-            let facts: Vec<CurveFacts> = self.drawn.iter().map(|drawn| self.curve_facts(drawn)).collect();
-            let runs = self.drawn.iter().map(|drawn| drawn.runs.clone()).collect();
-            self.curve_names = Some(KnownNames { generation: self.generation, runs, names: distinct(&facts).into() });
-        }
-        self.curve_names.as_ref().map_or_else(Arc::default, |known| Arc::clone(&known.names))
-    }
-
-    fn curve_facts(&self, drawn: &RunCurves) -> CurveFacts {
-        let (first, runs) = (&drawn.runs[0], drawn.runs.len());
-        match self.summary(first) {
-            Some(summary) => curve_facts(summary, runs),
-            None => CurveFacts { title: first.name(), folder: first.name(), runs, ..CurveFacts::default() },
-        }
-    }
-
     /// The title that all curves share, if their names leave it out.
     fn left_out(&self, groups: &[NamedCurves<'_>]) -> Option<String> {
         let title = |group: &NamedCurves<'_>| Some(self.summary(&group.drawn.runs[0])?.title.clone());
@@ -71,7 +50,7 @@ impl TrainingPanel {
 
     pub(super) fn plots(&mut self, ui: &mut Ui) {
         if self.selected.is_empty() {
-            let text = if self.runs.is_empty() {
+            let text = if self.listed.runs.is_empty() {
                 "Curves appear here once a run has begun."
             } else {
                 "Choose a run in the list, or several with their boxes, to see their curves."
@@ -90,7 +69,7 @@ impl TrainingPanel {
         }
         let note =
             (plotted.len() < chosen).then(|| format!("The search matches {} of {chosen} chosen runs", plotted.len()));
-        let names = self.curve_names();
+        let names = Arc::clone(&self.curve_names);
         let named = self.drawn.iter().zip(names.iter());
         let groups: Vec<NamedCurves<'_>> = named.map(|(drawn, name)| self.named_curves(drawn, name.clone())).collect();
         // A scan has no curves; the last chosen one hides those of other runs.
@@ -116,7 +95,7 @@ impl TrainingPanel {
             }
             return;
         }
-        self.charts.aliases = Arc::clone(&self.aliases);
+        self.charts.aliases = Arc::clone(&self.listed.aliases);
         let asked = self.charts.ui(ui, &groups, note.as_deref(), &mut self.figure_layout);
         match asked {
             Some(ChartAction::Differences) => self.show_differences(ui.ctx(), plotted),

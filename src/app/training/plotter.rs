@@ -164,9 +164,8 @@ struct PlottedRun {
     tracks: BTreeMap<MetricId, Arc<Track>>,
     scan: Option<Arc<ScanResult>>,
     marks: Vec<RunMark>,
-    generation: u64,
-    smoothing: f64,
-    aliases: Arc<MetricAliases>,
+    /// The history's generation, the smoothing and the names of metrics for which the tracks were made.
+    made_for: Option<(u64, f64, Arc<MetricAliases>)>,
 }
 
 impl PlottedRun {
@@ -177,9 +176,7 @@ impl PlottedRun {
             tracks: BTreeMap::new(),
             scan: None,
             marks: Vec::new(),
-            generation: 0,
-            smoothing: 0.0,
-            aliases: Arc::default(),
+            made_for: None,
         }
     }
 
@@ -189,12 +186,11 @@ impl PlottedRun {
         // Events that were read before an error count; the list of runs shows the error.
         let is_new = self.reader.poll().unwrap_or(false);
         let history = self.reader.history();
-        let is_same = self.generation == history.generation() && self.smoothing == smoothing;
-        let anew = !is_same || self.aliases != *aliases;
+        let made_for = Some((history.generation(), smoothing, Arc::clone(aliases)));
+        let anew = self.made_for != made_for;
         if anew {
             self.tracks.clear();
-            (self.generation, self.smoothing) = (history.generation(), smoothing);
-            self.aliases = Arc::clone(aliases);
+            self.made_for = made_for;
         }
         if !is_new && !anew {
             return false;

@@ -1,6 +1,7 @@
 //! The summary of a run for lists, and how the watching thread reads it.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -11,7 +12,7 @@ use valleyscope_runs::{
     Better, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
-use crate::runs::{MetricAliases, RunFacts, RunSettings, RunSource};
+use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource};
 
 /// The summary of a run: its [facts](RunFacts), and what lists name, colour and offer of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +107,27 @@ impl Summary {
     pub fn in_full(&self) -> String {
         let [first, second] = self.heading();
         if second.is_empty() { first } else { format!("{first} ({second})") }
+    }
+}
+
+/// The runs and what is known about all of them together.
+#[derive(Default)]
+pub(super) struct ListedRuns {
+    /// A number that differs for each list; 0 before the first.
+    pub generation: u64,
+    pub runs: Vec<Arc<Summary>>,
+    /// The indices of the runs, by their folders.
+    pub indices: HashMap<PathBuf, usize>,
+    pub columns: Arc<Columns>,
+    /// The reason why the folder cannot be read, if it cannot.
+    pub read_error: Option<String>,
+    /// The names under which metrics are shown.
+    pub aliases: Arc<MetricAliases>,
+}
+
+impl ListedRuns {
+    pub(super) fn find(&self, run: &Path) -> Option<&Summary> {
+        Some(&self.runs[*self.indices.get(run)?])
     }
 }
 
@@ -315,7 +337,7 @@ fn escaped(concern: Concern) -> Concern {
 }
 
 /// Describes the hyperparameters of a rule that differ from its defaults.
-pub(super) fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
+fn non_default_hyperparameters(rule: &RuleSpec) -> Vec<String> {
     let settings = rule.shown_settings(&RuleSpec::in_training(rule.kind()), |_| true).into_iter();
     settings.filter(|it| !it.is_usual).filter_map(ShownSetting::said).collect()
 }

@@ -6,10 +6,10 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::workload::{DataStatus, DeviceChoice};
-use valleyscope_runs::{Handshake, NotesEdit, RunCommand, RunFolder};
+use valleyscope_runs::{NotesEdit, RunCommand, RunFolder};
 
 use super::detail::RunAction;
-use super::dialogs::{Dialog, DialogDecision};
+use super::dialogs::{Dialog, DialogDecision, RunQuestion};
 use super::editor::{Feasibility, ForkPoint, TrainingFault};
 use super::list::{ListInput, RunsAction, line_with_name};
 use super::panel::TrainingPanel;
@@ -35,7 +35,7 @@ impl TrainingPanel {
         requests: &mut Requests,
     ) {
         self.threads();
-        self.list.search_mut().update(&self.columns, &self.runs);
+        self.list.search.update(&self.listed);
         let is_table = self.table.choices.is_open && !window.is_presenting();
         let width = ui.available_width();
         if !window.is_presenting() {
@@ -75,7 +75,8 @@ impl TrainingPanel {
         let most = (height - 130.0).max(120.0);
         let frame = Some(Frame::NONE.inner_margin(Margin { top: 4, ..Margin::ZERO }));
         let (name, edge, range) = ("list of runs", Edge::Bottom, 110.0..=most);
-        let bottom = SidePanel { name, edge, usual: list::height(self.runs.len()).min(0.45 * height), range, frame };
+        let bottom =
+            SidePanel { name, edge, usual: list::height(self.listed.runs.len()).min(0.45 * height), range, frame };
         // The table has the same runs.
         if !self.table.choices.is_open {
             bottom.show(ui, sizes, |ui, _| self.runs_list(ui, requests));
@@ -84,17 +85,11 @@ impl TrainingPanel {
     }
 
     fn runs_list(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        if let Some(read_error) = &self.read_error {
+        if let Some(read_error) = &self.listed.read_error {
             let color = ui.visuals().error_fg_color;
             ui.add(Label::new(RichText::new(read_error).color(color)).selectable(true).wrap());
         }
-        let input = ListInput {
-            runs: &self.runs,
-            columns: &self.columns,
-            generation: self.generation,
-            selected: &self.selected,
-            pens: &self.pens,
-        };
+        let input = ListInput { listed: &self.listed, selected: &self.selected, pens: &self.pens };
         let action = self.list.ui(ui, input, &mut self.charts.choices.only_found);
         self.handle(ui.ctx(), action, requests);
     }
@@ -136,11 +131,8 @@ impl TrainingPanel {
         ui.add_space(4.0);
         let trainings = self.editor.preset().trainings();
         let one = self.training();
-        if let Some(question) = self.data_status.question(one.as_ref(), ui.input(|input| input.time)) {
-            let worker = self.handshake().cloned();
-            self.threads().jobs.check_feasibility(question, worker);
-        }
-        let has_worker = matches!(self.worker, WorkerState::Ready(_));
+        self.data_status.update(ui.ctx(), one.as_ref(), self.worker.handshake(), self.paths.runs.as_deref());
+        let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
             let can_start = has_worker && fault.is_none() && !self.forks;
             let mut start = ui.add_enabled(can_start, Button::new(RichText::new("Start").strong()));
@@ -158,7 +150,7 @@ impl TrainingPanel {
             if trainings.len() > 1 {
                 self.start_all(ui, &trainings, fault.is_none());
             }
-            if let WorkerState::Ready(handshake) = &self.worker {
+            if let Some(handshake) = self.worker.handshake() {
                 let cuda = handshake.cuda.as_ref().map_or_else(|| "no CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
                 let text = format!("libtorch {}, {cuda}", handshake.libtorch);
                 ui.add(Label::new(RichText::new(text).small().weak()).truncate());
@@ -178,12 +170,8 @@ impl TrainingPanel {
         }
     }
 
-    fn handshake(&self) -> Option<&Handshake> {
-        if let WorkerState::Ready(handshake) = &self.worker { Some(handshake) } else { None }
-    }
-
     fn start_all(&self, ui: &mut Ui, trainings: &[Preset], is_sound: bool) {
-        let has_worker = matches!(self.worker, WorkerState::Ready(_));
+        let has_worker = self.worker.handshake().is_some();
         let faults = trainings.iter().map(|one| missing_device(one, &self.worker));
         let fault_of_one = faults.zip(1..).find_map(|(fault, number)| Some(format!("Run {number}: {}", fault?)));
         let text = format!("Start all {}", trainings.len());
@@ -195,7 +183,7 @@ impl TrainingPanel {
             all = all.on_disabled_hover_text(why);
         }
         if all.accessible_name("Start all trainings of the preset").clicked()
-            && let (Some(threads), Some(worker)) = (&self.threads, self.handshake())
+            && let (Some(threads), Some(worker)) = (&self.threads, self.worker.handshake())
         {
             threads.jobs.train_all(
                 self.editor.named_trainings(),
@@ -224,8 +212,8 @@ impl TrainingPanel {
     fn run_details(&mut self, ui: &mut Ui, run: &Summary, requests: &mut Requests) {
         ui.add_space(4.0);
         let detail = self.detail.as_ref().filter(|(of, _)| *of == run.run).map(|(_, detail)| detail);
-        let chosen = self.selected.iter().filter_map(|run| self.runs.iter().find(|known| known.run == *run));
-        let writers: Vec<&Summary> = chosen.filter(|run| run.writes_text).map(|run| &**run).collect();
+        let chosen = self.selected.iter().filter_map(|run| self.listed.find(run.path()));
+        let writers: Vec<&Summary> = chosen.filter(|run| run.writes_text).collect();
         let pen = self.pens.of(run);
         let Some(action) = detail::show(ui, &mut self.shown, run, pen, detail, writers.len()) else { return };
         let folder = run.run.clone();
@@ -246,7 +234,15 @@ impl TrainingPanel {
                 self.threads().jobs.send(WatcherCommand::Send(vec![folder], command));
             }
             RunAction::Resume => match silent_worker_warning(run) {
-                Some(lost) => self.dialog = Some(Dialog::Resume { run: folder, title: run.in_full(), lost }),
+                Some(lost) => {
+                    self.dialog = Some(Dialog::Ask(RunQuestion {
+                        heading: "Resume this run here?",
+                        text: format!("{}\n{}", run.in_full(), folder.path().display()),
+                        warnings: vec![lost],
+                        answers: ["Resume it here", "Leave it"],
+                        decision: DialogDecision::Resume(folder),
+                    }));
+                }
                 None => self.threads().jobs.resume(folder),
             },
             RunAction::Fork => {
@@ -266,13 +262,9 @@ impl TrainingPanel {
             }
             RunAction::Describe => {
                 let (notes, title) = (run.notes.clone(), run.title.clone());
-                self.dialog =
-                    Some(Dialog::Describe { run: folder, before: notes.clone(), notes, title, focused: false });
+                self.dialog = Some(Dialog::Describe { run: folder, notes, title, focused: false });
             }
-            RunAction::Delete => {
-                self.dialog =
-                    Some(Dialog::Delete { run: folder, title: run.in_full(), lost: silent_worker_warning(run) });
-            }
+            RunAction::Delete => self.ask_to_delete(&[folder]),
             RunAction::CopyPath => {
                 let path = folder.path().display().to_string();
                 ui.ctx().copy_text(path.clone());
@@ -282,19 +274,12 @@ impl TrainingPanel {
     }
 
     fn show_dialog(&mut self, ctx: &Context) {
-        if self.worker_card.confirms_install(ctx, &self.paths) {
-            self.worker_card.begins = true;
-            self.worker_card.refused = None;
-            self.threads().jobs.install();
-        }
+        self.worker_card.confirm_install(ctx, &self.paths);
         let Some(decision) = self.dialog.as_mut().and_then(|dialog| dialog.show(ctx)) else { return };
         self.dialog = None;
         let jobs = &self.threads().jobs;
         match decision {
-            DialogDecision::Edit(run, edits) => {
-                jobs.send(WatcherCommand::Edit(run, edits));
-                jobs.send(WatcherCommand::Refresh);
-            }
+            DialogDecision::Edit(run, edits) => jobs.send(WatcherCommand::Edit(vec![run], edits)),
             DialogDecision::Trash(runs) => jobs.trash(runs),
             DialogDecision::Resume(run) => jobs.resume(run),
             DialogDecision::Remove(runs) => jobs.remove(runs),
@@ -304,10 +289,6 @@ impl TrainingPanel {
             }
             DialogDecision::Cancelled => {}
         }
-    }
-
-    pub(super) fn summary(&self, run: &RunFolder) -> Option<&Summary> {
-        self.runs.get(*self.run_indices.get(run.path())?).map(|known| &**known)
     }
 }
 
@@ -331,8 +312,8 @@ fn show_found(ui: &mut Ui, Feasibility { data, capacity }: &Feasibility) {
 
 /// Explains why a training cannot have the device that it names, if it cannot.
 fn missing_device(training: &Preset, worker: &WorkerState) -> Option<String> {
-    let (DeviceChoice::Cuda(number), WorkerState::Ready(has)) = (training.device()?, worker) else { return None };
-    has.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
+    let DeviceChoice::Cuda(number) = training.device()? else { return None };
+    worker.handshake()?.lacks_cuda(number).map(|complaint| format!("Device: {complaint}."))
 }
 
 /// Makes the warning for a run whose worker is on another machine and whose heartbeat is old.
@@ -348,14 +329,8 @@ pub(super) fn silent_worker_warning(run: &Summary) -> Option<String> {
 
 impl TrainingPanel {
     pub(super) fn runs_table(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let input = ListInput {
-            runs: &self.runs,
-            columns: &self.columns,
-            generation: self.generation,
-            selected: &self.selected,
-            pens: &self.pens,
-        };
-        let action = self.table.ui(ui, self.list.search_mut(), &input);
+        let input = ListInput { listed: &self.listed, selected: &self.selected, pens: &self.pens };
+        let action = self.table.ui(ui, &mut self.list.search, &input);
         self.handle(ui.ctx(), action, requests);
     }
 
@@ -403,22 +378,30 @@ impl TrainingPanel {
         let known: Vec<&Summary> = runs.iter().filter_map(|run| self.summary(run)).collect();
         let (deleted, staying): (Vec<&Summary>, Vec<&Summary>) =
             known.into_iter().partition(|run| !run.is_open() || run.status.is_lost());
-        let name = |runs: &[&Summary]| runs.iter().map(|run| run.in_full()).collect::<Vec<_>>().join("\n");
-        let stays =
-            (!staying.is_empty()).then(|| format!("Those that are trained stay; stop them first:\n{}", name(&staying)));
+        let names = |runs: &[&Summary]| runs.iter().map(|run| run.in_full()).collect::<Vec<_>>().join("\n");
+        let stays = (!staying.is_empty())
+            .then(|| format!("Those that are trained stay; stop them first:\n{}", names(&staying)));
         let lost = deleted.iter().find_map(|run| silent_worker_warning(run));
+        let (heading, answers, text) = match (&deleted[..], &stays) {
+            ([run], None) => (
+                "Move this run to the trash?",
+                ["Move to trash", "Keep the run"],
+                format!("{}\n{}\nIts curves and checkpoints go with it.", run.in_full(), run.run.path().display()),
+            ),
+            (runs, _) => (
+                "Move these runs to the trash?",
+                ["Move to trash", "Keep the runs"],
+                format!("{} runs, with their curves and checkpoints:\n{}", runs.len(), names(runs)),
+            ),
+        };
+        let decision = DialogDecision::Trash(deleted.iter().map(|run| run.run.clone()).collect());
         let warnings = stays.into_iter().chain(lost).collect();
-        let names = name(&deleted);
-        let runs = deleted.iter().map(|run| run.run.clone()).collect();
-        self.dialog = Some(Dialog::DeleteSeveral { runs, names, warnings });
+        self.dialog = Some(Dialog::Ask(RunQuestion { heading, text, warnings, answers, decision }));
     }
 
     fn tag(&mut self, runs: &[RunFolder], tag: &str, is_added: bool) {
         let edit = if is_added { NotesEdit::Tag(tag.to_owned()) } else { NotesEdit::Untag(tag.to_owned()) };
-        for run in runs {
-            self.threads().jobs.send(WatcherCommand::Edit(run.clone(), vec![edit.clone()]));
-        }
-        self.threads().jobs.send(WatcherCommand::Refresh);
+        self.threads().jobs.send(WatcherCommand::Edit(runs.to_vec(), vec![edit]));
     }
 }
 

@@ -10,18 +10,18 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use valleyscope_experiments::preset::Preset;
-use valleyscope_machine::{PyTorchBytes, SetUpState, WorkerFolder, has_nvidia_gpu};
-use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, Timestamp, now};
+use rayon::prelude::*;
+use valleyscope_machine::{PyTorchBytes, SetUpState, has_nvidia_gpu};
+use valleyscope_runs::{CommandRequest, Notes, NotesEdit, Reply, RunCommand, RunFolder, now};
 
 use super::detail::{RunDetail, log_tail};
-use super::editor::{Feasibility, ForkPoint};
+use super::editor::ForkPoint;
 use super::names::distinct_settings;
-use super::summary::{Summary, Watched};
+use super::summary::{ListedRuns, Summary, Watched};
 use super::worker::{Installation, TrainingPaths, WorkerState};
+use crate::app::shell::actions::Action;
 use crate::app::shell::jobs::Wake;
 use crate::runs::{Columns, MetricAliases, RunFacts};
 
@@ -37,19 +37,10 @@ pub(super) enum WatcherCommand {
     /// Sends the details of a run and their changes.
     Focus(Option<RunFolder>),
     Send(Vec<RunFolder>, RunCommand),
-    Edit(RunFolder, Vec<NotesEdit>),
+    Edit(Vec<RunFolder>, Vec<NotesEdit>),
     Alias(String, Option<String>),
     /// Polls all runs at once.
     Refresh,
-}
-
-pub(super) struct ListedRuns {
-    pub runs: Vec<Arc<Summary>>,
-    pub columns: Arc<Columns>,
-    /// The reason why the folder cannot be read, if it cannot.
-    pub read_error: Option<String>,
-    /// The names under which metrics are shown.
-    pub aliases: Arc<MetricAliases>,
 }
 
 pub(super) enum Update {
@@ -59,13 +50,10 @@ pub(super) enum Update {
     Text(RunFolder, Result<(u64, String), String>),
     Worker(Box<WorkerState>),
     SetUp(Box<Installation>),
-    /// The worker's set-up has begun, or the reason why it has not.
-    InstallBegun(Result<(), String>),
-    /// The data and the requirements of a training, or the reason why it could not begin.
-    DataStatus(Box<Preset>, Feasibility),
     /// A run was made, and its worker is being started; with the checkpoint of a fork.
     Made(RunFolder, Option<ForkPoint>),
-    Notice(String),
+    /// A notice or a report about a finished operation.
+    Message(Action),
     Failed(String),
     /// The desktop's trash has refused runs.
     NotTrashed {
@@ -73,34 +61,53 @@ pub(super) enum Update {
         reason: String,
     },
     Removed(Vec<RunFolder>),
-    /// Runs from elsewhere were read: how many were made, and the outcome of each.
-    Imported {
-        made: usize,
-        report: String,
-    },
+}
+
+impl Update {
+    pub(super) fn notice(text: String) -> Update {
+        Update::Message(Action::Notify(text))
+    }
+}
+
+/// Sends updates to the window's thread.
+#[derive(Clone)]
+pub(super) struct Outbox {
+    pub updates: SyncSender<Update>,
+    pub wake: Wake,
+}
+
+impl Outbox {
+    pub(super) fn send(&self, update: Update) {
+        let is_seen_here_only = matches!(update, Update::Runs(..) | Update::Detail(..) | Update::SetUp(_));
+        // The window may be closed.
+        let _ = self.updates.send(update);
+        if is_seen_here_only {
+            self.wake.soon();
+        } else {
+            self.wake.now();
+        }
+    }
 }
 
 /// Starts the thread, which watches a folder of runs and the folder of the worker. It ends when the sender is dropped.
-pub(super) fn start(paths: TrainingPaths, outbox: SyncSender<Update>, wake: Wake) -> Sender<WatcherCommand> {
+pub(super) fn start(paths: TrainingPaths, outbox: Outbox) -> Sender<WatcherCommand> {
     let (commands, inbox) = channel();
-    let mut watcher = Watcher::new(paths.runs, paths.worker_folder, outbox, wake);
-    watcher.aliases_file = paths.aliases;
     std::thread::spawn(move || {
-        // This searches the disk for libraries.
-        let bytes = PyTorchBytes::for_machine(has_nvidia_gpu());
-        if watcher.read_aliases().is_ok() {
-            watcher.run(bytes, &inbox);
+        let mut watcher = Watcher::new(paths, outbox);
+        match watcher.read_aliases() {
+            Ok(aliases) => watcher.aliases = Arc::new(aliases),
+            Err(error) => watcher.outbox.send(Update::Failed(error)),
         }
+        // This searches the disk for libraries.
+        watcher.run(PyTorchBytes::for_machine(has_nvidia_gpu()), &inbox);
     });
     commands
 }
 
 struct Watcher {
-    folder: Option<PathBuf>,
-    worker: Option<WorkerFolder>,
+    paths: TrainingPaths,
     installation: Option<Installation>,
-    outbox: SyncSender<Update>,
-    wake: Wake,
+    outbox: Outbox,
     included: Vec<RunFolder>,
     known: BTreeMap<PathBuf, Watched>,
     listing: Option<Listing>,
@@ -110,10 +117,10 @@ struct Watcher {
     focus: Option<RunFolder>,
     requests: Vec<Request>,
     detail: Option<(RunFolder, RunDetail)>,
+    generation: u64,
     columns: Arc<Columns>,
-    /// The names under which metrics are shown, and their file.
+    /// The names under which metrics are shown.
     aliases: Arc<MetricAliases>,
-    aliases_file: Option<PathBuf>,
     has_new_aliases: bool,
 }
 
@@ -124,16 +131,12 @@ struct Request {
     is_one_of_several: bool,
 }
 
-struct Closed;
-
 impl Watcher {
-    fn new(folder: Option<PathBuf>, worker: Option<WorkerFolder>, outbox: SyncSender<Update>, wake: Wake) -> Watcher {
+    fn new(paths: TrainingPaths, outbox: Outbox) -> Watcher {
         Watcher {
-            folder,
-            worker,
+            paths,
             installation: None,
             outbox,
-            wake,
             included: Vec::new(),
             known: BTreeMap::new(),
             listing: None,
@@ -142,9 +145,9 @@ impl Watcher {
             focus: None,
             requests: Vec::new(),
             detail: None,
+            generation: 0,
             columns: Arc::default(),
             aliases: Arc::default(),
-            aliases_file: None,
             has_new_aliases: false,
         }
     }
@@ -154,16 +157,13 @@ impl Watcher {
         loop {
             match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(command) => {
-                    if self.handle_command(command).is_err() {
-                        return;
-                    }
+                    self.handle_command(command);
                     // One poll handles commands that arrive together.
                     next = next.min(Instant::now() + Duration::from_millis(5));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.poll_set_up(bytes).and_then(|()| self.poll()).is_err() {
-                        return;
-                    }
+                    self.poll_set_up(bytes);
+                    self.poll();
                     next = Instant::now() + POLL_INTERVAL;
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -171,18 +171,7 @@ impl Watcher {
         }
     }
 
-    fn send(&self, update: Update) -> Result<(), Closed> {
-        let is_seen_here_only = matches!(update, Update::Runs(..) | Update::Detail(..) | Update::SetUp(_));
-        self.outbox.send(update).map_err(|_| Closed)?;
-        if is_seen_here_only {
-            self.wake.soon();
-        } else {
-            self.wake.now();
-        }
-        Ok(())
-    }
-
-    fn handle_command(&mut self, command: WatcherCommand) -> Result<(), Closed> {
+    fn handle_command(&mut self, command: WatcherCommand) {
         match command {
             WatcherCommand::Include(run) => {
                 if !self.included.contains(&run) {
@@ -192,64 +181,53 @@ impl Watcher {
             }
             WatcherCommand::IncludePath(path) => {
                 if let Ok(run) = RunFolder::open(&path) {
-                    return self.handle_command(WatcherCommand::Include(run));
+                    self.handle_command(WatcherCommand::Include(run));
                 }
             }
             WatcherCommand::Focus(run) => {
                 self.focus = run;
                 self.detail = None;
             }
-            WatcherCommand::Send(runs, command) => self.send_command(&runs, &command)?,
-            WatcherCommand::Edit(run, edits) => {
-                if let Err(error) = Notes::edit(&run, &edits) {
-                    self.failed(format!("cannot change {}: {error}", run.notes().display()))?;
+            WatcherCommand::Send(runs, command) => self.send_command(&runs, &command),
+            WatcherCommand::Edit(runs, edits) => {
+                for run in runs {
+                    if let Err(error) = Notes::edit(&run, &edits) {
+                        let reason = format!("cannot change {}: {error}", run.notes().display());
+                        self.outbox.send(Update::Failed(reason));
+                    }
                 }
+                self.handle_command(WatcherCommand::Refresh);
             }
-            WatcherCommand::Alias(name, shown) => self.set_alias(&name, shown.as_deref())?,
+            WatcherCommand::Alias(name, shown) => match self.with_alias(&name, shown.as_deref()) {
+                Ok(aliases) => (self.aliases, self.has_new_aliases) = (Arc::new(aliases), true),
+                Err(error) => self.outbox.send(Update::Failed(error)),
+            },
             WatcherCommand::Refresh => {
                 self.must_list = true;
                 self.round_robin.all = true;
             }
         }
-        Ok(())
     }
 
-    fn read_aliases(&mut self) -> Result<(), Closed> {
-        match self.aliases_file.as_deref().map(MetricAliases::read) {
-            Some(Ok(aliases)) => self.aliases = Arc::new(aliases),
-            Some(Err(error)) => self.failed(error)?,
-            None => {}
-        }
-        Ok(())
+    fn read_aliases(&self) -> Result<MetricAliases, String> {
+        self.paths.aliases.as_deref().map_or_else(|| Ok((*self.aliases).clone()), MetricAliases::read)
     }
 
-    fn set_alias(&mut self, name: &str, shown: Option<&str>) -> Result<(), Closed> {
+    /// Shows a metric under another name or, without one, under its own again; writes the names to their file.
+    fn with_alias(&self, name: &str, shown: Option<&str>) -> Result<MetricAliases, String> {
         // Another window or the user may have changed the file.
-        let mut aliases = match self.aliases_file.as_deref().map(MetricAliases::read) {
-            Some(Ok(aliases)) => aliases,
-            Some(Err(error)) => return self.failed(error),
-            None => (*self.aliases).clone(),
-        };
-        let set = match shown {
-            Some(shown) => aliases.set(name, shown),
-            None => {
-                aliases.remove(name);
-                Ok(())
-            }
-        };
-        let written = set.and_then(|()| match &self.aliases_file {
-            Some(file) => aliases.write(file).map_err(|error| format!("cannot write {}: {error}", file.display())),
-            None => Ok(()),
-        });
-        if let Err(error) = written {
-            return self.failed(error);
+        let mut aliases = self.read_aliases()?;
+        match shown {
+            Some(shown) => aliases.set(name, shown)?,
+            None => aliases.remove(name),
         }
-        self.aliases = Arc::new(aliases);
-        self.has_new_aliases = true;
-        Ok(())
+        if let Some(file) = &self.paths.aliases {
+            aliases.write(file).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        }
+        Ok(aliases)
     }
 
-    fn send_command(&mut self, runs: &[RunFolder], command: &RunCommand) -> Result<(), Closed> {
+    fn send_command(&mut self, runs: &[RunFolder], command: &RunCommand) {
         let what = match command {
             RunCommand::Stop => Some("to stop with a checkpoint"),
             // The form of the settings shows that they are requested, until the worker answers.
@@ -262,7 +240,9 @@ impl Watcher {
                 Ok(request) => {
                     sent.push(Request { run: run.clone(), request, is_one_of_several: runs.len() > 1 });
                 }
-                Err(error) => self.failed(format!("cannot write {}: {error}", run.commands().display()))?,
+                Err(error) => {
+                    self.outbox.send(Update::Failed(format!("cannot write {}: {error}", run.commands().display())));
+                }
             }
         }
         match (&sent[..], what) {
@@ -270,43 +250,39 @@ impl Watcher {
             ([only], Some(what)) => {
                 let known = self.known.get(only.run.path());
                 let name = known.map_or_else(|| only.run.name(), Watched::shown_name);
-                self.send(Update::Notice(format!("{name} is asked {what}.")))?;
+                self.outbox.send(Update::notice(format!("{name} is asked {what}.")));
             }
             (several, Some(what)) => {
-                self.send(Update::Notice(format!("{} runs are asked {what}.", several.len())))?;
+                self.outbox.send(Update::notice(format!("{} runs are asked {what}.", several.len())));
             }
         }
         self.requests.extend(sent);
-        Ok(())
-    }
-
-    fn failed(&self, reason: String) -> Result<(), Closed> {
-        self.send(Update::Failed(reason))
     }
 
     /// Reads the status of the worker's set-up, which is another process.
-    fn poll_set_up(&mut self, bytes: PyTorchBytes) -> Result<(), Closed> {
-        let Some(worker) = &self.worker else { return Ok(()) };
+    fn poll_set_up(&mut self, bytes: PyTorchBytes) {
+        let Some(worker) = &self.paths.worker_folder else { return };
         let status = worker.status();
         let has_log = status.as_ref().is_some_and(|status| status.state != SetUpState::Done);
         let log = if has_log { log_tail(&worker.log(), SET_UP_TAIL) } else { String::new() };
         let now = Installation { status, log, log_file: worker.log(), bytes };
         if self.installation.as_ref() != Some(&now) {
             self.installation = Some(now.clone());
-            self.send(Update::SetUp(Box::new(now)))?;
+            self.outbox.send(Update::SetUp(Box::new(now)));
         }
-        Ok(())
     }
 
-    fn poll(&mut self) -> Result<(), Closed> {
-        let mut is_new = self.list() | std::mem::take(&mut self.has_new_aliases);
-        is_new |= poll_all(&mut self.due(), now());
-        self.follow_requests()?;
+    fn poll(&mut self) {
+        let (is_listed, time) = (self.list() | std::mem::take(&mut self.has_new_aliases), now());
+        // Checks many runs in several threads.
+        let due = self.due().into_par_iter().with_min_len(32);
+        let is_new = due.map(|watched| watched.poll(time)).reduce(|| is_listed, |a, b| a | b);
+        self.follow_requests();
         if is_new {
             let listed = self.listed();
-            self.send(Update::Runs(listed))?;
+            self.outbox.send(Update::Runs(listed));
         }
-        self.send_detail()
+        self.send_detail();
     }
 
     /// Lists all runs. Unchanged summaries are shared with earlier lists.
@@ -321,8 +297,15 @@ impl Watcher {
             self.columns = Arc::new(columns);
         }
         let read_error = self.listing.as_ref().and_then(|listing| listing.read_error.clone());
-        let aliases = Arc::clone(&self.aliases);
-        ListedRuns { runs, columns: Arc::clone(&self.columns), read_error, aliases }
+        self.generation += 1;
+        ListedRuns {
+            generation: self.generation,
+            indices: runs.iter().enumerate().map(|(index, run)| (run.run.path().to_owned(), index)).collect(),
+            runs,
+            columns: Arc::clone(&self.columns),
+            read_error,
+            aliases: Arc::clone(&self.aliases),
+        }
     }
 
     /// Lists the runs; returns whether they, or the reason why the folder cannot be read, have changed.
@@ -331,7 +314,7 @@ impl Watcher {
         self.included.retain(|run| run.path().is_dir());
         self.must_list |= self.included.len() < included;
         // The paths of new runs are canonical too.
-        let folder = self.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
+        let folder = self.paths.runs.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
         let is_listed = |listing: &Listing| folder.as_deref().is_none_or(|folder| !listing.is_outdated(folder));
         if !std::mem::take(&mut self.must_list) && self.listing.as_ref().is_some_and(is_listed) {
             return false;
@@ -364,7 +347,7 @@ impl Watcher {
         due
     }
 
-    fn follow_requests(&mut self) -> Result<(), Closed> {
+    fn follow_requests(&mut self) {
         let mut updates = Vec::new();
         let known = &self.known;
         self.requests.retain_mut(|Request { run, request, is_one_of_several }| {
@@ -374,7 +357,7 @@ impl Watcher {
             match request.poll(watched.history(), &summary.status, Instant::now()) {
                 Reply::Waiting => true,
                 Reply::Signalled => {
-                    updates.push(Update::Notice(format!("{name} does not respond; its process was asked to end.")));
+                    updates.push(Update::notice(format!("{name} does not respond; its process was asked to end.")));
                     true
                 }
                 Reply::NotSignalled(reason) => {
@@ -385,7 +368,7 @@ impl Watcher {
                 }
                 Reply::Answered { ok: true, .. } if *is_one_of_several => false,
                 Reply::Answered { ok: true, message } => {
-                    updates.push(Update::Notice(format!("{name}: {message}.")));
+                    updates.push(Update::notice(format!("{name}: {message}.")));
                     false
                 }
                 Reply::Answered { ok: false, message } => {
@@ -395,43 +378,22 @@ impl Watcher {
                 Reply::Gone => false,
             }
         });
-        updates.into_iter().try_for_each(|update| self.send(update))
+        updates.into_iter().for_each(|update| self.outbox.send(update));
     }
 
-    fn send_detail(&mut self) -> Result<(), Closed> {
-        let Some(run) = self.focus.clone() else { return Ok(()) };
-        let Some(watched) = self.known.get(run.path()) else { return Ok(()) };
-        let detail = RunDetail::of(&run, watched.history());
-        let now = Some((run, detail));
-        if self.detail != now {
-            self.detail.clone_from(&now);
-            if let Some((run, detail)) = now {
-                self.send(Update::Detail(run, Box::new(detail)))?;
-            }
+    fn send_detail(&mut self) {
+        let Some(run) = &self.focus else { return };
+        let Some(watched) = self.known.get(run.path()) else { return };
+        let now = (run.clone(), RunDetail::of(run, watched.history()));
+        if self.detail.as_ref() != Some(&now) {
+            self.detail = Some(now.clone());
+            self.outbox.send(Update::Detail(now.0, Box::new(now.1)));
         }
-        Ok(())
     }
-}
-
-/// Checks runs, many of them in several threads; returns whether the summary of any has changed.
-fn poll_all(due: &mut [&mut Watched], now: Timestamp) -> bool {
-    /// The number of runs that are worth a thread.
-    const PART: usize = 32;
-    let poll = |part: &mut [&mut Watched]| part.iter_mut().fold(false, |is_new, watched| watched.poll(now) | is_new);
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(due.len() / PART);
-    if threads <= 1 {
-        return poll(due);
-    }
-    thread::scope(|scope| {
-        let parts = due.chunks_mut(due.len().div_ceil(threads));
-        let parts: Vec<_> = parts.map(|part| scope.spawn(|| poll(part))).collect();
-        // The threads end before the scope does, also if one has panicked.
-        parts.into_iter().fold(false, |is_new, part| part.join().expect("a run can be checked") | is_new)
-    })
 }
 
 /// The number of polls in which each run at rest is checked once.
-pub(super) const ROUND: usize = 10;
+const ROUND: usize = 10;
 /// The age of a listing from which the folder is listed again.
 const RELIST: Duration = Duration::from_secs(10);
 /// The age of the folder's last change up to which each poll lists it again: a run's folder may be filled some time
@@ -439,16 +401,16 @@ const RELIST: Duration = Duration::from_secs(10);
 const FRESH: Duration = Duration::from_secs(5);
 
 /// The state of the folder of runs when it was last listed.
-pub(super) struct Listing {
+struct Listing {
     /// The reason why the folder cannot be read, if it cannot.
-    pub read_error: Option<String>,
+    read_error: Option<String>,
     time: Instant,
     modified: Option<SystemTime>,
 }
 
 impl Listing {
     /// Lists the runs in a folder; without a folder there are none.
-    pub(super) fn of(folder: Option<&Path>) -> (Listing, Vec<RunFolder>) {
+    fn of(folder: Option<&Path>) -> (Listing, Vec<RunFolder>) {
         let (time, modified) = (Instant::now(), folder.and_then(modified));
         let (runs, read_error) = match folder.map_or(Ok(Vec::new()), RunFolder::list) {
             Ok(runs) => (runs, None),
@@ -457,7 +419,7 @@ impl Listing {
         (Listing { read_error, time, modified }, runs)
     }
 
-    pub(super) fn is_outdated(&self, folder: &Path) -> bool {
+    fn is_outdated(&self, folder: &Path) -> bool {
         let now = modified(folder);
         let is_fresh = || now.is_some_and(|time| time.elapsed().is_ok_and(|since| since < FRESH));
         self.read_error.is_some() || now != self.modified || self.time.elapsed() >= RELIST || is_fresh()
@@ -470,15 +432,15 @@ fn modified(folder: &Path) -> Option<SystemTime> {
 
 /// Divides the runs at rest among [`ROUND`] polls.
 #[derive(Default)]
-pub(super) struct RoundRobin {
+struct RoundRobin {
     next: usize,
     /// Makes the next poll check all of them.
-    pub all: bool,
+    all: bool,
 }
 
 impl RoundRobin {
     /// Selects the indices of the runs to check now, of `count` runs at rest.
-    pub(super) fn take(&mut self, count: usize) -> Range<usize> {
+    fn take(&mut self, count: usize) -> Range<usize> {
         if std::mem::take(&mut self.all) {
             return 0..count;
         }
@@ -513,13 +475,10 @@ mod tests {
     fn watcher(folder: &Path) -> (Watcher, Receiver<Update>) {
         let (outbox, updates) = sync_channel(64);
         let wake = Wake::new(egui::Context::default(), Duration::ZERO, Duration::ZERO);
-        let mut watcher = Watcher::new(Some(folder.to_owned()), None, outbox, wake);
-        poll(&mut watcher);
+        let paths = TrainingPaths { runs: Some(folder.to_owned()), ..TrainingPaths::default() };
+        let mut watcher = Watcher::new(paths, Outbox { updates: outbox, wake });
+        watcher.poll();
         (watcher, updates)
-    }
-
-    fn poll(watcher: &mut Watcher) {
-        assert!(watcher.poll().is_ok(), "the receiver is there");
     }
 
     fn status<'w>(watcher: &'w Watcher, run: &RunFolder) -> &'w Status {
@@ -552,21 +511,21 @@ mod tests {
         assert!(
             matches!(&updates.try_iter().collect::<Vec<_>>()[..], [Update::Runs(listed)] if listed.runs.len() == 25)
         );
-        (0..2 * ROUND).for_each(|_| poll(&mut watcher));
+        (0..2 * ROUND).for_each(|_| watcher.poll());
         assert!(updates.try_recv().is_err(), "nothing has changed");
         let mut session = RunSession::begin(&runs[17]).expect("a session can begin");
-        (0..ROUND).for_each(|_| poll(&mut watcher));
+        (0..ROUND).for_each(|_| watcher.poll());
         assert!(matches!(status(&watcher, &runs[17]), Status::Running(_)));
         session.record(9, Event::Stopped).expect("it can be written");
         drop(session);
         // Each poll now checks it.
-        poll(&mut watcher);
+        watcher.poll();
         assert_eq!(*status(&watcher, &runs[17]), Status::Stopped);
         Notes { title: "Mine".to_owned(), ..Notes::default() }.write(&runs[3]).expect("it can be written");
-        (0..ROUND).for_each(|_| poll(&mut watcher));
+        (0..ROUND).for_each(|_| watcher.poll());
         assert_eq!(watcher.known[runs[3].path()].summary().map(|it| it.title.as_str()), Some("Mine"));
         std::fs::remove_dir_all(runs[0].path()).expect("it can be removed");
-        poll(&mut watcher);
+        watcher.poll();
         assert_eq!(watcher.known.len(), 24);
     }
 }

@@ -11,6 +11,7 @@ use valleyscope_machine::{PyTorchBytes, SetUpState, SetUpStatus, WorkerFolder};
 use valleyscope_runs::{Handshake, LaunchError, SETUP, WorkerProgram, runs_folder};
 
 use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::jobs::Job;
 use crate::app::shell::messages::Question;
 use crate::app::widgets::theme;
 use crate::runs::MetricAliases;
@@ -59,6 +60,11 @@ pub enum WorkerState {
 }
 
 impl WorkerState {
+    /// What the worker can use, if it is ready.
+    pub(super) fn handshake(&self) -> Option<&Handshake> {
+        if let WorkerState::Ready(handshake) = self { Some(handshake) } else { None }
+    }
+
     pub(super) fn of(error: &LaunchError) -> WorkerState {
         match error {
             LaunchError::Missing | LaunchError::NoFile { .. } => WorkerState::Missing(error.to_string()),
@@ -76,8 +82,8 @@ pub(super) enum WorkerAction {
 #[derive(Default)]
 pub(super) struct WorkerCard {
     pub installation: Option<Installation>,
-    /// True while the command that installs it is starting.
-    pub begins: bool,
+    /// The start of the command that installs it.
+    beginning: Option<Job<Result<(), String>>>,
     /// The reason why the installation did not begin.
     pub refused: Option<String>,
     /// True while the user is asked to confirm the installation.
@@ -142,9 +148,9 @@ impl WorkerCard {
     fn button(&mut self, ui: &mut Ui) {
         ui.horizontal(|ui| {
             let text = RichText::new("Install…").strong();
-            let install = ui.add_enabled(!self.begins, Button::new(text));
+            let install = ui.add_enabled(self.beginning.is_none(), Button::new(text));
             self.asking |= install.accessible_name("Install the training worker").clicked();
-            if self.begins {
+            if self.beginning.is_some() {
                 ui.label(RichText::new("Starting the set-up…").small().weak());
             }
         });
@@ -172,10 +178,15 @@ impl WorkerCard {
         });
     }
 
-    /// Asks before a large download; returns true when the set-up is to start.
-    pub(super) fn confirms_install(&mut self, ctx: &Context, paths: &TrainingPaths) -> bool {
-        let (true, Some(installation), Some(folder)) = (self.asking, &self.installation, &paths.worker_folder) else {
-            return false;
+    /// Asks before a large download, and then starts the set-up.
+    pub(super) fn confirm_install(&mut self, ctx: &Context, paths: &TrainingPaths) {
+        if let Some(begun) = Job::take(&mut self.beginning) {
+            self.refused = begun.unwrap_or_else(|failed| Err(format!("The set-up did not start: {failed}."))).err();
+        }
+        let (true, Some(installation), Some(folder), Some(command)) =
+            (self.asking, &self.installation, paths.worker_folder.clone(), paths.install.clone())
+        else {
+            return;
         };
         let bytes = installation.bytes;
         let text = format!(
@@ -195,7 +206,10 @@ impl WorkerCard {
         };
         let answer = question.ask(ctx);
         self.asking = answer.is_none();
-        answer == Some(true)
+        if answer == Some(true) {
+            self.refused = None;
+            self.beginning = Some(Job::start(ctx, move |_| command.begin(&folder)));
+        }
     }
 }
 

@@ -530,10 +530,10 @@ fn the_legend_of_the_curves_chooses_a_colour_that_the_session_keeps() {
     app.until("its curve", |app| app.harness.query_all_by_label_contains("Curve of ").next().is_some());
     let entry = named(&app, "Curve of ");
     set_red_in_menu(&mut app, Role::Image, &entry, 20);
-    let chosen = app.state().training().memory().colors[run.path()];
+    let chosen = app.state().training().memory().pens.colors[run.path()];
     assert!(chosen[0].abs_diff(20) <= 1, "{chosen:?}");
     restore_in_menu(&mut app, Role::Image, &entry);
-    assert!(app.state().training().memory().colors.is_empty());
+    assert!(app.state().training().memory().pens.colors.is_empty());
 }
 
 #[test]
@@ -543,8 +543,8 @@ fn the_colours_of_a_scan_are_chosen_beside_its_plots_and_kept_with_the_session()
     choose(&mut app, "Scan");
     app.until("the scan's picture", |app| app.shows("3 of 4 grid points"));
     app.set_color("Colour of Signum", "R", 20);
-    let chosen = app.state().training().memory().scan_colors[run.path()]["Signum"];
+    let chosen = app.state().training().memory().pens.scans[run.path()]["Signum"];
     assert!(chosen[0].abs_diff(20) <= 1, "{chosen:?}");
     app.take_usual_color("Colour of Signum");
-    assert!(app.state().training().memory().scan_colors[run.path()].is_empty());
+    assert!(app.state().training().memory().pens.scans[run.path()].is_empty());
 }

@@ -14,7 +14,7 @@ use egui_kittest::wgpu::WgpuTestRenderer;
 use egui_kittest::{Harness, Node, TestRenderer};
 pub use valleyscope::app::shell::session::SessionTexts;
 use valleyscope::app::shell::session::Store;
-use valleyscope::app::{AppOptions, InstallCommand, TrainingPaths, Valleyscope};
+use valleyscope::app::{AppOptions, InstallCommand, Opened, TrainingPaths, Valleyscope};
 use valleyscope_experiments::preset::{Library, Loaded, Preset, PresetSource};
 use valleyscope_machine::WorkerFolder;
 
@@ -150,7 +150,7 @@ impl App {
         let usual = AppOptions::default();
         let options = AppOptions {
             worth_asking: begin.worth_asking.unwrap_or(usual.worth_asking),
-            preset,
+            opened: preset.map(Opened::from).unwrap_or_default(),
             library,
             diagrams: Some(begin.diagrams.map_or_else(|| folder.path().join("diagrams"), Path::to_owned)),
             native_dialogs: false,

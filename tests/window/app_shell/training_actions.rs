@@ -417,8 +417,8 @@ fn a_colour_that_is_chosen_for_a_run_is_that_of_its_curve_and_kept_with_the_sess
     let own = app.state().training().runs()[0].color;
     assert_eq!([red, blue], [own[0], own[2]]);
     let memory = app.state().training().memory();
-    let chosen = *memory.colors.values().next().expect("it was chosen");
-    assert!(memory.colors.len() == 1 && chosen[0].abs_diff(red) <= 1 && chosen[1].abs_diff(20) <= 1, "{chosen:?}");
+    let chosen = *memory.pens.colors.values().next().expect("it was chosen");
+    assert!(memory.pens.colors.len() == 1 && chosen[0].abs_diff(red) <= 1 && chosen[1].abs_diff(20) <= 1, "{chosen:?}");
     let folder = export(&mut app, &[("Figure as SVG…", "curves.svg")]);
     let svg = std::fs::read_to_string(folder.join("curves.svg")).expect("it was written");
     let [red, green, blue] = Pen::new(chosen, 0).color_on(Background::Light);
@@ -428,9 +428,9 @@ fn a_colour_that_is_chosen_for_a_run_is_that_of_its_curve_and_kept_with_the_sess
     let begin = Begin { preset: None, storage: Some(&storage), runs: Some(&runs), ..Begin::default() };
     let mut again = App::begin(begin);
     listed(&mut again, 1);
-    assert_eq!(again.state().training().memory().colors, memory.colors);
+    assert_eq!(again.state().training().memory().pens.colors, memory.pens.colors);
     again.take_usual_color(&swatch);
-    assert!(again.state().training().memory().colors.is_empty());
+    assert!(again.state().training().memory().pens.colors.is_empty());
 }
 
 #[test]

@@ -1,22 +1,64 @@
 //! The lines of the table of runs: which runs are listed, in which order and groups, and the texts of their cells.
 //!
-//! The lines are arranged anew when runs or choices change. The cells of a run are made when they are first drawn, and
-//! again only when the run has changed.
+//! The lines are arranged anew when runs or choices change. The cells of a run are made when they are drawn.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use valleyscope_experiments::view::ticks::with_edge;
 use valleyscope_runs::{Better, RunFolder};
 
-use super::TableChoices;
-use crate::app::training::list::{FilterField, ListInput};
+use crate::app::training::list::{FilterField, ListInput, RunsAction};
 use crate::app::training::summary::Summary;
 use crate::export::CsvWriter;
 use crate::runs::{
-    Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, Value, csv_cell, lower_first, ordered,
+    Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, SortKey, TableLayout, Value, csv_cell,
+    lower_first, ordered,
 };
+
+/// The choices for the table of runs; stored with the session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TableChoices {
+    /// Whether the table replaces the curves.
+    pub is_open: bool,
+    pub layout: TableLayout,
+    /// The widths of columns in points, by their fields.
+    pub widths: BTreeMap<String, f32>,
+    pub sort: Vec<SortKey>,
+    pub grouping: Grouping,
+    /// The folder of the run to which the others are compared.
+    pub baseline: Option<PathBuf>,
+    /// The typed filter, which the list of runs shows too.
+    pub filter: String,
+}
+
+impl TableChoices {
+    /// The largest number of fields by which the runs are sorted.
+    const MOST_KEYS: usize = 3;
+
+    /// Sorts by a field; if the runs are already sorted by it, in the reverse order. The former fields decide between
+    /// equal values.
+    pub fn sort_by(&mut self, field: &str) {
+        let is_descending = self.sort.first().is_some_and(|key| key.field == field && !key.is_descending);
+        self.sort_in_order(field, is_descending);
+    }
+
+    pub fn sort_in_order(&mut self, field: &str, is_descending: bool) {
+        self.sort.retain(|key| key.field != field);
+        self.sort.insert(0, SortKey { field: field.to_owned(), is_descending });
+        self.sort.truncate(TableChoices::MOST_KEYS);
+    }
+
+    pub fn toggle_group(&mut self, field: &str) {
+        match self.grouping.by.iter().position(|other| other == field) {
+            Some(index) => drop(self.grouping.by.remove(index)),
+            None => self.grouping.by.push(field.to_owned()),
+        }
+    }
+}
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cell {
@@ -64,15 +106,17 @@ struct Key {
 pub(super) struct Lines {
     key: Option<Key>,
     runs: Vec<Arc<Summary>>,
-    all_columns: Arc<Columns>,
-    columns: Arc<[Column]>,
+    pub all_columns: Arc<Columns>,
+    /// The shown columns.
+    pub columns: Arc<[Column]>,
     lines: Vec<Line>,
-    undecided: Vec<String>,
-    baseline: Option<Arc<Summary>>,
+    /// The reasons why groups have no best value.
+    pub undecided: Vec<String>,
+    pub baseline: Option<Arc<Summary>>,
     grouping: Grouping,
     /// The fields in which groups differ, by which they are named.
     distinctive: Vec<Column>,
-    cells: HashMap<PathBuf, (Arc<Summary>, Vec<Cell>)>,
+    /// The number of runs that match the filter.
     found: usize,
 }
 
@@ -85,35 +129,25 @@ impl Lines {
         open: &BTreeSet<String>,
         choices: &TableChoices,
     ) {
-        let generations = [input.generation, filter.generation()];
+        let generations = [input.listed.generation, filter.generation];
         let choices = TableChoices { widths: Default::default(), filter: String::new(), ..choices.clone() };
         let key = Key { generations, choices, open: open.clone() };
         if self.key.as_ref() == Some(&key) {
             return;
         }
         let baseline = key.choices.baseline.as_ref();
-        let baseline = baseline.and_then(|path| input.runs.iter().find(|run| run.run.path() == path).cloned());
-        let found: Vec<usize> = (0..input.runs.len()).filter(|index| filter.finds(&input.runs[*index])).collect();
-        self.all_columns = match found.len() == input.runs.len() {
-            true => Arc::clone(input.columns),
+        let baseline = baseline.and_then(|path| input.listed.runs.iter().find(|run| run.run.path() == path).cloned());
+        let found: Vec<usize> =
+            (0..input.listed.runs.len()).filter(|index| filter.finds(&input.listed.runs[*index])).collect();
+        self.all_columns = match found.len() == input.listed.runs.len() {
+            true => Arc::clone(&input.listed.columns),
             false => {
-                let facts: Vec<&RunFacts> = found.iter().map(|index| &input.runs[*index].facts).collect();
-                Arc::new(input.columns.while_shown(&facts))
+                let facts: Vec<&RunFacts> = found.iter().map(|index| &input.listed.runs[*index].facts).collect();
+                Arc::new(input.listed.columns.while_shown(&facts))
             }
         };
-        let columns: Arc<[Column]> = key.choices.layout.shown(&self.all_columns).into_iter().cloned().collect();
-        let is_same = |a: &Option<Arc<Summary>>, b: &Option<Arc<Summary>>| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        if columns != self.columns || !is_same(&baseline, &self.baseline) {
-            self.cells.clear();
-        }
-        (self.columns, self.baseline, self.runs) = (columns, baseline, input.runs.to_vec());
-        if self.cells.len() > self.runs.len() {
-            let known: BTreeSet<&Path> = self.runs.iter().map(|run| run.run.path()).collect();
-            self.cells.retain(|path, _| known.contains(path.as_path()));
-        }
+        self.columns = key.choices.layout.shown(&self.all_columns).into_iter().cloned().collect();
+        (self.baseline, self.runs) = (baseline, input.listed.runs.to_vec());
         self.arrange(found, &key);
         self.key = Some(key);
     }
@@ -123,13 +157,13 @@ impl Lines {
         let columns = Arc::clone(&self.all_columns);
         self.found = found.len();
         self.undecided.clear();
-        self.grouping = key.choices.grouping();
-        let TableChoices { sort, group_by, .. } = &key.choices;
+        let TableChoices { sort, grouping, .. } = &key.choices;
+        self.grouping.clone_from(grouping);
         let mut found = ordered(&facts, found, sort);
         // The baseline stays in view.
         let baseline = self.baseline.as_ref().map(|run| run.run.path());
         let pinned = found.iter().position(|index| Some(self.runs[*index].run.path()) == baseline);
-        if group_by.is_empty() {
+        if grouping.by.is_empty() {
             if let Some(index) = pinned {
                 found[..=index].rotate_right(1);
             }
@@ -140,7 +174,7 @@ impl Lines {
         let pinned = pinned.map(|index| Line::Run { run: found[index], role: RunRole::Pinned });
         let groups = self.grouping.groups(&facts, found, sort, &columns);
         self.undecided = self.grouping.undecided(&facts, &groups, &columns);
-        let fields = group_by.iter().chain(&self.grouping.best_over).filter(|field| *field != Replicates::FIELD);
+        let fields = grouping.by.iter().chain(&grouping.best_over).filter(|field| *field != Replicates::FIELD);
         let differs = |field: &&String| {
             let of = |group: &Group| facts[group.shown[0]].get(field);
             groups.iter().any(|group| of(group) != of(&groups[0]))
@@ -196,28 +230,15 @@ impl Lines {
         Some((text, is_better))
     }
 
-    fn cell(&self, run: &Summary, column: &Column) -> Cell {
-        let baseline = self.baseline.as_deref().filter(|baseline| baseline.run != run.run);
-        self.compared(column, column.of(&run.facts), baseline, column.text(&run.facts).into_owned())
-    }
-
-    pub(super) fn cells(&mut self, line: usize) -> &[Cell] {
-        let run = match self.lines.get(line) {
-            Some(Line::Run { run, .. }) => Arc::clone(&self.runs[*run]),
-            _ => return self.group_cells(line),
-        };
-        let path = run.run.path();
-        if self.cells.get(path).is_none_or(|(of, _)| !Arc::ptr_eq(of, &run)) {
-            let cells = self.columns.iter().map(|column| self.cell(&run, column)).collect();
-            self.cells.insert(path.to_owned(), (Arc::clone(&run), cells));
-        }
-        self.cells.get(path).map_or(&[], |(_, cells)| cells)
-    }
-
-    fn group_cells(&self, line: usize) -> &[Cell] {
+    pub(super) fn cell(&self, line: usize, index: usize) -> Cell {
         match self.lines.get(line) {
-            Some(Line::Group { cells, .. }) => cells,
-            _ => &[],
+            None => Cell::default(),
+            Some(Line::Group { cells, .. }) => cells[index].clone(),
+            Some(Line::Run { run, .. }) => {
+                let (run, column) = (&self.runs[*run], &self.columns[index]);
+                let baseline = self.baseline.as_deref().filter(|baseline| baseline.run != run.run);
+                self.compared(column, column.of(&run.facts), baseline, column.text(&run.facts).into_owned())
+            }
         }
     }
 
@@ -247,28 +268,13 @@ impl Lines {
         written.expect("a vector can be written")
     }
 
+    /// The numbers of runs that match the filter, and of all.
     pub(super) fn counts(&self) -> [usize; 2] {
         [self.found, self.runs.len()]
     }
 
-    pub(super) fn all_columns(&self) -> &Arc<Columns> {
-        &self.all_columns
-    }
-
-    pub(super) fn undecided(&self) -> &[String] {
-        &self.undecided
-    }
-
     pub(super) fn facts(&self) -> impl Iterator<Item = &RunFacts> {
         self.listed().map(|run| &run.facts)
-    }
-
-    pub(super) fn columns(&self) -> &Arc<[Column]> {
-        &self.columns
-    }
-
-    pub(super) fn baseline(&self) -> Option<&Summary> {
-        self.baseline.as_deref()
     }
 
     pub(super) fn run(&self, line: usize) -> Option<&Arc<Summary>> {
@@ -292,6 +298,24 @@ impl Lines {
             Line::Group { id, group, is_open, .. } => Some((id, group, *is_open)),
             Line::Run { .. } => None,
         }
+    }
+
+    /// Opens a group, or closes it.
+    pub(super) fn toggle_group(&self, open: &mut BTreeSet<String>, line: usize) {
+        if let Some((id, ..)) = self.group_of(line)
+            && !open.remove(id)
+        {
+            open.insert(id.to_owned());
+        }
+    }
+
+    /// Requests the curves of a run, or opens or closes a group.
+    pub(super) fn open(&self, open: &mut BTreeSet<String>, line: usize) -> Option<RunsAction> {
+        let run = self.run(line);
+        if run.is_none() {
+            self.toggle_group(open, line);
+        }
+        run.map(|run| RunsAction::Open(vec![run.run.clone()]))
     }
 
     pub(super) fn is_in_group(&self, line: usize) -> bool {
@@ -354,25 +378,13 @@ pub(super) enum Click {
 /// The selected runs, and the line at which keys act.
 #[derive(Default)]
 pub(super) struct Selection {
-    runs: HashSet<PathBuf>,
+    pub runs: HashSet<PathBuf>,
     cursor: Option<LineId>,
     /// The line at which a range begins.
     anchor: Option<LineId>,
 }
 
 impl Selection {
-    pub(super) fn contains(&self, run: &Path) -> bool {
-        self.runs.contains(run)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.runs.is_empty()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.runs.len()
-    }
-
     pub(super) fn cursor(&self, lines: &Lines) -> Option<usize> {
         lines.index_of(self.cursor.as_ref()?)
     }
@@ -414,13 +426,5 @@ impl Selection {
 
     pub(super) fn select_all(&mut self, lines: &Lines) {
         self.runs = (0..lines.len()).flat_map(|line| lines.runs(line)).map(|run| run.path().to_owned()).collect();
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.runs.clear();
-    }
-
-    pub(super) fn retain(&mut self, is_there: impl Fn(&Path) -> bool) {
-        self.runs.retain(|run| is_there(run));
     }
 }

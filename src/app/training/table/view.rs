@@ -1,29 +1,19 @@
-//! Draws the table of runs, and the bars above it: filter, columns and groups, and the actions on the selected runs.
+//! Draws the cells of the table of runs.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use egui::{
-    Align, Button, Color32, CornerRadius, Key, Label, Layout, Rect, Response, RichText, Role, ScrollArea, Sense,
-    Stroke, StrokeKind, TextEdit, Ui, WidgetInfo, vec2,
+    Align, Color32, CornerRadius, Label, Layout, Rect, Response, RichText, Role, Sense, Stroke, StrokeKind, Ui,
+    WidgetInfo, vec2,
 };
 use egui_table::{CellInfo, HeaderCellInfo, TableDelegate};
-use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_runs::RunFolder;
 
-use super::lines::{Click, Lines, Selection};
-use super::{RunTable, TableChoices};
-use crate::app::landscape::figure_export::stays_open;
+use super::lines::{Click, Lines, Selection, TableChoices};
 use crate::app::training::legend::line as line_sample;
-use crate::app::training::list::{
-    FilterField, ListInput, RunsAction, color_entry, status_color, tooltip, warning_mark,
-};
+use crate::app::training::list::{RunsAction, color_entry, status_color, tooltip, warning_mark};
 use crate::app::training::names::Pens;
-use crate::app::training::summary::Summary;
-use crate::app::widgets::form::{cell, small_button};
-use crate::app::widgets::form::{check_box, radio_button};
-use crate::runs::{Column, Columns, GroupChoice, Grouping, Replicates, Statistic, lower_first};
+use crate::runs::{Column, GroupChoice};
 
 /// The height of a line, and of the header, in points.
 pub(super) const LINE: f32 = 24.0;
@@ -34,39 +24,25 @@ pub(super) const MARKS: f32 = 58.0;
 /// The indent of runs in a group, in points.
 const INDENT: f32 = 14.0;
 
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum TableEvent {
-    Sort(String),
-    SortInOrder(String, bool),
-    /// Moves a column to the position of another one.
-    Move(String, String),
-    /// Moves a column by one position, to the left if true.
-    Shift(String, bool),
-    Hide(String),
-    Group(String),
-    Click(usize, Click),
-    Open(usize),
-    ToggleShown(usize),
-    ToggleGroup(usize),
-    Pin(usize),
-    Color(usize, Option<[u8; 3]>),
-}
-
 pub(super) struct TableView<'t> {
-    pub lines: &'t mut Lines,
-    pub choices: &'t TableChoices,
-    pub selection: &'t Selection,
+    pub lines: &'t Lines,
+    pub choices: &'t mut TableChoices,
+    pub selection: &'t mut Selection,
+    /// The open groups.
+    pub open: &'t mut BTreeSet<String>,
     /// The runs whose curves are shown.
     pub shown: &'t HashSet<&'t Path>,
     pub pens: &'t Pens,
     pub has_focus: bool,
-    pub events: Vec<TableEvent>,
+    /// Whether the table gets the focus.
+    pub takes_focus: bool,
+    pub action: Option<RunsAction>,
 }
 
 impl TableDelegate for TableView<'_> {
     fn header_cell_ui(&mut self, ui: &mut Ui, cell: &HeaderCellInfo) {
-        let columns = Arc::clone(self.lines.columns());
-        if let Some(column) = cell.col_range.start.checked_sub(1).and_then(|index| columns.get(index)) {
+        let lines = self.lines;
+        if let Some(column) = cell.col_range.start.checked_sub(1).and_then(|index| lines.columns.get(index)) {
             self.header(ui, column);
         }
     }
@@ -98,7 +74,7 @@ impl TableDelegate for TableView<'_> {
             Some(column) => self.value(ui, line, column, &response),
         }
         if response.double_clicked() {
-            self.events.push(TableEvent::Open(line));
+            self.action = self.lines.open(self.open, line);
         } else if response.clicked() {
             let modifiers = ui.input(|input| input.modifiers);
             let how = match (modifiers.shift, modifiers.command) {
@@ -106,7 +82,8 @@ impl TableDelegate for TableView<'_> {
                 (false, true) => Click::Toggle,
                 (false, false) => Click::Only,
             };
-            self.events.push(TableEvent::Click(line, how));
+            self.selection.click(self.lines, line, how);
+            self.takes_focus = true;
         }
     }
 
@@ -118,7 +95,7 @@ impl TableDelegate for TableView<'_> {
 impl TableView<'_> {
     fn is_selected(&self, line: usize) -> bool {
         let runs = self.lines.runs(line);
-        !runs.is_empty() && runs.iter().all(|run| self.selection.contains(run.path()))
+        !runs.is_empty() && runs.iter().all(|run| self.selection.runs.contains(run.path()))
     }
 
     /// Shows the title of a column, which sorts by it and can be dragged to another position.
@@ -150,9 +127,9 @@ impl TableView<'_> {
             );
         }
         if let Some(other) = response.dnd_release_payload::<String>() {
-            self.events.push(TableEvent::Move(String::clone(&other), field.clone()));
+            self.choices.layout.move_to(&self.lines.all_columns, &other, field);
         } else if response.clicked() {
-            self.events.push(TableEvent::Sort(field.clone()));
+            self.choices.sort_by(field);
         }
         self.header_menu(&response, column);
         let help =
@@ -162,20 +139,27 @@ impl TableView<'_> {
 
     fn header_menu(&mut self, response: &Response, Column { field, is_setting, .. }: &Column) {
         response.context_menu(|ui| {
-            let entries = [
-                ("Sort ascending", TableEvent::SortInOrder(field.clone(), false)),
-                ("Sort descending", TableEvent::SortInOrder(field.clone(), true)),
-                ("Move left", TableEvent::Shift(field.clone(), true)),
-                ("Move right", TableEvent::Shift(field.clone(), false)),
-                ("Hide this column", TableEvent::Hide(field.clone())),
-            ];
-            let group =
-                (*is_setting || field == "optimizer").then(|| ("Group by it", TableEvent::Group(field.clone())));
-            for (text, event) in entries.into_iter().chain(group) {
-                if ui.button(text).clicked() {
-                    self.events.push(event);
-                    ui.close();
-                }
+            let TableChoices { layout, .. } = &mut *self.choices;
+            let columns = &self.lines.all_columns;
+            let mut is_chosen = |text: &str| ui.button(text).clicked();
+            let (ascending, descending) = (is_chosen("Sort ascending"), is_chosen("Sort descending"));
+            let (left, right) = (is_chosen("Move left"), is_chosen("Move right"));
+            let is_hidden = is_chosen("Hide this column");
+            let is_grouped = (*is_setting || field == "optimizer") && is_chosen("Group by it");
+            if left || right {
+                layout.shift(columns, field, left);
+            }
+            if is_hidden {
+                layout.show(field, false);
+            }
+            if ascending || descending {
+                self.choices.sort_in_order(field, descending);
+            }
+            if is_grouped {
+                self.choices.toggle_group(field);
+            }
+            if ascending || descending || left || right || is_hidden || is_grouped {
+                ui.close();
             }
         });
     }
@@ -194,7 +178,8 @@ impl TableView<'_> {
             ui.add_space(MARGIN);
             ui.add(Label::new(text).selectable(false));
             if response.clicked() {
-                self.events.push(TableEvent::ToggleGroup(line));
+                self.lines.toggle_group(self.open, line);
+                self.takes_focus = true;
             }
             let best = match &group.choice {
                 GroupChoice::All => String::new(),
@@ -204,7 +189,8 @@ impl TableView<'_> {
             response.on_hover_text(format!("{verb} this group of {count} runs{best}"));
             return;
         }
-        let Some(run) = self.lines.run(line) else { return };
+        let lines = self.lines;
+        let Some(run) = lines.run(line) else { return };
         let is_shown = self.shown.contains(run.run.path());
         let check = Rect::from_min_size(rect.left_center() - vec2(-MARGIN, 7.0), vec2(14.0, 14.0));
         let response = ui.interact(check.expand(4.0), ui.scope_id().with("show"), Sense::CLICK | Sense::HOVER);
@@ -219,14 +205,14 @@ impl TableView<'_> {
         ui.add_space(MARGIN + 14.0 + MARGIN);
         line_sample(ui, self.pens.of(run));
         if response.on_hover_text("Show its curves together with the others").clicked() {
-            self.events.push(TableEvent::ToggleShown(line));
+            self.action = Some(RunsAction::Show(vec![run.run.clone()], !is_shown));
+            self.takes_focus = true;
         }
     }
 
     fn value(&mut self, ui: &mut Ui, line: usize, index: usize, response: &Response) {
-        let columns = Arc::clone(self.lines.columns());
-        let Some(column) = columns.get(index) else { return };
-        let cell = self.lines.cells(line).get(index).cloned().unwrap_or_default();
+        let Some(column) = self.lines.columns.get(index) else { return };
+        let cell = self.lines.cell(line, index);
         if column.field == "name" {
             return self.name(ui, line, &cell.text, response);
         }
@@ -261,8 +247,9 @@ impl TableView<'_> {
 
     fn name(&mut self, ui: &mut Ui, line: usize, text: &str, response: &Response) {
         let is_selected = self.is_selected(line);
-        let Some(run) = self.lines.run(line) else {
-            let name = self.lines.group_name(line);
+        let lines = self.lines;
+        let Some(run) = lines.run(line) else {
+            let name = lines.group_name(line);
             response.widget_info(|| WidgetInfo::selected(Role::Button, true, is_selected, format!("Group {name}")));
             in_cell(ui, false, |ui| {
                 ui.add(Label::new(RichText::new(&name).strong()).selectable(false).truncate());
@@ -272,7 +259,7 @@ impl TableView<'_> {
         };
         response
             .widget_info(|| WidgetInfo::selected(Role::Button, true, is_selected, format!("Run {}", run.in_full())));
-        let is_baseline = self.lines.baseline().is_some_and(|baseline| baseline.run == run.run);
+        let is_baseline = self.lines.baseline.as_ref().is_some_and(|baseline| baseline.run == run.run);
         in_cell(ui, false, |ui| {
             if self.lines.is_in_group(line) {
                 ui.add_space(INDENT);
@@ -284,20 +271,23 @@ impl TableView<'_> {
             ui.add(Label::new(text).selectable(false).truncate());
         });
         let menu = response.context_menu(|ui| {
-            for (text, event) in
-                [("Show its curves", TableEvent::Open(line)), ("Compare others to it", TableEvent::Pin(line))]
-            {
-                if ui.button(text).clicked() {
-                    self.events.push(event);
-                    ui.close();
-                }
+            let (is_opened, is_pinned) =
+                (ui.button("Show its curves").clicked(), ui.button("Compare others to it").clicked());
+            if is_opened {
+                self.action = Some(RunsAction::Open(vec![run.run.clone()]));
             }
-            let color = self.lines.run(line).and_then(|run| color_entry(ui, run, self.pens));
-            self.events.extend(color.map(|color| TableEvent::Color(line, color)));
+            if is_pinned {
+                self.choices.baseline = Some(run.run.path().to_owned());
+            }
+            if is_opened || is_pinned {
+                ui.close();
+            }
+            if let Some(color) = color_entry(ui, run, self.pens) {
+                self.action = Some(RunsAction::Color(run.run.clone(), color));
+            }
         });
         if menu.is_none() && response.hovered() {
-            let text = self.lines.run(line).map(|run| tooltip(run)).unwrap_or_default();
-            response.clone().on_hover_text(text);
+            response.clone().on_hover_text(tooltip(run));
         }
     }
 }
@@ -310,286 +300,4 @@ fn in_cell(ui: &mut Ui, is_number: bool, add: impl FnOnce(&mut Ui)) {
     };
     let inside = ui.max_rect().shrink2(vec2(MARGIN, 0.0));
     ui.scope_builder(egui::UiBuilder::new().max_rect(inside).layout(layout), add);
-}
-
-const MENU_HEIGHT: f32 = 380.0;
-/// The width of a column's title in the menu of columns, in points.
-const COLUMN_TITLE: f32 = 190.0;
-/// The width of the number of selected runs, in points.
-const COUNT: f32 = 84.0;
-/// The smallest and the largest width of the filter, in points.
-const FILTER: [f32; 2] = [150.0, 420.0];
-const MOST_UNDECIDED: usize = 2;
-/// The width of the menus and the number of runs to the right of the filter, in points.
-const BAR_BEFORE_FILTER: f32 = 390.0;
-
-/// The selected runs, in the order of the table.
-pub(super) struct SelectedRuns(Vec<Arc<Summary>>);
-
-impl SelectedRuns {
-    pub(super) fn of(lines: &Lines, selection: &Selection) -> SelectedRuns {
-        if selection.is_empty() {
-            return SelectedRuns(Vec::new());
-        }
-        SelectedRuns(lines.listed().filter(|run| selection.contains(run.run.path())).cloned().collect())
-    }
-
-    pub(super) fn folders(&self) -> Vec<RunFolder> {
-        self.0.iter().map(|run| run.run.clone()).collect()
-    }
-
-    fn open(&self) -> Vec<RunFolder> {
-        self.0.iter().filter(|run| run.is_open()).map(|run| run.run.clone()).collect()
-    }
-
-    fn has_tag(&self, tag: &String) -> bool {
-        self.0.iter().all(|run| run.notes.tags.contains(tag))
-    }
-}
-
-impl RunTable {
-    /// Shows the filter, the menus of columns and groups, and the number of listed runs.
-    pub(super) fn top_bar(
-        &mut self,
-        ui: &mut Ui,
-        filter: &mut FilterField,
-        input: &ListInput<'_>,
-    ) -> Option<RunsAction> {
-        let mut action = None;
-        ui.horizontal_wrapped(|ui| {
-            let back = ui.button("← Curves").on_hover_text("Show the curves in place of the table");
-            if back.accessible_name("Show the curves").clicked() {
-                action = Some(RunsAction::ShowTable(false));
-            }
-            let width = (ui.available_width() - BAR_BEFORE_FILTER).clamp(FILTER[0], FILTER[1]);
-            filter.ui(ui, input, width);
-            self.columns_menu(ui);
-            self.groups_menu(ui);
-            if ui.button("Import runs…").on_hover_text("Read runs of other programs or machines").clicked() {
-                action = Some(RunsAction::Import);
-            }
-            let [found, all] = self.lines.counts().map(|count| grouped(count as u64));
-            let runs = if all == "1" { "run" } else { "runs" };
-            let text = if found == all { format!("{all} {runs}") } else { format!("{found} of {all} {runs}") };
-            ui.add(Label::new(RichText::new(text).small().weak()));
-            if let Some(baseline) = self.lines.baseline() {
-                let name = baseline.in_full();
-                let text = RichText::new("Compared to the baseline").small();
-                ui.add(Label::new(text).truncate()).on_hover_text(name);
-                if small_button(ui, true, "×", "Remove the baseline", "Show no differences to the baseline any more") {
-                    self.choices.baseline = None;
-                }
-            }
-        });
-        action
-    }
-
-    fn columns_menu(&mut self, ui: &mut Ui) {
-        let columns = Arc::clone(self.lines.all_columns());
-        stays_open("Columns").ui(ui, |ui| {
-            let layout = &mut self.choices.layout;
-            if ui.add_enabled(!layout.is_usual(), Button::new("Usual columns and order")).clicked() {
-                layout.reset();
-            }
-            ui.separator();
-            ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
-                let all: Vec<_> = layout.arranged(&columns).into_iter().cloned().collect();
-                for column in &all {
-                    ui.horizontal(|ui| {
-                        let mut is_shown = layout.shows(column);
-                        // Aligns the arrows of all columns.
-                        let is_toggled = cell(ui, COLUMN_TITLE, |ui| {
-                            check_box(ui, &mut is_shown, &column.title).on_hover_text(&column.help).changed()
-                        });
-                        if is_toggled {
-                            layout.show(&column.field, is_shown);
-                        }
-                        if is_shown {
-                            let title = &column.title;
-                            for (text, verb, to_left) in [("◀", "left", true), ("▶", "right", false)] {
-                                let name = format!("Move {title} to the {verb}");
-                                if small_button(ui, true, text, &name, &name) {
-                                    layout.shift(&columns, &column.field, to_left);
-                                }
-                            }
-                        }
-                    });
-                }
-            });
-        });
-    }
-
-    fn groups_menu(&mut self, ui: &mut Ui) {
-        let all_columns = Arc::clone(self.lines.all_columns());
-        let title = if self.choices.group_by.is_empty() { "Group" } else { "Grouped" };
-        stays_open(title).ui(ui, |ui| {
-            let group_by = &mut self.choices.group_by;
-            if ui.add_enabled(!group_by.is_empty(), Button::new("No groups")).clicked() {
-                group_by.clear();
-            }
-            let mut is_replicates = group_by.iter().any(|field| field == Replicates::FIELD);
-            let help = "Runs that differ only in the seed are a group";
-            if check_box(ui, &mut is_replicates, "Replicates").on_hover_text(help).changed() {
-                *group_by = if is_replicates { vec![Replicates::FIELD.to_owned()] } else { Vec::new() };
-            }
-            ui.separator();
-            let is_offered = |field: &str| ["optimizer", "workload", "tags", "state"].contains(&field);
-            let columns = all_columns.iter().filter(|column| {
-                let is_setting = column.is_setting && (column.is_usual || group_by.contains(&column.field));
-                is_setting || is_offered(&column.field)
-            });
-            let columns: Vec<(String, String)> =
-                columns.map(|column| (column.field.clone(), column.title.clone())).collect();
-            ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
-                for (field, title) in columns {
-                    let mut is_chosen = self.choices.group_by.contains(&field);
-                    if check_box(ui, &mut is_chosen, format!("Equal {}", lower_first(&title))).changed() {
-                        self.choices.group_by.retain(|field| field != Replicates::FIELD);
-                        self.choices.toggle_group(&field);
-                    }
-                }
-            });
-            ui.separator();
-            self.summary_choice(ui, &all_columns);
-        });
-    }
-
-    fn summary_choice(&mut self, ui: &mut Ui, columns: &Columns) {
-        ui.label(RichText::new("Groups show").small().weak());
-        for statistic in Statistic::ALL {
-            radio_button(ui, &mut self.choices.statistic, statistic, statistic.name());
-        }
-        let result = Grouping::result(&self.choices.sort, columns, self.lines.facts());
-        let result = result.map_or_else(|_| "best loss of its runs".to_owned(), |column| lower_first(&column.title));
-        let help = format!(
-            "Of each group only the runs with the value of this setting whose {result} is best, such as each optimizer \
-             at its best learning rate. Sort by another result to judge by it."
-        );
-        ui.label(RichText::new("Each at its best").small().weak()).on_hover_text(&help);
-        let best_over = &mut self.choices.best_over;
-        radio_button(ui, best_over, None, "all its runs");
-        for column in columns.iter().filter(|column| column.is_setting && column.is_usual) {
-            let title = lower_first(&column.title);
-            radio_button(ui, best_over, Some(column.field.clone()), title).on_hover_text(&help);
-        }
-    }
-
-    pub(super) fn undecided(&self, ui: &mut Ui) {
-        let undecided = self.lines.undecided();
-        for reason in undecided.iter().take(MOST_UNDECIDED) {
-            let text = RichText::new(reason).small().color(ui.visuals().warn_fg_color);
-            ui.add(Label::new(text).wrap());
-        }
-        if undecided.len() > MOST_UNDECIDED {
-            let text = format!("and {} more groups without a best value", undecided.len() - MOST_UNDECIDED);
-            ui.label(RichText::new(text).small().weak()).on_hover_text(undecided.join("\n"));
-        }
-    }
-
-    pub(super) fn selection_bar(
-        &mut self,
-        ui: &mut Ui,
-        selected: &SelectedRuns,
-        runs: &[Arc<Summary>],
-    ) -> Option<RunsAction> {
-        let mut action = None;
-        ui.horizontal_wrapped(|ui| {
-            if self.selection.is_empty() {
-                let text = "Click a run to select it, with Ctrl or Shift several. Space shows or hides their curves, \
-                            Enter opens one.";
-                ui.add(Label::new(RichText::new(text).small().weak()).truncate());
-                return;
-            }
-            self.selected_count(ui, selected);
-            let folders = || selected.folders();
-            let mut ask = |pressed: bool, asked: RunsAction| action = pressed.then_some(asked).or(action.take());
-            let (any, one, several) = (!selected.0.is_empty(), selected.0.len() == 1, selected.0.len() > 1);
-            let show = small_button(ui, any, "Show", "Show the selected runs", "Show their curves with the others");
-            ask(show, RunsAction::Show(folders(), true));
-            let hide = small_button(ui, any, "Hide", "Hide the selected runs", "Hide their curves");
-            ask(hide, RunsAction::Show(folders(), false));
-            let open = selected.open();
-            let help = "Save a checkpoint and end those that are trained; they can be resumed";
-            let stop = small_button(ui, !open.is_empty(), "Stop", "Stop the selected runs", help);
-            ask(stop, RunsAction::Stop(open));
-            let help =
-                if one { "Compare the other runs to this one" } else { "Select one run to compare others to it" };
-            let baseline = small_button(ui, one, "Baseline", "Compare to the selected run", help);
-            if let Some(only) = selected.0.first().filter(|_| baseline) {
-                self.choices.baseline = Some(only.run.path().to_owned());
-            }
-            let help = match several {
-                true => "List the settings in which the selected runs differ",
-                false => "Select two runs or more to list the settings in which they differ",
-            };
-            let compare = small_button(ui, several, "Differences", "Differences of the selected runs", help);
-            ask(compare, RunsAction::Compare(folders()));
-            let tagged = self.tag_menu(ui, selected, runs);
-            let exported = self.export_menu(ui, selected);
-            let delete = small_button(ui, any, "Delete…", "Delete the selected runs", "Move them to the trash");
-            ask(delete, RunsAction::Delete(folders()));
-            action = action.take().or(tagged).or(exported);
-        });
-        action
-    }
-
-    /// Shows the number of selected runs. The buttons to its right do not move as it changes.
-    fn selected_count(&self, ui: &mut Ui, selected: &SelectedRuns) {
-        let hidden = self.selection.len() - selected.0.len();
-        let text = format!("{} selected", selected.0.len());
-        let count = cell(ui, COUNT, |ui| ui.add(Label::new(RichText::new(text).small().strong()).truncate()));
-        if hidden > 0 {
-            let text = format!(
-                "{hidden} more {} not listed: the filter hides them, and they stay as they are",
-                match hidden {
-                    1 => "is selected and",
-                    _ => "are selected and",
-                }
-            );
-            count.on_hover_text(text);
-        }
-    }
-
-    fn tag_menu(&mut self, ui: &mut Ui, selected: &SelectedRuns, runs: &[Arc<Summary>]) -> Option<RunsAction> {
-        let mut action = None;
-        stays_open(RichText::new("Tag").small()).ui(ui, |ui| {
-            let tags: BTreeSet<&String> = runs.iter().flat_map(|run| &run.notes.tags).collect();
-            ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
-                for tag in tags {
-                    let mut has = selected.has_tag(tag);
-                    if check_box(ui, &mut has, tag).changed() {
-                        action = Some(RunsAction::Tag(selected.folders(), tag.clone(), has));
-                    }
-                }
-            });
-            let field =
-                TextEdit::singleline(&mut self.new_tag).hint_text("New tag").desired_width(140.0).char_limit(60);
-            let field = ui.add(field).accessible_name("New tag");
-            if field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter)) {
-                // A comma separates tags in lists.
-                let tag = self.new_tag.replace(',', " ").split_whitespace().collect::<Vec<_>>().join(" ");
-                self.new_tag.clear();
-                if !tag.is_empty() {
-                    action = Some(RunsAction::Tag(selected.folders(), tag, true));
-                }
-                field.request_focus();
-            }
-        });
-        action
-    }
-
-    fn export_menu(&self, ui: &mut Ui, selected: &SelectedRuns) -> Option<RunsAction> {
-        let mut action = None;
-        ui.menu_button(RichText::new("Export").small(), |ui| {
-            if ui.button("All points as CSV…").clicked() {
-                action = Some(RunsAction::ExportPoints(selected.folders()));
-                ui.close();
-            }
-            if ui.button("These rows as CSV…").clicked() {
-                action = Some(RunsAction::ExportTable(self.lines.csv(&selected.0)));
-                ui.close();
-            }
-        });
-        action
-    }
 }
