@@ -117,7 +117,7 @@ impl Valleyscope {
             },
             catalog,
             faults: cc.wgpu_render_state.as_ref().map(|render_state| GraphicsFaults::watch(render_state, &ctx)),
-            saver: store.map(|store| Saver::new(store, session)),
+            saver: store.map(|store| Saver::new(&ctx, store, session)),
             context: ctx,
             fonts,
             device_lost: false,

@@ -213,18 +213,33 @@ pub(crate) struct Saver {
 }
 
 impl Saver {
-    pub(crate) fn new(store: Store, restored: SessionTexts) -> Saver {
+    pub(crate) fn new(ctx: &Context, store: Store, restored: SessionTexts) -> Saver {
+        #[cfg(unix)]
+        if let Err(error) = signals::wake(ctx.clone()) {
+            log::warn!("no signal saves the session: {error}");
+        }
         Saver { store, written: restored, saving: None, called: None, trouble: None }
     }
 
     /// The time until another session should be saved.
     pub(crate) fn wait(&self) -> Duration {
+        #[cfg(unix)]
+        if signals::received().is_some() {
+            return Duration::ZERO;
+        }
         self.called.map_or(Duration::ZERO, |called| INTERVAL.saturating_sub(called.elapsed()))
     }
 
     /// Saves a changed session in the background. Returns the reason why the last one could not be saved, once for each
-    /// reason.
+    /// reason. After a signal that ends the process it saves at once and ends the process.
     pub(crate) fn save(&mut self, ctx: &Context, session: SessionTexts) -> Option<String> {
+        #[cfg(unix)]
+        if let Some(signal) = signals::received() {
+            self.saving.iter_mut().for_each(Job::end);
+            // Nobody is left to read an error.
+            let _ = self.store.keep(&session);
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
         self.called = Some(Instant::now());
         let ended = Job::take(&mut self.saving);
         let last = ended.map(|ended| match ended {
@@ -249,7 +264,124 @@ impl Saver {
 
     /// Saves the last session.
     pub(crate) fn finish(mut self, session: &SessionTexts) -> io::Result<()> {
+        #[cfg(unix)]
+        signals::ignore();
         self.saving.iter_mut().for_each(Job::end);
         self.store.keep(session)
+    }
+}
+
+/// Signals that end the process (hang-up, interrupt, termination), which first save the session.
+#[cfg(unix)]
+mod signals {
+    use std::io;
+    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+    use std::sync::{Arc, Mutex, PoisonError};
+    use std::thread;
+
+    use egui::Context;
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag;
+    use signal_hook::iterator::Signals;
+    use signal_hook::low_level::emulate_default_handler;
+
+    static RECEIVED: AtomicI32 = AtomicI32::new(0);
+    /// The open window.
+    static WINDOW: Mutex<Option<Context>> = Mutex::new(None);
+
+    /// The signal that was received while a window was open.
+    pub(super) fn received() -> Option<i32> {
+        Some(RECEIVED.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+    }
+
+    /// Lets signals end the process at once, as without a window.
+    pub(super) fn ignore() {
+        *WINDOW.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Makes the first signal wake this window, which saves its session. A second signal ends the process at once.
+    ///
+    /// Signals that the process was started to ignore, as by `nohup`, stay ignored on Linux.
+    pub(super) fn wake(ctx: Context) -> io::Result<()> {
+        static HANDLED: AtomicBool = AtomicBool::new(false);
+        *WINDOW.lock().unwrap_or_else(PoisonError::into_inner) = Some(ctx);
+        if HANDLED.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        // Only Linux has this file.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = |line: &str| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok();
+        let ignored = status.lines().find_map(mask).unwrap_or_default();
+        let mut numbers = vec![SIGHUP, SIGINT, SIGTERM];
+        numbers.retain(|number| ignored >> (number - 1) & 1 == 0);
+        let raised = Arc::<AtomicBool>::default();
+        for &number in &numbers {
+            // This handler is registered first, so that the first signal finds the flag lowered.
+            flag::register_conditional_default(number, Arc::clone(&raised))?;
+            flag::register(number, Arc::clone(&raised))?;
+        }
+        let mut signals = Signals::new(numbers)?;
+        thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for signal in signals.forever() {
+                match &*WINDOW.lock().unwrap_or_else(PoisonError::into_inner) {
+                    Some(window) => {
+                        RECEIVED.store(signal, Ordering::SeqCst);
+                        window.request_repaint();
+                    }
+                    None => drop(emulate_default_handler(signal)),
+                }
+            }
+        })?;
+        Ok(())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Command;
+    use std::thread;
+
+    use super::*;
+
+    fn session(text: &str) -> SessionTexts {
+        SessionTexts::from([(KEY.to_owned(), text.to_owned())])
+    }
+
+    #[test]
+    fn a_signal_saves_the_session_and_ends_the_process() {
+        for moment in ["open", "closed", "reopened"] {
+            let folder = tempfile::tempdir().expect("a temporary folder can be made");
+            let path = folder.path().join("app.ron");
+            let mut child = Command::new(std::env::current_exe().expect("the test program has a path"));
+            let name = format!("{}::ended_by_a_signal", module_path!().split_once("::").expect("it is in a crate").1);
+            child.args(["--exact", &name, "--ignored"]);
+            let output = child.env("MOMENT", moment).env("STORE", &path).output().expect("it starts");
+            assert_eq!(output.status.signal(), Some(signal_hook::consts::SIGTERM), "{moment}: {output:?}");
+            assert_eq!(read(&path).expect("it is saved"), session(moment));
+        }
+    }
+
+    #[test]
+    #[ignore = "the test above starts it in a process of its own"]
+    fn ended_by_a_signal() {
+        let [moment, path] = ["MOMENT", "STORE"].map(|name| std::env::var(name).expect("the test above sets it"));
+        let ctx = Context::default();
+        let open = || Saver::new(&ctx, Store::new((&path).into()), SessionTexts::new());
+        let mut saver = Some(open());
+        if moment != "open" {
+            saver.take().expect("it is open").finish(&session("closed")).expect("it can be written");
+        }
+        if moment == "reopened" {
+            saver = Some(open());
+        }
+        signal_hook::low_level::raise(signal_hook::consts::SIGTERM).expect("it can be raised");
+        for _ in 0..600 {
+            thread::sleep(Duration::from_millis(100));
+            // As in a frame of the window.
+            if let Some(saver) = saver.as_mut().filter(|saver| saver.wait().is_zero()) {
+                saver.save(&ctx, session(&moment));
+            }
+        }
     }
 }
