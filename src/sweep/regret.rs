@@ -14,23 +14,9 @@ use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 /// `gamma` and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over
 /// √steps.
 pub fn write_table(regrets: &[RegretCurve], writer: impl Write) -> io::Result<()> {
-    let header = [
-        "losses",
-        "dimension",
-        "learning_rate",
-        "beta1",
-        "lambda_beta",
-        "gamma",
-        "lambda_gamma",
-        "steps",
-        "regret",
-        "gap",
-        "largest_gradient",
-        "bound",
-        "regret_over_root",
-        "bound_over_root",
-    ];
-    let mut csv = CsvWriter::new(writer, &header)?;
+    let header = "losses dimension learning_rate beta1 lambda_beta gamma lambda_gamma steps regret gap largest_gradient \
+                  bound regret_over_root bound_over_root";
+    let mut csv = CsvWriter::new(writer, &header.split(' ').collect::<Vec<_>>())?;
     for regret_curve in regrets {
         let theorem = regret_curve.theorem;
         for record in &regret_curve.records {
