@@ -11,7 +11,7 @@ use png;
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Writer};
 use valleyscope_runs::atomic_file::AtomicFile;
 
-use super::{AnimationFile, EncodeError, FrameWriter};
+use super::file::{AnimationFile, EncodeError, FrameWriter};
 
 /// Writes a GIF. Each frame has a separate palette for the pixels that it changes.
 pub(super) struct GifWriter {

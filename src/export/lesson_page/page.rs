@@ -16,7 +16,7 @@ use valleyscope_experiments::view::{Background, Pen, simulation_colors};
 
 use super::background::{LandscapePicture, css};
 use super::figures::PageFigure;
-use super::{EnsembleRecording, PanePlan, Recording, StepPlan};
+use super::recording::{EnsembleRecording, PanePlan, Recording, StepPlan};
 use crate::figure::{CREATOR, escaped, marker_corners};
 
 const TEMPLATE: &str = include_str!("../../../assets/lesson/page.html");
