@@ -1,4 +1,4 @@
-//! Output of commands on stderr and stdout, progress of long work, and Ctrl-C. Text from files is escaped so that it
+//! Failures and output of commands, progress of long work, and Ctrl-C. Text from files is escaped so that it
 //! cannot act on a terminal.
 
 use std::borrow::Cow;
@@ -15,7 +15,34 @@ use signal_hook::flag;
 use valleyscope_engine::terminal_escape::{shortened, visible, visible_lines};
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
 
-use super::Failure;
+/// The reason why a command ends early.
+pub(crate) enum Failure {
+    /// An argument, or a file that it names, is wrong.
+    BadInput(anyhow::Error),
+    Failed(anyhow::Error),
+    /// The command was interrupted by Ctrl-C or by a signal.
+    Interrupted,
+    /// The run was stopped before it finished.
+    Stopped,
+}
+
+impl Failure {
+    pub(super) fn bad_input(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::BadInput(error.into())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::Failed(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Failed(error.into())
+    }
+}
 
 /// Writes one or more lines to stderr. A closed stderr is not an error.
 pub(super) fn say(line: Arguments<'_>) {
@@ -164,10 +191,7 @@ impl ProgressLine {
                     Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate).unwrap_or(Duration::MAX);
                 let [done, total, rate] = [done as f64, total as f64, rate].map(|count| unit.of(count));
                 let left = HumanDuration(left);
-                super::say(format_args!(
-                    "{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}",
-                    self.note
-                ));
+                say(format_args!("{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}", self.note));
             }
             None => {}
         }
