@@ -15,9 +15,7 @@ use valleyscope_experiments::dataset::text::{
 };
 use valleyscope_experiments::dataset::{mnist, text};
 
-use super::output::Interrupt;
-use super::output::print;
-use super::output::{ProgressLine, ProgressUnit};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, print};
 use super::{Failure, one_of, say};
 
 #[derive(Subcommand)]

@@ -49,7 +49,6 @@ pub(super) fn say(line: Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{}", visible_lines(&line.to_string()));
 }
 
-/// Prints a text on stdout, escaped on a terminal.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&visible_lines(text))
 }
@@ -95,7 +94,6 @@ pub(super) fn table<R: AsRef<[String]>>(rows: &[R], indent: &str) -> String {
     rows.iter().map(line).collect()
 }
 
-/// The largest number of characters of a value.
 const LONGEST: usize = 60;
 
 /// Prints the results and the settings that differ, a line each, and the number of those that are equal.
@@ -128,7 +126,6 @@ impl ProgressUnit {
     pub(super) const FRAMES: ProgressUnit = ProgressUnit { name: "frames", size: 1.0 };
     pub(super) const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
     pub(super) const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
-    /// The unit for steps that are bytes.
     pub(super) const MEGABYTES: ProgressUnit = ProgressUnit { name: "MB", size: 1e6 };
 
     fn of(self, count: f64) -> f64 {

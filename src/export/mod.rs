@@ -240,7 +240,6 @@ pub struct TrajectoryArrays {
     columns: Vec<Columns>,
 }
 
-/// The recorded values of one optimizer.
 struct Columns {
     curves: [Vec<f64>; CURVES],
     entropy: Vec<f64>,

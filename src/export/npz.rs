@@ -60,7 +60,6 @@ pub fn write_npy<E: Element>(
     writer.flush()
 }
 
-/// The first bytes of every NPY file of format 1.0.
 const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
 
 /// The largest number of bytes before an array's elements.
@@ -88,7 +87,6 @@ fn dict(file: &[u8]) -> Option<&str> {
     std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
 }
 
-/// Describes an array's type and shape, as written in its header.
 fn described(file: &[u8]) -> String {
     match dict(file) {
         Some(dict) => dict.trim_end().to_owned(),
@@ -184,7 +182,6 @@ pub enum ArchiveError {
     Kind { name: String, expected: String, found: String },
 }
 
-/// The largest number of characters of a text.
 const LONGEST_TEXT: u64 = 1 << 20;
 /// The largest number of bytes read to find the arrays, enough for some twenty thousand.
 const LONGEST_LIST: u64 = 2 << 20;

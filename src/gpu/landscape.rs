@@ -289,7 +289,6 @@ impl SpaceRenderer {
         }
     }
 
-    /// Uploads the surface's heights and parameters.
     pub(super) fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, in_space: &SpaceScene) {
         let view = in_space.view(scene);
         queue.write_buffer(&self.space, 0, bytemuck::bytes_of(&space(&view)));
@@ -346,7 +345,6 @@ impl SpaceRenderer {
         encoder.finish()
     }
 
-    /// Copies the picture onto the canvas.
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
         if let Some(picture) = &self.picture {
             pass.set_pipeline(&self.blit_pipeline);

@@ -58,7 +58,6 @@ impl Overlays {
     }
 }
 
-/// Width of a disc's dark edge, in points.
 const POINT_EDGE: f32 = 0.75;
 /// The gap between a selected particle and its ring, and the ring's own width, in points.
 const RING_GAP: f32 = 2.0;
@@ -395,7 +394,6 @@ impl Ring {
     }
 }
 
-/// One ensemble's ring on the GPU.
 pub(super) struct PositionBuffer {
     pub particles: usize,
     pub buffer: wgpu::Buffer,

@@ -208,10 +208,8 @@ impl LiveEvents {
     }
 }
 
-/// Step and time of the points of each tag.
 type Points = BTreeMap<String, Vec<(u64, f64)>>;
 
-/// An event file, and the points that it holds.
 struct LiveFile {
     file: File,
     written: Points,

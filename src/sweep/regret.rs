@@ -82,7 +82,6 @@ pub fn figure(regrets: &[RegretCurve]) -> Figure {
     })
 }
 
-/// The colours of the losses in their order.
 const COLORS: [[u8; 3]; 4] = [[0, 114, 178], [0, 158, 115], [230, 159, 0], [213, 94, 0]];
 const BLACK: [u8; 3] = [0, 0, 0];
 /// The number of the first pen that is dashed.

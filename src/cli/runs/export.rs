@@ -54,7 +54,6 @@ pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) ->
     Ok(())
 }
 
-/// Reads the scan that is written; none for a table of points.
 fn scan(reader: &RunReader, is_table: bool) -> anyhow::Result<Option<ScanResult>> {
     let history = reader.history();
     let is_scan = history.started().is_some_and(|started| started.scan.is_some());
@@ -131,7 +130,6 @@ pub(super) struct Evaluation {
     data: Option<PathBuf>,
 }
 
-/// Writes the model of a checkpoint into a new or empty folder.
 pub(super) fn export(
     location: &RunsLocation,
     name: &CheckpointName,

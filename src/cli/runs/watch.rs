@@ -109,7 +109,6 @@ impl Watch {
         watch
     }
 
-    /// Asks the worker to save a checkpoint and end.
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
         self.request = Some(send(self.reader.run(), RunCommand::Stop)?);
         Ok(())
@@ -136,7 +135,6 @@ impl Watch {
         Ok(ended.then_some(status))
     }
 
-    /// Prints new events, except old ones.
     fn report(&mut self) {
         let history = self.reader.history();
         let first = self.printed.is_none();
@@ -264,7 +262,6 @@ fn send(run: &RunFolder, command: RunCommand) -> Result<CommandRequest, Failure>
     Ok(CommandRequest::send(run, command).with_context(|| format!("cannot write {}", visible_path(&run.commands())))?)
 }
 
-/// Describes what follows from a worker's silence.
 fn silence(reply: &Reply) -> Option<String> {
     match reply {
         Reply::Signalled => Some("has not answered for long; its process was asked to end".to_owned()),
@@ -275,7 +272,6 @@ fn silence(reply: &Reply) -> Option<String> {
     }
 }
 
-/// Formats advice for a worker that has not ended.
 fn not_yet(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {

@@ -8,12 +8,10 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
-use crate::cli::output::Interrupt;
-use crate::cli::output::{ProgressLine, ProgressUnit};
+use crate::cli::output::{Interrupt, ProgressLine, ProgressUnit};
 use crate::cli::{Failure, wrong_kind};
 use crate::sweep::pool::{Pool, Progress, Sweep};
 
-/// Loads the sweep that a user gives by a name or a file.
 pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
     match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
         Preset::Sweep(preset) => Ok(preset),

@@ -41,7 +41,6 @@ pub struct Encoder {
     target: PathBuf,
 }
 
-/// The capacity of the thread's queue, in frames.
 const WAITING: usize = 3;
 
 impl Encoder {
@@ -156,7 +155,6 @@ impl FrameWriter for FolderWriter {
     }
 }
 
-/// The largest number of bytes of ffmpeg's messages that are stored.
 const MOST_MESSAGES: u64 = 64 << 10;
 
 struct VideoWriter {

@@ -23,7 +23,6 @@ const CLOSEST: f64 = 0.006;
 const STEPS: f64 = 4000.0;
 /// The distance in such steps within which points of a contour line are left out.
 const STRAIGHT: f64 = 1.0;
-/// The number of colours of the colour bar.
 const BAR_COLORS: usize = 24;
 const BAR_LABELS: usize = 7;
 

@@ -341,7 +341,6 @@ impl Words {
         Words(words)
     }
 
-    /// Whether one of some words, separated by spaces, occurs.
     fn has(&self, some: &str) -> bool {
         self.0.iter().any(|word| is_among(word, some))
     }

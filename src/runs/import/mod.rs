@@ -118,7 +118,6 @@ fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// A search for runs below a folder.
 struct Search<'p> {
     root: &'p Path,
     /// The folder of runs, which must not be read while it is written.
@@ -129,7 +128,6 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    /// Finds the runs at and below a folder.
     fn run(root: &Path, into: &Path) -> Result<Vec<Found>, ImportError> {
         let into = into.canonicalize().ok();
         let mut search = Search { root, into, logs: Vec::new(), found: Vec::new() };

@@ -114,7 +114,6 @@ impl Scalars {
         Ok(self.tags.len() - 1)
     }
 
-    /// Lists the indices of the tags that are not settings.
     pub(super) fn metric_tags(&self) -> impl Iterator<Item = usize> + Clone {
         (0..self.tags.len()).filter(|tag| !self.tags[*tag].is_setting)
     }
@@ -237,7 +236,6 @@ pub(super) struct LogPart {
     pub(super) suffix: Option<String>,
 }
 
-/// The kind of a folder of event files.
 enum Kind {
     Run,
     /// A curve of `add_scalars`, with its name.

@@ -255,7 +255,6 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     npz.array("replicates", &shape.by_pixel(), replicates)
 }
 
-/// Writes the arrays that only sweeps with tuned settings have.
 fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let (spec, settings) = (diagram.spec(), diagram.spec().tuned_settings());
     let keys: Vec<&str> = settings.iter().map(|setting| setting.key()).collect();
@@ -281,7 +280,6 @@ fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, s
     npz.array("best", &[shape.optimizers, shape.rows, shape.columns, settings.len()], best)
 }
 
-/// Writes the arrays that only adaptive sampling has.
 fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
     let cells = || shape.pixels().map(|pixel| diagram.cell(pixel));

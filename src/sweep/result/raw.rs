@@ -285,7 +285,6 @@ impl Job {
         Ok(())
     }
 
-    /// Checks in advance that the files can be written.
     fn prepare(&self) -> Result<(), RawFailure> {
         std::fs::create_dir_all(&self.folder).map_err(RawFailure::Folder)?;
         let mut names = self.plan.format.file_names(&self.plan.spec);

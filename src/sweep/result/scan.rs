@@ -216,7 +216,6 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// Cuts the values of a grid point to the axes.
 fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     let mut point = point.clone();
     for grid in [&mut point.train_loss, &mut point.test_loss, &mut point.test_accuracy] {

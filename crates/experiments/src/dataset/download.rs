@@ -67,10 +67,8 @@ pub enum DownloadError {
 const LOCK: &str = ".download.lock";
 /// The largest number of times that a mirror which cuts connections is asked to continue.
 const MOST_CUTS: usize = 20;
-/// The number of bytes read at once.
 const CHUNK: usize = 1 << 16;
 
-/// The reason why an attempt with one mirror ended early.
 enum AttemptError {
     /// An error that applies to all mirrors.
     Final(DownloadError),

@@ -50,7 +50,6 @@ impl DataChoice {
     }
 }
 
-/// The interval at which the lock is tried.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Waits until no other process holds the lock, and holds it until the file is dropped. The empty file is not removed.
@@ -72,7 +71,6 @@ fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) ->
     }
 }
 
-/// The interval between two lines.
 const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Progress of long work in lines, at a limited rate.

@@ -68,7 +68,6 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError {
     |source| DataError::File { path: path.to_owned(), source }
 }
 
-/// The paths of the files, as in [`NAMES`].
 fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
@@ -357,7 +356,6 @@ fn unreadable(path: &Path, error: io::Error) -> DataError {
     damaged(path, "a whole compressed file", found)
 }
 
-/// Writes images or labels, uncompressed.
 pub(super) fn write(out: &mut impl Write, content: IdxContent, data: &[u8]) -> io::Result<()> {
     let count = u32::try_from(data.len() / content.bytes_each()).expect("no set is so large");
     out.write_all(&content.magic().to_be_bytes())?;

@@ -37,7 +37,6 @@ fn digits(key: Key, count: usize) -> Digits {
     Digits { images, labels }
 }
 
-/// A random digit, all equally likely.
 fn label(image: Key) -> u8 {
     Stream::new(image.at(0)).below(10) as u8
 }
@@ -49,7 +48,6 @@ const BOX: f64 = 20.0;
 /// Straight pieces between two points of a curve.
 const PIECES: usize = 6;
 
-/// Draws a digit on an image of zeros.
 fn draw(digit: u8, key: Key, image: &mut [u8]) {
     let mut draws = Draws { uniform: Stream::new(key.at(1)), normal: Streams::new([key.at(2)]), spare: None };
     let ways = of(digit);
@@ -118,7 +116,6 @@ impl Handwriting {
         Handwriting { linear: [turned(x), turned(y)], jitter, waves }
     }
 
-    /// The skeleton's curves as short straight pieces.
     fn write(&self, way: &Skeleton, draws: &mut Draws) -> Vec<[Point; 2]> {
         let points: Vec<Point> = way
             .points

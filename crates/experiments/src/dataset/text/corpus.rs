@@ -293,7 +293,6 @@ impl Tokens {
         self.count <= CHECKED_AT_ONCE
     }
 
-    /// Computes the SHA-256 of all tokens, in hexadecimal.
     pub(super) fn sum(&self) -> Result<String, TextError> {
         let mut hash = Sha256::new();
         let (mut at, mut bytes) = (0, Vec::new());
@@ -333,7 +332,6 @@ impl Tokens {
 /// Refuses a file whose tokens have four or eight bytes each, which nothing describes: as tokens of two bytes, every
 /// second one would be the high part of a number, 0 or little more.
 pub(super) fn refuse_wide(path: &Path) -> Result<(), TextError> {
-    /// The number of bytes to read.
     const MOST: u64 = 1 << 14;
     /// The fewest tokens that are conclusive.
     const FEWEST: usize = 32;

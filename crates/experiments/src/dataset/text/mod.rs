@@ -120,11 +120,9 @@ pub enum TextError {
     Cancelled,
 }
 
-/// Advice for tokens that cannot be used.
 const REMAKE_ADVICE: &str = "make the tokens anew by `valleyscope data text`";
 
 impl TextError {
-    /// Converts an error of reading or writing a path.
     fn at(path: &Path) -> impl FnOnce(io::Error) -> TextError {
         |source| TextError::File { path: path.to_owned(), source }
     }

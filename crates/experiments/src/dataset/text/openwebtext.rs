@@ -37,7 +37,6 @@ pub const ARCHIVE: DownloadFile<'static> = DownloadFile {
 /// The default fraction of documents for validation, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.0005;
 
-/// The key of the choice of documents for validation.
 const SEED: u64 = 2357;
 /// Upper limits of the bytes of an unpacked pack, of one of its documents, and, in KiB, of memory for unpacking it.
 const LONGEST_PACK: u64 = 1 << 30;
@@ -90,7 +89,6 @@ impl WebText<'_> {
         output.end(outcome, &stamps)
     }
 
-    /// Makes the tokens of the packs that are not in the files yet.
     fn tokenize(
         &self,
         packs: &[Pack],

@@ -28,7 +28,6 @@ const LOCK: &str = ".tokens.lock";
 /// The interval between saves of the state.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 
-/// The outcome of beginning or resuming the work.
 pub(super) enum Begun<'a> {
     Complete(Meta),
     Unfinished(TokenFiles<'a>),
@@ -138,7 +137,6 @@ impl TokenFiles<'_> {
         self.plan.progress(&self.state)
     }
 
-    /// Saves the state, after the tokens have reached the disk.
     fn save(&mut self) -> Result<(), TextError> {
         for (split, file) in Split::ALL.into_iter().zip(&self.files) {
             file.sync_data().map_err(|source| failed(self.folder, split, source))?;
@@ -161,7 +159,6 @@ impl TokenFiles<'_> {
         Err(error)
     }
 
-    /// Renames the files, and writes their description.
     fn finish(mut self) -> Result<Meta, TextError> {
         self.save()?;
         let mut part = |split: Split| {

@@ -62,7 +62,6 @@ impl Preparation<'_> {
         PreparationJob::new(self.files, self.tokenizer, self.fraction, &mut seen)
     }
 
-    /// Makes the tokens after the text has been read.
     pub(super) fn make_of(
         &self,
         job: &PreparationJob<'_>,
@@ -79,7 +78,6 @@ impl Preparation<'_> {
     }
 }
 
-/// Makes the tokens of a job that are not in its files yet.
 fn tokenize(
     job: &PreparationJob<'_>,
     output: &mut TokenFiles<'_>,
@@ -101,7 +99,6 @@ fn tokenize(
     }
 }
 
-/// Blocks for all threads; none at the end.
 fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<TextBlock>, TextError> {
     let room = BLOCKS_PER_THREAD * rayon::current_num_threads() * LONGEST;
     let mut batch = Vec::new();
@@ -230,7 +227,6 @@ pub(super) struct TextBlock {
 /// an arbitrary position; so the blocks depend only on the text.
 pub(super) const LONGEST: usize = 1 << 18;
 
-/// Reads the blocks of a job from a given position on.
 pub(super) struct Blocks<'a> {
     job: &'a PreparationJob<'a>,
     /// The range of the next block, and the block's beginning.
@@ -245,7 +241,6 @@ impl<'a> Blocks<'a> {
         Blocks { job, range: state.part, at: state.at, file: None, buffer: Vec::new() }
     }
 
-    /// Reads the next block; `None` after the last.
     pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
         let path = &self.job.files[range.file].path;

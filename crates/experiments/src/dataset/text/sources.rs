@@ -113,7 +113,6 @@ pub(super) struct Scanned {
     pub sha256: String,
 }
 
-/// Bytes read at once.
 const CHUNK: usize = 1 << 18;
 
 /// A file's text, part by part, each of whole characters.
@@ -133,7 +132,6 @@ impl<'a> TextReader<'a> {
         Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
     }
 
-    /// Reads the next part; empty at the end.
     pub(super) fn next_part(&mut self) -> Result<&str, TextError> {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
