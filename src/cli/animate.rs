@@ -90,13 +90,10 @@ mod with_app {
     use crate::app::landscape::plots::PlotChoices;
     use crate::app::shell::jobs::Progress;
     use crate::cli::landscape_args::check_known;
-    use crate::cli::output::Interrupt;
-    use crate::cli::output::{ProgressLine, ProgressUnit};
+    use crate::cli::output::{Interrupt, ProgressLine, ProgressUnit};
     use crate::export::animation::AnimationFormat;
 
-    /// The largest number of frames of an animation without `--every`.
     const USUAL_FRAMES: u64 = 200;
-    /// The interval between checks of the progress.
     const INTERVAL: Duration = Duration::from_millis(50);
 
     pub(in crate::cli) fn run(args: &AnimateArgs) -> Result<(), Failure> {

@@ -202,7 +202,6 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     writeln!(f, "{label:<11} {text}")
 }
 
-/// The target for which this program was compiled.
 fn target() -> String {
     let abi = if cfg!(target_env = "musl") {
         " (musl)"

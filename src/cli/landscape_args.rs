@@ -66,7 +66,6 @@ pub(super) enum LogAxis {
     Of(DiagnosticMetric),
 }
 
-/// The name of a plot: that of its metric in files, with hyphens.
 fn name(metric: DiagnosticMetric) -> String {
     metric.key().replace('_', "-")
 }

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::Interrupt;
-use super::output::{ProgressLine, ProgressUnit};
+use super::output::{Interrupt, ProgressLine, ProgressUnit};
 use super::{Failure, say};
 use crate::export::lesson_page::LessonPage;
 

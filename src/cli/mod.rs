@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser, Subcommand};
-use output::say;
+use output::{Failure, say};
 use valleyscope_engine::optimizer::{RatedRule, RuleSpec};
 use valleyscope_engine::quantity::LearningRate;
 use valleyscope_engine::simulation::SimulationSpec;
@@ -117,34 +117,6 @@ enum Command {
     Data(data::DataCommand),
     /// Report what this machine has, what is missing, and how to fix it
     Doctor,
-}
-
-enum Failure {
-    /// An argument, or a file that it names, is wrong.
-    BadInput(anyhow::Error),
-    Failed(anyhow::Error),
-    /// The command was interrupted by Ctrl-C or by a signal.
-    Interrupted,
-    /// The run was stopped before it finished.
-    Stopped,
-}
-
-impl Failure {
-    fn bad_input(error: impl Into<anyhow::Error>) -> Failure {
-        Failure::BadInput(error.into())
-    }
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(error: anyhow::Error) -> Self {
-        Failure::Failed(error)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Failure::Failed(error.into())
-    }
 }
 
 /// The definition of the command line, from which documents are made and against which they are checked.
@@ -255,16 +227,21 @@ fn warn_of_missing_glyphs(drawing: &Svg) {
 fn landscape_preset(name: &OsStr, settings: &[(String, String)]) -> Result<LandscapePreset, Failure> {
     let preset = Library::open().load(name).map_err(Failure::bad_input)?.preset;
     if !matches!(preset, Preset::Landscape(_)) {
-        let name = name.display().to_string();
-        let (kind, command) = (preset.kind(), preset.command(&name));
-        return Err(Failure::BadInput(anyhow::anyhow!(
-            "expected a preset of the kind Landscape, and `{name}` is a {kind}; run it with `valleyscope {command}`"
-        )));
+        return Err(wrong_kind("a preset of the kind Landscape", name, &preset));
     }
     match changed(&preset, settings)?.as_changed_from(&preset) {
         Preset::Landscape(preset) => Ok(preset),
         _ => unreachable!("a preset with another value of a field is of the same kind"),
     }
+}
+
+/// Refuses a preset of another kind than expected, and names the command that runs it.
+fn wrong_kind(expected: &str, name: &OsStr, preset: &Preset) -> Failure {
+    let name = name.display().to_string();
+    let (kind, command) = (preset.kind(), preset.command(&name));
+    Failure::BadInput(anyhow::anyhow!(
+        "expected {expected}, and `{name}` is a {kind}; run it with `valleyscope {command}`"
+    ))
 }
 
 /// Loads the preset that a user named where the name of a rule or a landscape is expected, too.

@@ -1,4 +1,4 @@
-//! Output of commands on stderr and stdout, progress of long work, and Ctrl-C. Text from files is escaped so that it
+//! Failures and output of commands, progress of long work, and Ctrl-C. Text from files is escaped so that it
 //! cannot act on a terminal.
 
 use std::borrow::Cow;
@@ -15,14 +15,40 @@ use signal_hook::flag;
 use valleyscope_engine::terminal_escape::{shortened, visible, visible_lines};
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
 
-use super::Failure;
+/// The reason why a command ends early.
+pub(crate) enum Failure {
+    /// An argument, or a file that it names, is wrong.
+    BadInput(anyhow::Error),
+    Failed(anyhow::Error),
+    /// The command was interrupted by Ctrl-C or by a signal.
+    Interrupted,
+    /// The run was stopped before it finished.
+    Stopped,
+}
+
+impl Failure {
+    pub(super) fn bad_input(error: impl Into<anyhow::Error>) -> Failure {
+        Failure::BadInput(error.into())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Failure::Failed(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Failed(error.into())
+    }
+}
 
 /// Writes one or more lines to stderr. A closed stderr is not an error.
 pub(super) fn say(line: Arguments<'_>) {
     let _ = writeln!(io::stderr(), "{}", visible_lines(&line.to_string()));
 }
 
-/// Prints a text on stdout, escaped on a terminal.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&visible_lines(text))
 }
@@ -68,7 +94,6 @@ pub(super) fn table<R: AsRef<[String]>>(rows: &[R], indent: &str) -> String {
     rows.iter().map(line).collect()
 }
 
-/// The largest number of characters of a value.
 const LONGEST: usize = 60;
 
 /// Prints the results and the settings that differ, a line each, and the number of those that are equal.
@@ -101,7 +126,6 @@ impl ProgressUnit {
     pub(super) const FRAMES: ProgressUnit = ProgressUnit { name: "frames", size: 1.0 };
     pub(super) const STEPS: ProgressUnit = ProgressUnit { name: "steps", size: 1.0 };
     pub(super) const MILLION_STEPS: ProgressUnit = ProgressUnit { name: "million steps", size: 1e6 };
-    /// The unit for steps that are bytes.
     pub(super) const MEGABYTES: ProgressUnit = ProgressUnit { name: "MB", size: 1e6 };
 
     fn of(self, count: f64) -> f64 {
@@ -164,10 +188,7 @@ impl ProgressLine {
                     Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate).unwrap_or(Duration::MAX);
                 let [done, total, rate] = [done as f64, total as f64, rate].map(|count| unit.of(count));
                 let left = HumanDuration(left);
-                super::say(format_args!(
-                    "{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}",
-                    self.note
-                ));
+                say(format_args!("{done:.0} of {total:.0} {name}, {rate:.0} a second, {left} left{}", self.note));
             }
             None => {}
         }

@@ -9,8 +9,7 @@ use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::difference::SettingColumn;
 use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
 
-use super::output::print_differences;
-use super::output::{cell, print, print_content};
+use super::output::{cell, print, print_content, print_differences};
 use super::{Failure, say};
 
 #[derive(Subcommand)]
@@ -52,7 +51,6 @@ pub(super) fn run(command: &PresetsCommand) -> Result<(), Failure> {
     }
 }
 
-/// The largest number of characters of a description in the list.
 const LONGEST: usize = 300;
 
 fn list() -> Result<(), Failure> {

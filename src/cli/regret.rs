@@ -8,9 +8,7 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::regret::{self, Losses, RegretCurve, Theorem};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::Interrupt;
-use super::output::print;
-use super::output::{ProgressLine, ProgressUnit};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, print};
 use super::{Failure, say, whole};
 use crate::figure::{Format, Options};
 

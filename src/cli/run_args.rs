@@ -12,7 +12,6 @@ use valleyscope_runs::{
 
 use super::Failure;
 
-/// The name for the run that began last.
 const LAST: &str = "last";
 
 /// The name of a run with one of its checkpoints: `RUN`, `RUN@STEP` or `RUN@best`.
@@ -23,7 +22,6 @@ pub(crate) struct CheckpointName {
 }
 
 impl CheckpointName {
-    /// Parses an argument, for clap.
     pub(crate) fn parse(text: OsString) -> Result<CheckpointName, String> {
         let parts = text.to_str().and_then(|text| text.rsplit_once('@'));
         // The path of a folder may also contain the sign.

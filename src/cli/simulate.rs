@@ -10,9 +10,7 @@ use valleyscope_engine::simulation::{Record, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LETTERS, LandscapePreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use super::output::Interrupt;
-use super::output::on_stdout;
-use super::output::{ProgressLine, ProgressUnit};
+use super::output::{Interrupt, ProgressLine, ProgressUnit, on_stdout};
 use super::{Failure, one_of, say, whole};
 use crate::export::{TrajectoryArrays, TrajectoryTable};
 
@@ -44,7 +42,6 @@ pub(super) struct SimulateArgs {
     out: Option<PathBuf>,
 }
 
-/// The memory limit for the arrays of an NPZ file.
 const MAX_ARRAY_BYTES: u64 = 2 << 30;
 /// The largest number of rows of a table, about 30 GB.
 const MAX_TABLE_ROWS: u64 = 100_000_000;
@@ -101,7 +98,6 @@ fn letter(session: usize) -> &'static str {
     LETTERS[session]
 }
 
-/// Extracts the preset of one of the compared simulations.
 fn of_session(preset: LandscapePreset, session: usize) -> Result<LandscapePreset, Failure> {
     if session == 0 {
         return Ok(preset);

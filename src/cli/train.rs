@@ -255,12 +255,8 @@ fn settings(args: &TrainArgs, fork: Option<&Fork>) -> Result<(Preset, String), F
 fn trainings(args: &TrainArgs, fork: Option<&Fork>) -> Result<Vec<Preset>, Failure> {
     let (mut preset, called) = settings(args, fork)?;
     if preset.workload().is_none() {
-        let (name, kind) = (args.preset.as_deref().unwrap_or_default().display().to_string(), preset.kind());
-        let command = preset.command(&name);
-        return Err(Failure::BadInput(anyhow!(
-            "expected a training, of the kind {}, and `{name}` is a {kind}; run it with `valleyscope {command}`",
-            Preset::WORKLOADS.join(", ")
-        )));
+        let expected = format!("a training, of the kind {}", Preset::WORKLOADS.join(", "));
+        return Err(super::wrong_kind(&expected, args.preset.as_deref().unwrap_or_default(), &preset));
     }
     let mut settings = args.set.clone();
     for (option, key, given) in [

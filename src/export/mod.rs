@@ -17,7 +17,7 @@ use valleyscope_engine::sweep::Precision;
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_runs::{MetricCurve, MetricId, MetricInfo, RunHistory};
 
-pub use npz::{ArchiveError, Element, NpzReader, NpzWriter, read_npy, write_npy};
+pub use npz::{ArchiveError, Element, NpzReader, NpzWriter, write_npy};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CsvCell<'t> {
@@ -103,62 +103,31 @@ fn write_number(writer: &mut impl Write, number: f64) -> io::Result<()> {
 /// metric that does not belong to the row is left empty. A scan has no such points; its results are those of
 /// [`ScanResult`](crate::sweep::result::scan::ScanResult).
 pub fn write_csv(history: &RunHistory, writer: impl Write) -> io::Result<u64> {
-    let mut curves: Vec<(MetricId, PendingCurve<'_>)> = history
-        .metrics()
-        .iter()
-        .filter_map(MetricInfo::metric)
-        .map(|metric| (metric, PendingCurve { curve: history.curve(metric), next: 0 }))
-        .filter(|(_, ahead)| !ahead.curve.is_empty())
-        .collect();
-    let names = curves.iter().map(|(metric, _)| metric.name());
-    let header: Vec<&str> = ["step", "time", "wall_s"].into_iter().chain(names).collect();
+    let metrics = history.metrics();
+    let metrics = metrics.iter().filter_map(MetricInfo::metric).filter(|metric| !history.curve(*metric).is_empty());
+    let metrics: Vec<MetricId> = metrics.collect();
+    let header: Vec<&str> =
+        ["step", "time", "wall_s"].into_iter().chain(metrics.iter().map(|metric| metric.name())).collect();
     let mut table = CsvWriter::new(writer, &header)?;
+    let mut points = Vec::new();
+    for (column, metric) in metrics.iter().enumerate() {
+        let MetricCurve { step, time_s, wall_s, value } = history.curve(*metric);
+        points.extend((0..step.len()).map(|index| (step[index], time_s[index], column, wall_s[index], value[index])));
+    }
+    points.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
     let mut rows = 0;
-    // Points with the same position are of the same event.
-    while let Some(position) = curves.iter().filter_map(|(_, ahead)| ahead.position()).min_by(CurvePosition::order) {
-        let time = rfc_3339(position.time_s);
-        let mut row = vec![CsvCell::Whole(position.step), CsvCell::Text(&time), CsvCell::Number(position.wall_s)];
-        for (_, ahead) in &mut curves {
-            let here = ahead.position().is_some_and(|other| other.order(&position).is_eq());
-            row.push(if here { CsvCell::Number(ahead.take()) } else { CsvCell::Text("") });
-        }
+    // Points of the same step and time are of the same event.
+    for event in points.chunk_by(|a, b| a.0 == b.0 && a.1.total_cmp(&b.1).is_eq() && a.2 < b.2) {
+        let (step, time_s, _, wall_s, _) = event[0];
+        let time = rfc_3339(time_s);
+        let mut row = vec![CsvCell::Text(""); header.len()];
+        row[..3].copy_from_slice(&[CsvCell::Whole(step), CsvCell::Text(&time), CsvCell::Number(wall_s)]);
+        event.iter().for_each(|(_, _, column, _, value)| row[3 + column] = CsvCell::Number(*value));
         table.row(&row)?;
         rows += 1;
     }
     table.into_inner().flush()?;
     Ok(rows)
-}
-
-/// A curve and its points that remain to be written.
-struct PendingCurve<'h> {
-    curve: MetricCurve<'h>,
-    next: usize,
-}
-
-#[derive(Clone, Copy)]
-struct CurvePosition {
-    step: u64,
-    time_s: f64,
-    wall_s: f64,
-}
-
-impl CurvePosition {
-    fn order(&self, other: &CurvePosition) -> std::cmp::Ordering {
-        self.step.cmp(&other.step).then(self.time_s.total_cmp(&other.time_s))
-    }
-}
-
-impl PendingCurve<'_> {
-    fn position(&self) -> Option<CurvePosition> {
-        let MetricCurve { step, wall_s, time_s, .. } = self.curve;
-        let next = self.next;
-        Some(CurvePosition { step: *step.get(next)?, time_s: time_s[next], wall_s: wall_s[next] })
-    }
-
-    fn take(&mut self) -> f64 {
-        self.next += 1;
-        self.curve.value[self.next - 1]
-    }
 }
 
 fn rfc_3339(time_s: f64) -> String {
@@ -271,7 +240,6 @@ pub struct TrajectoryArrays {
     columns: Vec<Columns>,
 }
 
-/// The recorded values of one optimizer.
 struct Columns {
     curves: [Vec<f64>; CURVES],
     entropy: Vec<f64>,

@@ -4,11 +4,8 @@ use std::cell::Cell;
 use std::io;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::mem::ManuallyDrop;
-use std::path::Path;
 use std::rc::Rc;
 
-use valleyscope_runs::plain_file;
-use valleyscope_runs::plain_file::Links;
 use zip::read::{ArchiveOffset, Config, ZipFile};
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
@@ -63,30 +60,13 @@ pub fn write_npy<E: Element>(
     writer.flush()
 }
 
-/// Reads the elements, in C order, of an NPY file that must be of float64 and of this shape. No other file is read into
-/// memory.
-pub fn read_npy(path: &Path, shape: &[usize]) -> io::Result<Vec<f64>> {
-    let expected = header(f64::DESCR, shape);
-    let length = (shape.iter().product::<usize>() * f64::SIZE + expected.len()) as u64;
-    let file = plain_file::read(path, Links::Refused, length)?;
-    match file.strip_prefix(expected.as_slice()).filter(|_| file.len() as u64 == length) {
-        Some(elements) => Ok(elements.chunks_exact(f64::SIZE).map(f64::from_bytes).collect()),
-        None => {
-            let found = if file.starts_with(&expected) { "it ends early" } else { "it begins otherwise" };
-            let message = format!("expected an NPY file of float64 of the shape {shape:?}, and {found}");
-            Err(io::Error::new(io::ErrorKind::InvalidData, message))
-        }
-    }
-}
-
-/// The first bytes of every NPY file of format 1.0.
 const MAGIC: &[u8; 8] = b"\x93NUMPY\x01\x00";
 
 /// The largest number of bytes before an array's elements.
-pub(super) const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
+const LONGEST_HEADER: u64 = 10 + u16::MAX as u64;
 
 /// Makes the start of an NPY file, padded so that the numbers begin at a multiple of 64 bytes.
-pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
+fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let mut lengths: String = shape.iter().map(|length| format!("{length}, ")).collect();
     if shape.len() > 1 {
         lengths.truncate(lengths.len() - 2);
@@ -101,14 +81,13 @@ pub(super) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
 }
 
 /// Finds the header's description of type and shape in an NPY file, between the length of the header and the elements.
-pub(super) fn dict(file: &[u8]) -> Option<&str> {
+fn dict(file: &[u8]) -> Option<&str> {
     let rest = file.strip_prefix(MAGIC.as_slice())?;
     let length = u16::from_le_bytes(*rest.first_chunk()?);
     std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
 }
 
-/// Describes an array's type and shape, as written in its header.
-pub(super) fn described(file: &[u8]) -> String {
+fn described(file: &[u8]) -> String {
     match dict(file) {
         Some(dict) => dict.trim_end().to_owned(),
         None => "no array in NPY format 1.0".to_owned(),
@@ -203,7 +182,6 @@ pub enum ArchiveError {
     Kind { name: String, expected: String, found: String },
 }
 
-/// The largest number of characters of a text.
 const LONGEST_TEXT: u64 = 1 << 20;
 /// The largest number of bytes read to find the arrays, enough for some twenty thousand.
 const LONGEST_LIST: u64 = 2 << 20;

@@ -7,8 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::pipeline::{CURVE, POINT_BYTES, Primitive, Target, Uniforms};
-use super::pipeline::{Curve, Frame, PlotArea, rgb};
+use super::pipeline::{CURVE, Curve, Frame, PlotArea, PointBuffer, Primitive, Target, Uniforms, rgb};
 
 /// The missing point before and after each line.
 const NO_POINT: [f32; 2] = [f32::NAN; 2];
@@ -103,8 +102,8 @@ struct Plot {
     curves: Uniforms<Curve>,
     /// The style of each draw.
     styles: Vec<u32>,
-    points: wgpu::Buffer,
-    lengths: wgpu::Buffer,
+    points: PointBuffer,
+    lengths: PointBuffer,
 }
 
 impl CurveRenderer {
@@ -117,8 +116,7 @@ impl CurveRenderer {
         ];
         let primitive = Primitive {
             shader: CURVE,
-            vertex_entry: "curve_vertex",
-            fragment_entry: "curve_fragment",
+            entries: "curve",
             bind_groups: &[&frame, &areas, &curves],
             // An instance has four points of the line, and the lengths.
             points: 5,
@@ -161,13 +159,10 @@ impl CurveRenderer {
         plot.areas.bind(pass, 1, 0);
         for (draw, style) in plot.set.draws.iter().zip(&plot.styles) {
             plot.curves.bind(pass, 2, *style);
-            let bytes = u64::from(draw.segments) * POINT_BYTES;
             for point in 0..4 {
-                let start = (draw.first + u64::from(point)) * POINT_BYTES;
-                pass.set_vertex_buffer(point, plot.points.slice(start..start + bytes));
+                plot.points.bind(pass, point, draw.first + u64::from(point), draw.segments);
             }
-            let start = draw.first * POINT_BYTES;
-            pass.set_vertex_buffer(4, plot.lengths.slice(start..start + bytes));
+            plot.lengths.bind(pass, 4, draw.first, draw.segments);
             pass.draw(0..4, 0..draw.segments);
         }
     }
@@ -181,8 +176,8 @@ impl Plot {
             areas: Uniforms::new(device, "plot areas"),
             curves: Uniforms::new(device, "curve"),
             styles: Vec::new(),
-            points: allocate(device, 0),
-            lengths: allocate(device, 0),
+            points: PointBuffer::new(device, "curves"),
+            lengths: PointBuffer::new(device, "curves"),
         }
     }
 
@@ -190,26 +185,10 @@ impl Plot {
         self.curves.clear();
         self.styles = set.draws.iter().map(|draw| self.curves.push(uniform(&draw.style))).collect();
         self.curves.upload(device, queue);
-        for (buffer, values) in [(&mut self.points, &set.points), (&mut self.lengths, &set.lengths)] {
-            let bytes: &[u8] = bytemuck::cast_slice(values);
-            if bytes.len() as u64 > buffer.size() {
-                *buffer = allocate(device, values.len().next_power_of_two());
-            }
-            if !bytes.is_empty() {
-                queue.write_buffer(buffer, 0, bytes);
-            }
-        }
+        self.points.write(device, queue, &set.points);
+        self.lengths.write(device, queue, &set.lengths);
         self.set = set;
     }
-}
-
-fn allocate(device: &wgpu::Device, points: usize) -> wgpu::Buffer {
-    device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("curves"),
-        size: points as u64 * POINT_BYTES,
-        usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    })
 }
 
 fn uniform(style: &CurveStyle) -> Curve {

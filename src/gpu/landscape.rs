@@ -6,11 +6,12 @@ use valleyscope_engine::landscape::{Landscape, Uv};
 use valleyscope_engine::loss::LossProgram;
 use valleyscope_experiments::view::{Colormap, HeightField, SpaceView, SymLog, ViewAxes};
 
+use super::particles::Overlays;
 use super::pipeline::{
-    BLIT, DEPTH, Frame, HEATMAP, LossMap, OverlayTarget, Primitive, SURFACE, Space, Surface, Target, Uniforms,
-    program_shader, split,
+    BLIT, DEPTH, Frame, HEATMAP, LossMap, OverlayTarget, Primitive, SURFACE, Space, Surface, TEXTURE_FORMAT, Target,
+    Uniforms, bind_group, buffer, layout, layout_entry, program_shader, split, texture, uniform,
 };
-use super::{Overlays, Scene, SpaceScene};
+use super::scene::{Scene, SpaceScene};
 
 const FLAT_CONTOUR_WIDTH: f32 = 1.0;
 /// The largest number of cached pipelines for landscapes that run as programs.
@@ -34,57 +35,13 @@ pub(super) struct Heatmap {
 
 impl Heatmap {
     pub(super) fn new(device: &wgpu::Device, target: Target, frame: &wgpu::BindGroupLayout) -> Self {
-        let label = Some("heatmap");
-        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label,
-            entries: &[
-                wgpu::BindGroupLayoutEntry {
-                    binding: 0,
-                    visibility: wgpu::ShaderStages::FRAGMENT,
-                    ty: wgpu::BindingType::Buffer {
-                        ty: wgpu::BufferBindingType::Uniform,
-                        has_dynamic_offset: false,
-                        min_binding_size: wgpu::BufferSize::new(size_of::<LossMap>() as u64),
-                    },
-                    count: None,
-                },
-                wgpu::BindGroupLayoutEntry {
-                    binding: 1,
-                    visibility: wgpu::ShaderStages::FRAGMENT,
-                    ty: wgpu::BindingType::Texture {
-                        sample_type: wgpu::TextureSampleType::Float { filterable: false },
-                        view_dimension: wgpu::TextureViewDimension::D2,
-                        multisampled: false,
-                    },
-                    count: None,
-                },
-            ],
-        });
-        let loss_map = device.create_buffer(&wgpu::BufferDescriptor {
-            label,
-            size: size_of::<LossMap>() as u64,
-            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        let colors = device.create_texture(&wgpu::TextureDescriptor {
-            label,
-            size: wgpu::Extent3d { width: COLORMAP_TEXELS, height: 1, depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: wgpu::TextureFormat::Rgba8Unorm,
-            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
-            view_formats: &[],
-        });
-        let view = colors.create_view(&wgpu::TextureViewDescriptor::default());
-        let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label,
-            layout: &layout,
-            entries: &[
-                wgpu::BindGroupEntry { binding: 0, resource: loss_map.as_entire_binding() },
-                wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&view) },
-            ],
-        });
+        let fragment = wgpu::ShaderStages::FRAGMENT;
+        let entries = [layout_entry(0, fragment, uniform::<LossMap>()), layout_entry(1, fragment, TEXTURE_FORMAT)];
+        let layout = layout(device, "heatmap", &entries);
+        let loss_map = buffer(device, "heatmap", size_of::<LossMap>() as u64, wgpu::BufferUsages::UNIFORM);
+        let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
+        let colors = texture(device, "heatmap", [COLORMAP_TEXELS, 1], wgpu::TextureFormat::Rgba8Unorm, 1, usage);
+        let bind_group = bind_group(device, &layout, &loss_map, &colors.create_view(&Default::default()));
         let valley = pipeline(device, target, [frame, &layout], HEATMAP);
         let programs = Vec::new();
         Heatmap { target, layout, valley, programs, is_valley: true, bind_group, loss_map, colors, uploaded: None }
@@ -161,14 +118,7 @@ fn pipeline(
     bind_groups: [&wgpu::BindGroupLayout; 2],
     shader: (&str, &str),
 ) -> wgpu::RenderPipeline {
-    let primitive = Primitive {
-        shader,
-        vertex_entry: "heatmap_vertex",
-        fragment_entry: "heatmap_fragment",
-        bind_groups: &bind_groups,
-        points: 0,
-        opaque: true,
-    };
+    let primitive = Primitive { shader, entries: "heatmap", bind_groups: &bind_groups, points: 0, opaque: true };
     target.pipeline(device, &primitive)
 }
 
@@ -293,54 +243,36 @@ impl SpaceRenderer {
         colors: &wgpu::TextureView,
     ) -> SpaceRenderer {
         let vertex_and_fragment = wgpu::ShaderStages::VERTEX_FRAGMENT;
-        let texture = |binding, visibility| layout_entry(binding, visibility, TEXTURE_FORMAT);
+        let texture_entry = |binding, visibility| layout_entry(binding, visibility, TEXTURE_FORMAT);
         let space_layout = layout(
             device,
             "space",
-            &[layout_entry(0, vertex_and_fragment, uniform::<Space>()), texture(1, vertex_and_fragment)],
+            &[layout_entry(0, vertex_and_fragment, uniform::<Space>()), texture_entry(1, vertex_and_fragment)],
         );
         let surface_layout = layout(
             device,
             "surface",
-            &[layout_entry(0, vertex_and_fragment, uniform::<Surface>()), texture(1, wgpu::ShaderStages::FRAGMENT)],
+            &[
+                layout_entry(0, vertex_and_fragment, uniform::<Surface>()),
+                texture_entry(1, wgpu::ShaderStages::FRAGMENT),
+            ],
         );
-        let blit_layout = layout(device, "blit", &[texture(0, vertex_and_fragment)]);
-        let heights = device.create_texture(&wgpu::TextureDescriptor {
-            label: Some("heights"),
-            size: wgpu::Extent3d { width: SIDE, height: SIDE, depth_or_array_layers: 1 },
-            mip_level_count: 1,
-            sample_count: 1,
-            dimension: wgpu::TextureDimension::D2,
-            format: wgpu::TextureFormat::R32Float,
-            usage: wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST,
-            view_formats: &[],
-        });
-        let [space, surface] = [size_of::<Space>(), size_of::<Surface>()].map(|size| {
-            device.create_buffer(&wgpu::BufferDescriptor {
-                label: Some("space"),
-                size: size as u64,
-                usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-                mapped_at_creation: false,
-            })
-        });
+        let blit_layout = layout(device, "blit", &[texture_entry(0, vertex_and_fragment)]);
+        let usage = wgpu::TextureUsages::TEXTURE_BINDING | wgpu::TextureUsages::COPY_DST;
+        let heights = texture(device, "heights", [SIDE; 2], wgpu::TextureFormat::R32Float, 1, usage);
+        let [space, surface] = [size_of::<Space>(), size_of::<Surface>()]
+            .map(|size| buffer(device, "space", size as u64, wgpu::BufferUsages::UNIFORM));
         let heights_view = heights.create_view(&wgpu::TextureViewDescriptor::default());
         let in_space = Target { samples: SAMPLES, depth: Some(wgpu::CompareFunction::Less), ..target };
         let surface_primitive = Primitive {
             shader: SURFACE,
-            vertex_entry: "surface_vertex",
-            fragment_entry: "surface_fragment",
+            entries: "surface",
             bind_groups: &[frame, &surface_layout, &space_layout],
             points: 0,
             opaque: true,
         };
-        let blit_primitive = Primitive {
-            shader: BLIT,
-            vertex_entry: "blit_vertex",
-            fragment_entry: "blit_fragment",
-            bind_groups: &[frame, &blit_layout],
-            points: 0,
-            opaque: false,
-        };
+        let blit_primitive =
+            Primitive { shader: BLIT, entries: "blit", bind_groups: &[frame, &blit_layout], points: 0, opaque: false };
         SpaceRenderer {
             overlays: Overlays::new(device, OverlayTarget { target: in_space, frame, space: Some(&space_layout) }),
             surface_pipeline: in_space.pipeline(device, &surface_primitive),
@@ -357,7 +289,6 @@ impl SpaceRenderer {
         }
     }
 
-    /// Uploads the surface's heights and parameters.
     pub(super) fn prepare(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, scene: &Scene, in_space: &SpaceScene) {
         let view = in_space.view(scene);
         queue.write_buffer(&self.space, 0, bytemuck::bytes_of(&space(&view)));
@@ -414,7 +345,6 @@ impl SpaceRenderer {
         encoder.finish()
     }
 
-    /// Copies the picture onto the canvas.
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>) {
         if let Some(picture) = &self.picture {
             pass.set_pipeline(&self.blit_pipeline);
@@ -429,20 +359,11 @@ impl SurfaceTextures {
         device: &wgpu::Device,
         format: wgpu::TextureFormat,
         blit_layout: &wgpu::BindGroupLayout,
-        [width, height]: [u32; 2],
+        size: [u32; 2],
     ) -> SurfaceTextures {
-        let view = |format, sample_count, usage| {
-            let texture = device.create_texture(&wgpu::TextureDescriptor {
-                label: Some("surface"),
-                size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
-                mip_level_count: 1,
-                sample_count,
-                dimension: wgpu::TextureDimension::D2,
-                format,
-                usage: wgpu::TextureUsages::RENDER_ATTACHMENT | usage,
-                view_formats: &[],
-            });
-            texture.create_view(&wgpu::TextureViewDescriptor::default())
+        let view = |format, samples, usage| {
+            let usage = wgpu::TextureUsages::RENDER_ATTACHMENT | usage;
+            texture(device, "surface", size, format, samples, usage).create_view(&Default::default())
         };
         let none = wgpu::TextureUsages::empty();
         let pixels = view(format, 1, wgpu::TextureUsages::TEXTURE_BINDING);
@@ -451,52 +372,8 @@ impl SurfaceTextures {
             layout: blit_layout,
             entries: &[wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&pixels) }],
         });
-        SurfaceTextures {
-            size: [width, height],
-            samples: view(format, SAMPLES, none),
-            depth: view(DEPTH, SAMPLES, none),
-            pixels,
-            blit,
-        }
+        SurfaceTextures { size, samples: view(format, SAMPLES, none), depth: view(DEPTH, SAMPLES, none), pixels, blit }
     }
-}
-
-const TEXTURE_FORMAT: wgpu::BindingType = wgpu::BindingType::Texture {
-    sample_type: wgpu::TextureSampleType::Float { filterable: false },
-    view_dimension: wgpu::TextureViewDimension::D2,
-    multisampled: false,
-};
-
-fn uniform<T>() -> wgpu::BindingType {
-    wgpu::BindingType::Buffer {
-        ty: wgpu::BufferBindingType::Uniform,
-        has_dynamic_offset: false,
-        min_binding_size: wgpu::BufferSize::new(size_of::<T>() as u64),
-    }
-}
-
-fn layout_entry(binding: u32, visibility: wgpu::ShaderStages, ty: wgpu::BindingType) -> wgpu::BindGroupLayoutEntry {
-    wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None }
-}
-
-fn layout(device: &wgpu::Device, label: &str, entries: &[wgpu::BindGroupLayoutEntry]) -> wgpu::BindGroupLayout {
-    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
-}
-
-fn bind_group(
-    device: &wgpu::Device,
-    layout: &wgpu::BindGroupLayout,
-    buffer: &wgpu::Buffer,
-    texture: &wgpu::TextureView,
-) -> wgpu::BindGroup {
-    device.create_bind_group(&wgpu::BindGroupDescriptor {
-        label: Some("space"),
-        layout,
-        entries: &[
-            wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() },
-            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(texture) },
-        ],
-    })
 }
 
 fn space(view: &SpaceView) -> Space {

@@ -8,115 +8,20 @@
 //! values. A file in [`SHADERS`] has its entry points validated by a test, and the layout of the structs that it
 //! shares with Rust. A test in `tests/` compares pixels with numbers computed on the CPU.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use valleyscope_engine::landscape::Landscape;
-use valleyscope_experiments::view::{Colormap, HeightField, Orbit, SpaceView, SymLog, Viewport};
-
 mod curves;
 mod landscape;
 mod particles;
 pub mod pipeline;
+mod scene;
+
+use std::collections::HashMap;
 
 pub use curves::{CurveRenderer, CurveSet, CurveStyle, Placement};
+use landscape::{Heatmap, SpaceRenderer};
+use particles::{Overlays, PositionBuffer};
 pub use pipeline::{BEHIND, SHADERS, program_shader};
-
-use landscape::Heatmap;
-use landscape::SpaceRenderer;
-use particles::Paths;
-use particles::Points;
-use particles::PositionBuffer;
-use particles::Trails;
-use pipeline::{Frame, split};
-use pipeline::{OverlayTarget, Target, Uniforms};
-
-/// The contents of one picture of the landscape, except for the particles' positions.
-#[derive(Clone, Debug)]
-pub struct Scene {
-    pub viewport: Viewport,
-    pub landscape: Landscape,
-    pub scale: SymLog,
-    pub colormap: Colormap,
-    /// The number n of contour intervals: lines lie at 0/n, 1/n, … n/n of the colour bar; 0 for none. They fade out
-    /// where they would come closer than some 4 pixels.
-    pub contours: u32,
-    /// Physical pixels per point of the interface, by which widths and radii are multiplied.
-    pub pixels_per_point: f32,
-    /// The ensembles in drawing order.
-    pub ensembles: Vec<EnsembleStyle>,
-    /// The surface in space that is drawn instead of the plane.
-    pub space: Option<SpaceScene>,
-}
-
-/// The landscape as a surface in space, over the square about the camera's centre.
-#[derive(Clone, Debug)]
-pub struct SpaceScene {
-    pub orbit: Orbit,
-    /// The heights of the surface for the scene's landscape, camera and scale.
-    pub heights: Arc<HeightField>,
-}
-
-impl SpaceScene {
-    fn view(&self, scene: &Scene) -> SpaceView {
-        SpaceView { camera: scene.viewport.camera, orbit: self.orbit, size_px: scene.viewport.size_px }
-    }
-}
-
-impl Scene {
-    /// The offset in the shaders of a point one unit of the plane from the camera's centre.
-    fn offset_per_unit(&self) -> f64 {
-        match self.space {
-            None => 1.0 / self.viewport.units_per_px(),
-            Some(_) => 2.0 / self.viewport.camera.width,
-        }
-    }
-}
-
-/// The name of an ensemble: its session, and its optimizer there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EnsembleKey {
-    /// The number of the session; 0 for the first one.
-    pub session: u64,
-    /// The optimizer's id.
-    pub optimizer: u32,
-}
-
-#[derive(Clone, Debug)]
-pub struct EnsembleStyle {
-    /// The name under which its positions were added.
-    pub key: EnsembleKey,
-    /// The sRGB colour.
-    pub color: [u8; 3],
-    /// The opacity of all its marks, from 0 to 1.
-    pub opacity: f32,
-    /// Steps of trail behind each particle; it fades to nothing over its length. 0 for none.
-    pub trail_steps: u32,
-    /// The width of trails, in points.
-    pub trail_width: f32,
-    /// The radius of particles, in points.
-    pub point_radius: f32,
-    /// The width of the mean path, in points; 0 for none.
-    pub path_width: f32,
-    /// The particle that is drawn with a ring around it.
-    pub selected: Option<u32>,
-}
-
-/// The newest positions of one ensemble.
-#[derive(Clone, Copy, Debug)]
-pub struct Positions<'a> {
-    /// The number of the run. A new run, or another number of particles, discards the older positions.
-    pub run: u64,
-    pub ensemble: EnsembleKey,
-    pub particles: usize,
-    /// The largest number of columns to store, fewer if the device cannot hold them. Trails of n steps need n + 1.
-    pub capacity: usize,
-    /// The step of the last column. A column replaces an older one of the same step; after a gap in the steps, the
-    /// trail starts again.
-    pub step: u64,
-    /// `columns × particles` points (x, y), oldest column first, one column per step.
-    pub columns: &'a [[f32; 2]],
-}
+use pipeline::{Frame, OverlayTarget, Target, Uniforms, split};
+pub use scene::{EnsembleKey, EnsembleStyle, Positions, Scene, SpaceScene};
 
 /// The pipelines and buffers that draw scenes on one device.
 ///
@@ -226,54 +131,6 @@ impl Renderer {
                 self.overlays.paint(pass, 0);
             }
         }
-    }
-}
-
-/// The trails, mean paths and particles on the plane or on the surface.
-struct Overlays {
-    trails: Trails,
-    paths: Paths,
-    points: Points,
-}
-
-impl Overlays {
-    fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Overlays {
-        Overlays {
-            trails: Trails::new(device, target),
-            paths: Paths::new(device, target),
-            points: Points::new(device, target),
-        }
-    }
-
-    fn prepare(
-        &mut self,
-        device: &wgpu::Device,
-        queue: &wgpu::Queue,
-        scene: &Scene,
-        positions: &HashMap<EnsembleKey, PositionBuffer>,
-        mean_paths: &HashMap<EnsembleKey, Vec<[f32; 2]>>,
-    ) {
-        self.trails.clear();
-        self.paths.clear();
-        self.points.clear();
-        for style in &scene.ensembles {
-            if let Some(positions) = positions.get(&style.key) {
-                self.trails.add(scene, style, positions);
-                self.points.add(scene, style, positions);
-            }
-            if let Some(path) = mean_paths.get(&style.key).filter(|_| style.path_width > 0.0) {
-                self.paths.add(scene, style, path);
-            }
-        }
-        self.trails.upload(device, queue);
-        self.paths.upload(device, queue);
-        self.points.upload(device, queue);
-    }
-
-    fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
-        self.trails.paint(pass, pipeline);
-        self.paths.paint(pass, pipeline);
-        self.points.paint(pass, pipeline);
     }
 }
 

@@ -1,11 +1,63 @@
 //! The particles on the landscape: their discs, their trails and the mean paths of their ensembles.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
-use super::pipeline::{Disc, OverlayTarget, PATH, POINT_BYTES, POINTS, Path, TRAILS, Trail, Uniforms, rgb};
-use super::{EnsembleStyle, Positions, Scene};
+use super::pipeline::{
+    Disc, OverlayTarget, PATH, POINT_BYTES, POINTS, Path, PointBuffer, TRAILS, Trail, Uniforms, bind_points, buffer,
+    rgb,
+};
+use super::scene::{EnsembleKey, EnsembleStyle, Positions, Scene};
 
-/// Width of a disc's dark edge, in points.
+/// The trails, mean paths and particles on the plane or on the surface.
+pub(super) struct Overlays {
+    trails: Trails,
+    paths: Paths,
+    points: Points,
+}
+
+impl Overlays {
+    pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Overlays {
+        Overlays {
+            trails: Trails::new(device, target),
+            paths: Paths::new(device, target),
+            points: Points::new(device, target),
+        }
+    }
+
+    pub(super) fn prepare(
+        &mut self,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        scene: &Scene,
+        positions: &HashMap<EnsembleKey, PositionBuffer>,
+        mean_paths: &HashMap<EnsembleKey, Vec<[f32; 2]>>,
+    ) {
+        self.trails.clear();
+        self.paths.clear();
+        self.points.clear();
+        for style in &scene.ensembles {
+            if let Some(positions) = positions.get(&style.key) {
+                self.trails.add(scene, style, positions);
+                self.points.add(scene, style, positions);
+            }
+            if let Some(path) = mean_paths.get(&style.key).filter(|_| style.path_width > 0.0) {
+                self.paths.add(scene, style, path);
+            }
+        }
+        self.trails.uniforms.upload(device, queue);
+        self.paths.uniforms.upload(device, queue);
+        self.paths.buffer.write(device, queue, &self.paths.points);
+        self.points.uniforms.upload(device, queue);
+    }
+
+    pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
+        self.trails.paint(pass, pipeline);
+        self.paths.paint(pass, pipeline);
+        self.points.paint(pass, pipeline);
+    }
+}
+
 const POINT_EDGE: f32 = 0.75;
 /// The gap between a selected particle and its ring, and the ring's own width, in points.
 const RING_GAP: f32 = 2.0;
@@ -30,8 +82,7 @@ struct PointDraw {
 impl Points {
     pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
         let uniforms = Uniforms::new(device, "points");
-        let entries = ["point_vertex", "point_fragment"];
-        let pipelines = target.pipelines(device, POINTS, entries, &uniforms.layout, 1);
+        let pipelines = target.pipelines(device, POINTS, "point", &uniforms.layout, 1);
         Points { pipelines, uniforms, draws: Vec::new(), selected: Vec::new() }
     }
 
@@ -66,16 +117,11 @@ impl Points {
         });
     }
 
-    pub(super) fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
-        self.uniforms.upload(device, queue);
-    }
-
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         pass.set_pipeline(&self.pipelines[pipeline]);
         for draw in self.draws.iter().chain(&self.selected) {
             self.uniforms.bind(pass, 1, draw.uniforms);
-            let end = draw.offset + u64::from(draw.instances) * POINT_BYTES;
-            pass.set_vertex_buffer(0, draw.positions.slice(draw.offset..end));
+            bind_points(pass, 0, &draw.positions, draw.offset, draw.instances);
             pass.draw(0..4, 0..draw.instances);
         }
     }
@@ -126,8 +172,7 @@ struct TrailDraw {
 impl Trails {
     pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
         let uniforms = Uniforms::new(device, "trails");
-        let entries = ["trail_vertex", "trail_fragment"];
-        let pipelines = target.pipelines(device, TRAILS, entries, &uniforms.layout, 4);
+        let pipelines = target.pipelines(device, TRAILS, "trail", &uniforms.layout, 4);
         Trails { pipelines, uniforms, draws: Vec::new() }
     }
 
@@ -148,16 +193,12 @@ impl Trails {
                     uniforms,
                     positions: positions.buffer.clone(),
                     offset: segments.offset,
-                    stride: positions.stride(),
+                    stride: positions.column_bytes(),
                     instances: (segments.columns * positions.particles) as u32,
                     is_seen_behind: all < TOO_MANY_BEHIND,
                 });
             }
         }
-    }
-
-    pub(super) fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
-        self.uniforms.upload(device, queue);
     }
 
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
@@ -166,9 +207,8 @@ impl Trails {
         for draw in self.draws.iter().filter(|draw| !is_behind || draw.is_seen_behind) {
             self.uniforms.bind(pass, 1, draw.uniforms);
             for column in 0..4 {
-                let start = draw.offset + u64::from(column) * draw.stride;
-                let end = start + u64::from(draw.instances) * POINT_BYTES;
-                pass.set_vertex_buffer(column, draw.positions.slice(start..end));
+                let offset = draw.offset + u64::from(column) * draw.stride;
+                bind_points(pass, column, &draw.positions, offset, draw.instances);
             }
             pass.draw(0..4, 0..draw.instances);
         }
@@ -214,7 +254,7 @@ pub(super) struct Paths {
     /// One on the plane; in space, one behind the surface and one in front of it.
     pipelines: Vec<wgpu::RenderPipeline>,
     uniforms: Uniforms<Path>,
-    buffer: wgpu::Buffer,
+    buffer: PointBuffer,
     /// The points as offsets; each path has a missing point before its first and after its last one.
     points: Vec<[f32; 2]>,
     draws: Vec<PathDraw>,
@@ -231,9 +271,8 @@ struct PathDraw {
 impl Paths {
     pub(super) fn new(device: &wgpu::Device, target: OverlayTarget<'_>) -> Self {
         let uniforms = Uniforms::new(device, "path");
-        let entries = ["path_vertex", "path_fragment"];
-        let pipelines = target.pipelines(device, PATH, entries, &uniforms.layout, 4);
-        Paths { pipelines, uniforms, buffer: allocate_path(device, 1024), points: Vec::new(), draws: Vec::new() }
+        let pipelines = target.pipelines(device, PATH, "path", &uniforms.layout, 4);
+        Paths { pipelines, uniforms, buffer: PointBuffer::new(device, "path"), points: Vec::new(), draws: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -265,17 +304,6 @@ impl Paths {
         });
     }
 
-    pub(super) fn upload(&mut self, device: &wgpu::Device, queue: &wgpu::Queue) {
-        self.uniforms.upload(device, queue);
-        let bytes: &[u8] = bytemuck::cast_slice(&self.points);
-        if bytes.len() as u64 > self.buffer.size() {
-            self.buffer = allocate_path(device, self.points.len().next_power_of_two());
-        }
-        if !bytes.is_empty() {
-            queue.write_buffer(&self.buffer, 0, bytes);
-        }
-    }
-
     pub(super) fn paint(&self, pass: &mut wgpu::RenderPass<'_>, pipeline: usize) {
         pass.set_pipeline(&self.pipelines[pipeline]);
         // All casings are drawn first, so that adjacent paths keep their colours.
@@ -289,22 +317,11 @@ impl Paths {
 
     fn paint_one(&self, pass: &mut wgpu::RenderPass<'_>, draw: &PathDraw, uniforms: u32) {
         for point in 0..4 {
-            let start = (draw.first + u64::from(point)) * POINT_BYTES;
-            let end = start + u64::from(draw.segments) * POINT_BYTES;
-            pass.set_vertex_buffer(point, self.buffer.slice(start..end));
+            self.buffer.bind(pass, point, draw.first + u64::from(point), draw.segments);
         }
         self.uniforms.bind(pass, 1, uniforms);
         pass.draw(0..4, 0..draw.segments);
     }
-}
-
-fn allocate_path(device: &wgpu::Device, points: usize) -> wgpu::Buffer {
-    device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("path"),
-        size: points as u64 * POINT_BYTES,
-        usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    })
 }
 
 /// Adds a path as offsets, leaving out points close to the previous one, but never the last one. The line has a gap
@@ -377,7 +394,6 @@ impl Ring {
     }
 }
 
-/// One ensemble's ring on the GPU.
 pub(super) struct PositionBuffer {
     pub particles: usize,
     pub buffer: wgpu::Buffer,
@@ -488,10 +504,6 @@ impl PositionBuffer {
             Segments { offset: self.offset(piece.start), columns: piece.len(), first_age }
         })
     }
-
-    pub(super) fn stride(&self) -> u64 {
-        self.column_bytes()
-    }
 }
 
 /// Trail segments whose columns are contiguous in memory.
@@ -512,11 +524,7 @@ fn allocate_ring(device: &wgpu::Device, particles: usize, columns: usize) -> (wg
     // Capacities are powers of two, so that a growing trail is seldom moved.
     let most = most_columns(device, particles);
     let capacity = columns.min(most).next_power_of_two().clamp(MIRRORED, most);
-    let buffer = device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some("positions"),
-        size: ((capacity + MIRRORED) * particles) as u64 * POINT_BYTES,
-        usage: wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
-    (buffer, capacity)
+    let bytes = ((capacity + MIRRORED) * particles) as u64 * POINT_BYTES;
+    let usage = wgpu::BufferUsages::VERTEX | wgpu::BufferUsages::COPY_SRC;
+    (buffer(device, "positions", bytes, usage), capacity)
 }

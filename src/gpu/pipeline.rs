@@ -82,12 +82,12 @@ impl OverlayTarget<'_> {
         &self,
         device: &wgpu::Device,
         overlay: Overlay,
-        [vertex_entry, fragment_entry]: [&str; 2],
+        entries: &str,
         uniforms: &wgpu::BindGroupLayout,
         points: usize,
     ) -> Vec<wgpu::RenderPipeline> {
         let pipeline = |target: Target, shader, bind_groups: &[&wgpu::BindGroupLayout]| {
-            let primitive = Primitive { shader, vertex_entry, fragment_entry, bind_groups, points, opaque: false };
+            let primitive = Primitive { shader, entries, bind_groups, points, opaque: false };
             target.pipeline(device, &primitive)
         };
         let Some(space) = self.space else {
@@ -105,8 +105,8 @@ impl OverlayTarget<'_> {
 /// The properties specific to one primitive's pipeline.
 pub(super) struct Primitive<'a> {
     pub shader: (&'a str, &'a str),
-    pub vertex_entry: &'a str,
-    pub fragment_entry: &'a str,
+    /// The beginning of the names of the entry points, before `_vertex` and `_fragment`.
+    pub entries: &'a str,
     /// The layouts of bind groups 0, 1, ….
     pub bind_groups: &'a [&'a wgpu::BindGroupLayout],
     /// The number of points (x, y) of an instance, each at its own location.
@@ -121,6 +121,7 @@ impl Target {
 
     pub(super) fn pipeline(&self, device: &wgpu::Device, primitive: &Primitive<'_>) -> wgpu::RenderPipeline {
         let (label, source) = primitive.shader;
+        let [vertex, fragment] = ["vertex", "fragment"].map(|stage| format!("{}_{stage}", primitive.entries));
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(label),
             source: wgpu::ShaderSource::Wgsl(source.into()),
@@ -158,7 +159,7 @@ impl Target {
             layout: Some(&layout),
             vertex: wgpu::VertexState {
                 module: &module,
-                entry_point: Some(primitive.vertex_entry),
+                entry_point: Some(&vertex),
                 compilation_options: options.clone(),
                 buffers: &buffers,
             },
@@ -173,7 +174,7 @@ impl Target {
             multisample: wgpu::MultisampleState { count: self.samples, ..Default::default() },
             fragment: Some(wgpu::FragmentState {
                 module: &module,
-                entry_point: Some(primitive.fragment_entry),
+                entry_point: Some(&fragment),
                 compilation_options: options,
                 targets: &[Some(wgpu::ColorTargetState {
                     format: self.format,
@@ -184,6 +185,110 @@ impl Target {
             multiview_mask: None,
             cache: None,
         })
+    }
+}
+
+pub(super) const TEXTURE_FORMAT: wgpu::BindingType = wgpu::BindingType::Texture {
+    sample_type: wgpu::TextureSampleType::Float { filterable: false },
+    view_dimension: wgpu::TextureViewDimension::D2,
+    multisampled: false,
+};
+
+pub(super) fn uniform<T>() -> wgpu::BindingType {
+    wgpu::BindingType::Buffer {
+        ty: wgpu::BufferBindingType::Uniform,
+        has_dynamic_offset: false,
+        min_binding_size: wgpu::BufferSize::new(size_of::<T>() as u64),
+    }
+}
+
+pub(super) fn layout_entry(
+    binding: u32,
+    visibility: wgpu::ShaderStages,
+    ty: wgpu::BindingType,
+) -> wgpu::BindGroupLayoutEntry {
+    wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None }
+}
+
+pub(super) fn layout(
+    device: &wgpu::Device,
+    label: &str,
+    entries: &[wgpu::BindGroupLayoutEntry],
+) -> wgpu::BindGroupLayout {
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
+}
+
+pub(super) fn bind_group(
+    device: &wgpu::Device,
+    layout: &wgpu::BindGroupLayout,
+    buffer: &wgpu::Buffer,
+    texture: &wgpu::TextureView,
+) -> wgpu::BindGroup {
+    device.create_bind_group(&wgpu::BindGroupDescriptor {
+        label: None,
+        layout,
+        entries: &[
+            wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() },
+            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(texture) },
+        ],
+    })
+}
+
+/// Creates a buffer into which the queue writes.
+pub(super) fn buffer(device: &wgpu::Device, label: &str, size: u64, usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    let usage = usage | wgpu::BufferUsages::COPY_DST;
+    device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
+}
+
+pub(super) fn texture(
+    device: &wgpu::Device,
+    label: &str,
+    [width, height]: [u32; 2],
+    format: wgpu::TextureFormat,
+    sample_count: u32,
+    usage: wgpu::TextureUsages,
+) -> wgpu::Texture {
+    device.create_texture(&wgpu::TextureDescriptor {
+        label: Some(label),
+        size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+        mip_level_count: 1,
+        sample_count,
+        dimension: wgpu::TextureDimension::D2,
+        format,
+        usage,
+        view_formats: &[],
+    })
+}
+
+/// Binds points (x, y) of a buffer from a byte on, one for each instance.
+pub(super) fn bind_points(pass: &mut wgpu::RenderPass<'_>, slot: u32, buffer: &wgpu::Buffer, offset: u64, count: u32) {
+    pass.set_vertex_buffer(slot, buffer.slice(offset..offset + u64::from(count) * POINT_BYTES));
+}
+
+/// A vertex buffer of points (x, y), which grows with its content.
+pub(super) struct PointBuffer {
+    label: &'static str,
+    buffer: wgpu::Buffer,
+}
+
+impl PointBuffer {
+    pub(super) fn new(device: &wgpu::Device, label: &'static str) -> PointBuffer {
+        PointBuffer { label, buffer: buffer(device, label, 0, wgpu::BufferUsages::VERTEX) }
+    }
+
+    pub(super) fn write(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, points: &[[f32; 2]]) {
+        let bytes: &[u8] = bytemuck::cast_slice(points);
+        if bytes.len() as u64 > self.buffer.size() {
+            let size = points.len().next_power_of_two() as u64 * POINT_BYTES;
+            self.buffer = buffer(device, self.label, size, wgpu::BufferUsages::VERTEX);
+        }
+        if !bytes.is_empty() {
+            queue.write_buffer(&self.buffer, 0, bytes);
+        }
+    }
+
+    pub(super) fn bind(&self, pass: &mut wgpu::RenderPass<'_>, slot: u32, first: u64, count: u32) {
+        bind_points(pass, slot, &self.buffer, first * POINT_BYTES, count);
     }
 }
 
@@ -202,19 +307,12 @@ pub(super) struct Uniforms<T> {
 impl<T: Pod> Uniforms<T> {
     pub(super) fn new(device: &wgpu::Device, label: &'static str) -> Self {
         let size = mem::size_of::<T>();
-        let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: Some(label),
-            entries: &[wgpu::BindGroupLayoutEntry {
-                binding: 0,
-                visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
-                ty: wgpu::BindingType::Buffer {
-                    ty: wgpu::BufferBindingType::Uniform,
-                    has_dynamic_offset: true,
-                    min_binding_size: wgpu::BufferSize::new(size as u64),
-                },
-                count: None,
-            }],
-        });
+        let ty = wgpu::BindingType::Buffer {
+            ty: wgpu::BufferBindingType::Uniform,
+            has_dynamic_offset: true,
+            min_binding_size: wgpu::BufferSize::new(size as u64),
+        };
+        let layout = layout(device, label, &[layout_entry(0, wgpu::ShaderStages::VERTEX_FRAGMENT, ty)]);
         let stride = size.next_multiple_of(device.limits().min_uniform_buffer_offset_alignment as usize);
         let (buffer, bind_group) = Self::allocate(device, label, &layout, stride);
         Uniforms { layout, label, stride, bytes: Vec::new(), buffer, bind_group, values: PhantomData }
@@ -226,12 +324,7 @@ impl<T: Pod> Uniforms<T> {
         layout: &wgpu::BindGroupLayout,
         bytes: usize,
     ) -> (wgpu::Buffer, wgpu::BindGroup) {
-        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some(label),
-            size: bytes as u64,
-            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+        let buffer = buffer(device, label, bytes as u64, wgpu::BufferUsages::UNIFORM);
         let bind_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some(label),
             layout,

@@ -1,5 +1,6 @@
 //! The sessions of a player, all on one clock, with the data for drawing them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use valleyscope_engine::simulation::{
     Change, Ensemble, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
 };
 
-use super::{BranchKind, BranchView, EnsembleView, OptimizerHistory, SessionView};
+use super::message::{BranchKind, BranchView, EnsembleView, OptimizerHistory, SessionView};
 
 /// The largest number of old futures and sessions without a change. A new one replaces the oldest: each stores up to 64
 /// MiB of keyframes, and its histories.
@@ -442,74 +443,54 @@ pub fn trail_columns(trail_steps: usize, particles: usize) -> usize {
     (trail_steps + 1).min(TRAIL_POSITIONS / particles.max(1))
 }
 
-/// The newest positions of an ensemble that have not been sent.
+/// The newest positions of an ensemble.
 #[derive(Clone, Debug)]
 pub(super) struct Trail {
     particles: usize,
     /// The largest number of stored columns; a column has one position per particle.
     capacity: usize,
-    /// A ring of `capacity` columns.
-    columns: Vec<[f32; 2]>,
-    /// The index of the next column.
-    next: usize,
+    /// The columns, the oldest first.
+    positions: VecDeque<[f32; 2]>,
     /// The number of columns that have not been sent.
     fresh: usize,
+    /// Room for the next column.
+    column: Vec<[f32; 2]>,
 }
 
 impl Trail {
     /// Creates a trail of the current positions.
     pub(super) fn new(ensemble: &Ensemble, capacity: usize) -> Self {
-        let mut trail = Trail {
-            particles: ensemble.particles(),
-            capacity: capacity.max(1),
-            columns: Vec::new(),
-            next: 0,
-            fresh: 0,
-        };
+        let particles = ensemble.particles();
+        let column = vec![[0.0; 2]; particles];
+        let mut trail = Trail { particles, capacity: capacity.max(1), positions: VecDeque::new(), fresh: 0, column };
         trail.push(ensemble);
         trail
     }
 
     /// Adds the current positions as the newest column.
     pub(super) fn push(&mut self, ensemble: &Ensemble) {
-        let start = self.next * self.particles;
-        let end = start + self.particles;
-        if end > self.columns.len() {
-            self.columns.resize(end, [0.0; 2]);
-        }
-        ensemble.write_positions(&mut self.columns[start..end]);
-        self.next = (self.next + 1) % self.capacity;
-        self.fresh = (self.fresh + 1).min(self.capacity);
+        ensemble.write_positions(&mut self.column);
+        self.positions.extend(&self.column);
+        self.fresh += 1;
+        self.trim();
     }
 
     /// Takes the columns since the last call, the oldest first; if there are none, the newest once more.
     pub(super) fn take(&mut self) -> Vec<[f32; 2]> {
-        let count = self.fresh.max(1);
-        let taken = if self.next >= count {
-            self.range(self.next - count, self.next).to_vec()
-        } else {
-            let wrapped = count - self.next;
-            let older = self.range(self.capacity - wrapped, self.capacity);
-            [older, self.range(0, self.next)].concat()
-        };
-        self.fresh = 0;
-        taken
+        let count = std::mem::take(&mut self.fresh).max(1) * self.particles;
+        self.positions.range(self.positions.len() - count..).copied().collect()
     }
 
-    /// Sets the largest number of stored columns; of the unsent ones the newest stay.
+    /// Sets the largest number of stored columns; the newest stay.
     pub(super) fn set_capacity(&mut self, capacity: usize) {
-        let fresh = self.fresh;
-        let mut columns = self.take();
-        let count = (columns.len() / self.particles).min(capacity.max(1));
-        columns.drain(..columns.len() - count * self.particles);
         self.capacity = capacity.max(1);
-        self.columns = columns;
-        self.next = count % self.capacity;
-        self.fresh = fresh.min(count);
+        self.trim();
     }
 
-    fn range(&self, first: usize, end: usize) -> &[[f32; 2]] {
-        &self.columns[first * self.particles..end * self.particles]
+    fn trim(&mut self) {
+        self.fresh = self.fresh.min(self.capacity);
+        let surplus = self.positions.len().saturating_sub(self.capacity * self.particles);
+        self.positions.drain(..surplus);
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use valleyscope_engine::simulation::{PlotRequest, SimulationSpec};
 
+use super::message::{Message, Playback, PlayerCommand, Snapshot, Speed};
 use super::stage::Stage;
-use super::{Message, Playback, PlayerCommand, Snapshot};
 
 /// The time for which the thread steps before it checks commands and the clock again.
 const SLICE: Duration = Duration::from_millis(2);
@@ -279,13 +279,6 @@ impl Worker {
 /// The interval over which the displayed rate is measured, at first a shorter one.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
 const FIRST_RATE_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The speed of a playing simulation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Speed {
-    StepsPerSecond(f64),
-    Unlimited,
-}
 
 /// Determines how many steps are due at a time.
 pub(super) struct Pace {

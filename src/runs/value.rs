@@ -224,7 +224,6 @@ fn to_same_decimals(mean: f64, deviation: f64) -> [String; 2] {
     [mean, deviation].map(|number| format!("{number:.decimals$}").replace('-', "−"))
 }
 
-/// Formats a rate with about three digits.
 fn short_rate(rate: f64) -> String {
     if rate >= 1000.0 { grouped(rate.round() as u64) } else { significant(rate, 3) }
 }
@@ -420,8 +419,7 @@ mod tests {
 
 #[cfg(test)]
 mod aggregate_tests {
-    use super::{Aggregate, Statistic};
-    use super::{Format, Value};
+    use super::{Aggregate, Format, Statistic, Value};
     use valleyscope_runs::Better;
 
     fn text(values: &[Option<Value>], format: Format) -> String {

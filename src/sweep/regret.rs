@@ -14,23 +14,9 @@ use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 /// `gamma` and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over
 /// √steps.
 pub fn write_table(regrets: &[RegretCurve], writer: impl Write) -> io::Result<()> {
-    let header = [
-        "losses",
-        "dimension",
-        "learning_rate",
-        "beta1",
-        "lambda_beta",
-        "gamma",
-        "lambda_gamma",
-        "steps",
-        "regret",
-        "gap",
-        "largest_gradient",
-        "bound",
-        "regret_over_root",
-        "bound_over_root",
-    ];
-    let mut csv = CsvWriter::new(writer, &header)?;
+    let header = "losses dimension learning_rate beta1 lambda_beta gamma lambda_gamma steps regret gap largest_gradient \
+                  bound regret_over_root bound_over_root";
+    let mut csv = CsvWriter::new(writer, &header.split(' ').collect::<Vec<_>>())?;
     for regret_curve in regrets {
         let theorem = regret_curve.theorem;
         for record in &regret_curve.records {
@@ -96,7 +82,6 @@ pub fn figure(regrets: &[RegretCurve]) -> Figure {
     })
 }
 
-/// The colours of the losses in their order.
 const COLORS: [[u8; 3]; 4] = [[0, 114, 178], [0, 158, 115], [230, 159, 0], [213, 94, 0]];
 const BLACK: [u8; 3] = [0, 0, 0];
 /// The number of the first pen that is dashed.

@@ -1,15 +1,15 @@
 //! `valleyscope runs export`, `import`, `evaluate` and `sample`: points, models and texts of runs as files, and runs of
 //! other programs.
 
+use std::fs;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
-use valleyscope_runs::{CheckpointChoice, RunHistory, RunReader, SavedModel, TextRequest, WorkerProgram};
+use valleyscope_runs::{CheckpointChoice, RunReader, SavedModel, TextRequest, WorkerProgram};
 
 use crate::cli::output::print;
 use crate::cli::run_args::{CheckpointName, RunsLocation, data, device, find_worker};
@@ -22,21 +22,45 @@ use crate::sweep::result::scan::ScanResult;
 
 pub(super) fn run(location: &RunsLocation, name: &CheckpointName, out: &Path) -> Result<(), Failure> {
     let reader = read(location, name, "--out")?;
-    let format = Format::of(out)?;
-    let (name, config) = (reader.run().shown_name(), scan::config(reader.run()));
-    let content = Content::of(reader.history(), &config, format)
-        .with_context(|| format!("cannot write {} of {name}", out.display()))
-        .map_err(Failure::BadInput)?;
+    let is_table = match out.extension().map(|extension| extension.to_ascii_lowercase()) {
+        Some(extension) if extension == "csv" => true,
+        Some(extension) if extension == "npz" => false,
+        _ => {
+            return Err(Failure::BadInput(anyhow!(
+                "--out must be a file that ends in .csv, or of a scan in .npz, found {}; `valleyscope figure` draws the \
+                 figure of a scan",
+                out.display()
+            )));
+        }
+    };
+    let (name, history) = (reader.run().shown_name(), reader.history());
+    let scan = scan(&reader, is_table).with_context(|| format!("cannot write {} of {name}", out.display()));
+    let scan = scan.map_err(Failure::BadInput)?;
     let to_file = || format!("cannot write {}", visible_path(out));
     let mut file = AtomicFile::for_target(out).with_context(to_file)?;
-    let written = content.write(&mut file).with_context(to_file)?;
+    let written = match &scan {
+        None => write_csv(history, &mut file).map(|rows| format!("{rows} rows")),
+        Some(scan) if is_table => scan.write_table(&mut file).map(|rows| format!("{rows} rows")),
+        Some(scan) => {
+            let known = format!("{} of {} grid points", scan.known(), scan.axes.grid_points());
+            scan.write_arrays(&mut file).map(|()| known)
+        }
+    };
+    let written = written.with_context(to_file)?;
     file.commit(Overwrite::Yes).with_context(to_file)?;
     say_what_is_missing(&reader);
     say(format_args!("{written} of {name} are in {}", visible_path(out)));
-    if let Content::Table(scan) | Content::Arrays(scan) = &content {
-        scan.edge_notes().iter().for_each(|note| say(format_args!("{note}")));
-    }
+    scan.iter().flat_map(ScanResult::edge_notes).for_each(|note| say(format_args!("{note}")));
     Ok(())
+}
+
+fn scan(reader: &RunReader, is_table: bool) -> anyhow::Result<Option<ScanResult>> {
+    let history = reader.history();
+    let is_scan = history.started().is_some_and(|started| started.scan.is_some());
+    if is_scan || !is_table {
+        return Ok(Some(ScanResult::of(history, &scan::config(reader.run()))?.complete_in_part()?));
+    }
+    if history.started().is_none() { Err(anyhow!("the run has not begun yet")) } else { Ok(None) }
 }
 
 /// Writes the points of a run as an event file of TensorBoard, in a folder of the run's name.
@@ -80,56 +104,6 @@ fn say_what_is_missing(reader: &RunReader) {
     }
 }
 
-enum Format {
-    Csv,
-    Npz,
-}
-
-impl Format {
-    fn of(out: &Path) -> Result<Format, Failure> {
-        match out.extension().map(|extension| extension.to_ascii_lowercase()) {
-            Some(extension) if extension == "csv" => Ok(Format::Csv),
-            Some(extension) if extension == "npz" => Ok(Format::Npz),
-            _ => Err(Failure::BadInput(anyhow!(
-                "--out must be a file that ends in .csv, or of a scan in .npz, found {}; `valleyscope figure` draws \
-                 the figure of a scan",
-                out.display()
-            ))),
-        }
-    }
-}
-
-enum Content<'h> {
-    Points(&'h RunHistory),
-    Table(ScanResult),
-    Arrays(ScanResult),
-}
-
-impl Content<'_> {
-    fn of<'h>(history: &'h RunHistory, config: &str, format: Format) -> anyhow::Result<Content<'h>> {
-        let is_scan = history.started().is_some_and(|started| started.scan.is_some());
-        let scan = || ScanResult::of(history, config)?.complete_in_part();
-        Ok(match format {
-            Format::Csv if is_scan => Content::Table(scan()?),
-            Format::Csv if history.started().is_none() => bail!("the run has not begun yet"),
-            Format::Csv => Content::Points(history),
-            Format::Npz => Content::Arrays(scan()?),
-        })
-    }
-
-    /// Writes the content; returns a description of its amount.
-    fn write(&self, file: &mut AtomicFile) -> io::Result<String> {
-        Ok(match self {
-            Content::Points(history) => format!("{} rows", write_csv(history, file)?),
-            Content::Table(scan) => format!("{} rows", scan.write_table(file)?),
-            Content::Arrays(scan) => {
-                scan.write_arrays(file)?;
-                format!("{} of {} grid points", scan.known(), scan.axes.grid_points())
-            }
-        })
-    }
-}
-
 /// Imports each run that is found at and below `paths`. Fails if there is none.
 pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure> {
     let mut made = 0;
@@ -156,7 +130,6 @@ pub(super) struct Evaluation {
     data: Option<PathBuf>,
 }
 
-/// Writes the model of a checkpoint into a new or empty folder.
 pub(super) fn export(
     location: &RunsLocation,
     name: &CheckpointName,

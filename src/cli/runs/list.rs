@@ -20,8 +20,7 @@ use valleyscope_experiments::workload::STEPS;
 use valleyscope_runs::{Concern, MetricId, Ranks, RunFolder, RunHistory, RunReader, now};
 
 use super::{in_force, left, newest, notes, progress, rate};
-use crate::cli::output::print_differences;
-use crate::cli::output::{cell, print, print_content};
+use crate::cli::output::{cell, print, print_content, print_differences};
 use crate::cli::run_args::{RunsLocation, began};
 use crate::cli::{Failure, say};
 use crate::export::{CsvCell, CsvWriter};
@@ -34,7 +33,6 @@ use crate::runs::{
 const LONGEST: usize = 40;
 /// The largest width of the brief list in a file, a pipe or a narrow terminal, unless names or numbers are long.
 const WIDTH: usize = 100;
-/// Spaces between two columns.
 const GAP: usize = 2;
 
 #[derive(clap::Args, Debug, Default)]
@@ -130,7 +128,6 @@ fn table(runs: Vec<&RunFacts>, args: &TableArgs, columns: &Columns) -> Result<Ta
     Ok(Table::of_groups(&runs, &groups, &grouping, &columns, &shown, keeps_all))
 }
 
-/// The names under which this command shows metrics.
 fn aliases(args: &TableArgs) -> Result<MetricAliases, Failure> {
     let mut aliases = MetricAliases::default();
     let set = args.alias.iter().try_for_each(|(name, shown)| aliases.set(name, shown));
@@ -159,7 +156,6 @@ fn say_unreadable(run: &RunFolder, error: &io::Error) {
     say(format_args!("warning: cannot read {}: {error}", visible_path(&run.events())));
 }
 
-/// Parses the names of columns, separated by commas.
 fn fields(text: &str, columns: &Columns, option: &str) -> Result<Vec<String>, Failure> {
     let field = |part: &str| match part {
         Replicates::FIELD if option == "--group-by" => Ok(part.to_owned()),
@@ -169,7 +165,6 @@ fn fields(text: &str, columns: &Columns, option: &str) -> Result<Vec<String>, Fa
     found.map_err(|error| Failure::BadInput(anyhow!("{option}: {error}")))
 }
 
-/// Parses the setting over which groups are at their best.
 fn best_over(text: &str, columns: &Columns) -> Result<String, Failure> {
     let field = columns.find(text).map_err(|error| Failure::BadInput(anyhow!("--best-over: {error}")))?;
     Ok(field.field.clone())

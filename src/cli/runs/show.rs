@@ -22,9 +22,7 @@ use crate::cli::{Failure, say};
 use crate::figure::check_pictures;
 use crate::sweep::result::{check_sweep, is_sweep};
 
-/// The number of the last events that are shown.
 const EVENTS: usize = 12;
-/// The largest number of characters of each line.
 const LONGEST: usize = 2000;
 
 pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
@@ -93,7 +91,6 @@ fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
     }
 }
 
-/// Formats a setting of another program.
 fn as_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -275,7 +272,6 @@ fn summary(folder: &Path, findings: &Findings) -> String {
     format!("{name}  {how}\n")
 }
 
-/// Formats a line for each finding.
 fn text(folder: &Path, findings: &Findings) -> String {
     let rows = findings.list().iter().map(|found| {
         let (part, description) = (cell(&found.part, LONGEST_FINDING[0]), cell(&found.description, LONGEST_FINDING[1]));

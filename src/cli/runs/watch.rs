@@ -110,11 +110,8 @@ impl Watch {
         watch
     }
 
-    /// Asks the worker to save a checkpoint and end.
     pub(crate) fn stop(&mut self) -> Result<(), Failure> {
-        let run = self.reader.run();
-        let request = CommandRequest::send(run, RunCommand::Stop);
-        self.request = Some(request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?);
+        self.request = Some(send(self.reader.run(), RunCommand::Stop)?);
         Ok(())
     }
 
@@ -131,19 +128,14 @@ impl Watch {
         self.follow();
         // An answer is printed like any event.
         let reply = self.request.as_mut().map(|request| request.poll(self.reader.history(), &status, Instant::now()));
-        match reply {
-            Some(Reply::Signalled) => self.say("the worker has not answered for long; its process was asked to end"),
-            Some(Reply::NotSignalled(reason)) => {
-                self.say(&format!("the worker has not answered for long, and its process is not ended: {reason}"));
-            }
-            _ => {}
+        if let Some(text) = reply.as_ref().and_then(silence) {
+            self.say(&format!("the worker {text}"));
         }
         let ended = !status.is_open();
         self.show(&status, ended);
         Ok(ended.then_some(status))
     }
 
-    /// Prints new events, except old ones.
     fn report(&mut self) {
         let history = self.reader.history();
         let first = self.printed.is_none();
@@ -239,13 +231,10 @@ pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
         say(format_args!("{name} is not running: {status}"));
         return Ok(());
     }
-    let request = CommandRequest::send(&run, RunCommand::Stop);
-    let mut request = request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?;
-    let asked = Instant::now();
-    let mut answered = false;
+    let mut request = send(&run, RunCommand::Stop)?;
+    let (asked, mut answered) = (Instant::now(), false);
     loop {
         let status = read_status(&mut reader)?;
-        let step = reader.history().step();
         match request.poll(reader.history(), &status, Instant::now()) {
             Reply::Answered { ok: false, message } => {
                 return Err(Failure::Failed(anyhow!("{name} refuses to stop: {message}")));
@@ -254,14 +243,10 @@ pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
                 answered = true;
                 say(format_args!("{name}: {message}"));
             }
-            Reply::Signalled => say(format_args!("{name} has not answered for long; its process was asked to end")),
-            Reply::NotSignalled(reason) => {
-                say(format_args!("{name} has not answered for long, and its process is not ended: {reason}"));
-            }
-            Reply::Answered { .. } | Reply::Waiting | Reply::Gone => {}
+            reply => silence(&reply).into_iter().for_each(|text| say(format_args!("{name} {text}"))),
         }
         if !status.is_open() {
-            say(format_args!("{name} has ended at step {step}: {status}"));
+            say(format_args!("{name} has ended at step {}: {status}", reader.history().step()));
             return match status {
                 Status::Stopped | Status::Finished => Ok(()),
                 other => Err(Failure::Failed(anyhow!("it did not stop as requested: {}", other.label()))),
@@ -274,8 +259,21 @@ pub(super) fn stop(run: RunFolder) -> Result<(), Failure> {
     }
 }
 
-/// Formats advice for a worker that has not ended.
-fn still_running_advice(name: &str, status: &Status, answered: bool) -> String {
+fn send(run: &RunFolder, command: RunCommand) -> Result<CommandRequest, Failure> {
+    Ok(CommandRequest::send(run, command).with_context(|| format!("cannot write {}", visible_path(&run.commands())))?)
+}
+
+fn silence(reply: &Reply) -> Option<String> {
+    match reply {
+        Reply::Signalled => Some("has not answered for long; its process was asked to end".to_owned()),
+        Reply::NotSignalled(reason) => {
+            Some(format!("has not answered for long, and its process is not ended: {reason}"))
+        }
+        _ => None,
+    }
+}
+
+fn not_yet(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {
         Status::Silent { .. } if !answered => format!(
@@ -313,9 +311,7 @@ pub(super) fn set(run: &RunFolder, settings: &[(String, String)]) -> Result<(), 
             status.label()
         )));
     }
-    let request = CommandRequest::send(run, RunCommand::Set { settings });
-    let request = request.with_context(|| format!("cannot write {}", visible_path(&run.commands())))?;
-    await_answer(request, reader)
+    await_answer(send(run, RunCommand::Set { settings })?, reader)
 }
 
 fn read_status(reader: &mut RunReader) -> Result<Status, Failure> {

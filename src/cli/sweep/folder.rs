@@ -1,9 +1,8 @@
 //! The folder for a sweep's results.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Diagram, Finished, Runs, SweepPart, SweepSpec};
@@ -89,7 +88,6 @@ impl ResultFolder {
         Ok(Some((stored, overwrite)))
     }
 
-    /// The name of the picture of an incomplete diagram.
     pub(super) const PARTIAL_PICTURE: &'static str = "phase-so-far.png";
 
     pub(super) fn draw_so_far(&self, result: &SweepResult) -> anyhow::Result<()> {

@@ -190,7 +190,6 @@ fn is_same(one: &Cell, other: &Cell) -> bool {
         && bits(one) == bits(other)
 }
 
-/// Describes the missing parts and those with missing pixels.
 fn missing(count: u32, numbers: &[u32], diagram: &Diagram, found: &BTreeMap<SweepPart, Vec<&Path>>) -> String {
     let columns = diagram.spec().shape()[1];
     let mut pixels = vec![[0, 0]; count as usize];
@@ -217,7 +216,6 @@ fn missing(count: u32, numbers: &[u32], diagram: &Diagram, found: &BTreeMap<Swee
     format!("{}; run these again, with the same --part and --out as before, and merge once more", texts.join("; "))
 }
 
-/// Formats numbers in order, such as `1-3,7`.
 fn ranges(numbers: &[u32]) -> String {
     let groups = numbers.chunk_by(|one, next| one + 1 == *next);
     let texts = groups.map(|group| match group {

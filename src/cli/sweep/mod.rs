@@ -122,7 +122,6 @@ pub(super) fn run(args: &SweepArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Computes the missing pixels of a share, and saves them.
 fn compute(
     runner: &SweepRunner,
     header: &SweepHeader,

@@ -8,22 +8,14 @@ use anyhow::{Context, anyhow};
 use valleyscope_engine::sweep::{Backend, Finished, Precision, SweepJob};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
-use crate::cli::Failure;
-use crate::cli::output::Interrupt;
-use crate::cli::output::{ProgressLine, ProgressUnit};
+use crate::cli::output::{Interrupt, ProgressLine, ProgressUnit};
+use crate::cli::{Failure, wrong_kind};
 use crate::sweep::pool::{Pool, Progress, Sweep};
 
-/// Loads the sweep that a user gives by a name or a file.
 pub(crate) fn load(name_or_file: &std::ffi::OsStr) -> Result<SweepPreset, Failure> {
     match Library::open().load(name_or_file).map_err(Failure::bad_input)?.preset {
         Preset::Sweep(preset) => Ok(preset),
-        other => {
-            let name = name_or_file.display().to_string();
-            let (kind, command) = (other.kind(), other.command(&name));
-            Err(Failure::BadInput(anyhow!(
-                "expected a preset of the kind Sweep, and `{name}` is a {kind}; run it with `valleyscope {command}`"
-            )))
-        }
+        other => Err(wrong_kind("a preset of the kind Sweep", name_or_file, &other)),
     }
 }
 

@@ -11,7 +11,7 @@ use png;
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Writer};
 use valleyscope_runs::atomic_file::AtomicFile;
 
-use super::{AnimationFile, EncodeError, FrameWriter};
+use super::file::{AnimationFile, EncodeError, FrameWriter};
 
 /// Writes a GIF. Each frame has a separate palette for the pixels that it changes.
 pub(super) struct GifWriter {
@@ -79,7 +79,6 @@ fn gif_error(file: &AnimationFile, error: EncodingError) -> EncodeError {
     }
 }
 
-/// The largest number of colours of a frame.
 const MOST_COLORS: usize = 256;
 /// The number of frequent colours that stay exact: backgrounds and text.
 const FREQUENT: usize = 16;
@@ -184,7 +183,6 @@ fn palette(fixed: &[[u8; 3]], entries: Vec<Entry>, most: usize) -> Vec<[u8; 3]> 
     palette
 }
 
-/// A group of colours that one colour may represent.
 struct ColorBox {
     entries: Vec<Entry>,
     /// The axis on which they differ the most, and their error: the sum of the weighted squares.
@@ -205,7 +203,6 @@ impl ColorBox {
         ColorBox { entries, axis, error }
     }
 
-    /// Splits the box at the mean on its axis.
     fn cut(self) -> (ColorBox, ColorBox) {
         let middle = mean(&self.entries)[self.axis];
         let (low, high) = self.entries.into_iter().partition(|entry| f64::from(entry.rgb[self.axis]) < middle);

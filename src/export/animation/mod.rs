@@ -1,5 +1,6 @@
 //! Animated files, videos and folders of pictures, written frame by frame on a separate thread.
 
+mod file;
 mod images;
 
 use std::fs::File;
@@ -10,118 +11,13 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use file::FrameWriter;
+pub use file::{AnimationFile, AnimationFormat, EncodeError};
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _, ImageError, RgbImage};
 use images::{ApngWriter, GifWriter};
 use tempfile::TempDir;
-use valleyscope_machine::Detection;
-use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AnimationFormat {
-    /// One animated file, with 256 colours a frame.
-    #[default]
-    Gif,
-    /// One animated file in all colours.
-    Apng,
-    /// A video, which the program ffmpeg encodes.
-    Mp4,
-    WebM,
-    /// A folder with frame_00001.png, frame_00002.png, …
-    PngFolder,
-}
-
-impl AnimationFormat {
-    pub const ALL: [AnimationFormat; 5] = [
-        AnimationFormat::Gif,
-        AnimationFormat::Apng,
-        AnimationFormat::Mp4,
-        AnimationFormat::WebM,
-        AnimationFormat::PngFolder,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            AnimationFormat::Gif => "GIF",
-            AnimationFormat::Apng => "APNG",
-            AnimationFormat::Mp4 => "MP4",
-            AnimationFormat::WebM => "WebM",
-            AnimationFormat::PngFolder => "PNG folder",
-        }
-    }
-
-    /// The extension of a file's name; empty for a folder.
-    pub fn extension(self) -> &'static str {
-        match self {
-            AnimationFormat::Gif => "gif",
-            AnimationFormat::Apng => "apng",
-            AnimationFormat::Mp4 => "mp4",
-            AnimationFormat::WebM => "webm",
-            AnimationFormat::PngFolder => "",
-        }
-    }
-
-    pub fn needs_ffmpeg(self) -> bool {
-        matches!(self, AnimationFormat::Mp4 | AnimationFormat::WebM)
-    }
-
-    pub fn is_available(self) -> bool {
-        !self.needs_ffmpeg() || is_available()
-    }
-}
-
-/// The error of an animation that could not be saved.
-#[derive(Debug, thiserror::Error)]
-pub enum EncodeError {
-    #[error("cannot write to {}: {source}. Choose another folder, or free space there", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
-    #[error("cannot encode {}: {reason}", path.display())]
-    Encode { path: PathBuf, reason: String },
-    #[error("{} already exists. Choose another name", .0.display())]
-    Exists(PathBuf),
-    #[error(
-        "{0} needs the program ffmpeg, which is not on the PATH. Install it (on Debian and Ubuntu: sudo apt-get install \
-         ffmpeg), or save a GIF or an APNG"
-    )]
-    NoFfmpeg(&'static str),
-    #[error("ffmpeg did not write {}: {reason}", path.display())]
-    Ffmpeg { path: PathBuf, reason: String },
-    #[error("the thread that writes the animation ended without an answer")]
-    Vanished,
-}
-
-/// The format and the target of an animation.
-#[derive(Clone, Debug)]
-pub struct AnimationFile {
-    pub format: AnimationFormat,
-    /// The path of the file, or of the folder to make.
-    pub target: PathBuf,
-    /// Width and height of the frames, in pixels.
-    pub size: [u32; 2],
-    pub frames: u64,
-    pub frames_per_sec: u32,
-    /// Sets whether an existing file is replaced. A folder that is not empty is never changed.
-    pub overwrite: Overwrite,
-    /// The colours that stay exact in a GIF, at most 128.
-    pub exact_colors: Vec<[u8; 3]>,
-}
-
-impl AnimationFile {
-    fn failed(&self, source: io::Error) -> EncodeError {
-        match source.kind() {
-            io::ErrorKind::AlreadyExists => EncodeError::Exists(self.target.clone()),
-            _ => EncodeError::Write { path: self.target.clone(), source },
-        }
-    }
-}
-
-/// A file that grows frame by frame. Dropping it before it is finished removes it.
-trait FrameWriter {
-    fn write(&mut self, frame: RgbImage) -> Result<(), EncodeError>;
-
-    /// Completes the file, which appears at its target.
-    fn finish(self: Box<Self>) -> Result<(), EncodeError>;
-}
+use valleyscope_runs::atomic_file::AtomicFile;
 
 fn writer(file: AnimationFile) -> Result<Box<dyn FrameWriter>, EncodeError> {
     Ok(match file.format {
@@ -145,7 +41,6 @@ pub struct Encoder {
     target: PathBuf,
 }
 
-/// The capacity of the thread's queue, in frames.
 const WAITING: usize = 3;
 
 impl Encoder {
@@ -260,12 +155,7 @@ impl FrameWriter for FolderWriter {
     }
 }
 
-/// The largest number of bytes of ffmpeg's messages that are stored.
 const MOST_MESSAGES: u64 = 64 << 10;
-
-fn is_available() -> bool {
-    Detection::Program("ffmpeg").finds()
-}
 
 struct VideoWriter {
     file: AnimationFile,

@@ -8,8 +8,8 @@ use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::ticks::Ticks;
 use valleyscope_experiments::view::{AutoScale, Colormap, SymLog, ViewSettings, Viewport};
 
-use super::{EnsembleRecording, LessonPageError, Recording, StepPlan};
-use crate::figure::{ASPECT, Grid, against, around, encoded, pixel_rgb};
+use super::recording::{EnsembleRecording, Recording, StepPlan};
+use crate::figure::{ASPECT, FigureError, Grid, against, around, encoded, pixel_rgb};
 
 /// The width of the picture in pixels. The page draws it larger; colours change gently between pixels.
 const PICTURE: f64 = 440.0;
@@ -23,7 +23,6 @@ const CLOSEST: f64 = 0.006;
 const STEPS: f64 = 4000.0;
 /// The distance in such steps within which points of a contour line are left out.
 const STRAIGHT: f64 = 1.0;
-/// The number of colours of the colour bar.
 const BAR_COLORS: usize = 24;
 const BAR_LABELS: usize = 7;
 
@@ -64,7 +63,7 @@ impl LandscapePicture {
         preset: &LandscapePreset,
         steps: &[StepPlan],
         runs: &[Recording],
-    ) -> Result<Vec<LandscapePicture>, LessonPageError> {
+    ) -> Result<Vec<LandscapePicture>, FigureError> {
         let groups = groups(steps);
         let count: usize = groups.iter().map(Vec::len).sum();
         let width = PICTURE * (PICTURES / count as f64).sqrt().min(1.0);
@@ -91,7 +90,7 @@ impl LandscapePicture {
         group: &[LandscapeSpec],
         runs: &[Recording],
         width: f64,
-    ) -> Result<LandscapePicture, LessonPageError> {
+    ) -> Result<LandscapePicture, FigureError> {
         let view = preset.view.clone().unwrap_or_default();
         let start = preset.spec().start;
         let shown = runs.iter().filter(|run| group.contains(&run.plan.spec.landscape));
@@ -155,7 +154,7 @@ fn picture(
     scale: &SymLog,
     [x, y]: [[f64; 2]; 2],
     width: f64,
-) -> Result<String, LessonPageError> {
+) -> Result<String, FigureError> {
     let [columns, rows] = [width, (width * ASPECT).round()].map(|size| size as u32);
     let middle = |[low, high]: [f64; 2], part: f64| low + part * (high - low);
     let color = |column: u32, row: u32| {

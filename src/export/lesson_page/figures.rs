@@ -12,7 +12,6 @@ use valleyscope_experiments::preset::{LandscapePreset, LessonFigure, LessonStep,
 use crate::figure::{COLUMN_MM, Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
 use crate::sweep::result::SweepResult;
 
-/// The largest number of particles of each optimizer.
 const PARTICLES: u64 = 10;
 
 /// The font size of a figure as wide as a column of a journal, in points. It must be readable on a screen, from a

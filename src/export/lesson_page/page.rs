@@ -16,7 +16,7 @@ use valleyscope_experiments::view::{Background, Pen, simulation_colors};
 
 use super::background::{LandscapePicture, css};
 use super::figures::PageFigure;
-use super::{EnsembleRecording, PanePlan, Recording, StepPlan};
+use super::recording::{EnsembleRecording, PanePlan, Recording, StepPlan};
 use crate::figure::{CREATOR, escaped, marker_corners};
 
 const TEMPLATE: &str = include_str!("../../../assets/lesson/page.html");
@@ -119,7 +119,6 @@ struct Pane<'a> {
     words: SettingsText,
 }
 
-/// Formats the page of a lesson whose runs are complete.
 pub(super) fn html(
     preset: &LandscapePreset,
     steps: &[StepPlan],
@@ -344,7 +343,6 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Adds a series of numbers in a range.
     pub(super) fn push(&mut self, values: impl Iterator<Item = f64>, range: [f64; 2]) {
         let mut before = 0;
         for value in values {

@@ -1,17 +1,17 @@
-//! A diagram as the archive `phase.npz`.
+//! The result of a sweep, and its diagram as the archive `phase.npz`.
 
 use std::io;
 use std::io::{BufReader, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use valleyscope_engine::setting::Key;
-use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled};
-use valleyscope_experiments::preset::{Preset, PresetError};
+use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled, TunedSetting};
+use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
-use super::SweepResult;
+use super::table::write_table;
 use crate::export::{ArchiveError, NpzReader, NpzWriter};
 
 /// Arrays of averages and deviations over replicates for each candidate, by the order of [`Metric::ALL`].
@@ -26,7 +26,57 @@ pub(super) const ERROR_PROBABILITY: &str = "doubt";
 pub(super) const APART: &str = "apart";
 pub(super) const OVER: &str = "over";
 
+#[derive(Clone, Debug)]
+pub struct SweepResult {
+    /// The text in the preset.
+    pub title: String,
+    /// The text in the preset.
+    pub description: String,
+    pub diagram: Diagram,
+    pub precision: Precision,
+}
+
 impl SweepResult {
+    pub const SPEC: &'static str = "spec.ron";
+    pub const ARRAYS: &'static str = "phase.npz";
+    pub const TABLE: &'static str = "phase.csv";
+
+    pub fn of(preset: &SweepPreset, diagram: Diagram, precision: Precision) -> SweepResult {
+        SweepResult { title: preset.title.clone(), description: preset.description.clone(), diagram, precision }
+    }
+
+    pub fn preset(&self) -> Preset {
+        Preset::Sweep(self.sweep_preset())
+    }
+
+    /// Makes the preset that repeats the sweep.
+    pub fn sweep_preset(&self) -> SweepPreset {
+        SweepPreset {
+            version: FormatVersion,
+            title: self.title.clone(),
+            description: self.description.clone(),
+            sweep: (**self.diagram.spec()).clone(),
+        }
+    }
+
+    /// Formats program version, precision and seed, as in `phase.npz`.
+    pub fn program(&self) -> String {
+        let (version, precision) = (env!("CARGO_PKG_VERSION"), self.precision.name());
+        format!("valleyscope {version}, {precision}, seed {}", self.diagram.spec().seed)
+    }
+
+    /// Writes `spec.ron`, `phase.csv` and `phase.npz` into a folder that exists, each as a whole or not at all.
+    pub fn write(&self, folder: &Path, overwrite: Overwrite) -> io::Result<()> {
+        write_file(&folder.join(Self::SPEC), overwrite, self.preset().to_ron().as_bytes())?;
+        let mut table = AtomicFile::for_target(&folder.join(Self::TABLE))?;
+        write_table(&mut table, &self.diagram)?;
+        table.commit(overwrite)?;
+        let mut arrays = AtomicFile::for_target(&folder.join(Self::ARRAYS))?;
+        self.write_arrays(&mut arrays)?;
+        arrays.flush()?;
+        arrays.commit(overwrite)
+    }
+
     /// Writes the whole diagram as an NPZ archive, float64 unless noted otherwise. With O optimizers in the spec's
     /// order, R rows, C columns, at most L learning rates, and at most K candidates (learning rates times combinations of
     /// tuned values):
@@ -205,7 +255,6 @@ fn write_scores<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, 
     npz.array("replicates", &shape.by_pixel(), replicates)
 }
 
-/// Writes the arrays that only sweeps with tuned settings have.
 fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let (spec, settings) = (diagram.spec(), diagram.spec().tuned_settings());
     npz.texts("tuned", &settings)?;
@@ -230,7 +279,6 @@ fn write_tuned<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, s
     npz.array("best", &[shape.optimizers, shape.rows, shape.columns, settings.len()], best)
 }
 
-/// Writes the arrays that only adaptive sampling has.
 fn write_sampled<W: Write + Seek>(npz: &mut NpzWriter<'_, W>, diagram: &Diagram, shape: Shape) -> io::Result<()> {
     let metric = diagram.spec().metric;
     let cells = || shape.pixels().map(|pixel| diagram.cell(pixel));
@@ -267,24 +315,8 @@ fn as_i32(number: usize) -> i32 {
 
 /// The reason why results cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum ResultError {
-    #[error("cannot read {}: {source}", path.display())]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error(
-        "{} is no folder of a sweep's results: it has no {}",
-        path.display(), SweepResult::ARRAYS
-    )]
-    Folder { path: PathBuf },
-    #[error(
-        "cannot open {origin} as the results of a sweep (`{}`): {source}; repeat the sweep, or take another copy",
-        SweepResult::ARRAYS
-    )]
-    Archive { origin: String, source: ArchiveError },
-    #[error("the spec in {origin} is invalid: {source}")]
-    Spec { origin: String, source: Box<PresetError> },
-    #[error("{origin} contradicts itself: expected {expected}, found {found}")]
-    Contradiction { origin: String, expected: String, found: String },
-}
+#[error("{0}")]
+pub struct ResultError(String);
 
 impl SweepResult {
     /// Whether a path has the form of a result rather than a preset: a folder, or a file that ends in `.npz`.
@@ -298,27 +330,32 @@ impl SweepResult {
         if path.is_dir() {
             file.push(Self::ARRAYS);
             if !file.exists() {
-                return Err(ResultError::Folder { path: path.to_owned() });
+                let folder = path.display();
+                let reason = format!("{folder} is no folder of a sweep's results: it has no {}", Self::ARRAYS);
+                return Err(ResultError(reason));
             }
         }
         let reader = plain_file::open(&file, Links::Followed)
-            .map_err(|source| ResultError::Read { path: file.clone(), source })?;
+            .map_err(|source| ResultError(format!("cannot read {}: {source}", file.display())))?;
         Self::read_arrays(BufReader::new(reader), &file.display().to_string())
     }
 
     /// Reads an archive that [`SweepResult::write_arrays`] has written; written again, it has the same bytes. Errors
     /// name `origin`, usually a file, as their source.
     pub fn read_arrays(reader: impl Read + Seek, origin: &str) -> Result<SweepResult, ResultError> {
-        let in_archive = |source| ResultError::Archive { origin: origin.to_owned(), source };
-        let contradiction = |expected: &str, found: String| ResultError::Contradiction {
-            origin: origin.to_owned(),
-            expected: expected.to_owned(),
-            found,
+        let in_archive = |source: ArchiveError| {
+            ResultError(format!(
+                "cannot open {origin} as the results of a sweep (`{}`): {source}; repeat the sweep, or take another copy",
+                Self::ARRAYS
+            ))
+        };
+        let contradiction = |expected: &str, found: String| {
+            ResultError(format!("{origin} contradicts itself: expected {expected}, found {found}"))
         };
         let mut npz = NpzReader::new(reader).map_err(in_archive)?;
         let spec = npz.text("spec").map_err(in_archive)?;
         let preset = Preset::parse(&spec, &format!("spec of {origin}"))
-            .map_err(|source| ResultError::Spec { origin: origin.to_owned(), source: Box::new(source) })?;
+            .map_err(|source| ResultError(format!("the spec in {origin} is invalid: {source}")))?;
         let Preset::Sweep(preset) = preset else {
             return Err(contradiction("the spec of a sweep", format!("a {} preset", preset.kind())));
         };

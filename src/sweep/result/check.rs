@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use valleyscope_engine::sweep::Diagram;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{Findings, RepairRefused, plain_file, replace};
 
-use super::{RawFormat, ReadRecords, SweepHeader, SweepRecords, SweepResult, write_table};
+use super::arrays::SweepResult;
+use super::store::{ReadRecords, SweepHeader, SweepRecords};
+use super::table::write_table;
 
 /// The description of a diagram that the window saves, in the diagram's folder.
 pub const LIBRARY_RECORD: &str = "kept.ron";
@@ -20,10 +21,9 @@ pub fn is_sweep(path: &Path) -> bool {
         .any(|name| path.join(name).symlink_metadata().is_ok())
 }
 
-/// Reads everything in the folder of a sweep, and reports what is intact and what is damaged: the arrays, the preset,
-/// the table and the raw arrays against each other, and the records one by one. With `repair`, the preset and
-/// the table are written again from the arrays, from which they follow; replaced files stay under a name
-/// that ends in `.kept-` and a number.
+/// Reads everything in the folder of a sweep, and reports what is intact and what is damaged: the arrays, the preset
+/// and the table against each other, and the records one by one. With `repair`, the preset and the table are written
+/// again from the arrays, from which they follow; replaced files stay under a name that ends in `.kept-` and a number.
 ///
 /// # Errors
 ///
@@ -82,30 +82,6 @@ fn check_records(records: &SweepRecords, findings: &mut Findings) {
     }
 }
 
-/// Checks the raw arrays in the folder: their type, shape and length, and that their means are those of the diagram.
-fn raw_rows(folder: &Path, diagram: &Diagram, findings: &mut Findings) {
-    let Ok(format) = RawFormat::of(diagram.spec()) else { return };
-    let rows = diagram.spec().shape()[0];
-    let (mut intact, mut there) = (0, 0);
-    for row in 0..rows {
-        let path = folder.join(format.file_name(row));
-        if path.symlink_metadata().is_err() {
-            continue;
-        }
-        there += 1;
-        match format.check_row(&path, diagram, row) {
-            Ok(()) => intact += 1,
-            Err(wrong) => findings.damaged(&format.file_name(row), wrong),
-        }
-    }
-    if intact > 0 {
-        findings.intact("raw arrays", format!("{intact} of {rows} rows, with the means in {}", SweepResult::ARRAYS));
-    }
-    if there > 0 && there < rows {
-        findings.note("raw arrays", format!("rows that are not there: {}", rows - there));
-    }
-}
-
 fn results(folder: &Path, records: Option<&SweepRecords>, findings: &mut Findings) {
     const ARRAYS: &str = SweepResult::ARRAYS;
     let [arrays, spec, table] = [ARRAYS, SweepResult::SPEC, SweepResult::TABLE].map(|name| folder.join(name));
@@ -140,7 +116,6 @@ fn results(folder: &Path, records: Option<&SweepRecords>, findings: &mut Finding
             });
         }
     }
-    raw_rows(folder, diagram, findings);
     // A diagram that the window saves has no table.
     if folder.join(LIBRARY_RECORD).is_file() && table.symlink_metadata().is_err() {
         return;

@@ -10,11 +10,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use valleyscope_engine::noise::NoiseKind;
-use valleyscope_engine::optimizer::{MASK, RuleKind, WEIGHT_DECAY};
-use valleyscope_engine::sweep::{Average, Backend, Diagram, Metric, Precision, Quantity, Runs, SweepJob, SweepSpec};
+use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
+use valleyscope_engine::sweep::{Backend, Precision, Quantity, Runs, SweepJob, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
-use crate::export::{read_npy, write_npy};
+use crate::export::write_npy;
 use crate::sweep::pool::{Pool, Sweep};
 
 /// The arrays that the authors' own analysis reads, one file per row of the diagram, float64. The optimizers are Adam,
@@ -97,8 +97,9 @@ impl RawFormat {
         pixels: &[Vec<Runs>],
     ) -> io::Result<PathBuf> {
         let indices = indices(spec).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        let each = self.metrics();
-        let shape = self.shape(spec, pixels.len());
+        let each = if self == RawFormat::WeightDecay { 3 } else { 1 };
+        let mut shape = vec![3, pixels.len(), spec.candidate_counts()[0], spec.replicates.get()];
+        shape.extend((each > 1).then_some(each));
         let runs = indices.iter().flat_map(|&index| pixels.iter().flat_map(move |pixel| &pixel[index].metrics));
         let values = runs.flat_map(|run| [run.final_loss, run.smallest_loss, run.depth].into_iter().take(each));
         let path = folder.join(self.file_name(row));
@@ -107,61 +108,6 @@ impl RawFormat {
         file.commit(overwrite)?;
         Ok(path)
     }
-
-    fn metrics(self) -> usize {
-        if self == RawFormat::WeightDecay { 3 } else { 1 }
-    }
-
-    fn shape(self, spec: &SweepSpec, columns: usize) -> Vec<usize> {
-        let mut shape = vec![3, columns, spec.candidate_counts()[0], spec.replicates.get()];
-        shape.extend((self.metrics() > 1).then_some(self.metrics()));
-        shape
-    }
-
-    /// Checks that the file of a row has the expected type, shape and length, and the means, or medians, of a diagram.
-    ///
-    /// # Errors
-    ///
-    /// Fails with a description of the fault.
-    pub fn check_row(self, path: &Path, diagram: &Diagram, row: usize) -> Result<(), String> {
-        let spec = diagram.spec();
-        let indices = indices(spec).map_err(|error| error.to_string())?;
-        let (shape, each) = (self.shape(spec, spec.shape()[1]), self.metrics());
-        let values = read_npy(path, &shape).map_err(|error| error.to_string())?;
-        let replicates = spec.replicates.get();
-        let mut runs = values.chunks_exact(replicates * each);
-        for index in indices {
-            for column in 0..shape[1] {
-                let cell = diagram.cell([row, column]).filter(|cell| cell.replicates == replicates);
-                for (rate, runs) in runs.by_ref().take(shape[2]).enumerate() {
-                    let Some(cell) = cell else { continue };
-                    let wrong = self.difference(runs, spec.average, cell.averages[index][rate]);
-                    if let Some(wrong) = wrong {
-                        let (optimizer, rate, column) = (spec.optimizers[index].rule.name(), rate + 1, column + 1);
-                        let runs = format!("{optimizer}, learning rate {rate} in column {column}");
-                        return Err(format!("{runs}: {wrong}; bytes have changed, or it is of another sweep"));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds the first average of some runs that differs from the expected one, as text.
-    fn difference(self, runs: &[f64], average: Average, expected: [f64; 3]) -> Option<String> {
-        let each = self.metrics();
-        Metric::ALL.into_iter().zip(expected).take(each).find_map(|(metric, expected)| {
-            let values: Vec<f64> = runs.iter().skip(metric as usize).step_by(each).copied().collect();
-            let found = average.of(&values, metric);
-            let name = metric.name();
-            (!is_near(found, expected)).then(|| format!("expected an average {name} of {expected}, found {found}"))
-        })
-    }
-}
-
-/// Whether two averages are equal except for rounding: sums may differ in their last digits.
-fn is_near(one: f64, other: f64) -> bool {
-    one == other || (one - other).abs() <= 1e-9 * other.abs() || one.is_nan() && other.is_nan()
 }
 
 /// Finds the indices of Adam, FOCUS and Signum among the optimizers, which must be exactly these, with steps that are
@@ -333,7 +279,6 @@ impl Job {
         Ok(())
     }
 
-    /// Checks in advance that the files can be written.
     fn prepare(&self) -> Result<(), RawFailure> {
         std::fs::create_dir_all(&self.folder).map_err(RawFailure::Folder)?;
         let mut names = self.plan.format.file_names(&self.plan.spec);

@@ -31,10 +31,7 @@ pub struct ScanResult {
     pub colors: Vec<[u8; 3]>,
     /// The mark of each optimizer.
     pub markers: Vec<Marker>,
-    /// The colours of the optimizers before they are shown together.
-    own_colors: Vec<OwnColors>,
-    /// The rule of each optimizer, if it is known.
-    rules: Vec<Option<RuleKind>>,
+    optimizers: Vec<Scanned>,
     pub scores: ScanScores,
     /// The preset that repeats the scan; empty if it cannot be read.
     pub spec: String,
@@ -95,14 +92,12 @@ impl ScanResult {
             }
         }
         let Started { title, seed, precision, version, .. } = started.clone();
-        let scanned = scanned(&axes, config);
-        let own_colors = own_colors(&scanned);
+        let optimizers = scanned(&axes, config);
         Ok(ScanResult {
             title,
-            colors: assigned_colors(own_colors.iter().copied()),
-            own_colors,
-            markers: markers(scanned.iter().map(|optimizer| optimizer.marker)),
-            rules: scanned.iter().map(|optimizer| optimizer.rule).collect(),
+            colors: assigned_colors(optimizers.iter().map(|optimizer| optimizer.own_colors)),
+            markers: markers(optimizers.iter().map(|optimizer| optimizer.marker)),
+            optimizers,
             scores: ScanScores::of(&axes, points.iter().flatten()),
             spec: config.to_owned(),
             data: without_folder(&started.data).to_owned(),
@@ -117,14 +112,16 @@ impl ScanResult {
 
     /// Replaces the preset's colours by those that were chosen for optimizers, by their names.
     pub fn recolored(&self, chosen: &BTreeMap<String, [u8; 3]>) -> ScanResult {
-        let own = self.axes.optimizers.iter().zip(&self.own_colors);
-        let own = own.map(|(name, &(color, home))| (chosen.get(name).copied().or(color), home));
+        let own = self.axes.optimizers.iter().zip(&self.optimizers).map(|(name, optimizer)| {
+            let (color, of_rule) = optimizer.own_colors;
+            (chosen.get(name).copied().or(color), of_rule)
+        });
         ScanResult { colors: assigned_colors(own), ..self.clone() }
     }
 
     /// Finds an optimizer with a rule: the one of the rule's name, or else the first.
     pub fn index_of(&self, rule: RuleKind) -> Option<usize> {
-        let of_rule = || (0..self.rules.len()).filter(|&index| self.rules[index] == Some(rule));
+        let of_rule = || (0..self.optimizers.len()).filter(|&index| self.optimizers[index].rule == Some(rule));
         of_rule().find(|&index| self.axes.optimizers[index] == rule.info().name).or_else(|| of_rule().next())
     }
 
@@ -219,7 +216,6 @@ fn check(axes: &ScanAxes) -> Result<(), ScanError> {
     Ok(())
 }
 
-/// Cuts the values of a grid point to the axes.
 fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     let mut point = point.clone();
     for grid in [&mut point.train_loss, &mut point.test_loss, &mut point.test_accuracy] {
@@ -231,17 +227,13 @@ fn fitted(axes: &ScanAxes, point: &GridPoint) -> GridPoint {
     point
 }
 
+#[derive(Clone, Debug, PartialEq)]
 struct Scanned {
+    /// The rule, if it is known.
     rule: Option<RuleKind>,
-    /// The colour that the preset gives it.
-    color: Option<[u8; 3]>,
+    /// The colours before the optimizers are shown together: that in the preset, and that of the rule.
+    own_colors: OwnColors,
     marker: Marker,
-}
-
-/// Lists the optimizers' chosen colours and their rules'; grey if the rule is not known.
-fn own_colors(scanned: &[Scanned]) -> Vec<OwnColors> {
-    let of_rule = |rule: Option<RuleKind>| rule.map_or([150; 3], |rule| rule.info().color);
-    scanned.iter().map(|it| (it.color, of_rule(it.rule))).collect()
 }
 
 /// Lists the optimizers of a scan from its config. If that cannot be read, or has other names, an optimizer named like
@@ -254,7 +246,7 @@ fn scanned(axes: &ScanAxes, config: &str) -> Vec<Scanned> {
         let rule = given.map(|optimizer| optimizer.rule.kind()).or_else(|| RuleKind::shown_as(name));
         Scanned {
             rule,
-            color: given.and_then(|optimizer| optimizer.color),
+            own_colors: (given.and_then(|optimizer| optimizer.color), rule.map_or([150; 3], |rule| rule.info().color)),
             marker: rule.map_or(Marker::filled(MarkerShape::Star), |rule| rule.info().marker),
         }
     };
@@ -431,7 +423,7 @@ impl ScanResult {
             score.map_or(-1, |score| i32::try_from(score.learning_rate).expect("axes are checked"))
         });
         npz.array("best_lr", &shape, best)?;
-        let improvements: Vec<Option<Improvement>> = self.improvements().collect();
+        let improvements = self.improvements();
         let of = |of: fn(&Improvement) -> f64| improvements.iter().map(move |it| it.as_ref().map_or(f64::NAN, of));
         npz.array("improvement", &shape, of(|it| it.value))?;
         npz.array("improvement_error", &shape, of(|it| it.error))
@@ -479,13 +471,14 @@ impl ScanResult {
         (0..self.axes.optimizers.len()).flat_map(move |optimizer| (0..sizes).map(move |size| [optimizer, size]))
     }
 
-    /// Lists the improvements of each optimizer on Adam, with each batch size.
-    fn improvements(&self) -> impl Iterator<Item = Option<Improvement>> {
+    /// Lists the improvements of each other optimizer on Adam, with each batch size.
+    fn improvements(&self) -> Vec<Option<Improvement>> {
         let adam = self.index_of(RuleKind::Adam);
-        self.cells().map(move |[optimizer, size]| {
-            let adam = adam.filter(|adam| *adam != optimizer)?;
-            Some(Improvement::of(self.scores.get(adam, size)?, self.scores.get(optimizer, size)?))
-        })
+        let of = |optimizer| match adam.filter(|adam| *adam != optimizer) {
+            Some(adam) => self.scores.improvements(adam, optimizer),
+            None => vec![None; self.axes.batch_sizes.len()],
+        };
+        (0..self.axes.optimizers.len()).flat_map(of).collect()
     }
 }
 

@@ -84,7 +84,6 @@ impl SweepHeader {
         })
     }
 
-    /// Lists the fields by which sweeps are distinguished, as RON.
     fn fields(&self) -> Vec<(String, String)> {
         let SweepPreset { title, description, sweep, .. } = &*self.preset;
         let mut fields = vec![("precision", self.precision.name().to_owned()), ("raw", self.keeps_runs.to_string())];
@@ -134,7 +133,6 @@ impl SweepHeader {
     }
 }
 
-/// The first bytes of a file of records.
 const MAGIC: &[u8; 8] = b"\x89vssweep";
 const LONGEST_HEADER: u64 = 1 << 20;
 

@@ -68,7 +68,6 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataError {
     |source| DataError::File { path: path.to_owned(), source }
 }
 
-/// The paths of the files, as in [`NAMES`].
 fn find(folder: &Path) -> Result<[[PathBuf; 2]; 2], DataError> {
     if !folder.is_dir() {
         return Err(DataError::NoFolder(folder.to_owned()));
@@ -321,7 +320,6 @@ pub(super) fn read(path: &Path, content: IdxContent) -> Result<Vec<u8>, DataErro
 pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     unpacked(path, |from, most| {
         let mut hash = Sha256::new();
-        let most = most.bytes();
         let length = io::copy(&mut from.take(most + 1), &mut hash).map_err(|source| unreadable(path, source))?;
         if length > most {
             return Err(damaged(path, &format!("at most {most} bytes, once unpacked"), "more"));
@@ -330,38 +328,18 @@ pub(super) fn sum(path: &Path) -> Result<String, DataError> {
     })
 }
 
-/// The largest unpacked length of a file, in bytes.
-#[derive(Clone, Copy)]
-enum LengthBound {
-    /// The length of a file that is not compressed.
-    Length(u64),
-    /// The limit for a compressed file.
-    Limit(u64),
-}
-
-impl LengthBound {
-    fn bytes(self) -> u64 {
-        match self {
-            LengthBound::Length(bytes) | LengthBound::Limit(bytes) => bytes,
-        }
-    }
-}
-
-/// Passes on a file's bytes, unpacked where they are compressed.
-fn unpacked<T>(
-    path: &Path,
-    take: impl FnOnce(&mut dyn Read, LengthBound) -> Result<T, DataError>,
-) -> Result<T, DataError> {
+/// Passes on a file's bytes, unpacked where they are compressed, with the largest number of them.
+fn unpacked<T>(path: &Path, take: impl FnOnce(&mut dyn Read, u64) -> Result<T, DataError>) -> Result<T, DataError> {
     let failed = |source| DataError::File { path: path.to_owned(), source };
     let file = plain_file::open(path, Links::Followed).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut file = BufReader::new(file);
     if !is_compressed(file.fill_buf().map_err(failed)?) {
-        return take(&mut file, LengthBound::Length(length));
+        return take(&mut file, length);
     }
     let mut decoder = GzDecoder::new(file);
     let limit = UNPACKED_AT_LEAST.max(length.saturating_mul(MAX_COMPRESSION_RATIO)).min(LONGEST);
-    let taken = take(&mut decoder, LengthBound::Limit(limit))?;
+    let taken = take(&mut decoder, limit)?;
     if !decoder.into_inner().fill_buf().map_err(failed)?.is_empty() {
         return Err(damaged(path, "nothing after the compressed data", "more bytes"));
     }
@@ -378,7 +356,6 @@ fn unreadable(path: &Path, error: io::Error) -> DataError {
     damaged(path, "a whole compressed file", found)
 }
 
-/// Writes images or labels, uncompressed.
 pub(super) fn write(out: &mut impl Write, content: IdxContent, data: &[u8]) -> io::Result<()> {
     let count = u32::try_from(data.len() / content.bytes_each()).expect("no set is so large");
     out.write_all(&content.magic().to_be_bytes())?;
@@ -396,7 +373,7 @@ struct IdxReader<'a> {
     from: &'a mut dyn Read,
     path: &'a Path,
     content: IdxContent,
-    most: LengthBound,
+    most: u64,
 }
 
 impl IdxReader<'_> {
@@ -419,12 +396,6 @@ impl IdxReader<'_> {
             }
         }
         let expected = count as usize * content.bytes_each();
-        if let LengthBound::Limit(most) = self.most
-            && expected as u64 > most
-        {
-            let most = format!("at most {most} bytes of {name} in a compressed file of this length");
-            return Err(damaged(self.path, &most, &expected.to_string()));
-        }
         let data = self.bytes(expected)?;
         if data.len() < expected {
             let found = format!("only {} of them", data.len());
@@ -448,10 +419,9 @@ impl IdxReader<'_> {
         Ok(u32::from_be_bytes(four))
     }
 
-    /// Reads exactly `count` bytes. Memory for the count in the header is allocated only as far as the file can be that
-    /// long.
+    /// Reads `count` bytes, or as many as the file can have.
     fn bytes(&mut self, count: usize) -> Result<Vec<u8>, DataError> {
-        let room = self.most.bytes().min(count as u64);
+        let room = self.most.min(count as u64);
         let mut bytes = Vec::with_capacity(room as usize);
         let from = &mut self.from;
         from.take(room).read_to_end(&mut bytes).map_err(|error| unreadable(self.path, error))?;

@@ -37,7 +37,6 @@ fn digits(key: Key, count: usize) -> Digits {
     Digits { images, labels }
 }
 
-/// A random digit, all equally likely.
 fn label(image: Key) -> u8 {
     Stream::new(image.at(0)).below(10) as u8
 }
@@ -49,7 +48,6 @@ const BOX: f64 = 20.0;
 /// Straight pieces between two points of a curve.
 const PIECES: usize = 6;
 
-/// Draws a digit on an image of zeros.
 fn draw(digit: u8, key: Key, image: &mut [u8]) {
     let mut draws = Draws { uniform: Stream::new(key.at(1)), normal: Streams::new([key.at(2)]), spare: None };
     let ways = of(digit);
@@ -118,12 +116,11 @@ impl Handwriting {
         Handwriting { linear: [turned(x), turned(y)], jitter, waves }
     }
 
-    /// The skeleton's curves as short straight pieces.
     fn write(&self, way: &Skeleton, draws: &mut Draws) -> Vec<[Point; 2]> {
         let points: Vec<Point> = way
             .points
             .iter()
-            .map(|&[x, y]| [x + self.jitter * draws.normal(), y + self.jitter * draws.normal()])
+            .map(|point| point.map(|hundredths| f64::from(hundredths) / 100.0 + self.jitter * draws.normal()))
             .collect();
         let mut lines = Vec::new();
         for curve in way.curves {
@@ -241,12 +238,13 @@ fn distance_squared(point: Point, [a, b]: [Point; 2]) -> f64 {
     x * x + y * y
 }
 
-/// A way to write a digit: curves through points. Points lie between 0 and 1, from the left and from the top.
+/// A way to write a digit: curves through points.
 struct Skeleton {
-    pub points: &'static [[f64; 2]],
+    /// The points in hundredths of the digit's size, from the left and from the top.
+    points: &'static [[u8; 2]],
     /// The curves, each a smooth line through the points of these numbers; closed if it ends where it begins. Where a
     /// line has a corner, one curve ends and the next begins.
-    pub curves: &'static [&'static [usize]],
+    curves: &'static [&'static [usize]],
 }
 
 fn of(digit: u8) -> &'static [Skeleton] {
@@ -266,90 +264,47 @@ fn of(digit: u8) -> &'static [Skeleton] {
 
 const ZERO: &[Skeleton] = &[
     Skeleton {
-        points: &[[0.5, 0.0], [0.2, 0.17], [0.1, 0.5], [0.2, 0.83], [0.5, 1.0], [0.8, 0.83], [0.9, 0.5], [0.8, 0.17]],
+        points: &[[50, 0], [20, 17], [10, 50], [20, 83], [50, 100], [80, 83], [90, 50], [80, 17]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7, 0]],
     },
     // Begun with a flourish.
     Skeleton {
-        points: &[
-            [0.75, 0.1],
-            [0.4, 0.03],
-            [0.12, 0.4],
-            [0.2, 0.85],
-            [0.55, 1.0],
-            [0.87, 0.65],
-            [0.8, 0.2],
-            [0.45, 0.1],
-        ],
+        points: &[[75, 10], [40, 3], [12, 40], [20, 85], [55, 100], [87, 65], [80, 20], [45, 10]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7]],
     },
 ];
 
 const ONE: &[Skeleton] = &[
-    Skeleton { points: &[[0.5, 0.0], [0.5, 0.5], [0.5, 1.0]], curves: &[&[0, 1, 2]] },
-    Skeleton { points: &[[0.3, 0.22], [0.52, 0.0], [0.5, 0.5], [0.5, 1.0]], curves: &[&[0, 1], &[1, 2, 3]] },
-    Skeleton {
-        points: &[[0.3, 0.2], [0.5, 0.0], [0.5, 1.0], [0.25, 1.0], [0.78, 0.98]],
-        curves: &[&[0, 1], &[1, 2], &[3, 2, 4]],
-    },
+    Skeleton { points: &[[50, 0], [50, 50], [50, 100]], curves: &[&[0, 1, 2]] },
+    Skeleton { points: &[[30, 22], [52, 0], [50, 50], [50, 100]], curves: &[&[0, 1], &[1, 2, 3]] },
+    Skeleton { points: &[[30, 20], [50, 0], [50, 100], [25, 100], [78, 98]], curves: &[&[0, 1], &[1, 2], &[3, 2, 4]] },
 ];
 
 const TWO: &[Skeleton] = &[
     Skeleton {
-        points: &[[0.12, 0.22], [0.38, 0.0], [0.78, 0.1], [0.8, 0.4], [0.5, 0.7], [0.08, 0.98], [0.92, 0.96]],
+        points: &[[12, 22], [38, 0], [78, 10], [80, 40], [50, 70], [8, 98], [92, 96]],
         curves: &[&[0, 1, 2, 3, 4, 5], &[5, 6]],
     },
     // With a loop at the foot.
     Skeleton {
-        points: &[
-            [0.12, 0.18],
-            [0.42, 0.0],
-            [0.8, 0.12],
-            [0.76, 0.42],
-            [0.45, 0.78],
-            [0.15, 0.95],
-            [0.08, 0.82],
-            [0.3, 0.77],
-            [0.6, 0.94],
-            [0.95, 0.9],
-        ],
+        points: &[[12, 18], [42, 0], [80, 12], [76, 42], [45, 78], [15, 95], [8, 82], [30, 77], [60, 94], [95, 90]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
     },
 ];
 
 const THREE: &[Skeleton] = &[
     Skeleton {
-        points: &[
-            [0.12, 0.13],
-            [0.45, 0.0],
-            [0.8, 0.16],
-            [0.7, 0.38],
-            [0.38, 0.47],
-            [0.8, 0.57],
-            [0.88, 0.8],
-            [0.5, 1.0],
-            [0.08, 0.88],
-        ],
+        points: &[[12, 13], [45, 0], [80, 16], [70, 38], [38, 47], [80, 57], [88, 80], [50, 100], [8, 88]],
         curves: &[&[0, 1, 2, 3, 4], &[4, 5, 6, 7, 8]],
     },
     // With a flat head.
     Skeleton {
-        points: &[[0.12, 0.04], [0.84, 0.02], [0.42, 0.4], [0.82, 0.55], [0.86, 0.82], [0.48, 1.0], [0.08, 0.9]],
+        points: &[[12, 4], [84, 2], [42, 40], [82, 55], [86, 82], [48, 100], [8, 90]],
         curves: &[&[0, 1], &[1, 2], &[2, 3, 4, 5, 6]],
     },
     // In one go.
     Skeleton {
-        points: &[
-            [0.15, 0.1],
-            [0.5, 0.0],
-            [0.78, 0.2],
-            [0.5, 0.42],
-            [0.45, 0.5],
-            [0.75, 0.6],
-            [0.8, 0.85],
-            [0.45, 1.0],
-            [0.1, 0.95],
-        ],
+        points: &[[15, 10], [50, 0], [78, 20], [50, 42], [45, 50], [75, 60], [80, 85], [45, 100], [10, 95]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7, 8]],
     },
 ];
@@ -357,79 +312,52 @@ const THREE: &[Skeleton] = &[
 const FOUR: &[Skeleton] = &[
     // Open.
     Skeleton {
-        points: &[[0.2, 0.03], [0.1, 0.54], [0.92, 0.5], [0.76, 0.0], [0.7, 0.5], [0.66, 1.0]],
+        points: &[[20, 3], [10, 54], [92, 50], [76, 0], [70, 50], [66, 100]],
         curves: &[&[0, 1], &[1, 2], &[3, 4, 5]],
     },
     // Closed.
-    Skeleton { points: &[[0.66, 0.0], [0.06, 0.64], [0.95, 0.62], [0.66, 1.0]], curves: &[&[0, 1], &[1, 2], &[0, 3]] },
+    Skeleton { points: &[[66, 0], [6, 64], [95, 62], [66, 100]], curves: &[&[0, 1], &[1, 2], &[0, 3]] },
     // Round.
     Skeleton {
-        points: &[[0.18, 0.02], [0.12, 0.32], [0.35, 0.48], [0.7, 0.4], [0.82, 0.05], [0.72, 0.5], [0.7, 1.0]],
+        points: &[[18, 2], [12, 32], [35, 48], [70, 40], [82, 5], [72, 50], [70, 100]],
         curves: &[&[0, 1, 2, 3], &[4, 3], &[3, 5, 6]],
     },
 ];
 
 const FIVE: &[Skeleton] = &[
     Skeleton {
-        points: &[[0.85, 0.0], [0.26, 0.03], [0.18, 0.45], [0.55, 0.38], [0.87, 0.65], [0.6, 0.96], [0.1, 0.93]],
+        points: &[[85, 0], [26, 3], [18, 45], [55, 38], [87, 65], [60, 96], [10, 93]],
         curves: &[&[0, 1], &[1, 2], &[2, 3, 4, 5, 6]],
     },
     // In one go.
     Skeleton {
-        points: &[
-            [0.88, 0.02],
-            [0.5, 0.02],
-            [0.25, 0.16],
-            [0.3, 0.4],
-            [0.65, 0.5],
-            [0.82, 0.75],
-            [0.5, 1.0],
-            [0.1, 0.92],
-        ],
+        points: &[[88, 2], [50, 2], [25, 16], [30, 40], [65, 50], [82, 75], [50, 100], [10, 92]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7]],
     },
 ];
 
 const SIX: &[Skeleton] = &[
     Skeleton {
-        points: &[
-            [0.72, 0.0],
-            [0.35, 0.24],
-            [0.13, 0.62],
-            [0.3, 0.96],
-            [0.7, 0.95],
-            [0.84, 0.7],
-            [0.56, 0.52],
-            [0.18, 0.7],
-        ],
+        points: &[[72, 0], [35, 24], [13, 62], [30, 96], [70, 95], [84, 70], [56, 52], [18, 70]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7]],
     },
     // Upright, with a small bowl.
     Skeleton {
-        points: &[
-            [0.45, 0.0],
-            [0.22, 0.35],
-            [0.15, 0.7],
-            [0.35, 0.98],
-            [0.7, 0.9],
-            [0.7, 0.68],
-            [0.45, 0.62],
-            [0.28, 0.85],
-        ],
+        points: &[[45, 0], [22, 35], [15, 70], [35, 98], [70, 90], [70, 68], [45, 62], [28, 85]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7]],
     },
 ];
 
 const SEVEN: &[Skeleton] = &[
-    Skeleton { points: &[[0.08, 0.05], [0.9, 0.02], [0.58, 0.5], [0.4, 1.0]], curves: &[&[0, 1], &[1, 2, 3]] },
+    Skeleton { points: &[[8, 5], [90, 2], [58, 50], [40, 100]], curves: &[&[0, 1], &[1, 2, 3]] },
     // With a bar.
     Skeleton {
-        points: &[[0.08, 0.05], [0.9, 0.02], [0.6, 0.48], [0.4, 1.0], [0.3, 0.52], [0.86, 0.47]],
+        points: &[[8, 5], [90, 2], [60, 48], [40, 100], [30, 52], [86, 47]],
         curves: &[&[0, 1], &[1, 2, 3], &[4, 5]],
     },
     // With a hook, round at the top.
     Skeleton {
-        points: &[[0.1, 0.25], [0.15, 0.06], [0.5, 0.08], [0.85, 0.06], [0.72, 0.4], [0.55, 1.0]],
+        points: &[[10, 25], [15, 6], [50, 8], [85, 6], [72, 40], [55, 100]],
         curves: &[&[0, 1], &[1, 2, 3, 4, 5]],
     },
 ];
@@ -437,36 +365,17 @@ const SEVEN: &[Skeleton] = &[
 const EIGHT: &[Skeleton] = &[
     // In one go.
     Skeleton {
-        points: &[
-            [0.5, 0.47],
-            [0.18, 0.22],
-            [0.5, 0.0],
-            [0.82, 0.22],
-            [0.5, 0.47],
-            [0.14, 0.76],
-            [0.5, 1.0],
-            [0.86, 0.76],
-        ],
+        points: &[[50, 47], [18, 22], [50, 0], [82, 22], [50, 47], [14, 76], [50, 100], [86, 76]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7, 0]],
     },
     // Two rings.
     Skeleton {
-        points: &[[0.5, 0.46], [0.22, 0.23], [0.5, 0.0], [0.78, 0.23], [0.16, 0.74], [0.5, 1.0], [0.84, 0.74]],
+        points: &[[50, 46], [22, 23], [50, 0], [78, 23], [16, 74], [50, 100], [84, 74]],
         curves: &[&[0, 1, 2, 3, 0], &[0, 4, 5, 6, 0]],
     },
     // Begun at the top right, where it stays open.
     Skeleton {
-        points: &[
-            [0.8, 0.08],
-            [0.45, 0.02],
-            [0.2, 0.22],
-            [0.55, 0.5],
-            [0.8, 0.78],
-            [0.45, 1.0],
-            [0.2, 0.78],
-            [0.5, 0.5],
-            [0.85, 0.2],
-        ],
+        points: &[[80, 8], [45, 2], [20, 22], [55, 50], [80, 78], [45, 100], [20, 78], [50, 50], [85, 20]],
         curves: &[&[0, 1, 2, 3, 4, 5, 6, 7, 8]],
     },
 ];
@@ -474,26 +383,17 @@ const EIGHT: &[Skeleton] = &[
 const NINE: &[Skeleton] = &[
     // With a straight leg.
     Skeleton {
-        points: &[[0.82, 0.2], [0.5, 0.0], [0.14, 0.26], [0.4, 0.5], [0.78, 0.35], [0.76, 0.6], [0.66, 1.0]],
+        points: &[[82, 20], [50, 0], [14, 26], [40, 50], [78, 35], [76, 60], [66, 100]],
         curves: &[&[0, 1, 2, 3, 4, 0], &[0, 5, 6]],
     },
     // With a bent leg.
     Skeleton {
-        points: &[
-            [0.8, 0.15],
-            [0.45, 0.02],
-            [0.15, 0.28],
-            [0.42, 0.52],
-            [0.8, 0.3],
-            [0.84, 0.62],
-            [0.6, 0.95],
-            [0.18, 0.9],
-        ],
+        points: &[[80, 15], [45, 2], [15, 28], [42, 52], [80, 30], [84, 62], [60, 95], [18, 90]],
         curves: &[&[0, 1, 2, 3, 4], &[0, 4, 5, 6, 7]],
     },
     // In one go, with an open ring.
     Skeleton {
-        points: &[[0.8, 0.1], [0.4, 0.02], [0.15, 0.25], [0.4, 0.46], [0.85, 0.15], [0.7, 0.55], [0.6, 1.0]],
+        points: &[[80, 10], [40, 2], [15, 25], [40, 46], [85, 15], [70, 55], [60, 100]],
         curves: &[&[0, 1, 2, 3, 4], &[4, 5, 6]],
     },
 ];
