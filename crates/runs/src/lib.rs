@@ -54,7 +54,7 @@ pub use checkpoint::{
 };
 pub use command::{CommandRequest, ReceivedCommand, Reply, RunCommand, send};
 pub use curves::{LossTally, MetricCurve};
-pub use event::{BadLine, Event, EventRecord, Forked, GridPoint, LONGEST_LINE, ScanAxes, SettingChange, Started, now};
+pub use event::{Event, EventRecord, Forked, GridPoint, LONGEST_LINE, ScanAxes, SettingChange, Started, now};
 pub use folder::{FolderError, Notes, NotesEdit, RunFolder, data_folder, runs_folder};
 pub use history::{CommandAnswer, Ending, MarkKind, Ranks, RunHistory, RunMark, RunWarning, TextSample};
 pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, SavedModel, TextRequest, WholeLoss, WorkerProgram};
