@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
 
-use super::metric::{MetricId, MetricInfo, MetricValues, number};
+use super::metric::{Head, MetricId, MetricInfo, MetricValues, Point, number};
 
 /// The largest length of a line in bytes, without its newline. The longest that a worker writes are the grid points of
 /// scans, of some 60 bytes for each model.
@@ -251,15 +251,6 @@ impl Event {
     }
 }
 
-/// The fields of all events besides the name.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    step: u64,
-    time: Timestamp,
-    #[serde(with = "number")]
-    wall_s: f64,
-}
-
 impl EventRecord {
     /// Serializes the event to a line of JSON, without its newline.
     pub fn to_line(&self) -> String {
@@ -279,9 +270,12 @@ impl EventRecord {
 
     /// Parses a line without its newline. Ignores unknown fields.
     pub fn parse(line: &[u8]) -> serde_json::Result<EventRecord> {
-        let Head { step, time, wall_s } = serde_json::from_slice(line)?;
-        let is_train = EventRecord::is_train(line);
-        let event = if is_train { Event::Train(serde_json::from_slice(line)?) } else { serde_json::from_slice(line)? };
+        let (Head { step, time, wall_s }, event) = if EventRecord::is_train(line) {
+            let Point { head, metrics } = serde_json::from_slice(line)?;
+            (head, Event::Train(metrics))
+        } else {
+            (serde_json::from_slice(line)?, serde_json::from_slice(line)?)
+        };
         match &event {
             Event::Train(metrics) if metrics.get(MetricId::LOSS).is_none() => {
                 Err(serde::de::Error::missing_field(MetricId::LOSS.name()))

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use serde::de::{IgnoredAny, MapAccess, Visitor};
+use jiff::Timestamp;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use valleyscope_engine::terminal_escape::visible;
 
-use number::Number;
+use number::{MaybeNumber, Number};
 
 /// The name of a metric, as in the events of a run and as a column of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,7 +138,6 @@ impl fmt::Display for MetricId {
 /// The description of a metric, as recorded at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetricInfo {
-    /// The name in the events.
     pub name: String,
     /// The title for users, such as `Test loss`.
     pub title: String,
@@ -159,7 +159,6 @@ fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + 
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// The unit of a metric's numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -279,38 +278,62 @@ impl Serialize for MetricValues {
 }
 
 impl<'de> Deserialize<'de> for MetricValues {
-    /// Reads the metrics among the fields of an event. Values of other types are of other versions, and ignored.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Point::deserialize(deserializer)?.metrics)
+    }
+}
+
+/// The fields of all events besides the name.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Head {
+    pub step: u64,
+    pub time: Timestamp,
+    #[serde(with = "number")]
+    pub wall_s: f64,
+}
+
+/// An event with metrics. Values that are no numbers are of other versions, and ignored.
+pub(super) struct Point {
+    pub head: Head,
+    pub metrics: MetricValues,
+}
+
+impl<'de> Deserialize<'de> for Point {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Name<'l>(#[serde(borrow)] Cow<'l, str>);
 
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Value {
-            Number(Number),
-            Other(IgnoredAny),
-        }
-
         struct Fields;
 
         impl<'de> Visitor<'de> for Fields {
-            type Value = MetricValues;
+            type Value = Point;
 
             fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
                 text.write_str("an event")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut metrics = MetricValues::default();
-                while let Some((Name(name), value)) = map.next_entry()? {
-                    if let Value::Number(Number(value)) = value
-                        && metrics.0.len() < MetricValues::MOST
-                        && let Some(metric) = MetricId::named(&name)
-                    {
-                        metrics.set(metric, value);
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Point, A::Error> {
+                let (mut step, mut time, mut wall_s, mut metrics) = (None, None, None, MetricValues::default());
+                while let Some(Name(name)) = map.next_key()? {
+                    match &*name {
+                        "step" => step = Some(map.next_value()?),
+                        "time" => time = Some(map.next_value()?),
+                        "wall_s" => wall_s = Some(map.next_value::<Number>()?.0),
+                        name if MetricId::is_reserved(name) => drop(map.next_value::<IgnoredAny>()?),
+                        name => {
+                            if let MaybeNumber(Some(value)) = map.next_value()?
+                                && metrics.0.len() < MetricValues::MOST
+                                && let Some(metric) = MetricId::named(name)
+                            {
+                                metrics.set(metric, value);
+                            }
+                        }
                     }
                 }
-                Ok(metrics)
+                let (Some(step), Some(time), Some(wall_s)) = (step, time, wall_s) else {
+                    return Err(A::Error::custom("expected `step`, `time` and `wall_s`"));
+                };
+                Ok(Point { head: Head { step, time, wall_s }, metrics })
             }
         }
 
@@ -323,47 +346,82 @@ impl<'de> Deserialize<'de> for MetricValues {
 ///
 /// For `#[serde(with = "number")]`; [`grid`] is for rows of numbers.
 pub(super) mod number {
+    use std::fmt;
+
+    use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    #[derive(Clone, Copy, Serialize, Deserialize)]
-    #[serde(from = "JsonNumber", into = "JsonNumber")]
     pub(crate) struct Number(pub f64);
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(untagged)]
-    enum JsonNumber {
-        Finite(f64),
-        NonFinite(NonFinite),
-    }
-
-    #[derive(Serialize, Deserialize)]
-    enum NonFinite {
-        NaN,
-        #[serde(rename = "inf")]
-        Infinity,
-        #[serde(rename = "-inf")]
-        MinusInfinity,
-    }
-
-    impl From<JsonNumber> for Number {
-        fn from(number: JsonNumber) -> Number {
-            Number(match number {
-                JsonNumber::Finite(number) => number,
-                JsonNumber::NonFinite(NonFinite::NaN) => f64::NAN,
-                JsonNumber::NonFinite(NonFinite::Infinity) => f64::INFINITY,
-                JsonNumber::NonFinite(NonFinite::MinusInfinity) => f64::NEG_INFINITY,
-            })
+    impl Serialize for Number {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                number if number.is_nan() => serializer.serialize_str("NaN"),
+                f64::INFINITY => serializer.serialize_str("inf"),
+                f64::NEG_INFINITY => serializer.serialize_str("-inf"),
+                number => serializer.serialize_f64(number),
+            }
         }
     }
 
-    impl From<Number> for JsonNumber {
-        fn from(Number(number): Number) -> JsonNumber {
-            match number {
-                _ if number.is_nan() => JsonNumber::NonFinite(NonFinite::NaN),
-                f64::INFINITY => JsonNumber::NonFinite(NonFinite::Infinity),
-                f64::NEG_INFINITY => JsonNumber::NonFinite(NonFinite::MinusInfinity),
-                _ => JsonNumber::Finite(number),
-            }
+    impl<'de> Deserialize<'de> for Number {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let MaybeNumber(number) = MaybeNumber::deserialize(deserializer)?;
+            number.map(Number).ok_or_else(|| D::Error::custom("expected a number, \"NaN\", \"inf\" or \"-inf\""))
+        }
+    }
+
+    /// A number, or none for any other value.
+    pub(crate) struct MaybeNumber(pub Option<f64>);
+
+    impl<'de> Deserialize<'de> for MaybeNumber {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_any(AnyValue).map(MaybeNumber)
+        }
+    }
+
+    struct AnyValue;
+
+    impl<'de> Visitor<'de> for AnyValue {
+        type Value = Option<f64>;
+
+        fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+            text.write_str("a value")
+        }
+
+        fn visit_f64<E>(self, number: f64) -> Result<Option<f64>, E> {
+            Ok(Some(number))
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<Option<f64>, E> {
+            Ok(Some(number as f64))
+        }
+
+        fn visit_i64<E>(self, number: i64) -> Result<Option<f64>, E> {
+            Ok(Some(number as f64))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Option<f64>, E> {
+            let numbers = [("NaN", f64::NAN), ("inf", f64::INFINITY), ("-inf", f64::NEG_INFINITY)];
+            Ok(numbers.into_iter().find(|(name, _)| *name == text).map(|(_, number)| number))
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Option<f64>, E> {
+            Ok(None)
+        }
+
+        fn visit_unit<E>(self) -> Result<Option<f64>, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<f64>, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<f64>, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(None)
         }
     }
 

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope_runs::{
-    CommandRequest, Event, Reply, RunCommand, RunFolder, RunHistory, RunReader, RunSession, Started, Status, Timestamp,
-    send,
+    CommandRequest, Event, Reply, RunCommand, RunFolder, RunHistory, RunReader, RunSession, Started, Status,
+    TextRequest, Timestamp, send,
 };
 
 use super::worker::{self, new_run, wait_until};
@@ -78,7 +78,8 @@ fn each_command_is_received_once() {
     let place = tempfile::tempdir().unwrap();
     let run = new_run(place.path());
     let mut session = begin(&run);
-    let sample = RunCommand::Sample { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
+    let request = TextRequest { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
+    let sample = RunCommand::Sample(request);
     let sent = [RunCommand::Save, sample, RunCommand::SetSteps { n: 7 }, RunCommand::Stop];
     for command in &sent {
         send(&run, command.clone()).unwrap();
