@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use jiff::Timestamp;
 use valleyscope_runs::{
-    Checkpoint, CheckpointChoice, ChoiceError, FolderError, LaunchError, RunFolder, RunHistory, RunReader,
-    WorkerProgram, runs_folder,
+    CheckpointChoice, ChoiceError, FolderError, LaunchError, RunFolder, RunHistory, RunReader, WorkerProgram,
+    runs_folder,
 };
 
 use super::Failure;
@@ -38,21 +38,13 @@ impl CheckpointName {
         Ok(CheckpointName { run: run.into(), choice })
     }
 
+    /// Finds the step of the named checkpoint.
     pub(crate) fn step(&self, run: &RunFolder) -> Result<u64, Failure> {
-        step(self.choice.find(run))
+        self.choice.find(run).map(|checkpoint| checkpoint.step).map_err(|error| match error {
+            ChoiceError::ReadFolder { .. } => Failure::Failed(error.into()),
+            _ => Failure::bad_input(error),
+        })
     }
-
-    /// Finds the step of the named checkpoint after a brief check ([`CheckpointChoice::find_briefly`]).
-    pub(crate) fn step_briefly(&self, run: &RunFolder) -> Result<u64, Failure> {
-        step(self.choice.find_briefly(run))
-    }
-}
-
-fn step(found: Result<Checkpoint, ChoiceError>) -> Result<u64, Failure> {
-    found.map(|checkpoint| checkpoint.step).map_err(|error| match error {
-        ChoiceError::ReadFolder { .. } => Failure::Failed(error.into()),
-        _ => Failure::bad_input(error),
-    })
 }
 
 pub(crate) struct RunsLocation {

@@ -161,7 +161,7 @@ fn find(args: &TrainArgs, point: &CheckpointName) -> Result<Fork, Failure> {
     let step = match point.choice {
         CheckpointChoice::Newest => None,
         CheckpointChoice::Step(step) => Some(step),
-        CheckpointChoice::Best => Some(point.step_briefly(&run)?),
+        CheckpointChoice::Best => Some(point.step(&run)?),
     };
     Ok(Fork { run, step })
 }

@@ -12,7 +12,7 @@ use valleyscope_machine as machine;
 use valleyscope_machine::{
     Detection, Display, PackageManager, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, for_window,
 };
-use valleyscope_runs::{Device, Handshake, PROTOCOL, data_folder};
+use valleyscope_runs::{Device, Handshake, PROTOCOL};
 
 use crate::says::says;
 
@@ -195,10 +195,11 @@ fn a_worker_that_is_being_set_up_is_no_problem() {
     says(facts.to_string(), &["being set up, step 2 of 3: Building the training worker, 40 %"]);
 }
 
-/// The set-up computes on its own the folder in which the program looks.
+/// The folder is computed with the standard library alone, as the set-up has no dependencies.
 #[test]
-fn the_set_up_and_the_program_use_the_same_folder() {
-    assert_eq!(machine::data_folder(), data_folder());
+fn the_folder_of_data_is_that_of_the_system() {
+    let folders = directories::ProjectDirs::from("", "", "valleyscope");
+    assert_eq!(machine::data_folder(), folders.map(|folders| folders.data_dir().to_owned()));
 }
 
 #[test]

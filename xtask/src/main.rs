@@ -152,7 +152,6 @@ fn after_dashes(arguments: &[String]) -> &[String] {
     }
 }
 
-/// Prints what is being done.
 fn say(text: impl fmt::Display) {
     eprintln!("xtask: {text}");
 }
@@ -252,11 +251,6 @@ mod tests {
         assert_eq!(split("doctor -- --all"), (false, "doctor -- --all".to_owned()));
         assert_eq!(split(""), (false, String::new()));
     }
-}
-
-#[cfg(test)]
-mod run_tests {
-    use super::*;
 
     #[test]
     fn a_window_opens_without_a_subcommand() {
@@ -271,15 +265,12 @@ mod run_tests {
         assert!(!opens("--version"));
         assert!(!opens("app --help"));
     }
-}
 
-#[cfg(test)]
-mod docs_tests {
     #[test]
     fn the_test_that_writes_pages_exists() {
         // cargo succeeds if it finds no test of a name.
-        let (module, name) = super::PAGES_TEST.split_once("::").unwrap();
-        let path = super::cargo::project().join("tests/book").join(module).with_extension("rs");
+        let (module, name) = PAGES_TEST.split_once("::").unwrap();
+        let path = project().join("tests/book").join(module).with_extension("rs");
         assert!(std::fs::read_to_string(path).unwrap().contains(&format!("#[test]\nfn {name}()")));
     }
 }

@@ -88,7 +88,6 @@ pub fn answers(program: &str) -> bool {
     status(&mut version).is_ok_and(|status| status.success())
 }
 
-/// Prints that the machine is ready.
 pub fn ready() {
     say("this machine has everything needed");
 }

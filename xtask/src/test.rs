@@ -14,7 +14,6 @@ use super::cargo::{cargo, project, step};
 use super::worker::PyTorch;
 use super::{Stop, USAGE, say, setup, worker};
 
-/// Lists the files of the optimizers' rules.
 fn rule_files() -> Result<Vec<PathBuf>, Stop> {
     let folder = project().join("crates/engine/src/optimizer");
     let unread = |error| Stop::failed(format!("xtask: {}: {error}", folder.display()));

@@ -21,7 +21,6 @@ impl Detection {
 
 const VULKAN: &str = "libvulkan.so.1";
 
-/// Whether this process acts as root.
 pub fn is_root() -> bool {
     #[cfg(target_os = "linux")]
     {

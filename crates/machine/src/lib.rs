@@ -17,7 +17,29 @@ pub use needs::{
 };
 pub use worker::{PyTorchBytes, SetUp, SetUpRefusal, SetUpState, SetUpStatus, WorkerFolder, data_folder};
 
-/// The requirements in `needs` that this machine does not meet.
 pub fn missing(needs: Vec<&'static Need>) -> Vec<&'static Need> {
     needs.into_iter().filter(|need| !need.detection.finds()).collect()
+}
+
+/// Makes a program start in a separate session, so that neither Ctrl-C nor the end of the terminal reaches it.
+pub fn detach(command: &mut std::process::Command) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        unsafe extern "C" {
+            fn setsid() -> i32;
+        }
+        // SAFETY: between fork and exec only `setsid` is called, which POSIX lists as safe there; the closure
+        // allocates nothing and takes no lock.
+        unsafe {
+            command.pre_exec(|| if setsid() == -1 { Err(std::io::Error::last_os_error()) } else { Ok(()) });
+        }
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::process::CommandExt;
+        const DETACHED_PROCESS: u32 = 0x0000_0008;
+        const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
+        command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
+    }
 }

@@ -7,7 +7,6 @@ use std::fmt;
 pub struct Need {
     pub name: &'static str,
     pub detection: Detection,
-    /// The packages to install if it is missing.
     pub packages: Packages,
 }
 
@@ -82,7 +81,6 @@ pub fn for_building_worker() -> Vec<&'static Need> {
     if cfg!(target_os = "linux") { vec![&CXX_COMPILER] } else { Vec::new() }
 }
 
-/// Lists the requirements of installing PyTorch.
 pub fn for_installing_pytorch() -> Vec<&'static Need> {
     vec![&PIP]
 }
@@ -150,7 +148,6 @@ impl fmt::Display for Need {
     }
 }
 
-/// A program that installs packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackageManager {
     Apt,
@@ -160,7 +157,6 @@ pub enum PackageManager {
 }
 
 impl PackageManager {
-    /// The package manager of this system, if it is one of these.
     pub fn here() -> Option<PackageManager> {
         let os_release = ["/etc/os-release", "/usr/lib/os-release"];
         os_release
@@ -199,7 +195,6 @@ impl PackageManager {
         packages
     }
 
-    /// The command that installs `needs`.
     pub fn command(self, needs: &[&Need], root: bool) -> String {
         let install = match self {
             PackageManager::Apt => "apt-get install",

@@ -21,7 +21,6 @@ use super::reader::RunReader;
 use super::session::bytes_after_lines;
 use super::status::Status;
 
-/// Why a folder is not repaired.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairRefused {
     #[error("{0} is being written; wait until that has ended, or stop it first")]
@@ -256,7 +255,7 @@ impl Check<'_> {
             findings.damaged(RunFolder::NOTES, error.to_string());
         }
         if plain_file::check(&run.commands()).is_ok() {
-            match Inbox::default().read_all(run) {
+            match Inbox::new(run).read_new() {
                 Ok(asked) => match asked.iter().filter(|asked| asked.command.is_err()).count() {
                     0 => {}
                     bad => findings.note(RunFolder::COMMANDS, format!("invalid lines, which are refused: {bad}")),
@@ -288,7 +287,6 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The state of a part of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     Intact,
@@ -336,7 +334,6 @@ impl Findings {
         &self.list
     }
 
-    /// Whether no damage is left.
     pub fn is_intact(&self) -> bool {
         !self.list.iter().any(|found| matches!(found.condition, Condition::Damaged | Condition::Repairable))
     }
@@ -425,7 +422,6 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<String> {
     Ok(renamed)
 }
 
-/// Why a run cannot be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
     #[error("{} is being trained; stop it first", .0.display())]

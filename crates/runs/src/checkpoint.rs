@@ -134,6 +134,22 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
+    /// Reads the description of the checkpoint of a step, and its text.
+    ///
+    /// # Errors
+    ///
+    /// Fails with a description of the fault.
+    pub fn read(run: &RunFolder, step: u64) -> Result<(Checkpoint, String), String> {
+        let path = run.checkpoint_tensors(step).with_extension("ron");
+        let text = plain_file::read_text(&path, Links::Refused, Self::LONGEST_TEXT);
+        let text = text.map_err(|error| format!("its text cannot be read: {error}"))?;
+        let checkpoint = Self::parse(&text).map_err(|error| format!("its text cannot be read: {error}"))?;
+        if checkpoint.step != step {
+            return Err(format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step));
+        }
+        Ok((checkpoint, text))
+    }
+
     pub fn progress(&self) -> OptimizerProgress {
         OptimizerProgress { steps: self.optimizer_steps, powers: self.powers.clone() }
     }
@@ -159,74 +175,18 @@ impl Checkpoint {
     ///
     /// Fails with a description of the fault.
     pub fn examine(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
-        Checkpoint::open(run, step)?.examine()
-    }
-
-    /// Checks a checkpoint without reading its tensors, so that a large one takes no longer. This is possible if the
-    /// text is intact and the tensors' file is older than the text, which is saved after it; other checkpoints are read
-    /// as by [`Checkpoint::examine`]. Bytes of the tensors lost by a disk go unnoticed here; they are checked when the
-    /// tensors are read.
-    ///
-    /// # Errors
-    ///
-    /// Fails with a description of the fault.
-    pub(super) fn examine_briefly(run: &RunFolder, step: u64) -> Result<Checkpoint, String> {
-        let files = Checkpoint::open(run, step)?;
-        if files.is_as_written(run) { files.examine_briefly() } else { files.examine() }
-    }
-
-    /// Opens both files of a checkpoint, and checks their step and the length of the tensors.
-    pub(super) fn open(run: &RunFolder, step: u64) -> Result<CheckpointFiles, String> {
-        let path = run.checkpoint_tensors(step);
-        let read = |error: io::Error| format!("its text cannot be read: {error}");
-        let text =
-            plain_file::read_text(&path.with_extension("ron"), Links::Refused, Self::LONGEST_TEXT).map_err(read)?;
-        let checkpoint = Self::parse(&text).map_err(|error| format!("its text cannot be read: {error}"))?;
-        if checkpoint.step != step {
-            return Err(format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step));
-        }
-        let tensors = plain_file::open(&path, Links::Refused).map_err(unread)?;
+        let (checkpoint, text) = Checkpoint::read(run, step)?;
+        let mut tensors = plain_file::open(&run.checkpoint_tensors(step), Links::Refused).map_err(unread)?;
         let length = tensors.metadata().map_err(unread)?.len();
         if length != checkpoint.bytes {
             return Err(format!("expected tensors of {} bytes, found {length}", checkpoint.bytes));
         }
-        Ok(CheckpointFiles { checkpoint, text, tensors, length })
-    }
-}
-
-/// The files of a checkpoint, whose tensors are not read yet.
-pub(super) struct CheckpointFiles {
-    checkpoint: Checkpoint,
-    text: String,
-    tensors: File,
-    length: u64,
-}
-
-impl CheckpointFiles {
-    /// Whether the text is intact, and the tensors are the file in a run's folder and older than the text.
-    pub(super) fn is_as_written(&self, run: &RunFolder) -> bool {
-        let path = run.checkpoint_tensors(self.checkpoint.step);
-        let about = path.with_extension("ron").symlink_metadata().and_then(|about| about.modified());
-        let tensors = self.tensors.metadata().and_then(|tensors| tensors.modified());
-        plain_file::is_at(&self.tensors, &path).unwrap_or(false)
-            && matches!((tensors, about), (Ok(tensors), Ok(about)) if tensors < about)
-    }
-
-    /// Checks everything but the tensors' checksum.
-    pub(super) fn examine_briefly(mut self) -> Result<Checkpoint, String> {
-        tensors_of_header(&header(&mut self.tensors).map_err(unread)?, self.length)?;
-        Ok(self.checkpoint)
-    }
-
-    /// Checks everything, the tensors' checksum included.
-    pub(super) fn examine(mut self) -> Result<Checkpoint, String> {
-        let covered = self.checkpoint.covered(&self.text);
-        let (sum, header) = sum_and_header(&mut self.tensors, &covered).map_err(unread)?;
-        if sum != self.checkpoint.crc32 {
+        let (sum, header) = sum_and_header(&mut tensors, &checkpoint.covered(&text)).map_err(unread)?;
+        if sum != checkpoint.crc32 {
             return Err("the checksum is wrong: bytes have changed".to_owned());
         }
-        tensors_of_header(&header, self.length)?;
-        Ok(self.checkpoint)
+        tensors_of_header(&header, length)?;
+        Ok(checkpoint)
     }
 }
 
@@ -259,17 +219,11 @@ pub fn with_sum(text: &str, field: &str, from: u32, to: u32) -> String {
     }
 }
 
-/// Reads the beginning of a file, up to the largest length of a header.
-fn header(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut header = Vec::new();
-    file.take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
-    Ok(header)
-}
-
 /// Computes the checksum of a file followed by a text, and returns it with the beginning of the file, up to the largest
 /// length of a header.
 fn sum_and_header(file: &mut File, text: &str) -> io::Result<(u32, Vec<u8>)> {
-    let header = header(file)?;
+    let mut header = Vec::new();
+    (&mut *file).take(8 + Checkpoint::LONGEST_HEADER).read_to_end(&mut header)?;
     let mut sum = crc32fast::Hasher::new();
     sum.update(&header);
     let mut piece = vec![0; 1 << 20];
@@ -344,7 +298,6 @@ pub enum CheckpointChoice {
     Step(u64),
 }
 
-/// Why a chosen checkpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
     #[error("cannot look into {}: {source}", path.display())]
@@ -377,25 +330,7 @@ impl CheckpointChoice {
     ///
     /// Fails if the run has no such checkpoint, or it is damaged; the error lists the existing ones.
     pub fn find(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
-        self.find_by(run, Checkpoint::examine)
-    }
-
-    /// Finds the chosen checkpoint after a brief check ([`Checkpoint::examine_briefly`]), for callers that read the
-    /// tensors later.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`CheckpointChoice::find`] does.
-    pub fn find_briefly(self, run: &RunFolder) -> Result<Checkpoint, ChoiceError> {
-        self.find_by(run, Checkpoint::examine_briefly)
-    }
-
-    fn find_by(
-        self,
-        run: &RunFolder,
-        open: fn(&RunFolder, u64) -> Result<Checkpoint, String>,
-    ) -> Result<Checkpoint, ChoiceError> {
-        let find = |step| first_usable(run, step, |step| open(run, step));
+        let find = |step| first_usable(run, step, |step| Checkpoint::examine(run, step));
         match self {
             CheckpointChoice::Newest => find(None),
             CheckpointChoice::Step(step) => find(Some(step)),
@@ -455,15 +390,11 @@ pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result
     // The description, which marks the checkpoint as complete, is linked last, as the worker removes it first.
     let paths = |run: &RunFolder| [run.checkpoint_tensors(step), run.checkpoint_tensors(step).with_extension("ron")];
     let targets = paths(folder);
-    let brought = paths(run).iter().zip(&targets).try_fold(true, |linked, (path, target)| {
-        let is_link = link_or_copy(path, target).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(linked && is_link)
-    });
-    let examined = brought.and_then(|linked| {
-        let files = Checkpoint::open(folder, step)?;
-        // The time of a copy proves nothing. Nor do links if the worker has replaced both files between the two links.
-        if linked && files.is_as_written(run) { files.examine_briefly() } else { files.examine() }
-    });
+    let mut linked = paths(run)
+        .into_iter()
+        .zip(&targets)
+        .map(|(path, target)| link_or_copy(&path, target).map_err(|error| format!("{}: {error}", path.display())));
+    let examined = linked.try_for_each(|linked| linked).and_then(|()| Checkpoint::examine(folder, step));
     examined.inspect_err(|_| {
         for target in targets {
             // A file that remains is harmless: the caller removes the folder, or takes another checkpoint.
@@ -472,8 +403,7 @@ pub fn link_checkpoint(run: &RunFolder, step: u64, folder: &RunFolder) -> Result
     })
 }
 
-/// Links or copies a file; returns whether it is a link.
-fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
+fn link_or_copy(path: &Path, target: &Path) -> io::Result<()> {
     plain_file::check(path)?;
     // Checkpoints are replaced as a whole and never written to, so a link keeps its content.
     match fs::hard_link(path, target) {
@@ -481,8 +411,8 @@ fn link_or_copy(path: &Path, target: &Path) -> io::Result<bool> {
         Err(_) => {
             let mut copy = File::create_new(target)?;
             io::copy(&mut plain_file::open(path, Links::Refused)?, &mut copy)?;
-            copy.sync_all().map(|()| false)
+            copy.sync_all()
         }
-        Ok(()) => Ok(true),
+        Ok(()) => Ok(()),
     }
 }

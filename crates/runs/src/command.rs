@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::quantity::{OutOfRange, TrainingSteps};
+use valleyscope_engine::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK, TrainingSteps};
 
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::send_stop_signal;
-use super::plain_file::{self, Links};
+use super::plain_file;
 use super::status::Status;
+use super::tail::{Piece, Tail};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,18 +30,33 @@ pub enum RunCommand {
     /// Saves a checkpoint now.
     Save,
     /// Generates a text with the model.
-    Sample {
-        prompt: String,
-        tokens: u32,
-        temperature: f64,
-        /// The number of the likeliest tokens to choose from.
-        #[serde(default)]
-        top_k: Option<u32>,
-    },
+    Sample(TextRequest),
     /// Ends the run with `n` steps in all, more than were taken, and no more than a preset may have.
     SetSteps { n: u64 },
     /// Saves a checkpoint, and continues with other values of settings, by their paths in the config.
     Set { settings: BTreeMap<String, f64> },
+}
+
+/// A request for a text by the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextRequest {
+    pub prompt: String,
+    pub tokens: u32,
+    /// The temperature of the probabilities; 0 takes the most likely token each time.
+    pub temperature: f64,
+    /// The number of the most likely tokens to draw from.
+    #[serde(default)]
+    pub top_k: Option<u32>,
+}
+
+impl TextRequest {
+    /// Checks the request against the limits of a preset: a training waits while the text is generated.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        SampleTokens::new(u64::from(self.tokens))?;
+        SampleTemperature::new(self.temperature)?;
+        self.top_k.map(|top_k| TopK::new(u64::from(top_k))).transpose().map(drop)
+    }
 }
 
 impl RunCommand {
@@ -113,88 +129,48 @@ pub struct ReceivedCommand {
     pub command: Result<RunCommand, String>,
 }
 
+/// The largest length of a line in bytes.
+const LONGEST_LINE: usize = 1 << 20;
+
 /// Reads the lines of `commands.jsonl`, each of them once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Inbox {
-    read: u64,
+    tail: Tail,
     lines: u64,
-    /// Whether the last line was refused before its end was read.
-    in_long_line: bool,
 }
 
-/// The largest number of bytes of a line, and of a single read.
-const MOST: u64 = 1 << 20;
-
 impl Inbox {
-    pub(super) fn read_all(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
-        let mut received = Vec::new();
-        loop {
-            let before = self.read;
-            received.extend(self.read_new(run)?);
-            if self.read == before {
-                return Ok(received);
-            }
-        }
+    pub(super) fn new(run: &RunFolder) -> Inbox {
+        Inbox { tail: Tail::new(run.commands(), LONGEST_LINE), lines: 0 }
     }
 
-    /// Reads the lines completed since the last read, or the first of them if there are many. A line that is too long
-    /// is skipped at once.
-    pub(super) fn read_new(&mut self, run: &RunFolder) -> io::Result<Vec<ReceivedCommand>> {
-        let mut file = match plain_file::open(&run.commands(), Links::Refused) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let length = file.metadata()?.len();
-        if length < self.read {
-            *self = Inbox::default();
-        }
+    /// Reads the lines completed since the last read. A line that is too long is refused before its end is there.
+    pub(super) fn read_new(&mut self) -> io::Result<Vec<ReceivedCommand>> {
+        let Inbox { tail, lines } = self;
         let mut received = Vec::new();
-        loop {
-            let before = self.read;
-            if before < length {
-                self.read_part(&mut file, &mut received)?;
+        tail.read(|piece| match piece {
+            Piece::Again => *lines = 0,
+            Piece::TooLong => {
+                *lines += 1;
+                received.push(ReceivedCommand::too_long(*lines));
             }
-            if !self.in_long_line || self.read == before {
-                return Ok(received);
+            Piece::Lines(text) => {
+                for line in text.split_inclusive(|&byte| byte == b'\n') {
+                    *lines += 1;
+                    if !line.trim_ascii().is_empty() {
+                        received.push(ReceivedCommand::read(line, *lines));
+                    }
+                }
             }
-        }
-    }
-
-    /// Reads the next part of the file, of at most [`MOST`] bytes.
-    fn read_part(&mut self, file: &mut File, received: &mut Vec<ReceivedCommand>) -> io::Result<()> {
-        file.seek(SeekFrom::Start(self.read))?;
-        let mut new = Vec::new();
-        file.take(MOST).read_to_end(&mut new)?;
-        let mut whole = new.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
-        if whole == 0 && new.len() as u64 == MOST {
-            whole = new.len();
-            if !self.in_long_line {
-                self.in_long_line = true;
-                received.push(ReceivedCommand::too_long(self.lines + 1));
-            }
-        }
-        self.read += whole as u64;
-        for line in new[..whole].split_inclusive(|&byte| byte == b'\n') {
-            if self.in_long_line {
-                let ends = line.ends_with(b"\n");
-                self.in_long_line = !ends;
-                self.lines += u64::from(ends);
-                continue;
-            }
-            self.lines += 1;
-            if !line.trim_ascii().is_empty() {
-                received.push(ReceivedCommand::read(line, self.lines));
-            }
-        }
-        Ok(())
+        })?;
+        Ok(received)
     }
 }
 
 impl ReceivedCommand {
     fn too_long(number: u64) -> ReceivedCommand {
         let name = RunFolder::COMMANDS;
-        let wrong = format!("line {number} of {name}: expected at most {MOST} bytes, found more");
+        let wrong = format!("line {number} of {name}: expected at most {LONGEST_LINE} bytes, found more");
         ReceivedCommand { id: format!("line {number}"), command: Err(wrong) }
     }
 
@@ -263,25 +239,25 @@ pub(super) struct CommandQueue {
 }
 
 impl CommandQueue {
-    pub(super) fn new(answered: impl Iterator<Item = String>) -> CommandQueue {
-        let (inbox, waiting) = (Inbox::default(), VecDeque::new());
+    pub(super) fn new(run: &RunFolder, answered: impl Iterator<Item = String>) -> CommandQueue {
+        let (inbox, waiting) = (Inbox::new(run), VecDeque::new());
         CommandQueue { inbox, polled: None, waiting, unanswered: 0, known: answered.collect() }
     }
 
     /// Skips all commands so far; returns the ids of the unanswered ones.
-    pub(super) fn skip_all(&mut self, run: &RunFolder) -> io::Result<Vec<String>> {
-        let mut ids: Vec<String> = self.inbox.read_all(run)?.into_iter().map(|received| received.id).collect();
+    pub(super) fn pass_over(&mut self) -> io::Result<Vec<String>> {
+        let mut ids: Vec<String> = self.inbox.read_new()?.into_iter().map(|received| received.id).collect();
         ids.retain(|id| self.known.insert(id.clone()));
         Ok(ids)
     }
 
     /// Reads new commands, unless read ones are unanswered or the last read was less than [`POLL`] ago.
-    pub(super) fn poll(&mut self, run: &RunFolder) -> io::Result<()> {
+    pub(super) fn poll(&mut self) -> io::Result<()> {
         if !self.waiting.is_empty() || self.polled.is_some_and(|polled| polled.elapsed() < POLL) {
             return Ok(());
         }
         self.polled = Some(Instant::now());
-        for ReceivedCommand { id, command } in self.inbox.read_new(run)? {
+        for ReceivedCommand { id, command } in self.inbox.read_new()? {
             let is_new = self.known.insert(id.clone());
             let known = || Err("a command with this id was sent before; take another id".to_owned());
             self.waiting.push_back(ReceivedCommand { id, command: if is_new { command } else { known() } });
@@ -372,27 +348,27 @@ impl CommandRequest {
 mod tests {
     use std::fs;
 
-    use super::{Inbox, MOST, RunCommand, send};
+    use super::{Inbox, LONGEST_LINE, RunCommand, send};
     use crate::RunFolder;
 
     #[test]
     fn a_command_after_a_line_that_is_far_too_long_is_read_at_once() {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let run = RunFolder::create(folder.path(), "run", "Mnist(").expect("a run can be made");
-        let long = vec![b'x'; 7 * MOST as usize];
+        let long = vec![b'x'; 7 * LONGEST_LINE];
         fs::write(run.commands(), [&long[..], b"\n"].concat()).expect("it can be written");
         send(&run, RunCommand::Stop).expect("it can be sent");
-        let mut inbox = Inbox::default();
-        let received = inbox.read_new(&run).expect("it can be read");
+        let mut inbox = Inbox::new(&run);
+        let received = inbox.read_new().expect("it can be read");
         let [refused, stop] = &received[..] else { panic!("{} lines", received.len()) };
         assert!(refused.command.as_ref().is_err_and(|why| why.contains("line 1 of commands.jsonl: expected at most")));
         assert_eq!(stop.command, Ok(RunCommand::Stop));
         // A line that has no end yet is refused once.
         fs::write(run.commands(), &long).expect("it can be written");
-        let mut inbox = Inbox::default();
-        assert_eq!(inbox.read_new(&run).expect("it can be read").len(), 1);
+        let mut inbox = Inbox::new(&run);
+        assert_eq!(inbox.read_new().expect("it can be read").len(), 1);
         send(&run, RunCommand::Save).expect("it can be sent");
-        assert_eq!(inbox.read_new(&run).expect("it can be read")[0].command, Ok(RunCommand::Save));
-        assert!(inbox.read_new(&run).expect("it can be read").is_empty());
+        assert_eq!(inbox.read_new().expect("it can be read")[0].command, Ok(RunCommand::Save));
+        assert!(inbox.read_new().expect("it can be read").is_empty());
     }
 }

@@ -1,6 +1,5 @@
 //! Events of a run, as lines of JSON.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
 
-use super::metric::{MetricId, MetricInfo, MetricValues, PointFields, number};
+use super::metric::{Head, MetricId, MetricInfo, MetricValues, Point, number};
 
 /// The largest length of a line in bytes, without its newline. The longest that a worker writes are the grid points of
 /// scans, of some 60 bytes for each model.
@@ -31,8 +30,8 @@ pub struct EventRecord {
     pub event: Event,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "the large one is there once in a run, and events are soon taken apart")]
 pub enum Event {
     /// The run was made as a fork of another: always its first event, written before a session begins.
@@ -134,14 +133,14 @@ impl ScanAxes {
     const MOST_RATES: usize = 10_000;
 
     /// Checks the sizes of the axes, so that loops over pairs of optimizers and batch sizes end.
-    fn check(&self) -> Result<(), BadLine> {
+    fn check(&self) -> Result<(), String> {
         let sides = [
             ("optimizers", self.optimizers.len(), Self::MOST),
             ("batch sizes", self.batch_sizes.len(), Self::MOST),
             ("learning rates", self.learning_rates.len(), Self::MOST_RATES),
         ];
         match sides.into_iter().find(|(_, found, most)| found > most) {
-            Some((of, found, most)) => Err(BadLine::Axes { of, most, found }),
+            Some((of, found, most)) => Err(format!("expected a scan with at most {most} {of}, found {found}")),
             None => Ok(()),
         }
     }
@@ -225,39 +224,7 @@ pub struct GridPoint {
     pub test_accuracy: Vec<Vec<f64>>,
 }
 
-/// Why a line of `events.jsonl` cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum BadLine {
-    #[error("it has more than {LONGEST_LINE} bytes")]
-    TooLong,
-    #[error("expected an event as a JSON object: {0}")]
-    Json(#[from] serde_json::Error),
-    #[error("expected an event of this version of Valleyscope, found `{0}`")]
-    Unknown(String),
-    #[error("expected a scan with at most {most} {of}, found {found}")]
-    Axes { of: &'static str, most: usize, found: usize },
-}
-
 impl Event {
-    pub fn name(&self) -> &'static str {
-        match self {
-            Event::Forked(_) => "forked",
-            Event::Started(_) => "started",
-            Event::Resumed { .. } => "resumed",
-            Event::Train(_) => "train",
-            Event::Eval(_) => "eval",
-            Event::Sample { .. } => "sample",
-            Event::GridPoint(_) => "grid_point",
-            Event::Checkpoint { .. } => "checkpoint",
-            Event::Command { .. } => "command",
-            Event::Changed { .. } => "changed",
-            Event::Warning { .. } => "warning",
-            Event::Stopped => "stopped",
-            Event::Finished => "finished",
-            Event::Failed { .. } => "failed",
-        }
-    }
-
     pub fn sentence(&self) -> String {
         match self {
             Event::Forked(forked) => forked.sentence(),
@@ -282,95 +249,17 @@ impl Event {
             Event::Failed { message } => format!("failed: {message}"),
         }
     }
-
-    fn parse(name: &str, line: &[u8]) -> Result<Event, BadLine> {
-        #[derive(Deserialize)]
-        struct Resumed {
-            from_step: u64,
-        }
-        #[derive(Deserialize)]
-        struct Text {
-            text: String,
-        }
-        #[derive(Deserialize)]
-        struct Message {
-            message: String,
-        }
-        #[derive(Deserialize)]
-        struct Named {
-            file: String,
-        }
-        #[derive(Deserialize)]
-        struct Changed {
-            changes: Vec<SettingChange>,
-        }
-        #[derive(Deserialize)]
-        struct Answer {
-            id: String,
-            ok: bool,
-            message: String,
-            #[serde(default)]
-            steps: Option<u64>,
-        }
-        fn of<'l, T: Deserialize<'l>>(line: &'l [u8]) -> Result<T, BadLine> {
-            Ok(serde_json::from_slice(line)?)
-        }
-        Ok(match name {
-            "forked" => Event::Forked(of(line)?),
-            "grid_point" => Event::GridPoint(of(line)?),
-            "started" => {
-                let started: Started = of(line)?;
-                started.scan.as_ref().map_or(Ok(()), ScanAxes::check)?;
-                Event::Started(started)
-            }
-            "resumed" => Event::Resumed { from_step: of::<Resumed>(line)?.from_step },
-            "sample" => Event::Sample { text: of::<Text>(line)?.text },
-            "checkpoint" => Event::Checkpoint { file: of::<Named>(line)?.file },
-            "command" => {
-                let Answer { id, ok, message, steps } = of(line)?;
-                Event::Command { id, ok, message, steps }
-            }
-            "changed" => Event::Changed { changes: of::<Changed>(line)?.changes },
-            "warning" => Event::Warning { message: of::<Message>(line)?.message },
-            "failed" => Event::Failed { message: of::<Message>(line)?.message },
-            "stopped" => Event::Stopped,
-            "finished" => Event::Finished,
-            other => return Err(BadLine::Unknown(other.to_owned())),
-        })
-    }
 }
 
 impl EventRecord {
     /// Serializes the event to a line of JSON, without its newline.
     pub fn to_line(&self) -> String {
-        #[derive(Serialize)]
-        struct Line<'r> {
-            event: &'static str,
-            step: u64,
-            time: Timestamp,
-            #[serde(with = "number")]
-            wall_s: f64,
-            #[serde(flatten)]
-            rest: &'r Event,
-        }
-        let EventRecord { step, time, wall_s, event } = self;
-        let line = Line { event: event.name(), step: *step, time: *time, wall_s: *wall_s, rest: event };
-        serde_json::to_string(&line).expect("events hold nothing that JSON cannot express")
-    }
-
-    /// Parses a point of the training curves, or an evaluation.
-    fn parse_metrics(line: &[u8], event: fn(MetricValues) -> Event) -> Result<EventRecord, BadLine> {
-        let PointFields { step, time, wall_s, metrics } = serde_json::from_slice(line)?;
-        Ok(EventRecord { step, time, wall_s, event: event(metrics) })
-    }
-
-    fn parse_train(line: &[u8]) -> Result<EventRecord, BadLine> {
-        let record = EventRecord::parse_metrics(line, Event::Train)?;
-        let Event::Train(metrics) = &record.event else { return Ok(record) };
-        match metrics.get(MetricId::LOSS) {
-            Some(_) => Ok(record),
-            None => Err(BadLine::Json(serde::de::Error::missing_field(MetricId::LOSS.name()))),
-        }
+        const WRITABLE: &str = "events hold nothing that JSON cannot express";
+        let EventRecord { step, time, wall_s, ref event } = *self;
+        let head = serde_json::to_string(&Head { step, time, wall_s }).expect(WRITABLE);
+        let event = serde_json::to_string(event).expect(WRITABLE);
+        let (name, rest) = event.split_at(event.find([',', '}']).expect("an object has an end"));
+        format!("{name},{}{rest}", head.trim_matches(['{', '}']))
     }
 
     /// Whether a line is a point of the training curves, which far outnumber all other events. May be false for points
@@ -380,26 +269,21 @@ impl EventRecord {
     }
 
     /// Parses a line without its newline. Ignores unknown fields.
-    pub fn parse(line: &[u8]) -> Result<EventRecord, BadLine> {
-        #[derive(Deserialize)]
-        struct Head<'l> {
-            #[serde(borrow)]
-            event: Cow<'l, str>,
-            step: u64,
-            time: Timestamp,
-            #[serde(with = "number")]
-            wall_s: f64,
-        }
-        if EventRecord::is_train(line) {
-            return EventRecord::parse_train(line);
-        }
-        let Head { event, step, time, wall_s } = serde_json::from_slice(line)?;
-        match &*event {
-            "train" => return EventRecord::parse_train(line),
-            "eval" => return EventRecord::parse_metrics(line, Event::Eval),
-            _ => {}
-        }
-        Ok(EventRecord { step, time, wall_s, event: Event::parse(&event, line)? })
+    pub fn parse(line: &[u8]) -> serde_json::Result<EventRecord> {
+        let (Head { step, time, wall_s }, event) = if EventRecord::is_train(line) {
+            let Point { head, metrics } = serde_json::from_slice(line)?;
+            (head, Event::Train(metrics))
+        } else {
+            (serde_json::from_slice(line)?, serde_json::from_slice(line)?)
+        };
+        match &event {
+            Event::Train(metrics) if metrics.get(MetricId::LOSS).is_none() => {
+                Err(serde::de::Error::missing_field(MetricId::LOSS.name()))
+            }
+            Event::Started(Started { scan: Some(axes), .. }) => axes.check().map_err(serde::de::Error::custom),
+            _ => Ok(()),
+        }?;
+        Ok(EventRecord { step, time, wall_s, event })
     }
 }
 

@@ -7,18 +7,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use valleyscope_engine::terminal_escape::{visible, visible_path};
+use valleyscope_machine::data_folder;
 
 use super::atomic_file::{Overwrite, write_file, write_plain_file};
 use super::event::now;
 use super::plain_file::{self, Links};
 
-/// The path of a folder that holds a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunFolder {
     path: PathBuf,
 }
 
-/// Why a run cannot be created or found.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     #[error("cannot make a folder for the run in {}: {source}", visible_path(parent))]
@@ -29,11 +28,6 @@ pub enum FolderError {
     Missing(PathBuf),
     #[error("{} is not the folder of a run: it has neither {} nor {}", visible_path(.0), RunFolder::CONFIG, RunFolder::EVENTS)]
     Foreign(PathBuf),
-}
-
-/// The user's folder for the program's data, if the system defines one.
-pub fn data_folder() -> Option<PathBuf> {
-    directories::ProjectDirs::from("", "", "valleyscope").map(|project| project.data_dir().to_owned())
 }
 
 pub fn runs_folder() -> Option<PathBuf> {
@@ -282,13 +276,11 @@ pub struct Notes {
     pub tags: Vec<String>,
 }
 
-/// A change of one part of the notes of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotesEdit {
     Title(String),
     Note(String),
     Tag(String),
-    /// Removes a tag.
     Untag(String),
 }
 

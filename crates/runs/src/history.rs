@@ -9,7 +9,6 @@ use super::curves::{LongestInterval, LossTallies, LossTally, MetricCurve, Metric
 use super::event::{Event, EventRecord, Forked, GridPoint, ScanCosts, SettingChange, Started};
 use super::metric::{MetricId, MetricInfo, MetricSource, MetricValues};
 
-/// Text that the model has written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextSample {
     pub step: u64,
@@ -24,7 +23,6 @@ pub struct RunWarning {
     pub message: String,
 }
 
-/// The worker's answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAnswer {
     pub id: String,

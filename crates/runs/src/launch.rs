@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use valleyscope_machine::WorkerFolder;
+use valleyscope_machine::{WorkerFolder, data_folder, detach};
 
 use super::PROTOCOL;
-use super::folder::{RunFolder, data_folder};
+use super::command::TextRequest;
+use super::folder::RunFolder;
 use super::lock::{self, LockOwner, LockState};
 use super::metric::{MetricId, number};
 use super::plain_file;
@@ -41,7 +42,6 @@ pub struct Handshake {
     pub problem: Option<String>,
 }
 
-/// A device that a worker can train on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// The name for `--device`, such as `cpu` or `cuda:0`.
@@ -53,7 +53,6 @@ pub struct Device {
     pub memory: Option<u64>,
 }
 
-/// Why a worker could not be found, queried or started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     #[error(
@@ -148,15 +147,19 @@ impl WorkerProgram {
         };
         let output = output.join().unwrap_or_default();
         // Libraries may print something before this line.
-        let answer = output.lines().rev().find_map(Answer::read);
-        match answer {
-            Some(Answer::Whole(handshake)) => Ok(handshake),
-            Some(Answer::Foreign(found)) => Err(LaunchError::Protocol { path, found }),
-            None => {
-                let stderr = errors.join().unwrap_or_default();
-                Err(LaunchError::Broken { path, status, stderr: stderr.trim_end().to_owned() })
+        for line in output.lines().rev() {
+            // The other fields of another version may mean anything.
+            if let Ok(Protocol { protocol: found }) = serde_json::from_str(line)
+                && found != PROTOCOL
+            {
+                return Err(LaunchError::Protocol { path, found });
+            }
+            if let Ok(handshake) = serde_json::from_str(line) {
+                return Ok(handshake);
             }
         }
+        let stderr = errors.join().unwrap_or_default();
+        Err(LaunchError::Broken { path, status, stderr: stderr.trim_end().to_owned() })
     }
 
     /// Starts the worker on a run, detached from this process: it continues when this process ends and when the
@@ -195,25 +198,10 @@ impl WorkerProgram {
     }
 }
 
-/// A line of a handshake.
-enum Answer {
-    Whole(Handshake),
-    /// A handshake of another version of the protocol, whose other fields may mean anything.
-    Foreign(u32),
-}
-
-impl Answer {
-    fn read(line: &str) -> Option<Answer> {
-        #[derive(Deserialize)]
-        struct Version {
-            protocol: u32,
-        }
-        let Version { protocol } = serde_json::from_str(line).ok()?;
-        if protocol != PROTOCOL {
-            return Some(Answer::Foreign(protocol));
-        }
-        serde_json::from_str(line).ok().map(Answer::Whole)
-    }
+/// The version of a handshake.
+#[derive(Deserialize)]
+struct Protocol {
+    protocol: u32,
 }
 
 impl Handshake {
@@ -260,30 +248,6 @@ fn wait(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>>
     }
 }
 
-/// Starts the program in a separate session, so that signals to this terminal do not reach it.
-fn detach(command: &mut Command) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt;
-        // SAFETY: between fork and exec only `setsid` is called, which POSIX lists as safe there; the closure
-        // allocates nothing and takes no lock.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::setsid()?;
-                Ok(())
-            });
-        }
-    }
-    #[cfg(windows)]
-    {
-        use std::os::windows::process::CommandExt;
-        const DETACHED_PROCESS: u32 = 0x0000_0008;
-        const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
-        command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
-    }
-}
-
-/// A worker that this process has started.
 #[derive(Clone, Debug)]
 pub struct Launched {
     run: RunFolder,
@@ -347,16 +311,6 @@ pub struct SavedModel {
     pub step: u64,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct TextRequest {
-    pub prompt: String,
-    pub tokens: u32,
-    /// The temperature of the probabilities; 0 takes the most likely token each time.
-    pub temperature: f64,
-    /// The number of the most likely tokens to draw from.
-    pub top_k: Option<u32>,
-}
-
 /// The loss of a model over all held-out data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WholeLoss {
@@ -370,7 +324,6 @@ pub struct WholeLoss {
     pub data: String,
     /// Whether these are the run's data, as far as it records them.
     pub is_of_run: bool,
-    /// The device of the computation.
     pub device: String,
 }
 

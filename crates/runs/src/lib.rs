@@ -43,8 +43,10 @@ pub mod plain_file;
 mod reader;
 mod session;
 mod status;
+mod tail;
 
 pub use jiff::Timestamp;
+pub use valleyscope_machine::data_folder;
 
 pub use check::{
     Condition, ConfigReader, Finding, Findings, RemoveError, RepairRefused, check_removable, remove, replace,
@@ -52,12 +54,12 @@ pub use check::{
 pub use checkpoint::{
     Checkpoint, CheckpointChoice, CheckpointOrigin, ChoiceError, OptimizerProgress, first_usable, link_checkpoint,
 };
-pub use command::{CommandRequest, ReceivedCommand, Reply, RunCommand, send};
+pub use command::{CommandRequest, ReceivedCommand, Reply, RunCommand, TextRequest, send};
 pub use curves::{LossTally, MetricCurve};
-pub use event::{BadLine, Event, EventRecord, Forked, GridPoint, LONGEST_LINE, ScanAxes, SettingChange, Started, now};
-pub use folder::{FolderError, Notes, NotesEdit, RunFolder, data_folder, runs_folder};
+pub use event::{Event, EventRecord, Forked, GridPoint, LONGEST_LINE, ScanAxes, SettingChange, Started, now};
+pub use folder::{FolderError, Notes, NotesEdit, RunFolder, runs_folder};
 pub use history::{CommandAnswer, Ending, MarkKind, Ranks, RunHistory, RunMark, RunWarning, TextSample};
-pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, SavedModel, TextRequest, WholeLoss, WorkerProgram};
+pub use launch::{Device, Handshake, LaunchError, Launched, SETUP, SavedModel, WholeLoss, WorkerProgram};
 pub use lock::{LockOwner, LockState, StopRequest, host};
 pub use metric::{Better, MetricId, MetricInfo, MetricScale, MetricSource, MetricValues, Unit};
 pub use plain_file::last_lines;

@@ -150,7 +150,6 @@ pub(super) fn beat(run: &RunFolder) -> io::Result<()> {
     plain_file::open_to_write(&run.heartbeat())?.write_all(text.as_bytes())
 }
 
-/// The time since the last heartbeat of a run.
 pub(super) fn last_beat(run: &RunFolder, now: Timestamp) -> Option<SignedDuration> {
     let path = run.heartbeat();
     // A copy keeps the content of the file, but maybe not its modification time.

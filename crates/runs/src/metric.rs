@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use jiff::Timestamp;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use valleyscope_engine::terminal_escape::visible;
 
-use number::Number;
+use number::{MaybeNumber, Number};
 
 /// The name of a metric, as in the events of a run and as a column of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,32 +108,24 @@ impl MetricId {
 
     /// The usual description, for metrics that a run does not describe itself.
     pub fn info(self) -> MetricInfo {
-        let usual = |title: &str, scale, better, source| MetricInfo {
+        use {Better::*, MetricScale::*, MetricSource::*, Unit::*};
+        let usual = |title: &str, unit, scale, better, source| MetricInfo {
             scale,
             better,
             source,
-            ..self.described(title, Unit::Plain)
+            ..self.described(title, unit)
         };
-        use {Better::*, MetricScale::*, MetricSource::*};
         match self {
-            MetricId::LOSS => usual("Train loss", Log, Lower, Training),
-            MetricId::LEARNING_RATE => {
-                MetricInfo { unit: Unit::Exact, ..usual("Learning rate", Linear, Neither, Training) }
-            }
-            MetricId::GRAD_NORM => usual("Gradient norm", Linear, Neither, Training),
-            MetricId::SAMPLES_PER_S => {
-                MetricInfo { unit: Unit::Rate, ..usual("Samples a second", Linear, Higher, Training) }
-            }
-            MetricId::TOKENS_PER_S => {
-                MetricInfo { unit: Unit::Rate, ..usual("Tokens a second", Linear, Higher, Training) }
-            }
-            MetricId::TRAIN_LOSS => usual("Train loss, evaluated", Log, Lower, Evaluation),
-            MetricId::VAL_LOSS => usual("Validation loss", Log, Lower, Evaluation),
-            MetricId::TEST_LOSS => usual("Test loss", Log, Lower, Evaluation),
-            MetricId::TEST_ACCURACY => {
-                MetricInfo { unit: Unit::Fraction, ..usual("Test accuracy", Linear, Higher, Evaluation) }
-            }
-            MetricId(name) => usual(&name.replace('_', " "), Linear, Neither, Training),
+            MetricId::LOSS => usual("Train loss", Plain, Log, Lower, Training),
+            MetricId::LEARNING_RATE => usual("Learning rate", Exact, Linear, Neither, Training),
+            MetricId::GRAD_NORM => usual("Gradient norm", Plain, Linear, Neither, Training),
+            MetricId::SAMPLES_PER_S => usual("Samples a second", Rate, Linear, Higher, Training),
+            MetricId::TOKENS_PER_S => usual("Tokens a second", Rate, Linear, Higher, Training),
+            MetricId::TRAIN_LOSS => usual("Train loss, evaluated", Plain, Log, Lower, Evaluation),
+            MetricId::VAL_LOSS => usual("Validation loss", Plain, Log, Lower, Evaluation),
+            MetricId::TEST_LOSS => usual("Test loss", Plain, Log, Lower, Evaluation),
+            MetricId::TEST_ACCURACY => usual("Test accuracy", Fraction, Linear, Higher, Evaluation),
+            MetricId(name) => usual(&name.replace('_', " "), Plain, Linear, Neither, Training),
         }
     }
 }
@@ -146,7 +139,6 @@ impl fmt::Display for MetricId {
 /// The description of a metric, as recorded at the start of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetricInfo {
-    /// The name in the events.
     pub name: String,
     /// The title for users, such as `Test loss`.
     pub title: String,
@@ -168,7 +160,6 @@ fn known_or_default<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned + 
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// The unit of a metric's numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
@@ -287,153 +278,67 @@ impl Serialize for MetricValues {
     }
 }
 
-/// The fields of an event that holds metrics: the fields of all events, and the metrics.
-pub(super) struct PointFields<T> {
+impl<'de> Deserialize<'de> for MetricValues {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Point::deserialize(deserializer)?.metrics)
+    }
+}
+
+/// The fields of all events besides the name.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Head {
     pub step: u64,
-    pub time: T,
+    pub time: Timestamp,
+    #[serde(with = "number")]
     pub wall_s: f64,
+}
+
+/// An event with metrics. Values that are no numbers are of other versions, and ignored.
+pub(super) struct Point {
+    pub head: Head,
     pub metrics: MetricValues,
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for PointFields<T> {
+impl<'de> Deserialize<'de> for Point {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields<T>(std::marker::PhantomData<T>);
+        #[derive(Deserialize)]
+        struct Name<'l>(#[serde(borrow)] Cow<'l, str>);
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
-            type Value = PointFields<T>;
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Point;
 
             fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
                 text.write_str("an event")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Point, A::Error> {
                 let (mut step, mut time, mut wall_s, mut metrics) = (None, None, None, MetricValues::default());
-                while let Some(field) = map.next_key()? {
-                    match field {
-                        Field::Step => step = Some(map.next_value()?),
-                        Field::Time => time = Some(map.next_value()?),
-                        Field::WallS => wall_s = Some(map.next_value::<Number>()?.0),
-                        Field::Passed => drop(map.next_value::<IgnoredAny>()?),
-                        // A value that is not a number is of another version.
-                        Field::Known(metric) => {
-                            let MaybeNumber(value) = map.next_value()?;
-                            value.into_iter().for_each(|value| metrics.set(metric, value));
-                        }
-                        Field::Other(name) => {
-                            let MaybeNumber(value) = map.next_value()?;
-                            let is_room = metrics.0.len() < MetricValues::MOST;
-                            let metric = value.filter(|_| is_room).and_then(|_| MetricId::named(&name));
-                            if let (Some(metric), Some(value)) = (metric, value) {
+                while let Some(Name(name)) = map.next_key()? {
+                    match &*name {
+                        "step" => step = Some(map.next_value()?),
+                        "time" => time = Some(map.next_value()?),
+                        "wall_s" => wall_s = Some(map.next_value::<Number>()?.0),
+                        name if MetricId::is_reserved(name) => drop(map.next_value::<IgnoredAny>()?),
+                        name => {
+                            if let MaybeNumber(Some(value)) = map.next_value()?
+                                && metrics.0.len() < MetricValues::MOST
+                                && let Some(metric) = MetricId::named(name)
+                            {
                                 metrics.set(metric, value);
                             }
                         }
                     }
                 }
-                let missing = de::Error::missing_field;
-                Ok(PointFields {
-                    step: step.ok_or_else(|| missing("step"))?,
-                    time: time.ok_or_else(|| missing("time"))?,
-                    wall_s: wall_s.ok_or_else(|| missing("wall_s"))?,
-                    metrics,
-                })
+                let (Some(step), Some(time), Some(wall_s)) = (step, time, wall_s) else {
+                    return Err(A::Error::custom("expected `step`, `time` and `wall_s`"));
+                };
+                Ok(Point { head: Head { step, time, wall_s }, metrics })
             }
         }
 
-        deserializer.deserialize_map(Fields(std::marker::PhantomData))
-    }
-}
-
-enum Field {
-    Step,
-    Time,
-    WallS,
-    Passed,
-    Known(MetricId),
-    /// A name that is interned only if there is room for its value.
-    Other(String),
-}
-
-impl<'de> Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Name;
-
-        impl Visitor<'_> for Name {
-            type Value = Field;
-
-            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-                text.write_str("the name of a field")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Field, E> {
-                Ok(match name {
-                    "step" => Field::Step,
-                    "time" => Field::Time,
-                    "wall_s" => Field::WallS,
-                    name if MetricId::is_reserved(name) => Field::Passed,
-                    name => match MetricId::KNOWN.iter().find(|known| known.0 == name) {
-                        Some(known) => Field::Known(*known),
-                        None => Field::Other(name.to_owned()),
-                    },
-                })
-            }
-        }
-
-        deserializer.deserialize_identifier(Name)
-    }
-}
-
-/// A number as in [`number`], or a dropped value of another version.
-struct MaybeNumber(Option<f64>);
-
-impl<'de> Deserialize<'de> for MaybeNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-
-        impl<'de> Visitor<'de> for Any {
-            type Value = Option<f64>;
-
-            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-                text.write_str("a number, \"NaN\", \"inf\" or \"-inf\"")
-            }
-
-            fn visit_f64<E>(self, number: f64) -> Result<Option<f64>, E> {
-                Ok(Some(number))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Option<f64>, E> {
-                Ok(Some(number as f64))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Option<f64>, E> {
-                Ok(Some(number as f64))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<f64>, E> {
-                let number =
-                    Number::parse_non_finite(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
-                Ok(Some(number))
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Option<f64>, E> {
-                Ok(None)
-            }
-
-            fn visit_unit<E>(self) -> Result<Option<f64>, E> {
-                Ok(None)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<f64>, A::Error> {
-                while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(None)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<f64>, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(None)
-            }
-        }
-
-        deserializer.deserialize_any(Any).map(MaybeNumber)
+        deserializer.deserialize_map(Fields)
     }
 }
 
@@ -444,21 +349,10 @@ impl<'de> Deserialize<'de> for MaybeNumber {
 pub(super) mod number {
     use std::fmt;
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+    use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(crate) struct Number(pub f64);
-
-    impl Number {
-        /// Parses the text of a non-finite number.
-        pub(crate) fn parse_non_finite(word: &str) -> Option<f64> {
-            match word {
-                "NaN" => Some(f64::NAN),
-                "inf" => Some(f64::INFINITY),
-                "-inf" => Some(f64::NEG_INFINITY),
-                _ => None,
-            }
-        }
-    }
 
     impl Serialize for Number {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -473,34 +367,62 @@ pub(super) mod number {
 
     impl<'de> Deserialize<'de> for Number {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Visitor;
+            let MaybeNumber(number) = MaybeNumber::deserialize(deserializer)?;
+            number.map(Number).ok_or_else(|| D::Error::custom("expected a number, \"NaN\", \"inf\" or \"-inf\""))
+        }
+    }
 
-            impl de::Visitor<'_> for Visitor {
-                type Value = Number;
+    /// A number, or none for any other value.
+    pub(crate) struct MaybeNumber(pub Option<f64>);
 
-                fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    text.write_str("a number, \"NaN\", \"inf\" or \"-inf\"")
-                }
+    impl<'de> Deserialize<'de> for MaybeNumber {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_any(AnyValue).map(MaybeNumber)
+        }
+    }
 
-                fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
-                    Ok(Number(number))
-                }
+    struct AnyValue;
 
-                fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
-                    Ok(Number(number as f64))
-                }
+    impl<'de> Visitor<'de> for AnyValue {
+        type Value = Option<f64>;
 
-                fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
-                    Ok(Number(number as f64))
-                }
+        fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+            text.write_str("a value")
+        }
 
-                fn visit_str<E: de::Error>(self, text: &str) -> Result<Number, E> {
-                    let number = Number::parse_non_finite(text);
-                    number.map(Number).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-                }
-            }
+        fn visit_f64<E>(self, number: f64) -> Result<Option<f64>, E> {
+            Ok(Some(number))
+        }
 
-            deserializer.deserialize_any(Visitor)
+        fn visit_u64<E>(self, number: u64) -> Result<Option<f64>, E> {
+            Ok(Some(number as f64))
+        }
+
+        fn visit_i64<E>(self, number: i64) -> Result<Option<f64>, E> {
+            Ok(Some(number as f64))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Option<f64>, E> {
+            let numbers = [("NaN", f64::NAN), ("inf", f64::INFINITY), ("-inf", f64::NEG_INFINITY)];
+            Ok(numbers.into_iter().find(|(name, _)| *name == text).map(|(_, number)| number))
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Option<f64>, E> {
+            Ok(None)
+        }
+
+        fn visit_unit<E>(self) -> Result<Option<f64>, E> {
+            Ok(None)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Option<f64>, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(None)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<f64>, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(None)
         }
     }
 

@@ -20,7 +20,6 @@ use super::reader::RunReader;
 /// The interval between two checks for lines to be written.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Why a worker cannot begin or continue to write a run.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error("{} is already being trained{}; stop that first, or wait until it ends", run.display(), by(owner.as_ref()))]
@@ -118,7 +117,7 @@ impl RunSession {
             clock: Clock { before: before.wall_s(), running_since: None },
             step: before.step(),
             new: !before.is_begun() && checkpoints.is_empty() && lone.is_empty(),
-            queue: CommandQueue::new(before.answers().iter().map(|answer| answer.id.clone())),
+            queue: CommandQueue::new(run, before.answers().iter().map(|answer| answer.id.clone())),
             before,
             echo: None,
             heartbeat: Some(keep_alive(run.clone(), Arc::clone(&events))),
@@ -135,7 +134,7 @@ impl RunSession {
         if self.new {
             return Ok(());
         }
-        let unanswered = self.queue.skip_all(&self.run);
+        let unanswered = self.queue.pass_over();
         for id in unanswered.map_err(|source| failure(&self.run, self.run.commands(), source))? {
             self.answer(&id, false, "it was sent before this session began; send it again if it is still wanted")?;
         }
@@ -249,7 +248,7 @@ impl RunSession {
     ///
     /// Invalid lines are refused here, once all earlier commands have been answered.
     pub fn commands(&mut self) -> Result<Vec<(String, RunCommand)>, SessionError> {
-        let polled = self.queue.poll(&self.run);
+        let polled = self.queue.poll();
         polled.map_err(|source| failure(&self.run, self.run.commands(), source))?;
         while let Some((id, wrong)) = self.queue.next_refused() {
             self.answer(&id, false, &wrong)?;

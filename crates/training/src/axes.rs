@@ -63,15 +63,15 @@ pub(super) fn step(
     match rule.kind() {
         RuleKind::Shampoo => {
             let direction = step.masked(step.shampoo(states)?)?.f_addcmul(&rates.decay, parameters)?;
-            let _ = parameters.f_sub_(&rates.learning_rate.times(&direction)?)?;
+            let _ = parameters.f_sub_(&rates.scaled(&direction)?)?;
         }
         RuleKind::Soap => {
             if let Some(direction) = step.soap(states)? {
                 let direction = step.masked(direction)?;
                 // Weight decay follows the step.
-                let moved = parameters.f_sub(&rates.learning_rate.times(&direction)?)?;
+                let moved = parameters.f_sub(&rates.scaled(&direction)?)?;
                 let direction = direction.f_addcmul(&rates.decay, &moved)?;
-                let _ = parameters.f_sub_(&rates.learning_rate.times(&direction)?)?;
+                let _ = parameters.f_sub_(&rates.scaled(&direction)?)?;
             }
         }
         other => unreachable!("{} has no statistics of axes", other.key()),

@@ -13,7 +13,6 @@ use valleyscope_engine::optimizer::{LONGEST_AXIS, MOST_STATES};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{RunConfig, compute_the_same};
-use valleyscope_runs;
 use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
 use valleyscope_runs::checkpoint::{
     CRC32, Checkpoint, CheckpointOrigin, OptimizerProgress, TEXT_SUM, TensorEntry, orphans, tensors_of_header, with_sum,
@@ -53,7 +52,7 @@ pub fn save(mut checkpoint: Checkpoint, run: &RunFolder, tensors: NamedTensors<'
     let bytes = tensors
         .into_iter()
         .map(|(name, tensor)| {
-            let (kind, shape) = (dtype(tensor), shape(tensor));
+            let (kind, shape) = (dtype(tensor), tensor.size().into_iter().map(|size| size as usize).collect());
             let tensor = tensor.f_to_device(Device::Cpu)?.f_contiguous()?;
             Ok((name, Bytes { kind, shape, tensor }))
         })
@@ -103,11 +102,7 @@ pub fn load(
 }
 
 /// Checks that a checkpoint has a product of each of an optimizer's decay rates.
-pub(super) fn check_powers(
-    checkpoint: &Checkpoint,
-    run: &RunFolder,
-    of: &OptimizerProgress,
-) -> Result<(), CheckpointError> {
+fn check_powers(checkpoint: &Checkpoint, run: &RunFolder, of: &OptimizerProgress) -> Result<(), CheckpointError> {
     let Some(missing) = of.powers.keys().find(|key| !checkpoint.powers.contains_key(*key)) else { return Ok(()) };
     let found: Vec<&str> = checkpoint.powers.keys().map(String::as_str).collect();
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
@@ -115,29 +110,8 @@ pub(super) fn check_powers(
     Err(damaged(&about, format!("expected `{missing}` among `powers`, found {}", visible(&found))))
 }
 
-/// Reads the model's tensors of a step's checkpoint, regardless of the optimizer's state and the data.
-///
-/// # Errors
-///
-/// Fails as [`load`] does, except on other data. The checkpoint that a run was forked from is accepted.
-pub fn load_model(
-    run: &RunFolder,
-    step: u64,
-    origin: &CheckpointOrigin,
-    forked: Option<&Forked>,
-    expected: &NamedTensors<'_>,
-) -> Result<OwnedTensors, CheckpointError> {
-    let most = most_bytes(expected);
-    let wanted = ExpectedTensors { tensors: expected, most, passes_over: &|_| true };
-    let (_, tensors) = read(run, step, &wanted, |about, found| {
-        let is_of_fork = forked.is_some_and(|forked| found.is_origin_of(forked));
-        if is_of_fork { Ok(()) } else { check_config(found, about, origin) }
-    })?;
-    Ok(tensors)
-}
-
 /// Reads the checkpoint of a step, if `check` accepts it, and its tensors by name.
-pub(super) fn read(
+fn read(
     run: &RunFolder,
     step: u64,
     wanted: &ExpectedTensors<'_>,
@@ -145,13 +119,7 @@ pub(super) fn read(
 ) -> Result<(Checkpoint, OwnedTensors), CheckpointError> {
     let path = run.checkpoint_tensors(step);
     let about = path.with_extension("ron");
-    let text = plain_file::read_text(&about, Links::Refused, Checkpoint::LONGEST_TEXT);
-    let text = text.map_err(|source| CheckpointError::File { path: about.clone(), source })?;
-    let checkpoint = Checkpoint::parse(&text).map_err(|reason| damaged(&about, reason))?;
-    if checkpoint.step != step {
-        let reason = format!("expected step {step}, found step {}: it was copied or renamed", checkpoint.step);
-        return Err(damaged(&about, reason));
-    }
+    let (checkpoint, text) = Checkpoint::read(run, step).map_err(|reason| damaged(&about, reason))?;
     check(&about, &checkpoint)?;
     let tensors = wanted.read(&path, &checkpoint, &text)?;
     Ok((checkpoint, tensors))
@@ -203,10 +171,6 @@ pub fn clear(run: &RunFolder) {
     }
 }
 
-fn shape(tensor: &Tensor) -> Vec<usize> {
-    tensor.size().into_iter().map(|size| size as usize).collect()
-}
-
 fn foreign(about: &Path, with: &'static str, expected: &str, found: &str) -> CheckpointError {
     let (expected, found) = (expected.to_owned(), visible(found).into_owned());
     CheckpointError::Foreign { path: about.to_owned(), with, expected, found }
@@ -221,7 +185,7 @@ fn with_checksums(text: &str, tensors: &[u8]) -> String {
     with_sum(&text, TEXT_SUM, 0, crc32fast::hash(text.as_bytes()))
 }
 
-pub(super) struct ExpectedTensors<'a> {
+struct ExpectedTensors<'a> {
     /// Names, types and shapes of the expected tensors.
     pub tensors: &'a NamedTensors<'a>,
     /// The largest length of the file without its header, in bytes.
@@ -234,12 +198,7 @@ impl ExpectedTensors<'_> {
     /// Reads the tensors' file of a checkpoint, whose description is `text`.
     ///
     /// The training's own tensors stay unchanged: damage may show only at the end of the file.
-    pub(super) fn read(
-        &self,
-        path: &Path,
-        checkpoint: &Checkpoint,
-        text: &str,
-    ) -> Result<OwnedTensors, CheckpointError> {
+    fn read(&self, path: &Path, checkpoint: &Checkpoint, text: &str) -> Result<OwnedTensors, CheckpointError> {
         let failed = |source| CheckpointError::File { path: path.to_owned(), source };
         let file = plain_file::open(path, Links::Refused).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -368,7 +327,7 @@ pub(super) type OwnedTensors = Vec<(String, Tensor)>;
 pub struct TrainingState<'a> {
     pub tensors: NamedTensors<'a>,
     /// [`FlatOptimizer::progress`](super::FlatOptimizer::progress)
-    pub progress: valleyscope_runs::OptimizerProgress,
+    pub progress: OptimizerProgress,
 }
 
 /// Copies a checkpoint's tensors into those of a training.
@@ -388,23 +347,23 @@ pub(crate) fn restore_tensors(tensors: &NamedTensors<'_>, saved: &[(String, Tens
     Ok(())
 }
 
-pub(super) fn dtype(tensor: &Tensor) -> Dtype {
+fn dtype(tensor: &Tensor) -> Dtype {
     if tensor.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 }
 }
 
-pub(super) fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
+fn bytes_of_all(tensors: &NamedTensors<'_>) -> u64 {
     tensors.iter().map(|(_, tensor)| bytes_of(tensor) as u64).sum()
 }
 
 /// Computes an upper limit of the bytes of these tensors and of the states of any optimizer for them: flat states, or
 /// two statistics per axis. The axes are at most twice as long together as the tensors have numbers.
-pub(super) fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
+fn most_bytes(tensors: &NamedTensors<'_>) -> u64 {
     let numbers: u64 = tensors.iter().map(|(_, tensor)| tensor.numel() as u64).sum();
     let statistics = 4 * numbers.min(LONGEST_AXIS as u64);
     bytes_of_all(tensors).saturating_mul(1 + MOST_STATES as u64 + statistics)
 }
 
-pub(super) fn bytes_of(tensor: &Tensor) -> usize {
+fn bytes_of(tensor: &Tensor) -> usize {
     tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
@@ -481,7 +440,7 @@ pub(crate) struct SavedRun {
     pub(super) step: u64,
     /// The preset of the run's config, with the changed fields.
     pub(super) preset: Preset,
-    pub(super) origin: valleyscope_runs::CheckpointOrigin,
+    pub(super) origin: CheckpointOrigin,
     forked: Option<Forked>,
 }
 
@@ -499,25 +458,26 @@ impl SavedRun {
         let config = RunConfig::read(&run)?;
         config.check(history)?;
         let data = history.started().map(|started| started.fingerprint.clone()).unwrap_or_default();
-        let origin = valleyscope_runs::CheckpointOrigin {
-            data,
-            config: config.identity(history),
-            preset: config.preset.to_ron(),
-        };
+        let (identity, text) = (config.identity(history), config.preset.to_ron());
+        let origin = CheckpointOrigin { data, config: identity, preset: text };
         let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let preset = config.preset.with_all(settings)?;
         let forked = history.forked().cloned();
         Ok(SavedRun { run, step, preset, origin, forked })
     }
 
-    /// Sets tensors to those of the same names in the checkpoint.
+    /// Sets tensors to those of the same names in the checkpoint, which may be the one that the run was forked from.
     ///
     /// # Errors
     ///
     /// Fails if the checkpoint cannot be read, is damaged, is of another run, or lacks one of these tensors.
     pub(crate) fn restore(&self, tensors: &NamedTensors<'_>) -> Result<(), TrainError> {
-        let saved = load_model(&self.run, self.step, &self.origin, self.forked.as_ref(), tensors);
-        let saved = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
+        let wanted = ExpectedTensors { tensors, most: most_bytes(tensors), passes_over: &|_| true };
+        let saved = read(&self.run, self.step, &wanted, |about, found| {
+            let is_of_fork = self.forked.as_ref().is_some_and(|forked| found.is_origin_of(forked));
+            if is_of_fork { Ok(()) } else { check_config(found, about, &self.origin) }
+        });
+        let (_, saved) = saved.map_err(|error| TrainError::Refused(error.to_string()))?;
         restore_tensors(tensors, &saved)
     }
 }

@@ -91,7 +91,7 @@ impl Devices {
         };
         match first + local_rank {
             index if index < self.cuda => Ok(Device::Cuda(index)),
-            index if local_rank > 0 => Err(TrainError::Device(format!(
+            index if local_rank > 0 => Err(TrainError::Refused(format!(
                 "expected a CUDA device for each process of this machine, found {} for process {local_rank}, counted from 0, \
                  which needs cuda:{index}; start fewer processes, or choose `device: Cpu`",
                 self.cuda
@@ -102,7 +102,7 @@ impl Devices {
                     (0, None) => "this machine has none".to_owned(),
                     (count, _) => format!("this machine has {count}, counted from 0"),
                 };
-                Err(TrainError::Device(format!(
+                Err(TrainError::Refused(format!(
                     "expected the CUDA device {index}, but {found}; choose `device: Automatic` or `device: Cpu`"
                 )))
             }
@@ -268,7 +268,8 @@ fn peak(device: &str, precision: &str) -> Option<f64> {
 
 pub(crate) struct Usage {
     device: Device,
-    step_operations: f64,
+    /// The operations of a step of this process.
+    pub step_operations: f64,
     peak: Option<f64>,
 }
 
@@ -276,14 +277,6 @@ impl Usage {
     /// Creates a measurement of steps with `step_operations` operations on a device of this name.
     pub(crate) fn new(device: Device, name: &str, precision: &str, step_operations: f64) -> Usage {
         Usage { device, step_operations, peak: peak(name, precision) }
-    }
-
-    pub(crate) fn set_step_operations(&mut self, step_operations: f64) {
-        self.step_operations = step_operations;
-    }
-
-    pub(crate) fn step_operations(&self) -> f64 {
-        self.step_operations
     }
 
     pub(crate) fn metrics(&self) -> Vec<MetricInfo> {

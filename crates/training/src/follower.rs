@@ -151,7 +151,6 @@ fn is_divided(group: &Group, name: &str) -> bool {
     group.divides_optimizer() && name.starts_with(OPTIMIZER)
 }
 
-/// Copies this process's part of a divided tensor.
 fn own_part(group: &Group, whole: &Tensor) -> Result<Tensor, TrainError> {
     Ok(narrow(whole, &group.optimized(whole.numel()))?)
 }
@@ -230,7 +229,6 @@ pub(super) fn share_state(
     Ok(settings)
 }
 
-/// Gathers a divided tensor on rank 0.
 fn gathered(group: &Group, training: &impl Training, part: &Tensor) -> Result<Option<Tensor>, TrainError> {
     let shape = training.optimized().0.size();
     let whole = group.gather_to_first(&part.f_view([-1])?, shape.iter().product())?;

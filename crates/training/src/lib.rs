@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! config.ron  ->  TrainedSpec -> data, Training       ->  Trainer  ->  events, checkpoints
-//!                 TrainedScan -> data, PointTraining  ->  Work     ->  events
+//!                 MnistScanPreset -> data, Scan       ->  Work     ->  events
 //! ```
 //!
 //! The models and their trainings are in [`gpt2`] and [`mnist`], and their specs in
@@ -48,8 +48,5 @@ pub use worker::main;
 use checkpoint::SavedRun;
 use checkpoint::{NamedTensors, restore_tensors};
 use gradient_queries::{Differentiable, Labels, with_parameters};
-use training::{
-    Check, Ended, MeanLoss, ObtainResult, Obtained, PointLosses, PointTraining, SampleRequest, TrainedScan, TrainedSpec,
-};
-use work::Trained;
-use work::Work;
+use training::{Check, Ended, MeanLoss, ObtainResult, Obtained, TrainedSpec};
+use work::{Trained, Work};

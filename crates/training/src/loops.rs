@@ -10,9 +10,9 @@ use tch::{Device, Kind, Tensor};
 use valleyscope_engine::lanes::Real;
 
 /// The number types of tensors: `f32` and `f64`.
-pub(crate) trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Send + Sync + 'static {
-    fn from_byte(byte: u8) -> Self;
-
+pub(crate) trait Number:
+    Real + tch::kind::Element + From<u8> + Into<f64> + PartialOrd + Send + Sync + 'static
+{
     fn exp(self) -> Self;
 
     fn ln(self) -> Self;
@@ -21,11 +21,6 @@ pub(crate) trait Number: Real + tch::kind::Element + Into<f64> + PartialOrd + Se
 macro_rules! number {
     ($number:ident) => {
         impl Number for $number {
-            #[inline(always)]
-            fn from_byte(byte: u8) -> Self {
-                $number::from(byte)
-            }
-
             #[inline(always)]
             fn exp(self) -> Self {
                 $number::exp(self)

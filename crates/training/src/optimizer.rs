@@ -23,7 +23,7 @@ use super::gradient_queries::{GradientQueries, QueryResults};
 use super::layout::{ParameterLayout, narrow};
 use super::loops::{Number, numbers, numbers_mut, share, with_number};
 use super::tensor_step::TensorStep;
-use super::tensor_value::{TensorLearningRates, TensorRates};
+use super::tensor_value::{TensorRates, TensorValue};
 
 /// An optimizer of a stack of models, each with its own learning rate.
 #[derive(Debug)]
@@ -33,7 +33,6 @@ pub struct FlatOptimizer {
     bias: BiasCorrection,
     /// The states, in the rule's order, each as long as the parameters or as in [`axes::states`].
     states: Vec<Tensor>,
-    /// The names of the states in checkpoints.
     names: Vec<String>,
     /// The elements of the flat tensors that this optimizer steps, and whose states it stores.
     own: Range<usize>,
@@ -104,7 +103,7 @@ impl FlatOptimizer {
         assert_eq!(self.learning_rates.len(), 1, "a stack has a learning rate for each model");
         self.learning_rates[0] = rate;
         if let Some(rates) = &mut self.rates {
-            rates.learning_rate = TensorLearningRates::One(rate);
+            rates.learning_rate = TensorValue::Number(rate);
         }
     }
 

@@ -60,7 +60,6 @@ impl Probe {
         Ok(Probe { layers, length: layout.length(), indices, before: None })
     }
 
-    /// Lists the metrics that it measures with an optimizer.
     pub fn metrics(&self, optimizer: &FlatOptimizer) -> Vec<MetricInfo> {
         let mut metrics = Vec::new();
         let rule = optimizer.rule();

@@ -14,7 +14,7 @@ use valleyscope_engine::optimizer::{
 use super::error::TrainError;
 use super::gradient_queries::{GradientQueries, QueryResults};
 use super::layout::ParameterLayout;
-use super::tensor_value::{TensorRates, TensorValue, sign};
+use super::tensor_value::{TensorRates, TensorValue, orthogonal, sign, whole};
 
 /// A recorded step of an update rule.
 pub(super) struct TensorStep {
@@ -74,7 +74,7 @@ impl TensorStep {
                 Node::Input(Input::Theta) => NodeValue::Known(TensorValue::free(parameters.shallow_clone())),
                 Node::Input(Input::State(index)) => NodeValue::Known(TensorValue::free(states[index].shallow_clone())),
                 Node::Input(Input::Gradient) => NodeValue::Known(TensorValue::lent(gradients)),
-                Node::Input(Input::LearningRate) => NodeValue::Known(rates.learning_rate.value()),
+                Node::Input(Input::LearningRate) => NodeValue::Known(rates.learning_rate.share()),
                 Node::Input(Input::WeightDecay) => NodeValue::Known(TensorValue::lent(&rates.decay)),
                 Node::Input(Input::Curvature) => NodeValue::Known(answer(query_results.curvature.as_ref())),
                 Node::Of(Op::GradientAt(at)) => {
@@ -199,11 +199,13 @@ impl StepValues<'_> {
             }
             Op::Function(function, a) => self.take(a).function(function),
             Op::Pow(a, b) => self.take(a).power(self.take(b)),
-            Op::Sum(a) => self.take(a).total(self.layout),
-            Op::Mean(a) => self.take(a).mean(self.layout),
-            Op::Norm(a) => self.take(a).norm(self.layout),
-            Op::BlockMean(a) => self.take(a).block_mean(self.layout),
-            Op::Orthogonal(a) => self.take(a).orthogonal(self.layout),
+            Op::Sum(a) => self.reduce(a, |model| model.f_sum_dim_intlist(&[1_i64][..], true, model.kind())),
+            Op::Mean(a) => self.reduce(a, |model| model.f_mean_dim(&[1_i64][..], true, model.kind())),
+            Op::Norm(a) => self.reduce(a, |model| model.f_norm_scalaropt_dim(2.0, [1_i64], true)),
+            Op::BlockMean(a) => self.take(a).of_parts(self.layout, ParameterLayout::blocks, |blocks| {
+                blocks.f_mean_dim(&[-1_i64][..], true, blocks.kind())
+            }),
+            Op::Orthogonal(a) => self.take(a).of_parts(self.layout, ParameterLayout::matrices, orthogonal),
             Op::Exchanged(_) => unreachable!("a rule that exchanges x and y has a step of its own in training"),
             Op::ByShape(matrix, other) => self.take(matrix).of_matrices(self.take(other), self.layout),
             Op::Toward(average, target, AverageWeight { weight, weight_minus_one }) => {
@@ -218,6 +220,16 @@ impl StepValues<'_> {
                 m.over(size)
             }
         }
+    }
+
+    /// Applies a reduction to each parameter tensor of each model, `[models, elements]`; the result is repeated in all
+    /// of its elements.
+    fn reduce(
+        &mut self,
+        operand: NodeId,
+        work: impl Fn(&Tensor) -> Result<Tensor, TchError>,
+    ) -> Result<TensorValue, TchError> {
+        self.take(operand).of_parts(self.layout, whole, work)
     }
 
     fn product_sum(&mut self, a: NodeId, b: NodeId, c: NodeId) -> Result<TensorValue, TchError> {

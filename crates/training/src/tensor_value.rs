@@ -12,8 +12,8 @@ use super::error::TrainError;
 use super::layout::ParameterLayout;
 
 /// Numbers for all parameters.
+#[derive(Debug)]
 pub(super) enum TensorValue {
-    /// One number for all parameters.
     Number(f64),
     Tensor {
         tensor: Tensor,
@@ -128,26 +128,31 @@ impl TensorValue {
         larger.map(TensorValue::free)
     }
 
+    /// Combines both by a symmetric operation, in its forms for numbers, for a tensor with a number, and for tensors.
+    fn symmetric(
+        self,
+        other: TensorValue,
+        of_numbers: fn(f64, f64) -> f64,
+        with_number: fn(&Tensor, f64) -> Result<Tensor, TchError>,
+        of_tensors: fn(&Tensor, &Tensor) -> Result<Tensor, TchError>,
+    ) -> Result<TensorValue, TchError> {
+        let result = match (self, other) {
+            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(of_numbers(a, b))),
+            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number))
+            | (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => with_number(&tensor, number),
+            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => of_tensors(&a, &b),
+        };
+        result.map(TensorValue::free)
+    }
+
     /// The larger of both; NaN if either is, like libtorch's function.
     pub(super) fn maximum(self, other: TensorValue) -> Result<TensorValue, TchError> {
-        let larger = match (self, other) {
-            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::maximum(a, b))),
-            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number))
-            | (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => tensor.f_clamp_min(number),
-            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_maximum(&b),
-        };
-        larger.map(TensorValue::free)
+        self.symmetric(other, Algebra::maximum, |tensor, number| tensor.f_clamp_min(number), Tensor::f_maximum)
     }
 
     /// The smaller of both; NaN if either is, like libtorch's function.
     pub(super) fn minimum(self, other: TensorValue) -> Result<TensorValue, TchError> {
-        let smaller = match (self, other) {
-            (TensorValue::Number(a), TensorValue::Number(b)) => return Ok(TensorValue::Number(Algebra::minimum(a, b))),
-            (TensorValue::Tensor { tensor, .. }, TensorValue::Number(number))
-            | (TensorValue::Number(number), TensorValue::Tensor { tensor, .. }) => tensor.f_clamp_max(number),
-            (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => a.f_minimum(&b),
-        };
-        smaller.map(TensorValue::free)
+        self.symmetric(other, Algebra::minimum, |tensor, number| tensor.f_clamp_max(number), Tensor::f_minimum)
     }
 
     pub(super) fn compared(self, relation: Relation, other: TensorValue) -> Result<TensorValue, TchError> {
@@ -156,12 +161,8 @@ impl TensorValue {
                 return Ok(TensorValue::Number(a.compared(relation, b)));
             }
             (TensorValue::Tensor { tensor: a, .. }, TensorValue::Number(b)) => {
-                let holds = match relation {
-                    Relation::Less => a.f_lt(b),
-                    Relation::AtMost => a.f_le(b),
-                    Relation::Equal => a.f_eq(b),
-                }?;
-                return holds.f_to_kind(a.kind()).map(TensorValue::free);
+                let b = a.f_full_like(b)?;
+                (a, b)
             }
             (a @ TensorValue::Number(_), TensorValue::Tensor { tensor: b, .. }) => (a.into_tensor(&b)?, b),
             (TensorValue::Tensor { tensor: a, .. }, TensorValue::Tensor { tensor: b, .. }) => (a, b),
@@ -227,35 +228,9 @@ impl TensorValue {
         power.map(TensorValue::free)
     }
 
-    /// Computes the norm of each parameter tensor of each model, repeated in all of its elements.
-    pub(super) fn norm(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_parts(layout, whole, |models| models.f_norm_scalaropt_dim(2.0, [1_i64], true))
-    }
-
-    /// Computes the sum over each parameter tensor of each model, repeated in all of its elements.
-    pub(super) fn total(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_parts(layout, whole, |models| models.f_sum_dim_intlist(&[1_i64][..], true, models.kind()))
-    }
-
-    /// Computes the mean over each parameter tensor of each model, repeated in all of its elements.
-    pub(super) fn mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_parts(layout, whole, |models| models.f_mean_dim(&[1_i64][..], true, models.kind()))
-    }
-
-    /// Computes the mean over each block of each model, repeated in all of its elements.
-    pub(super) fn block_mean(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_parts(layout, ParameterLayout::blocks, |blocks| blocks.f_mean_dim(&[-1_i64][..], true, blocks.kind()))
-    }
-
-    /// Computes [`Algebra::orthogonal`](valleyscope_engine::optimizer::Algebra::orthogonal) of each matrix; 0 for other
-    /// parameters.
-    pub(super) fn orthogonal(self, layout: &ParameterLayout) -> Result<TensorValue, TchError> {
-        self.of_parts(layout, ParameterLayout::matrices, orthogonal)
-    }
-
     /// Applies `work` to the views that `parts` returns of each segment of a flat tensor. A result of fewer elements is
     /// repeated in all of its view; elements outside of the views become 0.
-    fn of_parts<P: IntoIterator<Item = Tensor>>(
+    pub(super) fn of_parts<P: IntoIterator<Item = Tensor>>(
         self,
         layout: &ParameterLayout,
         parts: impl Fn(&ParameterLayout, &Tensor, usize) -> P,
@@ -330,12 +305,13 @@ impl TensorValue {
 }
 
 /// Views a segment of a flat tensor as `[models, elements]`.
-fn whole(layout: &ParameterLayout, flat: &Tensor, segment: usize) -> [Tensor; 1] {
+pub(super) fn whole(layout: &ParameterLayout, flat: &Tensor, segment: usize) -> [Tensor; 1] {
     [layout.view(flat, segment).flatten(1, -1)]
 }
 
-/// Orthogonalizes matrices `[matrices, rows, columns]`, times `√max(1, rows/columns)`.
-fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
+/// Orthogonalizes matrices `[matrices, rows, columns]`, times `√max(1, rows/columns)`, as
+/// [`Algebra::orthogonal`](valleyscope_engine::optimizer::Algebra::orthogonal).
+pub(super) fn orthogonal(matrices: &Tensor) -> Result<Tensor, TchError> {
     let [linear, cubic, quintic] = NEWTON_SCHULZ;
     let (rows, columns) = (matrices.size()[1], matrices.size()[2]);
     let is_tall = rows > columns;
@@ -358,34 +334,10 @@ pub(super) fn sign(tensor: &Tensor) -> Result<Tensor, TchError> {
 /// The rates that differ between parameters, as tensors.
 #[derive(Debug)]
 pub(super) struct TensorRates {
-    pub learning_rate: TensorLearningRates,
+    /// The learning rate η: a number for a single model, a tensor for a stack.
+    pub learning_rate: TensorValue,
     /// The weight decay ω; 0 without decay.
     pub decay: Tensor,
-}
-
-/// The learning rate η.
-#[derive(Debug)]
-pub(super) enum TensorLearningRates {
-    /// The rate of a single model.
-    One(f64),
-    /// The rates of each parameter of a stack.
-    Each(Tensor),
-}
-
-impl TensorLearningRates {
-    pub(super) fn value(&self) -> TensorValue {
-        match self {
-            TensorLearningRates::One(rate) => TensorValue::Number(*rate),
-            TensorLearningRates::Each(rates) => TensorValue::lent(rates),
-        }
-    }
-
-    pub(super) fn times(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
-        match self {
-            TensorLearningRates::One(rate) => tensor.f_mul_scalar(*rate),
-            TensorLearningRates::Each(rates) => tensor.f_mul(rates),
-        }
-    }
 }
 
 impl TensorRates {
@@ -402,7 +354,7 @@ impl TensorRates {
             let _ = layout.view(&decay, index).f_fill_(rule.weight_decay())?;
         }
         if let [rate] = learning_rates {
-            return Ok(TensorRates { learning_rate: TensorLearningRates::One(*rate), decay });
+            return Ok(TensorRates { learning_rate: TensorValue::Number(*rate), decay });
         }
         let learning_rate = zeros()?;
         let rates = Tensor::f_from_slice(learning_rates)?.f_to_kind(kind)?.f_to_device(device)?;
@@ -410,6 +362,11 @@ impl TensorRates {
             let rates = rates.f_view(&[&[-1][..], &vec![1; segment.shape.len()]].concat()[..])?;
             layout.view(&learning_rate, index).f_copy_(&rates)?;
         }
-        Ok(TensorRates { learning_rate: TensorLearningRates::Each(learning_rate), decay })
+        Ok(TensorRates { learning_rate: TensorValue::lent(&learning_rate), decay })
+    }
+
+    /// Computes η times a tensor.
+    pub(super) fn scaled(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
+        TensorValue::lent(tensor).times(self.learning_rate.share())?.into_tensor(tensor)
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use anyhow::{Context, bail};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::workload::{Course, NotFinite, RunSpec};
 use valleyscope_runs::checkpoint::orphans;
@@ -19,17 +20,9 @@ use super::group::{Group, Order, WaitMetrics};
 use super::losses::{LossSpikes, LossWindow, StepWork};
 use super::optimizer::FlatOptimizer;
 use super::probe::Probe;
-use super::training::{Check, Ended, LiveSettings, SampleRequest, Training};
+use super::training::{Check, Ended, LiveSettings, Training};
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TrainerError {
-    #[error(transparent)]
-    Train(#[from] TrainError),
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    #[error("cannot save or read a checkpoint: {0}")]
-    Checkpoint(#[from] CheckpointError),
-}
+const CHECKPOINTS: &str = "cannot save or read a checkpoint";
 
 pub(crate) struct Trainer<'a, T: Training> {
     pub(super) course: Course,
@@ -37,7 +30,6 @@ pub(crate) struct Trainer<'a, T: Training> {
     pub(super) run: &'a mut T,
     pub(super) session: &'a mut RunSession,
     stop: &'a StopRequest,
-    /// The origin of the run's checkpoints.
     origin: CheckpointOrigin,
     best: Option<(u64, f64)>,
     window: LossWindow,
@@ -112,12 +104,12 @@ impl<'a, T: Training> Trainer<'a, T> {
     /// starts again at step 0; a run with unusable checkpoints does not, as that would lose its training.
     ///
     /// It records its description again if `again` is given.
-    pub(crate) fn resume(&mut self, again: Option<Started>, mut warnings: Vec<String>) -> Result<(), TrainerError> {
+    pub(crate) fn resume(&mut self, again: Option<Started>, mut warnings: Vec<String>) -> anyhow::Result<()> {
         let mut wall_s = 0.0;
         let mut unusable = Vec::new();
         let like = like_whole(&self.group, self.run)?;
         let expected = state_with(self.run, &like);
-        for step in checkpoint::steps(self.session.run())?.into_iter().rev() {
+        for step in checkpoint::steps(self.session.run()).context(CHECKPOINTS)?.into_iter().rev() {
             let forked = self.session.before().forked();
             match load_any(self.session.run(), step, forked, &self.origin, &expected) {
                 Ok((checkpoint, tensors)) => {
@@ -135,23 +127,20 @@ impl<'a, T: Training> Trainer<'a, T> {
             }
         }
         if let (None, Some(forked)) = (self.saved, self.session.before().forked()) {
-            return Err(TrainError::Refused(forked.lost(unusable.first())).into());
+            bail!("{}", forked.lost(unusable.first()));
         }
         if let (None, Some(newest)) = (self.saved, unusable.first()) {
-            return Err(TrainError::Refused(format!(
+            bail!(
                 "{newest}, and neither can an older one; start a new run, or delete all files checkpoint-* of this one \
                  to train it from the beginning"
-            ))
-            .into());
+            );
         }
         if self.saved.is_none() && self.session.before().may_have_checkpoints() {
             if !orphans(self.session.run()).unwrap_or_default().is_empty() {
-                return Err(TrainError::Refused(
+                bail!(
                     "the run has tensors of checkpoints without the files checkpoint-*.ron that say what they are; put \
                      those back, or delete all files checkpoint-* to train it from the beginning"
-                        .to_owned(),
-                )
-                .into());
+                );
             }
             let gone = match self.session.before().checkpoints() {
                 [] => "there is no checkpoint",
@@ -175,9 +164,9 @@ impl<'a, T: Training> Trainer<'a, T> {
     }
 
     /// Trains to the end, or until a request to stop.
-    pub(crate) fn go(&mut self) -> Result<Ended, TrainerError> {
+    pub(crate) fn go(&mut self) -> anyhow::Result<Ended> {
         let ended = match self.train() {
-            Err(TrainerError::Train(TrainError::Interrupted)) => {
+            Err(error) if matches!(error.downcast_ref(), Some(TrainError::Interrupted)) => {
                 self.handle_commands()?;
                 self.save()?;
                 Ended::Stopped
@@ -188,7 +177,7 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(ended)
     }
 
-    fn train(&mut self) -> Result<Ended, TrainerError> {
+    fn train(&mut self) -> anyhow::Result<Ended> {
         checkpoint::clear(self.session.run());
         if self.run.step() == 0 && self.saved.is_none() {
             self.run.start()?;
@@ -239,9 +228,8 @@ impl<'a, T: Training> Trainer<'a, T> {
         Ok(Ended::Finished)
     }
 
-    /// The work of a step with the settings in force.
     pub(super) fn step_work(&self) -> StepWork {
-        StepWork { amount: self.run.rate().1, operations: self.instruments.usage.step_operations() }
+        StepWork { amount: self.run.rate().1, operations: self.instruments.usage.step_operations }
     }
 
     /// Whether the point of the training curve after this step includes the costlier metrics: the first and then every
@@ -297,7 +285,7 @@ impl<'a, T: Training> Trainer<'a, T> {
     }
 
     /// Adds a point to the training curve; returns whether its loss is finite.
-    fn log(&mut self) -> Result<bool, TrainerError> {
+    fn log(&mut self) -> anyhow::Result<bool> {
         let step = self.run.step();
         let window = &self.window;
         let loss = window.mean()?;
@@ -331,13 +319,13 @@ impl<'a, T: Training> Trainer<'a, T> {
     }
 
     /// Records a warning, in the events and in the log.
-    fn warn(&mut self, message: String) -> Result<(), TrainerError> {
+    fn warn(&mut self, message: String) -> anyhow::Result<()> {
         let step = self.run.step();
         eprintln!("step {step}: {}", visible(&message));
         Ok(self.session.record(step, Event::Warning { message })?)
     }
 
-    fn evaluate(&mut self) -> Result<(), TrainerError> {
+    fn evaluate(&mut self) -> anyhow::Result<()> {
         let step = self.run.step();
         let evaluation = self.with_all(Order::Evaluate, T::evaluate)?;
         let loss = evaluation.iter().next().map_or(f64::NAN, |(_, loss)| loss);
@@ -353,7 +341,7 @@ impl<'a, T: Training> Trainer<'a, T> {
 
     /// Records the text that the model generates at intervals. A diverged model that cannot generate one continues
     /// training.
-    fn sample(&mut self) -> Result<(), TrainerError> {
+    fn sample(&mut self) -> anyhow::Result<()> {
         let Some(request) = self.run.usual_sample() else { return Ok(()) };
         match self.interruptibly(|run, check| run.sample(&request, run.step(), check)) {
             Ok(text) => Ok(self.session.record(self.run.step(), Event::Sample { text })?),
@@ -372,12 +360,12 @@ impl<'a, T: Training> Trainer<'a, T> {
     }
 
     /// Saves a checkpoint, unless this step has one.
-    fn save(&mut self) -> Result<(), TrainerError> {
+    fn save(&mut self) -> anyhow::Result<()> {
         self.save_with(self.live.changed().clone())
     }
 
     /// Saves a checkpoint with these changed settings, unless this step has one.
-    pub(super) fn save_with(&mut self, settings: BTreeMap<String, f64>) -> Result<(), TrainerError> {
+    pub(super) fn save_with(&mut self, settings: BTreeMap<String, f64>) -> anyhow::Result<()> {
         let step = self.run.step();
         if self.saved == Some(step) {
             return Ok(());
@@ -396,70 +384,65 @@ impl<'a, T: Training> Trainer<'a, T> {
         let whole = self.whole_state()?;
         let tensors = whole.as_ref().map_or_else(|| self.run.tensors(), |whole| state_with(self.run, whole).tensors);
         let saved = checkpoint::save(checkpoint, self.session.run(), tensors);
-        let file = saved.map_err(|error| match error {
-            CheckpointError::File { path, source } => TrainerError::Session(self.session.failure(path, source)),
-            other => TrainerError::Checkpoint(other),
-        })?;
+        let file = match saved {
+            Err(CheckpointError::File { path, source }) => return Err(self.session.failure(path, source).into()),
+            saved => saved.context(CHECKPOINTS)?,
+        };
         self.saved = Some(step);
         self.session.record(step, Event::Checkpoint { file })?;
         let best = self.best.map(|(step, _)| step);
-        checkpoint::tidy(self.session.run(), step, best, self.course.keep_every)?;
-        Ok(())
+        checkpoint::tidy(self.session.run(), step, best, self.course.keep_every).context(CHECKPOINTS)
     }
 
     /// Carries out the commands; returns whether one was to stop.
-    fn handle_commands(&mut self) -> Result<bool, TrainerError> {
+    fn handle_commands(&mut self) -> anyhow::Result<bool> {
         let mut stop = false;
-        let mut commands = self.received.take(self.session)?;
-        let is_to_stop = commands.iter().any(|(_, command)| *command == RunCommand::Stop);
-        while !commands.is_empty() {
-            for (id, command) in commands {
-                stop |= self.handle_command(&id, command, is_to_stop)?;
-            }
+        loop {
             // Commands may have arrived while a text was generated.
-            commands = self.received.take(self.session)?;
+            let commands = self.received.take(self.session)?;
+            if commands.is_empty() {
+                return Ok(stop);
+            }
+            stop |= commands.iter().any(|(_, command)| *command == RunCommand::Stop);
+            for (id, command) in commands {
+                self.handle_command(&id, command, stop)?;
+            }
         }
-        Ok(stop)
     }
 
-    /// Carries out one command; returns whether it was to stop. A run that is to stop generates no text first.
-    fn handle_command(&mut self, id: &str, command: RunCommand, is_to_stop: bool) -> Result<bool, TrainerError> {
-        match command {
+    /// Carries out one command. A run that is to stop generates no text first.
+    fn handle_command(&mut self, id: &str, command: RunCommand, is_to_stop: bool) -> anyhow::Result<()> {
+        let step = self.run.step();
+        let (ok, message) = match command {
             RunCommand::Stop => {
                 self.save()?;
-                self.session.answer(id, true, &format!("stopped after step {}", self.run.step()))?;
-                return Ok(true);
+                (true, format!("stopped after step {step}"))
             }
             RunCommand::Save => {
                 self.save()?;
-                self.session.answer(id, true, &format!("saved step {}", self.run.step()))?;
+                (true, format!("saved step {step}"))
             }
-            RunCommand::SetSteps { n } if n > self.run.step() => {
+            RunCommand::SetSteps { n } if n > step => {
                 self.course.steps = n;
-                self.session.answer_steps(id, n)?;
+                return Ok(self.session.answer_steps(id, n)?);
             }
             RunCommand::SetSteps { n } => {
-                let message = format!("expected more than the {} steps that were taken, found {n}", self.run.step());
-                self.session.answer(id, false, &message)?;
+                (false, format!("expected more than the {step} steps that were taken, found {n}"))
             }
-            RunCommand::Set { settings } => self.change_settings(id, settings)?,
-            RunCommand::Sample { .. } if is_to_stop => {
-                self.session.answer(id, false, "the run is to stop")?;
-            }
-            RunCommand::Sample { prompt, tokens, temperature, top_k } => {
-                let sampled = SampleRequest::new(prompt, tokens, temperature, top_k);
-                let text = sampled
-                    .and_then(|request| self.interruptibly(|run, check| run.sample(&request, run.step(), check)));
-                match text {
+            RunCommand::Set { settings } => self.change_settings(settings)?,
+            RunCommand::Sample(_) if is_to_stop => (false, "the run is to stop".to_owned()),
+            RunCommand::Sample(request) => {
+                let checked = request.check().map_err(|error| TrainError::Refused(error.to_string()));
+                match checked.and_then(|()| self.interruptibly(|run, check| run.sample(&request, step, check))) {
                     Ok(text) => {
-                        self.session.record(self.run.step(), Event::Sample { text })?;
-                        self.session.answer(id, true, "the text is written")?;
+                        self.session.record(step, Event::Sample { text })?;
+                        (true, "the text is written".to_owned())
                     }
-                    Err(error) => self.session.answer(id, false, &error.to_string())?,
+                    Err(error) => (false, error.to_string()),
                 }
             }
-        }
-        Ok(false)
+        };
+        Ok(self.session.answer(id, ok, &message)?)
     }
 }
 
@@ -475,7 +458,6 @@ impl ReceivedCommands {
         self.failure.is_some() || self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
     }
 
-    /// Takes all commands that are not yet carried out.
     fn take(&mut self, session: &mut RunSession) -> Result<Vec<(String, RunCommand)>, SessionError> {
         self.listen(session);
         self.failure.take().map_or_else(|| Ok(std::mem::take(&mut self.commands)), Err)
@@ -484,13 +466,12 @@ impl ReceivedCommands {
 
 impl<T: Training> Trainer<'_, T> {
     /// Carries out a command to change settings: saves a checkpoint of the training before the change, records the
-    /// change, and continues with it. Refused settings change nothing.
-    fn change_settings(&mut self, id: &str, settings: BTreeMap<String, f64>) -> Result<(), TrainerError> {
+    /// change, and continues with it. Refused settings change nothing. Returns the answer.
+    fn change_settings(&mut self, settings: BTreeMap<String, f64>) -> anyhow::Result<(bool, String)> {
         let (step, before, mut settings) = (self.run.step(), self.live.changed().clone(), settings);
         let steps = settings.get(SettingChange::STEPS).copied();
         if let Some(steps) = steps.filter(|steps| *steps <= step as f64) {
-            let message = format!("expected more than the {step} steps that were taken, found {steps}");
-            return Ok(self.session.answer(id, false, &message)?);
+            return Ok((false, format!("expected more than the {step} steps that were taken, found {steps}")));
         }
         // A command `SetSteps` changes the end of the run and not the spec.
         let steps = steps.filter(|steps| *steps != self.course.steps as f64);
@@ -498,7 +479,7 @@ impl<T: Training> Trainer<'_, T> {
             settings.remove(SettingChange::STEPS);
         }
         let mut changes = match self.live.adopt(self.run, settings.clone()) {
-            Err(TrainError::Refused(why)) => return Ok(self.session.answer(id, false, &why)?),
+            Err(TrainError::Refused(why)) => return Ok((false, why)),
             outcome => outcome?,
         };
         if let Some(steps) = steps {
@@ -506,7 +487,7 @@ impl<T: Training> Trainer<'_, T> {
             changes.push(SettingChange::of_steps(self.course.steps, steps));
         }
         if changes.is_empty() {
-            return Ok(self.session.answer(id, true, "these settings are in force already")?);
+            return Ok((true, "these settings are in force already".to_owned()));
         }
         self.save_with(before)?;
         let message = format!("{} after step {step}", SettingChange::list(&changes));
@@ -516,7 +497,7 @@ impl<T: Training> Trainer<'_, T> {
         self.group.share_text(&self.live.next_key(), &text)?;
         self.course.steps = steps.map_or(self.course.steps, |steps| steps as u64);
         self.count_operations();
-        Ok(self.session.answer(id, true, &message)?)
+        Ok((true, message))
     }
 
     /// Restores the settings that were in force after the step of the checkpoint from which the run resumes: those of
@@ -552,6 +533,6 @@ impl<T: Training> Trainer<'_, T> {
     }
 
     fn count_operations(&mut self) {
-        self.instruments.usage.set_step_operations(self.live.step_operations(&self.group));
+        self.instruments.usage.step_operations = self.live.step_operations(&self.group);
     }
 }

@@ -8,12 +8,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Tensor};
-use valleyscope_engine::quantity::{OutOfRange, SampleTemperature, SampleTokens, TopK};
-use valleyscope_experiments::workload::{RunSpec, Workload, changes, live_settings, with_live_settings};
-use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, SettingChange};
+use valleyscope_experiments::workload::{RunSpec, changes, live_settings, with_live_settings};
+use valleyscope_runs::{MetricId, MetricValues, OptimizerProgress, SettingChange, TextRequest};
 
 use super::checkpoint::{NamedTensors, SavedRun, TrainingState};
 use super::error::TrainError;
@@ -30,7 +28,6 @@ pub(crate) struct Obtained<D> {
     pub fingerprint: String,
     /// Whether the data are synthetic instead of real ones.
     pub is_synthetic: bool,
-    /// Warnings about the data for the user.
     pub warnings: Vec<String>,
 }
 
@@ -56,32 +53,6 @@ pub(crate) trait TrainedSpec: RunSpec {
     fn export(&self, _saved: &SavedRun, _folder: &Path) -> Result<(), TrainError> {
         let name = Self::INFO.family;
         Err(TrainError::Refused(format!("models of {name} cannot be exported: other programs read no format of them")))
-    }
-}
-
-/// A request for a text by the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SampleRequest {
-    pub prompt: String,
-    pub tokens: u32,
-    /// The temperature of the probabilities; 0 takes the most likely token each time.
-    pub temperature: f64,
-    /// The number of the most likely tokens to draw from.
-    pub top_k: Option<u32>,
-}
-
-impl SampleRequest {
-    /// Checks a request against the limits of a preset.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a limit is exceeded: the training waits while the text is generated.
-    pub fn new(prompt: String, tokens: u32, temperature: f64, top_k: Option<u32>) -> Result<SampleRequest, TrainError> {
-        let refuse = |error: OutOfRange| TrainError::Refused(error.to_string());
-        SampleTokens::new(u64::from(tokens)).map_err(refuse)?;
-        SampleTemperature::new(temperature).map_err(refuse)?;
-        top_k.map(|top_k| TopK::new(u64::from(top_k))).transpose().map_err(refuse)?;
-        Ok(SampleRequest { prompt, tokens, temperature, top_k })
     }
 }
 
@@ -170,18 +141,17 @@ pub trait Training {
     }
 
     /// The request for a text at intervals; `None` if the model generates none.
-    fn usual_sample(&self) -> Option<SampleRequest> {
+    fn usual_sample(&self) -> Option<TextRequest> {
         None
     }
 
     /// Generates a text that follows the prompt; `step` is the number of steps of the model, which determines the
     /// draws.
-    fn sample(&mut self, _request: &SampleRequest, _step: u64, _check: &mut Check<'_>) -> Result<String, TrainError> {
+    fn sample(&mut self, _request: &TextRequest, _step: u64, _check: &mut Check<'_>) -> Result<String, TrainError> {
         Err(TrainError::Refused(NO_TEXT.to_owned()))
     }
 }
 
-/// Why a sample is refused.
 pub(super) const NO_TEXT: &str = "the model writes no text";
 
 /// The settings in force, in one process of a training.
@@ -252,36 +222,4 @@ pub(crate) enum Ended {
     Stopped,
     /// The loss is not finite, and the spec ends the run in this case.
     NotFinite,
-}
-
-pub(crate) trait TrainedScan: Workload {
-    type Data;
-    type Scan<'a>: PointTraining
-    where
-        Self: 'a;
-
-    /// Obtains the data as [`TrainedSpec::obtain`] does.
-    fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Self::Data>;
-
-    fn begin(&self, data: Self::Data, device: Device) -> Result<Self::Scan<'_>, TrainError>;
-}
-
-pub(crate) trait PointTraining: Sync {
-    /// Does all trainings of an optimizer with a batch size, given by their indices in the scan's axes; `None` if it
-    /// was stopped before the end.
-    fn train_point(
-        &self,
-        optimizer: usize,
-        batch_size: usize,
-        stop: &AtomicBool,
-    ) -> Result<Option<PointLosses>, TrainError>;
-}
-
-/// The results of a point, for each learning rate (outer) and replicate (inner).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PointLosses {
-    /// The loss of the last step's batch.
-    pub train_loss: Vec<Vec<f64>>,
-    pub test_loss: Vec<Vec<f64>>,
-    pub test_accuracy: Vec<Vec<f64>>,
 }

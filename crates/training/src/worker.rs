@@ -14,7 +14,7 @@ use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::{Sharing, Workload};
-use valleyscope_runs::{Event, RunFolder, RunSession, StopRequest};
+use valleyscope_runs::{Event, RunFolder, RunSession, StopRequest, TextRequest};
 
 use super::checkpoint::SavedRun;
 use super::device::Devices;
@@ -22,8 +22,7 @@ use super::error::TrainError;
 use super::follower::{Follower, RankLog, share_config};
 use super::group::{Backend, Group, Joining, LocalProcesses, RankEnv};
 use super::loops::ThreadSpin;
-use super::trainer::TrainerError;
-use super::training::{Ended, SampleRequest};
+use super::training::Ended;
 use super::work::{Work, trained};
 
 /// Trains the run in a folder, for `valleyscope`, which starts it.
@@ -89,7 +88,6 @@ fn assignment(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// Runs the worker's program.
 pub fn main() -> ExitCode {
     let args = Args::parse();
     let devices = Devices::detect();
@@ -100,11 +98,23 @@ pub fn main() -> ExitCode {
     }
     let outcome = match args.command {
         Some(Command::Run { folder, resume, ranks }) => run(&folder, resume, &ranks, &devices),
-        Some(Command::Export { folder, step, out }) => Ok(export(&folder, step, &out)),
-        Some(Command::Sample { folder, step, prompt, tokens, temperature, top_k, set }) => {
-            Ok(sample(&folder, step, SampleRequest::new(prompt, tokens, temperature, top_k), &set, &devices))
+        Some(Command::Export { folder, step, out }) => {
+            let saved = SavedRun::open(&folder, step, &[]);
+            Ok(answer(saved.and_then(|saved| trained(&saved.preset)?.export(&saved, &out))))
         }
-        Some(Command::Evaluate { folder, step, set }) => Ok(evaluate(&folder, step, &set, &devices)),
+        Some(Command::Sample { folder, step, prompt, tokens, temperature, top_k, set }) => {
+            let _spin = ThreadSpin::adapt();
+            let request = TextRequest { prompt, tokens, temperature, top_k };
+            Ok(answer(request.check().map_err(anyhow::Error::msg).and_then(|()| {
+                let saved = SavedRun::open(&folder, step, &set)?;
+                trained(&saved.preset)?.sample(&saved, &request, &devices)
+            })))
+        }
+        Some(Command::Evaluate { folder, step, set }) => {
+            let _spin = ThreadSpin::adapt();
+            let saved = SavedRun::open(&folder, step, &set);
+            Ok(answer(saved.and_then(|saved| trained(&saved.preset)?.evaluate(&saved, &devices))))
+        }
         None => {
             eprintln!("expected a command or `--handshake`; see --help");
             return ExitCode::from(2);
@@ -157,7 +167,7 @@ fn run(folder: &Path, resume: bool, ranks: &RankArguments, devices: &Devices) ->
 /// Converts the loss of another process to a stop if this one was asked to stop: torchrun and SLURM ask all others to
 /// stop when one has died.
 fn as_stopped(outcome: anyhow::Result<Ended>, stop: &StopRequest) -> anyhow::Result<Ended> {
-    outcome.or_else(|error| match of_training(&error) {
+    outcome.or_else(|error| match error.downcast_ref() {
         Some(TrainError::Lost(_) | TrainError::Interrupted) if stop.is_raised() => Ok(Ended::Stopped),
         _ => Err(error),
     })
@@ -220,46 +230,12 @@ fn train(work: &mut Work<'_>, ranks: &RankArguments, rank_env: &mut Option<RankE
     trained(&work.config.preset.clone())?.train(work)
 }
 
-/// Finds the error of a training inside an error of the worker.
-fn of_training(error: &anyhow::Error) -> Option<&TrainError> {
-    error.downcast_ref::<TrainError>().or(match error.downcast_ref::<TrainerError>() {
-        Some(TrainerError::Train(error)) => Some(error),
-        _ => None,
-    })
-}
-
 /// Describes why rank 0 ends with an error, which may be the loss of another rank, for the other processes.
 fn why_all_end(error: &anyhow::Error) -> String {
-    match of_training(error) {
+    match error.downcast_ref() {
         Some(TrainError::Lost(why)) => why.clone(),
         _ => format!("rank 0 ended: {error:#}"),
     }
-}
-
-/// Writes the model of a run's checkpoint into a folder, and prints the outcome.
-fn export(run: &Path, step: u64, folder: &Path) -> ExitCode {
-    answer(SavedRun::open(run, step, &[]).and_then(|saved| trained(&saved.preset)?.export(&saved, folder)))
-}
-
-/// Prints a text generated with the model of a run's checkpoint.
-fn sample(
-    run: &Path,
-    step: u64,
-    request: Result<SampleRequest, TrainError>,
-    settings: &[(String, String)],
-    devices: &Devices,
-) -> ExitCode {
-    let _spin = ThreadSpin::adapt();
-    answer(request.map_err(anyhow::Error::from).and_then(|request| {
-        let saved = SavedRun::open(run, step, settings)?;
-        trained(&saved.preset)?.sample(&saved, &request, devices)
-    }))
-}
-
-/// Prints the loss of a run's checkpoint over all held-out data.
-fn evaluate(run: &Path, step: u64, settings: &[(String, String)], devices: &Devices) -> ExitCode {
-    let _spin = ThreadSpin::adapt();
-    answer(SavedRun::open(run, step, settings).and_then(|saved| trained(&saved.preset)?.evaluate(&saved, devices)))
 }
 
 /// Prints the outcome for the calling program as a line of JSON.

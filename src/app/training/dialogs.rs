@@ -337,8 +337,7 @@ impl Texts {
     }
 
     pub(super) fn command(&self) -> RunCommand {
-        let TextRequest { prompt, tokens, temperature, top_k } = self.request();
-        RunCommand::Sample { prompt, tokens, temperature, top_k }
+        RunCommand::Sample(self.request())
     }
 
     pub(super) fn begin(&mut self, runs: &[&Summary]) {

@@ -170,7 +170,7 @@ impl TrainingJobs {
             let worker = worker_for(named.as_deref(), outbox);
             for run in runs {
                 let text = worker.as_ref().map_err(String::clone).and_then(|(worker, _)| {
-                    let checkpoint = CheckpointChoice::Newest.find_briefly(&run).map_err(|error| error.to_string())?;
+                    let checkpoint = CheckpointChoice::Newest.find(&run).map_err(|error| error.to_string())?;
                     let model = SavedModel { run: run.clone(), step: checkpoint.step };
                     let text = model.sample(worker, &request, &[]).map_err(|error| error.to_string())?;
                     Ok((checkpoint.step, text))

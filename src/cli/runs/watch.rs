@@ -273,7 +273,7 @@ fn silence(reply: &Reply) -> Option<String> {
     }
 }
 
-fn not_yet(name: &str, status: &Status, answered: bool) -> String {
+fn still_running_advice(name: &str, status: &Status, answered: bool) -> String {
     let waited = PATIENCE.as_secs();
     match status {
         Status::Silent { .. } if !answered => format!(

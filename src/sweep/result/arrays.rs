@@ -5,7 +5,8 @@ use std::io::{BufReader, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled, TunedSetting};
+use valleyscope_engine::setting::Key;
+use valleyscope_engine::sweep::{Cell, Comparison, Diagram, Gap, Metric, Precision, Sampled};
 use valleyscope_experiments::preset::{FormatVersion, Preset, SweepPreset};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file;

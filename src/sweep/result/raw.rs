@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use valleyscope_engine::noise::NoiseKind;
-use valleyscope_engine::optimizer::{Hyperparameter, HyperparameterName, RuleKind};
+use valleyscope_engine::optimizer::{MASK, RuleKind, WEIGHT_DECAY};
 use valleyscope_engine::sweep::{Backend, Precision, Quantity, Runs, SweepJob, SweepSpec};
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 

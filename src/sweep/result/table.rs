@@ -3,7 +3,8 @@
 use std::io;
 use std::io::Write;
 
-use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec, TunedSetting};
+use valleyscope_engine::setting::Key;
+use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec};
 
 use crate::export::{CsvCell as Entry, CsvWriter};
 
@@ -26,7 +27,7 @@ pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Re
 
 struct OptimizerColumns {
     name: String,
-    tuned: Vec<TunedSetting>,
+    tuned: Vec<Key>,
 }
 
 impl OptimizerColumns {
@@ -42,7 +43,7 @@ impl OptimizerColumns {
                 let index = known.unwrap_or(all.len() - 1);
                 let columns = &mut all[index];
                 let new = optimizer.tune.iter().map(|tuned| tuned.of).filter(|of| !columns.tuned.contains(of));
-                let new: Vec<TunedSetting> = new.collect();
+                let new: Vec<Key> = new.collect();
                 columns.tuned.extend(new);
             }
         }
@@ -51,7 +52,7 @@ impl OptimizerColumns {
 
     fn header(&self) -> impl Iterator<Item = String> {
         let usual = ["score", "std", "best_lr", "diverged"].map(|quantity| format!("{}_{quantity}", self.name));
-        usual.into_iter().chain(self.tuned.iter().map(|setting| format!("{}_best_{}", self.name, setting.key())))
+        usual.into_iter().chain(self.tuned.iter().map(|setting| format!("{}_best_{}", self.name, setting)))
     }
 }
 
@@ -121,7 +122,7 @@ fn push_pixel<'d>(
             Entry::Number(diagram.learning_rate(pixel, optimizer, score.best)),
             Entry::Whole(u64::from(cell.diverged[optimizer])),
         ]);
-        let value = |setting: &TunedSetting| match spec.optimizers[optimizer].tuned(*setting) {
+        let value = |setting: &Key| match spec.optimizers[optimizer].tuned(setting) {
             Some(tuned) if score.value.is_finite() => diagram.tuned_value(optimizer, tuned, score.best),
             _ => f64::NAN,
         };
@@ -140,9 +141,9 @@ fn axis_names<'s>(specs: impl Iterator<Item = &'s SweepSpec>) -> [String; 2] {
 
 /// Makes the key of the quantity that an axis varies, after the optimizers if it is not varied for all that have it.
 fn axis_name(spec: &SweepSpec, axis: &Axis) -> String {
-    let name = axis.of.name().to_owned();
-    let Quantity::Of(hyperparameter, ids) = &axis.of else { return name };
-    let having = spec.optimizers.iter().zip(column_names(spec)).filter(|(it, _)| hyperparameter.is_of(&it.rule));
+    let name = axis.of.key().to_owned();
+    let Quantity::Of(key, ids) = &axis.of else { return name };
+    let having = spec.optimizers.iter().zip(column_names(spec)).filter(|(it, _)| it.rule.has_axis(key));
     let (swept, others): (Vec<_>, Vec<_>) = having.partition(|(it, _)| ids.contains(&it.id));
     let swept = swept.into_iter().map(|(_, label)| label + "_").collect::<String>();
     if others.is_empty() { name } else { swept + &name }

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use valleyscope_runs::{
-    CommandRequest, Event, Reply, RunCommand, RunFolder, RunReader, RunSession, Started, Status, Timestamp, send,
+    CommandRequest, Event, Reply, RunCommand, RunFolder, RunReader, RunSession, Started, Status, TextRequest,
+    Timestamp, send,
 };
 
 use super::reader::read;
@@ -54,7 +55,8 @@ fn append(run: &RunFolder, text: &str) {
 fn each_command_is_received_once() {
     let (_place, run) = fresh_run();
     let mut session = begin(&run);
-    let sample = RunCommand::Sample { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
+    let request = TextRequest { prompt: "\"θ\"\n".into(), tokens: 5, temperature: 0.8, top_k: Some(40) };
+    let sample = RunCommand::Sample(request);
     let sent = [RunCommand::Save, sample, RunCommand::SetSteps { n: 7 }, RunCommand::Stop];
     for command in &sent {
         send(&run, command.clone()).unwrap();

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::run::{ConfigError, RunConfig};
 use valleyscope_runs::{
-    BadLine, Event, EventRecord, FolderError, Forked, GridPoint, LockState, MetricId, MetricValues, Notes, RemoveError,
+    Event, EventRecord, FolderError, Forked, GridPoint, LockState, MetricId, MetricValues, Notes, RemoveError,
     RunCommand, RunFolder, RunReader, RunSession, ScanAxes, SettingChange, Started, Timestamp, WorkerProgram,
     check_removable, remove, send,
 };
@@ -26,7 +26,7 @@ fn record(step: u64, event: Event) -> EventRecord {
 
 #[track_caller]
 fn expect_line(event: Event, rest: &str) {
-    let name = event.name();
+    let name = serde_json::to_value(&event).unwrap()["event"].as_str().unwrap().to_owned();
     let record = record(40, event);
     let expected = format!(r#"{{"event":"{name}","step":40,"time":"2026-03-01T12:00:00.25Z","wall_s":1.5{rest}}}"#);
     assert_eq!(record.to_line(), expected);
@@ -127,7 +127,7 @@ fn additions_of_later_versions_are_metrics_or_ignored() {
         ]))
     );
     let unknown = br#"{"event":"celebrated","step":3,"time":"2026-03-01T12:00:00Z","wall_s":2}"#;
-    assert!(matches!(EventRecord::parse(unknown), Err(BadLine::Unknown(name)) if name == "celebrated"));
+    assert!(EventRecord::parse(unknown).unwrap_err().to_string().contains("`celebrated`"));
 }
 
 #[test]

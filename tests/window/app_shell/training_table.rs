@@ -6,7 +6,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
 use valleyscope_experiments::preset::built_ins;
-use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started};
+use valleyscope_runs::{Event, MetricId, MetricValues, Notes, RunCommand, RunFolder, RunSession, Started, TextRequest};
 
 use super::harness::{App, Begin};
 use super::training::{begun, compare, config, finished, listed, open_tab, plotted, select, trained};
@@ -346,7 +346,7 @@ fn texts_of_a_run_are_shown_newest_first_and_can_be_requested() {
     app.button("Write a text now");
     app.until("the command", |_| session.run().commands().exists());
     let [(_, command)] = &session.commands().expect("they can be read")[..] else { panic!("one is expected") };
-    assert!(matches!(command, RunCommand::Sample { prompt, .. } if prompt == "Once"), "{command:?}");
+    assert!(matches!(command, RunCommand::Sample(TextRequest { prompt, .. }) if prompt == "Once"), "{command:?}");
 }
 
 #[test]

@@ -10,7 +10,6 @@ use valleyscope_machine::{SetUp, SetUpState};
 
 use crate::{Stop, say};
 
-/// Why a set-up ends before it is done.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ended {
     Cancelled,
@@ -30,7 +29,6 @@ impl From<Stop> for Ended {
     }
 }
 
-/// The work of a set-up.
 pub struct Job<'a> {
     pub session: &'a SetUp,
     /// Whether no user watches. Then the output is written to a log, and progress is read from the commands' output.
@@ -39,7 +37,6 @@ pub struct Job<'a> {
     pub step: (u32, u32),
 }
 
-/// The use of a command's stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdout {
     Shown,

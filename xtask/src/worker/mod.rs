@@ -22,7 +22,6 @@ use super::{Stop, say, setup};
 
 pub use pytorch::PyTorch;
 
-/// The audience of a set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// A user who may decline a large download.
@@ -38,7 +37,6 @@ const STEPS: u32 = 3;
 const DECLINED: &str = "The training worker was declined.";
 
 impl Audience {
-    /// Determines the audience of this process.
     pub fn here() -> Audience {
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
         let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -151,33 +149,10 @@ pub fn set_up_in_background() -> Result<(), Stop> {
     let own = std::env::current_exe().map_err(Stop::failed)?;
     let mut command = Command::new(own);
     command.args(["setup", "--only-worker", "--detached"]).stdin(Stdio::null()).stdout(log).stderr(copy);
-    detach(&mut command);
+    machine::detach(&mut command);
     command.spawn().map_err(|error| Stop::failed(format!("xtask: cannot continue in the background: {error}")))?;
     say(format_args!("the training worker is set up in the background; see {}", folder.log().display()));
     Ok(())
-}
-
-/// Starts the process in a separate session, so that neither Ctrl-C nor the end of the terminal reaches it.
-fn detach(command: &mut Command) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt;
-        unsafe extern "C" {
-            fn setsid() -> i32;
-        }
-        // SAFETY: between fork and exec only `setsid` is called, which POSIX lists as safe there; the closure
-        // allocates nothing and takes no lock.
-        unsafe {
-            command.pre_exec(|| if setsid() == -1 { Err(io::Error::last_os_error()) } else { Ok(()) });
-        }
-    }
-    #[cfg(windows)]
-    {
-        use std::os::windows::process::CommandExt;
-        const DETACHED_PROCESS: u32 = 0x0000_0008;
-        const CREATE_NEW_PROCESS_GROUP: u32 = 0x0000_0200;
-        command.creation_flags(DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP);
-    }
 }
 
 /// Requests the end of the running set-up.
@@ -251,7 +226,6 @@ pub fn with_pytorch<'a>(command: &'a mut Command, pytorch: &PyTorch) -> &'a mut 
     command.env("LIBTORCH", &pytorch.root)
 }
 
-/// Builds the worker; returns its path.
 pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     let mut command = cargo("build");
     command.args(["--release", "--package", "valleyscope-training", "--bin", "valleyscope-train", MESSAGES]);

@@ -394,7 +394,7 @@ impl Fork {
         }
         let step = match self.step {
             Some(step) => step,
-            None => CheckpointChoice::Newest.find_briefly(&self.run)?.step,
+            None => CheckpointChoice::Newest.find(&self.run)?.step,
         };
         let training = config.with_changed_settings(&history.until(step));
         training.map_err(|source| ForkError::Config { run: self.run.name(), source })
@@ -412,8 +412,6 @@ impl Fork {
 
     /// Creates the folder of a run that continues a training from the checkpoint. A worker starts it like a resumed
     /// run.
-    ///
-    /// The tensors are read only where they may have changed since they were saved; the worker reads them in any case.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use valleyscope_experiments::dataset::text::{Corpus, Offsets, Split, TextError, 
 use valleyscope_experiments::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
 use valleyscope_experiments::workload::{Gpt2Precision, Gpt2Spec, RunSpec};
 use valleyscope_runs::atomic_file::Overwrite;
-use valleyscope_runs::{MetricId, MetricValues};
+use valleyscope_runs::{MetricId, MetricValues, TextRequest};
 
 use super::group::Group;
 use super::restore_tensors;
@@ -19,10 +19,10 @@ use super::uniforms;
 use super::with_parameters;
 use super::{
     Check, Differentiable, FlatOptimizer, Labels, MeanLoss, NamedTensors, ObtainResult, Obtained, OptimizerProgress,
-    ParameterLayout, QueryResults, SampleRequest, SavedRun, TrainError, TrainedSpec, Training,
+    ParameterLayout, QueryResults, SavedRun, TrainError, TrainedSpec, Training,
 };
 
-pub use model::{Gpt2, ImportError};
+pub use model::Gpt2;
 
 /// Purposes of a training's random streams.
 mod purpose {
@@ -35,7 +35,6 @@ mod purpose {
 /// The name of the model's parameters among the tensors of a checkpoint.
 const PARAMETERS: &str = "parameters";
 
-/// A training in progress.
 #[derive(Debug)]
 pub struct Gpt2Run {
     spec: Gpt2Spec,
@@ -62,7 +61,6 @@ struct SincePoint {
     clipped: Tensor,
 }
 
-/// The loss scale before the first step.
 fn first_scale(precision: Gpt2Precision) -> LossScale {
     LossScale::new(if precision == Gpt2Precision::Float16 { 65536.0 } else { 1.0 })
 }
@@ -211,7 +209,7 @@ impl TrainedSpec for Gpt2Spec {
     fn export(&self, saved: &SavedRun, folder: &Path) -> Result<(), TrainError> {
         let model = Gpt2::new(self.shape, self.precision, self.attention, Device::Cpu)?;
         saved.restore(&vec![(PARAMETERS.to_owned(), model.parameters())])?;
-        model.export(folder, Overwrite::No).map_err(|error| TrainError::Refused(error.to_string()))
+        model.export(folder, Overwrite::No)
     }
 }
 
@@ -377,11 +375,11 @@ impl Training for Gpt2Run {
         Ok(None)
     }
 
-    fn usual_sample(&self) -> Option<SampleRequest> {
+    fn usual_sample(&self) -> Option<TextRequest> {
         let sample = self.spec.sample?;
         // At character level the text may have no line feed.
         let line_feed = self.corpus.tokenizer.encode("\n").is_ok();
-        Some(SampleRequest {
+        Some(TextRequest {
             prompt: if line_feed { "\n".to_owned() } else { self.corpus.tokenizer.decode(&[0]) },
             tokens: sample.tokens.get() as u32,
             temperature: sample.temperature.get(),
@@ -389,7 +387,7 @@ impl Training for Gpt2Run {
         })
     }
 
-    fn sample(&mut self, request: &SampleRequest, step: u64, check: &mut Check<'_>) -> Result<String, TrainError> {
+    fn sample(&mut self, request: &TextRequest, step: u64, check: &mut Check<'_>) -> Result<String, TrainError> {
         let tokenizer = &self.corpus.tokenizer;
         let refuse = |error: TextError| TrainError::Refused(error.to_string());
         let prompt: Vec<i64> = tokenizer.encode(&request.prompt).map_err(refuse)?.into_iter().map(i64::from).collect();
@@ -433,7 +431,6 @@ impl LossScale {
         }
     }
 
-    /// Converts the loss scale to numbers for a checkpoint.
     fn to_numbers(self) -> [f64; 3] {
         [self.factor, self.good as f64, self.skipped as f64]
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use tch::{Device, Tensor};
 use valleyscope_runs::{RunFolder, plain_file};
 
@@ -190,14 +191,6 @@ impl Link {
 /// The time that processes have to end before they are killed.
 const TIME_TO_END: Duration = Duration::from_secs(5);
 
-/// Why the processes could not be started.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot start {count} more processes: {source}")]
-pub(crate) struct StartError {
-    count: usize,
-    source: std::io::Error,
-}
-
 /// The processes of ranks 1 and up, which end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct LocalProcesses {
@@ -212,11 +205,11 @@ impl LocalProcesses {
         count: usize,
         threads: Option<usize>,
         arguments: &[String],
-    ) -> Result<(LocalProcesses, RankEnv), StartError> {
-        let failed = |source| StartError { count: count - 1, source };
-        let listener = TcpListener::bind((LOOPBACK, 0)).map_err(failed)?;
-        let port = listener.local_addr().map_err(failed)?.port();
-        let program = std::env::current_exe().map_err(failed)?;
+    ) -> anyhow::Result<(LocalProcesses, RankEnv)> {
+        let failed = || format!("cannot start {} more processes", count - 1);
+        let listener = TcpListener::bind((LOOPBACK, 0)).with_context(failed)?;
+        let port = listener.local_addr().with_context(failed)?.port();
+        let program = std::env::current_exe().with_context(failed)?;
         let mut processes = LocalProcesses { children: Vec::new() };
         for rank in 1..count {
             let mut command = Command::new(&program);
@@ -227,10 +220,10 @@ impl LocalProcesses {
             for other in ["GLOO_SOCKET_IFNAME", "TORCHELASTIC_USE_AGENT_STORE"] {
                 command.env_remove(other);
             }
-            let log = plain_file::open_to_append(&run.rank_log(rank)).map_err(failed)?;
+            let log = plain_file::open_to_append(&run.rank_log(rank)).with_context(failed)?;
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
             end_with_parent(&mut command);
-            processes.children.push(command.spawn().map_err(failed)?);
+            processes.children.push(command.spawn().with_context(failed)?);
         }
         let (host, bind) = (LOOPBACK.to_owned(), Bind::Address(LOOPBACK.to_owned()));
         let (prefix, listener) = (RankEnv::PREFIX.to_owned(), Some(listener));

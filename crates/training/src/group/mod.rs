@@ -63,7 +63,6 @@ pub enum Order {
     Evaluate,
     /// Gathers the parts of the optimizer's states.
     Gather,
-    /// Continues with other settings.
     Change,
     End,
     /// Ends, as the run has failed.
@@ -87,7 +86,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates a group of a single process.
     pub fn alone() -> Group {
         Group { rank: 0, size: 1, divides_optimizer: false, backend: Backend::Gloo, link: None }
     }

@@ -1,8 +1,9 @@
 //! The rank of a process and the meeting point of its training, read from the environment that torchrun, SLURM or the
 //! program itself sets.
 
-use std::io;
 use std::net::{TcpListener, ToSocketAddrs};
+
+use anyhow::{anyhow, bail};
 
 use super::c10d::Bind;
 
@@ -19,37 +20,20 @@ pub struct RankEnv {
     pub port: u16,
     /// The network of the connections between processes.
     pub bind: Bind,
-    /// The prefix of all keys in the store.
     pub prefix: String,
     /// The store's socket, if this process serves it.
     pub listener: Option<TcpListener>,
 }
 
-/// Why the rank cannot be determined.
-#[derive(Debug, thiserror::Error)]
-pub enum RankEnvError {
-    #[error("expected {expected} as {variable} in the environment, found {found}")]
-    Variable { variable: &'static str, expected: String, found: String },
-    #[error(
+fn wrong(variable: &str, expected: &str, found: &str) -> anyhow::Error {
+    anyhow!("expected {expected} as {variable} in the environment, found {found}")
+}
+
+fn missing(variable: &str, found: &str, needed: &str) -> anyhow::Error {
+    anyhow!(
         "{variable} is {found}, and {needed} is not set; all processes of a training need RANK, WORLD_SIZE, MASTER_ADDR and \
          MASTER_PORT, which torchrun sets"
-    )]
-    Missing { variable: &'static str, found: String, needed: &'static str },
-    #[error(
-        "the processes meet at {host}, which is not a loopback address, and no network is named for their connections; name \
-         the interface of this machine that reaches the others: --interface NAME, or GLOO_SOCKET_IFNAME (anybody who \
-         reaches it can disturb the training: let it be a private one)"
-    )]
-    NoNetwork { host: String },
-    #[error(
-        "{host}, where the processes are to meet, is a loopback address on this machine (see /etc/hosts), which other \
-         machines do not reach; set MASTER_ADDR to the address of rank 0's machine on {interface}"
-    )]
-    OwnAddress { host: String, interface: String },
-    #[error(
-        "cannot listen at {host}:{port}, where the processes are to meet: {source}; MASTER_ADDR must be an address of the machine of rank 0, and MASTER_PORT be free there"
-    )]
-    Listen { host: String, port: u16, source: io::Error },
+    )
 }
 
 /// The address at which processes of one machine meet.
@@ -64,10 +48,7 @@ impl RankEnv {
     /// # Errors
     ///
     /// Fails if variables are missing or wrong, and if the processes are on several machines and no network is named.
-    pub fn read(
-        interface: Option<&str>,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<RankEnv>, RankEnvError> {
+    pub fn read(interface: Option<&str>, variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<RankEnv>> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let known = match (variable("WORLD_SIZE"), variable("SLURM_STEP_NUM_TASKS")) {
             (Some(size), _) => Variables::of_torchrun(&size, &variable)?,
@@ -80,13 +61,17 @@ impl RankEnv {
         }
         if rank >= size {
             let expected = format!("a number below WORLD_SIZE, which is {size},");
-            return Err(RankEnvError::Variable { variable: "RANK", expected, found: rank.to_string() });
+            return Err(wrong("RANK", &expected, &rank.to_string()));
         }
         let interface = interface.map(str::to_owned).or_else(|| variable("GLOO_SOCKET_IFNAME"));
         let bind = match interface {
             Some(name) => Bind::Interface(name),
             None if is_loopback(&host) => Bind::Address(LOOPBACK.to_owned()),
-            None => return Err(RankEnvError::NoNetwork { host }),
+            None => bail!(
+                "the processes meet at {host}, which is not a loopback address, and no network is named for their \
+                 connections; name the interface of this machine that reaches the others: --interface NAME, or \
+                 GLOO_SOCKET_IFNAME (anybody who reaches it can disturb the training: let it be a private one)"
+            ),
         };
         // torchrun's own process serves a store, and each of its attempts has a part of it.
         let has_store = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value == "True");
@@ -96,11 +81,18 @@ impl RankEnv {
             && is_loopback(&host)
             && !is_named_loopback(&host)
         {
-            return Err(RankEnvError::OwnAddress { host, interface: interface.clone() });
+            bail!(
+                "{host}, where the processes are to meet, is a loopback address on this machine (see /etc/hosts), which \
+                 other machines do not reach; set MASTER_ADDR to the address of rank 0's machine on {interface}"
+            );
         }
         let listener = (rank == 0 && !has_store).then(|| {
-            let listen = TcpListener::bind((host.as_str(), port));
-            listen.map_err(|source| RankEnvError::Listen { host: host.clone(), port, source })
+            TcpListener::bind((host.as_str(), port)).map_err(|error| {
+                anyhow!(
+                    "cannot listen at {host}:{port}, where the processes are to meet: {error}; MASTER_ADDR must be an \
+                     address of the machine of rank 0, and MASTER_PORT be free there"
+                )
+            })
         });
         Ok(Some(RankEnv { rank, size, local_rank, listener: listener.transpose()?, host, port, bind, prefix }))
     }
@@ -126,28 +118,21 @@ struct Variables {
     training: String,
 }
 
-fn number<N: std::str::FromStr>(variable: &'static str, found: &str) -> Result<N, RankEnvError> {
-    let wrong = |_| RankEnvError::Variable { variable, expected: "a number".to_owned(), found: found.to_owned() };
-    found.trim().parse().map_err(wrong)
+fn number<N: std::str::FromStr>(variable: &str, found: &str) -> anyhow::Result<N> {
+    found.trim().parse().map_err(|_| wrong(variable, "a number", found))
 }
 
 /// Parses the port of the store. All processes need it, so the system cannot choose it.
-fn port(found: &str) -> Result<u16, RankEnvError> {
+fn port(found: &str) -> anyhow::Result<u16> {
+    let expected = "a port from 1 to 65535, the same for all processes and free on the machine of rank 0,";
     let found = found.trim();
-    found.parse().ok().filter(|port| *port > 0).ok_or_else(|| RankEnvError::Variable {
-        variable: "MASTER_PORT",
-        expected: "a port from 1 to 65535, the same for all processes and free on the machine of rank 0,".to_owned(),
-        found: found.to_owned(),
-    })
+    found.parse().ok().filter(|port| *port > 0).ok_or_else(|| wrong("MASTER_PORT", expected, found))
 }
 
 impl Variables {
     /// Reads the variables that torchrun sets, as does a user who starts processes by hand.
-    fn of_torchrun(size: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Variables, RankEnvError> {
-        let needed = |needed: &'static str| {
-            let missing = || RankEnvError::Missing { variable: "WORLD_SIZE", found: size.to_owned(), needed };
-            variable(needed).ok_or_else(missing)
-        };
+    fn of_torchrun(size: &str, variable: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Variables> {
+        let needed = |needed: &str| variable(needed).ok_or_else(|| missing("WORLD_SIZE", size, needed));
         let local_rank = variable("LOCAL_RANK").map_or(Ok(0), |rank| number("LOCAL_RANK", &rank))?;
         let size: usize = number("WORLD_SIZE", size)?;
         if size == 1 {
@@ -164,11 +149,9 @@ impl Variables {
     }
 
     /// Reads the variables of SLURM's `srun`. Rank 0 is on the first machine of the step.
-    fn of_slurm(size: &str, variable: &impl Fn(&str) -> Option<String>) -> Result<Variables, RankEnvError> {
+    fn of_slurm(size: &str, variable: &impl Fn(&str) -> Option<String>) -> anyhow::Result<Variables> {
         const SIZE: &str = "SLURM_STEP_NUM_TASKS";
-        let needed = |needed: &'static str| {
-            variable(needed).ok_or_else(|| RankEnvError::Missing { variable: SIZE, found: size.to_owned(), needed })
-        };
+        let needed = |needed: &str| variable(needed).ok_or_else(|| missing(SIZE, size, needed));
         let size = number(SIZE, size)?;
         let rank = number("SLURM_PROCID", &needed("SLURM_PROCID")?)?;
         let local_rank = number("SLURM_LOCALID", &needed("SLURM_LOCALID")?)?;

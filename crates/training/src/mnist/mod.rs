@@ -68,7 +68,6 @@ fn order(spec: &MnistSpec, images: usize) -> BatchSampler {
     BatchSampler::new(key(spec.seed, purpose::ORDER, 0, 0), images as u32, spec.batch_size.get() as u32)
 }
 
-/// A training in progress.
 #[derive(Debug)]
 pub struct MnistRun {
     pub mlp: Mlp,
@@ -361,18 +360,7 @@ impl Images {
     }
 
     pub fn range(&self, range: std::ops::Range<usize>, kind: Kind) -> Result<Batch, TrainError> {
-        match self {
-            Images::Processor { .. } => {
-                self.batch(&(range.start as u32..range.end as u32).collect::<Vec<_>>(), 1, kind)
-            }
-            Images::Device { pixels, labels } => {
-                let (start, length) = (range.start as i64, range.len() as i64);
-                Ok(Batch {
-                    images: pixels.f_narrow(0, start, length)?.f_unsqueeze(0)?,
-                    labels: labels.f_narrow(0, start, length)?.f_unsqueeze(0)?,
-                })
-            }
-        }
+        self.batch(&(range.start as u32..range.end as u32).collect::<Vec<_>>(), 1, kind)
     }
 }
 
@@ -381,7 +369,7 @@ vectorized! {
         for (&index, out) in indices.iter().zip(out.chunks_exact_mut(size)) {
             let image = &pixels[index as usize * size..][..size];
             for (out, &byte) in out.iter_mut().zip(image) {
-                *out = T::from_byte(byte) / T::splat(255.0);
+                *out = T::from(byte) / T::splat(255.0);
             }
         }
     }

@@ -4,23 +4,23 @@
 //! event of a grid point holds all its results, so a scan needs no checkpoint, and its figure, table and arrays are
 //! made from the events at any time.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use rayon::prelude::*;
 use tch::{Device, Kind};
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::random::Key;
 use valleyscope_experiments::dataset::mnist::Mnist;
-use valleyscope_experiments::workload::{MnistScanPreset, MnistScanSpec};
+use valleyscope_experiments::workload::{MnistScanPreset, MnistScanSpec, Workload};
+use valleyscope_runs::{Event, GridPoint, RunCommand, RunHistory};
 
-use super::check_batch;
-use super::key;
-use super::kind;
-use super::obtain_mnist;
-use super::purpose;
-use super::{BatchSampler, Evaluation, Images, Mlp};
-use crate::with_parameters;
-use crate::{Ended, FlatOptimizer, ObtainResult, PointLosses, PointTraining, TrainError, Trained, TrainedScan, Work};
+use super::{BatchSampler, Evaluation, Images, Mlp, check_batch, key, kind, obtain_mnist, purpose};
+use crate::training::NO_TEXT;
+use crate::work::answer_commands;
+use crate::{Ended, FlatOptimizer, TrainError, Trained, Work, with_parameters};
 
 /// The data of a scan on its device, and its division among threads.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl<'a> Scan<'a> {
         let threads = (device == Device::Cpu).then(|| {
             // Models are independent, whereas threads that share one would wait for each other.
             let pool = rayon::ThreadPoolBuilder::new().start_handler(|_| tch::set_num_threads(1)).build();
-            pool.map_err(|error| TrainError::Device(format!("cannot start threads: {error}")))
+            pool.map_err(|error| TrainError::Refused(format!("cannot start threads: {error}")))
         });
         Ok(Scan {
             spec,
@@ -69,13 +69,13 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// Trains a point; returns `None` if it was stopped before the end.
+    /// Trains a point; returns its losses, or `None` if it was stopped before the end.
     pub fn point(
         &self,
         rule: &RuleSpec,
         batch_size: usize,
         stop: &AtomicBool,
-    ) -> Result<Option<PointLosses>, TrainError> {
+    ) -> Result<Option<GridPoint>, TrainError> {
         let replicates = self.spec.replicates.get();
         let members: Vec<Member> = (0..self.spec.stack())
             .map(|index| Member { learning_rate: index / replicates, replicate: index % replicates })
@@ -92,10 +92,11 @@ impl<'a> Scan<'a> {
         let grid = |of: fn(&(f64, Evaluation)) -> f64| {
             outcomes.chunks(replicates).map(|row| row.iter().map(of).collect()).collect()
         };
-        Ok(Some(PointLosses {
+        Ok(Some(GridPoint {
             train_loss: grid(|(loss, _)| *loss),
             test_loss: grid(|(_, evaluation)| evaluation.loss),
             test_accuracy: grid(|(_, evaluation)| evaluation.accuracy),
+            ..GridPoint::default()
         }))
     }
 
@@ -166,34 +167,80 @@ impl<'a> Scan<'a> {
     }
 }
 
-impl PointTraining for Scan<'_> {
-    fn train_point(
-        &self,
-        optimizer: usize,
-        batch_size: usize,
-        stop: &AtomicBool,
-    ) -> Result<Option<PointLosses>, TrainError> {
-        self.point(&self.spec.optimizers[optimizer].rule, self.spec.batch_sizes[batch_size].get(), stop)
-    }
-}
-
-impl TrainedScan for MnistScanPreset {
-    type Data = Mnist;
-    type Scan<'a> = Scan<'a>;
-
-    fn obtain(&self, say: &mut dyn FnMut(&str), cancelled: &dyn Fn() -> bool) -> ObtainResult<Mnist> {
-        obtain_mnist(&self.scan.data, say, cancelled)
-    }
-
-    fn begin(&self, data: Mnist, device: Device) -> Result<Scan<'_>, TrainError> {
-        Scan::new(&self.scan, &data, device)
-    }
-}
-
 impl Trained for MnistScanPreset {
     fn train(&self, work: &mut Work<'_>) -> anyhow::Result<Ended> {
-        work.scan(self)
+        let device = work.devices.open(self.device(), 0)?;
+        let obtained = work.data(|say, cancelled| obtain_mnist(&self.scan.data, say, cancelled))?;
+        let Some(obtained) = obtained else { return Ok(Ended::Stopped) };
+        let complete = complete(work.session.before());
+        let mut done = complete.len() as u64;
+        let started = work.started(&obtained, device);
+        let axes = started.scan.clone().context("a scan has axes")?;
+        let own = started.own_points.clone().unwrap_or_else(|| axes.points());
+        if work.session.is_new() {
+            work.session.record(0, Event::Started(started))?;
+        } else {
+            work.session.resume(done, work.session.wall_s())?;
+            if let Some(started) = work.again(started) {
+                work.session.record(done, Event::Started(started))?;
+            }
+        }
+        work.warn(obtained.warnings)?;
+        let scan = Scan::new(&self.scan, &obtained.data, device)?;
+        work.session.begin_training();
+        for &index in own.iter().filter(|point| !complete.contains(*point)) {
+            let begun = Instant::now();
+            let Some(losses) = watched(&scan, index, work)? else { return Ok(Ended::Stopped) };
+            done += 1;
+            let point = GridPoint {
+                index,
+                optimizer: axes.optimizers[index[0]].clone(),
+                batch_size: axes.batch_sizes[index[1]],
+                done,
+                total: own.len() as u64,
+                seconds: begun.elapsed().as_secs_f64(),
+                ..losses
+            };
+            work.session.record(done, Event::GridPoint(point))?;
+        }
+        Ok(Ended::Finished)
     }
+}
+
+/// Trains a point in a separate thread, and answers commands meanwhile.
+fn watched(scan: &Scan<'_>, [row, column]: [usize; 2], work: &mut Work<'_>) -> anyhow::Result<Option<GridPoint>> {
+    let reply = |command: &RunCommand| match command {
+        RunCommand::Stop => (true, "stopping; finished grid points are kept"),
+        RunCommand::Save => (true, "finished grid points are saved already"),
+        RunCommand::SetSteps { .. } | RunCommand::Set { .. } => {
+            (false, "a scan's settings cannot be changed while it runs")
+        }
+        RunCommand::Sample(_) => (false, NO_TEXT),
+    };
+    let (rule, batch_size) = (&scan.spec.optimizers[row].rule, scan.spec.batch_sizes[column].get());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let point = scope.spawn(|| scan.point(rule, batch_size, &stop));
+        while !point.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+            let asked = answer_commands(&mut work.session, reply);
+            // An error of receiving or answering ends the run at once, not only after the grid point.
+            if work.stop.is_raised() || !matches!(asked, Ok(false)) {
+                stop.store(true, Ordering::Relaxed);
+            }
+            asked?;
+        }
+        Ok(point.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
+    })
+}
+
+/// Lists the grid points of a scan up to the first unreadable one: readers drop the points after the step from which a
+/// run resumes.
+fn complete(before: &RunHistory) -> HashSet<[usize; 2]> {
+    let mut known: Vec<(u64, [usize; 2])> = before.grid_points().map(|point| (point.done, point.index)).collect();
+    known.sort_unstable();
+    let whole = known.into_iter().zip(1..).take_while(|((done, _), number)| done == number);
+    whole.map(|((_, point), _)| point).collect()
 }
 
 /// Chooses the number of models that are trained together.

@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use valleyscope_engine::optimizer::{RuleInfo, RuleKind};
-use valleyscope_experiments::dataset::text::synthetic_text;
 use valleyscope_experiments::preset::{Preset, built_ins};
 use valleyscope_experiments::workload::gpt2::{CLIP_RATE, LOSS_SCALE, MOMENTUM_NORM, PARAM_NORM, SKIPPED};
 use valleyscope_runs as run;
@@ -252,8 +251,10 @@ fn writes_text_on_command() {
     let run = tiny(&stage, &[("steps", "1000000"), ("sample.every", "1000000")]);
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 3);
-    let sample =
-        |prompt: &str| run::RunCommand::Sample { prompt: prompt.into(), tokens: 5, temperature: 0.0, top_k: None };
+    let sample = |prompt: &str| {
+        let request = run::TextRequest { prompt: prompt.into(), tokens: 5, temperature: 0.0, top_k: None };
+        run::RunCommand::Sample(request)
+    };
     let good = run::send(&run, sample("the ")).unwrap();
     let bad = run::send(&run, sample("€")).unwrap();
     wait_until(&run, &mut child, |history| history.answers().len() == 2);
@@ -319,22 +320,4 @@ fn refuses_data_with_more_tokens_than_the_vocabulary() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(said.contains("`shape.vocabulary` is 3; set it to"), "{said}");
-}
-
-#[test]
-fn progress_lines_are_removed_from_the_log() {
-    let stage = Stage::new();
-    let text = stage.place.path().join("text.txt");
-    std::fs::write(&text, synthetic_text()).unwrap();
-    let data = format!("Folder({:?})", text.to_str().unwrap());
-    let run = tiny(&stage, &[("data", &data), ("steps", "3"), ("tokenizer", "Char")]);
-    std::fs::write(run.log(), "said before\n").unwrap();
-    let log = || std::fs::File::options().append(true).open(run.log()).unwrap();
-    let cache = stage.place.path().join("cache");
-    assert!(worker(&run, false).env("XDG_CACHE_HOME", &cache).stderr(log()).status().unwrap().success());
-    assert_eq!(std::fs::read_to_string(run.log()).unwrap(), "said before\n");
-    // Elsewhere the lines stay, and the log is not changed.
-    let again = tiny(&stage, &[("data", &data), ("steps", "3"), ("tokenizer", "Char")]);
-    let output = worker(&again, false).env("XDG_CACHE_HOME", &cache).output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stderr).contains("reading text: "));
 }

@@ -1,6 +1,7 @@
 //! Models as files that Hugging Face's `transformers` reads and writes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,39 +19,23 @@ use super::Gpt2;
 use super::network;
 use crate::TrainError;
 
-/// Why a model cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum ImportError {
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
-    #[error("{}: {reason}", path.display())]
-    Unfit { path: PathBuf, reason: String },
-    #[error(transparent)]
-    Tensors(#[from] TrainError),
+fn unfit(path: &Path, reason: impl Display) -> TrainError {
+    TrainError::Refused(format!("{}: {reason}", path.display()))
 }
 
-impl ImportError {
-    fn unfit(path: &Path, reason: impl Into<String>) -> ImportError {
-        ImportError::Unfit { path: path.to_owned(), reason: reason.into() }
-    }
-
-    /// Converts an error of reading or writing a file.
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> ImportError {
-        let path = path.to_owned();
-        |source| ImportError::File { path, source }
-    }
+/// Converts an error of reading or writing a file.
+fn at(path: &Path) -> impl FnOnce(io::Error) -> TrainError {
+    move |error| unfit(path, error)
 }
 
 /// The file of tensors in a model's folder.
 const TENSORS: &str = "model.safetensors";
 /// The file that names the file of each tensor, where these are divided among several files (shards).
 const INDEX: &str = "model.safetensors.index.json";
-/// The longest index that is read, in bytes.
 const LONGEST_INDEX: u64 = 16 << 20;
 /// The file from which `transformers` builds the model.
 const CONFIG: &str = "config.json";
 
-/// The longest description that is read, in bytes.
 const LONGEST_CONFIG: u64 = 1 << 20;
 
 /// Fields that identify the description of a GPT-2: it has at least one of them, and a `config.json` of another program
@@ -61,33 +46,20 @@ const ACTIVATION: &str = "activation_function";
 /// Names of the tanh form of GELU.
 const SAME_GELU: [&str; 3] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh"];
 
-/// The keys of a description whose values must be this model's, each with the field of the shape that sets it; the
-/// field is empty if all models of this program have the same value.
-const DESCRIBED: [(&str, &str); 9] = [
-    ("model_type", ""),
-    ("n_layer", "shape.layers"),
-    ("n_head", "shape.heads"),
-    ("n_embd", "shape.width"),
-    ("n_positions", "shape.context"),
-    (ACTIVATION, ""),
-    ("layer_norm_epsilon", ""),
-    ("scale_attn_weights", ""),
-    ("scale_attn_by_inverse_layer_idx", "shape.scale_attn_by_inverse_layer_idx"),
-];
-
-/// The values that `transformers` uses for missing keys.
-fn usual_config() -> Value {
-    json!({
-        "model_type": "gpt2",
-        "n_layer": 12,
-        "n_head": 12,
-        "n_embd": 768,
-        "n_positions": 1024,
-        "activation_function": "gelu_new",
-        "layer_norm_epsilon": 1e-5,
-        "scale_attn_weights": true,
-        "scale_attn_by_inverse_layer_idx": false,
-    })
+/// The keys of a description whose values must be this model's, each with the field of the shape that sets it, which is
+/// empty if all models of this program have the same value, and with the value that `transformers` uses if it is missing.
+fn described() -> [(&'static str, &'static str, Value); 9] {
+    [
+        ("model_type", "", json!("gpt2")),
+        ("n_layer", "shape.layers", json!(12)),
+        ("n_head", "shape.heads", json!(12)),
+        ("n_embd", "shape.width", json!(768)),
+        ("n_positions", "shape.context", json!(1024)),
+        (ACTIVATION, "", json!("gelu_new")),
+        ("layer_norm_epsilon", "", json!(1e-5)),
+        ("scale_attn_weights", "", json!(true)),
+        ("scale_attn_by_inverse_layer_idx", "shape.scale_attn_by_inverse_layer_idx", json!(false)),
+    ]
 }
 
 struct Expected {
@@ -102,7 +74,7 @@ struct Expected {
 impl Gpt2 {
     /// Writes `model.safetensors` and `config.json` into a folder, which is created if needed. Parameters that the
     /// model lacks are zeros.
-    pub fn export(&self, folder: &Path, overwrite: Overwrite) -> Result<(), ImportError> {
+    pub fn export(&self, folder: &Path, overwrite: Overwrite) -> Result<(), TrainError> {
         let kind = if self.parameters.kind() == Kind::Double { Dtype::F64 } else { Dtype::F32 };
         let mut contents = Vec::new();
         for Expected { name, shape, segment, transposed } in self.expected() {
@@ -119,10 +91,10 @@ impl Gpt2 {
         let about = [("format".to_owned(), "pt".to_owned())];
         let file = safetensors::serialize(views, Some(about.into())).expect("floats have a whole number of bytes");
         let config = serde_json::to_string_pretty(&self.config()).expect("it is plain text");
-        fs::create_dir_all(folder).map_err(ImportError::at(folder))?;
+        fs::create_dir_all(folder).map_err(at(folder))?;
         for (name, content) in [(TENSORS, &file[..]), (CONFIG, config.as_bytes())] {
             let path = folder.join(name);
-            write_file(&path, overwrite, content).map_err(ImportError::at(&path))?;
+            write_file(&path, overwrite, content).map_err(at(&path))?;
         }
         Ok(())
     }
@@ -138,7 +110,7 @@ impl Gpt2 {
     /// # Errors
     ///
     /// Fails if a file cannot be read, or the model is not this one. The parameters are unchanged then.
-    pub fn import(&mut self, path: &Path) -> Result<(), ImportError> {
+    pub fn import(&mut self, path: &Path) -> Result<(), TrainError> {
         let path = tensors_at(path)?;
         self.check_config(&path.with_file_name(CONFIG))?;
         let expected = self.expected();
@@ -147,21 +119,18 @@ impl Gpt2 {
         for (expected, tensor) in expected.iter().zip(tensors) {
             if let Some(segment) = expected.segment {
                 let mut view = self.layout.view(&self.parameters, segment);
-                let copied = tensor.f_unsqueeze(0).and_then(|tensor| view.f_copy_(&tensor));
-                copied.map_err(TrainError::from)?;
+                view.f_copy_(&tensor.f_unsqueeze(0)?)?;
             }
         }
         Ok(())
     }
 
-    /// Refuses the description of another model, if there is one.
-    fn check_config(&self, path: &Path) -> Result<(), ImportError> {
-        let described = description(path).map_err(ImportError::at(path))?;
-        let Some(described) = described else { return Ok(()) };
-        let (own, usual) = (self.config(), usual_config());
-        for (key, field) in DESCRIBED {
-            let (expected, given) = (&own[key], described.get(key));
-            let found = given.unwrap_or(&usual[key]);
+    fn check_config(&self, path: &Path) -> Result<(), TrainError> {
+        let Some(fields) = description(path).map_err(at(path))? else { return Ok(()) };
+        let own = self.config();
+        for (key, field, usual) in described() {
+            let (expected, given) = (&own[key], fields.get(key));
+            let found = given.unwrap_or(&usual);
             let is_same = match (expected.as_f64(), found.as_f64()) {
                 (Some(expected), Some(found)) => expected == found,
                 _ => {
@@ -181,7 +150,7 @@ impl Gpt2 {
                 None => format!("none, which transformers takes for {found}"),
             };
             let reason = format!("expected `{key}` {expected}{why}, found {found}; {remedy}");
-            return Err(ImportError::unfit(path, reason));
+            return Err(unfit(path, reason));
         }
         Ok(())
     }
@@ -267,7 +236,7 @@ const CHOOSE_GPT2: &str = "choose the file of a GPT-2 that predicts tokens";
 const FETCH_AGAIN: &str = "download or save the whole model again";
 
 /// Finds the file of tensors, or of their index, at a path to it or to its folder.
-fn tensors_at(path: &Path) -> Result<PathBuf, ImportError> {
+fn tensors_at(path: &Path) -> Result<PathBuf, TrainError> {
     if !path.is_dir() {
         return Ok(path.to_owned());
     }
@@ -277,7 +246,7 @@ fn tensors_at(path: &Path) -> Result<PathBuf, ImportError> {
             true => "found pytorch_model.bin; save the model with `save_pretrained(…, safe_serialization=True)`",
             false => "found neither; choose the folder of a model in Hugging Face's format",
         };
-        ImportError::unfit(path, format!("expected {TENSORS} or {INDEX} in the folder, {remedy}"))
+        unfit(path, format!("expected {TENSORS} or {INDEX} in the folder, {remedy}"))
     })
 }
 
@@ -286,19 +255,19 @@ fn is_index(path: &Path) -> bool {
 }
 
 /// Reads a file of tensors, or the shards of an index. All together must have at most `longest` bytes.
-fn read_files(path: &Path, longest: u64) -> Result<Vec<(PathBuf, Vec<u8>)>, ImportError> {
+fn read_files(path: &Path, longest: u64) -> Result<Vec<(PathBuf, Vec<u8>)>, TrainError> {
     let paths = if is_index(path) { shards(path)? } else { vec![path.to_owned()] };
     let mut left = longest;
     let read = |file: PathBuf| {
         let content = plain_file::read(&file, Links::Followed, left).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound if is_index(path) => {
-                ImportError::unfit(&file, format!("is missing, and {INDEX} names it; {FETCH_AGAIN}"))
+                unfit(&file, format!("is missing, and {INDEX} names it; {FETCH_AGAIN}"))
             }
             io::ErrorKind::FileTooLarge => {
                 let expected = format!("expected at most {longest} bytes for a model of this shape, found more");
-                ImportError::unfit(&file, format!("{expected}; {CHOOSE_SHAPE}"))
+                unfit(&file, format!("{expected}; {CHOOSE_SHAPE}"))
             }
-            _ => ImportError::at(&file)(source),
+            _ => at(&file)(source),
         })?;
         left -= content.len() as u64;
         Ok((file, content))
@@ -306,10 +275,10 @@ fn read_files(path: &Path, longest: u64) -> Result<Vec<(PathBuf, Vec<u8>)>, Impo
     paths.into_iter().map(read).collect()
 }
 
-fn shards(index: &Path) -> Result<Vec<PathBuf>, ImportError> {
-    let text = plain_file::read_text(index, Links::Followed, LONGEST_INDEX).map_err(ImportError::at(index))?;
+fn shards(index: &Path) -> Result<Vec<PathBuf>, TrainError> {
+    let text = plain_file::read_text(index, Links::Followed, LONGEST_INDEX).map_err(at(index))?;
     let expected = "expected JSON with a `weight_map` of the names of tensors to the names of files beside it";
-    let refused = |found: &str| ImportError::unfit(index, format!("{expected}, found {found}; {FETCH_AGAIN}"));
+    let refused = |found: &str| unfit(index, format!("{expected}, found {found}; {FETCH_AGAIN}"));
     let content: Value = serde_json::from_str(&text).map_err(|error| refused(&error.to_string()))?;
     let map = content["weight_map"].as_object().filter(|map| !map.is_empty()).ok_or_else(|| refused("none"))?;
     let mut names = BTreeSet::new();
@@ -346,7 +315,7 @@ struct ModelTensors<'f> {
 }
 
 impl<'f> ModelTensors<'f> {
-    fn of(path: &'f Path, files: &'f [(PathBuf, Vec<u8>)]) -> Result<ModelTensors<'f>, ImportError> {
+    fn of(path: &'f Path, files: &'f [(PathBuf, Vec<u8>)]) -> Result<ModelTensors<'f>, TrainError> {
         let mut by_name: HashMap<String, (TensorView<'f>, &Path)> = HashMap::new();
         for (file, content) in files {
             let found = SafeTensors::deserialize(content).map_err(|error| {
@@ -354,13 +323,13 @@ impl<'f> ModelTensors<'f> {
                     true => "a pointer of Git LFS; fetch the file itself by `git lfs pull`".to_owned(),
                     false => format!("another or a damaged one: {error}; {FETCH_AGAIN}"),
                 };
-                ImportError::unfit(file, format!("expected a file of safetensors, found {found}"))
+                unfit(file, format!("expected a file of safetensors, found {found}"))
             })?;
             for (name, view) in found.tensors() {
                 if let Some((_, other)) = by_name.get(&name) {
                     let files = format!("found it in {} too", other.display());
                     let reason = format!("expected `{}` in one file, {files}; {FETCH_AGAIN}", visible(&name));
-                    return Err(ImportError::unfit(file, reason));
+                    return Err(unfit(file, reason));
                 }
                 by_name.insert(name, (view, file));
             }
@@ -369,7 +338,7 @@ impl<'f> ModelTensors<'f> {
     }
 
     /// Converts the tensors in the expected order, and refuses others.
-    fn in_order(&self, expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, ImportError> {
+    fn in_order(&self, expected: &[Expected], layers: u32) -> Result<Vec<Tensor>, TrainError> {
         let prefix = if self.by_name.contains_key(WITHOUT_PREFIX) { PREFIX } else { "" };
         let of_file = |expected: &Expected| expected.name.trim_start_matches(prefix).to_owned();
         let tensors = expected.iter().map(|expected| self.tensor(&of_file(expected), expected));
@@ -381,19 +350,19 @@ impl<'f> ModelTensors<'f> {
             let remedy = if is_layer { CHOOSE_SHAPE } else { CHOOSE_GPT2 };
             let expected = format!("expected a GPT-2 of {layers} layers and nothing else");
             let reason = format!("{expected}, found `{}`; {remedy}", visible(other));
-            return Err(ImportError::unfit(self.by_name[other].1, reason));
+            return Err(unfit(self.by_name[other].1, reason));
         }
         if let Some((head, file)) = self.by_name.get(HEAD) {
             let (embedding, _) = &self.by_name[&of_file(&expected[0])];
             if head.dtype() != embedding.dtype() || head.data() != embedding.data() {
                 let expected = format!("expected `{HEAD}` to be the embedding of the tokens, found other numbers");
-                return Err(ImportError::unfit(file, format!("{expected}; choose a model with tied embeddings")));
+                return Err(unfit(file, format!("{expected}; choose a model with tied embeddings")));
             }
         }
         Ok(tensors)
     }
 
-    fn tensor(&self, name: &str, expected: &Expected) -> Result<Tensor, ImportError> {
+    fn tensor(&self, name: &str, expected: &Expected) -> Result<Tensor, TrainError> {
         let shape = &expected.shape;
         let Some((view, file)) = self.by_name.get(name) else {
             let lacks_layer = layer(name).is_some_and(|it| !self.by_name.keys().any(|name| layer(name) == Some(it)));
@@ -406,7 +375,7 @@ impl<'f> ModelTensors<'f> {
                 false => FETCH_AGAIN,
             };
             let reason = format!("expected a tensor `{name}` of {shape:?}, found none of this name; {remedy}");
-            return Err(ImportError::unfit(self.path, reason));
+            return Err(unfit(self.path, reason));
         };
         let kind = match view.dtype() {
             Dtype::BF16 => Kind::BFloat16,
@@ -415,19 +384,19 @@ impl<'f> ModelTensors<'f> {
             Dtype::F64 => Kind::Double,
             other => {
                 let reason = format!("expected `{name}` of BF16, F16, F32 or F64, found {other:?}");
-                return Err(ImportError::unfit(file, format!("{reason}; save the model in one of these types")));
+                return Err(unfit(file, format!("{reason}; save the model in one of these types")));
             }
         };
         if view.shape() != shape {
             let reason = format!("expected `{name}` of {shape:?}, found {:?}; {CHOOSE_SHAPE}", view.shape());
-            return Err(ImportError::unfit(file, reason));
+            return Err(unfit(file, reason));
         }
         let sides: Vec<i64> = shape.iter().map(|&side| side as i64).collect();
-        let tensor = Tensor::f_from_data_size(view.data(), &sides, kind).map_err(TrainError::from)?;
+        let tensor = Tensor::f_from_data_size(view.data(), &sides, kind)?;
         let is_zero = || Ok::<_, TrainError>(tensor.f_count_nonzero(None::<i64>)?.f_int64_value(&[])? == 0);
         if expected.segment.is_none() && !is_zero()? {
             let reason = format!("expected `{name}` to be zeros, found others; choose a model with `bias: true`");
-            return Err(ImportError::unfit(file, reason));
+            return Err(unfit(file, reason));
         }
         Ok(if expected.transposed { tensor.tr() } else { tensor })
     }

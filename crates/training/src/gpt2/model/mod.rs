@@ -15,8 +15,6 @@ use valleyscope_experiments::workload::{Attention, Gpt2Precision, Gpt2Shape};
 use crate::layout::is_finite;
 use crate::{Check, Differentiable, FlatOptimizer, ParameterLayout, QueryResults, TrainError};
 
-pub use files::ImportError;
-
 /// A GPT-2: a residual stream `[tokens, width]` to which each block adds attention and a feed-forward net.
 ///
 /// ```text
@@ -167,7 +165,6 @@ impl Gpt2 {
         Ok(norm)
     }
 
-    /// Takes an optimizer step with the gradients.
     pub fn update(&mut self, optimizer: &mut FlatOptimizer, query_results: &QueryResults) -> Result<(), TrainError> {
         optimizer.step(&self.layout, &mut self.parameters, &self.gradients, query_results)
     }
@@ -247,7 +244,6 @@ impl Gpt2 {
     }
 }
 
-/// The kinds of the parameters and of products.
 fn kinds(precision: Gpt2Precision) -> (Kind, Kind) {
     match precision {
         Gpt2Precision::Float32 => (Kind::Float, Kind::Float),

@@ -64,7 +64,6 @@ pub(super) struct Network {
     /// Embedding of positions, `[context, width]`.
     positions: Tensor,
     blocks: Vec<Block>,
-    /// The last normalisation.
     norm: Affine,
     /// The causal mask, true where a token would attend to a later one, `[context, context]`.
     ahead: Tensor,
@@ -225,7 +224,6 @@ impl Network {
         Ok(tch::no_grad(|| hidden.f_select(1, length - 1)?.f_mm(&self.head()?))?)
     }
 
-    /// Draws targets from the predictions.
     pub(super) fn drawn_targets(
         &self,
         tokens: &Tensor,

@@ -116,7 +116,6 @@ trait Operations {
     ) -> Result<Tensor, TrainError>;
 }
 
-/// The loss and accuracy of a model on some images.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evaluation {
     /// Mean cross entropy.
