@@ -102,7 +102,9 @@ impl Iterator for Rows<'_> {
             return None;
         }
         self.number += 1;
-        let (mut signs, mut cells, mut cell, mut is_quoted) = (self.rest.chars(), Vec::new(), String::new(), false);
+        // After an error there are no rows.
+        let mut signs = std::mem::take(&mut self.rest).chars();
+        let (mut cells, mut cell, mut is_quoted) = (Vec::new(), String::new(), false);
         while let Some(sign) = signs.next() {
             match sign {
                 '"' if is_quoted && signs.as_str().starts_with('"') => cell.extend(signs.next()),
