@@ -5,12 +5,13 @@ use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSp
 use valleyscope_engine::noise::{NoiseKind, NoiseSpec};
 use valleyscope_engine::optimizer::{Decay, RatedRule, RuleKind, RuleSpec, Schedule};
 use valleyscope_engine::quantity::*;
-use valleyscope_engine::setting::SettingInfo;
+use valleyscope_engine::setting::{SettingInfo, SettingValue};
 use valleyscope_engine::simulation::{Change, OptimizerSpec, Setting, SimulationSpec, StartSpec};
 use valleyscope_experiments::preset::{
     Claim, Comparison, LandscapePreset, LessonFigure, LessonMark, LessonStep, Preset, PresetSimulation, built_ins,
 };
 use valleyscope_experiments::view::{Camera, Colormap, DiagnosticMetric, Orbit, SymLog, ViewSettings};
+use valleyscope_experiments::workload::form::Value;
 
 use super::refusals::GOOD;
 
@@ -54,6 +55,35 @@ fn rules_are_accepted_by_their_displayed_names() {
     let sweep = built_ins().iter().find(|built_in| built_in.name == "fig2a").unwrap().preset.to_ron();
     assert!(sweep.contains("Focus("));
     assert_eq!(parse(&sweep), parse(&sweep.replace("Focus(", "FOCUS(")));
+}
+
+#[test]
+fn fields_of_trainings_and_settings_of_simulations_are_set_by_their_paths() {
+    for mut training in built_ins().iter().flat_map(|built_in| built_in.preset.trainings()) {
+        let fields = training.workload().expect("it is a training").fields();
+        for path in fields.iter().map(|field| field.setting.key) {
+            let workload = training.workload_mut().expect("it is a training");
+            let value = match workload.value(0, path) {
+                Some(Value::Number(value)) => value.value().to_string(),
+                Some(Value::Switch(is_on)) => is_on.to_string(),
+                _ => continue,
+            };
+            assert_eq!(training.with(path, &value).ok().as_ref(), Some(&training), "{path}");
+        }
+    }
+    for built_in in built_ins() {
+        let Preset::Landscape(preset) = &built_in.preset else { continue };
+        let (spec, mut same) = (preset.spec(), preset.spec().clone());
+        for SettingValue { path, info, value, .. } in spec.settings() {
+            same.set(&path, value).expect("it is the value that it has");
+            let index = path.optimizer.and_then(|id| spec.optimizers.iter().position(|it| it.id == id));
+            let owner = index.map_or_else(String::new, |index| format!("optimizers[{index}]."));
+            let value = info.choices().get(value as usize).map_or(value.to_string(), |choice| choice.key.to_owned());
+            let in_preset = built_in.preset.with(&format!("{owner}{}", path.path), &value);
+            assert!(path.path.starts_with("noise.") || in_preset.ok().as_ref() == Some(&built_in.preset), "{path:?}");
+        }
+        assert_eq!(same, *spec);
+    }
 }
 
 fn float(low: f64, high: f64) -> BoxedStrategy<f64> {
