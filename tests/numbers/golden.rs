@@ -99,6 +99,7 @@ impl Golden {
         for hyperparameter in kind.info().hyperparameters {
             let value = match (kind, hyperparameter.key) {
                 (RuleKind::Sgd, "beta1") => number("momentum").or(Some(0.0)),
+                (RuleKind::Sgd, "dampening") => number("dampening").or(Some(0.0)),
                 (RuleKind::RmsProp, "momentum") => number("momentum").or(Some(0.0)),
                 (RuleKind::RmsProp, "beta2") => number("alpha"),
                 // Unless the golden specifies otherwise: sums of the gradients themselves, roots in each step, and no
