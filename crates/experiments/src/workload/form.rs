@@ -1,6 +1,6 @@
 //! The tables of the fields of trainings, and the settings that can be changed while a training runs.
 //!
-//! A field is an entry of its workload's table: the description, the place in the form, what it means for the training,
+//! A field is an entry of its workload's table: its description, its section of the form, its role in the training,
 //! and how its value is reached in the spec. The form in the window, `--set`, columns, titles and differences use it by
 //! its path in the run.
 //!
