@@ -12,7 +12,7 @@ use super::output::Interrupt;
 use super::output::print;
 use super::output::{ProgressLine, ProgressUnit};
 use super::{Failure, say, whole};
-use crate::figure::{Format, Options};
+use crate::draw::{Format, Options};
 
 #[derive(clap::Args)]
 pub(super) struct Args {

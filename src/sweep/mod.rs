@@ -3,3 +3,4 @@
 pub mod pool;
 pub mod regret;
 pub mod result;
+pub mod titles;

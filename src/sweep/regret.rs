@@ -7,8 +7,8 @@ use valleyscope_engine::regret::{Record, RegretCurve};
 use valleyscope_experiments::view::range::{across, suited};
 use valleyscope_experiments::view::{AxisScale, Pen};
 
+use crate::draw::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 use crate::export::{CsvCell, CsvWriter};
-use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 
 /// Writes a row for each record: the losses, the theorem's `dimension`, `learning_rate`, `beta1`, `lambda_beta`,
 /// `gamma` and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over

@@ -13,8 +13,8 @@ use valleyscope_experiments::view::ticks::{RangeEdge, fixed, short, significant,
 
 use super::score_table;
 use crate::app::landscape::marker::line_color;
-use crate::app::widgets::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
-use crate::figure::{axis_label, axis_meanings};
+use crate::app::widgets::plot::{PlotAxis, PlotFrame, describe, error_bar, line, point, readout};
+use crate::sweep::titles::{axis_label, axis_meanings};
 
 /// Shows a pixel's results, or those of the pixel that represents it on the map, in these colours of the optimizers.
 /// `over` is the setting of the curve.
@@ -424,7 +424,7 @@ fn plot(
             }
         });
     }
-    drawn.describe(&format!("Plot of {average} {name} over {parameter}"), || {
+    describe(&drawn.response, &format!("Plot of {average} {name} over {parameter}"), || {
         let best = curves.iter().enumerate().filter_map(|(index, curve)| Some(label(index, best_of(curve, metric)?)));
         best.collect::<Vec<_>>().join("; ")
     });

@@ -36,7 +36,7 @@ use super::phase::PhasePanel;
 use super::training::TrainingPanel;
 use super::widgets::plot::install_curves;
 use super::widgets::theme;
-use super::widgets::theme::FallbackFonts;
+use crate::draw::FallbackFonts;
 use crate::player::PlayerCommand;
 use crate::sweep::result::SweepResult;
 use actions::Requests;

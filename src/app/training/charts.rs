@@ -18,8 +18,8 @@ use crate::app::landscape::figure_export::{FigureLayout, stays_open};
 use crate::app::widgets::form::{Outlined, check_box};
 use crate::app::widgets::number as text;
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond};
-use crate::figure::{Format, metric_scale};
+use crate::app::widgets::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond, describe};
+use crate::draw::{Format, metric_scale};
 use crate::runs::{MetricAliases, proposals};
 
 /// The smallest width of plots beside each other, in points.
@@ -395,8 +395,7 @@ impl Chart<'_> {
         let TrackView { scales, x, .. } = self.view;
         let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
         // Without a curve, numbers would look like a measurement's.
-        let marks = self.curves.is_empty().then(Vec::new);
-        let axis = |scale, range| PlotAxis { scale, range, marks: marks.clone() };
+        let axis = |scale, range| PlotAxis { scale, range, has_ticks: !self.curves.is_empty() };
         let frame = PlotFrame {
             axes: [axis(scales[0], x), axis(scales[1], y)],
             size: ui.available_size(),
@@ -431,7 +430,7 @@ impl Chart<'_> {
             let near = curves::near(&self.view, &self.curves, pointer[0], f64::from(size[0]));
             tooltip(&shown.response, self.info, &self.view, pointer, &values, &near);
         }
-        shown.describe(&format!("Plot of {}", self.info.title), || {
+        describe(&shown.response, &format!("Plot of {}", self.info.title), || {
             let values = self.curves.iter().map(|curve| last_value(curve.group, curve.track, &self.view));
             values.chain(self.curves.iter().flat_map(curves::all)).collect::<Vec<_>>().join("; ")
         });

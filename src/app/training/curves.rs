@@ -14,7 +14,7 @@ use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
 use super::names::{NamedCurves, color, dash};
 use super::track::{Pieces, Track, TrackView};
 use crate::app::widgets::plot::{band, near_line, point};
-use crate::figure::{CurveAxis, CurveLines, CurvePlot};
+use crate::draw::{CurveAxis, CurveLines, CurvePlot};
 use crate::gpu::{CurveSet, CurveStyle};
 
 /// The lines of a track, in positions.

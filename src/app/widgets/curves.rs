@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use eframe::egui_wgpu::{Callback, CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
 use egui::emath::GuiRounding as _;
-use egui::{Color32, Id, PaintCallbackInfo, Painter, Pos2, Rect, Shape, Stroke, Ui};
+use egui::{Color32, Id, PaintCallbackInfo, Pos2, Rect, Shape, Stroke, Ui};
 use egui_plot::{
     FilledArea, Line, LineStyle, MarkerShape, PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotPoints,
     PlotTransform, PlotUi, Points,
 };
 use valleyscope_experiments::view::Dash;
 
+use crate::draw::polylines;
 use crate::gpu::{CurveRenderer, CurveSet, Placement};
 
 /// Clamps a point far outside of the view, whose exact distance does not matter and would overflow pixels.
@@ -221,9 +222,6 @@ impl CallbackTrait for Paint {
     }
 }
 
-/// The shortest dash or gap, in points: shorter ones could not be distinguished.
-const SHORTEST: f32 = 2.0;
-
 /// A dashed line through points.
 pub(crate) struct DashedLine {
     points: Vec<[f64; 2]>,
@@ -238,28 +236,10 @@ impl DashedLine {
     }
 }
 
-/// Draws a sample of a line, as a legend has it.
-pub(crate) fn sample(painter: &Painter, ends: [Pos2; 2], dash: Dash, stroke: Stroke) {
-    let [dashes, gaps] = lengths(dash, stroke.width);
-    if dashes.is_empty() {
-        painter.line_segment(ends, stroke);
-    } else {
-        painter.extend(Shape::dashed_line_with_offset(&ends, stroke, &dashes, &gaps, 0.0));
-    }
-}
-
-/// Returns the lengths of a pattern's dashes and of its gaps, in points.
-fn lengths(dash: Dash, width: f32) -> [Vec<f32>; 2] {
-    let lengths: Vec<f32> = dash.lengths().iter().map(|length| (width * *length as f32).max(SHORTEST)).collect();
-    [0, 1].map(|first| lengths.iter().skip(first).step_by(2).copied().collect())
-}
-
 impl PlotItem for DashedLine {
     fn shapes(&self, _ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
         let at = |[x, y]: &[f64; 2]| transform.position_from_point(&PlotPoint::new(*x, *y));
-        let points: Vec<Pos2> = self.points.iter().map(at).collect();
-        let [dashes, gaps] = lengths(self.dash, self.stroke.width);
-        shapes.extend(Shape::dashed_line_with_offset(&points, self.stroke, &dashes, &gaps, 0.0));
+        shapes.push(polylines(&[self.points.iter().map(at).collect()], self.stroke, self.dash));
     }
 
     fn initialize(&mut self, _x_range: RangeInclusive<f64>) {}

@@ -16,7 +16,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
 use super::{Failure, in_one_line, one_of, say, warn_of_blanks};
-use crate::figure::{Figure, FigureError, Format, Options, Svg};
+use crate::draw::{Figure, FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
 pub(super) struct FigureArgs {

@@ -20,9 +20,10 @@ use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::runs::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
-use crate::figure::{Compared, Figure, Map, Trajectories, as_changed_from};
+use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
 use crate::sweep::result::scan::{ScanError, ScanResult};
+use crate::sweep::titles::as_changed_from;
 
 /// The figures of the paper's toy models, the fastest first.
 pub(super) const TOY_MODEL_FIGURES: [&str; 8] =

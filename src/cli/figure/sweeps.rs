@@ -11,8 +11,9 @@ use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 use super::FigureArgs;
 use super::plan::{Plan, Source, as_asked, result_named, unknown};
 use crate::cli::{Failure, assignment};
-use crate::figure::{Map, TitledSweep, short_titles};
+use crate::draw::Map;
 use crate::sweep::result::SweepResult;
+use crate::sweep::titles::{TitledSweep, short_titles};
 
 /// The source of a diagram that is drawn beside others.
 pub(super) enum SweepSource {

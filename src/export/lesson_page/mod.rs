@@ -19,7 +19,7 @@ use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation, titles_side_by_side};
 use valleyscope_experiments::view::DiagnosticMetric;
 
-use crate::figure::{FigureError, Paths};
+use crate::draw::{FigureError, Paths};
 
 /// The reason why a preset has no lesson page.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

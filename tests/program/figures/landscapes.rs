@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use resvg::usvg::roxmltree::{Document, Node};
-use valleyscope::figure::{
+use valleyscope::draw::{
     CurveAxis, CurveLines, CurvePlot, Curves, Figure, FigureError, Format, Options, PAGE_MM, Trajectories,
     TrajectoriesError,
 };

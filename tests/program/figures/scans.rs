@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use resvg::usvg::roxmltree::{Document, Node};
 use skrifa::{FontRef, MetadataProvider};
-use valleyscope::figure::{Figure, FigureError, Options};
+use valleyscope::draw::{Figure, FigureError, Options};
 use valleyscope::sweep::result::scan::{ScanError, ScanResult};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{GridPoint, RunFolder, ScanAxes, Started};

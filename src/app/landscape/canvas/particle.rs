@@ -15,10 +15,10 @@ use valleyscope_experiments::view::Viewport;
 use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
 use valleyscope_experiments::view::ticks::grouped;
 
-use super::paint::Projection;
 use crate::app::widgets::icons::{color_of, draw_marker, line_color, marker_of};
 use crate::app::widgets::theme::text_width;
 use crate::app::{Document, Live, Requests};
+use crate::draw::Projection;
 
 /// An arrow at the particle's position before the step.
 #[derive(Clone, Debug, PartialEq)]

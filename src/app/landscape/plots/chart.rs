@@ -12,7 +12,7 @@ use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticM
 use super::data::{CurvePoint, DiagnosticCurve, middle};
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
 use crate::app::widgets::plot::{
-    LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashed, dashes, line, point, readout,
+    LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashed, dashes, describe, line, point, readout,
 };
 use crate::app::widgets::theme::text_width;
 
@@ -154,7 +154,7 @@ impl Chart<'_> {
         if let Some([pointer, _]) = shown.pointer {
             self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks));
         }
-        shown.describe(&format!("Plot of {}", self.info.title), || self.summary());
+        describe(&shown.response, &format!("Plot of {}", self.info.title), || self.summary());
         shown
     }
 

@@ -1,32 +1,28 @@
-//! Curves in plots over one horizontal axis: of trainings, and of the metrics of a landscape's run.
+//! Figures of curves in plots over one horizontal axis: of trainings, and of the metrics of a landscape's run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use egui::{Color32, Pos2, Rect, Stroke, pos2};
 use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, across, suited, union, whole};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
-use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory, Unit};
+use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
 
-use super::canvas::{
-    Area, Axis, CURVE_WIDTH, Canvas, GAP, LABEL_GAP, LEAST_HEIGHT, LINE, MARGIN, NARROWEST_PANEL, Parts, Side, Stroke,
-    TICK, WIDE,
-};
-use super::files::CREATOR;
+use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{RunCurve, Trajectories};
-use super::{Content, Figure, FigureMetadata, Swatch, map};
+use crate::draw::Swatch;
+use crate::draw::axis::{LABEL_GAP, TICK};
+use crate::draw::canvas::{Canvas, LINE, area, rgb};
+use crate::draw::curves::{CurveAxis, CurveLines, CurvePlot, draw_key, metric_scale};
+use crate::draw::svg::{CREATOR, FigureMetadata};
 use crate::player::marks::{SettingMarks, text};
 
 /// Height over width of the area of a plot.
-const ASPECT: f64 = 0.62;
-/// Opacity of the raw curves behind smoothed ones, and of bands.
-const FAINT: f64 = 0.3;
-const BAND: f64 = 0.2;
+const ASPECT: f32 = 0.62;
 /// The colour of marks.
 const MARK: [u8; 3] = [150, 90, 0];
-/// The part of a plot's height by which a curve may leave it without a mark.
-const BEYOND: f64 = 0.25;
 
 /// Curves in plots over one horizontal axis.
 #[derive(Clone, Debug)]
@@ -48,225 +44,60 @@ pub struct CurveMark {
     pub label: String,
 }
 
-/// An axis from one position on its scale to another.
-#[derive(Clone, Debug)]
-pub struct CurveAxis {
-    pub label: String,
-    pub scale: AxisScale,
-    pub range: [f64; 2],
-}
-
-#[derive(Clone, Debug)]
-pub struct CurvePlot {
-    pub vertical: CurveAxis,
-    pub curves: Vec<CurveLines>,
-}
-
-/// A curve as positions on the axes, split into pieces at missing positions.
-#[derive(Clone, Debug)]
-pub struct CurveLines {
-    /// The index of its name.
-    pub index: usize,
-    /// The curve before smoothing; empty where it is not smoothed.
-    pub raw: Vec<Vec<[f64; 2]>>,
-    pub line: Vec<Vec<[f64; 2]>>,
-    /// The band: position, lower end and upper end.
-    pub band: Vec<[f64; 3]>,
-}
-
 impl Figure {
     /// Returns a figure of curves of trainings, each plot with its own vertical axis.
     pub fn curves(curves: Curves) -> Figure {
-        let swatch = |(text, pen): &(String, Pen)| Swatch { color: Some(line(*pen)), text: text.clone() };
-        let legend = curves.names.iter().map(swatch);
+        let color = |pen: &Pen| Some(pen.color_on(Background::Light));
+        let legend = curves.names.iter().map(|(text, pen)| Swatch { color: color(pen), text: text.clone() });
         let about = FigureMetadata {
             title: curves.title.clone(),
             programs: vec![CREATOR.to_owned()],
             specs: curves.specs.clone(),
         };
-        Figure { about, legend: legend.collect(), content: Content::Curves(curves) }
+        Figure { about, legend: legend.collect(), content: Arc::new(curves) }
     }
 }
 
-/// Draws the key of a curve in a legend.
-pub(super) fn draw_key(canvas: &mut Canvas, [x, y]: [f64; 2], width: f64, pen: Pen) {
-    canvas.path(&[vec![[x, y], [x + width, y]]], Stroke { width: 1.4 * CURVE_WIDTH, ..stroke(pen) });
-}
-
-fn line(pen: Pen) -> [u8; 3] {
-    pen.color_on(Background::Light)
-}
-
-fn stroke(pen: Pen) -> Stroke {
-    Stroke { color: line(pen), width: CURVE_WIDTH, dash: pen.dash, opacity: 1.0 }
-}
-
-/// Returns the scale of a metric's values.
-pub fn metric_scale(metric: &MetricInfo, is_log: bool) -> AxisScale {
-    match metric.unit {
-        _ if is_log => AxisScale::Log,
-        Unit::Fraction => AxisScale::Percent,
-        _ => AxisScale::Linear,
-    }
-}
-
-impl CurveAxis {
-    /// Returns the vertical axis of a metric's values.
-    pub fn vertical(metric: &MetricInfo, scale: AxisScale, range: [f64; 2]) -> CurveAxis {
-        let unit = if scale == AxisScale::Percent { " (%)" } else { "" };
-        CurveAxis { label: format!("{}{unit}", metric.title.to_lowercase()), scale, range }
-    }
-
-    /// Returns the axis, as it is drawn at a side of a panel of this width or height.
-    pub(super) fn at(&self, side: Side, length: f64, em: f64) -> Axis {
-        let most = Axis::room(side, length, em);
-        let range = self.range.map(|position| self.scale.value(position));
-        Axis::new(&self.label, self.scale, range, most, |value| self.part(self.scale.place(value)))
-    }
-
-    /// Returns the width from the left end of a vertical axis' label to the frame.
-    pub(super) fn gutter(&self, height: f64, em: f64) -> f64 {
-        self.at(Side::Left, height, em).label_width(em) + (TICK + 2.0 * LABEL_GAP + LINE) * em
-    }
-
-    /// Returns the part of the axis before a position, from 0 to 1.
-    pub(super) fn part(&self, position: f64) -> f64 {
-        let [low, high] = self.range;
-        (position - low) / (high - low)
-    }
-}
-
-impl Curves {
-    /// Draws the plots from `y` downwards. Returns their lower end, or `None` where there is no room for them.
-    pub(super) fn draw(&self, canvas: &mut Canvas, mut y: f64, inner: f64, em: f64) -> Option<f64> {
+impl Content for Curves {
+    fn draw(&self, canvas: &Canvas, mut y: f32, inner: f32) -> Option<f32> {
+        let em = canvas.style.em;
         let columns = if inner >= WIDE * em { self.plots.len().clamp(1, 2) } else { 1 };
-        let share = (inner - (columns - 1) as f64 * GAP * em) / columns as f64;
-        let left = self.plots.iter().map(|plot| plot.vertical.gutter(height(share, em), em)).fold(0.0, f64::max);
-        // The last label extends beyond its plot.
-        let right = (self.horizontal.at(Side::Bottom, share - left, em).label_width(em) / 2.0).max(0.3 * em);
-        let width = share - left - right;
+        let share = (inner - (columns - 1) as f32 * GAP * em) / columns as f32;
+        let height = (ASPECT * share).max(LEAST_HEIGHT * em);
+        let left = self.plots.iter().map(|plot| plot.vertical.gutter(canvas, height)).fold(0.0, f32::max);
+        let width = share - left - self.horizontal.overhang(canvas, share - left);
         if width < NARROWEST_PANEL * em {
             return None;
         }
         for plots in self.plots.chunks(columns) {
-            let area = |column: usize| Area {
-                x: MARGIN * em + column as f64 * (share + GAP * em) + left,
-                y: y + if self.marks.is_empty() { 0.4 * em } else { LINE * em },
-                width,
-                height: height(share, em),
-            };
+            let top = y + if self.marks.is_empty() { 0.4 * em } else { LINE * em };
             for (column, plot) in plots.iter().enumerate() {
-                plot.draw(canvas, &self.horizontal, &self.names, area(column), left, em);
-                self.draw_marks(canvas, area(column), em);
+                let panel = area(MARGIN * em + column as f32 * (share + GAP * em) + left, top, width, height);
+                plot.draw(canvas, &self.horizontal, &self.names, panel, left);
+                self.draw_marks(canvas, panel);
             }
-            y = area(0).bottom() + (TICK + LABEL_GAP + 0.5) * em + 1.8 * LINE * em;
+            y = top + height + (TICK + LABEL_GAP + 0.5) * em + 1.8 * LINE * em;
         }
         Some(y)
     }
 
-    fn draw_marks(&self, canvas: &mut Canvas, area: Area, em: f64) {
+    fn usual_width_mm(&self) -> f64 {
+        if self.plots.len() > 1 { PAGE_MM } else { COLUMN_MM }
+    }
+
+    fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
+        draw_key(canvas, from, self.key() * canvas.style.em, self.names[index].1);
+    }
+}
+
+impl Curves {
+    fn draw_marks(&self, canvas: &Canvas, panel: Rect) {
         for CurveMark { position, label } in &self.marks {
-            let x = area.x + self.horizontal.part(*position) * area.width;
-            let line = vec![[x, area.y], [x, area.bottom()]];
-            canvas.path(&[line], Stroke { color: MARK, width: 0.7, dash: Dash::Dashed, opacity: 1.0 });
-            canvas.text_in(MARK, [x, area.y - 0.5 * LINE * em], label);
-        }
-    }
-}
-
-impl CurvePlot {
-    /// Draws the plot into a frame, with its axes and their labels; that of the vertical axis begins `left` of the
-    /// frame.
-    pub(super) fn draw(
-        &self,
-        canvas: &mut Canvas,
-        horizontal: &CurveAxis,
-        names: &[(String, Pen)],
-        area: Area,
-        left: f64,
-        em: f64,
-    ) {
-        let at = |[x, y]: [f64; 2]| {
-            // Far outside, the exact position does not matter.
-            let part = self.vertical.part(y).clamp(-10.0, 11.0);
-            [area.x + horizontal.part(x) * area.width, area.bottom() - part * area.height]
-        };
-        canvas.clipped(area, |canvas| {
-            for curve in &self.curves {
-                curve.draw(canvas, names[curve.index].1, at, em);
-            }
-            for curve in &self.curves {
-                let within = |[x, _]: &&[f64; 2]| (0.0..=1.0).contains(&horizontal.part(*x));
-                let first = |is_beyond: &dyn Fn(f64) -> bool| {
-                    let within = curve.line.iter().flatten().filter(within);
-                    within.map(|[x, y]| (x, self.vertical.part(*y))).find(|(_, part)| is_beyond(*part))
-                };
-                let ends = [
-                    (first(&|part| part > 1.0 + BEYOND), area.y, 1.0),
-                    (first(&|part| part < -BEYOND), area.bottom(), -1.0),
-                ];
-                for (beyond, tip, inwards) in ends {
-                    let Some((x, _)) = beyond else { continue };
-                    let [x, arm] = [area.x + horizontal.part(*x) * area.width, 0.35 * em];
-                    let end = tip + inwards * 1.6 * arm;
-                    canvas.filled(&[[x, tip], [x + arm, end], [x - arm, end]], line(names[curve.index].1), 1.0);
-                }
-            }
-        });
-        canvas.frame(area);
-        let below = horizontal.at(Side::Bottom, area.width, em);
-        below.draw_marks(canvas, area, Side::Bottom, Parts::Both, em);
-        below.draw_label_below(canvas, area, em);
-        below.draw_minor_ticks(canvas, area, Side::Bottom, em);
-        let beside = self.vertical.at(Side::Left, area.height, em);
-        beside.draw_marks(canvas, area, Side::Left, Parts::Both, em);
-        beside.draw_minor_ticks(canvas, area, Side::Left, em);
-        beside.draw_label_upright(canvas, area, area.x - left + 0.5 * LINE * em);
-    }
-}
-
-fn height(share: f64, em: f64) -> f64 {
-    (ASPECT * share).max(LEAST_HEIGHT * em)
-}
-
-impl CurveLines {
-    /// Returns the positions by which the range of the vertical axis is chosen.
-    pub(crate) fn positions(&self) -> CurvePlaces {
-        let around = self.band.iter().map(|[_, low, high]| [*low, *high]).collect();
-        CurvePlaces { around, ..CurvePlaces::of_line(&self.line) }
-    }
-
-    fn draw(&self, canvas: &mut Canvas, pen: Pen, at: impl Fn([f64; 2]) -> [f64; 2], em: f64) {
-        let above = self.band.iter().map(|[x, _, high]| at([*x, *high]));
-        let below = self.band.iter().rev().map(|[x, low, _]| at([*x, *low]));
-        let around: Vec<[f64; 2]> = above.chain(below).collect();
-        if !around.is_empty() {
-            canvas.filled(&around, line(pen), BAND);
-        }
-        let pieces = |pieces: &[Vec<[f64; 2]>]| -> Vec<Vec<[f64; 2]>> {
-            pieces.iter().map(|piece| piece.iter().map(|position| at(*position)).collect()).collect()
-        };
-        if !self.raw.is_empty() {
-            canvas.path(
-                &pieces(&self.raw),
-                Stroke { opacity: FAINT, width: 0.7 * CURVE_WIDTH, dash: Dash::Solid, ..stroke(pen) },
-            );
-        }
-        let drawn = pieces(&self.line);
-        canvas.path(&drawn, stroke(pen));
-        for piece in &drawn {
-            // A single point is drawn as a dot.
-            if let [only] = piece[..] {
-                canvas.dot(only, 0.16 * em, line(pen));
-            }
-        }
-        // A cross marks the position from which on values are not finite.
-        for ends in drawn.windows(2) {
-            if let Some([x, y]) = ends[0].last() {
-                let arm = 0.3 * em;
-                let cross = [[[x - arm, y - arm], [x + arm, y + arm]], [[x - arm, y + arm], [x + arm, y - arm]]];
-                canvas.path(&cross.map(|arm| arm.to_vec()), Stroke { dash: Dash::Solid, ..stroke(pen) });
-            }
+            let x = panel.left() + self.horizontal.part(*position) as f32 * panel.width();
+            let line = vec![pos2(x, panel.top()), pos2(x, panel.bottom())];
+            canvas.lines(&[line], Stroke::new(0.7, rgb(MARK)), Dash::Dashed);
+            let above = pos2(x, panel.top() - 0.5 * LINE * canvas.style.em);
+            canvas.text_in(rgb(MARK), canvas.style.em, above, label);
         }
     }
 }
@@ -301,21 +132,21 @@ impl Figure {
         let points: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| curve(run).unwrap_or_default()).collect();
         let last = points.iter().flatten().map(|[x, _]| *x).fold(0.0, f64::max);
         let (label, unit) = over.axis(last);
-        let scale = super::metric_scale(metric, metric.scale == MetricScale::Log);
+        let scale = metric_scale(metric, metric.scale == MetricScale::Log);
         let lines = points.iter().map(|points| pieces(points, unit, scale)).enumerate();
         let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
         let times = lines.iter().flat_map(|(_, line)| line.iter().flatten()).map(|[x, _]| [*x; 2]);
         let horizontal = across(times.reduce(union));
         let positions: Vec<CurvePlaces> = lines.iter().map(|(_, line)| CurvePlaces::of_line(line)).collect();
         let range = vertical_range(positions, ceiling(metric, runs, scale), scale);
-        let vertical = super::CurveAxis::vertical(metric, scale, range);
-        let drawn = |(index, line)| super::CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
-        let mut figure = Figure::curves(super::Curves {
+        let vertical = CurveAxis::vertical(metric, scale, range);
+        let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
+        let mut figure = Figure::curves(Curves {
             title: title.to_owned(),
             specs: runs.iter().map(|run| run.config.clone()).collect(),
             names: runs.iter().map(|run| (run.label.clone(), run.pen)).collect(),
-            horizontal: super::CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range: horizontal },
-            plots: vec![super::CurvePlot { vertical, curves: lines.into_iter().map(drawn).collect() }],
+            horizontal: CurveAxis::linear(label, horizontal),
+            plots: vec![CurvePlot { vertical, curves: lines.into_iter().map(drawn).collect() }],
             marks: Vec::new(),
         });
         figure.legend.extend(notes(runs));
@@ -392,11 +223,11 @@ fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>
 }
 
 /// Returns notes on the training data of the runs, where these are synthetic.
-fn notes(runs: &[TrainedRun]) -> Vec<map::Swatch> {
+fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
     let started = runs.iter().filter_map(|run| run.history.started());
-    let mut notes: Vec<map::Swatch> = Vec::new();
+    let mut notes: Vec<Swatch> = Vec::new();
     for started in started.filter(|started| started.synthetic) {
-        let note = map::Swatch { color: None, text: started.data.clone() };
+        let note = Swatch { color: None, text: started.data.clone() };
         if !notes.contains(&note) {
             notes.push(note);
         }
@@ -457,8 +288,8 @@ impl Figure {
             marks: marks.iter().enumerate().map(mark).collect(),
         });
         figure.about.programs = vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)];
-        figure.legend.extend(note_of_band(trajectories, plots.band).map(|text| map::Swatch { color: None, text }));
-        figure.legend.extend(notes.into_iter().map(|text| map::Swatch { color: None, text }));
+        figure.legend.extend(note_of_band(trajectories, plots.band).map(|text| Swatch { color: None, text }));
+        figure.legend.extend(notes.into_iter().map(|text| Swatch { color: None, text }));
         figure
     }
 }
