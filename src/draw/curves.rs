@@ -166,12 +166,8 @@ impl CurveLines {
     fn draw(&self, canvas: &Canvas, dash: Dash, color: Color32, at: impl Fn([f64; 2]) -> Pos2) {
         let (em, stroke) = (canvas.style.em, Stroke::new(CURVE_WIDTH, color));
         if !self.band.is_empty() {
-            let points = self.band.iter().map(|[x, low, high]| {
-                let [above, below] = [at([*x, *high]), at([*x, *low])];
-                BandPoint::new(above.x, above.y..=below.y)
-            });
-            let band = BandShape::filled(points.collect(), color.gamma_multiply(BAND));
-            canvas.painter.add(Shape::Band(band));
+            let ends = self.band.iter().map(|[x, low, high]| [*low, *high].map(|y| at([*x, y])));
+            canvas.painter.add(band_shape(ends, color.gamma_multiply(BAND)));
         }
         let pieces = |pieces: &[Vec<[f64; 2]>]| -> Vec<Vec<Pos2>> {
             pieces.iter().map(|piece| piece.iter().map(|position| at(*position)).collect()).collect()
@@ -194,6 +190,12 @@ impl CurveLines {
             canvas.painter.add(polylines(&arms, stroke, Dash::Solid));
         }
     }
+}
+
+/// Returns the area between low and high ends.
+pub(crate) fn band_shape(ends: impl Iterator<Item = [Pos2; 2]>, color: Color32) -> Shape {
+    let points = ends.map(|[low, high]| BandPoint::new(low.x, high.y..=low.y));
+    Shape::Band(BandShape::filled(points.collect(), color))
 }
 
 /// Draws the key of a curve in a legend from a point to the right.

@@ -9,6 +9,7 @@ mod axis;
 mod canvas;
 mod contours;
 mod curves;
+mod diagnostics;
 mod figure;
 mod fonts;
 mod landscape;
@@ -21,6 +22,7 @@ mod svg;
 
 pub use canvas::MapImage;
 pub use curves::{CurveAxis, CurveLines, CurvePlot, metric_scale};
+pub use diagnostics::{CurvePoint, DiagnosticCurve};
 pub use figure::{
     COLUMN_MM, Compared, CurveMark, Curves, Figure, Options, PAGE_MM, PICTURE_DPI, PICTURES, RunPlots, TimeAxis,
     TrainedRun, Trajectories, TrajectoriesError, check_pictures,
@@ -40,6 +42,10 @@ pub(crate) use svg::{CREATOR, encoded, escaped};
 pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 #[cfg(feature = "app")]
 pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, marker_shape, polylines};
+#[cfg(feature = "app")]
+pub(crate) use curves::band_shape;
+#[cfg(feature = "app")]
+pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};
 #[cfg(feature = "app")]
 pub(crate) use figure::ScanPlots;
 #[cfg(feature = "app")]

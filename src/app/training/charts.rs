@@ -18,8 +18,10 @@ use crate::app::landscape::figure_export::{FigureLayout, stays_open};
 use crate::app::widgets::form::{Outlined, check_box};
 use crate::app::widgets::number as text;
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond, describe};
+use crate::app::widgets::plot::curves as plotted;
+use crate::app::widgets::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond, describe};
 use crate::draw::{Format, metric_scale};
+use crate::gpu::CurveSet;
 use crate::runs::{MetricAliases, proposals};
 
 /// The smallest width of plots beside each other, in points.
@@ -406,10 +408,10 @@ impl Chart<'_> {
         let canvas = CurveCanvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
         let drawn = |curve: &ChartCurve<'_>| (Arc::clone(&curve.lines), curve.group.pen, curve.opacity);
         let drawn = self.curves.iter().map(drawn).collect();
-        let item = CurveItem::new(&self.info.name, cache.set(metric, drawn, canvas), x, y);
+        let set = cache.set(metric, drawn, canvas);
         let weak = ui.visuals().weak_text_color();
         let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
-            self.draw(plot, canvas, item);
+            self.draw(plot, canvas, set);
             if let Some(level) = self.level {
                 let line = HLine::new("", scales[1].place(level)).color(weak).style(LineStyle::dashed_loose());
                 plot.hline(line.width(1.0).allow_hover(false));
@@ -438,11 +440,11 @@ impl Chart<'_> {
     }
 
     /// Draws bands below all lines, and marks above them.
-    fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, lines: CurveItem) {
+    fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, set: Arc<CurveSet>) {
         for ChartCurve { group, lines, opacity, .. } in &self.curves {
             canvas.band(plot, group.pen, lines, *opacity);
         }
-        plot.add(lines);
+        plotted(plot, &self.info.name, set, [canvas.x, canvas.y]);
         for ChartCurve { group, track, lines, .. } in &self.curves {
             let nearest = self.hover.and_then(|at| track.nearest(self.view.horizontal, self.view.scales[0], at));
             canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.place(&nearest)));

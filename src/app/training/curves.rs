@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use egui::{Color32, Theme};
-use egui_plot::{MarkerShape, PlotUi};
+use egui_plot::PlotUi;
 use rayon::prelude::*;
+use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, suited, whole};
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
@@ -192,7 +193,7 @@ pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, view: &TrackView, y: [f6
             point(plot, at, shape, radius + RIM, rim, y);
             point(plot, at, shape, radius, color, y);
         };
-        rimmed([x, y[0]], MarkerShape::Up, 7.0);
+        rimmed([x, y[0]], MarkerShape::Triangle, 7.0);
         if mark.kind == MarkKind::Changed && height.is_finite() {
             rimmed([x, height], MarkerShape::Square, 4.0);
         }

@@ -13,7 +13,7 @@ use valleyscope_experiments::view::ticks::{Ticks, significant};
 
 use super::theme;
 
-pub(crate) use super::curves::{CurveItem, band, dashed, dashes, error_bar, install_curves, line, near_line, point};
+pub(crate) use super::curves::{band, curves, dashes, install_curves, line, near_line, point};
 
 /// The distances between labels beside each other and above each other, in points.
 const BESIDE: f64 = 46.0;

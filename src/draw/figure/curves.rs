@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{Color32, Pos2, Rect, Stroke, pos2};
-use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, across, suited, union, whole};
+use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, across, suited, union};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
 use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
 
 use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
 use super::trajectories::{RunCurve, Trajectories};
-use crate::draw::Swatch;
 use crate::draw::axis::{LABEL_GAP, TICK};
 use crate::draw::canvas::{Canvas, LINE, area, rgb};
 use crate::draw::curves::{CurveAxis, CurveLines, CurvePlot, draw_key, metric_scale};
+use crate::draw::diagnostics::{DiagnosticCurve, diagnostic_scale, range_in_view};
+use crate::draw::map::Swatch;
 use crate::draw::svg::{CREATOR, FigureMetadata};
 use crate::player::marks::{SettingMarks, text};
 
@@ -284,7 +284,7 @@ impl Figure {
             specs: vec![trajectories.text()],
             names: names.collect(),
             horizontal: CurveAxis { label: "steps".to_owned(), scale, range },
-            plots: infos.map(|(metric, info)| plot(&runs, metric, info, plots)).collect(),
+            plots: infos.map(|(metric, info)| plot(&runs, metric, info, plots, range)).collect(),
             marks: marks.iter().enumerate().map(mark).collect(),
         });
         figure.about.programs = vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)];
@@ -323,65 +323,12 @@ fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) ->
     shown.filter(|(position, _)| (from..=to).contains(position)).collect()
 }
 
-fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots: &RunPlots) -> CurvePlot {
-    let stays = |run: &&RunCurve| run.history.last().is_none_or(|bucket| bucket.diverged == 0);
-    let any_stays = runs.iter().any(|run| stays(&run));
-    let counts = |run: &&RunCurve| !any_stays || stays(run);
-    let scale = match (plots.log.contains(&metric), metric.is_positive()) {
-        (false, _) => AxisScale::Linear,
-        (true, true) => AxisScale::Log,
-        (true, false) => {
-            let means = runs.iter().filter(counts).flat_map(|run| &run.history).map(|bucket| metric.value(bucket).mean);
-            AxisScale::symlog_for(means)
-        }
-    };
-    let curves: Vec<CurveLines> = runs
-        .iter()
-        .enumerate()
-        .map(|(index, run)| lines(index, &run.history, metric, plots.band, [plots.horizontal(), scale]))
-        .collect();
-    // A curve that runs away while others do not would flatten them.
-    let counting = curves.iter().filter(|curve| plots.whole_range || counts(&&runs[curve.index]));
-    let positions: Vec<CurvePlaces> = counting.map(CurveLines::positions).collect();
-    let range = if plots.whole_range { whole(&positions) } else { suited(&positions, scale) };
-    let range = if scale == AxisScale::Linear { metric.range(range) } else { range };
+fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots: &RunPlots, x: Extent) -> CurvePlot {
+    let scale = diagnostic_scale(metric, plots.log.contains(&metric), runs.iter().map(|run| &run.history));
+    let scales = [plots.horizontal(), scale];
+    let curves: Vec<DiagnosticCurve> =
+        runs.iter().map(|run| DiagnosticCurve::new(&run.history, metric, plots.band, scales)).collect();
+    let range = range_in_view(curves.iter(), metric, scale, x, plots.whole_range);
     let vertical = CurveAxis { label: info.title.into_owned(), scale, range };
-    CurvePlot { vertical, curves }
-}
-
-/// Returns the curve of a metric as positions on the axes, split where it has none.
-fn lines(
-    index: usize,
-    history: &[Bucket],
-    metric: DiagnosticMetric,
-    band: Band,
-    [horizontal, vertical]: [AxisScale; 2],
-) -> CurveLines {
-    let means = history.iter().map(|bucket| metric.value(bucket).mean_low).filter(|mean| *mean > 0.0);
-    let floor = vertical.place(means.fold(f64::INFINITY, f64::min));
-    let (mut line, mut ends, mut is_open) = (Vec::<Vec<[f64; 2]>>::new(), Vec::new(), false);
-    for bucket in history {
-        let value = metric.value(bucket);
-        let middle = bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64;
-        let [x, y] = [horizontal.place(middle), vertical.place(value.mean)];
-        if !(x.is_finite() && y.is_finite()) {
-            is_open &= !x.is_finite();
-            continue;
-        }
-        if !is_open {
-            line.push(Vec::new());
-            is_open = true;
-        }
-        if let Some(piece) = line.last_mut() {
-            piece.push([x, y]);
-        }
-        // An end of the band without a position on a logarithmic axis goes to the lowest mean.
-        let position = |end: f64| Some(vertical.place(end)).filter(|position| position.is_finite()).unwrap_or(floor);
-        ends.extend(band.of(&value).map(|[low, high]| [x, position(low), position(high)]));
-    }
-    if !is_open && !line.is_empty() {
-        // An empty last piece marks where the curve ends early.
-        line.push(Vec::new());
-    }
-    CurveLines { index, raw: Vec::new(), line, band: ends }
+    CurvePlot { vertical, curves: curves.iter().enumerate().map(|(index, curve)| curve.lines(index)).collect() }
 }

@@ -17,6 +17,7 @@ use super::trajectories::{Ensemble, TracedRun, Trajectories};
 use crate::draw::axis::{Axis, ColorBar};
 use crate::draw::canvas::{Canvas, LINE, MapImage, area, rgb};
 use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key};
+use crate::draw::diagnostics::middle;
 use crate::draw::landscape::{
     ASPECT, LabelledSides, LandscapePainter, Paths, around, contour_stroke, pixel_rgb, space_axes,
 };
@@ -263,10 +264,6 @@ fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
         curves: CurvePlot { vertical: CurveAxis::linear("loss L", with_margin(&extents)), curves },
         ends: Vec::new(),
     }
-}
-
-fn middle(bucket: &Bucket) -> f64 {
-    bucket.first_step as f64 + 0.5 * (bucket.steps - 1) as f64
 }
 
 /// Returns the loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
