@@ -172,13 +172,22 @@ pub(crate) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec
     let marks = |most: usize| match scale {
         AxisScale::Linear => Ticks::linear(low, high, most).in_full(),
         AxisScale::Percent => Ticks::percent(low, high, most),
-        AxisScale::Log => Ticks::log(low, high, most).in_full(),
+        AxisScale::Log => log_ticks(low, high, most),
         AxisScale::LogComplement => Ticks::log_complement(low, high, most).ticks,
         AxisScale::SymLog { .. } => Ticks::placed(scale, [low, high].map(|end| scale.place(end)), most as f64, 1.0),
         AxisScale::Clock => Ticks::clock(low, high, (high - low) / most as f64).ticks,
     };
     let tried = [most, most + 1, 2 * most, 3 * most].into_iter().map(marks);
     tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(most))
+}
+
+/// Returns the ticks of a logarithmic axis: as on a linear one where less than a decade holds few of 1, 2 and 5 times the
+/// powers of ten.
+fn log_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
+    const FEWEST: usize = 3;
+    let ticks = Ticks::log(low, high, most).in_full();
+    let is_short = ticks.len() < FEWEST && high < 10.0 * low;
+    if is_short { Ticks::linear(low, high, most.min(5)).in_full() } else { ticks }
 }
 
 /// Returns 2 to 9 times the powers of ten on a logarithmic axis of some decades, or their complements; none on other

@@ -2,7 +2,9 @@
 
 use egui::epaint::{BandPoint, BandShape};
 use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
-use valleyscope_experiments::view::range::CurvePlaces;
+#[cfg(feature = "app")]
+use valleyscope_experiments::view::range::whole;
+use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, suited};
 use valleyscope_experiments::view::{AxisScale, Dash, Pen};
 use valleyscope_runs::{MetricInfo, Unit};
 
@@ -157,10 +159,17 @@ impl CurvePlot {
 }
 
 impl CurveLines {
-    /// Returns the positions by which the range of the vertical axis is chosen.
-    pub(crate) fn positions(&self) -> CurvePlaces {
-        let around = self.band.iter().map(|[_, low, high]| [*low, *high]).collect();
-        CurvePlaces { around, ..CurvePlaces::of_line(&self.line) }
+    /// Returns the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
+    fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePlaces {
+        let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
+        let band =
+            || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
+        let around = || band().chain(visible_heights(&self.raw, [from, to]).map(|y| [y, y]));
+        let highest = || line().chain(around()).map(|[_, high]| high);
+        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
+        let below = |extent: &Extent| extent[1] <= top;
+        let end = CurvePlaces::of_line(&self.line).end;
+        CurvePlaces { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
     }
 
     fn draw(&self, canvas: &Canvas, dash: Dash, color: Color32, at: impl Fn([f64; 2]) -> Pos2) {
@@ -192,6 +201,43 @@ impl CurveLines {
     }
 }
 
+/// The choice of the vertical range of a plot that is not zoomed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fit {
+    #[cfg(feature = "app")]
+    Everything,
+    /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
+    /// axis a few values far below, do not flatten the others.
+    Sensible(Option<Ceiling>, AxisScale),
+}
+
+/// Returns the smallest range of positions that shows the curves as far as `fit` includes them.
+pub(crate) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l CurveLines> + Clone, fit: Fit) -> [f64; 2] {
+    let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
+    match fit {
+        #[cfg(feature = "app")]
+        Fit::Everything => whole(&places(None)),
+        Fit::Sensible(ceiling, scale) => {
+            let below = places(ceiling);
+            // A view of diverged parts alone shows them.
+            let is_empty = below.iter().all(|places| places.line.is_empty());
+            suited(&if is_empty { places(None) } else { below }, scale)
+        }
+    }
+}
+
+/// Returns the heights of a curve's points in view, and those at which it enters and leaves the view.
+fn visible_heights(pieces: &[Vec<[f64; 2]>], [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
+    let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
+    let segments = pieces.iter().flat_map(|piece| piece.windows(2));
+    let crossings = segments.flat_map(move |ends| {
+        let [[x, y], [next_x, next]] = [ends[0], ends[1]];
+        let crossed = [from, to].into_iter().filter(move |edge| x < *edge && *edge < next_x);
+        crossed.map(move |edge| y + (next - y) * ((edge - x) / (next_x - x)))
+    });
+    inside.chain(crossings)
+}
+
 /// Returns the area between low and high ends.
 pub(crate) fn band_shape(ends: impl Iterator<Item = [Pos2; 2]>, color: Color32) -> Shape {
     let points = ends.map(|[low, high]| BandPoint::new(low.x, high.y..=low.y));
@@ -202,4 +248,53 @@ pub(crate) fn band_shape(ends: impl Iterator<Item = [Pos2; 2]>, color: Color32) 
 pub(crate) fn draw_key(canvas: &Canvas, from: Pos2, width: f32, pen: Pen) {
     let ends = vec![from, from + vec2(width, 0.0)];
     canvas.lines(&[ends], Stroke::new(1.4 * CURVE_WIDTH, canvas.color(pen)), pen.dash);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CurveLines, Fit, y_in_view};
+    use valleyscope_experiments::view::AxisScale;
+    use valleyscope_experiments::view::range::Ceiling;
+
+    fn of(line: &[[f64; 2]]) -> CurveLines {
+        CurveLines { index: 0, raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new() }
+    }
+
+    #[test]
+    fn a_view_between_two_points_shows_what_lies_between_them() {
+        let sparse = of(&[[0.0, 10.0], [100.0, 20.0], [200.0, 10.0]]);
+        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
+        assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
+        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
+        assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
+    }
+
+    #[test]
+    fn a_diverged_run_does_not_flatten_the_others_and_is_shown_on_request() {
+        let good = of(&[[1.0, 2.3], [2.0, 1.0], [3.0, 0.5]]);
+        let diverged = of(&[[1.0, 2.4], [2.0, 1e6], [3.0, 1e20]]);
+        let initial = [2.3, 2.4];
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
+        let view = |x, lines: &[&CurveLines], fit| y_in_view(x, lines.iter().copied(), fit);
+        let sensible = |x, lines: &[&CurveLines]| view(x, lines, Fit::Sensible(ceiling, AxisScale::Linear));
+        // Also where the diverged runs are the majority, or alone.
+        for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
+            let [low, high] = sensible([1.0, 3.0], lines);
+            assert!((0.3..0.5).contains(&low) && (2.4..2.6).contains(&high), "{low} to {high}");
+        }
+        let [low, high] = sensible([1.0, 3.0], &[&diverged]);
+        assert!(low > 0.0 && (2.4..3.0).contains(&high), "{low} to {high}");
+        // The range has no limit where only the diverged part is in view, or with the whole range.
+        assert!(sensible([2.5, 3.0], &[&diverged])[1] >= 1e20);
+        assert!(view([1.0, 3.0], &[&good, &diverged], Fit::Everything)[1] >= 1e20);
+        // A spike below ten times the initial loss is shown whole.
+        let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
+        assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
+        // On a logarithmic axis it is the values that count, too.
+        let places = |lines: &CurveLines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
+        let (good, diverged) = (places(&good), places(&diverged));
+        let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
+        assert!((0.38..0.5).contains(&high), "{high}");
+    }
 }

@@ -17,6 +17,7 @@ mod map;
 mod projection;
 mod regions;
 mod scale;
+mod scan;
 mod surface;
 mod svg;
 
@@ -44,10 +45,9 @@ pub(crate) use axis::{Axis, ColorBar, LABEL_GAP, Parts, Side, TICK};
 pub(crate) use canvas::{Canvas, LINE, Style, WHOLE, marker_shape, polylines};
 #[cfg(feature = "app")]
 pub(crate) use curves::band_shape;
+pub(crate) use curves::{Fit, y_in_view};
 #[cfg(feature = "app")]
 pub(crate) use diagnostics::{diagnostic_scale, middle, range_in_view};
-#[cfg(feature = "app")]
-pub(crate) use figure::ScanPlots;
 #[cfg(feature = "app")]
 pub(crate) use fonts::{FallbackFonts, install_font};
 #[cfg(feature = "app")]
@@ -56,3 +56,5 @@ pub(crate) use landscape::{LabelledSides, LandscapePainter, space_axes};
 pub(crate) use map::MapSide;
 #[cfg(feature = "app")]
 pub(crate) use regions::{LetteredRegions, Letters};
+#[cfg(feature = "app")]
+pub(crate) use scan::ScanPlots;

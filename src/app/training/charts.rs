@@ -9,7 +9,7 @@ use valleyscope_experiments::view::range::{Ceiling, across};
 use valleyscope_experiments::view::{AxisScale, range};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
-use super::curves::{self, ChartCurve, CurveCache, CurveCanvas, Fit, PlotExport, y_in_view};
+use super::curves::{self, ChartCurve, CurveCache, CurveCanvas, PlotExport};
 use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
 use super::names::{NamedCurves, color};
 use super::plotter::union;
@@ -20,7 +20,7 @@ use crate::app::widgets::number as text;
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::plot::curves as plotted;
 use crate::app::widgets::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond, describe};
-use crate::draw::{Format, metric_scale};
+use crate::draw::{Fit, Format, metric_scale, y_in_view};
 use crate::gpu::CurveSet;
 use crate::runs::{MetricAliases, proposals};
 
@@ -395,7 +395,7 @@ pub(super) struct Chart<'a> {
 impl Chart<'_> {
     pub(super) fn show(&self, ui: &mut Ui, cache: &mut CurveCache, metric: MetricId) -> ShownPlot {
         let TrackView { scales, x, .. } = self.view;
-        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
+        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &curve.lines.curve), self.fit));
         // Without a curve, numbers would look like a measurement's.
         let axis = |scale, range| PlotAxis { scale, range, has_ticks: !self.curves.is_empty() };
         let frame = PlotFrame {

@@ -124,11 +124,7 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     }
     check(&plan, &[format], args)?;
     let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
-    let source = match plan {
-        Plan::There(source) => source,
-        plan => FigureComputer::new()?.source(plan)?,
-    };
-    let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
+    let drawing = drawing(&FigureComputer::new()?.source(plan)?, args).map_err(anyhow::Error::from)?;
     write(&drawing, format, &args.out, file, args)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{Color32, Pos2, Rect, Stroke, pos2};
-use valleyscope_experiments::view::range::{Ceiling, CurvePlaces, Extent, across, suited, union};
+use valleyscope_experiments::view::range::{Ceiling, Extent, across, union};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
 use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
@@ -13,7 +13,7 @@ use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWE
 use super::trajectories::{RunCurve, Trajectories};
 use crate::draw::axis::{LABEL_GAP, TICK};
 use crate::draw::canvas::{Canvas, LINE, area, rgb};
-use crate::draw::curves::{CurveAxis, CurveLines, CurvePlot, draw_key, metric_scale};
+use crate::draw::curves::{CurveAxis, CurveLines, CurvePlot, Fit, draw_key, metric_scale, y_in_view};
 use crate::draw::diagnostics::{DiagnosticCurve, diagnostic_scale, range_in_view};
 use crate::draw::map::Swatch;
 use crate::draw::svg::{CREATOR, FigureMetadata};
@@ -134,19 +134,18 @@ impl Figure {
         let (label, unit) = over.axis(last);
         let scale = metric_scale(metric, metric.scale == MetricScale::Log);
         let lines = points.iter().map(|points| pieces(points, unit, scale)).enumerate();
-        let lines: Vec<(usize, Vec<Vec<[f64; 2]>>)> = lines.filter(|(_, line)| !line.is_empty()).collect();
-        let times = lines.iter().flat_map(|(_, line)| line.iter().flatten()).map(|[x, _]| [*x; 2]);
-        let horizontal = across(times.reduce(union));
-        let positions: Vec<CurvePlaces> = lines.iter().map(|(_, line)| CurvePlaces::of_line(line)).collect();
-        let range = vertical_range(positions, ceiling(metric, runs, scale), scale);
-        let vertical = CurveAxis::vertical(metric, scale, range);
         let drawn = |(index, line)| CurveLines { index, raw: Vec::new(), line, band: Vec::new() };
+        let curves: Vec<CurveLines> = lines.filter(|(_, line)| !line.is_empty()).map(drawn).collect();
+        let times = curves.iter().flat_map(|curve| curve.line.iter().flatten()).map(|[x, _]| [*x; 2]);
+        let horizontal = across(times.reduce(union));
+        let range = y_in_view(horizontal, curves.iter(), Fit::Sensible(ceiling(metric, runs, scale), scale));
+        let vertical = CurveAxis::vertical(metric, scale, range);
         let mut figure = Figure::curves(Curves {
             title: title.to_owned(),
             specs: runs.iter().map(|run| run.config.clone()).collect(),
             names: runs.iter().map(|run| (run.label.clone(), run.pen)).collect(),
             horizontal: CurveAxis::linear(label, horizontal),
-            plots: vec![CurvePlot { vertical, curves: lines.into_iter().map(drawn).collect() }],
+            plots: vec![CurvePlot { vertical, curves }],
             marks: Vec::new(),
         });
         figure.legend.extend(notes(runs));
@@ -184,17 +183,6 @@ fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option
     // The first training loss precedes the first evaluation, and usually a divergence.
     let of_training = Ceiling::of_losses(initial(MetricId::LOSS), scale);
     of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
-}
-
-/// Returns the range of the curves with these positions, in which those that have diverged do not flatten the others.
-fn vertical_range(curves: Vec<CurvePlaces>, ceiling: Option<Ceiling>, scale: AxisScale) -> Extent {
-    let below = |curve: &CurvePlaces| {
-        let heights = curve.line.iter().map(|[_, high]| *high);
-        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(heights));
-        CurvePlaces { line: curve.line.iter().filter(|[_, high]| *high <= top).copied().collect(), ..curve.clone() }
-    };
-    let below: Vec<CurvePlaces> = curves.iter().map(below).collect();
-    suited(if below.iter().all(|curve| curve.line.is_empty()) { &curves } else { &below }, scale)
 }
 
 /// Returns the points as positions on the axes, split at values without a position. Where a curve ends with such a value, its last piece

@@ -69,7 +69,7 @@ impl Row {
         let diagram = &result.diagram;
         let mut row = Row::default();
         for map in maps {
-            row.add(diagram, *map, metric, map.subject(diagram), legend);
+            row.add(diagram, *map, metric, &map.colors(diagram, metric, UNKNOWN), map.subject(diagram), legend);
             row.bar = map
                 .scale(diagram, metric)
                 .map(|scale| ColorBar { scale, label: map.quantity(&diagram.spec().landscape, metric) });
@@ -77,13 +77,8 @@ impl Row {
         row
     }
 
-    /// Adds the map of a diagram in its own colours; those that need a name are put into the legend if not there yet.
-    fn add(&mut self, diagram: &Diagram, map: Map, metric: Metric, title: Option<String>, legend: &mut Vec<Swatch>) {
-        self.add_in(diagram, map, metric, &map.colors(diagram, metric, UNKNOWN), title, legend);
-    }
-
-    /// Adds a map in these colours.
-    fn add_in(
+    /// Adds a map in these colours; those that need a name are put into the legend if not there yet.
+    fn add(
         &mut self,
         diagram: &Diagram,
         map: Map,
@@ -319,7 +314,8 @@ impl Figure {
         let mut legend = Vec::new();
         let landscape = result.diagram.spec().landscape;
         for metric in Metric::of(&landscape) {
-            row.add(&result.diagram, map, metric, Some(metric.label(&landscape).to_owned()), &mut legend);
+            let (diagram, title) = (&result.diagram, metric.label(&landscape).to_owned());
+            row.add(diagram, map, metric, &map.colors(diagram, metric, UNKNOWN), Some(title), &mut legend);
         }
         Figure::of_rows(&[result], vec![row], legend)
     }
@@ -328,9 +324,8 @@ impl Figure {
     /// with the rotation or the dimension of its landscape above (the paper's figure "moretoy"). Paler where less
     /// certain, if `certainty` is set.
     pub fn side_by_side(results: [&SweepResult; 2], certainty: bool) -> Figure {
-        let (mut row, mut legend) = (Row::default(), Vec::new());
-        for SweepResult { diagram, .. } in results {
-            let spec = diagram.spec();
+        let compared = results.map(|result| {
+            let spec = result.diagram.spec();
             let title = match spec.dimension.get() {
                 2 => {
                     let of = Quantity::Landscape(LandscapeParameterName::ROTATION).parameter(&spec.landscape);
@@ -338,9 +333,9 @@ impl Figure {
                 }
                 dimension => DIMENSION.with(dimension),
             };
-            row.add(diagram, Map::Winner { certainty }, spec.metric, Some(title), &mut legend);
-        }
-        Figure::of_rows(&results, vec![row], legend)
+            Compared { result, title, metric: spec.metric }
+        });
+        Figure::compared(&compared, Map::Winner { certainty }, 0)
     }
 
     /// Returns a figure of one map.
@@ -382,7 +377,7 @@ impl Figure {
             };
             let colors = MapColors { winners, scale: scale.clone(), unknown: UNKNOWN };
             if let Some(row) = rows.last_mut() {
-                row.add_in(diagram, map, compared.metric, &colors, Some(title), &mut legend);
+                row.add(diagram, map, compared.metric, &colors, Some(title), &mut legend);
             }
         }
         if let (Some(row), Some(scale), Some(first)) = (rows.first_mut(), scale, all.first()) {

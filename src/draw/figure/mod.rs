@@ -14,6 +14,4 @@ mod trajectories;
 pub use curves::{CurveMark, Curves, RunPlots, TimeAxis, TrainedRun};
 pub use maps::{Compared, PICTURE_DPI, PICTURES, check_pictures};
 pub use page::{COLUMN_MM, Figure, Options, PAGE_MM};
-#[cfg(feature = "app")]
-pub(crate) use scan::ScanPlots;
 pub use trajectories::{Trajectories, TrajectoriesError};
