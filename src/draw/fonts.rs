@@ -10,8 +10,6 @@ use resvg::usvg::{self, FontResolver, Options};
 use rustybuzz::ttf_parser::Face;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::svg::escaped;
-
 pub(super) const FONT: &[u8] = include_bytes!("../../assets/fonts/ValleyscopeSans.otf");
 pub(super) const FAMILY: &str = "Valleyscope Sans";
 
@@ -44,10 +42,12 @@ pub(crate) struct FallbackFonts {
 struct State {
     /// Whether a text needs fonts that have not been read.
     is_wanted: bool,
+    #[cfg(feature = "app")]
     is_reading: bool,
     /// Characters that no font has.
     blank: BTreeSet<char>,
     /// The characters that a warning has named already.
+    #[cfg(feature = "app")]
     named: BTreeSet<char>,
 }
 
@@ -150,29 +150,19 @@ pub(super) fn svg_options(uses_system: bool) -> Options<'static> {
     Options { fontdb: Arc::clone(&fonts.database), font_resolver, ..options }
 }
 
-/// Returns a text as it is written in an SVG, with the system's fonts named where the bundled one lacks characters, and
-/// whether there are any.
-pub(super) fn markup(text: &str) -> (String, bool) {
-    let is_drawn = |cluster: &str| cluster.chars().all(|it| is_ignorable(it) || FACE.glyph_index(it).is_some());
-    // The parts of the text, each with the family of the system in which it is set.
+/// Divides a text into parts, each with the family of the system in which it is set, as the bundled font lacks characters.
+pub(super) fn font_parts(text: &str) -> Vec<(Range<usize>, Option<&'static str>)> {
+    let is_bundled = |cluster: &str| cluster.chars().all(|it| is_ignorable(it) || FACE.glyph_index(it).is_some());
     let mut parts: Vec<(Range<usize>, Option<&str>)> = Vec::new();
     for (start, cluster) in text.grapheme_indices(true) {
-        let family = if is_drawn(cluster) { None } else { SystemFonts::get().with(cluster) };
+        let family = if is_bundled(cluster) { None } else { SystemFonts::get().with(cluster) };
         let family = family.map(|font| font.family.as_str());
         match parts.last_mut() {
             Some((range, of)) if *of == family => range.end = start + cluster.len(),
             _ => parts.push((start..start + cluster.len(), family)),
         }
     }
-    let uses_system = parts.iter().any(|(_, family)| family.is_some());
-    let part = |(range, family): (Range<usize>, Option<&str>)| match family {
-        None => escaped(&text[range]),
-        Some(family) => {
-            let (family, part) = (escaped(family), escaped(&text[range]));
-            format!(r#"<tspan font-family="'{family}',sans-serif">{part}</tspan>"#)
-        }
-    };
-    (parts.into_iter().map(part).collect(), uses_system)
+    parts
 }
 
 /// The bundled font and the system's.

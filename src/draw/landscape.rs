@@ -35,7 +35,7 @@ const CONTOUR_WIDTH: f32 = 0.5;
 
 // Lengths in font sizes.
 /// The smallest distances between labels of ticks, beside and above each other.
-const SPACING: [f32; 2] = [5.6, 3.0];
+const SPACING: [f32; 2] = [4.4, 2.4];
 /// The widths of the valley's axes and of the dark lines behind them.
 const AXIS: [f32; 2] = [0.09, 0.22];
 /// The lengths of their dashes and gaps.
@@ -203,7 +203,7 @@ impl LandscapePainter<'_> {
         let [along, across] = [0.87 * em * unit, 0.35 * em * unit.rot90()];
         let outline = Stroke::new(AXIS[0] * em, Color32::from_black_alpha(110).gamma_multiply(opacity));
         painter.add(Shape::convex_polygon(vec![tip, tip - along + across, tip - along - across], white, outline));
-        let beside = self.panel.shrink(0.8 * em).clamp(tip - 1.5 * em * unit + 1.05 * em * unit.rot90());
+        let beside = self.panel.shrink(0.8 * em).clamp(tip - 1.1 * em * unit + em * unit.rot90());
         let shifted = beside + vec2(0.08, 0.08) * em;
         for (color, at) in [(Color32::BLACK, shifted), (Color32::WHITE, beside)] {
             self.canvas.text_in(color.gamma_multiply(opacity), em, at, name);
@@ -249,7 +249,8 @@ impl LandscapePainter<'_> {
         }
         beside.draw(canvas, panel, Side::Left, Parts::labelled(labelled.left));
         if labelled.left {
-            let corner = panel.left_top() - vec2(TICK * em, 0.55 * LINE * em);
+            // Above the label of a tick at the upper end.
+            let corner = panel.left_top() - vec2(TICK * em, 0.9 * LINE * em);
             let (name, note) = beside.label.split_at(1);
             canvas.text(corner, Align::RIGHT, name);
             canvas.text(pos2(panel.left(), corner.y), Align::LEFT, note.trim());

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fmt::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use base64::Engine;
@@ -24,7 +25,7 @@ use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::Tree;
 
 use super::canvas::{Canvas, Style};
-use super::fonts::{FAMILY, FONT, FallbackFonts, install_font, markup, svg_options};
+use super::fonts::{FAMILY, FONT, FallbackFonts, font_parts, install_font, svg_options};
 
 /// A drawn figure. Its text form, by [`ToString`], is an SVG file with the font embedded.
 #[derive(Clone, Debug)]
@@ -266,9 +267,11 @@ impl Writer {
                 let paint = paint(*fill, *stroke);
                 self.push(format_args!(r#"<circle cx="{x:.3}" cy="{y:.3}" r="{radius:.3}"{paint}/>"#));
             }
-            Shape::Rect(shape) => self.rect(shape)?,
+            Shape::Rect(RectShape { rect, fill, stroke, .. }) => {
+                self.push(format_args!("<rect {}{}/>", bounds(*rect), paint(*fill, *stroke)));
+            }
             Shape::Text(text) => self.text(text),
-            Shape::Mesh(mesh) => self.gradient(mesh),
+            Shape::Mesh(mesh) => self.mesh(mesh)?,
             Shape::Band(BandShape { points, fill, .. }) => {
                 let above = points.iter().map(|point| pos2(point.x, point.y.min));
                 let below = points.iter().rev().map(|point| pos2(point.x, point.y.max));
@@ -326,21 +329,31 @@ impl Writer {
         self.push(format_args!(r#"<polygon points="{points}"{paint}/>"#));
     }
 
-    fn rect(&mut self, shape: &RectShape) -> Result<(), FigureError> {
-        let corner = bounds(shape.rect);
-        let Some(brush) = &shape.brush else {
-            self.push(format_args!(r#"<rect {corner}{}/>"#, paint(shape.fill, shape.stroke)));
+    /// Writes a picture, or a gradient of horizontal strips from below upwards.
+    fn mesh(&mut self, mesh: &Mesh) -> Result<(), FigureError> {
+        let (area, corner) = (mesh.calc_bounds(), bounds(mesh.calc_bounds()));
+        if let Some((ImageData::Color(image), filter)) =
+            self.images.get(&mesh.texture_id).filter(|_| mesh.vertices.len() == 4)
+        {
+            let data = BASE64_STANDARD.encode(png_of(image)?);
+            let sharp = match filter {
+                TextureFilter::Nearest => r#" image-rendering="pixelated" style="image-rendering:pixelated""#,
+                TextureFilter::Linear => "",
+            };
+            self.push(format_args!(
+                r#"<image {corner} preserveAspectRatio="none"{sharp} xlink:href="data:image/png;base64,{data}"/>"#
+            ));
             return Ok(());
-        };
-        let Some((ImageData::Color(image), filter)) = self.images.get(&brush.fill_texture_id) else { return Ok(()) };
-        let data = BASE64_STANDARD.encode(png_of(image)?);
-        let sharp = match filter {
-            TextureFilter::Nearest => r#" image-rendering="pixelated" style="image-rendering:pixelated""#,
-            TextureFilter::Linear => "",
-        };
-        self.push(format_args!(
-            r#"<image {corner} preserveAspectRatio="none"{sharp} xlink:href="data:image/png;base64,{data}"/>"#
-        ));
+        }
+        /// The strips of a mesh are finer than a viewer needs, which interpolates.
+        const EACH: usize = 4;
+        let id = self.name("colors");
+        let strips = mesh.vertices.chunks_exact(2).step_by(EACH);
+        let stops = strips.map(|ends| ((area.bottom() - ends[0].pos.y) / area.height(), hex(ends[0].color)));
+        let stop = |(offset, color)| format!(r#"<stop offset="{}" stop-color="{color}"/>"#, number(offset));
+        let stops: String = stops.map(stop).collect();
+        self.push(format_args!(r#"<linearGradient id="{id}" x1="0" y1="1" x2="0" y2="0">{stops}</linearGradient>"#));
+        self.push(format_args!(r#"<rect {corner} fill="url(#{id})"/>"#));
         Ok(())
     }
 
@@ -362,8 +375,7 @@ impl Writer {
             let Pos2 { x, y } = shape.pos + egui::emath::Rot2::from_angle(shape.angle) * at.to_vec2();
             let turned =
                 if turn == 0.0 { String::new() } else { format!(r#" transform="rotate({turn} {x:.3} {y:.3})""#) };
-            let (xml, uses_system) = markup(&text);
-            self.uses_system_fonts |= uses_system;
+            let xml: String = font_parts(&text).into_iter().map(|part| self.text_part(&text, part)).collect();
             let size = section.format.font_id.size;
             self.push(format_args!(
                 r#"<text x="{x:.3}" y="{y:.3}" font-size="{size:.3}" text-anchor="{anchor}"{fill}{turned}>{xml}</text>"#
@@ -371,20 +383,11 @@ impl Writer {
         }
     }
 
-    /// Writes a mesh of horizontal strips, from below upwards, as a gradient.
-    fn gradient(&mut self, mesh: &Mesh) {
-        let (area, id) = (mesh.calc_bounds(), self.name("colors"));
-        /// The strips of a mesh are finer than a viewer needs, which interpolates.
-        const EACH: usize = 4;
-        let stops: String = mesh
-            .vertices
-            .chunks_exact(2)
-            .step_by(EACH)
-            .map(|ends| ((area.bottom() - ends[0].pos.y) / area.height(), hex(ends[0].color)))
-            .map(|(offset, color)| format!(r#"<stop offset="{}" stop-color="{color}"/>"#, number(offset)))
-            .collect();
-        self.push(format_args!(r#"<linearGradient id="{id}" x1="0" y1="1" x2="0" y2="0">{stops}</linearGradient>"#));
-        self.push(format_args!(r#"<rect {} fill="url(#{id})"/>"#, bounds(area)));
+    /// Returns a part of a text as it is written, with the font of the system in which it is set.
+    fn text_part(&mut self, text: &str, (range, family): (Range<usize>, Option<&str>)) -> String {
+        let (text, Some(family)) = (escaped(&text[range.clone()]), family) else { return escaped(&text[range]) };
+        self.uses_system_fonts = true;
+        format!(r#"<tspan font-family="'{}',sans-serif">{text}</tspan>"#, escaped(family))
     }
 }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{Color32, Pos2, Rect, Stroke, pos2};
+use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::range::{Ceiling, Extent, across, union};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{AxisScale, Background, Band, Dash, DiagnosticInfo, DiagnosticMetric, Pen};
 use valleyscope_runs::{Better, MetricCurve, MetricId, MetricInfo, MetricScale, RunHistory};
 
 use super::page::{COLUMN_MM, Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
-use super::trajectories::{RunCurve, Trajectories};
+use super::trajectories::{Ensemble, Trajectories, pens};
 use crate::draw::axis::{LABEL_GAP, TICK};
 use crate::draw::canvas::{Canvas, LINE, area, rgb};
 use crate::draw::curves::{CurveAxis, CurveLines, CurvePlot, Fit, draw_key, metric_scale, y_in_view};
@@ -249,15 +250,16 @@ impl Figure {
     /// Returns a figure of the plots of a run, as far as it has been run. Marks show where a setting was changed, with
     /// the changes below. A metric that the landscape of the preset's own run lacks has no plot.
     pub fn run_plots(trajectories: &Trajectories, plots: &RunPlots) -> Figure {
-        let runs = trajectories.curves(plots.log_steps);
+        let ensembles = trajectories.ensembles(plots.log_steps);
         let scale = plots.horizontal();
         let last = trajectories.step().max(1) as f64;
         let range = if plots.log_steps { [0.0, last.max(10.0).log10()] } else { [0.0, last] };
-        let names = runs.iter().enumerate().map(|(index, run)| {
-            let is_alike = |other: &&RunCurve| (other.run, other.color) == (run.run, run.color);
-            let pen = Pen::new(run.color, runs[..index].iter().filter(is_alike).count());
-            (run.name.clone(), if run.run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[run.run]) })
-        });
+        let is_side_by_side = trajectories.runs().len() > 1;
+        let name = |Ensemble { run, name, .. }: &Ensemble<'_>| match is_side_by_side {
+            true => format!("{name} ({})", LETTERS[*run]),
+            false => name.clone(),
+        };
+        let names = ensembles.iter().map(name).zip(pens(&ensembles));
         let marks = marks(trajectories, scale, range);
         let lines = |(index, (_, text)): (usize, &(f64, String))| format!("{}: {text}", index + 1);
         let notes: Vec<String> = marks.iter().enumerate().map(lines).collect();
@@ -272,7 +274,7 @@ impl Figure {
             specs: vec![trajectories.text()],
             names: names.collect(),
             horizontal: CurveAxis { label: "steps".to_owned(), scale, range },
-            plots: infos.map(|(metric, info)| plot(&runs, metric, info, plots, range)).collect(),
+            plots: infos.map(|(metric, info)| plot(&ensembles, metric, info, plots, range)).collect(),
             marks: marks.iter().enumerate().map(mark).collect(),
         });
         figure.about.programs = vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)];
@@ -311,7 +313,13 @@ fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) ->
     shown.filter(|(position, _)| (from..=to).contains(position)).collect()
 }
 
-fn plot(runs: &[RunCurve], metric: DiagnosticMetric, info: DiagnosticInfo, plots: &RunPlots, x: Extent) -> CurvePlot {
+fn plot(
+    runs: &[Ensemble<'_>],
+    metric: DiagnosticMetric,
+    info: DiagnosticInfo,
+    plots: &RunPlots,
+    x: Extent,
+) -> CurvePlot {
     let scale = diagnostic_scale(metric, plots.log.contains(&metric), runs.iter().map(|run| &run.history));
     let scales = [plots.horizontal(), scale];
     let curves: Vec<DiagnosticCurve> =

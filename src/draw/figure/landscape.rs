@@ -13,7 +13,7 @@ use valleyscope_experiments::view::{
 };
 
 use super::page::{Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
-use super::trajectories::{Ensemble, TracedRun, Trajectories};
+use super::trajectories::{Ensemble, TracedRun, Trajectories, pens};
 use crate::draw::axis::{Axis, ColorBar};
 use crate::draw::canvas::{Canvas, LINE, MapImage, area, rgb};
 use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key};
@@ -44,8 +44,9 @@ const BLACK: [u8; 3] = [0; 3];
 // Lengths in font sizes.
 /// The radius of markers.
 const RADIUS: f32 = 0.3;
-/// The space above a panel, with the name of its vertical axis.
-const ABOVE: f32 = 1.2 * LINE;
+/// The space above a panel, and that above a landscape in the plane, with the name of its vertical axis.
+const ABOVE: f32 = 0.4;
+const ABOVE_PLANE: f32 = 1.3 * LINE;
 /// The gap between landscapes.
 const BETWEEN: f32 = 1.4;
 
@@ -123,7 +124,7 @@ impl Figure {
     /// steps and, where u is a metric of the landscape, the loss on the axis of u with the final positions of the
     /// optimizers (the paper's Fig. 1c and its figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
-        let ensembles = trajectories.ensembles();
+        let ensembles = trajectories.ensembles(false);
         let panes = panes(trajectories, &ensembles);
         let depth = trajectories.spec().landscape.metric(Coordinate::U);
         let floors = if depth.is_some() { floors(trajectories) } else { Vec::new() };
@@ -174,13 +175,7 @@ fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
 
 /// Returns the names of lines: the optimizers, in each run with pens of their own, and the losses on the axis of u.
 fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
-    let optimizers = ensembles.iter().enumerate().map(|(index, ensemble)| {
-        let (run, color) = (ensemble.run, ensemble.color);
-        let is_alike = |other: &&Ensemble<'_>| other.run == run && other.color == color;
-        let before = ensembles[..index].iter().filter(is_alike).count();
-        let pen = Pen::new(color, before);
-        (ensemble.name.clone(), if run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[run]) })
-    });
+    let optimizers = ensembles.iter().map(|ensemble| ensemble.name.clone()).zip(pens(ensembles));
     let axis = |(run, landscape): &(usize, Landscape)| {
         let name = match landscape {
             Landscape::Valley(_) => "floor of the valley, L(u, v = 0) = −cu",
@@ -559,7 +554,8 @@ impl LandscapeFigure {
     fn arrange(&self, canvas: &Canvas, landscape: &LandscapePlot, y: f32, inner: f32) -> Option<Arrangement> {
         let (em, aspect) = (canvas.style.em, ASPECT as f32);
         let is_wide = inner >= WIDE * em;
-        let (left, top, between) = (MARGIN * em, y + ABOVE * em, Axis::depth(em) + 0.4 * em);
+        let above = if landscape.view.space { ABOVE } else { ABOVE_PLANE };
+        let (left, top, between) = (MARGIN * em, y + above * em, Axis::depth(em) + ABOVE * em);
         let share = if is_wide { SHARE * (inner - GAP * em) } else { inner };
         let (start, room) = if is_wide { (left + share + GAP * em, inner - share - GAP * em) } else { (left, inner) };
         let count = self.plots.len() as f32;
@@ -593,7 +589,7 @@ impl LandscapeFigure {
     /// Arranges several landscapes from `y` downwards, and the plots below them; `None` where there is no room.
     fn arrange_side_by_side(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<Arrangement> {
         let (em, first) = (canvas.style.em, &self.panes[0].plot);
-        let title = 1.3 * LINE * em;
+        let title = ABOVE_PLANE * em;
         // The labels depend on the size, and the size on the labels: labels for a guessed size are about as wide.
         let guess = 0.4 * inner * ASPECT as f32;
         let left = first.gutter(canvas, guess);
@@ -615,7 +611,7 @@ impl LandscapeFigure {
             below: index + COLUMNS >= self.panes.len(),
         };
         let bottom = panels.iter().map(|panel| panel.bottom()).fold(y, f32::max);
-        let (plots, gutter) = self.plots_below(canvas, bottom + Axis::depth(em) + 0.4 * em, inner)?;
+        let (plots, gutter) = self.plots_below(canvas, bottom + Axis::depth(em) + ABOVE * em, inner)?;
         let labels = (0..self.panes.len()).map(labels).collect();
         Some(Arrangement { panels, labels, barred: panel(1).with_max_y(bottom), plots, gutter })
     }
@@ -631,7 +627,7 @@ impl LandscapeFigure {
         let width = share - gutter - self.overhang(canvas, share - gutter);
         let plot = |index: usize| {
             let x = MARGIN * em + (index % columns) as f32 * (share + GAP * em) + gutter;
-            area(x, y + (index / columns) as f32 * (height + Axis::depth(em) + 0.4 * em), width, height)
+            area(x, y + (index / columns) as f32 * (height + Axis::depth(em) + ABOVE * em), width, height)
         };
         (width >= NARROWEST_PANEL * em).then(|| ((0..self.plots.len()).map(plot).collect(), gutter))
     }
