@@ -250,7 +250,7 @@ impl LandscapePainter<'_> {
         beside.draw(canvas, panel, Side::Left, Parts::labelled(labelled.left));
         if labelled.left {
             // Above the label of a tick at the upper end.
-            let corner = panel.left_top() - vec2(TICK * em, 0.9 * LINE * em);
+            let corner = panel.left_top() - vec2(TICK * em, 0.8 * LINE * em);
             let (name, note) = beside.label.split_at(1);
             canvas.text(corner, Align::RIGHT, name);
             canvas.text(pos2(panel.left(), corner.y), Align::LEFT, note.trim());

@@ -413,9 +413,13 @@ impl LandscapePlot {
         if self.view.space {
             return 0.0;
         }
-        let panel = area(0.0, 0.0, height / ASPECT as f32, height);
-        let projection = self.projection(panel.size().into());
-        LandscapePainter { canvas, panel, projection: &projection }.gutter()
+        // The labels depend on the exact size.
+        let gutter = |part: f32| {
+            let panel = area(0.0, 0.0, part * height / ASPECT as f32, part * height);
+            let projection = self.projection(panel.size().into());
+            LandscapePainter { canvas, panel, projection: &projection }.gutter()
+        };
+        [0.9, 1.0, 1.1].map(gutter).into_iter().fold(0.0, f32::max)
     }
 
     /// Draws landscape, trajectories and axes with the labels of these sides.
