@@ -25,8 +25,8 @@ pub use canvas::MapImage;
 pub use curves::{CurveAxis, CurveLines, CurvePlot, metric_scale};
 pub use diagnostics::{CurvePoint, DiagnosticCurve};
 pub use figure::{
-    COLUMN_MM, Compared, CurveMark, Curves, Figure, Options, PAGE_MM, PICTURE_DPI, PICTURES, RunPlots, TimeAxis,
-    TrainedRun, Trajectories, TrajectoriesError, check_pictures,
+    COLUMN_MM, Compared, CurveMark, Curves, Figure, Options, PAGE_MM, RunPlots, TimeAxis, TrainedRun, Trajectories,
+    TrajectoriesError,
 };
 pub use map::{Map, MapColors, SharedOptimizer, Swatch, shared_optimizers};
 pub use projection::{PlaneMark, Projection, SpaceProjection};

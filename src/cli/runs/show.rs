@@ -18,7 +18,7 @@ use valleyscope_runs::{
 use super::{RunsLocation, in_force, left, newest, notes, progress, rate, unit};
 use crate::cli::output::{cell, print};
 use crate::cli::{Failure, say};
-use crate::draw::check_pictures;
+use crate::sweep::pictures::check_pictures;
 use crate::sweep::result::{check_sweep, is_sweep};
 
 /// The number of the last events that are shown.

@@ -12,6 +12,6 @@ mod scan;
 mod trajectories;
 
 pub use curves::{CurveMark, Curves, RunPlots, TimeAxis, TrainedRun};
-pub use maps::{Compared, PICTURE_DPI, PICTURES, check_pictures};
+pub use maps::Compared;
 pub use page::{COLUMN_MM, Figure, Options, PAGE_MM};
 pub use trajectories::{Trajectories, TrajectoriesError};
