@@ -6,8 +6,8 @@
 #[cfg(feature = "app")]
 pub mod app;
 pub mod cli;
+pub mod draw;
 pub mod export;
-pub mod figure;
 #[cfg(feature = "app")]
 pub mod gpu;
 pub mod player;

@@ -8,7 +8,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Library, Preset, PresetSi
 use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
 use super::Failure;
-use crate::figure::RunPlots;
+use crate::draw::RunPlots;
 
 /// Adds simulations to a preset, for comparison. Each text holds settings as in `--set`, separated by semicolons, or
 /// the name or the file of another preset.

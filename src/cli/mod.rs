@@ -37,7 +37,7 @@ use valleyscope_engine::terminal_escape::visible_lines;
 use valleyscope_experiments::preset::{LandscapePreset, Library, Loaded, Preset, PresetError};
 use valleyscope_runs::RunFolder;
 
-use super::figure::{Svg, blank_warning};
+use super::draw::{Svg, blank_warning};
 use super::sweep::result::SweepResult;
 
 /// See why one optimizer beats another in a narrowing valley.

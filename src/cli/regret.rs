@@ -10,7 +10,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::output::{Interrupt, ProgressLine, ProgressUnit, print};
 use super::{Failure, say, whole};
-use crate::figure::{Format, Options};
+use crate::draw::{Format, Options};
 
 #[derive(clap::Args)]
 pub(super) struct Args {

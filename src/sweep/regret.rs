@@ -4,11 +4,11 @@ use std::io;
 use std::io::Write;
 
 use valleyscope_engine::regret::{Record, RegretCurve};
-use valleyscope_experiments::view::range::{across, suited};
+use valleyscope_experiments::view::range::across;
 use valleyscope_experiments::view::{AxisScale, Pen};
 
+use crate::draw::{CurveAxis, CurveLines, CurvePlot, Curves, Figure, Fit, y_in_view};
 use crate::export::{CsvCell, CsvWriter};
-use crate::figure::{CurveAxis, CurveLines, CurvePlot, Curves, Figure};
 
 /// Writes a row for each record: the losses, the theorem's `dimension`, `learning_rate`, `beta1`, `lambda_beta`,
 /// `gamma` and `lambda_gamma`, then `steps`, `regret`, `gap`, `largest_gradient`, `bound`, and regret and bound over
@@ -36,8 +36,11 @@ pub fn write_table(regrets: &[RegretCurve], writer: impl Write) -> io::Result<()
     csv.into_inner().flush()
 }
 
-/// Draws `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same for all losses.
-/// Curves of negative γ are dashed. Values that are not positive are left out.
+/// The range that holds all positions.
+const ALL: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+
+/// Returns the figure of `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same
+/// for all losses. Curves of negative γ are dashed. Values that are not positive are left out.
 pub fn figure(regrets: &[RegretCurve]) -> Figure {
     let mut dimensions: Vec<usize> = regrets.iter().map(|regret_curve| regret_curve.theorem.dimension).collect();
     dimensions.dedup();
@@ -63,8 +66,7 @@ pub fn figure(regrets: &[RegretCurve]) -> Figure {
         if let Some(regret_curve) = of_dimension().next() {
             curves.push(curve(index_of("bound".to_owned(), Pen::new(BLACK, 0)), regret_curve, |record| record.bound));
         }
-        let points: Vec<_> = curves.iter().map(CurveLines::positions).collect();
-        let range = suited(&points, AxisScale::Log);
+        let range = y_in_view(ALL, curves.iter(), Fit::Sensible(None, AxisScale::Log));
         let label = format!("R(T) / (G √T), d = {dimension}");
         plots.push(CurvePlot { vertical: CurveAxis { label, scale: AxisScale::Log, range }, curves });
     }

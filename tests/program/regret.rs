@@ -2,7 +2,7 @@
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use valleyscope::figure::{Format, Options};
+use valleyscope::draw::{Format, Options};
 use valleyscope::sweep::regret::{figure, write_table};
 use valleyscope_engine::regret::{Losses, RegretCurve, Theorem, run};
 

@@ -6,7 +6,7 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers, PointerButton, Pos2, Rect, Vec2, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
-use valleyscope::app::landscape::canvas::{Mark, Projection, SpaceProjection};
+use valleyscope::draw::{PlaneMark, Projection, SpaceProjection};
 use valleyscope::player::PlayerCommand;
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::quantity::{LearningRate, StartCoordinate};
@@ -462,7 +462,7 @@ fn surface(harness: &Harness<'_, Stage>) -> SpaceProjection {
     SpaceProjection { view, heights: Arc::new(HeightField::sample(loss, view.camera, &scale)) }
 }
 
-fn on_surface(harness: &Harness<'_, Stage>, xy: [f64; 2]) -> Mark {
+fn on_surface(harness: &Harness<'_, Stage>, xy: [f64; 2]) -> PlaneMark {
     Projection::Space(surface(harness)).mark(xy).expect("on the surface")
 }
 

@@ -17,7 +17,7 @@ use crate::app::shell::jobs::Job;
 use crate::app::shell::messages;
 use crate::app::widgets::form::{Outlined, check_box, radio_button};
 use crate::app::widgets::theme::frame_fields;
-use crate::figure::{Figure, FigureError, Format, Options, PAGE_MM, RunPlots, Trajectories};
+use crate::draw::{Figure, FigureError, Format, Options, PAGE_MM, RunPlots, Trajectories};
 
 /// The dialog of the export, and the last chosen layout.
 pub(crate) struct FigureExport {

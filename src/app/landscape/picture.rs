@@ -24,8 +24,9 @@ use super::plots::{DiagnosticsPanel, PlotChoices};
 use crate::app::shell::launch::Graphics;
 use crate::app::widgets::plot::install_curves;
 use crate::app::widgets::theme;
-use crate::app::widgets::theme::{FallbackFonts, text_width};
+use crate::app::widgets::theme::text_width;
 use crate::app::{Document, Live};
+use crate::draw::FallbackFonts;
 use crate::player::{Playback, Player, PlayerCommand, Snapshot, trail_columns};
 
 pub use super::picture_export::{PictureContent, PictureOptions};

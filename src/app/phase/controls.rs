@@ -22,8 +22,8 @@ use crate::app::widgets::form::check_box;
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::text_editor::TextTab;
 use crate::app::widgets::{form, number};
-use crate::figure::{axis_label, axis_meanings};
 use crate::sweep::pool::Progress;
+use crate::sweep::titles::{axis_label, axis_meanings};
 
 /// The height of the progress bar, in points.
 const BAR: f32 = 6.0;

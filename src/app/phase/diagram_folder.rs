@@ -25,7 +25,7 @@ use valleyscope_runs::plain_file::{self, Links};
 use super::diagram_store::TitledDiagram;
 use super::library::Limits;
 use crate::app::shell::presets::file_stem;
-use crate::figure::{Map, MapImage};
+use crate::draw::{Map, MapImage};
 use crate::sweep::result::{LIBRARY_RECORD, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
 const PICTURE: &str = "thumbnail.png";

@@ -12,9 +12,9 @@ use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::library::{Library, LibraryEvent};
-use crate::figure::as_changed;
 use crate::sweep::pool::{Pool, Progress, Sweep};
 use crate::sweep::result::{RawExport, RawPlan, SweepResult};
+use crate::sweep::titles::as_changed;
 
 /// The longest time that a frame spends on storing arrived pixels.
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);

@@ -14,7 +14,7 @@ use crate::app::landscape::figure_export::FigureLayout;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::messages::Question;
 use crate::app::shell::presets::file_stem;
-use crate::figure::{Compared, Figure, Format, Map};
+use crate::draw::{Compared, Figure, Format, Map};
 use crate::sweep::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
 
 /// The export formats of a diagram.

@@ -21,7 +21,7 @@ use super::diagram_folder::{
     self, Answer, Command, Coverage, DiagramDescription, FoundDiagram, LibraryThread, LoadedResults, Snapshot,
 };
 use super::diagram_store::TitledDiagram;
-use crate::figure::as_changed;
+use crate::sweep::titles::as_changed;
 
 /// The shortest time between two states of a diagram that are written while it is computed, and that time as a multiple of
 /// the time that writing takes: races of adaptive sampling are large.

@@ -19,7 +19,9 @@ use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::widgets::form::Outlined;
 use crate::app::widgets::theme;
-use crate::figure::{COLUMN_MM, Letters, Map, MapColors, MapImage, PAGE_MM, Regions, Scale, Swatch, shared_optimizers};
+use crate::draw::{
+    COLUMN_MM, ColorBar, LetteredRegions, Letters, Map, MapColors, MapImage, PAGE_MM, Scale, Swatch, shared_optimizers,
+};
 
 /// The displayed map of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,13 +43,12 @@ pub(super) struct ColorKey {
     pub regions: Option<LetteredRegions>,
 }
 
-/// The borders of regions, and the letters in them.
-pub(super) struct LetteredRegions {
-    pub regions: Regions,
-    /// The letter of each optimizer.
-    pub letters: Vec<String>,
-    /// The colour behind each of the regions' letters.
-    pub behind: Vec<[u8; 3]>,
+impl ColorKey {
+    /// Returns the colour bar of a map that shows values.
+    pub(super) fn bar(&self) -> Option<ColorBar> {
+        let scale = self.scale.clone()?;
+        Some(ColorBar { scale, label: self.label.clone() })
+    }
 }
 
 /// A diagram of several that are shown together, and its version.
@@ -183,13 +184,10 @@ fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], style: MapStyle, unknown:
     let mut legend = map.legend_with(diagram, metric, &colors);
     let regions = (style.letters && matches!(map, Map::Winner { .. })).then(|| {
         letters.explain(&mut legend);
-        let regions = Regions::of(&map.winners(diagram, metric), image.width);
-        if regions.has_specks {
-            legend.push(Letters::note_of_specks());
-        }
-        let behind = regions.letters.iter().map(|letter| image.cell(letter.at[1] as usize, letter.at[0] as usize));
-        let behind = behind.collect();
-        LetteredRegions { behind, letters: letters.of_optimizers(&colors.winners), regions }
+        let regions =
+            LetteredRegions::new(&map.winners(diagram, metric), &image, letters.of_optimizers(&colors.winners));
+        legend.extend(regions.has_specks().then(Letters::note_of_specks));
+        regions
     });
     let label = map.quantity(&diagram.spec().landscape, metric);
     (image, ColorKey { scale: colors.scale, legend, label, subject: map.subject(diagram), regions })

@@ -19,7 +19,7 @@ use super::map_view::{MapView, Margins};
 use super::pixels::PanelPixel;
 use super::{PhasePanel, map_view, pixels};
 use crate::app::shell::actions::Requests;
-use crate::figure::{TitledSweep, as_changed, difference, in_short, short_titles};
+use crate::sweep::titles::{TitledSweep, as_changed, difference, in_short, short_titles};
 
 /// The smallest useful width of a diagram beside another, in points.
 const NARROWEST: f32 = 280.0;

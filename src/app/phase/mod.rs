@@ -43,8 +43,9 @@ use crate::app::shell::tabs::{
 };
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, SidePanel};
-use crate::figure::{Map, as_changed, is_made_title};
+use crate::draw::Map;
 use crate::sweep::result::{RawPlan, SweepResult};
+use crate::sweep::titles::{as_changed, is_made_title};
 
 pub(super) use diagram_store::ExportedDiagram;
 pub(super) use pixels::position_of;

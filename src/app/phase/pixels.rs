@@ -11,11 +11,12 @@ use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ticks::significant;
 
 use super::diagram_store::TitledDiagram;
-use super::map_view::{MapMarks, MapResponse, MapSide};
+use super::map_view::{MapMarks, MapResponse};
 use super::{PhasePanel, readout};
 use crate::app::landscape::live::LandscapeAction;
 use crate::app::shell::actions::{Action, Requests};
-use crate::figure::{axis_label, shared_optimizers};
+use crate::draw::{MapSide, shared_optimizers};
+use crate::sweep::titles::axis_label;
 
 /// A pixel of the present diagram or of one beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,21 +1,22 @@
 //! The results of one pixel: scores, certainty, and the curve over a setting.
 
-use egui::{Color32, ComboBox, Label, RichText, TextStyle, Ui, vec2};
-use egui_plot::{MarkerShape, Plot};
+use egui::{Color32, ComboBox, Label, RichText, Stroke, TextStyle, Ui, vec2};
+use egui_plot::Plot;
+use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::quantity::{LearningRate, Range, Replicates};
 use valleyscope_engine::setting::{Key, LEARNING_RATE};
 use valleyscope_engine::sweep::{
     Average, Cell, Diagram, Gap, LearningRates, Metric, Point, Sampled, Sampling, Tuned, Variant, tuned_info,
     tuned_label, tuned_spacing, tuned_value,
 };
-use valleyscope_experiments::view::AxisScale;
 use valleyscope_experiments::view::range::{across, union};
 use valleyscope_experiments::view::ticks::{RangeEdge, fixed, short, significant, with_edge};
+use valleyscope_experiments::view::{AxisScale, Dash};
 
 use super::score_table;
 use crate::app::landscape::marker::line_color;
-use crate::app::widgets::plot::{PlotAxis, PlotFrame, error_bar, line, point, readout};
-use crate::figure::{axis_label, axis_meanings};
+use crate::app::widgets::plot::{PlotAxis, PlotFrame, describe, line, point, readout};
+use crate::sweep::titles::{axis_label, axis_meanings};
 
 /// Shows a pixel's results, or those of the pixel that represents it on the map, in these colours of the optimizers.
 /// `over` is the setting of the curve.
@@ -396,13 +397,13 @@ fn plot(
     let axes = [PlotAxis::new(scale, across(positions)), PlotAxis::new(AxisScale::Linear, shown)];
     let frame = PlotFrame { axes, size, is_moved: [false; 2], pointer: None };
     let drawn = frame.show(ui, Plot::new("learning rates"), |plot| {
-        for (index, name) in names.iter().enumerate() {
-            let color = colors[index];
+        for (index, color) in colors.iter().copied().enumerate() {
             for BestAt { position, average, error } in curves[index].iter().filter(|best| best.error.is_finite()) {
-                error_bar(plot, [*position, average - error, average + error], None, color, shown);
+                let bar = [average - error, average + error].map(|end| [*position, end]);
+                line(plot, &bar, Stroke::new(1.2, color), Dash::Solid, shown);
             }
             let positions: Vec<[f64; 2]> = curves[index].iter().map(|best| [best.position, best.average]).collect();
-            line(plot, name, &positions, 1.5, color, shown);
+            line(plot, &positions, Stroke::new(1.5, color), Dash::Solid, shown);
             if let Some(best) = best_of(&curves[index], metric) {
                 point(plot, [best.position, best.average], MarkerShape::Diamond, 4.0, color, shown);
             }
@@ -427,7 +428,7 @@ fn plot(
             }
         });
     }
-    drawn.describe(&format!("Plot of {average} {name} over {parameter}"), || {
+    describe(&drawn.response, &format!("Plot of {average} {name} over {parameter}"), || {
         let best = curves.iter().enumerate().filter_map(|(index, curve)| Some(label(index, best_of(curve, metric)?)));
         best.collect::<Vec<_>>().join("; ")
     });

@@ -22,7 +22,7 @@ use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
 use crate::app::widgets::form::Outlined;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::theme::frame_fields;
-use crate::figure::{TitledSweep, difference, over_axes, settings_among};
+use crate::sweep::titles::{TitledSweep, difference, over_axes, settings_among};
 
 /// The size of a small picture, in points.
 const PICTURE: Vec2 = vec2(92.0, 60.0);

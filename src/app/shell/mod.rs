@@ -35,7 +35,7 @@ use super::phase::PhasePanel;
 use super::training::TrainingPanel;
 use super::widgets::plot::install_curves;
 use super::widgets::theme;
-use super::widgets::theme::FallbackFonts;
+use crate::draw::FallbackFonts;
 use crate::player::PlayerCommand;
 use actions::Requests;
 

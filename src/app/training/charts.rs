@@ -9,7 +9,7 @@ use valleyscope_experiments::view::range::{Ceiling, across};
 use valleyscope_experiments::view::{AxisScale, range};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricScale, Unit};
 
-use super::curves::{self, ChartCurve, CurveCache, CurveCanvas, Fit, PlotExport, y_in_view};
+use super::curves::{self, ChartCurve, CurveCache, CurveCanvas, PlotExport};
 use super::legend::{LegendResponse, TimeToLoss, last_value, legend, tooltip};
 use super::names::{NamedCurves, color};
 use super::plotter::union;
@@ -18,8 +18,10 @@ use crate::app::landscape::figure_export::{FigureLayout, stays_open};
 use crate::app::widgets::form::{Outlined, check_box};
 use crate::app::widgets::number as text;
 use crate::app::widgets::number::TypedField;
-use crate::app::widgets::plot::{CurveItem, LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond};
-use crate::figure::{Format, metric_scale};
+use crate::app::widgets::plot::curves as plotted;
+use crate::app::widgets::plot::{LeavingCurve, PlotAxis, PlotFrame, ShownPlot, Zoom, beyond, describe};
+use crate::draw::{Fit, Format, metric_scale, y_in_view};
+use crate::gpu::CurveSet;
 use crate::runs::{MetricAliases, proposals};
 
 /// The smallest width of each of several plots in a row, in points.
@@ -393,10 +395,9 @@ pub(super) struct Chart<'a> {
 impl Chart<'_> {
     pub(super) fn show(&self, ui: &mut Ui, cache: &mut CurveCache, metric: MetricId) -> ShownPlot {
         let TrackView { scales, x, .. } = self.view;
-        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &*curve.lines), self.fit));
-        // Without a curve, numbers on an axis would suggest a measurement.
-        let marks = self.curves.is_empty().then(Vec::new);
-        let axis = |scale, range| PlotAxis { scale, range, marks: marks.clone() };
+        let y = self.y.unwrap_or_else(|| y_in_view(x, self.curves.iter().map(|curve| &curve.lines.curve), self.fit));
+        // Without a curve, numbers would look like a measurement's.
+        let axis = |scale, range| PlotAxis { scale, range, has_ticks: !self.curves.is_empty() };
         let frame = PlotFrame {
             axes: [axis(scales[0], x), axis(scales[1], y)],
             size: ui.available_size(),
@@ -407,10 +408,10 @@ impl Chart<'_> {
         let canvas = CurveCanvas { theme: ui.theme(), x, y, size, pixels_per_point: ui.pixels_per_point() };
         let drawn = |curve: &ChartCurve<'_>| (Arc::clone(&curve.lines), curve.group.pen, curve.opacity);
         let drawn = self.curves.iter().map(drawn).collect();
-        let item = CurveItem::new(&self.info.name, cache.set(metric, drawn, canvas), x, y);
+        let set = cache.set(metric, drawn, canvas);
         let weak = ui.visuals().weak_text_color();
         let shown = frame.show(ui, Plot::new(("training", &self.info.name)), |plot| {
-            self.draw(plot, canvas, item);
+            self.draw(plot, canvas, set);
             if let Some(level) = self.level {
                 let line = HLine::new("", scales[1].position(level)).color(weak).style(LineStyle::dashed_loose());
                 plot.hline(line.width(1.0).allow_hover(false));
@@ -431,7 +432,7 @@ impl Chart<'_> {
             let near = curves::near(&self.view, &self.curves, pointer[0], f64::from(size[0]));
             tooltip(&shown.response, self.info, &self.view, pointer, &values, &near);
         }
-        shown.describe(&format!("Plot of {}", self.info.title), || {
+        describe(&shown.response, &format!("Plot of {}", self.info.title), || {
             let values = self.curves.iter().map(|curve| last_value(curve.group, curve.track, &self.view));
             values.chain(self.curves.iter().flat_map(curves::all)).collect::<Vec<_>>().join("; ")
         });
@@ -439,11 +440,11 @@ impl Chart<'_> {
     }
 
     /// Draws bands below all lines, and marks above them.
-    fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, lines: CurveItem) {
+    fn draw(&self, plot: &mut PlotUi<'_>, canvas: CurveCanvas, set: Arc<CurveSet>) {
         for ChartCurve { group, lines, opacity, .. } in &self.curves {
             canvas.band(plot, group.pen, lines, *opacity);
         }
-        plot.add(lines);
+        plotted(plot, &self.info.name, set, [canvas.x, canvas.y]);
         for ChartCurve { group, track, lines, .. } in &self.curves {
             let nearest = self.hover.and_then(|at| track.nearest(self.view.horizontal, self.view.scales[0], at));
             canvas.marks(plot, group.pen, lines, nearest.map(|nearest| self.view.position_of(&nearest)));

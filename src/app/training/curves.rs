@@ -5,24 +5,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use egui::{Color32, Theme};
-use egui_plot::{MarkerShape, PlotUi};
+use egui_plot::PlotUi;
 use rayon::prelude::*;
-use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited, whole};
-use valleyscope_experiments::view::{AxisScale, Pen};
+use valleyscope_engine::optimizer::MarkerShape;
+use valleyscope_experiments::view::Pen;
 use valleyscope_runs::{MarkKind, MetricId, MetricInfo, RunMark};
 
 use super::names::{NamedCurves, color, dash};
 use super::track::{Pieces, Track, TrackView};
 use crate::app::widgets::plot::{band, near_line, point};
-use crate::figure::{CurveAxis, CurveLines, CurvePlot};
+use crate::draw::{CurveAxis, CurveLines, CurvePlot, Fit, y_in_view};
 use crate::gpu::{CurveSet, CurveStyle};
 
 /// The lines of a track, in positions.
 pub(super) struct Lines {
-    /// The line before smoothing; empty without smoothing.
-    pub raw: Pieces,
-    pub line: Pieces,
-    pub band: Vec<[f64; 3]>,
+    pub curve: CurveLines,
     /// The position of the fork from another run, which has the points before.
     pub fork: Option<f64>,
 }
@@ -30,57 +27,9 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn of(track: &Track, view: &TrackView) -> Lines {
         let raw = if track.is_smoothed() { track.raw(view) } else { Pieces::new() };
-        Lines { raw, line: track.line(view), band: track.band(view), fork: track.fork(view) }
+        let curve = CurveLines { index: 0, raw, line: track.line(view), band: track.band(view) };
+        Lines { curve, fork: track.fork(view) }
     }
-
-    /// Lists the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
-    fn positions(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
-        let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
-        let band =
-            || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
-        let around = || band().chain(visible_heights(&self.raw, [from, to]).map(|y| [y, y]));
-        let highest = || line().chain(around()).map(|[_, high]| high);
-        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
-        let below = |extent: &Extent| extent[1] <= top;
-        let end = CurvePositions::of_line(&self.line).end;
-        CurvePositions { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
-    }
-}
-
-/// The choice of the vertical range of a plot that is not zoomed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fit {
-    Everything,
-    /// The range of most curves below the ceiling, on an axis of this scale: a few outliers, and on a logarithmic axis
-    /// a few values far below, do not flatten the others.
-    Sensible(Option<Ceiling>, AxisScale),
-}
-
-/// Computes the smallest range of positions that shows the curves as far as `fit` includes them.
-pub(super) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l Lines> + Clone, fit: Fit) -> [f64; 2] {
-    let positions =
-        |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.positions(x, ceiling)).collect() };
-    match fit {
-        Fit::Everything => whole(&positions(None)),
-        Fit::Sensible(ceiling, scale) => {
-            let below = positions(ceiling);
-            // A view of diverged parts alone shows them.
-            let is_empty = below.iter().all(|positions| positions.line.is_empty());
-            suited(&if is_empty { positions(None) } else { below }, scale)
-        }
-    }
-}
-
-/// Lists the heights of a curve's points in view, and those at which it enters and leaves the view.
-fn visible_heights(pieces: &Pieces, [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
-    let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
-    let segments = pieces.iter().flat_map(|piece| piece.windows(2));
-    let crossings = segments.flat_map(move |ends| {
-        let [[x, y], [next_x, next]] = [ends[0], ends[1]];
-        let crossed = [from, to].into_iter().filter(move |edge| x < *edge && *edge < next_x);
-        crossed.map(move |edge| y + (next - y) * ((edge - x) / (next_x - x)))
-    });
-    inside.chain(crossings)
 }
 
 /// Splits a line at a fork, in a common point, into the other run's part, which is fainter, and the rest, with their
@@ -108,7 +57,9 @@ impl CurveCanvas {
         let mut set = CurveSet::default();
         for (lines, pen, of_curve) in curves {
             let own = color(pen, self.theme);
-            for (pieces, opacity, dash, width) in [(&lines.raw, 0.3, None, 1.0), (&lines.line, 1.0, dash(pen), 1.6)] {
+            for (pieces, opacity, dash, width) in
+                [(&lines.curve.raw, 0.3, None, 1.0), (&lines.curve.line, 1.0, dash(pen), 1.6)]
+            {
                 for (part, strength) in pieces.iter().flat_map(|piece| at_fork(piece, lines.fork)) {
                     let style = CurveStyle {
                         color: [own.r(), own.g(), own.b()],
@@ -132,10 +83,10 @@ impl CurveCanvas {
 
     /// Fills the area of a curve's deviations, below all lines.
     pub(super) fn band(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, opacity: f32) {
-        if lines.band.is_empty() {
+        if lines.curve.band.is_empty() {
             return;
         }
-        band(plot, lines.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2 * opacity), self.y);
+        band(plot, lines.curve.band.iter().copied(), color(pen, self.theme).gamma_multiply(0.2 * opacity), self.y);
     }
 
     pub(super) fn leaving(&self, lines: &Lines) -> Option<[f64; 2]> {
@@ -146,7 +97,7 @@ impl CurveCanvas {
     /// Lists the points of a curve above, in and below the view.
     pub(super) fn points_in_view<'l>(&self, lines: &'l Lines) -> impl Iterator<Item = [f64; 2]> + use<'l> {
         let [from, to] = self.x;
-        lines.line.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).copied()
+        lines.curve.line.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).copied()
     }
 
     /// Draws marks above all lines: a curve's single points, its fork, the ends before values that are not finite, and
@@ -154,7 +105,7 @@ impl CurveCanvas {
     pub(super) fn marks(&self, plot: &mut PlotUi<'_>, pen: Pen, lines: &Lines, nearest: Option<[f64; 2]>) {
         let own = color(pen, self.theme);
         let mut mark = |at, shape, radius, color| point(plot, at, shape, radius, color, self.y);
-        for (pieces, color) in [(&lines.raw, own.gamma_multiply(0.3)), (&lines.line, own)] {
+        for (pieces, color) in [(&lines.curve.raw, own.gamma_multiply(0.3)), (&lines.curve.line, own)] {
             for piece in pieces {
                 if let [only] = piece[..] {
                     mark(only, MarkerShape::Circle, 2.5, color);
@@ -164,11 +115,11 @@ impl CurveCanvas {
         if let Some(nearest) = nearest.filter(|[x, y]| x.is_finite() && y.is_finite()) {
             mark(nearest, MarkerShape::Circle, 3.0, own);
         }
-        let mut points = lines.line.iter().flatten();
+        let mut points = lines.curve.line.iter().flatten();
         if let Some(first) = points.find(|point| lines.fork.is_some_and(|fork| point[0] >= fork)) {
             mark(*first, MarkerShape::Diamond, 4.0, own);
         }
-        for ends in lines.line.windows(2) {
+        for ends in lines.curve.line.windows(2) {
             if let Some(last) = ends[0].last() {
                 mark(*last, MarkerShape::Cross, 4.0, own);
             }
@@ -193,7 +144,7 @@ pub(super) fn draw(plot: &mut PlotUi<'_>, theme: Theme, view: &TrackView, y: [f6
             point(plot, at, shape, radius + RIM, rim, y);
             point(plot, at, shape, radius, color, y);
         };
-        rimmed([x, y[0]], MarkerShape::Up, 7.0);
+        rimmed([x, y[0]], MarkerShape::Triangle, 7.0);
         if mark.kind == MarkKind::Changed && height.is_finite() {
             rimmed([x, height], MarkerShape::Square, 4.0);
         }
@@ -322,62 +273,14 @@ pub(super) struct PlotExport {
 impl PlotExport {
     /// Makes the plot of a figure with the indices of the drawn names.
     pub(super) fn plot(&self, drawn: &[usize]) -> CurvePlot {
-        let lines: Vec<(usize, Lines)> =
-            self.tracks.iter().map(|(index, track)| (*index, Lines::of(track, &self.view))).collect();
-        let range = self.y.unwrap_or_else(|| y_in_view(self.view.x, lines.iter().map(|(_, lines)| lines), self.fit));
-        let vertical = CurveAxis::vertical(&self.info, self.view.scales[1], range);
         let position = |index| drawn.iter().position(|of| *of == index).expect("it is drawn here");
-        let curve = |(index, Lines { raw, line, band, .. })| CurveLines { index: position(index), raw, line, band };
-        CurvePlot { vertical, curves: lines.into_iter().map(curve).collect() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Fit, Lines, y_in_view};
-    use valleyscope_experiments::view::AxisScale;
-    use valleyscope_experiments::view::range::Ceiling;
-
-    fn of(line: &[[f64; 2]]) -> Lines {
-        Lines { raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new(), fork: None }
-    }
-
-    #[test]
-    fn a_view_between_two_points_shows_what_lies_between_them() {
-        let sparse = of(&[[0.0, 10.0], [100.0, 20.0], [200.0, 10.0]]);
-        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
-        assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
-        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
-        assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
-    }
-
-    #[test]
-    fn a_diverged_run_does_not_flatten_the_others_and_is_shown_on_request() {
-        let good = of(&[[1.0, 2.3], [2.0, 1.0], [3.0, 0.5]]);
-        let diverged = of(&[[1.0, 2.4], [2.0, 1e6], [3.0, 1e20]]);
-        let initial = [2.3, 2.4];
-        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
-        let view = |x, lines: &[&Lines], fit| y_in_view(x, lines.iter().copied(), fit);
-        let sensible = |x, lines: &[&Lines]| view(x, lines, Fit::Sensible(ceiling, AxisScale::Linear));
-        // True even where the diverged runs are the majority, or alone.
-        for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
-            let [low, high] = sensible([1.0, 3.0], lines);
-            assert!((0.3..0.5).contains(&low) && (2.4..2.6).contains(&high), "{low} to {high}");
-        }
-        let [low, high] = sensible([1.0, 3.0], &[&diverged]);
-        assert!(low > 0.0 && (2.4..3.0).contains(&high), "{low} to {high}");
-        // The range has no limit where only the diverged part is in view, or with the whole range.
-        assert!(sensible([2.5, 3.0], &[&diverged])[1] >= 1e20);
-        assert!(view([1.0, 3.0], &[&good, &diverged], Fit::Everything)[1] >= 1e20);
-        // A spike below ten times the initial loss is shown whole.
-        let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
-        assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
-        // On a logarithmic axis the number of values matters, too.
-        let positions = |lines: &Lines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
-        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
-        let (good, diverged) = (positions(&good), positions(&diverged));
-        let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
-        assert!((0.38..0.5).contains(&high), "{high}");
+        let lines = |(index, track): &(usize, Arc<Track>)| CurveLines {
+            index: position(*index),
+            ..Lines::of(track, &self.view).curve
+        };
+        let curves: Vec<CurveLines> = self.tracks.iter().map(lines).collect();
+        let range = self.y.unwrap_or_else(|| y_in_view(self.view.x, curves.iter(), self.fit));
+        CurvePlot { vertical: CurveAxis::vertical(&self.info, self.view.scales[1], range), curves }
     }
 }
 

@@ -16,8 +16,8 @@ use valleyscope_runs::RunFolder;
 
 use super::plotter::RunCurves;
 use super::summary::Summary;
-use crate::app::landscape::marker::background;
 use crate::app::widgets::number;
+use crate::app::widgets::theme::background;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {

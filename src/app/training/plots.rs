@@ -4,11 +4,8 @@ use std::fs;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use egui::{Color32, RichText, Ui, Vec2, vec2};
-use egui_plot::{HLine, Legend, Line, LineStyle, Plot, PlotUi, Points};
-use valleyscope_engine::optimizer::Marker;
-use valleyscope_experiments::view::range::{Extent, union, with_margin};
-use valleyscope_experiments::view::ticks::{Tick, significant, with_edge};
+use egui::{Response, RichText, Sense, TextStyle, Ui, Vec2, vec2};
+use valleyscope_experiments::view::ticks::{significant, with_edge};
 use valleyscope_experiments::view::{AxisScale, Pen};
 use valleyscope_runs::{MetricInfo, RunFolder, RunReader};
 
@@ -22,11 +19,11 @@ use super::track::Horizontal;
 use super::watcher::WatcherCommand;
 use crate::app::landscape::controls::color_swatch;
 use crate::app::landscape::figure_export::FigureLayout;
-use crate::app::landscape::marker::{line_color, shape_in_plot};
 use crate::app::shell::actions::Action;
-use crate::app::widgets::plot::{PlotAxis, PlotFrame, ShownPlot, error_bar, readout};
+use crate::app::widgets::plot::{describe, readout};
+use crate::app::widgets::theme;
+use crate::draw::{Axis, Canvas, CurveAxis, Curves, Figure, Format, ScanPlots};
 use crate::export::{CsvCell, CsvWriter, write_csv};
-use crate::figure::{CurveAxis, Curves, Figure, Format};
 use crate::sweep::result::scan::{NEGLIGIBLE, ScanResult};
 
 impl TrainingPanel {
@@ -253,10 +250,6 @@ fn table(runs: &[RunFolder]) -> std::io::Result<Vec<u8>> {
 }
 
 const PERCENT: f64 = 100.0;
-/// The radius of a marker, in points.
-const RADIUS: f32 = 3.5;
-/// The radius of a ring around a marker, in points.
-const RING: f32 = 6.5;
 /// The size of the button for an optimizer's colour, in points.
 const SWATCH: Vec2 = vec2(16.0, 14.0);
 const AROUND: f64 = PERCENT * NEGLIGIBLE;
@@ -297,10 +290,12 @@ pub(super) fn show(
         let ringed = format!("Ringed: best η {} ({of})", edge.sentence("the learning rates"));
         ui.add(egui::Label::new(RichText::new(ringed).small()).wrap());
     }
-    losses(ui, scan, (0.55 * height - 24.0).max(120.0));
+    let mut plots = ScanPlots::of(scan);
+    losses(ui, scan, &plots, (0.55 * height - 24.0).max(120.0));
     let about = format!("Improvement of Signum on Adam by batch size, in % (dashed: ±{AROUND} %)");
     ui.label(RichText::new(about).small().weak());
-    improvement(ui, scan, (ui.available_height() - 6.0).max(110.0));
+    plots.plots.iter_mut().for_each(|plot| plot.title = None);
+    improvement(ui, scan, &plots, (ui.available_height() - 6.0).max(110.0));
     export.inner.map(ScanAction::Export).or(color)
 }
 
@@ -322,145 +317,69 @@ fn colors(ui: &mut Ui, scan: &ScanResult, chosen: &ScanColors) -> Option<ScanAct
     action
 }
 
-fn color(ui: &Ui, scan: &ScanResult, optimizer: usize) -> Color32 {
-    let [red, green, blue] = scan.colors[optimizer];
-    line_color(Color32::from_rgb(red, green, blue), ui.theme())
+/// Draws a plot of a scan. Returns the position of the pointer among the batch sizes.
+fn plot(ui: &mut Ui, plots: &ScanPlots, index: usize, height: f32) -> (Response, Option<usize>) {
+    let (area, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
+    let canvas = Canvas { painter: ui.painter_at(area), style: theme::drawing(ui, &TextStyle::Small) };
+    let left = plots.plots[index].gutter(&canvas, height);
+    let panel = area.with_min_x(area.left() + left).with_max_x(area.right() - 8.0);
+    let panel = panel.with_min_y(area.top() + 4.0).with_max_y(area.bottom() - Axis::depth(canvas.style.em));
+    plots.draw_plot(&canvas, index, panel, left, true);
+    let nearest = response.hover_pos().and_then(|at| plots.nearest(f64::from((at.x - panel.left()) / panel.width())));
+    (response, nearest)
 }
 
-/// Makes the axes of a plot over the batch sizes, all of which have their positions from the beginning.
-fn axes(scan: &ScanResult, vertical: PlotAxis) -> [PlotAxis; 2] {
-    let positions = scan.axes.batch_sizes.iter().map(|size| [(*size as f64).log10(); 2]);
-    let [from, to] = positions.reduce(union).unwrap_or_default();
-    let tick = |size: &u64| Tick { value: *size as f64, label: size.to_string() };
-    let marks = scan.axes.batch_sizes.iter().map(tick).collect();
-    let horizontal = PlotAxis { scale: AxisScale::Log, range: [from - 0.12, to + 0.12], marks: Some(marks) };
-    [horizontal, vertical]
+/// Returns the indices of the batch sizes in ascending order, as they are drawn.
+fn in_order(scan: &ScanResult) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scan.axes.batch_sizes.len()).collect();
+    order.sort_by_key(|index| scan.axes.batch_sizes[*index]);
+    order
 }
 
-fn frame(ui: &Ui, axes: [PlotAxis; 2], height: f32) -> PlotFrame {
-    PlotFrame { axes, size: vec2(ui.available_width(), height), is_moved: [false; 2], pointer: None }
-}
-
-/// A measured value over its batch size, in positions, and its error bar if its error is known.
-struct Measured {
-    at: [f64; 2],
-    bar: Option<[f64; 2]>,
-    is_ringed: bool,
-}
-
-impl Measured {
-    fn extent(&self) -> Extent {
-        self.bar.map_or([self.at[1]; 2], |bar| union(bar, [self.at[1]; 2]))
-    }
-}
-
-/// Draws the values of an optimizer with error bars and markers on a line.
-fn draw(plot: &mut PlotUi<'_>, name: &str, measured: &[Measured], marker: Marker, color: Color32, view: [f64; 2]) {
-    for Measured { at, bar, .. } in measured {
-        if let Some([low, high]) = bar {
-            error_bar(plot, [at[0], *low, *high], Some(0.018), color, view);
-        }
-    }
-    let points: Vec<[f64; 2]> = measured.iter().map(|measured| measured.at).collect();
-    let marks = Points::new("", points.clone()).shape(shape_in_plot(marker)).filled(!marker.is_open);
-    plot.points(marks.color(color).radius(RADIUS).allow_hover(false));
-    let ringed: Vec<[f64; 2]> = measured.iter().filter(|it| it.is_ringed).map(|it| it.at).collect();
-    let rings = Points::new("", ringed).shape(egui_plot::MarkerShape::Circle).filled(false);
-    plot.points(rings.color(color).radius(RING).allow_hover(false));
-    plot.line(Line::new(name, points).color(color).width(1.6).allow_hover(false));
-}
-
-fn losses(ui: &mut Ui, scan: &ScanResult, height: f32) {
-    let mut parts = Vec::new();
-    let optimizers: Vec<Vec<Measured>> = (0..scan.axes.optimizers.len())
-        .map(|optimizer| {
-            let scores = scan.scores.optimizer(optimizer).iter().enumerate();
-            let mut scores: Vec<_> =
-                scores.filter_map(|(index, score)| Some((scan.axes.batch_sizes[index], (*score)?, index))).collect();
-            scores.sort_by_key(|(size, ..)| *size);
-            let name = &scan.axes.optimizers[optimizer];
-            parts.extend(
-                scores.iter().map(|(size, score, _)| format!("{name} at {size}: {}", significant(score.mean, 3))),
-            );
-            let measured = scores.iter().map(|(size, score, index)| {
-                let log = |value: f64| value.max(1e-12).log10();
-                let low = log((score.mean - score.deviation).max(0.1 * score.mean)).min(log(score.mean));
-                let bar = score.deviation.is_finite().then(|| [low, log(score.mean + score.deviation)]);
-                let is_ringed = scan.edge(optimizer, *index).is_some();
-                Measured { at: [(*size as f64).log10(), log(score.mean)], bar, is_ringed }
-            });
-            measured.collect()
-        })
-        .collect();
-    // Losses of diverged grid points, 100, must not flatten the others: the axis is logarithmic.
-    let extent = optimizers.iter().flatten().map(Measured::extent).reduce(union);
-    let vertical = PlotAxis::new(AxisScale::Log, with_margin(extent.map(|extent| (extent, None)).as_slice()));
-    let legend = Legend::default().text_style(egui::TextStyle::Small).follow_insertion_order(true);
-    let colors: Vec<Color32> = (0..optimizers.len()).map(|index| color(ui, scan, index)).collect();
-    let view = vertical.range;
-    let frame = frame(ui, axes(scan, vertical), height);
-    let shown = frame.show(ui, Plot::new("scan losses").legend(legend), |plot| {
-        for (index, measured) in optimizers.iter().enumerate() {
-            draw(plot, &scan.axes.optimizers[index], measured, scan.markers[index], colors[index], view);
-        }
-    });
-    tooltip(scan, &shown, |optimizer, index| {
+fn losses(ui: &mut Ui, scan: &ScanResult, plots: &ScanPlots, height: f32) {
+    let (response, nearest) = plot(ui, plots, 0, height);
+    let (order, sizes) = (in_order(scan), &scan.axes.batch_sizes);
+    let score = |optimizer: usize, index: usize| {
         let score = scan.scores.get(optimizer, index)?;
-        let rates = &scan.axes.learning_rates;
-        let rate = rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
+        let rate = scan.axes.learning_rates.get(score.learning_rate).copied().unwrap_or(f64::NAN);
         let best = with_edge(scan.edge(optimizer, index), &significant(rate, 3));
         Some(format!("{} ± {}, best η {best}", significant(score.mean, 3), significant(score.deviation, 2)))
-    });
-    shown.describe("Plot of best test loss by batch size", || parts.join("; "));
-}
-
-fn improvement(ui: &mut Ui, scan: &ScanResult, height: f32) {
-    let mut parts = Vec::new();
-    let weak = ui.visuals().weak_text_color();
-    let pair = scan.adam_and_signum();
-    let improvements = pair.map(|[adam, signum]| scan.scores.improvements(adam, signum)).unwrap_or_default();
-    let known = improvements.iter().enumerate();
-    let mut known: Vec<_> = known.filter_map(|(index, it)| Some((scan.axes.batch_sizes[index], (*it)?))).collect();
-    known.sort_by_key(|(size, _)| *size);
-    let measured = known.iter().map(|(size, it)| {
-        let [value, error] = [it.value, it.error].map(|part| PERCENT * part);
-        parts.push(format!("{size}: {} ± {} %", significant(value, 3), significant(error, 2)));
-        let bar = error.is_finite().then_some([value - error, value + error]);
-        Measured { at: [(*size as f64).log10(), value], bar, is_ringed: false }
-    });
-    let measured: Vec<Measured> = measured.collect();
-    let extent = measured.iter().map(Measured::extent).fold([-2.0 * AROUND, 2.0 * AROUND], union);
-    let vertical = PlotAxis::new(AxisScale::Linear, with_margin(&[(extent, None)]));
-    let color = pair.map_or(weak, |[_, signum]| color(ui, scan, signum));
-    let view = vertical.range;
-    let frame = frame(ui, axes(scan, vertical), height);
-    let shown = frame.show(ui, Plot::new("scan improvement"), |plot| {
-        for (at, style) in
-            [(0.0, LineStyle::Solid), (AROUND, LineStyle::dashed_loose()), (-AROUND, LineStyle::dashed_loose())]
-        {
-            plot.hline(HLine::new("", at).color(weak).width(1.0).style(style).allow_hover(false));
-        }
-        if let Some([_, signum]) = pair {
-            draw(plot, "", &measured, scan.markers[signum], color, view);
-        }
-    });
-    if pair.is_none() {
-        shown.note(ui, "Needs an optimizer of the rule Adam and one of the rule Signum");
+    };
+    // The values of all optimizers at the batch size nearest to the pointer.
+    if let Some(index) = nearest.map(|nearest| order[nearest]) {
+        readout(&response, &format!("Batch size {}", sizes[index]), None, |ui| {
+            for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
+                ui.label(name);
+                ui.label(score(optimizer, index).unwrap_or_else(|| "not trained yet".to_owned()));
+                ui.end_row();
+            }
+        });
     }
-    shown.describe("Plot of the improvement of Signum on Adam", || parts.join("; "));
+    describe(&response, "Plot of best test loss by batch size", || {
+        let optimizers = scan.axes.optimizers.iter().enumerate();
+        let values = optimizers.flat_map(|(optimizer, name)| {
+            order.iter().filter_map(move |index| {
+                let mean = scan.scores.get(optimizer, *index)?.mean;
+                Some(format!("{name} at {}: {}", sizes[*index], significant(mean, 3)))
+            })
+        });
+        values.collect::<Vec<_>>().join("; ")
+    });
 }
 
-/// Shows all optimizers' values at the batch size nearest to the pointer.
-fn tooltip(scan: &ScanResult, shown: &ShownPlot, text: impl Fn(usize, usize) -> Option<String>) {
-    let Some([at, _]) = shown.pointer else { return };
-    let away = |index: &usize| ((scan.axes.batch_sizes[*index] as f64).log10() - at).abs();
-    let nearest = (0..scan.axes.batch_sizes.len()).min_by(|a, b| away(a).total_cmp(&away(b)));
-    let Some(index) = nearest else { return };
-    readout(&shown.response, &format!("Batch size {}", scan.axes.batch_sizes[index]), None, |ui| {
-        for (optimizer, name) in scan.axes.optimizers.iter().enumerate() {
-            ui.label(name);
-            ui.label(text(optimizer, index).unwrap_or_else(|| "not trained yet".to_owned()));
-            ui.end_row();
-        }
+fn improvement(ui: &mut Ui, scan: &ScanResult, plots: &ScanPlots, height: f32) {
+    let Some([adam, signum]) = scan.adam_and_signum().filter(|_| plots.plots.len() > 1) else {
+        ui.weak("Needs an optimizer of the rule Adam and one of the rule Signum");
+        return;
+    };
+    let (response, _) = plot(ui, plots, 1, height);
+    describe(&response, "Plot of the improvement of Signum on Adam", || {
+        let improvements = scan.scores.improvements(adam, signum);
+        let values = in_order(scan).into_iter().filter_map(|index| {
+            let it = improvements[index].as_ref()?;
+            let [value, error] = [significant(PERCENT * it.value, 3), significant(PERCENT * it.error, 2)];
+            Some(format!("{}: {value} ± {error} %", scan.axes.batch_sizes[index]))
+        });
+        values.collect::<Vec<_>>().join("; ")
     });
 }

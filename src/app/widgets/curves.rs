@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use eframe::egui_wgpu::{Callback, CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
 use egui::emath::GuiRounding as _;
-use egui::{Color32, Id, PaintCallbackInfo, Painter, Pos2, Rect, Shape, Stroke, Ui};
-use egui_plot::{
-    FilledArea, Line, LineStyle, MarkerShape, PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotPoints,
-    PlotTransform, PlotUi, Points,
-};
+use egui::{Color32, Id, PaintCallbackInfo, Pos2, Rect, Shape, Stroke, Ui};
+use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotPoint, PlotTransform, PlotUi};
+use valleyscope_engine::optimizer::{Marker, MarkerShape};
 use valleyscope_experiments::view::Dash;
 
+use crate::draw::{band_shape, marker_shape, polylines};
 use crate::gpu::{CurveRenderer, CurveSet, Placement};
 
 /// Clamps a point far outside of the view, whose exact distance does not matter and would overflow pixels.
@@ -39,43 +38,35 @@ pub(crate) fn near_line(line: &[[f64; 2]], view: [f64; 2]) -> Vec<[f64; 2]> {
     kept
 }
 
+/// The point of a position of a plot.
+pub(crate) type At<'a> = &'a dyn Fn([f64; 2]) -> Pos2;
+
+/// Adds a shape at positions of a plot. It has no readout, as the plot's own one shows the pointer's values.
+fn add(plot: &mut PlotUi<'_>, shape: impl Fn(At<'_>) -> Shape + 'static) {
+    plot.add(PlotShape::new(move |_: &Ui, transform: &PlotTransform| {
+        Some(shape(&|[x, y]| transform.position_from_point(&PlotPoint::new(x, y))))
+    }));
+}
+
 /// Draws a line through points, as far as it is near the view.
-pub(crate) fn line(plot: &mut PlotUi<'_>, name: &str, points: &[[f64; 2]], width: f32, color: Color32, view: [f64; 2]) {
-    let line = Line::new(name, PlotPoints::from(near_line(points, view)));
-    plot.line(line.color(color).width(width).allow_hover(false));
+pub(crate) fn line(plot: &mut PlotUi<'_>, points: &[[f64; 2]], stroke: Stroke, dash: Dash, view: [f64; 2]) {
+    let points = near_line(points, view);
+    add(plot, move |at| polylines(&[points.iter().copied().map(at).collect()], stroke, dash));
 }
 
 /// Draws a line as dashes of this length, in points, that leave a line below it visible.
-pub(crate) fn dashes(
-    plot: &mut PlotUi<'_>,
-    name: &str,
-    points: &[[f64; 2]],
-    [width, length]: [f32; 2],
-    color: Color32,
-    view: [f64; 2],
-) {
-    let line = Line::new(name, PlotPoints::from(near_line(points, view))).style(LineStyle::Dashed { length });
-    plot.line(line.color(color).width(width).allow_hover(false));
-}
-
-/// Draws a line with a dash pattern.
-pub(crate) fn dashed(
-    plot: &mut PlotUi<'_>,
-    name: &str,
-    points: &[[f64; 2]],
-    width: f32,
-    dash: Dash,
-    color: Color32,
-    view: [f64; 2],
-) {
-    plot.add(DashedLine::new(name, near_line(points, view), Stroke::new(width, color), dash));
+pub(crate) fn dashes(plot: &mut PlotUi<'_>, points: &[[f64; 2]], stroke: Stroke, length: f32, view: [f64; 2]) {
+    let points = near_line(points, view);
+    add(plot, move |at| {
+        let points: Vec<Pos2> = points.iter().copied().map(at).collect();
+        Shape::Vec(Shape::dashed_line(&points, stroke, length, length))
+    });
 }
 
 /// Fills the area between the low and the high ends `[x, low, high]`.
 pub(crate) fn band(plot: &mut PlotUi<'_>, ends: impl Iterator<Item = [f64; 3]>, color: Color32, view: [f64; 2]) {
-    let ends: Vec<[f64; 3]> = ends.map(|[x, low, high]| [x, near(low, view), near(high, view)]).collect();
-    let [x, low, high] = [0, 1, 2].map(|index| ends.iter().map(|end| end[index]).collect::<Vec<f64>>());
-    plot.add(FilledArea::new("", &x, &low, &high).fill_color(color).allow_hover(false));
+    let ends: Vec<[[f64; 2]; 2]> = ends.map(|[x, low, high]| [low, high].map(|y| [x, near(y, view)])).collect();
+    add(plot, move |at| band_shape(ends.iter().map(|ends| ends.map(at)), color));
 }
 
 /// Draws a single point.
@@ -87,23 +78,8 @@ pub(crate) fn point(
     color: Color32,
     view: [f64; 2],
 ) {
-    let point = Points::new("", [x, near(y, view)]).shape(shape).radius(radius);
-    plot.points(point.color(color).allow_hover(false));
-}
-
-/// Draws a vertical line at a point from `low` to `high`; with a `cap`, also horizontal lines twice as wide at its
-/// ends.
-pub(crate) fn error_bar(
-    plot: &mut PlotUi<'_>,
-    [x, low, high]: [f64; 3],
-    cap: Option<f64>,
-    color: Color32,
-    view: [f64; 2],
-) {
-    let caps = cap.into_iter().flat_map(|cap| [low, high].map(|y| [[x - cap, y], [x + cap, y]]));
-    for ends in caps.chain([[[x, low], [x, high]]]) {
-        line(plot, "", &ends, 1.2, color, view);
-    }
+    let position = [x, near(y, view)];
+    add(plot, move |at| marker_shape(Marker::filled(shape), at(position), radius, color, Stroke::NONE));
 }
 
 /// Creates the renderer for the window's device, once.
@@ -112,37 +88,35 @@ pub(crate) fn install_curves(render_state: &RenderState) {
     render_state.renderer.write().callback_resources.insert(renderer);
 }
 
-/// The curves as an item of a plot.
-pub(crate) struct CurveItem {
-    /// The id of the plot for the GPU.
-    id: u64,
-    set: Arc<CurveSet>,
-    /// The positions in the plot of 0 and 1 of the curves' coordinates, on both axes.
-    corners: [PlotPoint; 2],
-    base: PlotItemBase,
-}
-
-impl CurveItem {
-    /// Makes an item of curves whose coordinates from 0 to 1 span these ranges.
-    pub(crate) fn new(plot: &str, set: Arc<CurveSet>, x: [f64; 2], y: [f64; 2]) -> CurveItem {
-        let id = Id::unique(("curves", plot)).value();
-        let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
-        CurveItem { id, set, corners, base: PlotItemBase::new(String::new()) }
-    }
-}
-
-impl PlotItem for CurveItem {
-    fn shapes(&self, ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
+/// Adds curves that the GPU draws, whose coordinates from 0 to 1 span these ranges.
+pub(crate) fn curves(plot: &mut PlotUi<'_>, name: &str, set: Arc<CurveSet>, [x, y]: [[f64; 2]; 2]) {
+    let id = Id::unique(("curves", name)).value();
+    let corners = [0, 1].map(|end| PlotPoint::new(x[end], y[end]));
+    plot.add(PlotShape::new(move |ui: &Ui, transform: &PlotTransform| {
         // Scrolled-out parts have no pixels, and a picture begins and ends with whole ones.
         let scale = ui.pixels_per_point();
         let visible = transform.frame().intersect(ui.ctx().content_rect()).round_to_pixels(scale);
-        if !visible.is_positive() {
-            return;
-        }
-        let corners = self.corners.map(|corner| transform.position_from_point(&corner));
-        let placement = curve_placement(corners, visible, scale);
-        let paint = Paint { id: self.id, set: Arc::clone(&self.set), placement };
-        shapes.push(Callback::new_paint_callback(visible, paint).into());
+        let placement = curve_placement(corners.map(|corner| transform.position_from_point(&corner)), visible, scale);
+        let paint = Paint { id, set: Arc::clone(&set), placement };
+        visible.is_positive().then(|| Callback::new_paint_callback(visible, paint).into())
+    }));
+}
+
+/// An item of a plot that is drawn by a function.
+struct PlotShape<D> {
+    draw: D,
+    base: PlotItemBase,
+}
+
+impl<D> PlotShape<D> {
+    fn new(draw: D) -> PlotShape<D> {
+        PlotShape { draw, base: PlotItemBase::new(String::new()) }
+    }
+}
+
+impl<D: Fn(&Ui, &PlotTransform) -> Option<Shape>> PlotItem for PlotShape<D> {
+    fn shapes(&self, ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
+        shapes.extend((self.draw)(ui, transform));
     }
 
     fn initialize(&mut self, _x_range: RangeInclusive<f64>) {}
@@ -151,7 +125,6 @@ impl PlotItem for CurveItem {
         Color32::TRANSPARENT
     }
 
-    /// Has no geometry, as the plot's own readout shows the pointer's values.
     fn geometry(&self) -> PlotGeometry<'_> {
         PlotGeometry::None
     }
@@ -218,71 +191,6 @@ impl CallbackTrait for Paint {
         if let Some(renderer) = resources.get::<CurveRenderer>() {
             renderer.paint(pass, self.id);
         }
-    }
-}
-
-/// The shortest dash or gap, in points: shorter ones could not be distinguished.
-const SHORTEST: f32 = 2.0;
-
-/// A dashed line through points.
-pub(crate) struct DashedLine {
-    points: Vec<[f64; 2]>,
-    stroke: Stroke,
-    dash: Dash,
-    base: PlotItemBase,
-}
-
-impl DashedLine {
-    pub(crate) fn new(name: &str, points: Vec<[f64; 2]>, stroke: Stroke, dash: Dash) -> DashedLine {
-        DashedLine { points, stroke, dash, base: PlotItemBase::new(name.to_owned()) }
-    }
-}
-
-/// Draws a sample of a line, as a legend has it.
-pub(crate) fn sample(painter: &Painter, ends: [Pos2; 2], dash: Dash, stroke: Stroke) {
-    let [dashes, gaps] = lengths(dash, stroke.width);
-    if dashes.is_empty() {
-        painter.line_segment(ends, stroke);
-    } else {
-        painter.extend(Shape::dashed_line_with_offset(&ends, stroke, &dashes, &gaps, 0.0));
-    }
-}
-
-/// Returns the lengths of a pattern's dashes and of its gaps, in points.
-fn lengths(dash: Dash, width: f32) -> [Vec<f32>; 2] {
-    let lengths: Vec<f32> = dash.lengths().iter().map(|length| (width * *length as f32).max(SHORTEST)).collect();
-    [0, 1].map(|first| lengths.iter().skip(first).step_by(2).copied().collect())
-}
-
-impl PlotItem for DashedLine {
-    fn shapes(&self, _ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
-        let at = |[x, y]: &[f64; 2]| transform.position_from_point(&PlotPoint::new(*x, *y));
-        let points: Vec<Pos2> = self.points.iter().map(at).collect();
-        let [dashes, gaps] = lengths(self.dash, self.stroke.width);
-        shapes.extend(Shape::dashed_line_with_offset(&points, self.stroke, &dashes, &gaps, 0.0));
-    }
-
-    fn initialize(&mut self, _x_range: RangeInclusive<f64>) {}
-
-    fn color(&self) -> Color32 {
-        self.stroke.color
-    }
-
-    /// Has no geometry, as the plot's own readout shows the pointer's values.
-    fn geometry(&self) -> PlotGeometry<'_> {
-        PlotGeometry::None
-    }
-
-    fn bounds(&self) -> PlotBounds {
-        PlotBounds::NOTHING
-    }
-
-    fn base(&self) -> &PlotItemBase {
-        &self.base
-    }
-
-    fn base_mut(&mut self) -> &mut PlotItemBase {
-        &mut self.base
     }
 }
 

@@ -9,13 +9,11 @@ use egui::{
 };
 use egui_plot::{AxisHints, GridMark, Plot, PlotBounds, PlotPoint, PlotTransform, PlotUi, VLine};
 use valleyscope_experiments::view::AxisScale;
-use valleyscope_experiments::view::ticks::{Tick, Ticks, significant};
+use valleyscope_experiments::view::ticks::{Ticks, significant};
 
 use super::theme;
 
-pub(crate) use super::curves::{
-    CurveItem, band, dashed, dashes, error_bar, install_curves, line, near_line, point, sample as dash_sample,
-};
+pub(crate) use super::curves::{band, curves, dashes, install_curves, line, near_line, point};
 
 /// The distances between labels beside each other and above each other, in points.
 const BESIDE: f64 = 46.0;
@@ -34,8 +32,8 @@ type LabelledMark = (GridMark, String);
 pub(crate) struct PlotAxis {
     pub scale: AxisScale,
     pub range: [f64; 2],
-    /// Ticks at these values rather than at round ones.
-    pub marks: Option<Vec<Tick>>,
+    /// Whether the axis has ticks.
+    pub has_ticks: bool,
 }
 
 /// A plot of some size, before curves are drawn into it.
@@ -60,14 +58,16 @@ pub(crate) struct ShownPlot {
 impl PlotAxis {
     /// Makes an axis with ticks at round values.
     pub(crate) fn new(scale: AxisScale, range: [f64; 2]) -> PlotAxis {
-        PlotAxis { scale, range, marks: None }
+        PlotAxis { scale, range, has_ticks: true }
     }
 
     /// Returns the ticks of an axis of `length` points.
     fn labelled(&self, length: f32, apart: f64) -> Vec<LabelledMark> {
-        let round = || Ticks::placed(self.scale, self.range, f64::from(length), apart);
-        let ticks = self.marks.clone().unwrap_or_else(round).into_iter();
-        let placed = ticks.map(|tick| (self.scale.position(tick.value), tick.label));
+        let ticks = match self.has_ticks {
+            true => Ticks::placed(self.scale, self.range, f64::from(length), apart),
+            false => Vec::new(),
+        };
+        let placed = ticks.into_iter().map(|tick| (self.scale.position(tick.value), tick.label));
         let marks: Vec<(f64, String)> = placed.filter(|(position, _)| position.is_finite()).collect();
         // The distance to its neighbour determines how strongly the plot draws a tick.
         let gap = |index: usize| {
@@ -152,15 +152,13 @@ impl PlotFrame {
     }
 }
 
-impl ShownPlot {
-    /// Sets the accessible name of the plot, and its description as the value.
-    pub(crate) fn describe(&self, label: &str, text: impl Fn() -> String) {
-        self.response.widget_info(|| WidgetInfo {
-            label: Some(label.to_owned()),
-            current_text_value: Some(text()),
-            ..WidgetInfo::new(egui::Role::Figure)
-        });
-    }
+/// Sets the accessible name of a plot, and its description as the value.
+pub(crate) fn describe(plot: &Response, label: &str, text: impl Fn() -> String) {
+    plot.widget_info(|| WidgetInfo {
+        label: Some(label.to_owned()),
+        current_text_value: Some(text()),
+        ..WidgetInfo::new(egui::Role::Figure)
+    });
 }
 
 /// The result of a gesture on a plot: the ranges of positions to show.

@@ -1,17 +1,12 @@
 //! The style of the app: one typeface, one accent colour, unobtrusive panels around the landscape.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use egui::{
-    Color32, Context, CornerRadius, FallbackRequest, FontData, FontDefinitions, FontFamily, FontId, FontInsert,
-    FontProvider, Margin, Stroke, Style, TextStyle, Theme, Visuals, vec2,
+    Color32, Context, CornerRadius, FontFamily, FontId, Margin, Stroke, Style, TextStyle, Theme, Visuals, vec2,
 };
+use valleyscope_experiments::view::Background;
 
-use crate::figure::{SystemFonts, blank_warning, is_ignorable};
-
-const FONT: &[u8] = include_bytes!("../../../assets/fonts/ValleyscopeSans.otf");
-const FONT_NAME: &str = "Valleyscope Sans";
+use crate::draw;
+use crate::draw::install_font;
 
 /// The usual size of text and of buttons, in points.
 const BODY_SIZE: f32 = 13.5;
@@ -83,12 +78,7 @@ const LIGHT: Palette = Palette {
 };
 
 pub(crate) fn install(ctx: &Context) {
-    let mut fonts = FontDefinitions::empty();
-    fonts.font_data.insert(FONT_NAME.to_owned(), Arc::new(FontData::from_static(FONT)));
-    for family in [FontFamily::Proportional, FontFamily::Monospace] {
-        fonts.families.insert(family, vec![FONT_NAME.to_owned()]);
-    }
-    ctx.set_fonts(fonts);
+    install_font(ctx);
     for theme in [Theme::Dark, Theme::Light] {
         ctx.style_mut_of(theme, |style| apply(style, theme));
     }
@@ -214,6 +204,25 @@ pub(crate) fn not_computed(theme: Theme) -> [u8; 3] {
     [red, green, blue]
 }
 
+/// Returns the style of what is drawn of data, with texts of a size.
+pub(crate) fn drawing(ui: &egui::Ui, size: &TextStyle) -> draw::Style {
+    let visuals = ui.visuals();
+    draw::Style {
+        em: size.resolve(ui.style()).size,
+        text: visuals.text_color(),
+        line: Stroke::new(1.0, visuals.weak_text_color()),
+        background: background(ui.theme()),
+    }
+}
+
+/// Returns a theme's background.
+pub(crate) fn background(theme: Theme) -> Background {
+    match theme {
+        Theme::Light => Background::Light,
+        Theme::Dark => Background::Dark,
+    }
+}
+
 pub(crate) fn card(style: &Style) -> egui::Frame {
     egui::Frame::new()
         .fill(style.visuals.faint_bg_color)
@@ -224,82 +233,6 @@ pub(crate) fn card(style: &Style) -> egui::Frame {
 
 pub(crate) fn text_width(ui: &egui::Ui, font: &egui::FontId, text: &str) -> f32 {
     ui.painter().layout_no_wrap(text.to_owned(), font.clone(), Color32::PLACEHOLDER).size().x
-}
-
-/// Finds fonts for the texts of a context.
-pub(crate) struct FallbackFonts {
-    /// Whether the system's fonts are read on another thread; until then, texts are drawn without them.
-    in_background: bool,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Whether a text needs fonts that have not been read.
-    is_wanted: bool,
-    is_reading: bool,
-    /// Characters that no font has.
-    blank: BTreeSet<char>,
-    /// The characters that a warning has named already.
-    named: BTreeSet<char>,
-}
-
-impl FallbackFonts {
-    pub(crate) fn install(ctx: &Context, in_background: bool) -> Arc<FallbackFonts> {
-        let fonts = Arc::new(FallbackFonts { in_background, state: Mutex::default() });
-        ctx.set_font_providers(vec![Arc::clone(&fonts) as Arc<dyn FontProvider>]);
-        fonts
-    }
-
-    /// Reads the system's fonts in the background once a text needs them, and lays texts out anew with them.
-    pub(crate) fn update(self: &Arc<Self>, ctx: &Context) {
-        let mut state = self.state();
-        if state.is_wanted && !state.is_reading {
-            state.is_reading = true;
-            let ctx = ctx.clone();
-            std::thread::spawn(move || {
-                SystemFonts::get();
-                ctx.request_repaint();
-            });
-        }
-        if state.is_reading && SystemFonts::are_read() {
-            (state.is_wanted, state.is_reading) = (false, false);
-            drop(state);
-            ctx.set_font_providers(vec![Arc::clone(self) as Arc<dyn FontProvider>]);
-        }
-    }
-
-    /// Takes a warning about characters that no font has and that no earlier warning has named.
-    pub(crate) fn take_warning(&self) -> Option<String> {
-        let State { blank, named, .. } = &mut *self.state();
-        let new: BTreeSet<char> = blank.difference(named).copied().collect();
-        named.append(blank);
-        blank_warning(&new)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl FontProvider for FallbackFonts {
-    fn font_for(&self, request: &FallbackRequest<'_>) -> Option<FontInsert> {
-        if request.cluster.chars().all(is_ignorable) {
-            return None;
-        }
-        if self.in_background && !SystemFonts::are_read() {
-            self.state().is_wanted = true;
-            return None;
-        }
-        let fonts = SystemFonts::get();
-        let found = fonts.with(request.cluster).and_then(|font| Some((font, fonts.file(font)?)));
-        let Some((font, (bytes, index))) = found else {
-            self.state().blank.extend(request.cluster.chars().next());
-            return None;
-        };
-        let data = FontData { index, ..FontData::from_owned(bytes) };
-        Some(FontInsert { name: format!("{} {}", font.family, font.id), data, families: Vec::new() })
-    }
 }
 
 #[cfg(test)]

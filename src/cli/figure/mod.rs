@@ -16,7 +16,7 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 
 use super::landscape_args::{LogAxis, check_known, log_axis, metric, run_plots};
 use super::{Failure, in_one_line, one_of, say, warn_of_missing_glyphs};
-use crate::figure::{Figure, FigureError, Format, Options, Svg};
+use crate::draw::{Figure, FigureError, Format, Options, Svg};
 
 #[derive(clap::Args)]
 pub(super) struct FigureArgs {
@@ -124,11 +124,7 @@ pub(super) fn run(args: &FigureArgs) -> Result<(), Failure> {
     }
     check(&plan, &[format], args)?;
     let file = AtomicFile::for_target(&args.out).with_context(|| cannot_write(&args.out))?;
-    let source = match plan {
-        Plan::There(source) => source,
-        plan => FigureComputer::new()?.source(plan)?,
-    };
-    let drawing = drawing(&source, args).map_err(anyhow::Error::from)?;
+    let drawing = drawing(&FigureComputer::new()?.source(plan)?, args).map_err(anyhow::Error::from)?;
     write(&drawing, format, &args.out, file, args)
 }
 

@@ -20,9 +20,10 @@ use crate::cli::output::{ProgressLine, ProgressUnit};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::sweep::{SweepRunner, Taker};
 use crate::cli::{Failure, changed, say};
-use crate::figure::{Compared, Figure, Map, Trajectories, as_changed_from};
+use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
 use crate::sweep::result::scan::{ScanError, ScanResult};
+use crate::sweep::titles::as_changed_from;
 
 /// The figures of the paper's toy models, the fastest first.
 pub(super) const TOY_MODEL_FIGURES: [&str; 8] =
@@ -31,31 +32,26 @@ pub(super) const TOY_MODEL_FIGURES: [&str; 8] =
 /// The largest number of particles of each optimizer in a coarse picture.
 const QUICK_PARTICLES: u64 = 10;
 
-/// A figure of two sweeps.
+/// The arrangement of the sweeps of a figure.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum TwoSweepFigure {
-    /// Differences between any two optimizers.
+pub(super) enum Layout {
+    /// The maps of a single sweep.
+    Single,
+    /// Differences between any two optimizers, a row for each sweep.
     Pairs,
-    /// Winners side by side.
+    /// The winners of two landscapes side by side.
     MoreToy,
+    /// Any sweeps side by side.
+    Beside,
 }
 
-impl TwoSweepFigure {
-    fn named(name: &OsStr) -> Option<TwoSweepFigure> {
-        [TwoSweepFigure::Pairs, TwoSweepFigure::MoreToy].into_iter().find(|composed| name == composed.name())
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            TwoSweepFigure::Pairs => "pairs",
-            TwoSweepFigure::MoreToy => "moretoy",
-        }
-    }
-
-    fn sweeps(self) -> [&'static str; 2] {
-        match self {
-            TwoSweepFigure::Pairs => ["fig2a", "fig2b"],
-            TwoSweepFigure::MoreToy => ["fig2b-unrotated", "fig2b-100d"],
+impl Layout {
+    /// Returns the layout of a figure of two built-in sweeps, and their names.
+    fn named(name: &OsStr) -> Option<(Layout, [&'static str; 2])> {
+        match name.to_str()? {
+            "pairs" => Some((Layout::Pairs, ["fig2a", "fig2b"])),
+            "moretoy" => Some((Layout::MoreToy, ["fig2b-unrotated", "fig2b-100d"])),
+            _ => None,
         }
     }
 }
@@ -63,10 +59,7 @@ impl TwoSweepFigure {
 /// The source of a figure.
 #[derive(Clone)]
 pub(super) enum Source {
-    Sweep(Box<SweepResult>),
-    Two(TwoSweepFigure, Box<[SweepResult; 2]>),
-    /// Diagrams side by side.
-    Beside(Vec<SweepResult>),
+    Sweeps(Layout, Vec<SweepResult>),
     Scan(Box<ScanResult>),
     Trajectories(Box<Trajectories>),
     Trainings(Box<Figure>),
@@ -76,15 +69,15 @@ impl Source {
     pub(super) fn figure(&self, args: &FigureArgs) -> Figure {
         let certainty = args.certainty;
         match self {
-            Source::Sweep(result) => match self.chosen_map(args) {
-                Ok(Some(map)) => Figure::map(result, result.diagram.spec().metric, map),
-                _ => Figure::as_in_the_paper(result, certainty),
+            Source::Sweeps(Layout::Single, results) => match self.chosen_map(args) {
+                Ok(Some(map)) => Figure::map(&results[0], results[0].diagram.spec().metric, map),
+                _ => Figure::as_in_the_paper(&results[0], certainty),
             },
-            Source::Two(TwoSweepFigure::Pairs, results) => {
-                Figure::pairs(&results.each_ref().map(|result| (result, Metric::FinalLoss)))
+            Source::Sweeps(Layout::Pairs, results) => {
+                Figure::pairs(&results.iter().map(|result| (result, Metric::FinalLoss)).collect::<Vec<_>>())
             }
-            Source::Two(TwoSweepFigure::MoreToy, results) => Figure::side_by_side(results.each_ref(), certainty),
-            Source::Beside(results) => {
+            Source::Sweeps(Layout::MoreToy, results) => Figure::side_by_side([&results[0], &results[1]], certainty),
+            Source::Sweeps(Layout::Beside, results) => {
                 let compared = results.iter().zip(titles(results)).map(|(result, title)| {
                     let metric = result.diagram.spec().metric;
                     Compared { result, title, metric }
@@ -99,14 +92,15 @@ impl Source {
     }
 
     fn shows_winners(&self) -> bool {
-        matches!(self, Source::Sweep(_) | Source::Beside(_) | Source::Two(TwoSweepFigure::MoreToy, _))
+        matches!(self, Source::Sweeps(layout, _) if *layout != Layout::Pairs)
     }
 
     /// Returns the diagrams of a figure that may be another map than that of winners.
     pub(super) fn diagrams(&self) -> Vec<&Diagram> {
         match self {
-            Source::Sweep(result) => vec![&result.diagram],
-            Source::Beside(results) => results.iter().map(|result| &result.diagram).collect(),
+            Source::Sweeps(Layout::Single | Layout::Beside, results) => {
+                results.iter().map(|result| &result.diagram).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -116,10 +110,8 @@ impl Source {
 pub(super) enum Plan {
     /// No work: the source exists.
     There(Source),
-    Sweep(Box<SweepPreset>),
-    Two(TwoSweepFigure, Box<[SweepPreset; 2]>),
-    /// Diagrams side by side, computed or existing.
-    Beside(Vec<SweepSource>),
+    /// Diagrams, computed or existing.
+    Sweeps(Layout, Vec<SweepSource>),
     /// A simulation from its start.
     Simulate(Box<Trajectories>),
 }
@@ -129,8 +121,7 @@ impl Plan {
     pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
         let plan = Plan::of_name(name, args)?;
         let plan = match plan {
-            Plan::Sweep(preset) if !args.beside.is_empty() => beside(SweepSource::Computed(preset), args)?,
-            Plan::There(Source::Sweep(result)) if !args.beside.is_empty() => beside(SweepSource::There(result), args)?,
+            Plan::Sweeps(Layout::Single, sources) if !args.beside.is_empty() => beside(sources, args)?,
             plan => plan,
         };
         plan.outline().chosen_map(args)?;
@@ -138,14 +129,14 @@ impl Plan {
     }
 
     fn of_name(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
-        let composed = TwoSweepFigure::named(name);
-        if let Some(composed) = composed.filter(|_| args.runs.is_none()) {
+        let composed = Layout::named(name);
+        if let Some((layout, sweeps)) = composed.filter(|_| args.runs.is_none()) {
             refuse_set(name, args, "is made of two presets")?;
             let sweep = |name| {
                 let own = built_in_sweep(name);
-                as_asked(own.clone(), &own, args.quick)
+                SweepSource::Computed(Box::new(as_asked(own.clone(), &own, args.quick)))
             };
-            return Ok(Plan::Two(composed, Box::new(composed.sweeps().map(sweep))));
+            return Ok(Plan::Sweeps(layout, Vec::from(sweeps.map(sweep))));
         }
         let loaded = Library::open().load(name);
         let is_trainings = |preset: &Preset| preset.workload().is_some_and(|workload| workload.scanned().is_empty());
@@ -167,7 +158,12 @@ impl Plan {
             Err(error) => {
                 let source = result_named(name, error)?;
                 refuse_computing(name, args, "holds results already")?;
-                Ok(Plan::There(source))
+                Ok(match source {
+                    Source::Sweeps(layout, results) => {
+                        Plan::Sweeps(layout, results.into_iter().map(|it| SweepSource::There(Box::new(it))).collect())
+                    }
+                    source => Plan::There(source),
+                })
             }
         }
     }
@@ -175,7 +171,8 @@ impl Plan {
     /// Returns the plan of a preset that the command line has changed from `before`.
     fn of_preset(name: &OsStr, changed: Preset, before: &Preset, args: &FigureArgs) -> Result<Plan, Failure> {
         if let (Preset::Sweep(changed), Preset::Sweep(before)) = (&changed, before) {
-            return Ok(Plan::Sweep(Box::new(as_asked(changed.clone(), before, args.quick))));
+            let asked = as_asked(changed.clone(), before, args.quick);
+            return Ok(Plan::Sweeps(Layout::Single, vec![SweepSource::Computed(Box::new(asked))]));
         }
         match changed.as_changed_from(before) {
             Preset::Landscape(preset) => Plan::of_landscape(preset, args),
@@ -235,9 +232,9 @@ impl Plan {
     pub(super) fn outline(&self) -> Source {
         match self {
             Plan::There(source) => source.clone(),
-            Plan::Sweep(preset) => Source::Sweep(Box::new(unknown(preset))),
-            Plan::Two(composed, presets) => Source::Two(*composed, Box::new(presets.each_ref().map(unknown))),
-            Plan::Beside(sources) => Source::Beside(sources.iter().map(SweepSource::outline).collect()),
+            Plan::Sweeps(layout, sources) => {
+                Source::Sweeps(*layout, sources.iter().map(SweepSource::outline).collect())
+            }
             Plan::Simulate(trajectories) => Source::Trajectories(trajectories.clone()),
         }
     }
@@ -258,17 +255,12 @@ impl FigureComputer {
     pub(super) fn source(&mut self, plan: Plan) -> Result<Source, Failure> {
         match plan {
             Plan::There(source) => Ok(source),
-            Plan::Sweep(preset) => Ok(Source::Sweep(Box::new(self.sweep(&preset)?))),
-            Plan::Two(composed, presets) => {
-                let [one, other] = *presets;
-                Ok(Source::Two(composed, Box::new([self.sweep(&one)?, self.sweep(&other)?])))
-            }
-            Plan::Beside(sources) => {
+            Plan::Sweeps(layout, sources) => {
                 let result = |source| match source {
                     SweepSource::There(result) => Ok(*result),
                     SweepSource::Computed(preset) => self.sweep(&preset),
                 };
-                Ok(Source::Beside(sources.into_iter().map(result).collect::<Result<Vec<_>, Failure>>()?))
+                Ok(Source::Sweeps(layout, sources.into_iter().map(result).collect::<Result<Vec<_>, Failure>>()?))
             }
             Plan::Simulate(mut trajectories) => {
                 self.simulate(&mut trajectories)?;
@@ -346,7 +338,7 @@ pub(super) fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<So
     let path = Path::new(name);
     let is_archive = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz"));
     if is_archive || path.is_dir() {
-        return Ok(Source::Sweep(Box::new(SweepResult::open(path).map_err(Failure::bad_input)?)));
+        return Ok(Source::Sweeps(Layout::Single, vec![SweepResult::open(path).map_err(Failure::bad_input)?]));
     }
     if path.components().count() > 1 && !path.exists() {
         return Err(Failure::BadInput(anyhow!(

@@ -9,10 +9,11 @@ use valleyscope_engine::sweep::{Diagram, SweepSpec};
 use valleyscope_experiments::preset::{Library, Preset, SweepPreset};
 
 use super::FigureArgs;
-use super::plan::{Plan, Source, as_asked, result_named, unknown};
+use super::plan::{Layout, Plan, Source, as_asked, result_named, unknown};
 use crate::cli::{Failure, assignment};
-use crate::figure::{Map, TitledSweep, short_titles};
+use crate::draw::Map;
 use crate::sweep::result::SweepResult;
+use crate::sweep::titles::{TitledSweep, short_titles};
 
 /// The source of a diagram that is drawn beside others.
 pub(super) enum SweepSource {
@@ -56,7 +57,7 @@ impl SweepSource {
                 ))),
             },
             Err(error) => match result_named(OsStr::new(text), error)? {
-                Source::Sweep(result) => Ok(SweepSource::There(result)),
+                Source::Sweeps(_, mut results) => Ok(SweepSource::There(Box::new(results.swap_remove(0)))),
                 _ => Err(refused(anyhow!("expected the results of a sweep, found the run of a scan"))),
             },
         }
@@ -64,16 +65,17 @@ impl SweepSource {
 }
 
 /// Returns the plan of a diagram with those of `--beside`.
-pub(super) fn beside(first: SweepSource, args: &FigureArgs) -> Result<Plan, Failure> {
+pub(super) fn beside(mut sources: Vec<SweepSource>, args: &FigureArgs) -> Result<Plan, Failure> {
     let count = 1 + args.beside.len();
     if count > MOST_DIAGRAMS {
         return Err(Failure::BadInput(anyhow!(
             "--beside: expected at most {MOST_DIAGRAMS} diagrams side by side, found {count}; leave some out"
         )));
     }
-    let others = args.beside.iter().map(|text| SweepSource::named(text, &first, args));
-    let others = others.collect::<Result<Vec<_>, Failure>>()?;
-    Ok(Plan::Beside(std::iter::once(first).chain(others).collect()))
+    for text in &args.beside {
+        sources.push(SweepSource::named(text, &sources[0], args)?);
+    }
+    Ok(Plan::Sweeps(Layout::Beside, sources))
 }
 
 /// Returns the titles of diagrams side by side.

@@ -15,7 +15,7 @@ use valleyscope_runs::{MetricInfo, RunFolder, RunHistory, RunReader};
 
 use crate::cli::run_args::{RunsLocation, began};
 use crate::cli::{Failure, say};
-use crate::figure::{Figure, TimeAxis, TrainedRun};
+use crate::draw::{Figure, TimeAxis, TrainedRun};
 
 /// The presets that compare trainings over training time.
 const WALLTIME_PRESETS: [&str; 2] = ["walltime", "walltime-bf16"];

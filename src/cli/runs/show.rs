@@ -19,7 +19,7 @@ use super::{in_force, left, newest, notes, progress, rate, unit};
 use crate::cli::output::{cell, print};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
-use crate::figure::check_pictures;
+use crate::sweep::pictures::check_pictures;
 use crate::sweep::result::{check_sweep, is_sweep};
 
 const EVENTS: usize = 12;

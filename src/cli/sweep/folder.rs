@@ -11,7 +11,8 @@ use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use super::runner::Taker;
 use crate::cli::output::say;
 use crate::cli::{Failure, warn_of_missing_glyphs};
-use crate::figure::{Figure, Format, Options, PICTURE_DPI, PICTURES};
+use crate::draw::{Figure, Format, Options};
+use crate::sweep::pictures::{PICTURE_DPI, PICTURES};
 use crate::sweep::result::{RawFormat, StoreError, SweepHeader, SweepRecords, SweepResult, SweepStore};
 
 pub(super) struct ResultFolder {

@@ -19,9 +19,9 @@ use valleyscope_experiments::preset::{Preset, SweepPreset};
 use valleyscope_experiments::view::ticks::short;
 
 use super::{Failure, in_one_line, one_of, say, whole};
-use crate::figure::as_changed_from;
 use crate::sweep::pool::Progress;
 use crate::sweep::result::{RawFormat, SweepHeader, SweepResult, SweepStore};
+use crate::sweep::titles::as_changed_from;
 
 pub(super) use runner::{SweepRunner, Taker, load};
 

@@ -9,7 +9,7 @@ use valleyscope_experiments::view::ticks::Ticks;
 use valleyscope_experiments::view::{AutoScale, Colormap, SymLog, ViewSettings, Viewport};
 
 use super::recording::{EnsembleRecording, Recording, StepPlan};
-use crate::figure::{ASPECT, FigureError, Grid, against, around, encoded, pixel_rgb};
+use crate::draw::{ASPECT, FigureError, Grid, against, around, encoded, pixel_rgb};
 
 /// The width of the picture in pixels. The page draws it larger; colours change gently between pixels.
 const PICTURE: f64 = 440.0;

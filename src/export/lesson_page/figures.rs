@@ -9,8 +9,9 @@ use valleyscope_engine::quantity::ParticleCount;
 use valleyscope_engine::sweep::{Backend, Diagram, Precision, SweepJob, SweepWork};
 use valleyscope_experiments::preset::{LandscapePreset, LessonFigure, LessonStep, Preset, SweepPreset, built_ins};
 
-use crate::figure::{COLUMN_MM, Figure, FigureError, Options, Trajectories, TrajectoriesError, as_changed};
+use crate::draw::{COLUMN_MM, Figure, FigureError, Options, Trajectories, TrajectoriesError};
 use crate::sweep::result::SweepResult;
+use crate::sweep::titles::as_changed;
 
 const PARTICLES: u64 = 10;
 

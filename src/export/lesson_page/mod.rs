@@ -19,7 +19,7 @@ use valleyscope_engine::simulation::{SettingError, Simulation};
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_experiments::preset::LandscapePreset;
 
-use crate::figure::FigureError;
+use crate::draw::FigureError;
 
 /// The reason why a preset has no lesson page.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

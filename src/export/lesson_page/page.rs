@@ -17,7 +17,7 @@ use valleyscope_experiments::view::{Background, Pen, simulation_colors};
 use super::background::{LandscapePicture, css};
 use super::figures::PageFigure;
 use super::recording::{EnsembleRecording, PanePlan, Recording, StepPlan};
-use crate::figure::{CREATOR, escaped, marker_corners};
+use crate::draw::{CREATOR, escaped, marker_corners};
 
 const TEMPLATE: &str = include_str!("../../../assets/lesson/page.html");
 const STYLE: &str = include_str!("../../../assets/lesson/page.css");
@@ -51,7 +51,7 @@ struct OptimizerStyle {
     /// The colours of its curves on a light and on a dark background.
     curve: [String; 2],
     /// The corners of its marker; none for a circle.
-    corners: Option<&'static [[f64; 2]]>,
+    corners: Option<&'static [[f32; 2]]>,
     is_open: bool,
 }
 

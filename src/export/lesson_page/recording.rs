@@ -5,7 +5,7 @@ use valleyscope_engine::simulation::{PlotRequest, Setting, SettingError, Simulat
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation, titles_side_by_side};
 use valleyscope_experiments::view::DiagnosticMetric;
 
-use crate::figure::Paths;
+use crate::draw::Paths;
 
 /// The largest number of recorded steps of a run, and the smallest to which many runs are thinned.
 const FRAMES: [u64; 2] = [50, 4000];

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{Cursor, Write};
 
 use npyz::{DType, Deserialize, NpyFile};
-use valleyscope::figure::{Map, as_changed, is_made_title, shared_optimizers};
+use valleyscope::draw::{Map, shared_optimizers};
 use valleyscope::sweep::result::SweepResult;
+use valleyscope::sweep::titles::{as_changed, is_made_title};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec, WEIGHT_DECAY};
 use valleyscope_engine::quantity::{Noise, PointCount, Replicates};
 use valleyscope_engine::simulation::SimulationSpec;

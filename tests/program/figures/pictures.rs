@@ -8,7 +8,7 @@ use std::sync::Arc;
 use npyz::NpyFile;
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
 use skrifa::{FontRef, MetadataProvider};
-use valleyscope::figure::{Figure, FigureError, Format, Map, Options};
+use valleyscope::draw::{Figure, FigureError, Format, Map, Options};
 use valleyscope::sweep::result::{RawFormat, SweepResult};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, Metrics, Quantity, Runs, SweepSpec};

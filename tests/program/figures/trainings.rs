@@ -7,7 +7,7 @@ use std::process::Output;
 use std::sync::Arc;
 
 use resvg::usvg::roxmltree::Document;
-use valleyscope::figure::{Figure, Format, Options, PAGE_MM, RunPlots, Trajectories};
+use valleyscope::draw::{Figure, Format, Options, PAGE_MM, RunPlots, Trajectories};
 use valleyscope::sweep::result::SweepResult;
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_engine::quantity::{PointCount, Replicates};

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers, ViewportCommand};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::figure::{Figure, Options, PAGE_MM, Trajectories};
+use valleyscope::draw::{Figure, Options, PAGE_MM, Trajectories};
 use valleyscope::sweep::result::RawFormat;
 use valleyscope_engine::simulation::Simulation;
 use valleyscope_engine::sweep::{Backend, Precision, SweepSpec, pixel_runs};

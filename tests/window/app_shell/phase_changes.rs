@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use egui::accesskit::Role;
 use egui::{Color32, ColorImage, Event, Key, Modifiers, PointerButton, Pos2, Shape, vec2};
 use egui_kittest::kittest::Queryable;
-use valleyscope::figure::Map;
+use valleyscope::draw::Map;
 use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope_engine::optimizer::WEIGHT_DECAY;
 use valleyscope_engine::sweep::{Backend, Cell, Diagram, Metric, PixelOrder, Precision, Quantity, SweepJob, SweepSpec};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::kittest::{NodeT, Queryable};
-use valleyscope::figure::{Figure, Options};
+use valleyscope::draw::{Figure, Options};
 use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope_engine::optimizer::RuleKind;
 use valleyscope_experiments::preset::Preset;

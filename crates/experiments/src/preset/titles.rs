@@ -16,7 +16,7 @@ impl Preset {
     /// `before`, the preset that it was derived from. Words that differ from that preset's are the user's own and stay.
     /// A run's name that describes other settings is removed.
     ///
-    /// A phase diagram is returned as it is; the program has `figure::as_changed` for those.
+    /// A phase diagram is returned as it is; the program has `sweep::titles::as_changed` for those.
     pub fn as_changed_from(mut self, before: &Preset) -> Preset {
         if let (Some(own), Some(old)) = (self.workload_mut(), before.workload()) {
             own.forget_names_of(old);

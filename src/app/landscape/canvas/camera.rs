@@ -9,9 +9,9 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::{Camera, Orbit, SymLog, Viewport};
 
 use super::interaction::{CameraMove, start_xy};
-use super::paint::Projection;
 use super::{CanvasLayout, LandscapePanel, Pane, paint};
 use crate::app::{Document, Live, Requests};
+use crate::draw::Projection;
 use crate::player::EnsembleView;
 
 /// The largest number of an ensemble's particles that are used to find its box.

@@ -6,19 +6,20 @@ use eframe::egui_wgpu;
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
     Align2, Button, Color32, Painter, Pos2, Rect, Response, RichText, Stroke, TextStyle, Ui, UiBuilder, Vec2,
-    WidgetInfo, pos2, vec2,
+    WidgetInfo, pos2,
 };
 use valleyscope_engine::simulation::{SimulationSpec, StepTrace};
 use valleyscope_experiments::view::{Dash, SymLog, ViewSettings, Viewport};
 
 use super::interaction::{Readout, start_xy};
 use super::legend::Legend;
-use super::paint::{LandscapeCallback, Projection};
-use super::{CanvasLayout, LandscapePanel, axes, interaction, paint, particle, summary};
+use super::paint::LandscapeCallback;
+use super::{CanvasLayout, LandscapePanel, color_bar, interaction, paint, particle, summary};
 use crate::app::landscape::branches::BRANCH_OPACITY;
 use crate::app::widgets::icons::{color_of, draw_marker, marker_of, rgb_of};
-use crate::app::widgets::plot::dash_sample;
+use crate::app::widgets::theme;
 use crate::app::{Document, Live};
+use crate::draw::{Canvas, LandscapePainter, Projection, polylines, space_axes};
 use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
 use crate::player::trail_columns;
 
@@ -68,8 +69,7 @@ impl LandscapePanel {
         if let Some((layout, _)) = canvases.first()
             && let Some(bar) = layout.bar
         {
-            let bar_ticks = axes::color_bar_ticks(&scale, bar.height());
-            axes::show_color_bar(ui, bar, scale, &mut document.view, &layout.font, &bar_ticks);
+            color_bar::show_color_bar(ui, bar, scale, &mut document.view);
         }
     }
 
@@ -89,14 +89,19 @@ impl LandscapePanel {
         let spec = document.spec(index);
         let landscape = spec.landscape.landscape();
         let projection = self.projection((index, framed), canvas, scale, document);
+        let font = &layout.font;
+        let outside = Canvas { painter: ui.painter().clone(), style: theme::drawing(ui, &TextStyle::Small) };
+        let inside = Canvas { style: theme::drawing(ui, &TextStyle::Body), ..outside.clipped(canvas) };
+        let painter = inside.painter.clone();
+        let on =
+            |canvas_with_style| LandscapePainter { canvas: canvas_with_style, panel: canvas, projection: &projection };
+        let small = Canvas { style: outside.style, painter: painter.clone() };
         let space_axes = match &projection {
             Projection::Plane(_) => None,
-            Projection::Space(space) => Some(axes::space_axes_of(space.view, &scale)),
+            Projection::Space(space) => Some(space_axes(space.view, &scale, small.style.em)),
         };
-        let font = &layout.font;
-        let painter = ui.painter().with_clip_rect(canvas);
         if let Some(axes) = &space_axes {
-            axes::draw_walls(&painter, canvas, axes, ui.visuals());
+            on(&small).draw_walls(axes);
         }
         let means = ensemble_means(live, index, &projection, canvas);
         if self.render_state.is_some() {
@@ -107,19 +112,13 @@ impl LandscapePanel {
             draw_no_gpu_note(ui, canvas);
         }
         let legend = Legend::lay_out(ui, layout, spec, live, index);
-        match &space_axes {
-            Some(_) if document.view.uv_frame => {
-                axes::draw_uv_in_space(&painter, canvas, &projection, &landscape, &layout.body);
-            }
-            None if document.view.uv_frame => {
-                axes::draw_uv_axes(&painter, canvas, &viewport, &landscape, &layout.body, legend.area);
-            }
-            _ => {}
+        if document.view.uv_frame {
+            on(&inside).draw_uv_axes(&landscape, legend.area);
         }
         if let Some(axes) = &space_axes {
-            axes::draw_space_axes(&painter, canvas, axes, font, ui.visuals());
+            on(&small).draw_space_axes(axes);
         }
-        draw_start(&painter, canvas, &projection, spec);
+        on(&small).draw_start(start_xy(spec), spec.start.spread.get());
         draw_branch_means(ui, canvas, &projection, spec, live, index);
         draw_means(ui, canvas, spec, &means);
         let particles: Vec<Pos2> = means.iter().map(|mean| mean.at).collect();
@@ -129,7 +128,7 @@ impl LandscapePanel {
         };
         draw_run_away_note(ui, layout, spec, left_out);
         if layout.has_axes && space_axes.is_none() {
-            axes::draw_axes(ui.painter(), canvas, &viewport, layout.labelled, font, ui.visuals());
+            on(&outside).draw_plane_axes(layout.labelled);
         }
         let chosen_color = legend.show(ui, canvas, live);
         if let Some(pointer) = response.hover_pos()
@@ -347,43 +346,6 @@ fn draw_branch_means(
     }
 }
 
-/// The corners of a circle that lies on the surface in space.
-const START_CIRCLE: usize = 64;
-
-/// Draws the start: a cross, and a circle of one spread about it where that is visible.
-fn draw_start(painter: &Painter, canvas: Rect, projection: &Projection, spec: &SimulationSpec) {
-    let start = start_xy(spec);
-    let Some(mark) = projection.mark(start) else { return };
-    let at = mark.on(canvas);
-    if !canvas.expand(20.0).contains(at) {
-        return;
-    }
-    for (color, width) in [(Color32::from_black_alpha(180), 3.5), (Color32::WHITE, 1.5)] {
-        for arm in [vec2(1.0, 0.0), vec2(0.0, 1.0)] {
-            for side in [-1.0, 1.0] {
-                let ends = [at + arm * side * 3.0, at + arm * side * 9.0];
-                painter.line_segment(ends, Stroke::new(width, color.gamma_multiply(mark.opacity())));
-            }
-        }
-    }
-    let spread = spec.start.spread.get();
-    let radius = (spread / projection.units_per_px()) as f32;
-    if radius > 4.0 && radius < 4.0 * canvas.width() {
-        let color = Color32::from_white_alpha(190);
-        if matches!(projection, Projection::Plane(_)) {
-            painter.circle_stroke(at, radius, Stroke::new(1.0, color));
-            return;
-        }
-        let around = (0..=START_CIRCLE).map(|corner| {
-            let (sin, cos) = (std::f64::consts::TAU * corner as f64 / START_CIRCLE as f64).sin_cos();
-            [start[0] + spread * cos, start[1] + spread * sin]
-        });
-        for piece in projection.line(canvas, around) {
-            painter.line(piece.points, Stroke::new(1.0, color.gamma_multiply(piece.opacity)));
-        }
-    }
-}
-
 /// Names the ensembles that have run away out of view: above the canvas, where the note covers nothing, or at the lower
 /// end of a canvas that has no room around it.
 fn draw_run_away_note(ui: &Ui, layout: &CanvasLayout, spec: &SimulationSpec, left_out: &[u32]) {
@@ -440,7 +402,8 @@ fn draw_title(ui: &mut Ui, area: Rect, title: &str, index: usize, can_be_clicked
     let (sample, area) = area.split_left_right_at_x((area.left() + TITLE_SAMPLE).min(area.right()));
     let area = area.with_min_x((area.left() + TITLE_GAP).min(area.right()));
     let stroke = Stroke::new(1.6, ui.visuals().text_color());
-    dash_sample(ui.painter(), [sample.left_center(), sample.right_center()], Dash::SIDE_BY_SIDE[index], stroke);
+    let line = vec![sample.left_center(), sample.right_center()];
+    ui.painter().add(polylines(&[line], stroke, Dash::SIDE_BY_SIDE[index]));
     if !can_be_clicked {
         let font = egui::TextStyle::Body.resolve(ui.style());
         let painter = ui.painter().with_clip_rect(area);

@@ -12,8 +12,8 @@ use valleyscope_experiments::view::{Camera, Orbit, Viewport};
 
 use super::camera::{limited, panned, zoomed, zoomed_about};
 use super::legend::{SHADE, WEAK_TEXT};
-use super::paint::Projection;
 use crate::app::{Live, Requests};
+use crate::draw::Projection;
 
 /// The effect of dragging and clicking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,14 +1,13 @@
 //! The landscape with its particles: its canvases, their layout and their tools.
 
-pub(crate) mod axes;
 pub(crate) mod camera;
+pub(crate) mod color_bar;
 pub(crate) mod draw;
 pub(crate) mod interaction;
 pub(crate) mod legend;
 pub(crate) mod paint;
 pub(crate) mod particle;
 
-use axes::LabelledSides;
 use camera::Framing;
 use eframe::egui_wgpu::RenderState;
 use egui::emath::GuiRounding as _;
@@ -24,14 +23,14 @@ use super::picture::View;
 use crate::app::shell::launch::Graphics;
 use crate::app::widgets::theme::text_width;
 use crate::app::{Action, Document, LandscapeAction, Live, Requests};
+use crate::draw::{LabelledSides, Projection};
 use crate::player::{Playback, Snapshot};
 
 pub use crate::app::widgets::icons::line_color;
-pub(crate) use axes::{FIRST_SCALE, color_scale, colormap_name};
 pub use camera::{Bounds, Follower, FramedEnsembles, fitted, limited, panned, zoomed};
+pub(crate) use color_bar::{FIRST_SCALE, color_scale, colormap_name};
 pub use interaction::{Readout, Tool, nearest_particle};
 pub(crate) use legend::ChosenColor;
-pub use paint::{Mark, Projection, SpaceProjection};
 pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
 
 /// The width of a panel, in points, below which its tools are in a menu.
@@ -343,7 +342,7 @@ impl CanvasLayout {
         let width = |text: &str| text_width(ui, &font, text);
         // Labels of fixed widths, so that the canvas does not move while the view does.
         let left = if in_space { 4.0 } else { width("−0.0000") + 10.0 };
-        let right = if has_bar { axes::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
+        let right = if has_bar { color_bar::STRIP + width("−0.001") + 20.0 } else { width("0.000") };
         let body = TextStyle::Body.resolve(ui.style());
         let pixels_per_point = ui.ctx().pixels_per_point();
         if area.width() < left + right + LEAST_CANVAS || area.height() < LEAST_CANVAS {
@@ -370,7 +369,7 @@ impl CanvasLayout {
         )
         .round_to_pixels(pixels_per_point);
         let bar_left = canvas.right() + 10.0;
-        let bar = Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + axes::STRIP, canvas.bottom()));
+        let bar = Rect::from_min_max(pos2(bar_left, canvas.top()), pos2(bar_left + color_bar::STRIP, canvas.bottom()));
         let bar = has_bar.then_some(bar);
         let compact = canvas.width() < 420.0 || canvas.height() < 240.0;
         CanvasLayout { canvas, bar, has_axes: true, font, body, compact, has_legend: true, labelled: BOTH, title: None }

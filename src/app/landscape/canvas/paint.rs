@@ -1,135 +1,15 @@
-//! The mapping of the plane to the canvas, flat or onto the surface in space, and the scenes for the GPU.
+//! The sampled surface, and the scenes for the GPU.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eframe::egui_wgpu::{CallbackResources, CallbackTrait, RenderState, ScreenDescriptor, wgpu};
-use egui::{Pos2, Rect, Vec2};
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_experiments::view::{Camera, HeightField, Orbit, SpaceView, SymLog, Viewport};
 
+use crate::draw::SpaceProjection;
 use crate::gpu::{EnsembleKey, Positions, Renderer, Scene};
 use crate::player::{BranchView, EnsembleView, SessionView};
-
-/// The mapping of points of the plane to the canvas, in points from its top left.
-#[derive(Clone, Debug)]
-pub enum Projection {
-    Plane(Viewport),
-    Space(SpaceProjection),
-}
-
-/// The surface as it is seen.
-#[derive(Clone, Debug)]
-pub struct SpaceProjection {
-    pub view: SpaceView,
-    pub heights: Arc<HeightField>,
-}
-
-/// The position of a point on the canvas.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mark {
-    pub px: [f32; 2],
-    /// True if the surface is in front of the point.
-    pub is_hidden: bool,
-}
-
-/// The opacity of marks behind the surface.
-pub(crate) const BEHIND: f32 = 0.3;
-
-impl Mark {
-    /// Returns the factor of the opacity with which the mark is drawn.
-    pub(crate) fn opacity(self) -> f32 {
-        if self.is_hidden { BEHIND } else { 1.0 }
-    }
-
-    pub(crate) fn on(self, canvas: Rect) -> Pos2 {
-        canvas.min + Vec2::from(self.px)
-    }
-}
-
-impl Projection {
-    /// Returns the position of a point; `None` in space where there is no surface.
-    pub fn mark(&self, xy: [f64; 2]) -> Option<Mark> {
-        match self {
-            Projection::Plane(viewport) => Some(Mark { px: viewport.px_from_xy(xy), is_hidden: false }),
-            Projection::Space(SpaceProjection { view, heights }) => {
-                let point = heights.point(view.box_from_xy(xy))?;
-                Some(Mark { px: view.project(point).px, is_hidden: heights.hides(view, point) })
-            }
-        }
-    }
-
-    /// Returns the position of a point, whether or not it is hidden.
-    pub fn px(&self, xy: [f64; 2]) -> Option<[f32; 2]> {
-        match self {
-            Projection::Plane(viewport) => Some(viewport.px_from_xy(xy)),
-            Projection::Space(SpaceProjection { view, heights }) => {
-                heights.point(view.box_from_xy(xy)).map(|point| view.project(point).px)
-            }
-        }
-    }
-
-    /// Returns the point of the plane under a pixel; `None` in space beside the surface.
-    pub fn xy(&self, px: [f32; 2]) -> Option<[f64; 2]> {
-        match self {
-            Projection::Plane(viewport) => Some(viewport.xy_from_px(px)),
-            Projection::Space(SpaceProjection { view, heights }) => {
-                heights.hit(&view.ray(px)).map(|place| view.xy_from_box(place))
-            }
-        }
-    }
-
-    /// Returns the units of the plane per pixel; in space, in the middle of the box.
-    pub fn units_per_px(&self) -> f64 {
-        match self {
-            Projection::Plane(viewport) => viewport.units_per_px(),
-            Projection::Space(SpaceProjection { view, .. }) => 0.5 * view.camera.width / view.px_per_unit(),
-        }
-    }
-
-    /// Returns the pieces of a line through points of the plane that are drawn: on the plane a single one, in space the
-    /// connected parts of the surface in front, and those behind.
-    pub(crate) fn line(&self, canvas: Rect, points: impl IntoIterator<Item = [f64; 2]>) -> Vec<LinePiece> {
-        let mut pieces: Vec<LinePiece> = Vec::new();
-        let mut is_joined = false;
-        for xy in points {
-            let Some(mark) = self.mark(xy) else {
-                is_joined = false;
-                continue;
-            };
-            let at = mark.on(canvas);
-            match pieces.last_mut().filter(|_| is_joined) {
-                Some(last) => {
-                    last.points.push(at);
-                    if last.opacity != mark.opacity() {
-                        pieces.push(LinePiece { points: vec![at], opacity: mark.opacity() });
-                    }
-                }
-                None => pieces.push(LinePiece { points: vec![at], opacity: mark.opacity() }),
-            }
-            is_joined = true;
-        }
-        pieces
-    }
-
-    /// Returns the number of straight pieces in which a line from one point to another follows the ground.
-    pub(crate) fn pieces(&self, from: [f64; 2], to: [f64; 2]) -> usize {
-        match self {
-            Projection::Plane(_) => 1,
-            Projection::Space(SpaceProjection { view, .. }) => {
-                let length = (to[0] - from[0]).hypot(to[1] - from[1]) / view.camera.width;
-                ((64.0 * length).ceil()).clamp(1.0, 96.0) as usize
-            }
-        }
-    }
-}
-
-/// A connected part of a line, with one opacity.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct LinePiece {
-    pub points: Vec<Pos2>,
-    pub opacity: f32,
-}
 
 /// The sampled surface of the last frame, which is kept while nothing that it depends on changes.
 #[derive(Debug, Default)]

@@ -11,14 +11,13 @@ use egui::{
 use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::optimizer::{ArrowRole, PartRole, StepInputs};
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
-use valleyscope_experiments::view::Viewport;
 use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
 use valleyscope_experiments::view::ticks::grouped;
 
-use super::paint::Projection;
 use crate::app::widgets::icons::{color_of, draw_marker, line_color, marker_of};
 use crate::app::widgets::theme::text_width;
 use crate::app::{Document, Live, Requests};
+use crate::draw::Projection;
 
 /// An arrow at the particle's position before the step.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,12 +139,6 @@ pub(crate) fn draw_arrows(
         (false, GlyphKey::WithHints) => "Lengths are logarithmic; zoom in to see the step to scale.",
     };
     draw_key(painter, canvas, &glyphs, font, note, particles)
-}
-
-/// Returns the position of a point of the plane on the screen.
-pub(crate) fn on_canvas(canvas: Rect, viewport: &Viewport, xy: [f64; 2]) -> Pos2 {
-    let [x, y] = viewport.px_from_xy(xy);
-    canvas.min + vec2(x, y)
 }
 
 /// The line of an arrow on the screen, up to its tip.

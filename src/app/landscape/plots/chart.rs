@@ -3,18 +3,18 @@
 use std::ops::Range;
 
 use egui::{Align2, Color32, RichText, Stroke, TextStyle, Ui, vec2};
-use egui_plot::{LineStyle, MarkerShape, Plot, PlotPoint, PlotUi, Text, VLine};
+use egui_plot::{LineStyle, Plot, PlotPoint, PlotUi, Text, VLine};
+use valleyscope_engine::optimizer::MarkerShape;
 use valleyscope_engine::simulation::Bucket;
-use valleyscope_experiments::view::range::{CurvePositions, suited, whole};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Dash, DiagnosticInfo, DiagnosticMetric};
 
-use super::data::{CurvePoint, DiagnosticCurve, middle};
 use crate::app::landscape::branches::{MarkedChanges, branch_curve_opacity};
 use crate::app::widgets::plot::{
-    LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashed, dashes, line, point, readout,
+    LeavingCurve, PlotAxis, PlotFrame, ShownPlot, band, beyond, dashes, describe, line, point, readout,
 };
 use crate::app::widgets::theme::text_width;
+use crate::draw::{CurvePoint, DiagnosticCurve, middle, range_in_view};
 
 /// The width of curves, and of those of branches, in points.
 const CURVE_WIDTH: f32 = 1.6;
@@ -76,35 +76,12 @@ pub(super) fn pointed_at<'a>(shown: &ShownPlot, marks: &'a [ChartMark]) -> Optio
 }
 
 impl Chart<'_> {
-    /// Returns the smallest range of positions that shows the curves between the ends of the x axis. It ignores curves
-    /// that end in divergence where others go on, and what [`suited`] leaves out: they would flatten the others.
-    fn y_in_view(&self) -> [f64; 2] {
-        let goes_on = |series: &&ChartSeries<'_>| series.curve.diverged.is_none() && series.curve.defined;
-        let all = || self.series.iter().chain(self.branches.iter().flat_map(|branch| &branch.series));
-        let any_goes_on = all().any(|series| goes_on(&series));
-        let counting = all().filter(|series| self.whole_range || !any_goes_on || goes_on(series));
-        let [from, to] = self.x;
-        let visible = |point: &&CurvePoint| (from..=to).contains(&point.x);
-        let positions = counting.map(|series| {
-            let points = || series.curve.points().filter(visible);
-            let has_end = series.buckets.last().is_some_and(|last| {
-                let value = self.metric.value(last).mean;
-                self.scales[1].position(value).is_finite()
-            });
-            CurvePositions {
-                line: points().map(|point| point.envelope).collect(),
-                around: points().filter_map(|point| point.band).collect(),
-                end: points().last().filter(|_| has_end).map(|point| point.y),
-            }
-        });
-        let positions: Vec<CurvePositions> = positions.collect();
-        let range = if self.whole_range { whole(&positions) } else { suited(&positions, self.scales[1]) };
-        if self.scales[1] == AxisScale::Linear { self.metric.range(range) } else { range }
-    }
-
     /// Draws the chart into all of the available space.
     pub(super) fn show(&self, ui: &mut Ui) -> ShownPlot {
-        let y = self.y.unwrap_or_else(|| self.y_in_view());
+        let all = self.series.iter().chain(self.branches.iter().flat_map(|branch| &branch.series));
+        let curves = all.map(|series| series.curve);
+        let fitted = || range_in_view(curves, self.metric, self.scales[1], self.x, self.whole_range);
+        let y = self.y.unwrap_or_else(fitted);
         let [x_scale, y_scale] = self.scales;
         let frame = PlotFrame {
             axes: [PlotAxis::new(x_scale, self.x), PlotAxis::new(y_scale, y)],
@@ -154,7 +131,7 @@ impl Chart<'_> {
         if let Some([pointer, _]) = shown.pointer {
             self.tooltip(&shown.response, pointer, pointed_at(&shown, self.marks));
         }
-        shown.describe(&format!("Plot of {}", self.info.title), || self.summary());
+        describe(&shown.response, &format!("Plot of {}", self.info.title), || self.summary());
         shown
     }
 
@@ -208,7 +185,8 @@ impl Chart<'_> {
                 band(plot, ends(|point| Some(point.envelope)), series.color.gamma_multiply(0.35), y);
             }
         }
-        for (index, ChartSeries { name, color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
+        for (index, ChartSeries { color, curve, dash: own_dash, .. }) in self.series.iter().enumerate() {
+            let stroke = Stroke::new(CURVE_WIDTH, *color);
             // Curves of the same simulation: those of others differ by their dashes.
             let below = self.series[..index].iter().filter(|other| other.dash == *own_dash);
             let below: Vec<&DiagnosticCurve> = below.map(|series| series.curve).collect();
@@ -218,14 +196,14 @@ impl Chart<'_> {
                 }
                 if *own_dash != Dash::Solid {
                     let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                    dashed(plot, name, &positions, CURVE_WIDTH, *own_dash, *color, y);
+                    line(plot, &positions, stroke, *own_dash, y);
                     continue;
                 }
                 for Part { points, dash } in parts(run, &below, near) {
                     let positions: Vec<[f64; 2]> = run[points].iter().map(|point| [point.x, point.y]).collect();
                     match dash {
-                        None => line(plot, name, &positions, CURVE_WIDTH, *color, y),
-                        Some(dash) => dashes(plot, name, &positions, [CURVE_WIDTH, dash], *color, y),
+                        None => line(plot, &positions, stroke, Dash::Solid, y),
+                        Some(length) => dashes(plot, &positions, stroke, length, y),
                     }
                 }
             }
@@ -242,11 +220,11 @@ impl Chart<'_> {
 
     /// Draws the curves of the branches.
     fn draw_branches(&self, plot: &mut PlotUi<'_>, y: [f64; 2], opacity: f32) {
-        for ChartSeries { name, color, curve, .. } in self.branches.iter().flat_map(|branch| &branch.series) {
+        for ChartSeries { color, curve, .. } in self.branches.iter().flat_map(|branch| &branch.series) {
             let color = color.gamma_multiply(opacity);
             for run in &curve.runs {
                 let positions: Vec<[f64; 2]> = run.iter().map(|point| [point.x, point.y]).collect();
-                line(plot, name, &positions, BRANCH_WIDTH, color, y);
+                line(plot, &positions, Stroke::new(BRANCH_WIDTH, color), Dash::Solid, y);
             }
             if let Some(at) = self.hover.or(self.cursor).and_then(|position| nearest(curve, position)) {
                 point(plot, at, MarkerShape::Circle, 2.0, color, y);
@@ -387,7 +365,7 @@ pub(super) fn parts(run: &[CurvePoint], below: &[&DiagnosticCurve], near: f64) -
 #[cfg(test)]
 mod tests {
     use super::{Part, parts};
-    use crate::app::landscape::plots::data::{CurvePoint, DiagnosticCurve};
+    use crate::draw::{CurvePoint, DiagnosticCurve};
 
     fn run(values: &[f64]) -> Vec<CurvePoint> {
         let point = |(step, &y): (usize, &f64)| CurvePoint { x: step as f64, y, envelope: [y; 2], band: None };

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 use egui::{Color32, Context, Theme};
 use valleyscope_engine::simulation::{Bucket, SimulationSpec};
 use valleyscope_experiments::preset::LETTERS;
-use valleyscope_experiments::view::{AxisScale, Band, DiagnosticMetric};
+use valleyscope_experiments::view::DiagnosticMetric;
 
 use crate::app::landscape::branches::Branch;
 use crate::app::shell::jobs::Job;
@@ -105,14 +105,6 @@ impl DiagnosticsHistory {
     pub(super) fn is_side_by_side(&self) -> bool {
         self.ensembles.iter().any(|ensemble| ensemble.session > 0)
     }
-
-    /// Returns the means of the ensembles that stay finite, or of all if none does. They determine the default axis.
-    pub(super) fn sensible_means(&self, metric: DiagnosticMetric) -> Vec<f64> {
-        let stays = |ensemble: &&EnsembleHistory| ensemble.buckets.last().is_none_or(|bucket| bucket.diverged == 0);
-        let any_stays = self.ensembles.iter().any(|ensemble| stays(&ensemble));
-        let counting = self.ensembles.iter().filter(|ensemble| !any_stays || stays(ensemble));
-        counting.flat_map(|ensemble| &ensemble.buckets).map(|bucket| metric.value(bucket).mean).collect()
-    }
 }
 
 impl EnsembleHistory {
@@ -141,80 +133,6 @@ impl EnsembleHistory {
     pub(super) fn lettered_name(&self) -> String {
         format!("{} ({})", self.name, LETTERS[self.session])
     }
-}
-
-/// A point of a curve, as positions on the axes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CurvePoint {
-    pub x: f64,
-    pub y: f64,
-    /// The lowest and the highest mean over the bucket's steps.
-    pub envelope: [f64; 2],
-    /// The spread over particles.
-    pub band: Option<[f64; 2]>,
-}
-
-/// A curve as unbroken runs of points. Gaps are steps at which the metric is not finite or has no position on the axis.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DiagnosticCurve {
-    pub runs: Vec<Vec<CurvePoint>>,
-    /// The first step at which a particle was no longer finite, and the largest number of such particles.
-    pub diverged: Option<(u64, u32)>,
-    /// True if the metric has a finite value.
-    pub defined: bool,
-}
-
-impl DiagnosticCurve {
-    pub fn new(
-        buckets: &[Bucket],
-        metric: DiagnosticMetric,
-        band: Band,
-        [x_scale, y_scale]: [AxisScale; 2],
-    ) -> DiagnosticCurve {
-        let mut curve = DiagnosticCurve::default();
-        let mut run: Vec<CurvePoint> = Vec::new();
-        let floor = lowest_positive(buckets, metric);
-        for bucket in buckets {
-            if bucket.diverged > 0 {
-                let (first, most) = curve.diverged.unwrap_or((bucket.first_step, 0));
-                curve.diverged = Some((first, most.max(bucket.diverged)));
-            }
-            let value = metric.value(bucket);
-            curve.defined |= value.mean.is_finite();
-            let (x, y) = (x_scale.position(middle(bucket)), y_scale.position(value.mean));
-            if !(x.is_finite() && y.is_finite()) {
-                if !run.is_empty() {
-                    curve.runs.push(std::mem::take(&mut run));
-                }
-                continue;
-            }
-            // A band's end without a position on a logarithmic axis goes to the lowest mean.
-            let position = |end: f64| match y_scale.position(end) {
-                position if position.is_finite() => position,
-                _ => y_scale.position(floor),
-            };
-            let envelope = [position(value.mean_low).min(y), position(value.mean_high).max(y)];
-            let band = band.of(&value).map(|ends| ends.map(position));
-            run.push(CurvePoint { x, y, envelope, band });
-        }
-        if !run.is_empty() {
-            curve.runs.push(run);
-        }
-        curve
-    }
-
-    pub fn points(&self) -> impl Iterator<Item = &CurvePoint> {
-        self.runs.iter().flatten()
-    }
-}
-
-pub(super) fn middle(bucket: &Bucket) -> f64 {
-    bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
-}
-
-fn lowest_positive(buckets: &[Bucket], metric: DiagnosticMetric) -> f64 {
-    let means = buckets.iter().map(|bucket| metric.value(bucket).mean_low).filter(|mean| *mean > 0.0);
-    means.fold(f64::INFINITY, f64::min)
 }
 
 /// An ensemble to write: its name and its buckets.

@@ -20,10 +20,11 @@ use super::branches::MarkedChanges;
 use super::live::LandscapeAction;
 use crate::app::widgets::plot::{ShownPlot, Zoom};
 use crate::app::{Action, Document, Live, Requests};
+use crate::draw::{DiagnosticCurve, diagnostic_scale};
 use crate::player::PlayerCommand;
 use crate::player::marks::SettingMark;
 
-pub use data::{CurvePoint, DiagnosticCurve, csv_of};
+pub use data::csv_of;
 pub use toolbar::PlotChoices;
 pub use valleyscope_experiments::view::{Band, DiagnosticMetric};
 
@@ -266,11 +267,8 @@ impl DiagnosticsPanel {
         }
         let x_scale = self.x_scale();
         let curves_of = |&metric: &DiagnosticMetric| {
-            let y_scale = match (self.log.contains(&metric), metric.is_positive()) {
-                (false, _) => AxisScale::Linear,
-                (true, true) => AxisScale::Log,
-                (true, false) => AxisScale::symlog_for(history.sensible_means(metric).into_iter()),
-            };
+            let histories = history.ensembles.iter().map(|ensemble| &ensemble.buckets);
+            let y_scale = diagnostic_scale(metric, self.log.contains(&metric), histories);
             let curves = |ensembles: &[EnsembleHistory], band| {
                 let curve = |it: &EnsembleHistory| DiagnosticCurve::new(&it.buckets, metric, band, [x_scale, y_scale]);
                 ensembles.iter().map(curve).collect()

@@ -20,8 +20,8 @@ use crate::app::landscape::branches::branch_color;
 use crate::app::landscape::canvas::ChosenColor;
 use crate::app::landscape::controls::{COLOR_HINT, color_menu};
 use crate::app::widgets::icons::{draw_marker, marker_of, rgb_of};
-use crate::app::widgets::plot::dash_sample;
 use crate::app::{Action, Document, Live, Requests};
+use crate::draw::polylines;
 use crate::player::OptimizerHistory;
 
 /// The height of a panel, in points, below which its tools are in a menu.
@@ -220,7 +220,7 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
             for (title, dash) in document.titles().iter().zip(Dash::SIDE_BY_SIDE) {
                 key(ui, title, |ui, line| {
                     let ends = [line.left_center(), line.right_center()];
-                    dash_sample(ui.painter(), ends, dash, Stroke::new(1.6, ui.visuals().text_color()));
+                    ui.painter().add(polylines(&[ends.to_vec()], Stroke::new(1.6, ui.visuals().text_color()), dash));
                 });
             }
         }

@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use egui::{Color32, Pos2, Rect, Stroke, pos2};
+use valleyscope_experiments::view::Dash;
+
+use super::canvas::{Canvas, MapImage};
 use super::map::{SharedOptimizer, Swatch};
 
 /// The smallest part of a map's cells that has borders and a letter of its own.
@@ -11,27 +15,27 @@ const SMALLEST: usize = 4;
 
 /// The large regions of a map, in cells from the lower left corner.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Regions {
+struct Regions {
     /// Straight lines between regions, each from one point to another, as column and row.
-    pub borders: Vec<[[f64; 2]; 2]>,
-    pub letters: Vec<RegionLetter>,
+    borders: Vec<[[f64; 2]; 2]>,
+    letters: Vec<RegionLetter>,
     /// Whether some regions are too small for a border and a letter.
-    pub has_specks: bool,
+    has_specks: bool,
 }
 
 /// The position of a letter in a region.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RegionLetter {
-    pub winner: usize,
+struct RegionLetter {
+    winner: usize,
     /// Column and row.
-    pub at: [f64; 2],
+    at: [f64; 2],
     /// Half the side of the largest square around it within the region, in cells.
-    pub reach: f64,
+    reach: f64,
 }
 
 /// The letters of optimizers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Letters(Vec<Lettered>);
+pub(crate) struct Letters(Vec<Lettered>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Lettered {
@@ -44,7 +48,7 @@ struct Lettered {
 impl Letters {
     /// Gives each of the distinct optimizers one of its name's letters or digits that no earlier one has, or else a
     /// number.
-    pub fn of<'a>(optimizers: impl IntoIterator<Item = &'a SharedOptimizer>) -> Letters {
+    pub(crate) fn of<'a>(optimizers: impl IntoIterator<Item = &'a SharedOptimizer>) -> Letters {
         let mut letters: Vec<Lettered> = Vec::new();
         for SharedOptimizer { identity, name, .. } in optimizers {
             if let Some(known) = letters.iter_mut().find(|known| known.identity == *identity) {
@@ -61,7 +65,7 @@ impl Letters {
     }
 
     /// Returns the letters of these optimizers.
-    pub fn of_optimizers(&self, optimizers: &[SharedOptimizer]) -> Vec<String> {
+    pub(crate) fn of_optimizers(&self, optimizers: &[SharedOptimizer]) -> Vec<String> {
         let letter = |optimizer: &SharedOptimizer| {
             let known = self.0.iter().find(|known| known.identity == optimizer.identity);
             known.map(|known| known.letter.clone()).unwrap_or_default()
@@ -70,7 +74,7 @@ impl Letters {
     }
 
     /// Puts the letter of an optimizer before its name in a legend.
-    pub fn explain(&self, legend: &mut [Swatch]) {
+    pub(crate) fn explain(&self, legend: &mut [Swatch]) {
         for swatch in legend {
             if let Some(known) = self.0.iter().find(|known| known.names.contains(&swatch.text)) {
                 swatch.text = format!("{} = {}", known.letter, swatch.text);
@@ -79,21 +83,69 @@ impl Letters {
     }
 
     /// Returns the note that specks have no letters.
-    pub fn note_of_specks() -> Swatch {
+    pub(crate) fn note_of_specks() -> Swatch {
         Swatch { color: None, text: "the smallest regions have no letter".to_owned() }
     }
 }
 
+/// The borders of a map's regions, and the letters in them.
+#[derive(Clone, Debug)]
+pub(crate) struct LetteredRegions {
+    regions: Regions,
+    /// The letter of each optimizer.
+    letters: Vec<String>,
+    /// The colour of each of the regions' letters.
+    inks: Vec<Color32>,
+}
+
+// Lengths in font sizes.
+/// The width of the borders of regions.
+const BORDER: f32 = 0.1;
+/// The smallest size of a letter.
+const SMALLEST_LETTER: f32 = 0.65;
+/// The largest size of a letter in a square of side 1.
+const LETTER_SIZE: f32 = 1.3;
+
+impl LetteredRegions {
+    /// Finds the regions of winners on a map. `letters` has those of its optimizers.
+    pub(crate) fn new(winners: &[Option<usize>], image: &MapImage, letters: Vec<String>) -> LetteredRegions {
+        let regions = Regions::of(winners, image.width);
+        let behind = regions.letters.iter().map(|letter| image.cell(letter.at[1] as usize, letter.at[0] as usize));
+        LetteredRegions { inks: behind.map(ink).collect(), letters, regions }
+    }
+
+    /// Returns whether some regions are too small for a border and a letter.
+    pub(crate) fn has_specks(&self) -> bool {
+        self.regions.has_specks
+    }
+
+    /// Draws the borders on a map of this shape, and a letter in each region that has room for it.
+    pub(crate) fn draw(&self, canvas: &Canvas, map: Rect, [height, width]: [usize; 2]) {
+        let (em, cell) = (canvas.style.em, [map.width() / width as f32, map.height() / height as f32]);
+        let at = |[column, row]: [f64; 2]| -> Pos2 {
+            pos2(map.left() + column as f32 * cell[0], map.bottom() - row as f32 * cell[1])
+        };
+        let borders: Vec<Vec<Pos2>> = self.regions.borders.iter().map(|ends| ends.map(at).to_vec()).collect();
+        canvas.lines(&borders, Stroke::new(BORDER * em, Color32::BLACK), Dash::Solid);
+        for (letter, ink) in self.regions.letters.iter().zip(&self.inks) {
+            let size = em.min(LETTER_SIZE * 2.0 * letter.reach as f32 * cell[0].min(cell[1]));
+            if size >= SMALLEST_LETTER * em {
+                canvas.text_in(*ink, size, at(letter.at), &self.letters[letter.winner]);
+            }
+        }
+    }
+}
+
 /// Returns the colour of a letter: black, or white on a dark colour.
-pub fn ink([red, green, blue]: [u8; 3]) -> [u8; 3] {
+fn ink([red, green, blue]: [u8; 3]) -> Color32 {
     let brightness = 0.3 * f64::from(red) + 0.59 * f64::from(green) + 0.11 * f64::from(blue);
-    if brightness > 110.0 { [0; 3] } else { [255; 3] }
+    if brightness > 110.0 { Color32::BLACK } else { Color32::WHITE }
 }
 
 impl Regions {
     /// Finds the regions of equal winners, given row by row from below. Small ones, as in a checkered part, belong to the
     /// region beside them with the longest common border.
-    pub fn of(winners: &[Option<usize>], width: usize) -> Regions {
+    fn of(winners: &[Option<usize>], width: usize) -> Regions {
         let height = winners.len() / width.max(1);
         let smallest = ((SMALLEST_PART * winners.len() as f64).ceil() as usize).max(SMALLEST);
         let labels = Labels::of(&merge_small(winners, width, smallest), width);
@@ -207,7 +259,7 @@ struct Region {
 
 /// Returns the winners of all cells without connected regions of fewer than `smallest` cells: beginning with the
 /// smallest, each takes the winner of the region with which it has the longest border.
-pub(super) fn merge_small(winners: &[Option<usize>], width: usize, smallest: usize) -> Vec<Option<usize>> {
+fn merge_small(winners: &[Option<usize>], width: usize, smallest: usize) -> Vec<Option<usize>> {
     let mut regions = bordered(winners, width);
     let is_small = |region: &Region| region.cells.len() < smallest;
     let sized = |regions: &[Region], index: usize| (regions[index].cells.len(), index);
@@ -267,7 +319,7 @@ fn bordered(winners: &[Option<usize>], width: usize) -> Vec<Region> {
 }
 
 /// Finds the connected regions of equal winners: the index of each cell's region, and the cells of each region.
-pub(super) fn connected(winners: &[Option<usize>], width: usize) -> (Vec<usize>, Vec<Vec<usize>>) {
+fn connected(winners: &[Option<usize>], width: usize) -> (Vec<usize>, Vec<Vec<usize>>) {
     const NONE: usize = usize::MAX;
     let (mut of_cell, mut regions) = (vec![NONE; winners.len()], Vec::new());
     for start in 0..winners.len() {

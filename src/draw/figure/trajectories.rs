@@ -1,11 +1,9 @@
 //! The data of the figure of a landscape: a preset's simulation, run step by step.
 
 use valleyscope_engine::optimizer::{Marker, markers};
-use valleyscope_engine::simulation::{
-    Bucket, History, OptimizerSpec, PlotRequest, Record, SettingError, Simulation, SimulationSpec,
-};
-use valleyscope_experiments::preset::{LETTERS, LandscapePreset, Preset, planned_steps, titles_side_by_side};
-use valleyscope_experiments::view::{ViewSettings, simulation_colors};
+use valleyscope_engine::simulation::{Bucket, PlotRequest, Record, SettingError, Simulation, SimulationSpec};
+use valleyscope_experiments::preset::{LandscapePreset, Preset, planned_steps, titles_side_by_side};
+use valleyscope_experiments::view::{Dash, Pen, ViewSettings, simulation_colors};
 
 /// The number of particles of each optimizer whose paths are recorded.
 const PARTICLES: usize = 8;
@@ -64,15 +62,6 @@ pub(super) struct Ensemble<'a> {
     pub marker: Marker,
     pub mean: &'a [[f64; 2]],
     pub particles: &'a [Vec<[f64; 2]>],
-    pub history: Vec<Bucket>,
-}
-
-/// The history of an optimizer, for plots.
-pub(super) struct RunCurve {
-    /// The index of its run.
-    pub run: usize,
-    pub name: String,
-    pub color: [u8; 3],
     pub history: Vec<Bucket>,
 }
 
@@ -144,17 +133,21 @@ impl Trajectories {
         self.runs[0].simulation.record().clone()
     }
 
-    /// Returns the histories of the enabled optimizers of all runs, in their order, in points that are equally far apart
-    /// on an axis of steps, which is logarithmic if `log_steps` is set.
-    pub(super) fn curves(&self, log_steps: bool) -> Vec<RunCurve> {
-        let runs = self.runs.iter().enumerate();
-        runs.flat_map(|(index, run)| run.curves(index, self.runs.len() > 1, log_steps)).collect()
+    /// Returns the enabled optimizers of all runs, in their order, with histories in points that are equally far apart on an
+    /// axis of steps, which is logarithmic if `log_steps` is set.
+    pub(super) fn ensembles(&self, log_steps: bool) -> Vec<Ensemble<'_>> {
+        self.runs.iter().enumerate().flat_map(|(index, run)| run.ensembles(index, log_steps)).collect()
     }
+}
 
-    /// Returns the enabled optimizers of all runs, in their order.
-    pub(super) fn ensembles(&self) -> Vec<Ensemble<'_>> {
-        self.runs.iter().enumerate().flat_map(|(index, run)| run.ensembles(index)).collect()
-    }
+/// Returns the pens of optimizers, which differ in each run, and are dashed as the run.
+pub(super) fn pens(ensembles: &[Ensemble<'_>]) -> Vec<Pen> {
+    let pen = |(index, Ensemble { run, color, .. }): (usize, &Ensemble<'_>)| {
+        let before = ensembles[..index].iter().filter(|other| (other.run, other.color) == (*run, *color)).count();
+        let pen = Pen::new(*color, before);
+        if *run == 0 { pen } else { pen.dashed(Dash::SIDE_BY_SIDE[*run]) }
+    };
+    ensembles.iter().enumerate().map(pen).collect()
 }
 
 impl TracedRun {
@@ -202,28 +195,14 @@ impl TracedRun {
         self.simulation.spec()
     }
 
-    fn curves(&self, run: usize, is_side_by_side: bool, log_steps: bool) -> Vec<RunCurve> {
-        let optimizers = &self.spec().optimizers;
-        let named = self.spec().shown_names().into_iter().zip(simulation_colors(optimizers));
-        let enabled = optimizers.iter().zip(named).filter(|(spec, _)| spec.enabled);
-        let request = PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() };
-        let curve = |((_, (name, color)), history): ((&OptimizerSpec, (String, [u8; 3])), &History)| RunCurve {
-            run,
-            name: if is_side_by_side { format!("{name} ({})", LETTERS[run]) } else { name },
-            color,
-            history: history.view(&request),
-        };
-        enabled.zip(self.simulation.histories()).map(curve).collect()
-    }
-
-    fn ensembles(&self, run: usize) -> Vec<Ensemble<'_>> {
+    fn ensembles(&self, run: usize, log_steps: bool) -> Vec<Ensemble<'_>> {
         let optimizers = &self.spec().optimizers;
         let all = optimizers.iter().zip(self.spec().shown_names());
         let marks = markers(optimizers.iter().map(|spec| spec.rule.rule.marker()));
         let all = all.zip(simulation_colors(optimizers).into_iter().zip(marks));
         let enabled = all.filter(|((spec, _), _)| spec.enabled);
         let known = self.ensembles.iter().zip(self.simulation.histories());
-        let request = PlotRequest { buckets: BUCKETS, ..PlotRequest::default() };
+        let request = PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() };
         enabled
             .zip(known)
             .map(|(((_, name), (color, marker)), (paths, history))| Ensemble {

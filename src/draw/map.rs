@@ -1,10 +1,16 @@
-//! Maps: the quantities by which the cells of a diagram are coloured, and their colour scales.
+//! Maps: the quantities by which the cells of a diagram are coloured, and the sides of a map.
 
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::setting::{Key, Spacing};
+use valleyscope_engine::setting::Key;
+use valleyscope_engine::sweep;
 use valleyscope_engine::sweep::{Cell, Diagram, Metric, SweepSpec, tuned_label, tuned_spacing};
-use valleyscope_experiments::view::ticks::{Tick, Ticks, short};
-use valleyscope_experiments::view::{Colormap, OwnColors, SymLog, assigned_colors, faded};
+use valleyscope_experiments::view::ticks::short;
+use valleyscope_experiments::view::{AxisScale, OwnColors, assigned_colors, faded};
+
+use super::axis::{Axis, ticks};
+use super::canvas::MapImage;
+use super::scale::{Mark, Scale};
+use crate::sweep::titles::axis_label;
 
 /// The quantity that is shown for each cell of a diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,17 +29,6 @@ pub enum Map {
     Difference(usize, usize),
     /// The number of runs of all optimizers, which adaptive sampling spends where the winner is open.
     Runs,
-}
-
-/// A picture with a pixel for each cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MapImage {
-    /// Columns of the diagram.
-    pub width: usize,
-    /// Rows of the diagram.
-    pub height: usize,
-    /// Red, green, blue and opacity (always full), line by line from the top: the diagram's last row first.
-    pub rgba: Vec<u8>,
 }
 
 /// A colour and its meaning.
@@ -129,22 +124,6 @@ fn tuning(setting: Key, same: usize, from: &SweepSpec, index: usize, to: &Diagra
     let label = from.optimizers[index].label();
     let of_label = all().find(|at| optimizers[*at].label() == label);
     Some(same).filter(tunes).or(of_label).or(all().next()).unwrap_or(same)
-}
-
-impl MapImage {
-    pub fn cell(&self, row: usize, column: usize) -> [u8; 3] {
-        let at = 4 * ((self.height - 1 - row) * self.width + column);
-        [self.rgba[at], self.rgba[at + 1], self.rgba[at + 2]]
-    }
-
-    /// Returns an image of at most `most` pixels a side; some rows and columns of a larger one are left out.
-    pub fn thinned(&self, most: usize) -> MapImage {
-        let [width, height] = [self.width, self.height].map(|side| side.min(most));
-        let rows = (0..height).map(|y| y * self.height / height);
-        let pixels = rows.flat_map(|row| (0..width).map(move |x| row * self.width + x * self.width / width));
-        let rgba = pixels.flat_map(|pixel| &self.rgba[4 * pixel..4 * pixel + 4]).copied().collect();
-        MapImage { width, height, rgba }
-    }
 }
 
 impl Map {
@@ -370,186 +349,48 @@ fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| [row, column]))
 }
 
-/// Colours for a range of values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scale {
-    kind: Kind,
-    /// Whether some values lie beyond the ends; they have the colours of the ends.
-    beyond: [bool; 2],
-}
+/// A side of a map, from 0 at the first row or column's outer edge to 1 at the last one's.
+pub(crate) struct MapSide<'a>(pub &'a sweep::Axis);
 
-#[derive(Clone, Debug, PartialEq)]
-enum Kind {
-    Linear {
-        low: f64,
-        high: f64,
-    },
-    Log {
-        low: f64,
-        high: f64,
-    },
-    /// Equal quotients of 1 − x.
-    LogComplement {
-        low: f64,
-        high: f64,
-    },
-    Diverging(SymLog),
-    /// A linear scale symmetric about 0, in the colours of diverging scales.
-    Signed {
-        max: f64,
-    },
-    /// The scale of the window's landscape.
-    Loss(SymLog, Colormap),
-}
-
-/// A labelled position on a colour bar.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
-    /// The position on the colour bar, from 0 at the lower end to 1.
-    pub position: f64,
-    pub label: String,
-}
-
-/// The fraction of all values that may lie beyond an end, so that a few outliers do not take all the colours.
-const TAIL: f64 = 0.01;
-/// The largest difference over the one below which colours are about linear.
-const DIVERGING_RANGE: f64 = 30.0;
-
-impl Scale {
-    pub(super) fn linear(values: Vec<f64>) -> Scale {
-        let ([low, high], beyond) = range(values);
-        // A single value has the colour in the middle.
-        let pad = if low < high { 0.0 } else { low.abs().max(1.0) * 1e-3 };
-        Scale { kind: Kind::Linear { low: low - pad, high: high + pad }, beyond }
+impl MapSide<'_> {
+    /// Returns the position of a value: that of a row or column is in the middle of its cells. It is outside 0 to 1 where
+    /// the value is not on the map.
+    pub(crate) fn position(&self, value: f64) -> f64 {
+        let sweep::Axis { from, to, count, spacing, .. } = *self.0;
+        let along = if from == to { 0.0 } else { spacing.position([from, to], value) };
+        let count = count.get() as f64;
+        (0.5 + along * (count - 1.0)) / count
     }
 
-    /// Returns a logarithmic scale over all values, which must be positive.
-    pub(super) fn log(values: Vec<f64>) -> Scale {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(0.0, f64::max);
-        let (low, high) = if low < high {
-            (low, high)
-        } else if high > 0.0 {
-            (low / 2.0, high * 2.0)
-        } else {
-            (0.1, 1.0)
-        };
-        Scale { kind: Kind::Log { low, high }, beyond: [false; 2] }
+    #[cfg(feature = "app")]
+    pub(crate) fn value(&self, position: f64) -> f64 {
+        let sweep::Axis { from, to, count, spacing, .. } = *self.0;
+        let count = count.get() as f64;
+        let along = if count > 1.0 { ((position * count - 0.5) / (count - 1.0)).clamp(0.0, 1.0) } else { 0.0 };
+        spacing.value([from, to], along)
     }
 
-    /// Returns a scale symmetric about 0.
-    pub(super) fn diverging(values: Vec<f64>) -> Scale {
-        let ([_, high], _) = range(values.iter().map(|value| value.abs()).collect());
-        let max = if high > 0.0 { high } else { 1.0 };
-        let beyond = [values.iter().any(|value| *value < -max), values.iter().any(|value| *value > max)];
-        Scale { kind: Kind::Diverging(SymLog::symmetric(max / DIVERGING_RANGE, max)), beyond }
+    /// Returns the row or column at a position.
+    #[cfg(feature = "app")]
+    pub(crate) fn index(&self, position: f64) -> usize {
+        let count = self.0.count.get();
+        ((position * count as f64).floor().max(0.0) as usize).min(count - 1)
     }
 
-    /// Returns a scale over values with this spacing: by their signs, if both occur and the spacing is linear.
-    pub(super) fn spaced(values: Vec<f64>, spacing: Spacing) -> Scale {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let kind = match spacing {
-            Spacing::Log => return Scale::log(values),
-            Spacing::Linear if low < 0.0 && high > 0.0 => Kind::Signed { max: high.max(-low) },
-            Spacing::LogComplement if low < high && high < 1.0 => Kind::LogComplement { low, high },
-            Spacing::Linear | Spacing::LogComplement => return Scale::linear(values),
-        };
-        Scale { kind, beyond: [false; 2] }
-    }
-
-    /// Returns the scale of the loss on a landscape, in the colours of the window.
-    pub(super) fn loss(scale: SymLog, colormap: Colormap, beyond: [bool; 2]) -> Scale {
-        Scale { kind: Kind::Loss(scale, colormap), beyond }
-    }
-
-    /// Returns the position of a value: 0 at the lower end, 1 at the upper end; not clamped.
-    pub fn position(&self, value: f64) -> f64 {
-        match &self.kind {
-            Kind::Linear { low, high } => (value - low) / (high - low),
-            Kind::Log { low, high } => (value / low).ln() / (high / low).ln(),
-            Kind::LogComplement { low, high } => Spacing::LogComplement.position([*low, *high], value),
-            Kind::Signed { max } => 0.5 + 0.5 * value / max,
-            Kind::Diverging(scale) | Kind::Loss(scale, _) => scale.position(value),
+    /// Returns the axis of this side, with about as many labels as fit.
+    pub(crate) fn axis(&self, spec: &SweepSpec, room: f32) -> Axis {
+        let of = self.0;
+        let (label, range) = (axis_label(spec, of), [of.from.min(of.to), of.from.max(of.to)]);
+        if range[0] == range[1] || of.count.get() == 1 {
+            let only = Mark { position: self.position(of.from), label: short(of.from) };
+            return Axis { label, marks: vec![only], minor: Vec::new() };
         }
+        let scale = AxisScale::from(of.spacing);
+        let ticks = ticks(scale, range, (room as usize).clamp(2, 8));
+        let ticks = ticks.into_iter().filter(|tick| !of.of.is_whole() || tick.value.fract() == 0.0);
+        let mut axis = Axis::over(&label, scale, range, ticks, |value| self.position(value));
+        // An axis can go down.
+        axis.marks.sort_by(|one, other| one.position.total_cmp(&other.position));
+        axis
     }
-
-    /// Returns the colour of a value; beyond an end, the colour of the end.
-    pub fn rgb(&self, value: f64) -> [u8; 3] {
-        self.rgb_at(self.position(value))
-    }
-
-    pub fn rgb_at(&self, position: f64) -> [u8; 3] {
-        match self.kind {
-            Kind::Linear { .. } | Kind::Log { .. } | Kind::LogComplement { .. } => Colormap::default().rgb(position),
-            Kind::Loss(_, colormap) => colormap.rgb(position),
-            Kind::Diverging(_) | Kind::Signed { .. } => {
-                colorous::PURPLE_ORANGE.eval_continuous(1.0 - position.clamp(0.0, 1.0)).as_array()
-            }
-        }
-    }
-
-    pub fn ends(&self) -> [f64; 2] {
-        match &self.kind {
-            Kind::Linear { low, high } | Kind::Log { low, high } | Kind::LogComplement { low, high } => [*low, *high],
-            Kind::Signed { max } => [-*max, *max],
-            Kind::Diverging(scale) | Kind::Loss(scale, _) => [scale.min, scale.max],
-        }
-    }
-
-    /// Returns whether some values lie below and above the ends.
-    pub fn beyond(&self) -> [bool; 2] {
-        self.beyond
-    }
-
-    /// Returns labelled positions, about `most`, and a note of the part that the labels leave out.
-    pub fn marks(&self, most: usize) -> (Vec<Mark>, Option<String>) {
-        let ticks = match &self.kind {
-            Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
-            Kind::Log { low, high } => Ticks::log(*low, *high, most),
-            Kind::LogComplement { low, high } => Ticks::log_complement(*low, *high, most),
-            Kind::Signed { max } => Ticks::linear(-*max, *max, most),
-            Kind::Diverging(scale) => diverging_ticks(scale, most),
-            Kind::Loss(scale, _) => Ticks::symlog(scale, most),
-        };
-        let mark = |value: f64, label: String| Mark { position: self.position(value), label };
-        (ticks.ticks.into_iter().map(|tick| mark(tick.value, tick.label)).collect(), ticks.note)
-    }
-}
-
-/// Returns powers of ten and three times these on both sides of 0, as far as `most` labels have room.
-fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
-    let top = scale.max.log10().floor() as i32;
-    let all = (top - 2..=top).flat_map(|exponent| [1.0, 3.0].map(|digit| digit * 10_f64.powi(exponent)));
-    let all: Vec<f64> = all.filter(|size| (scale.linear..=scale.max).contains(size)).collect();
-    // A label is about half as high as its share of the bar.
-    let gap = 0.6 / most.max(1) as f64;
-    let (mut sizes, mut above) = (Vec::new(), f64::INFINITY);
-    for size in all.into_iter().rev() {
-        let position = scale.position(size);
-        if above - position >= gap && position - scale.position(0.0) >= gap {
-            sizes.insert(0, size);
-            above = position;
-        }
-    }
-    let values = sizes.iter().rev().map(|size| -size).chain([0.0]).chain(sizes.iter().copied());
-    let ticks = values.map(|value| Tick { value, label: short(value) });
-    Ticks { ticks: ticks.collect(), note: None }
-}
-
-/// Returns the ends of a range that leaves out a hundredth of the values on each side where these are far away, and
-/// whether any are left out.
-fn range(mut values: Vec<f64>) -> ([f64; 2], [bool; 2]) {
-    if values.is_empty() {
-        return ([0.0, 1.0], [false; 2]);
-    }
-    values.sort_unstable_by(f64::total_cmp);
-    let last = values.len() - 1;
-    let tail = (TAIL * last as f64) as usize;
-    let (smallest, largest) = (values[0], values[last]);
-    let (low, high) = (values[tail], values[last - tail]);
-    let far = 0.5 * (high - low);
-    let low = if low - smallest > far { low } else { smallest };
-    let high = if largest - high > far { high } else { largest };
-    ([low, high], [smallest < low, largest > high])
 }

@@ -1,0 +1,300 @@
+//! Curves in a plot with axes.
+
+use egui::epaint::{BandPoint, BandShape};
+use egui::{Color32, Pos2, Rect, Shape, Stroke, pos2, vec2};
+#[cfg(feature = "app")]
+use valleyscope_experiments::view::range::whole;
+use valleyscope_experiments::view::range::{Ceiling, CurvePositions, Extent, suited};
+use valleyscope_experiments::view::{AxisScale, Dash, Pen};
+use valleyscope_runs::{MetricInfo, Unit};
+
+use super::axis::{Axis, LABEL_GAP, Parts, Side, TICK, ticks};
+use super::canvas::{Canvas, LINE, polylines};
+
+/// The width of a curve, in points.
+pub(crate) const CURVE_WIDTH: f32 = 1.1;
+/// Opacity of the raw curves behind smoothed ones, and of bands.
+const FAINT: f32 = 0.3;
+const BAND: f32 = 0.2;
+/// The part of a plot's height by which a curve may leave it without a mark.
+const BEYOND: f64 = 0.25;
+
+/// An axis from one position on its scale to another.
+#[derive(Clone, Debug)]
+pub struct CurveAxis {
+    pub label: String,
+    pub scale: AxisScale,
+    pub range: [f64; 2],
+}
+
+#[derive(Clone, Debug)]
+pub struct CurvePlot {
+    pub vertical: CurveAxis,
+    pub curves: Vec<CurveLines>,
+}
+
+/// A curve as positions on the axes, split into pieces at missing positions.
+#[derive(Clone, Debug)]
+pub struct CurveLines {
+    /// The index of its name.
+    pub index: usize,
+    /// The curve before smoothing; empty where it is not smoothed.
+    pub raw: Vec<Vec<[f64; 2]>>,
+    pub line: Vec<Vec<[f64; 2]>>,
+    /// The band: position, lower end and upper end.
+    pub band: Vec<[f64; 3]>,
+}
+
+/// Returns the scale of a metric's values.
+pub fn metric_scale(metric: &MetricInfo, is_log: bool) -> AxisScale {
+    match metric.unit {
+        _ if is_log => AxisScale::Log,
+        Unit::Fraction => AxisScale::Percent,
+        _ => AxisScale::Linear,
+    }
+}
+
+impl CurveAxis {
+    /// Returns a linear axis.
+    pub(crate) fn linear(label: &str, range: [f64; 2]) -> CurveAxis {
+        CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range }
+    }
+
+    /// Returns the vertical axis of a metric's values.
+    pub fn vertical(metric: &MetricInfo, scale: AxisScale, range: [f64; 2]) -> CurveAxis {
+        let unit = if scale == AxisScale::Percent { " (%)" } else { "" };
+        CurveAxis { label: format!("{}{unit}", metric.title.to_lowercase()), scale, range }
+    }
+
+    /// Returns the axis, as it is drawn at a side of a panel of this width or height.
+    pub(crate) fn at(&self, side: Side, length: f32, em: f32) -> Axis {
+        let range = self.range.map(|position| self.scale.value(position));
+        let ticks = ticks(self.scale, range, Axis::room(side, length, em));
+        Axis::over(&self.label, self.scale, range, ticks, |value| self.part(self.scale.position(value)))
+    }
+
+    /// Returns the width from the left end of a vertical axis' label to the frame.
+    pub(crate) fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
+        let em = canvas.style.em;
+        self.at(Side::Left, height, em).label_width(canvas) + (TICK + 2.0 * LABEL_GAP + LINE) * em
+    }
+
+    /// Returns how far the last label of a horizontal axis of this width may extend beyond it.
+    pub(crate) fn overhang(&self, canvas: &Canvas, width: f32) -> f32 {
+        let em = canvas.style.em;
+        (self.at(Side::Bottom, width, em).label_width(canvas) / 2.0).max(0.3 * em)
+    }
+
+    /// Returns the part of the axis before a position, from 0 to 1.
+    pub(crate) fn part(&self, position: f64) -> f64 {
+        let [low, high] = self.range;
+        (position - low) / (high - low)
+    }
+}
+
+impl CurvePlot {
+    /// Draws the plot into a frame, with its axes and their labels; that of the vertical axis begins `left` of the
+    /// frame.
+    pub(crate) fn draw(
+        &self,
+        canvas: &Canvas,
+        horizontal: &CurveAxis,
+        names: &[(String, Pen)],
+        panel: Rect,
+        left: f32,
+    ) {
+        let em = canvas.style.em;
+        let inside = canvas.clipped(panel);
+        for curve in &self.curves {
+            let color = canvas.color(names[curve.index].1);
+            curve.draw(&inside, names[curve.index].1.dash, color, |xy| self.at(horizontal, panel, xy));
+        }
+        for curve in &self.curves {
+            let color = canvas.color(names[curve.index].1);
+            inside.painter.extend(self.departures(horizontal, curve, panel, em, color));
+        }
+        canvas.frame(panel);
+        let below = horizontal.at(Side::Bottom, panel.width(), em);
+        below.draw(canvas, panel, Side::Bottom, Parts::Both);
+        below.draw_label_below(canvas, panel);
+        let beside = self.vertical.at(Side::Left, panel.height(), em);
+        beside.draw(canvas, panel, Side::Left, Parts::Both);
+        beside.draw_label_upright(canvas, panel, panel.left() - left + 0.5 * LINE * em);
+    }
+
+    /// Returns the point of a position on the axes.
+    pub(crate) fn at(&self, horizontal: &CurveAxis, panel: Rect, [x, y]: [f64; 2]) -> Pos2 {
+        // Far outside, the exact position does not matter.
+        let part = self.vertical.part(y).clamp(-10.0, 11.0);
+        let x = panel.left() + horizontal.part(x) as f32 * panel.width();
+        pos2(x, panel.bottom() - part as f32 * panel.height())
+    }
+
+    /// Returns arrows at the upper and the lower edge where a curve leaves the plot.
+    fn departures(
+        &self,
+        horizontal: &CurveAxis,
+        curve: &CurveLines,
+        panel: Rect,
+        em: f32,
+        color: Color32,
+    ) -> Vec<Shape> {
+        let first = |is_beyond: &dyn Fn(f64) -> bool| {
+            let within = curve.line.iter().flatten().filter(|[x, _]| (0.0..=1.0).contains(&horizontal.part(*x)));
+            within.map(|[x, y]| (x, self.vertical.part(*y))).find(|(_, part)| is_beyond(*part))
+        };
+        let ends = [
+            (first(&|part| part > 1.0 + BEYOND), panel.top(), 1.0),
+            (first(&|part| part < -BEYOND), panel.bottom(), -1.0),
+        ];
+        let arrow = |(beyond, tip, inwards): (Option<(&f64, f64)>, f32, f32)| {
+            let (x, _) = beyond?;
+            let [x, arm] = [panel.left() + horizontal.part(*x) as f32 * panel.width(), 0.35 * em];
+            let end = tip + inwards * 1.6 * arm;
+            let corners = vec![pos2(x, tip), pos2(x + arm, end), pos2(x - arm, end)];
+            Some(Shape::convex_polygon(corners, color, Stroke::NONE))
+        };
+        ends.into_iter().filter_map(arrow).collect()
+    }
+}
+
+impl CurveLines {
+    /// Returns the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
+    fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
+        let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
+        let band =
+            || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
+        let around = || band().chain(visible_heights(&self.raw, [from, to]).map(|y| [y, y]));
+        let highest = || line().chain(around()).map(|[_, high]| high);
+        let top = ceiling.map_or(f64::INFINITY, |ceiling| ceiling.of_curve(highest()));
+        let below = |extent: &Extent| extent[1] <= top;
+        let end = CurvePositions::of_line(&self.line).end;
+        CurvePositions { line: line().filter(below).collect(), around: around().filter(below).collect(), end }
+    }
+
+    fn draw(&self, canvas: &Canvas, dash: Dash, color: Color32, at: impl Fn([f64; 2]) -> Pos2) {
+        let (em, stroke) = (canvas.style.em, Stroke::new(CURVE_WIDTH, color));
+        if !self.band.is_empty() {
+            let ends = self.band.iter().map(|[x, low, high]| [*low, *high].map(|y| at([*x, y])));
+            canvas.painter.add(band_shape(ends, color.gamma_multiply(BAND)));
+        }
+        let pieces = |pieces: &[Vec<[f64; 2]>]| -> Vec<Vec<Pos2>> {
+            pieces.iter().map(|piece| piece.iter().map(|position| at(*position)).collect()).collect()
+        };
+        if !self.raw.is_empty() {
+            let faint = Stroke::new(0.7 * CURVE_WIDTH, color.gamma_multiply(FAINT));
+            canvas.lines(&pieces(&self.raw), faint, Dash::Solid);
+        }
+        let drawn = pieces(&self.line);
+        canvas.lines(&drawn, stroke, dash);
+        for piece in &drawn {
+            // A single point is drawn as a dot.
+            if let [only] = piece[..] {
+                canvas.painter.circle_filled(only, 0.16 * em, color);
+            }
+        }
+        // A cross marks the position from which on values are not finite.
+        for end in drawn.windows(2).filter_map(|ends| ends[0].last()) {
+            let arms = [vec2(0.3, 0.3), vec2(0.3, -0.3)].map(|arm| vec![*end - em * arm, *end + em * arm]);
+            canvas.painter.add(polylines(&arms, stroke, Dash::Solid));
+        }
+    }
+}
+
+/// The choice of the vertical range of a plot that is not zoomed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fit {
+    #[cfg(feature = "app")]
+    Everything,
+    /// The range of most curves below the ceiling, on an axis of this scale: a few that run away, and on a logarithmic
+    /// axis a few values far below, do not flatten the others.
+    Sensible(Option<Ceiling>, AxisScale),
+}
+
+/// Returns the smallest range of positions that shows the curves as far as `fit` includes them.
+pub(crate) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l CurveLines> + Clone, fit: Fit) -> [f64; 2] {
+    let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
+    match fit {
+        #[cfg(feature = "app")]
+        Fit::Everything => whole(&places(None)),
+        Fit::Sensible(ceiling, scale) => {
+            let below = places(ceiling);
+            // A view of diverged parts alone shows them.
+            let is_empty = below.iter().all(|places| places.line.is_empty());
+            suited(&if is_empty { places(None) } else { below }, scale)
+        }
+    }
+}
+
+/// Returns the heights of a curve's points in view, and those at which it enters and leaves the view.
+fn visible_heights(pieces: &[Vec<[f64; 2]>], [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
+    let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
+    let segments = pieces.iter().flat_map(|piece| piece.windows(2));
+    let crossings = segments.flat_map(move |ends| {
+        let [[x, y], [next_x, next]] = [ends[0], ends[1]];
+        let crossed = [from, to].into_iter().filter(move |edge| x < *edge && *edge < next_x);
+        crossed.map(move |edge| y + (next - y) * ((edge - x) / (next_x - x)))
+    });
+    inside.chain(crossings)
+}
+
+/// Returns the area between low and high ends.
+pub(crate) fn band_shape(ends: impl Iterator<Item = [Pos2; 2]>, color: Color32) -> Shape {
+    let points = ends.map(|[low, high]| BandPoint::new(low.x, high.y..=low.y));
+    Shape::Band(BandShape::filled(points.collect(), color))
+}
+
+/// Draws the key of a curve in a legend from a point to the right.
+pub(crate) fn draw_key(canvas: &Canvas, from: Pos2, width: f32, pen: Pen) {
+    let ends = vec![from, from + vec2(width, 0.0)];
+    canvas.lines(&[ends], Stroke::new(1.4 * CURVE_WIDTH, canvas.color(pen)), pen.dash);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CurveLines, Fit, y_in_view};
+    use valleyscope_experiments::view::AxisScale;
+    use valleyscope_experiments::view::range::Ceiling;
+
+    fn of(line: &[[f64; 2]]) -> CurveLines {
+        CurveLines { index: 0, raw: Vec::new(), line: vec![line.to_vec()], band: Vec::new() }
+    }
+
+    #[test]
+    fn a_view_between_two_points_shows_what_lies_between_them() {
+        let sparse = of(&[[0.0, 10.0], [100.0, 20.0], [200.0, 10.0]]);
+        let [low, high] = y_in_view([40.0, 60.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
+        assert!((13.0..14.0).contains(&low) && (16.0..17.0).contains(&high), "{low} to {high}");
+        let [low, high] = y_in_view([90.0, 150.0], std::iter::once(&sparse), Fit::Sensible(None, AxisScale::Linear));
+        assert!((14.0..15.0).contains(&low) && (20.0..21.0).contains(&high), "{low} to {high}");
+    }
+
+    #[test]
+    fn a_diverged_run_does_not_flatten_the_others_and_is_shown_on_request() {
+        let good = of(&[[1.0, 2.3], [2.0, 1.0], [3.0, 0.5]]);
+        let diverged = of(&[[1.0, 2.4], [2.0, 1e6], [3.0, 1e20]]);
+        let initial = [2.3, 2.4];
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Linear);
+        let view = |x, lines: &[&CurveLines], fit| y_in_view(x, lines.iter().copied(), fit);
+        let sensible = |x, lines: &[&CurveLines]| view(x, lines, Fit::Sensible(ceiling, AxisScale::Linear));
+        // Also where the diverged runs are the majority, or alone.
+        for lines in [&[&good, &diverged][..], &[&good, &diverged, &diverged, &diverged]] {
+            let [low, high] = sensible([1.0, 3.0], lines);
+            assert!((0.3..0.5).contains(&low) && (2.4..2.6).contains(&high), "{low} to {high}");
+        }
+        let [low, high] = sensible([1.0, 3.0], &[&diverged]);
+        assert!(low > 0.0 && (2.4..3.0).contains(&high), "{low} to {high}");
+        // The range has no limit where only the diverged part is in view, or with the whole range.
+        assert!(sensible([2.5, 3.0], &[&diverged])[1] >= 1e20);
+        assert!(view([1.0, 3.0], &[&good, &diverged], Fit::Everything)[1] >= 1e20);
+        // A spike below ten times the initial loss is shown whole.
+        let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
+        assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
+        // On a logarithmic axis it is the values that count, too.
+        let places = |lines: &CurveLines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
+        let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
+        let (good, diverged) = (places(&good), places(&diverged));
+        let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
+        assert!((0.38..0.5).contains(&high), "{high}");
+    }
+}

@@ -1,0 +1,648 @@
+//! The figure of one or more landscapes: the trajectories of their optimizers, and plots of the loss.
+
+use std::sync::Arc;
+
+use egui::{Align, Color32, Pos2, Rect, Stroke, pos2, vec2};
+use valleyscope_engine::landscape::{Coordinate, Landscape, LandscapeMetric, Uv};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_engine::simulation::Bucket;
+use valleyscope_experiments::preset::LETTERS;
+use valleyscope_experiments::view::range::{suiting, union, with_margin};
+use valleyscope_experiments::view::{
+    AutoScale, Background, Camera, Dash, HeightField, Orbit, Pen, SpaceView, SymLog, ViewSettings, Viewport,
+};
+
+use super::page::{Content, Figure, GAP, LEAST_HEIGHT, MARGIN, NARROWEST_PANEL, PAGE_MM, WIDE};
+use super::trajectories::{Ensemble, TracedRun, Trajectories, pens};
+use crate::draw::axis::{Axis, ColorBar};
+use crate::draw::canvas::{Canvas, LINE, MapImage, area, rgb};
+use crate::draw::curves::{CURVE_WIDTH, CurveAxis, CurveLines, CurvePlot, draw_key};
+use crate::draw::diagnostics::middle;
+use crate::draw::landscape::{
+    ASPECT, LabelledSides, LandscapePainter, Paths, around, contour_stroke, pixel_rgb, space_axes,
+};
+use crate::draw::map::Swatch;
+use crate::draw::projection::{Projection, SpaceProjection};
+use crate::draw::scale::Scale;
+use crate::draw::surface;
+use crate::draw::svg::{CREATOR, FigureMetadata};
+
+/// Height over width of a plot below the landscape.
+const PLOT_ASPECT: f32 = 0.5;
+/// The landscape's fraction of the width where plots are beside it.
+const SHARE: f32 = 0.58;
+/// The number of landscapes in a row.
+const COLUMNS: usize = 2;
+/// The pieces of the line of the loss on the axis of u, where it is not straight.
+const AXIS_PIECES: usize = 200;
+/// The depth to which the floor is drawn, over the largest depth of the optimizers.
+const BEYOND: f64 = 1.25;
+/// The colour of the floor's line, and of the keys of runs side by side.
+const GREY: [u8; 3] = [120; 3];
+const BLACK: [u8; 3] = [0; 3];
+
+// Lengths in font sizes.
+/// The radius of markers.
+const RADIUS: f32 = 0.3;
+/// The space above a panel, and that above a landscape in the plane, with the name of its vertical axis.
+const ABOVE: f32 = 0.4;
+const ABOVE_PLANE: f32 = 1.3 * LINE;
+/// The gap between landscapes.
+const BETWEEN: f32 = 1.4;
+
+// Lengths in points.
+/// The size of a pixel of the colours in the plane, and the pixels of a surface per point.
+const PIXEL: f32 = 1.0 / 3.0;
+const PX_PER_POINT: f64 = 4.0;
+const PARTICLE_WIDTH: f32 = 0.35;
+const PARTICLE_OPACITY: f32 = 0.45;
+/// The width of the dark line behind that of a mean.
+const HALO: f32 = 2.2;
+
+/// A landscape with trajectories, and its plots.
+#[derive(Clone, Debug)]
+struct LandscapeFigure {
+    panes: Vec<Pane>,
+    /// The names of lines with their pens, the optimizers of all runs first.
+    names: Vec<(String, Pen)>,
+    /// The markers of the optimizers, with the colours of their fillings.
+    markers: Vec<(Marker, Color32)>,
+    /// The legend's entries for lines.
+    keys: Vec<Key>,
+    plots: Vec<Plot>,
+}
+
+/// The landscape of a run.
+#[derive(Clone, Debug)]
+struct Pane {
+    /// The title above; empty for a single run.
+    title: String,
+    plot: LandscapePlot,
+}
+
+/// A landscape with trajectories.
+#[derive(Clone, Debug)]
+struct LandscapePlot {
+    landscape: Landscape,
+    view: ViewSettings,
+    camera: Camera,
+    scale: SymLog,
+    bar: ColorBar,
+    start: [f64; 2],
+    spread: f64,
+    tracks: Vec<Track>,
+}
+
+/// The paths of an optimizer.
+#[derive(Clone, Debug)]
+struct Track {
+    color: [u8; 3],
+    marker: Marker,
+    mean: Vec<[f64; 2]>,
+    particles: Vec<Vec<[f64; 2]>>,
+}
+
+/// An entry of the legend.
+#[derive(Clone, Debug)]
+struct Key {
+    text: String,
+    pen: Pen,
+    /// The index of an optimizer whose marker is in the middle of the line.
+    marker: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+struct Plot {
+    horizontal: CurveAxis,
+    curves: CurvePlot,
+    /// The final points of the optimizers.
+    ends: Vec<(usize, [f64; 2])>,
+}
+
+impl Figure {
+    /// Returns a figure of trajectories on their landscape with its contour lines, and beside it the loss over the
+    /// steps and, where u is a metric of the landscape, the loss on the axis of u with the final positions of the
+    /// optimizers (the paper's Fig. 1c and its figure of saturation).
+    pub fn landscape(trajectories: &Trajectories) -> Figure {
+        let ensembles = trajectories.ensembles(false);
+        let panes = panes(trajectories, &ensembles);
+        let depth = trajectories.spec().landscape.metric(Coordinate::U);
+        let floors = if depth.is_some() { floors(trajectories) } else { Vec::new() };
+        let names = names(&floors, &ensembles);
+        let keys = keys(&panes, &names, &ensembles);
+        let swatch = |key: &Key| Swatch { color: Some(key.pen.color_on(Background::Light)), text: key.text.clone() };
+        let mut legend: Vec<Swatch> = keys.iter().map(swatch).collect();
+        let notes = [note_of_particles(trajectories), note_of_run_away(&panes, &ensembles)];
+        legend.extend(notes.into_iter().flatten().map(|text| Swatch { color: None, text }));
+        let figure = LandscapeFigure {
+            names,
+            markers: ensembles.iter().map(|ensemble| (ensemble.marker, filling(ensemble))).collect(),
+            keys,
+            plots: std::iter::once(over_steps(&ensembles))
+                .chain(depth.map(|depth| along_axis(&floors, depth, &ensembles)))
+                .collect(),
+            panes,
+        };
+        let about = FigureMetadata {
+            title: trajectories.title().to_owned(),
+            programs: vec![format!("{CREATOR}, seed {}", trajectories.spec().seed)],
+            specs: vec![trajectories.text()],
+        };
+        Figure { about, content: Arc::new(figure), legend }
+    }
+}
+
+/// Returns the landscapes of the runs, with titles where there are several.
+fn panes(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<Pane> {
+    let runs = trajectories.runs();
+    let title = |index: usize| if runs.len() > 1 { runs[index].title.clone() } else { String::new() };
+    let panels = LandscapePlot::of_runs(trajectories, ensembles).into_iter().enumerate();
+    panels.map(|(index, plot)| Pane { title: title(index), plot }).collect()
+}
+
+/// Returns the landscapes of the runs whose losses on the axis of u are drawn, with the indices of the runs: each
+/// landscape once.
+fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
+    let mut floors: Vec<(usize, Landscape)> = Vec::new();
+    for (index, run) in trajectories.runs().iter().enumerate() {
+        let landscape = run.spec().landscape.landscape();
+        if floors.iter().all(|(_, other)| *other != landscape) {
+            floors.push((index, landscape));
+        }
+    }
+    floors
+}
+
+/// Returns the names of lines: the optimizers, in each run with pens of their own, and the losses on the axis of u.
+fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
+    let optimizers = ensembles.iter().map(|ensemble| ensemble.name.clone()).zip(pens(ensembles));
+    let axis = |(run, landscape): &(usize, Landscape)| {
+        let name = match landscape {
+            Landscape::Valley(_) => "floor of the valley, L(u, v = 0) = −cu",
+            Landscape::Program(_) => "loss on the axis of u, L(u, v = 0)",
+        };
+        (name.to_owned(), Pen::new(GREY, 0).dashed(Dash::SIDE_BY_SIDE[*run]))
+    };
+    optimizers.chain(floors.iter().map(axis)).collect()
+}
+
+/// Returns the legend's entries: an optimizer of several runs once, and the line of each run.
+fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> Vec<Key> {
+    let mut keys: Vec<Key> = Vec::new();
+    for (index, ensemble) in ensembles.iter().enumerate() {
+        let (text, pen) = (ensemble.name.clone(), names[index].1);
+        let is_alike =
+            |other: &Ensemble<'_>| other.run != ensemble.run && (&other.name, other.color) == (&text, ensemble.color);
+        if !ensembles[..index].iter().any(is_alike) {
+            keys.push(Key { text, pen: pen.dashed(Dash::Solid), marker: Some(index) });
+        }
+    }
+    if panes.len() > 1 {
+        let line = |(run, pane): (usize, &Pane)| {
+            let pen = Pen::new(BLACK, 0).dashed(Dash::SIDE_BY_SIDE[run]);
+            Key { text: pane.title.clone(), pen, marker: None }
+        };
+        keys.extend(panes.iter().enumerate().map(line));
+    }
+    if let Some((text, pen)) = names.get(ensembles.len()) {
+        keys.push(Key { text: text.clone(), pen: pen.dashed(Dash::Solid), marker: None });
+    }
+    keys
+}
+
+/// Returns the colour of the filling of an optimizer's marker: its own in the first run, and white in the others.
+fn filling(ensemble: &Ensemble<'_>) -> Color32 {
+    if ensemble.run == 0 { rgb(ensemble.color) } else { Color32::WHITE }
+}
+
+fn note_of_particles(trajectories: &Trajectories) -> Option<String> {
+    let particles = |run: &TracedRun| run.spec().particles.get();
+    let (first, runs) = (particles(&trajectories.runs()[0]), trajectories.runs());
+    let count = if runs.iter().all(|run| particles(run) == first) { format!("{first} ") } else { String::new() };
+    let deviation = if runs.len() == 1 { ", ± 1 standard deviation" } else { "" };
+    (first > 1).then(|| format!("means of {count}particles{deviation}; thin: single particles"))
+}
+
+fn note_of_run_away(panes: &[Pane], ensembles: &[Ensemble<'_>]) -> Option<String> {
+    let name = |ensemble: &Ensemble<'_>| match panes.len() {
+        1 => ensemble.name.clone(),
+        _ => format!("{} in {}", ensemble.name, LETTERS[ensemble.run]),
+    };
+    let away = ensembles.iter().filter(|ensemble| !panes[ensemble.run].plot.holds_end(ensemble));
+    let away: Vec<String> = away.map(name).collect();
+    (!away.is_empty()).then(|| format!("run away, out of view: {}", away.join(", ")))
+}
+
+/// Returns the mean loss over the steps, for a single run in a band of a standard deviation over the particles to each
+/// side.
+fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
+    let has_bands = ensembles.iter().all(|ensemble| ensemble.run == 0);
+    let (mut curves, mut extents, mut last) = (Vec::new(), Vec::new(), 1);
+    for (index, Ensemble { history, .. }) in ensembles.iter().enumerate() {
+        let finite: Vec<&Bucket> = history.iter().take_while(|bucket| bucket.loss.mean.is_finite()).collect();
+        let line: Vec<[f64; 2]> = finite.iter().map(|bucket| [middle(bucket), bucket.loss.mean]).collect();
+        let band: Vec<[f64; 3]> = finite
+            .iter()
+            .filter(|bucket| has_bands && bucket.loss.std.is_finite())
+            .map(|bucket| [middle(bucket), bucket.loss.mean - bucket.loss.std, bucket.loss.mean + bucket.loss.std])
+            .collect();
+        if let Some(means) = line.iter().map(|[_, loss]| [*loss; 2]).reduce(union) {
+            extents.push((means, band.iter().map(|[_, low, high]| [*low, *high]).reduce(union)));
+        }
+        last = last.max(history.last().map_or(0, |bucket| bucket.first_step + bucket.steps - 1));
+        // An empty second piece marks where a curve ends early.
+        let ended = (finite.len() < history.len()).then(Vec::new);
+        curves.push(CurveLines { index, raw: Vec::new(), line: [line].into_iter().chain(ended).collect(), band });
+    }
+    Plot {
+        horizontal: CurveAxis::linear("steps", [0.0, last as f64]),
+        curves: CurvePlot { vertical: CurveAxis::linear("loss L", with_margin(&extents)), curves },
+        ends: Vec::new(),
+    }
+}
+
+/// Returns the loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
+fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles: &[Ensemble<'_>]) -> Plot {
+    let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
+        let bucket = ensemble.history.last()?;
+        let point = [bucket.u.mean, bucket.loss.mean];
+        point.iter().all(|value| value.is_finite()).then_some((index, point))
+    };
+    let ends: Vec<(usize, [f64; 2])> = ensembles.iter().enumerate().filter_map(end).collect();
+    let depths_reached: Vec<_> = ends.iter().map(|(_, [u, _])| ([*u; 2], None)).collect();
+    let reached = suiting(&depths_reached).map_or([0.0; 2], |reached| union(reached, [0.0; 2]));
+    let depths = if reached[0] < reached[1] { reached.map(|u| BEYOND * u) } else { [0.0, 1.0] };
+    let lines: Vec<Vec<[f64; 2]>> = floors.iter().map(|(_, landscape)| axis_line(landscape, depths)).collect();
+    let in_range = ends.iter().filter(|(_, [u, _])| (depths[0]..=depths[1]).contains(u));
+    let losses: Vec<_> = in_range.map(|(_, [_, loss])| ([*loss; 2], None)).collect();
+    let drawn = lines.iter().flatten().map(|[_, loss]| [*loss; 2]).chain(suiting(&losses)).reduce(union);
+    let range = with_margin(&drawn.map(|extent| (extent, None)).into_iter().collect::<Vec<_>>());
+    let line = |(index, line): (usize, Vec<[f64; 2]>)| CurveLines {
+        index: ensembles.len() + index,
+        raw: Vec::new(),
+        line: vec![line],
+        band: Vec::new(),
+    };
+    Plot {
+        horizontal: CurveAxis::linear(&depth.title(), depths),
+        curves: CurvePlot {
+            vertical: CurveAxis::linear("loss L", range),
+            curves: lines.into_iter().enumerate().map(line).collect(),
+        },
+        ends,
+    }
+}
+
+fn axis_line(landscape: &Landscape, depths: [f64; 2]) -> Vec<[f64; 2]> {
+    let pieces = match landscape {
+        // A straight line.
+        Landscape::Valley(_) => 1,
+        Landscape::Program(_) => AXIS_PIECES,
+    };
+    let depth_at = |index: usize| match index as f64 / pieces as f64 {
+        1.0 => depths[1],
+        part => depths[0] + part * (depths[1] - depths[0]),
+    };
+    let on_axis = |u: f64| [u, landscape.loss(landscape.xy_from_uv(Uv { u, v: 0.0 }))];
+    (0..=pieces).map(|index| on_axis(depth_at(index))).filter(|[_, loss]| loss.is_finite()).collect()
+}
+
+impl LandscapePlot {
+    /// Returns the landscapes of all runs, in one view and with one colour scale.
+    fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<LandscapePlot> {
+        let (start, view) = (trajectories.spec().start, trajectories.view());
+        let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
+        // A view that does not follow the particles keeps its camera.
+        let paths = ensembles.iter().map(|ensemble| -> Paths<'_> { (ensemble.mean, ensemble.particles) });
+        let camera = view.camera.filter(|_| !view.follow).unwrap_or_else(|| around(paths, start, spread));
+        let viewport = Viewport { camera, size_px: [1000.0, (1000.0 * ASPECT) as f32] };
+        let landscapes: Vec<Landscape> =
+            trajectories.runs().iter().map(|run| run.spec().landscape.landscape()).collect();
+        let views: Vec<(&Landscape, Viewport)> = landscapes.iter().map(|landscape| (landscape, viewport)).collect();
+        let scale = view.scale.unwrap_or_else(|| AutoScale::default().update(&views));
+        let runs = trajectories.runs().iter().enumerate();
+        let mut plots: Vec<LandscapePlot> = runs
+            .map(|(index, run)| {
+                let of_run = ensembles.iter().filter(|ensemble| ensemble.run == index);
+                LandscapePlot::of(run, of_run, view.clone(), camera, scale)
+            })
+            .collect();
+        // Colours beyond the scale in one of the landscapes are marked on the bar that all share.
+        let beyond = plots.iter().map(LandscapePlot::beyond).fold([false; 2], |a, b| [a[0] || b[0], a[1] || b[1]]);
+        for plot in &mut plots {
+            plot.bar.scale = Scale::loss(scale, plot.view.colormap, beyond);
+        }
+        plots
+    }
+
+    fn of<'e>(
+        run: &TracedRun,
+        ensembles: impl Iterator<Item = &'e Ensemble<'e>>,
+        view: ViewSettings,
+        camera: Camera,
+        scale: SymLog,
+    ) -> LandscapePlot {
+        let spec = run.spec();
+        let track = |ensemble: &Ensemble<'_>| Track {
+            color: ensemble.color,
+            marker: ensemble.marker,
+            mean: ensemble.mean.to_vec(),
+            particles: ensemble.particles.to_vec(),
+        };
+        LandscapePlot {
+            landscape: spec.landscape.landscape(),
+            camera,
+            scale,
+            bar: ColorBar { scale: Scale::loss(scale, view.colormap, [false; 2]), label: "loss L".to_owned() },
+            start: [spec.start.x.get(), spec.start.y.get()],
+            spread: spec.start.spread.get(),
+            tracks: ensembles.map(track).collect(),
+            view,
+        }
+    }
+
+    fn viewport(&self, size: [f32; 2]) -> Viewport {
+        Viewport { camera: self.camera, size_px: size }
+    }
+
+    /// Returns the losses at the middles of the pixels of a picture, from the top.
+    fn losses(&self, [columns, rows]: [usize; 2]) -> impl Iterator<Item = f64> {
+        let viewport = self.viewport([columns as f32, rows as f32]);
+        let middles =
+            (0..rows).flat_map(move |row| (0..columns).map(move |column| [column as f32 + 0.5, row as f32 + 0.5]));
+        middles.map(move |px| self.landscape.loss(viewport.xy_from_px(px)))
+    }
+
+    /// Returns whether losses in view lie below and above the colour scale.
+    fn beyond(&self) -> [bool; 2] {
+        let (losses, SymLog { min, max, .. }) = (self.losses([56, 47]).collect::<Vec<f64>>(), self.scale);
+        [losses.iter().any(|loss| *loss < min), losses.iter().any(|loss| *loss > max)]
+    }
+
+    /// Returns whether the optimizer's final mean is in view.
+    fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
+        let Camera { center, width } = self.camera;
+        let half = [0.5 * width, 0.5 * ASPECT * width];
+        ensemble.mean.last().is_some_and(|end| (0..2).all(|axis| (end[axis] - center[axis]).abs() <= half[axis]))
+    }
+
+    /// Returns the tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the
+    /// same floor, and a longer track drawn later would hide a shorter one.
+    fn longest_first(&self) -> Vec<&Track> {
+        let length = |track: &&Track| {
+            let [x, y] = track.mean.last().copied().unwrap_or(self.start);
+            (x - self.start[0]).hypot(y - self.start[1])
+        };
+        let mut tracks: Vec<&Track> = self.tracks.iter().collect();
+        tracks.sort_by(|one, other| length(other).total_cmp(&length(one)));
+        tracks
+    }
+
+    fn projection(&self, size: [f32; 2]) -> Projection {
+        if !self.view.space {
+            return Projection::Plane(self.viewport(size));
+        }
+        let orbit = self.view.orbit.unwrap_or(Orbit::HOME).limited();
+        let heights = Arc::new(HeightField::of(&self.landscape, self.camera, &self.scale));
+        Projection::Space(SpaceProjection { view: SpaceView { camera: self.camera, orbit, size_px: size }, heights })
+    }
+
+    /// Returns the width of the labels at the left of a landscape of this height.
+    fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
+        // In space, the axes are drawn inside the area.
+        if self.view.space {
+            return 0.0;
+        }
+        // The labels depend on the exact size.
+        let gutter = |part: f32| {
+            let panel = area(0.0, 0.0, part * height / ASPECT as f32, part * height);
+            let projection = self.projection(panel.size().into());
+            LandscapePainter { canvas, panel, projection: &projection }.gutter()
+        };
+        [0.9, 1.0, 1.1].map(gutter).into_iter().fold(0.0, f32::max)
+    }
+
+    /// Draws landscape, trajectories and axes with the labels of these sides.
+    fn draw(&self, canvas: &Canvas, panel: Rect, labelled: LabelledSides) {
+        let projection = self.projection(panel.size().into());
+        let painter = LandscapePainter { canvas, panel, projection: &projection };
+        let axes = match &projection {
+            Projection::Plane(_) => {
+                canvas.image(panel, &self.colors(panel), false);
+                None
+            }
+            Projection::Space(SpaceProjection { view, heights }) => {
+                let axes = space_axes(*view, &self.scale, canvas.style.em);
+                painter.draw_walls(&axes);
+                canvas.image(panel, &surface::image(view, heights, self.view.colormap, PX_PER_POINT), true);
+                Some(axes)
+            }
+        };
+        self.draw_on(&LandscapePainter { canvas: &canvas.clipped(panel), ..painter });
+        match axes {
+            Some(axes) => painter.draw_space_axes(&axes),
+            None => painter.draw_plane_axes(labelled),
+        }
+    }
+
+    /// Draws what is on the landscape.
+    fn draw_on(&self, painter: &LandscapePainter<'_>) {
+        let LandscapePainter { canvas, panel, projection } = *painter;
+        if self.view.contours {
+            painter.draw_contours(&self.landscape, &self.scale, self.view.colormap);
+        }
+        if self.view.uv_frame {
+            painter.draw_uv_axes(&self.landscape, Rect::NOTHING);
+        }
+        for track in &self.tracks {
+            let color = rgb(track.color).gamma_multiply(PARTICLE_OPACITY);
+            painter.draw_paths(&track.particles, Stroke::new(PARTICLE_WIDTH, color));
+        }
+        for track in self.longest_first() {
+            for (color, width) in [(Color32::BLACK, HALO), (rgb(track.color), CURVE_WIDTH)] {
+                painter.draw_paths(std::slice::from_ref(&track.mean), Stroke::new(width, color));
+            }
+        }
+        painter.draw_start(self.start, self.spread);
+        for track in &self.tracks {
+            // Ends are the result of the figure, and drawn in full also behind a hill.
+            let last = track.mean.last().filter(|[x, y]| x.is_finite() && y.is_finite());
+            if let Some(mark) = last.and_then(|last| projection.mark(*last)) {
+                let (at, radius) = (mark.on(panel), RADIUS * canvas.style.em);
+                canvas.marker(track.marker, at, radius, rgb(track.color), Color32::BLACK);
+            }
+        }
+    }
+
+    fn colors(&self, panel: Rect) -> MapImage {
+        let [width, height] = [panel.width(), panel.height()].map(|length| (length / PIXEL).ceil() as usize);
+        let color = |(index, loss): (usize, f64)| {
+            let pixel = [index % width, index / width];
+            let [red, green, blue] = pixel_rgb(loss, &self.scale, self.view.colormap, pixel);
+            [red, green, blue, u8::MAX]
+        };
+        MapImage { width, height, rgba: self.losses([width, height]).enumerate().flat_map(color).collect() }
+    }
+
+    /// Draws the colour bar beside an area, with the levels of contour lines.
+    fn draw_bar(&self, canvas: &Canvas, panel: Rect) {
+        let bar = self.bar.draw(canvas, panel);
+        for level in self.scale.contour_levels().filter(|_| self.view.contours) {
+            let y = bar.bottom() - self.scale.position(level) as f32 * bar.height();
+            let stroke = contour_stroke(&self.scale, self.view.colormap, level);
+            canvas.painter.line_segment([pos2(bar.left(), y), pos2(bar.right(), y)], stroke);
+        }
+    }
+}
+
+/// The areas of the landscapes and of the plots.
+struct Arrangement {
+    panels: Vec<Rect>,
+    /// The labelled sides of the landscapes.
+    labels: Vec<LabelledSides>,
+    /// The area beside which the colour bar is.
+    barred: Rect,
+    plots: Vec<Rect>,
+    /// The width from the left ends of the plots' labels to their frames.
+    gutter: f32,
+}
+
+impl Content for LandscapeFigure {
+    fn draw(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<f32> {
+        let em = canvas.style.em;
+        let Arrangement { panels, labels, barred, plots, gutter } = match self.panes.as_slice() {
+            [single] => self.arrange(canvas, &single.plot, y, inner),
+            _ => self.arrange_side_by_side(canvas, y, inner),
+        }?;
+        for ((Pane { title, plot }, panel), labels) in self.panes.iter().zip(&panels).zip(labels) {
+            plot.draw(canvas, *panel, labels);
+            if !title.is_empty() {
+                let middle = pos2(panel.center().x, panel.top() - 0.6 * LINE * em);
+                canvas.text_within(middle, Align::Center, panel.width() - 2.0 * em, title);
+            }
+        }
+        self.panes[0].plot.draw_bar(canvas, barred);
+        for (Plot { horizontal, curves, ends }, panel) in self.plots.iter().zip(&plots) {
+            curves.draw(canvas, horizontal, &self.names, *panel, gutter);
+            for (index, end) in ends {
+                let at = curves.at(horizontal, *panel, *end);
+                if panel.expand(0.01).contains(at) {
+                    self.draw_marker(canvas, at, *index);
+                }
+            }
+        }
+        let lowest = panels.iter().chain(&plots).map(|panel| panel.bottom()).fold(y, f32::max);
+        Some(lowest + Axis::depth(em))
+    }
+
+    fn usual_width_mm(&self) -> f64 {
+        PAGE_MM
+    }
+
+    fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, _color: Color32) {
+        let (key, width) = (&self.keys[index], self.key() * canvas.style.em);
+        draw_key(canvas, from, width, key.pen);
+        if let Some(marker) = key.marker {
+            self.draw_marker(canvas, from + vec2(width / 2.0, 0.0), marker);
+        }
+    }
+}
+
+impl LandscapeFigure {
+    fn draw_marker(&self, canvas: &Canvas, at: Pos2, index: usize) {
+        let (marker, fill) = self.markers[index];
+        canvas.marker(marker, at, RADIUS * canvas.style.em, fill, canvas.color(self.names[index].1));
+    }
+
+    /// Arranges the plots beside the landscape, with the same total height, if there is room, else below it.
+    fn arrange(&self, canvas: &Canvas, landscape: &LandscapePlot, y: f32, inner: f32) -> Option<Arrangement> {
+        let (em, aspect) = (canvas.style.em, ASPECT as f32);
+        let is_wide = inner >= WIDE * em;
+        let above = if landscape.view.space { ABOVE } else { ABOVE_PLANE };
+        let (left, top, between) = (MARGIN * em, y + above * em, Axis::depth(em) + ABOVE * em);
+        let share = if is_wide { SHARE * (inner - GAP * em) } else { inner };
+        let (start, room) = if is_wide { (left + share + GAP * em, inner - share - GAP * em) } else { (left, inner) };
+        let count = self.plots.len() as f32;
+        // The labels depend on the size, and the size on the labels: labels for a guessed size are about as wide.
+        let guess = 0.8 * aspect * share;
+        let half = |height: f32| (height - (count - 1.0) * between) / count;
+        let plot_height = if is_wide { half(guess) } else { (PLOT_ASPECT * room).max(LEAST_HEIGHT * em) };
+        let mut gutters = [landscape.gutter(canvas, guess), self.gutter(canvas, plot_height)];
+        if !is_wide {
+            // The frames are aligned below each other.
+            gutters = [gutters[0].max(gutters[1]); 2];
+        }
+        let width = share - gutters[0] - landscape.bar.width(canvas, guess);
+        let panel = area(left + gutters[0], top, width, aspect * width);
+        let height = if is_wide { half(panel.height()) } else { plot_height };
+        let width = room - gutters[1] - self.overhang(canvas, room - gutters[1]);
+        if panel.width().min(width) < NARROWEST_PANEL * em {
+            return None;
+        }
+        let first = if is_wide { top } else { panel.bottom() + between };
+        let plot = |index: usize| area(start + gutters[1], first + index as f32 * (height + between), width, height);
+        Some(Arrangement {
+            panels: vec![panel],
+            labels: vec![LabelledSides { left: true, below: true }],
+            barred: panel,
+            plots: (0..self.plots.len()).map(plot).collect(),
+            gutter: gutters[1],
+        })
+    }
+
+    /// Arranges several landscapes from `y` downwards, and the plots below them; `None` where there is no room.
+    fn arrange_side_by_side(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<Arrangement> {
+        let (em, first) = (canvas.style.em, &self.panes[0].plot);
+        let title = ABOVE_PLANE * em;
+        // The labels depend on the size, and the size on the labels: labels for a guessed size are about as wide.
+        let guess = 0.4 * inner * ASPECT as f32;
+        let left = first.gutter(canvas, guess);
+        let rows = self.panes.len().div_ceil(COLUMNS);
+        let bar = first.bar.width(canvas, rows as f32 * guess);
+        let width = (inner - left - bar - BETWEEN * em) / COLUMNS as f32;
+        if width < NARROWEST_PANEL * em {
+            return None;
+        }
+        let height = ASPECT as f32 * width;
+        let panel = |index: usize| {
+            let x = MARGIN * em + left + (index % COLUMNS) as f32 * (width + BETWEEN * em);
+            area(x, y + title + (index / COLUMNS) as f32 * (height + title), width, height)
+        };
+        let panels: Vec<Rect> = (0..self.panes.len()).map(panel).collect();
+        let labels = |index: usize| LabelledSides {
+            left: index.is_multiple_of(COLUMNS),
+            // The lowest landscape of each column is labelled.
+            below: index + COLUMNS >= self.panes.len(),
+        };
+        let bottom = panels.iter().map(|panel| panel.bottom()).fold(y, f32::max);
+        let (plots, gutter) = self.plots_below(canvas, bottom + Axis::depth(em) + ABOVE * em, inner)?;
+        let labels = (0..self.panes.len()).map(labels).collect();
+        Some(Arrangement { panels, labels, barred: panel(1).with_max_y(bottom), plots, gutter })
+    }
+
+    /// Returns the areas of the plots from `y` downwards, side by side where they have room, and the width from the left
+    /// ends of their labels to their frames.
+    fn plots_below(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<(Vec<Rect>, f32)> {
+        let em = canvas.style.em;
+        let columns = if inner >= WIDE * em { self.plots.len().clamp(1, COLUMNS) } else { 1 };
+        let share = (inner - (columns - 1) as f32 * GAP * em) / columns as f32;
+        let height = (PLOT_ASPECT * share).max(LEAST_HEIGHT * em);
+        let gutter = self.gutter(canvas, height);
+        let width = share - gutter - self.overhang(canvas, share - gutter);
+        let plot = |index: usize| {
+            let x = MARGIN * em + (index % columns) as f32 * (share + GAP * em) + gutter;
+            area(x, y + (index / columns) as f32 * (height + Axis::depth(em) + ABOVE * em), width, height)
+        };
+        (width >= NARROWEST_PANEL * em).then(|| ((0..self.plots.len()).map(plot).collect(), gutter))
+    }
+
+    /// Returns the width of the labels at the left of the plots, with this height.
+    fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
+        self.plots.iter().map(|plot| plot.curves.vertical.gutter(canvas, height)).fold(0.0, f32::max)
+    }
+
+    /// Returns how far the last labels below the plots, with this width, extend beyond them.
+    fn overhang(&self, canvas: &Canvas, width: f32) -> f32 {
+        self.plots.iter().map(|plot| plot.horizontal.overhang(canvas, width)).fold(0.0, f32::max)
+    }
+}

@@ -1,0 +1,78 @@
+//! The pictures in the folder of a sweep.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use image::codecs::png::PngDecoder;
+use image::{DynamicImage, ImageDecoder, Limits};
+use valleyscope_runs::plain_file::Links;
+use valleyscope_runs::{Findings, plain_file};
+
+use super::result::SweepResult;
+use crate::draw::{Figure, Format, Options};
+
+/// The names of the pictures in the folder of a sweep.
+pub const PICTURES: [&str; 2] = ["phase.png", "phase.svg"];
+/// Dots per inch of the PNG.
+pub const PICTURE_DPI: f64 = 300.0;
+/// An upper limit of the bytes of a picture.
+const MOST: u64 = 256 << 20;
+
+/// Checks the pictures in the folder of a sweep. Those that this version would draw differently are checked as files of
+/// their formats.
+pub fn check_pictures(folder: &Path, findings: &mut Findings) {
+    let there: Vec<&str> = PICTURES.into_iter().filter(|name| folder.join(name).symlink_metadata().is_ok()).collect();
+    if there.is_empty() {
+        return;
+    }
+    let result =
+        plain_file::check(&folder.join(SweepResult::ARRAYS)).ok().and_then(|()| SweepResult::open(folder).ok());
+    let drawing = result.filter(|result| result.diagram.is_complete()).and_then(|result| {
+        let figure = Figure::as_in_the_paper(&result, false);
+        figure.render(&Options { width_mm: figure.usual_width_mm(), ..Options::default() }).ok()
+    });
+    for name in there {
+        let path = folder.join(name);
+        let found = match plain_file::read(&path, Links::Refused, MOST) {
+            Ok(found) => found,
+            Err(error) => {
+                findings.damaged(name, error.to_string());
+                continue;
+            }
+        };
+        let format = Format::of(&path).expect("pictures have the names of formats");
+        let expected = drawing.as_ref().and_then(|drawing| drawing.to_file(format, PICTURE_DPI).ok());
+        if expected.is_some_and(|expected| expected == found) {
+            findings.intact(name, format!("shows {}", SweepResult::ARRAYS));
+            continue;
+        }
+        let is_intact = if name.ends_with(".png") { is_png(&found) } else { is_svg(&found) };
+        match is_intact {
+            Ok(()) => findings.note(name, format!("is not what this version draws of {}", SweepResult::ARRAYS)),
+            Err(wrong) => findings.damaged(name, format!("{wrong}; `valleyscope figure` draws it again")),
+        }
+    }
+}
+
+/// Reads all of a picture, with its checksums.
+fn is_png(bytes: &[u8]) -> Result<(), String> {
+    const LARGEST: u64 = 1 << 30;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(LARGEST);
+    let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| error.to_string())?;
+    if decoder.total_bytes() > LARGEST {
+        return Err("it is larger than any picture of a sweep".to_owned());
+    }
+    DynamicImage::from_decoder(decoder).map(drop).map_err(|error| error.to_string())?;
+    if bytes.ends_with(b"IEND\xaeB`\x82") { Ok(()) } else { Err("it does not end as a PNG file does".to_owned()) }
+}
+
+/// Checks that the bytes begin and end as an SVG.
+fn is_svg(bytes: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text: {error}"))?;
+    let begins = text.contains("<svg");
+    match begins && text.trim_end().ends_with("</svg>") {
+        true => Ok(()),
+        false => Err("expected an SVG from <svg to </svg>, found another beginning or end".to_owned()),
+    }
+}
