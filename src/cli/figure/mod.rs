@@ -2,7 +2,6 @@
 //! of the runs of a preset of trainings.
 
 mod plan;
-mod sweeps;
 mod trainings;
 
 use std::ffi::{OsStr, OsString};

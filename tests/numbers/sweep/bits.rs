@@ -10,7 +10,7 @@ use valleyscope_engine::lanes::Lanes;
 use valleyscope_engine::optimizer::Need;
 use valleyscope_engine::random::{Key, Normals, Stream};
 use valleyscope_engine::sweep::{
-    Backend, LearningRates, PixelKey, PixelOrder, Precision, Runs, SweepJob, SweepOptimizer, SweepSpec,
+    Backend, LearningRates, PixelOrder, Precision, Runs, SweepJob, SweepOptimizer, SweepSpec,
 };
 
 use crate::statistics::{assert_standard_normal, assert_within, correlation};
@@ -166,7 +166,7 @@ fn seed_row_and_column_each_change_the_noise() {
 type Run = [usize; 5];
 
 fn key([row, column, optimizer, rate, replicate]: Run) -> Key {
-    PixelKey::new(&fig2a([96, 100]), row, column).of_run(optimizer as u32, rate, replicate)
+    fig2a([96, 100]).pixel_key(row, column).of_run(optimizer as u32, rate, replicate)
 }
 
 /// A function that returns the draws for x and y of `count` steps from each stream, in one precision.
@@ -325,7 +325,7 @@ fn no_two_runs_have_the_same_stream() {
         let spec = SweepSpec { seed, ..fig2a([96, 100]) };
         for row in (0..96).step_by(5) {
             for column in (0..100).step_by(7) {
-                let pixel = PixelKey::new(&spec, row, column);
+                let pixel = spec.pixel_key(row, column);
                 for (optimizer, rate, replicate) in
                     (0..3).flat_map(|o| (0..20).flat_map(move |l| (0..10).map(move |k| (o, l, k))))
                 {
@@ -343,8 +343,8 @@ fn no_two_runs_have_the_same_stream() {
 #[test]
 fn common_noise_has_a_key_for_each_pixel_and_replicate_alone() {
     let spec = SweepSpec { common_random_numbers: true, ..fig2a([96, 100]) };
-    let pixel = PixelKey::new(&spec, 5, 7);
+    let pixel = spec.pixel_key(5, 7);
     assert_eq!(pixel.of_run(0, 0, 11), pixel.of_run(2, 19, 11));
     assert_ne!(pixel.of_run(0, 0, 11), pixel.of_run(0, 0, 12));
-    assert_ne!(pixel.of_run(0, 0, 11), PixelKey::new(&spec, 7, 5).of_run(0, 0, 11));
+    assert_ne!(pixel.of_run(0, 0, 11), spec.pixel_key(7, 5).of_run(0, 0, 11));
 }

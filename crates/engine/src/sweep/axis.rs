@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::SweepSpec;
 use crate::identifier::{NameFormat, key_format};
 use crate::landscape::{LandscapeKind, LandscapeSpec};
 use crate::noise::{NoiseKind, NoiseSpec};
@@ -244,14 +243,6 @@ pub fn tuned_info(key: &str) -> &'static SettingInfo {
 pub fn tuned_label(key: &str) -> &'static str {
     let info = tuned_info(key);
     if key == SCHEDULE_END.key { info.label } else { info.symbol }
-}
-
-/// Returns the spacing of the values in all grids of a tuned setting; linear where they differ.
-pub fn tuned_spacing<'s>(key: &str, specs: impl IntoIterator<Item = &'s SweepSpec>) -> Spacing {
-    let optimizers = specs.into_iter().flat_map(|spec| &spec.optimizers);
-    let mut all = optimizers.flat_map(|it| &it.tune).filter(|it| it.of == key).map(|it| it.spacing);
-    let first = all.next().unwrap_or(Spacing::Linear);
-    if all.all(|spacing| spacing == first) { first } else { Spacing::Linear }
 }
 
 impl Variant {

@@ -25,14 +25,11 @@ mod work;
 pub use crate::setting::Spacing;
 pub use adaptive::allocation::Race;
 pub use adaptive::{Adaptive, Sampling};
-pub use axis::{
-    Axis, Point, PointOptimizer, Quantity, Tuned, Variant, can_tune, tuned_info, tuned_label, tuned_spacing,
-    tuned_value,
-};
+pub use axis::{Axis, Point, PointOptimizer, Quantity, Tuned, Variant, can_tune, tuned_info, tuned_label, tuned_value};
 pub use cell::{Cell, Comparison, Sampled, Score};
 pub use diagram::Diagram;
 pub use pixel_runs::{Backend, Precision, pixel_runs};
 pub use runs::{Average, Metric, Metrics, PixelKey, Runs};
-pub use spec::{LearningRates, SweepOptimizer, SweepSpec};
+pub use spec::{LearningRates, SweepOptimizer, SweepSpec, tuned_spacing};
 pub use uniform_certainty::Gap;
 pub use work::{Finished, PartError, PixelOrder, SweepJob, SweepPart, SweepWork};

@@ -27,7 +27,7 @@ pub fn pixel_runs(
     cancelled: &AtomicBool,
 ) -> Option<Vec<Runs>> {
     let point = spec.point(row, column);
-    let pixel = PixelRuns { spec, point: &point, key: PixelKey::new(spec, row, column), cancelled };
+    let pixel = PixelRuns { spec, point: &point, key: spec.pixel_key(row, column), cancelled };
     backend.run(AllRuns { pixel, replicates })
 }
 

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::axis::PointOptimizer;
-use super::spec::SweepSpec;
 use crate::landscape::{Coordinate, LandscapeSpec};
 use crate::random::{Key, Normals};
 
@@ -33,9 +32,8 @@ pub struct PixelKey {
 }
 
 impl PixelKey {
-    pub fn new(spec: &SweepSpec, row: usize, column: usize) -> Self {
-        let key = Key::new(spec.seed).at(row as u64).at(column as u64);
-        PixelKey { key, common: spec.common_random_numbers }
+    pub(super) fn new(seed: u64, common: bool, [row, column]: [usize; 2]) -> PixelKey {
+        PixelKey { key: Key::new(seed).at(row as u64).at(column as u64), common }
     }
 
     /// Returns the key of a run's stream, which has its start, then a pair for the noise of the gradient in each step.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::adaptive::{Adaptive, Sampling};
 use super::axis::{Axis, Point, PointOptimizer, Quantity, Tuned, Variant, can_tune, spread, variant_count, variants};
-use super::runs::{Average, Metric};
+use super::runs::{Average, Metric, PixelKey};
 use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPosition};
 use crate::noise::{NoiseInfo, NoiseSpec};
 use crate::optimizer::{Need, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings};
@@ -134,6 +134,14 @@ impl LearningRates {
     }
 }
 
+/// Returns the spacing of the values in all grids of a tuned setting; linear where they differ.
+pub fn tuned_spacing<'s>(key: &str, specs: impl IntoIterator<Item = &'s SweepSpec>) -> Spacing {
+    let optimizers = specs.into_iter().flat_map(|spec| &spec.optimizers);
+    let mut all = optimizers.flat_map(|it| &it.tune).filter(|it| it.of == key).map(|it| it.spacing);
+    let first = all.next().unwrap_or(Spacing::Linear);
+    if all.all(|spacing| spacing == first) { first } else { Spacing::Linear }
+}
+
 impl SweepSpec {
     pub const MAX_OPTIMIZERS: usize = 16;
     /// The largest number of pixels of a diagram.
@@ -241,6 +249,11 @@ impl SweepSpec {
             variant.schedule = variant.schedule.over(Some(point.steps.get() as u64));
         }
         Ok(point)
+    }
+
+    /// The key of the runs of a pixel.
+    pub fn pixel_key(&self, row: usize, column: usize) -> PixelKey {
+        PixelKey::new(self.seed, self.common_random_numbers, [row, column])
     }
 
     pub(super) fn steps_of_runs(&self) -> impl Fn([usize; 2]) -> u64 + use<> {

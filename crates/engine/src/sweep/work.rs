@@ -16,7 +16,7 @@ use super::adaptive::{Adaptive, Sampling};
 use super::cell::Cell;
 use super::diagram::{centers, coarsest_block, first_picture_block, halved};
 use super::pixel_runs::{Backend, PixelRuns, pixel_runs};
-use super::runs::{PixelKey, Runs};
+use super::runs::Runs;
 use super::spec::SweepSpec;
 
 /// A computed pixel.
@@ -189,7 +189,7 @@ impl SweepWork {
             RaceState::Over => return Ok(None),
         };
         let point = self.spec.point(row, column);
-        let key = PixelKey::new(&self.spec, row, column);
+        let key = self.spec.pixel_key(row, column);
         let pixel = PixelRuns { spec: &self.spec, point: &point, key, cancelled: &self.cancelled };
         let rules = races.rules.get_or_init(|| RaceRules::new(&self.spec, &races.adaptive));
         let context = RaceContext { backend: self.backend, pixel, rules };
