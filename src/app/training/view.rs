@@ -95,6 +95,8 @@ impl TrainingPanel {
     }
 
     fn settings(&mut self, ui: &mut Ui, catalog: &PresetCatalog, requests: &mut Requests) {
+        let training = self.training();
+        self.data_status.update(ui.ctx(), training.as_ref(), self.worker.handshake(), self.paths.runs.as_deref());
         let fault = self.fault();
         self.start_bar(ui, fault.as_ref());
         ui.separator();
@@ -131,7 +133,6 @@ impl TrainingPanel {
         ui.add_space(4.0);
         let trainings = self.editor.preset().trainings();
         let one = self.training();
-        self.data_status.update(ui.ctx(), one.as_ref(), self.worker.handshake(), self.paths.runs.as_deref());
         let has_worker = self.worker.handshake().is_some();
         ui.horizontal_wrapped(|ui| {
             let can_start = has_worker && fault.is_none() && !self.forks;

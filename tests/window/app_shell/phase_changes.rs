@@ -149,7 +149,7 @@ fn a_new_rule_keeps_common_settings_and_leaves_axes_that_it_lacks() {
     assert_eq!(sweep.optimizers[0].label(), "SGD");
     assert_eq!(sweep.optimizers[0].rule.get("weight_decay"), Some(0.2));
     assert_eq!(sweep.rows.of, Quantity::Of("beta2", vec![]));
-    let note = "SGD in place of Adam; new: momentum heavy ball, weight decay of the parameters; without: β₂, ε; kept: η, \
+    let note = "SGD in place of Adam; new: τ 0, momentum heavy ball, weight decay of the parameters; without: β₂, ε; kept: η, \
                 β₁ 0.9, ω 0.2";
     assert!(app.shows(note));
     assert!(app.shows("A setting below can't be used"), "an axis varies nothing");

@@ -44,6 +44,7 @@ pub struct Coefficients<A> {
     beta1: A,
     /// c
     share: A,
+    is_dampened: bool,
     is_nesterov: bool,
     is_coupled: bool,
 }
@@ -70,9 +71,11 @@ impl Rule for Sgd {
         let (one, two) = (N::splat(1.0), N::splat(2.0));
         // Whether this is the first step, as a number.
         let is_first = N::splat(0.0).larger(two - *t);
+        let is_dampened = h.dampening.value() != 0.0;
         Coefficients {
             beta1: of(h.beta1),
-            share: of((one - h.dampening * (one - is_first)).named(&C)),
+            share: if is_dampened { of((one - h.dampening * (one - is_first)).named(&C)) } else { of(one) },
+            is_dampened,
             is_nesterov: h.form.value() == IS_NESTEROV,
             is_coupled: h.decay.value() == IS_COUPLED,
         }
@@ -82,7 +85,7 @@ impl Rule for Sgd {
     fn step<A: Algebra, B: Batch<A>>(c: &Coefficients<A>, seen: RuleInput<A, B>, [m]: [A; 1]) -> ([A; 1], Moved<A>) {
         let seen = if c.is_coupled { seen.coupled() } else { seen };
         let gradient = seen.gradient;
-        let m = c.beta1.mul_add(m, c.share * gradient).named(&M);
+        let m = c.beta1.mul_add(m, if c.is_dampened { c.share * gradient } else { gradient }).named(&M);
         let direction = if c.is_nesterov { gradient.add_product(c.beta1, m).named(&D) } else { m };
         let direction = seen.rates.masked(direction, gradient);
         A::draw(&StepArrow::MOMENTUM, || m);

@@ -161,6 +161,9 @@ impl Download<'_> {
                         return Err(AttemptError::Refused("sent a file with another SHA-256".to_owned()));
                     }
                 }
+                Err(AttemptError::Cut(_)) if cancelled() => {
+                    return Err(AttemptError::Final(DownloadError::Cancelled));
+                }
                 Err(AttemptError::Cut(reason)) => {
                     cuts += 1;
                     if part.length() <= had || cuts == MOST_CUTS {

@@ -176,6 +176,10 @@ fn with_key(value: &str) -> String {
 /// rule. Positions within the value do not change.
 fn completed_rule(text: &str, path: &str, value: &str) -> Option<String> {
     let before = &text[Outline::of(text).exact(path)?];
+    // A choice can have the name of a rule, such as Shampoo's grafting `Adam`.
+    if !before.contains('(') {
+        return None;
+    }
     let (old, rule) = (rule_kind(before)?, rule_kind(value)?);
     let of_rate = ["learning_rate", "schedule"];
     let both = rule.info().hyperparameters.iter().filter(|of| {
