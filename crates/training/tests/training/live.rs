@@ -89,8 +89,8 @@ fn a_changed_run_of_mnist_continues_as_forks_with_these_settings_also_after_kill
         marks.iter().filter(|mark| mark.kind == kind).map(|mark| format!("{} {}", mark.step, mark.label)).collect()
     };
     let expected = [
-        format!("{first} η 0.001 → 0.003"),
         format!("{first} γ 0.2 → 0.4"),
+        format!("{first} η 0.001 → 0.003"),
         format!("{second} ω 0.01 → 0.1"),
         format!("{second} batch size 128 → 64"),
     ];
@@ -227,7 +227,7 @@ fn settings_that_do_not_fit_are_refused_before_anything_is_written() {
     refused(
         &run,
         &[
-            (&[("seed", 1.0)], &["`seed` cannot be changed", "learning_rate, optimizer.beta1"]),
+            (&[("seed", 1.0)], &["`seed` cannot be changed", "optimizer.weight_decay, learning_rate"]),
             (&[("optimizer.decay", 1.0)], &["`optimizer.decay` cannot be changed"]),
             (&[("learning_rate", 0.0)], &["`learning_rate`", "found 0"]),
             (&[("optimizer.gamma", 0.4), ("batch_size", 999.0)], &["leaves a last batch of one of the 1000 images"]),
@@ -274,7 +274,7 @@ fn the_command_lists_and_changes_settings() {
     let mut child = worker(&run, false).spawn().unwrap();
     wait_for(&run, &mut child, 3);
     expect(&set(&[]), 0, &["learning_rate", "0.001", "optimizer.gamma", "0.2", "batch_size", "128"]);
-    expect(&set(&["gamma=0.4", "learning-rate=3e-3"]), 0, &["η 0.001 → 0.003, γ 0.2 → 0.4 after step"]);
+    expect(&set(&["gamma=0.4", "learning-rate=3e-3"]), 0, &["γ 0.2 → 0.4, η 0.001 → 0.003 after step"]);
     expect(&set(&[]), 0, &["0.4", "0.003"]);
     let answers = history(&run).answers().len();
     for (setting, words) in [
