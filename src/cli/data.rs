@@ -15,7 +15,9 @@ use valleyscope_experiments::dataset::text::{
 };
 use valleyscope_experiments::dataset::{mnist, text};
 
-use super::output::{Interrupt, ProgressLine, ProgressUnit, print};
+use super::output::Interrupt;
+use super::output::print;
+use super::output::{ProgressLine, ProgressUnit};
 use super::{Failure, one_of, say};
 
 #[derive(Subcommand)]
@@ -255,6 +257,10 @@ fn make_tokens(
 ) -> Result<(), Failure> {
     let mut shown: Option<StageProgress> = None;
     let mut show = |at: text::PreparationProgress| {
+        if at.stage == Stage::Restarting {
+            finish(shown.take().as_ref());
+            return say(format_args!("{}", Stage::RESTARTING));
+        }
         if shown.as_ref().is_none_or(|shown| shown.stage != at.stage) {
             finish(shown.as_ref());
             shown = Some(StageProgress::begin(&at));

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -61,7 +61,7 @@ pub fn is_event_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().contains("tfevents"))
 }
 
-pub fn read_entries(path: &Path, mut take: impl FnMut(Entry) -> io::Result<()>) -> io::Result<()> {
+pub fn read_entries<E: From<io::Error>>(path: &Path, mut take: impl FnMut(Entry) -> Result<(), E>) -> Result<(), E> {
     let mut file = BufReader::new(plain_file::open(path, Links::Refused)?);
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let unreadable =
@@ -208,8 +208,10 @@ impl LiveEvents {
     }
 }
 
+/// Step and time of the points of each tag.
 type Points = BTreeMap<String, Vec<(u64, f64)>>;
 
+/// An event file, and the points that it holds.
 struct LiveFile {
     file: File,
     written: Points,
@@ -339,34 +341,52 @@ fn write(out: &mut impl Write, record: &[u8]) -> io::Result<()> {
 }
 
 fn read(file: &mut impl Read) -> io::Result<Next> {
-    let head = read_most(file, 12)?;
-    let Some((length, sum)) = head.split_first_chunk().filter(|_| head.len() == 12) else {
-        return Ok(if head.is_empty() { Next::End } else { Next::Cut });
-    };
-    let bytes = u64::from_le_bytes(*length);
-    if sum != masked(length) || bytes > LONGEST {
+    let mut length = [0; 8];
+    match fill(file, &mut length)? {
+        0 => return Ok(Next::End),
+        8 => {}
+        _ => return Ok(Next::Cut),
+    }
+    let mut sum = [0; 4];
+    if fill(file, &mut sum)? < 4 {
+        return Ok(Next::Cut);
+    }
+    let bytes = u64::from_le_bytes(length);
+    if sum != masked(&length) || bytes > LONGEST {
         return Ok(Next::Damaged);
     }
     if bytes > LONGEST_DECODED {
-        let passed = io::copy(&mut file.by_ref().take(bytes + 4), &mut io::sink())?;
-        return Ok(if passed == bytes + 4 { Next::Long(bytes) } else { Next::Cut });
+        return skip(file, bytes);
     }
-    let (record, sum) = (read_most(file, bytes)?, read_most(file, 4)?);
-    Ok(match record.len() as u64 == bytes && sum.len() == 4 {
-        false => Next::Cut,
-        true if sum == masked(&record) => Next::Record(record),
-        true => Next::Damaged,
-    })
+    // The vector grows with the available bytes, whatever length the file claims.
+    let mut record = Vec::new();
+    file.take(bytes).read_to_end(&mut record)?;
+    if (record.len() as u64) < bytes || fill(file, &mut sum)? < 4 {
+        return Ok(Next::Cut);
+    }
+    Ok(if sum == masked(&record) { Next::Record(record) } else { Next::Damaged })
 }
 
-/// Reads as many bytes, or fewer if the file ends. The vector grows with the available bytes, whatever the file claims.
-fn read_most(file: &mut impl Read, count: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.by_ref().take(count).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Skips a record of `bytes` bytes and its checksum.
+fn skip(file: &mut impl Read, bytes: u64) -> io::Result<Next> {
+    let passed = io::copy(&mut file.take(bytes + 4), &mut io::sink())?;
+    Ok(if passed == bytes + 4 { Next::Long(bytes) } else { Next::Cut })
 }
 
-/// Something that happened at a step.
+/// Reads until the buffer is full or the file ends; returns the number of bytes.
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
 /// Something that happened at a step.
 #[derive(Clone, PartialEq, Message)]
 struct Event {
@@ -497,6 +517,15 @@ struct Tensor {
     pub ints: Vec<i32>,
     #[prost(int64, repeated, tag = "10")]
     pub longs: Vec<i64>,
+    #[prost(bool, repeated, tag = "11")]
+    pub bools: Vec<bool>,
+    /// The bits of float16 and bfloat16.
+    #[prost(int32, repeated, tag = "13")]
+    pub halves: Vec<i32>,
+    #[prost(uint32, repeated, tag = "16")]
+    pub unsigned: Vec<u32>,
+    #[prost(uint64, repeated, tag = "17")]
+    pub unsigned_longs: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -558,7 +587,7 @@ impl Tensor {
         if sizes.into_iter().any(|size| size != 1) {
             return None;
         }
-        /// Decodes the only number, or the bytes of the content.
+        /// Decodes the only number, or the first bytes of the content.
         fn one<T: Copy, const N: usize>(numbers: &[T], content: &[u8], of: fn([u8; N]) -> T) -> Option<T> {
             match numbers {
                 [number] => Some(*number),
@@ -566,12 +595,22 @@ impl Tensor {
                 _ => None,
             }
         }
-        let content = &self.content;
+        let Tensor { content, floats, doubles, ints, longs, bools, halves, unsigned, unsigned_longs, .. } = self;
+        let bits = || Some(one(halves, content, |bytes| u16::from_le_bytes(bytes).into())? as u16);
         Some(match self.dtype {
-            1 => one(&self.floats, content, f32::from_le_bytes)?.into(),
-            2 => one(&self.doubles, content, f64::from_le_bytes)?,
-            3 => one(&self.ints, content, i32::from_le_bytes)?.into(),
-            9 => one(&self.longs, content, i64::from_le_bytes)? as f64,
+            1 => one(floats, content, f32::from_le_bytes)?.into(),
+            2 => one(doubles, content, f64::from_le_bytes)?,
+            3 => one(ints, content, i32::from_le_bytes)?.into(),
+            4 => one(ints, content, |bytes: [u8; 1]| bytes[0].into())?.into(),
+            5 => one(ints, content, |bytes| i16::from_le_bytes(bytes).into())?.into(),
+            6 => one(ints, content, |bytes| i8::from_le_bytes(bytes).into())?.into(),
+            9 => one(longs, content, i64::from_le_bytes)? as f64,
+            10 => u8::from(one(bools, content, |bytes: [u8; 1]| bytes[0] != 0)?).into(),
+            14 => half::bf16::from_bits(bits()?).into(),
+            17 => one(ints, content, |bytes| u16::from_le_bytes(bytes).into())?.into(),
+            19 => half::f16::from_bits(bits()?).into(),
+            22 => one(unsigned, content, u32::from_le_bytes)?.into(),
+            23 => one(unsigned_longs, content, u64::from_le_bytes)? as f64,
             _ => return None,
         })
     }

@@ -10,26 +10,17 @@ use valleyscope_runs::{
     Better, Event, EventRecord, MetricId, MetricInfo, MetricScale, MetricSource, RunFolder, Started, Timestamp,
 };
 
-use super::scalars::{Point, Replaced, RunError, Scalars};
+use super::scalars::{Point, Replaced, Scalars, ScalarsError};
+use super::{Outcome, RunError};
 
 /// The largest difference of times, in seconds, at which points of a step share an event.
 const TOGETHER_S: f64 = 1.0;
-
-/// The outcome for a folder or a file that holds a run.
-#[derive(Debug)]
-pub enum Outcome {
-    /// A run was written; with what was read, and sentences about what was left out of it.
-    Made { run: RunFolder, what: String, left_out: Vec<String> },
-    /// Nothing was written, for this reason.
-    LeftOut(String),
-}
 
 /// Writes a run of this title with the scalars of a folder or a file.
 pub(super) fn make_run(into: &Path, from: &Path, title: &str, mut scalars: Scalars) -> Result<Outcome, RunError> {
     let loss = training_loss(scalars.metric_tags().map(|tag| scalars.tags[tag].name.as_str()));
     let loss = loss.and_then(|name| scalars.metric_tags().find(|tag| scalars.tags[*tag].name == name));
-    let replaced = scalars.settle();
-    let survey = Survey::of(&scalars, loss);
+    let (survey, replaced) = Survey::of(&mut scalars, loss)?;
     survey.explain(&mut scalars, loss, &replaced)?;
     let metrics = Metric::all(&mut scalars, loss, &survey);
     let named = metrics.iter().zip(&survey.points).filter(|(metric, points)| metric.is_some() && **points > 0);
@@ -55,7 +46,7 @@ pub(super) fn make_run(into: &Path, from: &Path, title: &str, mut scalars: Scala
         let lines = left_out.iter().map(|line| format!("{}\n", visible(line))).collect::<String>();
         write(&run.log(), &format!("imported: {what} of {}\n{lines}", visible(&from.to_string_lossy())))?;
         let events = EventsWriter { title, loss, metrics: &metrics, survey: &survey };
-        events.write(&scalars, &run.events())
+        events.write(&mut scalars, &run.events())
     })?;
     Ok(Outcome::Made { run, what, left_out })
 }
@@ -72,7 +63,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(scalars: &Scalars, loss: Option<usize>) -> Survey {
+    fn of(scalars: &mut Scalars, loss: Option<usize>) -> Result<(Survey, Replaced), RunError> {
         let tags = scalars.tags.len();
         let mut survey = Survey {
             points: vec![0; tags],
@@ -81,7 +72,7 @@ impl Survey {
             last_step: 0,
         };
         let mut loss_times = LossTimes::default();
-        for row in scalars.steps() {
+        let replaced = scalars.for_each_step(|row| {
             for point in row {
                 survey.points[point.tag] += 1;
                 survey.times = [survey.times[0].min(point.time), survey.times[1].max(point.time)];
@@ -91,12 +82,13 @@ impl Survey {
                 Some(loss) => loss_times.add(row, loss.time, &mut survey.is_with_loss),
                 None => row.iter().for_each(|point| survey.is_with_loss[point.tag] = false),
             }
-        }
+            Ok::<(), ScalarsError>(())
+        })?;
         loss_times.check_until(f64::INFINITY, &mut survey.is_with_loss);
         if !survey.times[0].is_finite() {
             survey.times = [0.0; 2];
         }
-        survey
+        Ok((survey, replaced))
     }
 
     /// Describes what the run does not show, and refuses points of several curves in one column.
@@ -226,7 +218,7 @@ struct EventsWriter<'s> {
 }
 
 impl EventsWriter<'_> {
-    fn write(&self, scalars: &Scalars, path: &Path) -> Result<(), RunError> {
+    fn write(&self, scalars: &mut Scalars, path: &Path) -> Result<(), RunError> {
         let failed = |source| RunError::Write { path: path.to_owned(), source };
         let mut file = AtomicFile::for_target(path).map_err(failed)?;
         let mut push = |record: EventRecord| file.write_all((record.to_line() + "\n").as_bytes()).map_err(failed);
@@ -245,7 +237,7 @@ impl EventsWriter<'_> {
             let event = if is_train { Event::Train(values.collect()) } else { Event::Eval(values.collect()) };
             push(EventRecord { step: first.step, time: timestamp(time), wall_s, event })
         };
-        for row in scalars.steps() {
+        scalars.for_each_step(|row| {
             let is_loss = |point: &Point| Some(point.tag) == self.loss;
             let is_with_loss = |point: &Point| self.metrics[point.tag].as_ref().is_some_and(|it| it.is_with_loss);
             let (mut train, mut others): (Vec<Point>, Vec<Point>) = (Vec::new(), Vec::new());
@@ -257,8 +249,8 @@ impl EventsWriter<'_> {
             train.sort_by_key(|point| !is_loss(point));
             others.sort_by(|a, b| a.time.total_cmp(&b.time));
             event(&train, true)?;
-            by_time(&others).try_for_each(|points| event(points, false))?;
-        }
+            by_time(&others).try_for_each(|points| event(points, false))
+        })?;
         push(EventRecord { step, time: timestamp(ended), wall_s: longest, event: Event::Finished })?;
         file.commit(Overwrite::No).map_err(failed)
     }
@@ -308,21 +300,71 @@ pub(crate) struct Words(Vec<String>);
 const OF_TRAINING_LOSS: [(&str, u32); 6] =
     [("train", 1), ("training", 1), ("step", 2), ("batch", 4), ("total", 8), ("epoch", 16)];
 /// Words for data that are not trained on; losses on the earlier ones are preferred for judging a run.
-const HELD_OUT: &str = "val valid validation eval evaluation dev heldout test";
+const HELD_OUT: [&str; 8] = ["val", "valid", "validation", "eval", "evaluation", "dev", "heldout", "test"];
 /// Words for losses that are only a part, and for numbers that are no loss.
-const NO_LOSS: &str = "scale scaler scaling aux auxiliary weight coef coefficient reg penalty min max std lr";
+const NO_LOSS: [&str; 14] = [
+    "scale",
+    "scaler",
+    "scaling",
+    "aux",
+    "auxiliary",
+    "weight",
+    "coef",
+    "coefficient",
+    "reg",
+    "penalty",
+    "min",
+    "max",
+    "std",
+    "lr",
+];
 /// Words for settings; digits may follow them, as in `beta1`.
-const OF_SETTINGS: &str = "lr η learning batch batchsize seed decay wd beta betas eps epsilon alpha gamma lambda momentum \
-    nesterov warmup dropout layers heads dim width depth hidden embd channels vocab context optimizer optim rule scheduler \
-    schedule patience fold model dataset precision dtype";
+const OF_SETTINGS: [&str; 40] = [
+    "lr",
+    "η",
+    "learning",
+    "batch",
+    "batchsize",
+    "seed",
+    "decay",
+    "wd",
+    "beta",
+    "betas",
+    "eps",
+    "epsilon",
+    "alpha",
+    "gamma",
+    "lambda",
+    "momentum",
+    "nesterov",
+    "warmup",
+    "dropout",
+    "layers",
+    "heads",
+    "dim",
+    "width",
+    "depth",
+    "hidden",
+    "embd",
+    "channels",
+    "vocab",
+    "context",
+    "optimizer",
+    "optim",
+    "rule",
+    "scheduler",
+    "schedule",
+    "patience",
+    "fold",
+    "model",
+    "dataset",
+    "precision",
+    "dtype",
+];
 /// Words for measurements of a setting, as in `momentum_norm`.
-const OF_MEASURES: &str = "norm grad gradient mean std time";
-const LOWER_IS_BETTER: &str = "loss perplexity ppl nll error mse rmse mae";
-const HIGHER_IS_BETTER: &str = "acc accuracy f1 auc bleu iou reward";
-
-fn is_among(word: &str, words: &str) -> bool {
-    words.split(' ').any(|other| other == word)
-}
+const OF_MEASURES: [&str; 6] = ["norm", "grad", "gradient", "mean", "std", "time"];
+const LOWER_IS_BETTER: [&str; 8] = ["loss", "perplexity", "ppl", "nll", "error", "mse", "rmse", "mae"];
+const HIGHER_IS_BETTER: [&str; 7] = ["acc", "accuracy", "f1", "auc", "bleu", "iou", "reward"];
 
 impl Words {
     pub(crate) fn of(name: &str) -> Words {
@@ -341,36 +383,36 @@ impl Words {
         Words(words)
     }
 
-    fn has(&self, some: &str) -> bool {
-        self.0.iter().any(|word| is_among(word, some))
+    fn has(&self, some: &[&str]) -> bool {
+        self.0.iter().any(|word| some.contains(&word.as_str()))
     }
 
     pub(super) fn is_evaluation(&self) -> bool {
-        self.has(HELD_OUT) && !(self.has("dev") && self.has("std"))
+        self.has(&HELD_OUT) && !(self.has(&["dev"]) && self.has(&["std"]))
     }
 
     /// Whether a number of this name is a setting if it never changes.
     pub(crate) fn is_setting(&self) -> bool {
-        let is_word = |word: &String| is_among(word.trim_end_matches(|sign: char| sign.is_ascii_digit()), OF_SETTINGS);
-        let is_measured = self.better() != Better::Neither || self.is_evaluation() || self.has(OF_MEASURES);
+        let is_word = |word: &String| OF_SETTINGS.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
+        let is_measured = self.better() != Better::Neither || self.is_evaluation() || self.has(&OF_MEASURES);
         self.0.iter().any(is_word) && !is_measured
     }
 
     pub(super) fn is_training(&self) -> bool {
-        self.has("train training")
+        self.has(&["train", "training"])
     }
 
     pub(super) fn is_loss(&self) -> bool {
-        self.has("loss") && !self.has(NO_LOSS)
+        self.has(&["loss"]) && !self.has(&NO_LOSS)
     }
 
     /// Determines which direction is better; neither if no word of the name decides it.
     pub(super) fn better(&self) -> Better {
-        if self.has(NO_LOSS) {
+        if self.has(&NO_LOSS) {
             Better::Neither
-        } else if self.has(LOWER_IS_BETTER) {
+        } else if self.has(&LOWER_IS_BETTER) {
             Better::Lower
-        } else if self.has(HIGHER_IS_BETTER) {
+        } else if self.has(&HIGHER_IS_BETTER) {
             Better::Higher
         } else {
             Better::Neither
@@ -379,7 +421,7 @@ impl Words {
 
     /// Ranks the tag's loss among those of evaluations: validation before test, whole losses first.
     pub(super) fn evaluation_rank(&self) -> (bool, usize) {
-        let position = HELD_OUT.split(' ').position(|word| self.has(word)).unwrap_or(usize::MAX);
+        let position = HELD_OUT.iter().position(|word| self.has(&[word])).unwrap_or(HELD_OUT.len());
         (!self.is_loss(), position)
     }
 
@@ -400,7 +442,7 @@ pub(super) fn training_loss<'n>(names: impl Iterator<Item = &'n str> + Clone) ->
     let exact = ranked.min_by_key(|(rank, name)| (*rank, *name != MetricId::LOSS.name(), *name));
     let is_candidate = |name: &&str| {
         let words = Words::of(name);
-        words.is_loss() && !words.is_evaluation() && !words.has("hparam")
+        words.is_loss() && !words.is_evaluation() && !words.has(&["hparam"])
     };
     let mut candidates = names.filter(is_candidate);
     let only = candidates.next().filter(|_| candidates.next().is_none());

@@ -5,19 +5,20 @@ mod events;
 mod scalars;
 mod table;
 
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use events::make_run;
-use scalars::{LogFolder, RunError, read_logs, runs_of};
-use table::read_table;
+use scalars::{LogFolder, ScalarsError, read_logs, runs_of};
+use table::{RowError, read_table};
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_runs::plain_file::Links;
-use valleyscope_runs::{RunFolder, plain_file};
+use valleyscope_runs::{FolderError, RunFolder, plain_file};
 
 use super::tensorboard::{event_files, is_event_file};
 
-pub use events::Outcome;
 pub(crate) use events::Words;
 
 /// The deepest folder below the named one that is searched for runs.
@@ -30,6 +31,15 @@ const MOST: usize = 10_000;
 pub struct Imported {
     pub from: PathBuf,
     pub outcome: Outcome,
+}
+
+/// The outcome for a folder or a file that holds a run.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A run was written; with what was read, and sentences about what was left out of it.
+    Made { run: RunFolder, what: String, left_out: Vec<String> },
+    /// Nothing was written, for this reason.
+    LeftOut(String),
 }
 
 /// Why nothing can be imported.
@@ -45,6 +55,23 @@ pub enum ImportError {
     Nothing(PathBuf),
     #[error("{} holds more than {MOST} runs; name a folder in it", visible_path(.0))]
     TooMany(PathBuf),
+}
+
+/// Why one run cannot be imported.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Scalars(#[from] ScalarsError),
+    #[error(transparent)]
+    Row(#[from] RowError),
+    #[error("cannot write {}: {source}", visible_path(path))]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: {source}", visible_path(path))]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{0}")]
+    Unfit(String),
 }
 
 impl Imported {
@@ -86,12 +113,12 @@ pub fn import_runs(into: &Path, path: &Path, mut take: impl FnMut(Imported)) -> 
         let (from, made) = match found {
             Found::Log(log) => {
                 let title = title(path, &log.path);
-                let made = read_logs(&log).and_then(|scalars| make_run(into, &log.path, &title, scalars));
+                let made = read_logs(into, &log).and_then(|scalars| make_run(into, &log.path, &title, scalars));
                 (log.path, made)
             }
             Found::Table(file) => {
                 let title = title_of_table(path, &file);
-                let made = read_table(&file).and_then(|scalars| make_run(into, &file, &title, scalars));
+                let made = read_table(into, &file).and_then(|scalars| make_run(into, &file, &title, scalars));
                 (file, made)
             }
             Found::Run(folder) => {
@@ -118,6 +145,7 @@ fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
+/// A search for runs below a folder.
 struct Search<'p> {
     root: &'p Path,
     /// The folder of runs, which must not be read while it is written.
@@ -128,6 +156,7 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
+    /// Finds the runs at and below a folder.
     fn run(root: &Path, into: &Path) -> Result<Vec<Found>, ImportError> {
         let into = into.canonicalize().ok();
         let mut search = Search { root, into, logs: Vec::new(), found: Vec::new() };
@@ -143,6 +172,11 @@ impl Search<'_> {
         }
         if RunFolder::is_at(folder) {
             self.found.push(Found::Run(folder.to_owned()));
+            return Ok(());
+        }
+        if is_remains(folder) {
+            let reason = "it is what an interrupted import has left".to_owned();
+            self.found.push(Found::Passed(folder.to_owned(), reason));
             return Ok(());
         }
         if !event_files(folder).map_err(failed)?.is_empty() {
@@ -199,6 +233,11 @@ fn title_of_table(root: &Path, file: &Path) -> String {
     folder.filter(is_only).map_or_else(name, |folder| title(root, folder))
 }
 
+/// The beginning of the name of a folder in which a copy is made.
+const COPY_PREFIX: &str = ".import-";
+/// The file that marks such a folder as this program's.
+const COPY_MARKER: &str = ".valleyscope-import";
+
 /// Copies the files of a run into a folder of runs under the same name. The run appears there when it is complete.
 fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
     let failed = |path: &Path| {
@@ -210,31 +249,87 @@ fn copy_run(into: &Path, folder: &Path) -> Result<Outcome, RunError> {
     // A hidden folder is not one of the user's runs.
     let name = from.name();
     let name = name.trim_start_matches('.');
-    let target = into.canonicalize().map_err(failed(into))?.join(if name.is_empty() { "run" } else { name });
+    let name = if name.is_empty() { "run" } else { name };
+    let target = into.canonicalize().map_err(failed(into))?.join(name);
     if target == from.path() {
         return Err(RunError::Unfit("it is in the folder of runs already".to_owned()));
     }
     if target.exists() {
-        let what = "of the same name, exists; it was imported before, or one of the folders must be renamed";
-        return Err(RunError::Unfit(format!("{}, {what}", visible_path(&target))));
+        let is_same = same_events(&from, &target);
+        let is = if is_same {
+            "was imported before"
+        } else {
+            "is another run; rename its folder or this one, and import it again"
+        };
+        return Err(RunError::Unfit(format!("{}, of the same name, {is}", visible_path(&target))));
     }
-    let aside = tempfile::Builder::new().prefix(".import-").tempdir_in(into).map_err(failed(into))?;
-    let copy = aside.path().join("run");
-    fs::create_dir(&copy).map_err(failed(&copy))?;
+    remove_remains(into);
+    let aside = tempfile::Builder::new().prefix(COPY_PREFIX).tempdir_in(into).map_err(failed(into))?;
+    let mark = aside.path().join(COPY_MARKER);
+    fs::write(&mark, "").map_err(failed(&mark))?;
+    let whole = aside.path().join(name);
+    fs::create_dir(&whole).map_err(failed(&whole))?;
     let unreadable = |source| RunError::Read { path: from.path().to_owned(), source };
     let mut files = 0;
     for entry in fs::read_dir(from.path()).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         // A run consists of plain files; links may lead anywhere.
         if entry.file_type().map_err(unreadable)?.is_file() {
-            let mut source = plain_file::open(&entry.path(), Links::Refused).map_err(unreadable)?;
-            let path = copy.join(entry.file_name());
-            let copied = fs::File::create_new(&path).and_then(|mut file| io::copy(&mut source, &mut file));
-            copied.map_err(failed(&path))?;
+            let copied = whole.join(entry.file_name());
+            copy_file(&entry.path(), &copied)?;
             files += 1;
         }
     }
-    fs::rename(&copy, &target).map_err(failed(&target))?;
+    fs::rename(&whole, &target).map_err(failed(&target))?;
     let run = RunFolder::open(&target)?;
     Ok(Outcome::Made { run, what: format!("{files} files"), left_out: Vec::new() })
+}
+
+/// Copies a file, unless a link or a FIFO has replaced it.
+fn copy_file(from: &Path, to: &Path) -> Result<(), RunError> {
+    let unreadable = |source| RunError::Read { path: from.to_owned(), source };
+    let failed = |source| RunError::Write { path: to.to_owned(), source };
+    let mut source = plain_file::open(from, Links::Refused).map_err(unreadable)?;
+    let mut copy = fs::File::create_new(to).map_err(failed)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match source.read(&mut buffer).map_err(unreadable)? {
+            0 => return Ok(()),
+            count => copy.write_all(&buffer[..count]).map_err(failed)?,
+        }
+    }
+}
+
+/// Removes the incomplete copies of killed imports. Younger folders may be those of an import in another window.
+fn remove_remains(into: &Path) {
+    const OLD: Duration = Duration::from_secs(24 * 3600);
+    let Ok(entries) = fs::read_dir(into) else { return };
+    for entry in entries.flatten() {
+        let modified = entry.metadata().and_then(|data| data.modified());
+        let is_old = modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD));
+        if is_old && is_remains(&entry.path()) {
+            // The next import tries again.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whether a folder is one in which an import was making a copy.
+fn is_remains(folder: &Path) -> bool {
+    let is_named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(COPY_PREFIX));
+    is_named && folder.join(COPY_MARKER).symlink_metadata().is_ok_and(|mark| mark.is_file())
+}
+
+/// Whether the events of two runs begin alike: one may have been trained longer.
+fn same_events(run: &RunFolder, other: &Path) -> bool {
+    /// The largest number of compared bytes: the first line contains the whole config.
+    const MOST: u64 = 64 << 20;
+    let first_line = |path: &Path| -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        let file = plain_file::open(path, Links::Refused).ok()?;
+        io::BufReader::new(file.take(MOST)).read_until(b'\n', &mut line).ok()?;
+        Some(line)
+    };
+    let events = [run.events(), other.join(RunFolder::EVENTS)].map(|path| first_line(&path));
+    events[0].is_some() && events[0] == events[1]
 }

@@ -1,40 +1,24 @@
-//! The scalars of a run from elsewhere, and how they are read from event files of TensorBoard.
+//! The scalars of a run from elsewhere, in bounded memory, and how they are read from event files of TensorBoard:
+//! points beyond [`SORTED_AT_ONCE`] are sorted into temporary files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use valleyscope_engine::terminal_escape::visible_path;
-use valleyscope_runs::{FolderError, MetricId};
+use valleyscope_runs::MetricId;
 
+use super::RunError;
 use crate::runs::tensorboard::{Entry, event_files, read_entries};
 
-/// The most tags of a run, and the most points of all tags, which take 0.5 GB.
+/// The most tags of a run, and the most points of all tags.
 pub(super) const MOST_TAGS: usize = 256;
-const MOST_POINTS: usize = 10_000_000;
-
-/// Why one run cannot be imported.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RunError {
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    #[error("cannot write {}: {source}", visible_path(path))]
-    Write { path: PathBuf, source: io::Error },
-    #[error("cannot read {}: {source}", visible_path(path))]
-    Read { path: PathBuf, source: io::Error },
-    #[error(transparent)]
-    TooMuch(#[from] TooMuch),
-    #[error("{0}")]
-    Unfit(String),
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("it has more than {most} {what}; that is too much for a run")]
-pub(super) struct TooMuch {
-    most: usize,
-    what: &'static str,
-}
+const MOST_POINTS: u32 = 20_000_000;
+/// The number of points that are sorted in memory, 40 MB of them.
+const SORTED_AT_ONCE: usize = 1 << 20;
 
 /// A value of a tag at a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +26,8 @@ pub(super) struct Point {
     pub(super) step: u64,
     /// The index into [`Scalars::tags`].
     pub(super) tag: usize,
+    /// The position among all points that were read.
+    order: u32,
     /// Seconds since 1970; NaN if unknown.
     pub(super) time: f64,
     /// Seconds of training; NaN if unknown.
@@ -66,10 +52,25 @@ pub(super) struct Scalars {
     /// The time at which the training began, in seconds since 1970, for points that have no other time; NaN if unknown.
     pub(super) began: f64,
     indices: BTreeMap<String, usize>,
+    /// The points that are in none of the files.
     points: Vec<Point>,
-    /// Restarts of the writing program: the number of points before each, and its step. Steps increase, as a restart at
-    /// an earlier step includes those before it.
-    restarts: Vec<(usize, u64)>,
+    /// Files of sorted points.
+    sorted: Vec<File>,
+    /// Restarts of the writing program with their orders. Steps increase, as a restart at an earlier step includes those
+    /// before it.
+    restarts: Vec<(u32, u64)>,
+    /// The number of points and restarts.
+    order: u32,
+    folder: PathBuf,
+}
+
+/// Why the scalars of a run cannot be collected.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ScalarsError {
+    #[error("it has more than {most} {what}; that is too much for a run")]
+    TooMuch { most: usize, what: &'static str },
+    #[error("cannot sort the points in a temporary file in {}: {source}", folder.display())]
+    Sort { folder: PathBuf, source: io::Error },
 }
 
 /// Counts of the points that later points or restarts replaced.
@@ -82,7 +83,8 @@ pub(super) struct Replaced {
 }
 
 impl Scalars {
-    pub(super) fn new() -> Scalars {
+    /// Collects scalars. Temporary files are made in `folder`.
+    pub(super) fn new(folder: &Path) -> Scalars {
         Scalars {
             tags: Vec::new(),
             settings: Map::new(),
@@ -91,12 +93,15 @@ impl Scalars {
             began: f64::NAN,
             indices: BTreeMap::new(),
             points: Vec::new(),
+            sorted: Vec::new(),
             restarts: Vec::new(),
+            order: 0,
+            folder: folder.to_owned(),
         }
     }
 
     /// Finds the index of the tag of a name, which is added if it is new.
-    pub(super) fn tag(&mut self, name: &str) -> Result<usize, TooMuch> {
+    pub(super) fn tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
         if let Some(index) = self.indices.get(name) {
             return Ok(*index);
         }
@@ -106,68 +111,113 @@ impl Scalars {
     }
 
     /// Adds a tag, even if another one has its name.
-    pub(super) fn new_tag(&mut self, name: &str) -> Result<usize, TooMuch> {
+    pub(super) fn new_tag(&mut self, name: &str) -> Result<usize, ScalarsError> {
         if self.tags.len() == MOST_TAGS {
-            return Err(TooMuch { most: MOST_TAGS, what: "tags" });
+            return Err(ScalarsError::TooMuch { most: MOST_TAGS, what: "tags" });
         }
         self.tags.push(Tag { name: name.to_owned(), title: None, is_setting: false });
         Ok(self.tags.len() - 1)
     }
 
+    /// Lists the indices of the tags that are not settings.
     pub(super) fn metric_tags(&self) -> impl Iterator<Item = usize> + Clone {
         (0..self.tags.len()).filter(|tag| !self.tags[*tag].is_setting)
     }
 
     /// Adds a point. Of the points of a tag at one step the last one counts.
-    pub(super) fn push(&mut self, step: u64, tag: usize, times: [f64; 2], value: f64) -> Result<(), TooMuch> {
-        if self.points.len() == MOST_POINTS {
-            return Err(TooMuch { most: MOST_POINTS, what: "points" });
-        }
+    pub(super) fn push(&mut self, step: u64, tag: usize, times: [f64; 2], value: f64) -> Result<(), ScalarsError> {
         let [time, wall_s] = times;
-        self.points.push(Point { step, tag, time, wall_s, value });
+        let order = self.next()?;
+        if self.points.len() == SORTED_AT_ONCE {
+            self.spill().map_err(self.cannot_sort())?;
+        }
+        self.points.push(Point { step, tag, order, time, wall_s, value });
         Ok(())
     }
 
     /// Records a restart of the writing program, which makes all earlier points from a step on void.
-    pub(super) fn restart(&mut self, step: u64) {
+    pub(super) fn restart(&mut self, step: u64) -> Result<(), ScalarsError> {
+        let order = self.next()?;
         while self.restarts.last().is_some_and(|(_, later)| *later >= step) {
             self.restarts.pop();
         }
-        self.restarts.push((self.points.len(), step));
+        self.restarts.push((order, step));
+        Ok(())
     }
 
-    /// Sorts the points by step and tag, dates those without a time, and drops those that were replaced, which are
-    /// counted.
-    pub(super) fn settle(&mut self) -> Replaced {
-        let Scalars { tags, began, points, restarts, .. } = self;
-        let mut replaced = Replaced { by_points: vec![0; tags.len()], by_restarts: 0 };
-        let mut index = 0;
-        points.retain_mut(|point| {
-            let next = restarts.partition_point(|(before, _)| *before <= index);
-            let is_void = restarts.get(next).is_some_and(|(_, step)| *step <= point.step);
-            index += 1;
-            replaced.by_restarts += u64::from(is_void);
+    fn next(&mut self) -> Result<u32, ScalarsError> {
+        if self.order == MOST_POINTS {
+            return Err(ScalarsError::TooMuch { most: MOST_POINTS as usize, what: "points" });
+        }
+        self.order += 1;
+        Ok(self.order)
+    }
+
+    fn cannot_sort(&self) -> impl FnOnce(io::Error) -> ScalarsError + use<> {
+        let folder = self.folder.clone();
+        |source| ScalarsError::Sort { folder, source }
+    }
+
+    fn sort(&mut self) {
+        self.points.sort_unstable_by_key(|point| (point.step, point.tag, point.order));
+    }
+
+    /// Moves the points in memory to a file, which has no name and disappears when it is closed.
+    fn spill(&mut self) -> io::Result<()> {
+        self.sort();
+        std::fs::create_dir_all(&self.folder)?;
+        let mut file = BufWriter::new(tempfile::tempfile_in(&self.folder)?);
+        for point in self.points.drain(..) {
+            file.write_all(&point.to_bytes())?;
+        }
+        self.sorted.push(file.into_inner().map_err(io::IntoInnerError::into_error)?);
+        Ok(())
+    }
+
+    /// Passes the points of each step to `take`, in the order of the steps and of the tags; returns counts of the
+    /// replaced points.
+    pub(super) fn for_each_step<E: From<ScalarsError>>(
+        &mut self,
+        mut take: impl FnMut(&[Point]) -> Result<(), E>,
+    ) -> Result<Replaced, E> {
+        self.sort();
+        let mut replaced = Replaced { by_points: vec![0; self.tags.len()], by_restarts: 0 };
+        let mut row: Vec<Point> = Vec::new();
+        let failed = || self.cannot_sort();
+        for point in merged(&self.points, &self.sorted).map_err(|source| failed()(source))? {
+            let mut point = point.map_err(|source| failed()(source))?;
             if point.time.is_nan() {
-                point.time = *began + if point.wall_s.is_nan() { 0.0 } else { point.wall_s };
+                point.time = self.began + if point.wall_s.is_nan() { 0.0 } else { point.wall_s };
             }
-            !is_void
-        });
-        points.sort_by_key(|point| (point.step, point.tag));
-        points.dedup_by(|later, earlier| {
-            let is_replaced = (later.step, later.tag) == (earlier.step, earlier.tag);
-            if is_replaced {
-                let is_other = earlier.value.to_bits() != later.value.to_bits() || earlier.time != later.time;
-                replaced.by_points[later.tag] += u64::from(is_other);
-                *earlier = *later;
+            if self.is_void(&point) {
+                replaced.by_restarts += 1;
+                continue;
             }
-            is_replaced
-        });
-        replaced
+            match row.last_mut() {
+                Some(last) if last.step != point.step => {
+                    take(&row)?;
+                    row.clear();
+                }
+                Some(last) if last.tag == point.tag => {
+                    let is_other = last.value.to_bits() != point.value.to_bits() || last.time != point.time;
+                    replaced.by_points[point.tag] += u64::from(is_other);
+                    *last = point;
+                    continue;
+                }
+                _ => {}
+            }
+            row.push(point);
+        }
+        if !row.is_empty() {
+            take(&row)?;
+        }
+        Ok(replaced)
     }
 
-    /// Lists the points of each step, in the order of the steps and of the tags, after [`Scalars::settle`].
-    pub(super) fn steps(&self) -> impl Iterator<Item = &[Point]> {
-        self.points.chunk_by(|one, next| one.step == next.step)
+    /// Whether a later restart was at the point's step or before it.
+    fn is_void(&self, point: &Point) -> bool {
+        let next = self.restarts.partition_point(|(order, _)| *order < point.order);
+        self.restarts.get(next).is_some_and(|(_, step)| *step <= point.step)
     }
 }
 
@@ -220,6 +270,62 @@ impl LeftOut {
     }
 }
 
+/// Merges all points in order: those in memory and those in files, which are each sorted.
+fn merged<'s>(
+    points: &'s [Point],
+    sorted: &'s [File],
+) -> io::Result<impl Iterator<Item = io::Result<Point>> + use<'s>> {
+    type Sorted<'s> = Box<dyn Iterator<Item = io::Result<Point>> + 's>;
+    let mut parts: Vec<Peekable<Sorted<'s>>> = Vec::new();
+    for mut file in sorted {
+        file.rewind()?;
+        let mut reader = BufReader::new(file);
+        let part: Sorted<'s> = Box::new(std::iter::from_fn(move || Point::read(&mut reader).transpose()));
+        parts.push(part.peekable());
+    }
+    let part: Sorted<'s> = Box::new(points.iter().copied().map(Ok));
+    parts.push(part.peekable());
+    Ok(std::iter::from_fn(move || {
+        let key = |part: &mut Peekable<Sorted<'s>>| match part.peek()? {
+            Ok(point) => Some((point.step, point.tag, point.order)),
+            // An error precedes all points.
+            Err(_) => Some((0, 0, 0)),
+        };
+        let keys = parts.iter_mut().enumerate().filter_map(|(index, part)| Some((key(part)?, index)));
+        let (_, first) = keys.min()?;
+        parts[first].next()
+    }))
+}
+
+impl Point {
+    const BYTES: usize = 40;
+
+    fn to_bytes(self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.step.to_le_bytes());
+        bytes[8..12].copy_from_slice(&(self.tag as u32).to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.order.to_le_bytes());
+        for (index, number) in [self.time, self.wall_s, self.value].into_iter().enumerate() {
+            bytes[16 + 8 * index..][..8].copy_from_slice(&number.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads the next point of a file; none at its end.
+    fn read(file: &mut impl Read) -> io::Result<Option<Point>> {
+        let mut bytes = [0; Self::BYTES];
+        match file.read_exact(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+            outcome => outcome?,
+        }
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let number = |at: usize| f64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let step = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
+        let (tag, order) = (word(8) as usize, word(12));
+        Ok(Some(Point { step, tag, order, time: number(16), wall_s: number(24), value: number(32) }))
+    }
+}
+
 /// A folder of event files that is a run.
 pub(super) struct LogFolder {
     pub(super) path: PathBuf,
@@ -236,6 +342,7 @@ pub(super) struct LogPart {
     pub(super) suffix: Option<String>,
 }
 
+/// The kind of a folder of event files.
 enum Kind {
     Run,
     /// A curve of `add_scalars`, with its name.
@@ -246,8 +353,8 @@ enum Kind {
 
 /// Reads all scalars of a run. If two files have the same step of a tag, the later file's point counts: it is of a
 /// resumed run.
-pub(super) fn read_logs(log: &LogFolder) -> Result<Scalars, RunError> {
-    let mut scalars = Scalars::new();
+pub(super) fn read_logs(into: &Path, log: &LogFolder) -> Result<Scalars, RunError> {
+    let mut scalars = Scalars::new(into);
     let files = match &log.only {
         Some(file) => vec![file.clone()],
         None => files_of(&log.path)?,
@@ -265,6 +372,15 @@ pub(super) fn read_logs(log: &LogFolder) -> Result<Scalars, RunError> {
 
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     event_files(folder).map_err(|source| RunError::Read { path: folder.to_owned(), source })
+}
+
+/// An error of reading an entry, or of handling it.
+#[derive(Debug, thiserror::Error)]
+enum EntryError {
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Scalars(#[from] ScalarsError),
 }
 
 fn read_file(path: &Path, scalars: &mut Scalars, part: Option<&LogPart>) -> Result<(), RunError> {
@@ -290,26 +406,29 @@ fn read_file(path: &Path, scalars: &mut Scalars, part: Option<&LogPart>) -> Resu
                     scalars.left_out.add(&what, 1, || format!("{time} at step {step}"));
                 }
                 let tag = suffix.map_or_else(|| tag.clone(), |suffix| format!("{tag}/{suffix}"));
-                let index = scalars.tag(&tag).map_err(io::Error::other)?;
+                let index = scalars.tag(&tag)?;
                 let title = title.filter(|title| suffix.is_none() && title.len() <= MetricId::LONGEST_NAME);
                 if title.is_some() && scalars.tags[index].title.is_none() {
                     scalars.tags[index].title = title;
                 }
-                scalars.push(step, index, [last_time, f64::NAN], value).map_err(io::Error::other)?;
+                scalars.push(step, index, [last_time, f64::NAN], value)?;
             }
             Entry::Other { tag, kind } => {
                 scalars.left_out.add(&format!("values of {kind}, which are no scalars,"), 1, || format!("`{tag}`"));
             }
             Entry::Settings(settings) => scalars.settings.extend(settings),
             // Parts have separate writers.
-            Entry::Restart { step } if part.is_none() => scalars.restart(step.max(0).cast_unsigned()),
+            Entry::Restart { step } if part.is_none() => scalars.restart(step.max(0).cast_unsigned())?,
             Entry::Restart { .. } => {}
             Entry::Unreadable { what, record } => scalars.left_out.add(&what, 1, || record),
             Entry::Ends(what) => scalars.left_out.note(what),
         }
         Ok(())
     });
-    read.map_err(|source| RunError::Read { path: path.to_owned(), source })
+    read.map_err(|error| match error {
+        EntryError::Read(source) => RunError::Read { path: path.to_owned(), source },
+        EntryError::Scalars(error) => RunError::Scalars(error),
+    })
 }
 
 /// Whether seconds since 1970 are a time that a run can have.
@@ -375,40 +494,54 @@ fn kind_of(folder: &Path, above: &Path) -> Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::{Replaced, Scalars};
+    use super::{Point, Replaced, SORTED_AT_ONCE, Scalars, ScalarsError};
 
-    fn points(scalars: &Scalars) -> Vec<(u64, usize, f64)> {
-        scalars.steps().flatten().map(|point| (point.step, point.tag, point.value)).collect()
+    fn steps(scalars: &mut Scalars) -> (Vec<(u64, usize, f64)>, Replaced) {
+        let mut points = Vec::new();
+        let replaced = scalars.for_each_step(|row: &[Point]| {
+            points.extend(row.iter().map(|point| (point.step, point.tag, point.value)));
+            Ok::<(), ScalarsError>(())
+        });
+        (points, replaced.expect("the points can be sorted"))
     }
 
     #[test]
-    fn points_are_sorted_and_the_last_one_at_a_step_counts() {
-        let mut scalars = Scalars::new();
+    fn points_are_sorted_in_files_as_in_memory() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut scalars = Scalars::new(folder.path());
         let tags = ["a", "b"].map(|name| scalars.tag(name).expect("a tag"));
-        for step in (0..3).rev() {
+        let count = SORTED_AT_ONCE as u64 + 1000;
+        for step in (0..count).rev() {
             for tag in tags {
                 scalars.push(step, tag, [0.0, f64::NAN], step as f64).expect("a point");
             }
         }
-        scalars.push(2, tags[1], [0.0, f64::NAN], -1.0).expect("a point");
-        assert_eq!(scalars.settle(), Replaced { by_points: vec![0, 1], by_restarts: 0 });
-        assert_eq!(points(&scalars), [(0, 0, 0.0), (0, 1, 0.0), (1, 0, 1.0), (1, 1, 1.0), (2, 0, 2.0), (2, 1, -1.0)]);
+        // The last point at a step counts, in whatever part.
+        scalars.push(count - 1, tags[1], [0.0, f64::NAN], -1.0).expect("a point");
+        assert_eq!(scalars.sorted.len(), 2);
+        let (points, replaced) = steps(&mut scalars);
+        assert_eq!(points.len() as u64, 2 * count);
+        assert!(points.is_sorted_by_key(|(step, tag, _)| (*step, *tag)));
+        assert_eq!(points.last(), Some(&(count - 1, 1, -1.0)));
+        assert_eq!(replaced, Replaced { by_points: vec![0, 1], by_restarts: 0 });
     }
 
     #[test]
     fn restarts_make_earlier_points_void() {
-        let mut scalars = Scalars::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut scalars = Scalars::new(folder.path());
         let tag = scalars.tag("a").expect("a tag");
         let push = |scalars: &mut Scalars, steps: std::ops::Range<u64>, value| {
             steps.for_each(|step| scalars.push(step, tag, [0.0; 2], value).expect("a point"));
         };
         push(&mut scalars, 0..6, 1.0);
-        scalars.restart(4);
+        scalars.restart(4).expect("a restart");
         push(&mut scalars, 4..8, 2.0);
-        scalars.restart(2);
-        scalars.restart(7);
+        scalars.restart(2).expect("a restart");
+        scalars.restart(7).expect("a restart");
         push(&mut scalars, 8..9, 3.0);
-        assert_eq!(scalars.settle().by_restarts, 8);
-        assert_eq!(points(&scalars), [(0, 0, 1.0), (1, 0, 1.0), (8, 0, 3.0)]);
+        let (points, replaced) = steps(&mut scalars);
+        assert_eq!(points, [(0, 0, 1.0), (1, 0, 1.0), (8, 0, 3.0)]);
+        assert_eq!(replaced.by_restarts, 8);
     }
 }

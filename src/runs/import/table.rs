@@ -1,5 +1,7 @@
 //! Tables of a run's points as comma-separated values.
 
+use std::io;
+use std::io::BufRead;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -9,8 +11,9 @@ use serde_json::Value;
 use valleyscope_runs::plain_file::Links;
 use valleyscope_runs::{Better, MetricId, Timestamp, plain_file};
 
+use super::RunError;
 use super::events::Words;
-use super::scalars::{MOST_TAGS, RunError, Scalars};
+use super::scalars::{MOST_TAGS, Scalars};
 use crate::export::without_apostrophe;
 
 /// The names of columns with the step, the time of day, and the seconds of training, in lower case.
@@ -27,10 +30,6 @@ const VALUE: &str = "value";
 const EARLIEST: f64 = 1e8;
 /// The smallest number that is a time of day in milliseconds; micro- and nanoseconds follow by factors of 1000.
 const MILLISECONDS: f64 = 1e11;
-
-/// The most bytes of a file, and cells of a row.
-const MOST_BYTES: u64 = 256 << 20;
-const MOST_CELLS: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
@@ -63,70 +62,30 @@ struct Column {
 
 /// Reads the points of a table whose header has a column for the step, as `valleyscope runs export` and many programs
 /// write it. Columns with one value in all rows are settings.
-pub(super) fn read_table(path: &Path) -> Result<Scalars, RunError> {
+pub(super) fn read_table(into: &Path, path: &Path) -> Result<Scalars, RunError> {
     let failed = |source| RunError::Read { path: path.to_owned(), source };
-    let text = plain_file::read_text(path, Links::Refused, MOST_BYTES).map_err(failed)?;
+    let file = plain_file::open(path, Links::Refused).map_err(failed)?;
     // If the table has no times of day, its file's time dates the run.
-    let modified = path.metadata().and_then(|data| data.modified()).ok();
-    let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    parse(&text, modified.map_or(0.0, |since| since.as_secs_f64()))
+    let modified = file.metadata().and_then(|data| data.modified()).ok();
+    let modified =
+        modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0.0, |since| since.as_secs_f64());
+    parse(std::io::BufReader::new(file), modified, Scalars::new(into)).map_err(|error| match error {
+        RunError::Row(RowError::Read(source)) => failed(source),
+        error => error,
+    })
 }
 
-fn parse(text: &str, modified: f64) -> Result<Scalars, RunError> {
-    // A byte-order mark is not part of the first name.
-    let mut rows = Rows { rest: text.strip_prefix('\u{feff}').unwrap_or(text), number: 0 }.peekable();
-    let header = rows.next().transpose()?.unwrap_or_default();
-    let first = match rows.peek() {
-        Some(Ok(row)) => row.clone(),
-        _ => Vec::new(),
-    };
-    let mut table = Table::new(header, &first).map_err(RunError::Unfit)?;
-    for (row, number) in rows.zip(2..) {
-        table.add(number, &row?.iter().map(|cell| cell.trim()).collect::<Vec<_>>())?;
+fn parse(file: impl BufRead, modified: f64, scalars: Scalars) -> Result<Scalars, RunError> {
+    let mut rows = Rows::new(file);
+    let header = rows.next()?.map(|row| row.cells().map(str::to_owned).collect()).unwrap_or_default();
+    let mut row = rows.next()?;
+    let first: Vec<&str> = row.as_ref().map(|row| row.cells().collect()).unwrap_or_default();
+    let mut table = Table::new(header, &first, scalars).map_err(RunError::Unfit)?;
+    while let Some(cells) = row {
+        table.add(cells.number(), &cells.cells().map(str::trim).collect::<Vec<_>>())?;
+        row = rows.next()?;
     }
     Ok(table.finish(modified))
-}
-
-/// The rows of a text, without empty lines; each is a list of cells without their quotes.
-struct Rows<'t> {
-    rest: &'t str,
-    number: u64,
-}
-
-impl Iterator for Rows<'_> {
-    type Item = Result<Vec<String>, RunError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.rest = self.rest.trim_start_matches(['\r', '\n']);
-        if self.rest.is_empty() {
-            return None;
-        }
-        self.number += 1;
-        // After an error there are no rows.
-        let mut signs = std::mem::take(&mut self.rest).chars();
-        let (mut cells, mut cell, mut is_quoted) = (Vec::new(), String::new(), false);
-        while let Some(sign) = signs.next() {
-            match sign {
-                '"' if is_quoted && signs.as_str().starts_with('"') => cell.extend(signs.next()),
-                '"' if is_quoted || cell.is_empty() => is_quoted = !is_quoted,
-                sign if is_quoted => cell.push(sign),
-                ',' => cells.push(std::mem::take(&mut cell)),
-                '\n' => break,
-                '\r' => {}
-                sign => cell.push(sign),
-            }
-            if cells.len() > MOST_CELLS {
-                let what = format!("row {} has more than {MOST_CELLS} cells; that is no table of a run", self.number);
-                return Some(Err(RunError::Unfit(what)));
-            }
-        }
-        self.rest = signs.as_str();
-        if is_quoted {
-            return Some(Err(RunError::Unfit(format!("a quotation mark in row {} is not closed", self.number))));
-        }
-        cells.push(cell);
-        Some(Ok(cells))
-    }
 }
 
 struct Table {
@@ -140,7 +99,7 @@ struct Table {
 }
 
 impl Table {
-    fn new(header: Vec<String>, first: &[String]) -> Result<Table, String> {
+    fn new(header: Vec<String>, first: &[&str], scalars: Scalars) -> Result<Table, String> {
         let lower: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
         let is_long = is_long(&lower, first);
         let mut seen = Vec::new();
@@ -188,7 +147,7 @@ impl Table {
         for (index, column) in columns.iter().enumerate().filter(|(_, column)| column.purpose != Purpose::Metric) {
             indices[column.purpose as usize] = Some(index);
         }
-        Ok(Table { columns, indices, rows: 0, longest: 0.0, scalars: Scalars::new() })
+        Ok(Table { columns, indices, rows: 0, longest: 0.0, scalars })
     }
 
     fn cell<'c>(&self, purpose: Purpose, cells: &[&'c str]) -> Option<&'c str> {
@@ -336,10 +295,10 @@ impl Column {
 
 /// Whether a table has a row for each value of a tag, by its header in lower case and its first row: its tags are no
 /// numbers, and only counters and settings have columns of numbers.
-fn is_long(header: &[String], first: &[String]) -> bool {
+fn is_long(header: &[String], first: &[&str]) -> bool {
     let has = |names: &[&str]| header.iter().any(|name| names.contains(&name.as_str()));
     let known = [&STEPS[..], &TIMES, &SECONDS, &RUNS, &["epoch", VALUE]].concat();
-    let is_other = |(name, cell): (&String, &String)| {
+    let is_other = |(name, cell): (&String, &&str)| {
         let is_number = cell.trim().parse::<f64>().is_ok();
         is_number && !known.contains(&name.as_str()) && !Words::of(name).is_setting()
     };
@@ -379,14 +338,137 @@ fn time(cell: &str) -> Option<Time> {
     Timestamp::from_microsecond((seconds * 1e6).round() as i64).ok().map(|_| Time::OfDay(seconds))
 }
 
+/// The most bytes and cells of a row.
+const MOST_BYTES: usize = 4 << 20;
+const MOST_CELLS: usize = 4096;
+
+/// Why a row cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RowError {
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error("row {0} has more than {MOST_CELLS} cells or {MOST_BYTES} bytes; that is no table of a run")]
+    Long(u64),
+    #[error("a quotation mark in row {0} is not closed")]
+    OpenQuote(u64),
+    #[error("expected UTF-8, found other bytes in row {0}")]
+    NotText(u64),
+}
+
+/// The rows of a file, without empty ones.
+pub(super) struct Rows<R> {
+    file: R,
+    /// The number of the row, from 1.
+    number: u64,
+    bytes: Vec<u8>,
+    /// The ends of the cells in `bytes`.
+    ends: Vec<usize>,
+}
+
+/// A row of cells without their quotes.
+pub(super) struct Row<'r> {
+    number: u64,
+    text: &'r str,
+    ends: &'r [usize],
+}
+
+impl Row<'_> {
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(self.ends).map(|(start, end)| &self.text[start..*end])
+    }
+}
+
+impl<R: BufRead> Rows<R> {
+    pub(super) fn new(file: R) -> Rows<R> {
+        Rows { file, number: 0, bytes: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Reads the next row; none at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<Row<'_>>, RowError> {
+        loop {
+            if !self.read()? {
+                return Ok(None);
+            }
+            if !self.bytes.is_empty() || self.ends.len() > 1 {
+                break;
+            }
+        }
+        self.number += 1;
+        let text = std::str::from_utf8(&self.bytes).map_err(|_| RowError::NotText(self.number))?;
+        // A byte-order mark is not part of the first name.
+        let text = if self.number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
+        let mark = self.bytes.len() - text.len();
+        self.ends.iter_mut().for_each(|end| *end = end.saturating_sub(mark));
+        Ok(Some(Row { number: self.number, text, ends: &self.ends }))
+    }
+
+    /// Reads the bytes of a row; returns whether there is one.
+    fn read(&mut self) -> Result<bool, RowError> {
+        let Rows { file, number, bytes, ends } = self;
+        bytes.clear();
+        ends.clear();
+        // Whether the position is in quotes, or after a quote that may be the first of two.
+        let (mut is_quoted, mut is_after_quote, mut is_begun) = (false, false, false);
+        loop {
+            let piece = file.fill_buf()?;
+            if piece.is_empty() {
+                if is_quoted {
+                    return Err(RowError::OpenQuote(*number + 1));
+                }
+                ends.push(bytes.len());
+                return Ok(is_begun);
+            }
+            is_begun = true;
+            for (at, &byte) in piece.iter().enumerate() {
+                let starts = ends.last().copied().unwrap_or(0) == bytes.len();
+                match byte {
+                    b'"' if is_quoted => (is_quoted, is_after_quote) = (false, true),
+                    byte if is_quoted => bytes.push(byte),
+                    b'"' if is_after_quote => {
+                        bytes.push(b'"');
+                        (is_quoted, is_after_quote) = (true, false);
+                    }
+                    b'"' if starts => is_quoted = true,
+                    b'\n' => {
+                        ends.push(bytes.len());
+                        file.consume(at + 1);
+                        return Ok(true);
+                    }
+                    b',' => {
+                        is_after_quote = false;
+                        ends.push(bytes.len());
+                    }
+                    b'\r' => {}
+                    byte => {
+                        is_after_quote = false;
+                        bytes.push(byte);
+                    }
+                }
+                if bytes.len() > MOST_BYTES || ends.len() >= MOST_CELLS {
+                    return Err(RowError::Long(*number + 1));
+                }
+            }
+            let read = piece.len();
+            file.consume(read);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use crate::runs::import::scalars::{RunError, Scalars};
+    use crate::runs::import::RunError;
+    use crate::runs::import::scalars::{Point, Scalars, ScalarsError};
 
     fn parse(text: &str, modified: f64) -> Result<Scalars, String> {
-        super::parse(text, modified).map_err(|error: RunError| error.to_string())
+        let folder = std::env::temp_dir();
+        super::parse(text.as_bytes(), modified, Scalars::new(&folder)).map_err(|error: RunError| error.to_string())
     }
 
     fn table(text: &str) -> Scalars {
@@ -396,9 +478,14 @@ mod tests {
     /// Lists step, time, seconds of training, and value of the points of a tag.
     fn points(scalars: &mut Scalars, name: &str) -> Vec<(u64, f64, f64, f64)> {
         let tag = scalars.tags.iter().position(|tag| tag.name == name).expect("it is a tag");
-        scalars.settle();
-        let own = scalars.steps().flatten().filter(|point| point.tag == tag);
-        own.map(|point| (point.step, point.time, point.wall_s, point.value)).collect()
+        let mut points = Vec::new();
+        let take = |row: &[Point]| {
+            let own = row.iter().filter(|point| point.tag == tag);
+            points.extend(own.map(|point| (point.step, point.time, point.wall_s, point.value)));
+            Ok::<(), ScalarsError>(())
+        };
+        scalars.for_each_step(take).expect("they can be sorted");
+        points
     }
 
     fn lines(scalars: &Scalars) -> Vec<String> {
@@ -533,13 +620,30 @@ mod tests {
         assert_eq!(error(""), "expected a header with a column `step`, found nothing");
         assert!(error("step;loss\n1;2\n").ends_with("found `step;loss`; separate the columns by commas"));
         assert!(error(&",".repeat(1_000_000)).starts_with("row 1 has more than"));
-        assert_eq!(error("step,loss\n1,\"2\n"), "a quotation mark in row 2 is not closed");
+    }
+}
+
+#[cfg(test)]
+mod rows_tests {
+    use super::Rows;
+
+    fn rows(text: &str) -> Vec<Vec<String>> {
+        let mut rows = Rows::new(std::io::BufReader::with_capacity(3, text.as_bytes()));
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().expect("rows") {
+            all.push(row.cells().map(str::to_owned).collect());
+        }
+        all
     }
 
     #[test]
     fn quotes_hold_commas_lines_and_quotes() {
-        let table = table("\u{feff}step,\"a, \"\"b\"\"\"\r\n\n1,\"\"\n2,\"two\nlines\"\n3,5\"\n4,1\n");
-        assert_eq!(table.tags[0].name, "a, \"b\"");
-        assert!(lines(&table)[0].ends_with("(2, such as `two\nlines` in row 3)"), "{:?}", lines(&table));
+        let text = "\u{feff}a,\"b, \"\"c\"\"\"\r\n\n,\n\"two\nlines\",\"\"\n5\",x";
+        assert_eq!(
+            rows(text),
+            [vec!["a", "b, \"c\""], vec!["", ""], vec!["two\nlines", ""], vec!["5\"", "x"]]
+                .map(|row| row.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>())
+        );
+        assert_eq!(rows(""), Vec::<Vec<String>>::new());
     }
 }

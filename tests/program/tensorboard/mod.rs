@@ -396,13 +396,16 @@ fn the_chosen_loss_is_named_before_any_number_of_reasons() {
 }
 
 #[test]
-fn tensors_of_integers_are_scalars() {
+fn tensors_of_integers_and_halves_are_scalars() {
     let sandbox = Sandbox::new();
     // The type, and the number as bytes or in its field.
     let tensor = |kind: u8, rest: Vec<u8>| bytes(8, &[vec![1 << 3, kind], rest].concat());
     let values = [
         (tensor(3, bytes(4, &(-7_i32).to_le_bytes())), -7.0),
         (tensor(9, [vec![10 << 3], varint(5_000_000_000)].concat()), 5e9),
+        (tensor(19, bytes(4, &0xbe00_u16.to_le_bytes())), -1.5),
+        (tensor(14, [vec![13 << 3], varint(0x3fc0)].concat()), 1.5),
+        (tensor(10, bytes(4, &[1])), 1.0),
     ];
     let records = values
         .iter()

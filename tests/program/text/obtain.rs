@@ -1,7 +1,10 @@
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::DataChoice;
 use valleyscope_experiments::dataset::text::TokenizerKind;
 use valleyscope_experiments::dataset::text::{
@@ -50,6 +53,50 @@ fn tokens_in_a_folder_are_used_as_they_are() {
     fs::remove_file(out.join("meta.json")).unwrap();
     let (_, warnings) = get(&folder(&out), GPT2, &nowhere).unwrap();
     says(TextError::NotThere(warnings[0].clone().into()), &["no meta.json", "GPT-2"]);
+}
+
+/// A file of more than 128 MiB is compared once, until its length or its time changes.
+#[test]
+fn large_files_of_tokens_are_compared_with_their_description() {
+    const TOKENS: u64 = (1 << 26) + 8;
+    let [place, cache] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+    let [train, val] = ["train.bin", "val.bin"].map(|name| place.path().join(name));
+    fs::write(&val, [7, 0].repeat(100)).unwrap();
+    // The file has no blocks on the disk, and is read as zeros.
+    let file = fs::File::create(&train).unwrap();
+    file.set_len(2 * TOKENS).unwrap();
+    let sum = |bytes: &mut dyn Iterator<Item = &[u8]>| {
+        let mut hash = Sha256::new();
+        bytes.for_each(|bytes| hash.update(bytes));
+        format!("{:x}", hash.finalize())
+    };
+    let (zeros, rest) = (vec![0; 1 << 20], [0; 16]);
+    let sums = [
+        sum(&mut std::iter::repeat_n(&zeros[..], 128).chain([&rest[..]])),
+        sum(&mut [&[7, 0].repeat(100)[..]].into_iter()),
+    ];
+    let meta = serde_json::json!({
+        "tokenizer": "gpt2", "vocabulary_size": 50257, "val_fraction": 0.1, "sources": [],
+        "train": {"tokens": TOKENS, "sha256": sums[0]}, "val": {"tokens": 100, "sha256": sums[1]},
+    });
+    put(place.path(), "meta.json", meta.to_string());
+    let sources = sources(Some(cache.path()), None);
+    let compared = |lines: &mut usize| {
+        let mut say = |line: &str| *lines += usize::from(line.starts_with("comparing tokens with meta.json"));
+        obtain(&folder(place.path()), GPT2, &sources, &mut say, &|| false)
+    };
+    let mut lines = 0;
+    assert!(compared(&mut lines).is_ok());
+    assert_eq!((lines > 0, count(cache.path())), (true, 1));
+    lines = 0;
+    assert!(compared(&mut lines).is_ok());
+    assert_eq!(lines, 0, "it is known");
+    let time = file.metadata().unwrap().modified().unwrap();
+    fs::File::options().write(true).open(&train).unwrap().write_all(&[1, 0]).unwrap();
+    file.set_modified(time + Duration::from_secs(1)).unwrap();
+    let found = "found tokens with the SHA-256 ";
+    says(compared(&mut lines).unwrap_err(), &["train.bin", "the tokens of meta.json", found, &sums[0]]);
+    assert!(lines > 0);
 }
 
 #[test]

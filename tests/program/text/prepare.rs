@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 use valleyscope_experiments::dataset::text::{
@@ -188,8 +187,6 @@ fn text_that_changes_during_reading_is_refused_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let whole = TEXT.repeat(3);
         let path = put(folder.path(), "text.txt", &whole);
-        let before = SystemTime::now() - Duration::from_secs(10);
-        fs::File::options().write(true).open(&path).unwrap().set_modified(before).unwrap();
         let out = folder.path().join("out");
         let at = whole.rfind("Anna").unwrap();
         let changed = format!("{}{to}{}", &whole[..at], &whole[at + 4..]);
@@ -212,18 +209,29 @@ fn text_that_changes_during_reading_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn unfinished_tokens_that_were_cut_are_made_again() {
+fn changed_unfinished_tokens_are_made_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "text.txt", TEXT.repeat(2));
     let paths = std::slice::from_ref(&path);
-    let [whole, out] = ["whole", "out"].map(|name| folder.path().join(name));
+    let files = find(paths).unwrap();
+    let whole = folder.path().join("whole");
     make(paths, TokenizerKind::Gpt2, &whole).unwrap();
-    assert!(matches!(make_some(paths, TokenizerKind::Gpt2, &out), Err(TextError::Cancelled)));
-    let part = out.join("train.bin.part");
-    let bytes = fs::read(&part).unwrap();
-    fs::write(&part, &bytes[..1000]).unwrap();
-    make(paths, TokenizerKind::Gpt2, &out).unwrap();
-    assert!(results(&out) == results(&whole));
+    for (name, is_changed) in [("train.bin.part", true), ("train.bin.part", false)] {
+        let out = folder.path().join(format!("out-{is_changed}"));
+        assert!(matches!(make_some(paths, TokenizerKind::Gpt2, &out), Err(TextError::Cancelled)));
+        let part = out.join(name);
+        let mut bytes = fs::read(&part).unwrap();
+        assert!(bytes.len() > 1000);
+        if is_changed {
+            bytes[1000] ^= 1;
+        }
+        fs::write(&part, bytes).unwrap();
+        let mut anew = 0;
+        let mut progress = |at: PreparationProgress| anew += usize::from(at.stage == Stage::Restarting);
+        preparation(&files, TokenizerKind::Gpt2).make(&out, &mut progress, &|| false).unwrap();
+        assert_eq!(anew, usize::from(is_changed));
+        assert!(results(&out) == results(&whole));
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use std::{fs, io};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
 use super as dataset;
 use sha2::{Digest, Sha256};
@@ -56,19 +57,34 @@ pub enum DownloadError {
     #[error(
         "no mirror gave {name}: {}; try again later, which resumes the download, or get the files by other \
          means and name their folder",
-        answers.join("; ")
+        answers.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
-    NoMirror { name: String, answers: Vec<String> },
+    NoMirror { name: String, answers: Vec<Refusal> },
     #[error("the download was cancelled; trying again resumes it")]
     Cancelled,
+}
+
+/// The failure of a mirror.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub mirror: String,
+    pub reason: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.mirror, self.reason)
+    }
 }
 
 /// The lock file of a folder. It stays there, empty.
 const LOCK: &str = ".download.lock";
 /// The largest number of times that a mirror which cuts connections is asked to continue.
 const MOST_CUTS: usize = 20;
-const CHUNK: usize = 1 << 16;
+/// The polling interval.
+const TICK: Duration = Duration::from_millis(50);
 
+/// The reason why an attempt with one mirror ended early.
 enum AttemptError {
     /// An error that applies to all mirrors.
     Final(DownloadError),
@@ -132,7 +148,7 @@ impl Download<'_> {
                 Ok(()) => return part.commit(&target),
                 Err(AttemptError::Final(error)) => return Err(error),
                 Err(AttemptError::Cut(reason) | AttemptError::Refused(reason)) => {
-                    answers.push(format!("{mirror}: {reason}"));
+                    answers.push(Refusal { mirror: mirror.clone(), reason });
                 }
             }
         }
@@ -161,9 +177,6 @@ impl Download<'_> {
                         return Err(AttemptError::Refused("sent a file with another SHA-256".to_owned()));
                     }
                 }
-                Err(AttemptError::Cut(_)) if cancelled() => {
-                    return Err(AttemptError::Final(DownloadError::Cancelled));
-                }
                 Err(AttemptError::Cut(reason)) => {
                     cuts += 1;
                     if part.length() <= had || cuts == MOST_CUTS {
@@ -186,67 +199,44 @@ impl Download<'_> {
         if part.missing() == 0 {
             return Ok(());
         }
-        let mut request = self.agent().get(url).header(header::ACCEPT_ENCODING, "identity");
-        if part.length() > 0 {
-            request = request.header(header::RANGE, format!("bytes={}-", part.length()));
-        }
-        let mut response = request.call().map_err(|error| self.cut(error))?;
-        let headers = response.headers();
-        let (from, total) = match response.status() {
-            StatusCode::OK => (0, number(headers.get(header::CONTENT_LENGTH))),
-            StatusCode::PARTIAL_CONTENT => content_range(headers)
-                .ok_or_else(|| AttemptError::Cut("did not say which part of the file it sent".to_owned()))?,
-            StatusCode::RANGE_NOT_SATISFIABLE if part.length() > 0 => {
-                part.clear().map_err(AttemptError::Final)?;
-                return self.receive(url, part, report, cancelled);
-            }
-            status => return Err(AttemptError::Refused(format!("answered {status}"))),
-        };
-        let whole = part.length() + part.missing();
-        if let Some(total) = total.filter(|&total| total != whole) {
-            return Err(AttemptError::Refused(format!("has a file of {total} bytes, expected {whole}")));
-        }
-        if from == 0 {
-            // A server without ranges sends the whole file also where a part was requested.
-            part.clear().map_err(AttemptError::Final)?;
-        } else if from != part.length() {
-            return Err(AttemptError::Refused("sent another part of the file than was asked for".to_owned()));
-        }
-        let mut reader = response.body_mut().as_reader();
-        let mut buffer = vec![0; CHUNK];
-        while part.missing() > 0 {
+        let request = HttpRequest::send(url.to_owned(), part.length(), self.patience);
+        loop {
             if cancelled() {
                 return Err(AttemptError::Final(DownloadError::Cancelled));
             }
-            match reader.read(&mut buffer).map_err(|error| self.cut(error.into()))? {
-                0 => return Err(AttemptError::Cut(format!("ended {} bytes too early", part.missing()))),
-                count => part.append(&buffer[..count]).map_err(AttemptError::Final)?,
+            let Some(answer) = request.wait(TICK).map_err(AttemptError::Cut)? else { continue };
+            match answer {
+                ServerResponse::Begins { from, total } => {
+                    let whole = part.length() + part.missing();
+                    if let Some(total) = total.filter(|&total| total != whole) {
+                        return Err(AttemptError::Refused(format!("has a file of {total} bytes, expected {whole}")));
+                    }
+                    if from == 0 {
+                        // A server without ranges sends the whole file also where a part was requested.
+                        part.clear().map_err(AttemptError::Final)?;
+                    } else if from != part.length() {
+                        return Err(AttemptError::Refused(
+                            "sent another part of the file than was asked for".to_owned(),
+                        ));
+                    }
+                }
+                ServerResponse::NoSuchPart if part.length() > 0 => {
+                    part.clear().map_err(AttemptError::Final)?;
+                    return self.receive(url, part, report, cancelled);
+                }
+                ServerResponse::NoSuchPart => return Err(AttemptError::Refused("answered 416".to_owned())),
+                ServerResponse::Status(status) => return Err(AttemptError::Refused(format!("answered {status}"))),
+                ServerResponse::Bytes(bytes) => part.append(&bytes).map_err(AttemptError::Final)?,
+                ServerResponse::End if part.missing() > 0 => {
+                    return Err(AttemptError::Cut(format!("ended {} bytes too early", part.missing())));
+                }
+                ServerResponse::End => return Ok(()),
             }
             report(part.length());
+            if part.missing() == 0 {
+                return Ok(());
+            }
         }
-        Ok(())
-    }
-
-    fn agent(&self) -> Agent {
-        let limit = Some(self.patience);
-        Agent::config_builder()
-            .http_status_as_error(false)
-            .user_agent(concat!("valleyscope/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(limit)
-            .timeout_connect(limit)
-            .timeout_recv_response(limit)
-            .timeout_per_read(limit)
-            // A redirection is followed on a separate connection: the last one may be about to end unannounced.
-            .max_idle_connections(0)
-            .build()
-            .into()
-    }
-
-    fn cut(&self, error: ureq::Error) -> AttemptError {
-        AttemptError::Cut(match error {
-            ureq::Error::Timeout(_) => format!("said nothing for {:?}", self.patience),
-            error => error.to_string(),
-        })
     }
 }
 
@@ -354,12 +344,114 @@ impl<'a> PartialFile<'a> {
     }
 }
 
-/// Parses `Content-Range: bytes FROM-TO/TOTAL`: the first byte, and the length of the file if that is known.
-fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
+/// The parts of a server's response, in this order.
+enum ServerResponse {
+    /// Content follows from this byte on, with the length of the file if that is known.
+    Begins {
+        from: u64,
+        total: Option<u64>,
+    },
+    /// The file does not have the requested part.
+    NoSuchPart,
+    /// No content follows.
+    Status(StatusCode),
+    Bytes(Vec<u8>),
+    End,
+}
+
+struct HttpRequest {
+    answers: Receiver<Result<ServerResponse, String>>,
+    heard: std::cell::Cell<Instant>,
+    patience: Duration,
+}
+
+/// The number of bytes passed on at once, and the capacity of the channel.
+const CHUNK: usize = 1 << 16;
+const WAITING: usize = 8;
+
+impl HttpRequest {
+    /// Requests the content of `url` from byte `from` on.
+    fn send(url: String, from: u64, patience: Duration) -> HttpRequest {
+        let (sender, answers) = sync_channel(WAITING);
+        thread::spawn(move || {
+            // If the receiver was dropped, the error is not needed.
+            if let Err(reason) = get(&url, from, patience, &sender) {
+                let _ = sender.send(Err(reason));
+            }
+        });
+        HttpRequest { answers, heard: Instant::now().into(), patience }
+    }
+
+    /// The next part of the response if it arrives within the time; an error if the connection broke, or nothing
+    /// arrived for too long.
+    fn wait(&self, time: Duration) -> Result<Option<ServerResponse>, String> {
+        match self.answers.recv_timeout(time) {
+            Ok(answer) => {
+                self.heard.set(Instant::now());
+                answer.map(Some)
+            }
+            Err(RecvTimeoutError::Timeout) if self.heard.get().elapsed() < self.patience => Ok(None),
+            Err(RecvTimeoutError::Timeout) => Err(format!("said nothing for {:?}", self.patience)),
+            Err(RecvTimeoutError::Disconnected) => Err("the connection broke".to_owned()),
+        }
+    }
+}
+
+fn get(
+    url: &str,
+    from: u64,
+    patience: Duration,
+    answers: &SyncSender<Result<ServerResponse, String>>,
+) -> Result<(), String> {
+    // The caller gives up after that time; these limits end the thread soon after.
+    let limit = Some(patience);
+    let agent: Agent = Agent::config_builder()
+        .http_status_as_error(false)
+        .user_agent(concat!("valleyscope/", env!("CARGO_PKG_VERSION")))
+        .timeout_resolve(limit)
+        .timeout_connect(limit)
+        .timeout_recv_response(limit)
+        .timeout_per_read(limit)
+        // A redirection is followed on a separate connection: the last one may be about to end unannounced.
+        .max_idle_connections(0)
+        .build()
+        .into();
+    let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
+    if from > 0 {
+        request = request.header(header::RANGE, format!("bytes={from}-"));
+    }
+    let mut response = request.call().map_err(|error| error.to_string())?;
+    let answer = match response.status() {
+        StatusCode::OK => {
+            ServerResponse::Begins { from: 0, total: number(response.headers().get(header::CONTENT_LENGTH)) }
+        }
+        StatusCode::PARTIAL_CONTENT => {
+            begins(response.headers()).ok_or("did not say which part of the file it sent")?
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => ServerResponse::NoSuchPart,
+        status => ServerResponse::Status(status),
+    };
+    let has_content = matches!(answer, ServerResponse::Begins { .. });
+    if answers.send(Ok(answer)).is_err() || !has_content {
+        return Ok(());
+    }
+    let mut reader = response.body_mut().as_reader();
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let count = reader.read(&mut buffer).map_err(|error| error.to_string())?;
+        let answer = if count == 0 { ServerResponse::End } else { ServerResponse::Bytes(buffer[..count].to_vec()) };
+        if answers.send(Ok(answer)).is_err() || count == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Parses `Content-Range: bytes FROM-TO/TOTAL`.
+fn begins(headers: &HeaderMap) -> Option<ServerResponse> {
     let range = headers.get(header::CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (part, total) = range.split_once('/')?;
     let (from, _) = part.split_once('-')?;
-    Some((from.trim().parse().ok()?, total.trim().parse().ok()))
+    Some(ServerResponse::Begins { from: from.trim().parse().ok()?, total: total.trim().parse().ok() })
 }
 
 fn number(value: Option<&header::HeaderValue>) -> Option<u64> {

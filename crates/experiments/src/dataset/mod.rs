@@ -50,6 +50,7 @@ impl DataChoice {
     }
 }
 
+/// The interval at which the lock is tried.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Waits until no other process holds the lock, and holds it until the file is dropped. The empty file is not removed.
@@ -71,6 +72,7 @@ fn wait(path: &Path, waiting: &mut dyn FnMut(), cancelled: &dyn Fn() -> bool) ->
     }
 }
 
+/// The interval between two lines.
 const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Progress of long work in lines, at a limited rate.
@@ -82,6 +84,11 @@ struct SparseLines<'a> {
 impl<'a> SparseLines<'a> {
     fn new(say: &'a mut dyn FnMut(&str)) -> SparseLines<'a> {
         SparseLines { say, last: None }
+    }
+
+    /// Reports something that happens once.
+    fn once(&mut self, line: &str) {
+        (self.say)(line);
     }
 
     /// Reports that `done` of `total` bytes are done. The end is not reported.

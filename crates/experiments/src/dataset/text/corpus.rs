@@ -1,12 +1,16 @@
 //! A corpus for training a language model.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+use std::{fs, io};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use valleyscope_engine::random::{Key, Stream};
+use valleyscope_runs::atomic_file::write_plain_file;
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
@@ -42,7 +46,8 @@ impl Corpus {
     ///
     /// Fails where a file is missing, of odd length, too short, or of another length or sum than in `meta.json`, where
     /// tokens without `meta.json` have more than two bytes, and where a token is outside the vocabulary. In files of
-    /// more than 67 million tokens only tokens that are read are checked for that, and no sums.
+    /// more than 67 million tokens only tokens that are read are checked for that, and the sums by
+    /// [`Corpus::check_large`].
     pub fn open(folder: &Path, context: usize) -> Result<Corpus, TextError> {
         let Description { meta, tokenizer } = Description::of(folder)?;
         let open = |split: Split| Tokens::open(&folder.join(split.file_name()), tokenizer.vocabulary_size());
@@ -50,9 +55,40 @@ impl Corpus {
         check_counts(folder, meta.as_ref(), tokens.each_ref().map(Tokens::count), context)?;
         let sums = meta.map(|meta| [meta.train.sha256, meta.val.sha256]);
         for (tokens, known) in tokens.iter().zip(sums.iter().flatten()).filter(|(tokens, _)| tokens.is_checked()) {
-            tokens.compare(known)?;
+            tokens.compare(&tokens.sum(&mut |_| Ok(()))?, known)?;
         }
         Ok(Corpus { source: TextSource::Tokens(folder.to_owned()), tokenizer, context, tokens, sums })
+    }
+
+    /// Compares the sums of the large files in its folder with those in `meta.json`. That takes some seconds per GB and
+    /// is done once: `cache` keeps a record of the comparison, until the file's length or time changes. `seen` receives
+    /// the bytes so far and all bytes of a file; an error of it ends the reading.
+    ///
+    /// # Errors
+    ///
+    /// Fails where a file has another sum than in `meta.json`, or cannot be read.
+    pub(super) fn check_large(
+        &self,
+        folder: &Path,
+        cache: Option<&Path>,
+        seen: &mut dyn FnMut(u64, u64) -> Result<(), TextError>,
+    ) -> Result<(), TextError> {
+        for (index, split) in Split::ALL.into_iter().enumerate() {
+            let tokens = &self.tokens[index];
+            let Some(known) = self.sums.as_ref().map(|sums| &sums[index]).filter(|_| !tokens.is_checked()) else {
+                continue;
+            };
+            let record = CheckedFile::of(&folder.join(split.file_name()), known)?;
+            if cache.is_some_and(|cache| record.is_in(cache)) {
+                continue;
+            }
+            let total = 2 * tokens.count();
+            tokens.compare(&tokens.sum(&mut |done| seen(done, total))?, known)?;
+            if let Some(cache) = cache {
+                record.keep(cache);
+            }
+        }
+        Ok(())
     }
 
     /// Checks a folder with `train.bin`, `val.bin` and `meta.json` without reading the tokens, and returns its
@@ -127,8 +163,9 @@ impl Corpus {
         for (index, tokens) in self.tokens.iter().enumerate() {
             hash.update(tokens.count().to_le_bytes());
             match &self.sums {
+                // `Corpus::open` compares the files with these sums, and `Corpus::check_large` the large ones.
                 Some(sums) => hash.update(&sums[index]),
-                None => hash.update(tokens.sum()?),
+                _ => hash.update(tokens.sum(&mut |_| Ok(()))?),
             }
         }
         Ok(format!("{:x}", hash.finalize()))
@@ -293,7 +330,9 @@ impl Tokens {
         self.count <= CHECKED_AT_ONCE
     }
 
-    pub(super) fn sum(&self) -> Result<String, TextError> {
+    /// Computes the SHA-256 of all tokens, in hexadecimal. `seen` receives the number of bytes so far; an error of it
+    /// ends the reading.
+    pub(super) fn sum(&self, seen: &mut dyn FnMut(u64) -> Result<(), TextError>) -> Result<String, TextError> {
         let mut hash = Sha256::new();
         let (mut at, mut bytes) = (0, Vec::new());
         while at < self.count {
@@ -310,13 +349,13 @@ impl Tokens {
             }
             hash.update(&bytes);
             at += count as u64;
+            seen(2 * at)?;
         }
         Ok(format!("{:x}", hash.finalize()))
     }
 
     /// Refuses tokens with another sum than `meta.json` has.
-    pub(super) fn compare(&self, known: &str) -> Result<(), TextError> {
-        let found = self.sum()?;
+    pub(super) fn compare(&self, found: &str, known: &str) -> Result<(), TextError> {
         if found == known {
             return Ok(());
         }
@@ -332,6 +371,7 @@ impl Tokens {
 /// Refuses a file whose tokens have four or eight bytes each, which nothing describes: as tokens of two bytes, every
 /// second one would be the high part of a number, 0 or little more.
 pub(super) fn refuse_wide(path: &Path) -> Result<(), TextError> {
+    /// The number of bytes to read.
     const MOST: u64 = 1 << 14;
     /// The fewest tokens that are conclusive.
     const FEWEST: usize = 32;
@@ -370,4 +410,48 @@ fn read_at(file: &Mutex<File>, at: u64, bytes: &mut [u8]) -> io::Result<()> {
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
     file.seek(SeekFrom::Start(at))?;
     file.read_exact(bytes)
+}
+
+/// A record that a file of this length and time had this sum.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CheckedFile {
+    path: PathBuf,
+    bytes: u64,
+    /// The time of its last change: seconds since 1970, and nanoseconds.
+    modified: (u64, u32),
+    sha256: String,
+}
+
+impl CheckedFile {
+    /// The longest record, in bytes.
+    const LONGEST: u64 = 1 << 16;
+
+    /// The record of a file in its current state.
+    pub(super) fn of(path: &Path, sha256: &str) -> Result<CheckedFile, TextError> {
+        let stamp = || {
+            let found = fs::metadata(path)?;
+            Ok((path.canonicalize()?, found.len(), found.modified()?))
+        };
+        let (path, bytes, modified) = stamp().map_err(TextError::at(path))?;
+        let modified = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified = (modified.as_secs(), modified.subsec_nanos());
+        Ok(CheckedFile { path, bytes, modified, sha256: sha256.to_owned() })
+    }
+
+    pub(super) fn is_in(&self, folder: &Path) -> bool {
+        let text = plain_file::read_text(&self.path_in(folder), Links::Refused, Self::LONGEST);
+        text.is_ok_and(|text| serde_json::from_str(&text).is_ok_and(|known: CheckedFile| known == *self))
+    }
+
+    /// Writes the record into a folder. If that fails, the file is compared again the next time.
+    pub(super) fn keep(&self, folder: &Path) {
+        if let Ok(text) = serde_json::to_string(self) {
+            let _ = fs::create_dir_all(folder).and_then(|()| write_plain_file(&self.path_in(folder), text.as_bytes()));
+        }
+    }
+
+    fn path_in(&self, folder: &Path) -> PathBuf {
+        let name = format!("{:x}", Sha256::digest(self.path.as_os_str().as_encoded_bytes()));
+        folder.join(format!("checked-{}.json", &name[..16]))
+    }
 }

@@ -120,9 +120,11 @@ pub enum TextError {
     Cancelled,
 }
 
+/// Advice for tokens that cannot be used.
 const REMAKE_ADVICE: &str = "make the tokens anew by `valleyscope data text`";
 
 impl TextError {
+    /// Converts an error of reading or writing a path.
     fn at(path: &Path) -> impl FnOnce(io::Error) -> TextError {
         |source| TextError::File { path: path.to_owned(), source }
     }
@@ -172,7 +174,15 @@ pub fn obtain(
 ) -> Result<(Corpus, Vec<String>), TextError> {
     let (found, warnings) = search(choice, wanted, sources)?;
     let corpus = match found {
-        CorpusSource::Tokens(folder, _) => Corpus::open(&folder, wanted.context)?,
+        CorpusSource::Tokens(folder, _) => {
+            let corpus = Corpus::open(&folder, wanted.context)?;
+            let mut lines = SparseLines::new(say);
+            corpus.check_large(&folder, sources.cache.as_deref(), &mut |done, total| {
+                lines.at("comparing tokens with meta.json", done, total);
+                if cancelled() { Err(TextError::Cancelled) } else { Ok(()) }
+            })?;
+            corpus
+        }
         CorpusSource::Text(path, files) => {
             if let Some(dropped) = dropped_marks(&files) {
                 say(&dropped);
@@ -185,6 +195,7 @@ pub fn obtain(
                 sources,
                 &mut |PreparationProgress { stage, done, total, .. }| match stage {
                     Stage::Reading => lines.at("reading text", done, total),
+                    Stage::Restarting => lines.once(Stage::RESTARTING),
                     Stage::Tokenizing => lines.at("tokenizing text", done, total),
                 },
                 cancelled,

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use lzma_rust2::XzReader;
 use rand::Rng;
@@ -23,7 +24,6 @@ use valleyscope_runs::plain_file::{self, Links};
 
 use super::output::{Begun, TokenFiles, TokenPlan};
 use super::prepare::BLOCKS_PER_THREAD;
-use super::sources::Stamps;
 use super::{END_OF_TEXT, Meta, PreparationProgress, SourceFile, Split, Stage, TextError, Tokenizer, tokenizer};
 use crate::dataset::download::DownloadFile;
 
@@ -37,6 +37,7 @@ pub const ARCHIVE: DownloadFile<'static> = DownloadFile {
 /// The default fraction of documents for validation, as in nanoGPT.
 pub const VALIDATION_FRACTION: f64 = 0.0005;
 
+/// The key of the choice of documents for validation.
 const SEED: u64 = 2357;
 /// Upper limits of the bytes of an unpacked pack, of one of its documents, and, in KiB, of memory for unpacking it.
 const LONGEST_PACK: u64 = 1 << 30;
@@ -77,7 +78,7 @@ impl WebText<'_> {
     ) -> Result<Meta, TextError> {
         let files = find(self.folder)?;
         let packs = packs(self.folder, &files)?;
-        let stamps = Stamps::of(files.iter().map(PathBuf::as_path))?;
+        let stamps = stamps(&files)?;
         let sources = sums(&files, progress, cancelled)?;
         let parts = packs.iter().map(|pack| pack.start..pack.start + pack.length).collect();
         let plan = TokenPlan { tokenizer: Tokenizer::Gpt2, fraction: self.fraction, sources, parts };
@@ -85,10 +86,15 @@ impl WebText<'_> {
             Begun::Complete(meta) => return Ok(meta),
             Begun::Unfinished(output) => output,
         };
+        output.report_beginning(progress);
         let outcome = self.tokenize(&packs, &mut output, progress, cancelled);
-        output.end(outcome, &stamps)
+        // A pack that is being written usually looks damaged, so files are compared first.
+        let is_cancelled = matches!(outcome, Err(TextError::Cancelled));
+        let changed = if is_cancelled { None } else { changed(&files, &stamps) };
+        output.end(changed.map_or(outcome, |path| Err(TextError::Changed(path))))
     }
 
+    /// Makes the tokens of the packs that are not in the files yet.
     fn tokenize(
         &self,
         packs: &[Pack],
@@ -112,6 +118,24 @@ impl WebText<'_> {
             output.reached(end, packs.get(end).map_or(0, |pack| pack.start), cancelled)?;
         }
     }
+}
+
+/// Reads the length and the time of the last change of each file. Sums cannot be used, as packs are not read in the
+/// order of the files' bytes.
+fn stamps(files: &[PathBuf]) -> Result<Vec<(u64, SystemTime)>, TextError> {
+    let stamp = |path: &PathBuf| {
+        let found = path.metadata().and_then(|found| Ok((found.len(), found.modified()?)));
+        found.map_err(TextError::at(path))
+    };
+    files.iter().map(stamp).collect()
+}
+
+/// Finds the first file whose length or time of change differs from `before`.
+fn changed(files: &[PathBuf], before: &[(u64, SystemTime)]) -> Option<PathBuf> {
+    let is_same = |(path, before): &(&PathBuf, &(u64, SystemTime))| {
+        stamps(std::slice::from_ref(*path)).is_ok_and(|now| now[0] == **before)
+    };
+    files.iter().zip(before).find(|pair| !is_same(pair)).map(|(path, _)| path.clone())
 }
 
 /// Finds the files that can be packs or archives of them, in a folder and in the subfolders into which archives are

@@ -4,7 +4,7 @@
 //! truncated to the lengths in the state.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io, ops};
@@ -17,7 +17,6 @@ use valleyscope_runs::atomic_file::{AtomicFile, write_plain_file};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
-use super::sources::Stamps;
 use super::tokenizer::Alphabet;
 use super::{REMAKE_ADVICE, Split, TextError, Tokenizer, TokenizerKind};
 use crate::dataset;
@@ -28,8 +27,9 @@ const LOCK: &str = ".tokens.lock";
 /// The interval between saves of the state.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
 
+/// The outcome of beginning or resuming the work.
 pub(super) enum Begun<'a> {
-    Complete(Meta),
+    Complete(super::Meta),
     Unfinished(TokenFiles<'a>),
 }
 
@@ -40,6 +40,10 @@ pub(super) struct TokenFiles<'a> {
     state: ResumeState,
     /// The files in the order of [`Split::ALL`].
     files: [File; 2],
+    /// The CRC-32 of all tokens in each file, in the order of the files.
+    sums: [crc32fast::Hasher; 2],
+    /// Whether there were unfinished tokens that could not be resumed.
+    is_restarted: bool,
     saved: Instant,
     _lock: File,
 }
@@ -73,30 +77,35 @@ impl TokenFiles<'_> {
         TokenFiles::open(folder, plan, state, lock).map(Begun::Unfinished)
     }
 
-    /// Opens the files and truncates them to the lengths in the state. If one is shorter, the work starts over.
+    /// Opens the files and truncates them to the lengths in the state. If their bytes have changed since they were
+    /// written, the work starts over.
     fn open<'a>(
         folder: &'a Path,
         plan: &'a TokenPlan,
         mut state: ResumeState,
         lock: File,
     ) -> Result<TokenFiles<'a>, TextError> {
-        let mut is_whole = true;
-        let mut open = |split: Split| {
+        let open = |split: Split| {
             let path = part_path(folder, split);
             let is_renamed = state.part == plan.parts.len() && !path.exists();
             if is_renamed && final_path(folder, split).exists() {
                 fs::rename(final_path(folder, split), &path).map_err(|source| failed(folder, split, source))?;
             }
-            let opened = plain_file::open_to_write(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-            let (length, file) = opened.map_err(|source| failed(folder, split, source))?;
-            is_whole &= length >= 2 * state.tokens[split.index()];
-            Ok(file)
+            let file = plain_file::open_to_write(&path).map_err(|source| failed(folder, split, source))?;
+            let written = 2 * state.tokens[split.index()];
+            let sum = sum_of_first(&file, written).map_err(|source| failed(folder, split, source))?;
+            let is_whole = sum.as_ref().is_some_and(|sum| sum.clone().finalize() == state.sums[split.index()]);
+            Ok((file, sum.filter(|_| is_whole)))
         };
-        let files = [open(Split::Train)?, open(Split::Validation)?];
-        if !is_whole {
+        let [(train, train_sum), (val, val_sum)] = [open(Split::Train)?, open(Split::Validation)?];
+        let sums = train_sum.zip(val_sum).map(|(train, val)| [train, val]);
+        let is_restarted = sums.is_none();
+        if is_restarted {
             state = plan.beginning();
         }
-        let mut output = TokenFiles { folder, plan, state, files, saved: Instant::now(), _lock: lock };
+        let (sums, saved) = (sums.unwrap_or_default(), Instant::now());
+        let mut output =
+            TokenFiles { folder, plan, state, files: [train, val], sums, is_restarted, saved, _lock: lock };
         for split in Split::ALL {
             let length = 2 * output.state.tokens[split.index()];
             let file = &mut output.files[split.index()];
@@ -114,6 +123,7 @@ impl TokenFiles<'_> {
     pub(super) fn append(&mut self, split: Split, tokens: &[u8]) -> Result<(), TextError> {
         let written = self.files[split.index()].write_all(tokens);
         written.map_err(|source| failed(self.folder, split, source))?;
+        self.sums[split.index()].update(tokens);
         self.state.tokens[split.index()] += tokens.len() as u64 / 2;
         Ok(())
     }
@@ -133,22 +143,29 @@ impl TokenFiles<'_> {
         Ok(())
     }
 
+    /// Reports [`Stage::Restarting`] if the folder had unfinished tokens that could not be resumed.
+    pub(super) fn report_beginning(&self, progress: &mut dyn FnMut(PreparationProgress)) {
+        if self.is_restarted {
+            progress(PreparationProgress { stage: Stage::Restarting, ..self.progress() });
+        }
+    }
+
     pub(super) fn progress(&self) -> PreparationProgress {
         self.plan.progress(&self.state)
     }
 
+    /// Saves the state, after the tokens have reached the disk.
     fn save(&mut self) -> Result<(), TextError> {
         for (split, file) in Split::ALL.into_iter().zip(&self.files) {
             file.sync_data().map_err(|source| failed(self.folder, split, source))?;
         }
+        self.state.sums = self.sums.clone().map(crc32fast::Hasher::finalize);
         self.state.write(self.folder)
     }
 
     /// Finishes the work, or removes its files where the text has changed meanwhile. A file that cannot be removed does
     /// no harm: its state does not fit the plan of the changed text.
-    pub(super) fn end(self, outcome: Result<(), TextError>, stamps: &Stamps) -> Result<Meta, TextError> {
-        // Text that is being written usually looks damaged, so files are compared first.
-        let outcome = if matches!(outcome, Err(TextError::Cancelled)) { outcome } else { stamps.check().and(outcome) };
+    pub(super) fn end(self, outcome: Result<(), TextError>) -> Result<super::Meta, TextError> {
         let Err(error) = outcome else { return self.finish() };
         if matches!(error, TextError::Changed(_)) {
             let parts = Split::ALL.map(|split| part_path(self.folder, split));
@@ -159,7 +176,8 @@ impl TokenFiles<'_> {
         Err(error)
     }
 
-    fn finish(mut self) -> Result<Meta, TextError> {
+    /// Renames the files, and writes their description.
+    fn finish(mut self) -> Result<super::Meta, TextError> {
         self.save()?;
         let mut part = |split: Split| {
             let file = &mut self.files[split.index()];
@@ -180,17 +198,35 @@ impl TokenFiles<'_> {
     }
 }
 
+/// Computes the CRC-32 of the first `bytes` bytes of a file; none where it is shorter.
+fn sum_of_first(mut file: &File, bytes: u64) -> io::Result<Option<crc32fast::Hasher>> {
+    file.rewind()?;
+    let mut sum = crc32fast::Hasher::new();
+    let mut buffer = Vec::new();
+    let mut left = bytes;
+    while left > 0 {
+        buffer.clear();
+        let count = file.take(left.min(1 << 20)).read_to_end(&mut buffer)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        sum.update(&buffer);
+        left -= count as u64;
+    }
+    Ok(Some(sum))
+}
+
 /// Reads the description of the tokens if they are complete and intact. Other tokens are an error, unless they may be
 /// replaced.
-fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<Meta>, TextError> {
-    let names = [Split::Train.file_name(), Split::Validation.file_name(), Meta::FILE];
+fn present(folder: &Path, plan: &TokenPlan, replace: bool) -> Result<Option<super::Meta>, TextError> {
+    let names = [Split::Train.file_name(), Split::Validation.file_name(), super::Meta::FILE];
     let mut paths = names.iter().map(|name| folder.join(name));
     let Some(path) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(None) };
-    let has_sum = |meta: &Meta, split: Split| {
+    let has_sum = |meta: &super::Meta, split: Split| {
         let file = plain_file::open(&final_path(folder, split), Links::Followed);
         file.and_then(|mut file| download::sum(&mut file)).is_ok_and(|sum| sum == meta.part(split).sha256)
     };
-    match Meta::read(folder) {
+    match super::Meta::read(folder) {
         Ok(Some(meta))
             if meta == plan.meta([meta.train.clone(), meta.val.clone()])
                 && Split::ALL.into_iter().all(|split| has_sum(&meta, split)) =>
@@ -260,6 +296,13 @@ impl Meta {
         let path = folder.join(Meta::FILE);
         let mut text = serde_json::to_string_pretty(self).expect("it has nothing that JSON has not");
         text.push('\n');
+        if text.len() as u64 > Meta::LONGEST {
+            return Err(TextError::Unusable {
+                expected: format!("sources whose names take at most {} MB", Meta::LONGEST >> 20),
+                found: format!("{} files", self.sources.len()),
+                remedy: "join files",
+            });
+        }
         write_plain_file(&path, text.as_bytes()).map_err(TextError::at(&path))
     }
 
@@ -338,7 +381,7 @@ impl TokenPlan {
 
     pub(super) fn beginning(&self) -> ResumeState {
         let at = self.parts.first().map_or(0, |part| part.start);
-        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2] }
+        ResumeState { job: self.sum(), part: 0, at, tokens: [0; 2], sums: [0; 2] }
     }
 
     /// Whether a state is possible for this work.
@@ -385,6 +428,8 @@ pub(super) struct ResumeState {
     pub at: u64,
     /// The number of tokens in the files, in the order of [`Split::ALL`](super::Split::ALL).
     pub tokens: [u64; 2],
+    /// The CRC-32 of each file up to that position.
+    pub sums: [u32; 2],
 }
 
 impl ResumeState {
@@ -414,5 +459,12 @@ pub struct PreparationProgress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Reading,
+    /// The unfinished tokens in the folder have changed since they were written, and are made again.
+    Restarting,
     Tokenizing,
+}
+
+impl Stage {
+    /// The message where unfinished tokens cannot be resumed.
+    pub const RESTARTING: &str = "the unfinished tokens are not those that were written there, and all are made anew";
 }

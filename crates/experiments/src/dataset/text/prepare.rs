@@ -4,17 +4,17 @@
 //! validation part. The tokens depend only on these and the settings. Their hash identifies the job in
 //! `unfinished.json` and the folder in the cache, so that changed text is never joined to the tokens of other text.
 
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
 
 use rayon::prelude::*;
+use sha2::{Digest, Sha256};
 use valleyscope_engine::quantity::ValidationFraction;
 use valleyscope_runs::plain_file::{self, Links};
 
 use super::output::{Begun, PreparationProgress, ResumeState, Stage, TokenFiles, TokenPlan};
-use super::sources::{Scanned, Stamps, byte_of_character, scan};
+use super::sources::{CharacterSet, Scanned, byte_of_character, scan};
 use super::tokenizer::{self, Alphabet};
 use super::{END_OF_TEXT, Meta, SourceFile, Split, TextError, TextFile, Tokenizer, TokenizerKind};
 
@@ -62,6 +62,7 @@ impl Preparation<'_> {
         PreparationJob::new(self.files, self.tokenizer, self.fraction, &mut seen)
     }
 
+    /// Makes the tokens after the text has been read.
     pub(super) fn make_of(
         &self,
         job: &PreparationJob<'_>,
@@ -74,10 +75,11 @@ impl Preparation<'_> {
             Begun::Unfinished(output) => output,
         };
         let outcome = tokenize(job, &mut output, progress, cancelled);
-        output.end(outcome, &job.stamps)
+        output.end(outcome)
     }
 }
 
+/// Makes the tokens of a job that are not in its files yet.
 fn tokenize(
     job: &PreparationJob<'_>,
     output: &mut TokenFiles<'_>,
@@ -85,6 +87,7 @@ fn tokenize(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<(), TextError> {
     let mut blocks = Blocks::from_state(job, output.state());
+    output.report_beginning(progress);
     loop {
         progress(output.progress());
         let batch = next_batch(&mut blocks)?;
@@ -93,12 +96,18 @@ fn tokenize(
         }
         let tokenized: Vec<_> = batch.par_iter().map(|block| tokens(&job.plan.tokenizer, block)).collect();
         for (block, tokens) in batch.iter().zip(tokenized) {
+            let tokens = tokens.map_err(|error| match error {
+                // All characters are known from reading the text.
+                TextError::UnknownCharacter(_) => TextError::Changed(job.files[block.file].path.clone()),
+                other => other,
+            });
             output.append(block.split, &tokens?)?;
         }
         output.reached(blocks.range, blocks.at, cancelled)?;
     }
 }
 
+/// Blocks for all threads; none at the end.
 fn next_batch(blocks: &mut Blocks<'_>) -> Result<Vec<TextBlock>, TextError> {
     let room = BLOCKS_PER_THREAD * rayon::current_num_threads() * LONGEST;
     let mut batch = Vec::new();
@@ -129,7 +138,6 @@ pub(super) struct PreparationJob<'a> {
     pub files: &'a [TextFile],
     pub ranges: Vec<Range>,
     pub plan: TokenPlan,
-    stamps: Stamps,
 }
 
 /// Bytes of a file that belong to one split.
@@ -151,12 +159,11 @@ impl PreparationJob<'_> {
         fraction: ValidationFraction,
         seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
     ) -> Result<PreparationJob<'a>, TextError> {
-        let stamps = Stamps::of(files.iter().map(|file| file.path.as_path()))?;
-        let mut occurring = (kind == TokenizerKind::Char).then(BTreeSet::new);
+        let mut occurring = (kind == TokenizerKind::Char).then(CharacterSet::none);
         let scanned = files.iter().map(|file| scan(&file.path, occurring.as_mut(), seen));
         let scanned = scanned.collect::<Result<Vec<_>, _>>()?;
         let ranges = ranges(files, &scanned, fraction)?;
-        let tokenizer = match occurring.map(|occurring| occurring.into_iter().collect::<Vec<char>>()) {
+        let tokenizer = match occurring.map(|occurring| occurring.characters()) {
             None => Tokenizer::Gpt2,
             Some(characters) => {
                 let found = format!("{} different ones", characters.len());
@@ -173,7 +180,7 @@ impl PreparationJob<'_> {
         };
         let sources = files.iter().zip(&scanned).map(source).collect();
         let parts = ranges.iter().map(|range| range.start..range.end).collect();
-        Ok(PreparationJob { files, ranges, plan: TokenPlan { tokenizer, fraction, sources, parts }, stamps })
+        Ok(PreparationJob { files, ranges, plan: TokenPlan { tokenizer, fraction, sources, parts } })
     }
 }
 
@@ -217,6 +224,7 @@ fn ranges(files: &[TextFile], scanned: &[Scanned], fraction: ValidationFraction)
 
 /// A text whose tokens do not depend on the text before or after it.
 pub(super) struct TextBlock {
+    pub file: usize,
     pub split: Split,
     pub text: String,
     /// Whether it begins a document other than the first.
@@ -227,20 +235,43 @@ pub(super) struct TextBlock {
 /// an arbitrary position; so the blocks depend only on the text.
 pub(super) const LONGEST: usize = 1 << 18;
 
+/// Reads the blocks of a job from a given position on.
 pub(super) struct Blocks<'a> {
     job: &'a PreparationJob<'a>,
     /// The range of the next block, and the block's beginning.
     pub range: usize,
     pub at: u64,
-    file: Option<File>,
+    reading: Option<HashedFile>,
     buffer: Vec<u8>,
+}
+
+/// A file that is read from its beginning on, with the hash of all bytes so far.
+struct HashedFile {
+    file: File,
+    hash: Sha256,
+}
+
+impl HashedFile {
+    /// Opens a file, and reads the bytes before a position.
+    fn open(path: &Path, at: u64) -> io::Result<HashedFile> {
+        let (mut file, mut hash) = (plain_file::open(path, Links::Followed)?, Sha256::new());
+        match io::copy(&mut (&mut file).take(at), &mut hash)? {
+            count if count < at => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(HashedFile { file, hash }),
+        }
+    }
 }
 
 impl<'a> Blocks<'a> {
     pub(super) fn from_state(job: &'a PreparationJob<'a>, state: &ResumeState) -> Blocks<'a> {
-        Blocks { job, range: state.part, at: state.at, file: None, buffer: Vec::new() }
+        Blocks { job, range: state.part, at: state.at, reading: None, buffer: Vec::new() }
     }
 
+    /// Reads the next block; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`TextError::Changed`] at the end of a file whose bytes are not those that the job has read.
     pub(super) fn next_block(&mut self) -> Result<Option<TextBlock>, TextError> {
         let Some(range) = self.job.ranges.get(self.range) else { return Ok(None) };
         let path = &self.job.files[range.file].path;
@@ -257,24 +288,38 @@ impl<'a> Blocks<'a> {
             let next = self.job.ranges.get(self.range);
             self.at = next.map_or(0, |next| next.start);
             if next.is_none_or(|next| next.file != range.file) {
-                self.file = None;
+                self.end_file(range.file)?;
             }
         }
-        Ok(Some(TextBlock { split: range.split, text, begins_document }))
+        Ok(Some(TextBlock { file: range.file, split: range.split, text, begins_document }))
+    }
+
+    /// Checks that all bytes of a file were those that the job has read.
+    fn end_file(&mut self, file: usize) -> Result<(), TextError> {
+        let Some(HashedFile { hash, .. }) = self.reading.take() else { return Ok(()) };
+        if format!("{:x}", hash.finalize()) == self.job.plan.sources[file].sha256 {
+            return Ok(());
+        }
+        Err(TextError::Changed(self.job.files[file].path.clone()))
     }
 
     fn fill(&mut self, path: &Path, left: u64) -> Result<(), TextError> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => {
-                let mut file = plain_file::open(path, Links::Followed).map_err(TextError::at(path))?;
-                file.seek(SeekFrom::Start(self.at)).map_err(TextError::at(path))?;
-                none.insert(file)
-            }
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::UnexpectedEof => TextError::Changed(path.to_owned()),
+            _ => TextError::File { path: path.to_owned(), source },
+        };
+        let reading = match &mut self.reading {
+            Some(reading) => reading,
+            none => none.insert(HashedFile::open(path, self.at).map_err(failed)?),
         };
         let wanted = left.min(LONGEST as u64) as usize;
-        file.take((wanted - self.buffer.len()) as u64).read_to_end(&mut self.buffer).map_err(TextError::at(path))?;
-        if self.buffer.len() < wanted { Err(TextError::Changed(path.to_owned())) } else { Ok(()) }
+        let before = self.buffer.len();
+        (&mut reading.file).take((wanted - before) as u64).read_to_end(&mut self.buffer).map_err(failed)?;
+        reading.hash.update(&self.buffer[before..]);
+        if self.buffer.len() < wanted {
+            return Err(TextError::Changed(path.to_owned()));
+        }
+        Ok(())
     }
 }
 

@@ -1,11 +1,9 @@
 //! Files of text: finding them, and collecting the facts that tokenization needs.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use std::{fs, io};
 
 use sha2::{Digest, Sha256};
@@ -81,27 +79,6 @@ fn list_texts(folder: &Path, prefix: &str, files: &mut Vec<TextFile>) -> Result<
     Ok(())
 }
 
-/// The lengths of files and the times of their last changes, by which changes during the work are detected.
-pub(super) struct Stamps(Vec<(PathBuf, u64, SystemTime)>);
-
-impl Stamps {
-    pub(super) fn of<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Stamps, TextError> {
-        let stamp = |path: &Path| {
-            let found = path.metadata().and_then(|found| Ok((path.to_owned(), found.len(), found.modified()?)));
-            found.map_err(TextError::at(path))
-        };
-        paths.map(stamp).collect::<Result<_, _>>().map(Stamps)
-    }
-
-    /// Fails with [`TextError::Changed`] if a file has changed since.
-    pub(super) fn check(&self) -> Result<(), TextError> {
-        let now = Stamps::of(self.0.iter().map(|(path, ..)| path.as_path()));
-        let now = now.map_or_else(|_| Vec::new(), |Stamps(now)| now);
-        let changed = self.0.iter().enumerate().find(|(index, before)| now.get(*index) != Some(before));
-        changed.map_or(Ok(()), |(_, (path, ..))| Err(TextError::Changed(path.clone())))
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct Scanned {
     pub bytes: u64,
@@ -113,6 +90,25 @@ pub(super) struct Scanned {
     pub sha256: String,
 }
 
+pub(super) struct CharacterSet(Vec<bool>);
+
+impl CharacterSet {
+    pub(super) fn none() -> CharacterSet {
+        CharacterSet(vec![false; char::MAX as usize + 1])
+    }
+
+    fn add(&mut self, text: &str) {
+        for character in text.chars() {
+            self.0[character as usize] = true;
+        }
+    }
+
+    pub(super) fn characters(&self) -> Vec<char> {
+        ('\0'..=char::MAX).filter(|&character| self.0[character as usize]).collect()
+    }
+}
+
+/// Bytes read at once.
 const CHUNK: usize = 1 << 18;
 
 /// A file's text, part by part, each of whole characters.
@@ -132,6 +128,7 @@ impl<'a> TextReader<'a> {
         Ok(TextReader { path, file, before: 0, buffer: Vec::new(), used: 0 })
     }
 
+    /// Reads the next part; empty at the end.
     pub(super) fn next_part(&mut self) -> Result<&str, TextError> {
         self.buffer.drain(..self.used);
         self.before += self.used as u64;
@@ -154,7 +151,7 @@ impl<'a> TextReader<'a> {
 /// Reads a whole file. `seen` receives the number of bytes of each part; an error of it ends the reading.
 pub(super) fn scan(
     path: &Path,
-    mut occurring: Option<&mut BTreeSet<char>>,
+    mut occurring: Option<&mut CharacterSet>,
     seen: &mut dyn FnMut(u64) -> Result<(), TextError>,
 ) -> Result<Scanned, TextError> {
     let mut reader = TextReader::open(path)?;
@@ -173,7 +170,7 @@ pub(super) fn scan(
         scanned.bytes += text.len() as u64;
         scanned.characters += own.chars().count() as u64;
         if let Some(occurring) = &mut occurring {
-            occurring.extend(own.chars());
+            occurring.add(own);
         }
         seen(text.len() as u64)?;
     }

@@ -4,6 +4,7 @@ use valleyscope_engine::random::{Key, Stream};
 
 const SEED: u64 = 0x7465_7874;
 const SCENES: usize = 1600;
+/// Things that a scene is about.
 const THINGS: usize = 4;
 
 const NAMES: [&str; 12] =
@@ -71,6 +72,7 @@ impl Writer {
         words[self.below(most)]
     }
 
+    /// Picks some of the words, each once.
     fn some<const N: usize>(&mut self, words: &[&'static str]) -> [&'static str; N] {
         let mut left = words.to_vec();
         std::array::from_fn(|_| left.swap_remove(self.below(left.len())))

@@ -161,6 +161,7 @@ pub(super) fn encode(text: &str) -> Vec<u16> {
     tokens
 }
 
+/// The bytes of a token; none outside the vocabulary.
 pub(super) fn bytes(token: u16) -> Option<Vec<u8>> {
     ENCODING.decode_bytes(&[u32::from(token)]).ok()
 }
