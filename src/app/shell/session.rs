@@ -278,12 +278,16 @@ mod signals {
     use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
     use std::sync::{Arc, Mutex, PoisonError};
     use std::thread;
+    use std::time::Duration;
 
     use egui::Context;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::flag;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
+
+    /// The time that a window has to save its session after a signal.
+    const PATIENCE: Duration = Duration::from_secs(3);
 
     static RECEIVED: AtomicI32 = AtomicI32::new(0);
     /// The open window.
@@ -323,13 +327,14 @@ mod signals {
         let mut signals = Signals::new(numbers)?;
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                match &*WINDOW.lock().unwrap_or_else(PoisonError::into_inner) {
-                    Some(window) => {
-                        RECEIVED.store(signal, Ordering::SeqCst);
-                        window.request_repaint();
-                    }
-                    None => drop(emulate_default_handler(signal)),
+                let window = WINDOW.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some(window) = window {
+                    RECEIVED.store(signal, Ordering::SeqCst);
+                    window.request_repaint();
+                    // A window that draws no frame must not keep the process alive.
+                    thread::sleep(PATIENCE);
                 }
+                let _ = emulate_default_handler(signal);
             }
         })?;
         Ok(())
