@@ -157,7 +157,7 @@ fn a_compressed_file_that_is_cut_or_changed_anywhere_is_refused() {
 }
 
 #[test]
-fn a_short_file_that_would_fill_memory_is_refused_by_its_header() {
+fn a_short_file_that_would_fill_memory_is_refused() {
     let folder = written();
     fs::remove_file(folder.path().join(NAMES[0])).unwrap();
     let path = folder.path().join(format!("{}.gz", NAMES[0]));
@@ -166,7 +166,7 @@ fn a_short_file_that_would_fill_memory_is_refused_by_its_header() {
     encoder.write_all(&[0, 0, 8, 3, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 28, 0, 0, 0, 28]).unwrap();
     (0..784).for_each(|_| encoder.write_all(&vec![0; 1_000_000]).unwrap());
     fs::write(&path, encoder.finish().unwrap()).unwrap();
-    expect_refusal(folder.path(), NAMES[0], &["bytes of images in a compressed file of this length", "784000000"]);
+    expect_refusal(folder.path(), NAMES[0], &["784000000 bytes of images", "only "]);
     assert!(matches!(mnist::check(folder.path()).unwrap()[0].found, MnistFound::Damaged { .. }));
     // The file then has this header without the images.
     fs::write(&path, gzipped(&[0, 0, 8, 3, 0, 0, 0xff, 0xff, 0, 0, 0, 28, 0, 0, 0, 28])).unwrap();
