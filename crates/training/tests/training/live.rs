@@ -231,7 +231,7 @@ fn settings_that_do_not_fit_are_refused_before_anything_is_written() {
             (&[("optimizer.decay", 1.0)], &["`optimizer.decay` cannot be changed"]),
             (&[("learning_rate", 0.0)], &["`learning_rate`", "found 0"]),
             (&[("optimizer.gamma", 0.4), ("batch_size", 999.0)], &["leaves a last batch of one of the 1000 images"]),
-            (&[("batch_size", 2.5)], &["expected a whole number as `batch_size`, found 2.5"]),
+            (&[("batch_size", 2.5)], &["must be a whole number from 2 to ", "found 2.5"]),
             (&[("steps", 1.0)], &["expected more than the", "found 1"]),
         ],
     );
