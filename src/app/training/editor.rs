@@ -345,11 +345,12 @@ impl DataWatch {
         if let Some(Ok(answer)) = Job::take(&mut self.checking) {
             self.answer = Some(answer);
         }
-        let (Some(training), time) = (training.cloned(), ctx.time()) else { return };
-        let is_recent = |(asked, at): &(Preset, f64)| *asked == training && time < at + CHECK_INTERVAL_SECS;
+        let (Some(training), time) = (training, ctx.time()) else { return };
+        let is_recent = |(asked, at): &(Preset, f64)| asked == training && time < at + CHECK_INTERVAL_SECS;
         if self.checking.is_some() || self.asked.as_ref().is_some_and(is_recent) {
             return;
         }
+        let training = training.clone();
         self.asked = Some((training.clone(), time));
         let known = worker.cloned().zip(runs.map(Path::to_owned));
         self.checking = Some(Job::start(ctx, move |_| {
