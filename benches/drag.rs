@@ -1,13 +1,13 @@
 //! Pictures of the phase diagram while one of its settings is dragged.
 //!
 //! `cargo bench --bench drag`, or a part of it by words of its heading and its setting: `cargo bench --bench drag --
-//! adaptive β₂`. The window shows Fig. 2a, 96 × 100 pixels, and a field is dragged for four seconds, to a new value before
-//! each of 60 frames a second, or as many as it manages. Then it is released.
+//! adaptive β₂`. The window shows Fig. 2a, 96 × 100 pixels, and a field is dragged for four seconds, to a new value
+//! before each of 60 frames a second, or as many as it manages. Then it is released.
 //!
 //! A picture counts when the frame that shows it is finished, if it shows all blocks of the coarsest picture of one
-//! sweep; coarse ones have 12 × 13 blocks or more. The age of a frame is the time since the settings of its picture were
-//! those of the field. A frame is the window thread's work, as in the benchmark `frame`; where the processor draws, it
-//! takes in the driver's. Its processor time leaves out what other threads and programs do meanwhile.
+//! sweep; coarse ones have 12 × 13 blocks or more. The age of a frame is the time since the settings of its picture
+//! were those of the field. A frame is the window thread's work, as in the benchmark `frame`; where the processor
+//! draws, it takes in the driver's. Its processor time leaves out what other threads and programs do meanwhile.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

@@ -181,8 +181,8 @@ pub(crate) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec
     tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(most))
 }
 
-/// Returns the ticks of a logarithmic axis: as on a linear one where less than a decade holds few of 1, 2 and 5 times the
-/// powers of ten.
+/// Returns the ticks of a logarithmic axis: as on a linear one where less than a decade holds few of 1, 2 and 5 times
+/// the powers of ten.
 fn log_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     const FEWEST: usize = 3;
     let ticks = Ticks::log(low, high, most).in_full();

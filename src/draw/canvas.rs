@@ -71,18 +71,18 @@ impl Canvas {
 
     /// Draws a text in one line around the height `at.y`, aligned at `at.x`. Returns its area.
     pub(crate) fn text(&self, at: Pos2, align: Align, text: &str) -> Rect {
-        self.place(self.galley(text, self.style.em, self.style.text, align), at, self.style.em)
+        self.paint_galley(self.galley(text, self.style.em, self.style.text, align), at, self.style.em)
     }
 
     /// Draws a text around a point, in a colour and a size.
     pub(crate) fn text_in(&self, color: Color32, size: f32, at: Pos2, text: &str) -> Rect {
-        self.place(self.galley(text, size, color, Align::Center), at, size)
+        self.paint_galley(self.galley(text, size, color, Align::Center), at, size)
     }
 
     /// Draws a text that is aligned in a width at `at.x`, smaller where it would not fit.
     pub(crate) fn text_within(&self, at: Pos2, align: Align, width: f32, text: &str) -> Rect {
         let size = self.fitted(text, width);
-        self.place(self.galley(text, size, self.style.text, align), at, size)
+        self.paint_galley(self.galley(text, size, self.style.text, align), at, size)
     }
 
     /// Draws a text from below upwards around a point, smaller where it would not fit into a height. Returns its area.
@@ -95,7 +95,7 @@ impl Canvas {
         Rect::from_center_size(at, vec2(LINE * size, length))
     }
 
-    fn place(&self, galley: Arc<Galley>, at: Pos2, size: f32) -> Rect {
+    fn paint_galley(&self, galley: Arc<Galley>, at: Pos2, size: f32) -> Rect {
         let corner = pos2(at.x, at.y - baseline(&galley) + BASELINE * size);
         let area = galley.rect.translate(corner.to_vec2());
         self.painter.galley(corner, galley, self.style.text);
@@ -226,8 +226,8 @@ const STAR: [[f32; 2]; 10] = [
     [-0.38, -0.53],
 ];
 
-/// Returns the corners of a marker of radius 1, y downwards; `None` for the circle. All shapes have about equal areas, and
-/// each is seen whole from its centre.
+/// Returns the corners of a marker of radius 1, y downwards; `None` for the circle. All shapes have about equal areas,
+/// and each is seen whole from its centre.
 pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f32; 2]]> {
     Some(match shape {
         MarkerShape::Circle => return None,
@@ -243,8 +243,8 @@ pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f32; 2]]> 
     })
 }
 
-/// Returns a marker of about this radius around a point, with an outline. An open marker has a hole in the colour of the
-/// outline.
+/// Returns a marker of about this radius around a point, with an outline. An open marker has a hole in the colour of
+/// the outline.
 pub(crate) fn marker_shape(marker: Marker, center: Pos2, radius: f32, fill: Color32, outline: Stroke) -> Shape {
     if marker.is_open {
         let filled = Marker::filled(marker.shape);

@@ -160,7 +160,7 @@ impl CurvePlot {
 
 impl CurveLines {
     /// Returns the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
-    fn places(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
+    fn positions(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
             || self.band.iter().filter(|point| (from..=to).contains(&point[0])).map(|point| [point[1], point[2]]);
@@ -213,15 +213,16 @@ pub(crate) enum Fit {
 
 /// Returns the smallest range of positions that shows the curves as far as `fit` includes them.
 pub(crate) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l CurveLines> + Clone, fit: Fit) -> [f64; 2] {
-    let places = |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.places(x, ceiling)).collect() };
+    let positions =
+        |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.positions(x, ceiling)).collect() };
     match fit {
         #[cfg(feature = "app")]
-        Fit::Everything => whole(&places(None)),
+        Fit::Everything => whole(&positions(None)),
         Fit::Sensible(ceiling, scale) => {
-            let below = places(ceiling);
+            let below = positions(ceiling);
             // A view of diverged parts alone shows them.
-            let is_empty = below.iter().all(|places| places.line.is_empty());
-            suited(&if is_empty { places(None) } else { below }, scale)
+            let is_empty = below.iter().all(|positions| positions.line.is_empty());
+            suited(&if is_empty { positions(None) } else { below }, scale)
         }
     }
 }
@@ -291,9 +292,10 @@ mod tests {
         let spike = of(&[[1.0, 2.3], [2.0, 20.0], [3.0, 0.5]]);
         assert!(sensible([1.0, 3.0], &[&good, &spike])[1] >= 20.0);
         // On a logarithmic axis it is the values that count, too.
-        let places = |lines: &CurveLines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
+        let positions =
+            |lines: &CurveLines| of(&lines.line[0].iter().map(|[x, y]| [*x, y.log10()]).collect::<Vec<_>>());
         let ceiling = Ceiling::of_losses(initial.into_iter(), AxisScale::Log);
-        let (good, diverged) = (places(&good), places(&diverged));
+        let (good, diverged) = (positions(&good), positions(&diverged));
         let [_, high] = view([1.0, 3.0], &[&good, &diverged], Fit::Sensible(ceiling, AxisScale::Log));
         assert!((0.38..0.5).contains(&high), "{high}");
     }

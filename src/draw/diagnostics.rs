@@ -86,7 +86,7 @@ impl DiagnosticCurve {
     }
 
     /// Returns the positions between the ends of the horizontal axis by which the range of the vertical axis is chosen.
-    fn places(&self, [from, to]: [f64; 2]) -> CurvePositions {
+    fn positions(&self, [from, to]: [f64; 2]) -> CurvePositions {
         let points = || self.points().filter(|point| (from..=to).contains(&point.x));
         CurvePositions {
             line: points().map(|point| point.envelope).collect(),
@@ -122,8 +122,8 @@ pub(crate) fn diagnostic_scale(
 }
 
 /// Returns the smallest range of positions that shows the curves between the ends of the horizontal axis. Without
-/// `whole_range` it ignores curves that end in divergence where others go on, and what [`suited`] leaves out: they would
-/// flatten the others.
+/// `whole_range` it ignores curves that end in divergence where others go on, and what [`suited`] leaves out: they
+/// would flatten the others.
 pub(crate) fn range_in_view<'c>(
     curves: impl Iterator<Item = &'c DiagnosticCurve> + Clone,
     metric: DiagnosticMetric,
@@ -133,7 +133,7 @@ pub(crate) fn range_in_view<'c>(
 ) -> [f64; 2] {
     let any_goes_on = curves.clone().any(DiagnosticCurve::goes_on);
     let counting = curves.filter(|curve| whole_range || !any_goes_on || curve.goes_on());
-    let places: Vec<CurvePositions> = counting.map(|curve| curve.places(x)).collect();
-    let range = if whole_range { whole(&places) } else { suited(&places, scale) };
+    let positions: Vec<CurvePositions> = counting.map(|curve| curve.positions(x)).collect();
+    let range = if whole_range { whole(&positions) } else { suited(&positions, scale) };
     if scale == AxisScale::Linear { metric.range(range) } else { range }
 }

@@ -150,7 +150,8 @@ pub(super) fn svg_options(uses_system: bool) -> Options<'static> {
     Options { fontdb: Arc::clone(&fonts.database), font_resolver, ..options }
 }
 
-/// Divides a text into parts, each with the family of the system in which it is set, as the bundled font lacks characters.
+/// Divides a text into parts, each with the family of the system in which it is set, as the bundled font lacks
+/// characters.
 pub(super) fn font_parts(text: &str) -> Vec<(Range<usize>, Option<&'static str>)> {
     let is_bundled = |cluster: &str| cluster.chars().all(|it| is_ignorable(it) || FACE.glyph_index(it).is_some());
     let mut parts: Vec<(Range<usize>, Option<&str>)> = Vec::new();

@@ -71,8 +71,8 @@ impl LandscapePainter<'_> {
         }
     }
 
-    /// Returns the pieces of a path that are drawn, up to its first position that is not finite, without points too close
-    /// to be distinguished.
+    /// Returns the pieces of a path that are drawn, up to its first position that is not finite, without points too
+    /// close to be distinguished.
     fn pieces(&self, path: &[[f64; 2]]) -> Vec<LinePiece> {
         let finite = path.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
         let finite: Vec<[f64; 2]> = finite.copied().collect();
@@ -237,8 +237,8 @@ impl LandscapePainter<'_> {
         })
     }
 
-    /// Draws the frame of a landscape in the plane, and the axes outside of it: the name of the vertical one above it, so
-    /// that it is upright.
+    /// Draws the frame of a landscape in the plane, and the axes outside of it: the name of the vertical one above it,
+    /// so that it is upright.
     pub(crate) fn draw_plane_axes(&self, labelled: LabelledSides) {
         let LandscapePainter { canvas, panel, .. } = *self;
         let ([below, beside], em) = (self.plane_axes(), canvas.style.em);

@@ -115,8 +115,8 @@ fn is_unique(label: &str, specs: &[&SweepSpec]) -> bool {
     specs.iter().all(|spec| spec.optimizers.iter().filter(|optimizer| optimizer.label() == label).count() <= 1)
 }
 
-/// Returns the optimizer of a diagram whose best value is shown beside that of another sweep's: the one with the same name
-/// if it tunes the setting, else one with the same label that does, else the first that does.
+/// Returns the optimizer of a diagram whose best value is shown beside that of another sweep's: the one with the same
+/// name if it tunes the setting, else one with the same label that does, else the first that does.
 fn tuning(setting: Key, same: usize, from: &SweepSpec, index: usize, to: &Diagram) -> usize {
     let optimizers = &to.spec().optimizers;
     let tunes = |at: &usize| optimizers.get(*at).is_some_and(|optimizer| optimizer.tuned(setting).is_some());
@@ -258,8 +258,8 @@ impl Map {
         }
     }
 
-    /// Returns the map of another diagram that shows the same: of the optimizers with the same names, or else in the same
-    /// indices; without these, the map of winners.
+    /// Returns the map of another diagram that shows the same: of the optimizers with the same names, or else in the
+    /// same indices; without these, the map of winners.
     pub fn carried_over(self, from: &SweepSpec, to: &Diagram) -> Map {
         if *from == **to.spec() {
             return self.within(to);
@@ -353,8 +353,8 @@ fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
 pub(crate) struct MapSide<'a>(pub &'a sweep::Axis);
 
 impl MapSide<'_> {
-    /// Returns the position of a value: that of a row or column is in the middle of its cells. It is outside 0 to 1 where
-    /// the value is not on the map.
+    /// Returns the position of a value: that of a row or column is in the middle of its cells. It is outside 0 to 1
+    /// where the value is not on the map.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let sweep::Axis { from, to, count, spacing, .. } = *self.0;
         let along = if from == to { 0.0 } else { spacing.position([from, to], value) };

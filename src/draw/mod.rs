@@ -1,9 +1,9 @@
 //! The one picture kit: axes and ticks, colour bars, maps, curves and landscapes, painted on egui's painter.
 //!
 //! The window paints on its own painter. A figure runs the same functions in a context without a window, whose shapes
-//! `svg` writes as SVG, with text as text; PNG and PDF are made from the SVG. A `Canvas` is a painter with a `Style`, so
-//! that a picture on paper and one on a dark screen differ only in sizes and colours. `figure` chooses and lays out the
-//! contents of figures.
+//! `svg` writes as SVG, with text as text; PNG and PDF are made from the SVG. A `Canvas` is a painter with a `Style`,
+//! so that a picture on paper and one on a dark screen differ only in sizes and colours. `figure` chooses and lays out
+//! the contents of figures.
 
 mod axis;
 mod canvas;

@@ -143,8 +143,8 @@ fn ink([red, green, blue]: [u8; 3]) -> Color32 {
 }
 
 impl Regions {
-    /// Finds the regions of equal winners, given row by row from below. Small ones, as in a checkered part, belong to the
-    /// region beside them with the longest common border.
+    /// Finds the regions of equal winners, given row by row from below. Small ones, as in a checkered part, belong to
+    /// the region beside them with the longest common border.
     fn of(winners: &[Option<usize>], width: usize) -> Regions {
         let height = winners.len() / width.max(1);
         let smallest = ((SMALLEST_PART * winners.len() as f64).ceil() as usize).max(SMALLEST);

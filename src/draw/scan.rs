@@ -134,8 +134,8 @@ impl ScanPlots {
         Axis { label: self.label.clone(), marks: ticks.into_iter().map(mark).collect(), minor: Vec::new() }
     }
 
-    /// Returns the ticks whose labels have room side by side: each second, third and so on where all are equally far apart,
-    /// else all, of which the axis labels as many as there is room for.
+    /// Returns the ticks whose labels have room side by side: each second, third and so on where all are equally far
+    /// apart, else all, of which the axis labels as many as there is room for.
     fn labelled(&self, canvas: &Canvas, width: f32) -> Vec<usize> {
         let extent = |index: usize| [self.position(index) as f32 * width, canvas.width(&self.ticks[index].1) / 2.0];
         let count = self.ticks.len();
@@ -149,8 +149,8 @@ impl ScanPlots {
         each(stride.unwrap_or(count.max(1)))
     }
 
-    /// Draws a plot into a frame; the label of its vertical axis begins `left` of it. The lowest plots have labels below.
-    /// Returns the lower end.
+    /// Draws a plot into a frame; the label of its vertical axis begins `left` of it. The lowest plots have labels
+    /// below. Returns the lower end.
     pub(crate) fn draw_plot(&self, canvas: &Canvas, index: usize, panel: Rect, left: f32, is_lowest: bool) -> f32 {
         let (plot, em) = (&self.plots[index], canvas.style.em);
         if let Some(title) = &plot.title {
@@ -198,8 +198,8 @@ impl ScanPlot {
         self.vertical.gutter(canvas, height)
     }
 
-    /// Returns the height of a value on a panel, on its edge where it is beyond; one that is not positive is at the lower
-    /// edge of a logarithmic axis.
+    /// Returns the height of a value on a panel, on its edge where it is beyond; one that is not positive is at the
+    /// lower edge of a logarithmic axis.
     fn height_of(&self, panel: Rect, value: f64) -> f32 {
         let part = self.vertical.part(self.vertical.scale.position(value));
         panel.bottom() - if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) as f32 } * panel.height()

@@ -86,8 +86,8 @@ impl Renderer {
         self.mean_paths.retain(|key, _| keys.contains(key));
     }
 
-    /// Uploads the data that [`Renderer::paint`] needs to draw `scene`. The returned commands draw the surface in space,
-    /// if there is one; submit them before those of the pass.
+    /// Uploads the data that [`Renderer::paint`] needs to draw `scene`. The returned commands draw the surface in
+    /// space, if there is one; submit them before those of the pass.
     #[must_use]
     pub fn prepare(
         &mut self,

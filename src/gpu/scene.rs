@@ -1,4 +1,4 @@
-//! What is drawn of a landscape: the picture, the styles of the ensembles, and their newest positions.
+//! The scene of a landscape: its picture, the styles of the ensembles, and their newest positions.
 
 use std::sync::Arc;
 

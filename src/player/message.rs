@@ -13,8 +13,8 @@ pub enum PlayerCommand {
     /// Begins these sessions at step 0, on one clock, and repeats their changes at their steps. Whether they play does
     /// not change.
     Load(Vec<Record>),
-    /// Changes the session of this index before its next step. At a step of the past, the later steps are removed first;
-    /// they stay as a branch, whose kind is [`BranchKind::OldFuture`].
+    /// Changes the session of this index before its next step. At a step of the past, the later steps are removed
+    /// first; they stay as a branch, whose kind is [`BranchKind::OldFuture`].
     Set(usize, Setting),
     /// Computes the session of this index without some of its changes, as [`BranchKind::Without`].
     Without(usize, Vec<Change>),

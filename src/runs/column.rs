@@ -124,8 +124,8 @@ impl Columns {
         Columns(columns)
     }
 
-    /// Returns the columns while only some of the runs are shown: which are usual depends on these, and columns that only
-    /// other runs have are hidden at the end.
+    /// Returns the columns while only some of the runs are shown: which are usual depends on these, and columns that
+    /// only other runs have are hidden at the end.
     pub fn while_shown(&self, shown: &[&RunFacts]) -> Columns {
         let is_by_name = self.0.first().is_none_or(|first| first.field == NAME);
         let mut columns = Columns::of(shown, is_by_name);
@@ -190,7 +190,8 @@ impl Columns {
         FieldError(format!("there is no field `{typed}`{hint}"))
     }
 
-    /// Returns the column by which runs are judged: their best loss, on data that they do not learn from if they log one.
+    /// Returns the column by which runs are judged: their best loss, on data that they do not learn from if they log
+    /// one.
     ///
     /// # Errors
     ///

@@ -478,8 +478,8 @@ const MOST_PROPOSED: usize = 12;
 /// The likeness of names, from 0 to 1, from which metrics are proposed though their better directions differ.
 const SIMILAR: f64 = 0.5;
 
-/// The names under which metrics are shown, by their names in the events of runs. The user's choice counts for the plots
-/// of the window, that of a command for its columns.
+/// The names under which metrics are shown, by their names in the events of runs. The user's choice counts for the
+/// plots of the window, that of a command for its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MetricAliases(BTreeMap<String, String>);

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A run must fit all terms. Words must all occur in its name, folder, note, tags, state or settings. `~` holds for a
-//! part of a text. `=` compares numbers where both are numbers, else whole texts; case does not count, nor do hyphens and
-//! spaces in names of optimizers. Quotes hold commas and operators. A run without a value fits only `!=` and `!~`.
+//! part of a text. `=` compares numbers where both are numbers, else whole texts; case does not count, nor do hyphens
+//! and spaces in names of optimizers. Quotes hold commas and operators. A run without a value fits only `!=` and `!~`.
 
 use std::ops::Range;
 

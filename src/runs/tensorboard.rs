@@ -1,7 +1,7 @@
 //! TensorBoard's event files: scalars of runs, written for TensorBoard and read from other programs' runs.
 //!
-//! An event file is a sequence of records in TFRecord framing (module `record`), each a protobuf message `Event` (module
-//! `message`; `tensorboard/compat/proto/event.proto` is its source). A folder with event files is a run.
+//! An event file is a sequence of records in TFRecord framing (module `record`), each a protobuf message `Event`
+//! (module `message`; `tensorboard/compat/proto/event.proto` is its source). A folder with event files is a run.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -99,7 +99,8 @@ pub fn read_entries<E: From<io::Error>>(path: &Path, mut take: impl FnMut(Entry)
                     let title = value.metadata.map(|metadata| metadata.display_name).filter(|title| !title.is_empty());
                     Entry::Scalar { tag: value.tag, title, step: event.step, time: event.wall_time, value: scalar }
                 }
-                // Other values of the plugin list the metrics that belong to the settings, or hold the state of a run that ended.
+                // Other values of the plugin list the metrics that belong to the settings, or hold the state of a run
+                // that ended.
                 Err(kind) if kind == HPARAMS => match value.hparams() {
                     Some(settings) => Entry::Settings(settings),
                     None => continue,
@@ -114,8 +115,8 @@ pub fn read_entries<E: From<io::Error>>(path: &Path, mut take: impl FnMut(Entry)
 
 /// Writes all points of a run as the scalars of an event file, and returns their number.
 ///
-/// A tag is a metric's name in the events. A number is a float32, as TensorBoard's writers store it, so the seventh digit
-/// is lost. The points of a metric follow each other, and equal runs are equal bytes.
+/// A tag is a metric's name in the events. A number is a float32, as TensorBoard's writers store it, so the seventh
+/// digit is lost. The points of a metric follow each other, and equal runs are equal bytes.
 pub fn write_history(history: &RunHistory, mut out: impl Write) -> io::Result<u64> {
     out.write_all(&first_record(history.began().unwrap_or(Timestamp::UNIX_EPOCH)))?;
     let mut written = 0;

@@ -135,9 +135,9 @@ fn grids(tune: &[Tuned]) -> String {
     }
 }
 
-/// Returns a preset whose sweep was changed, with a title and a description made from its settings: of the changes, or of
-/// the axes, where these vary other quantities, or other ranges and the title describes the old ones. Both are within a
-/// preset's limits of length. Without a change, the preset is returned as it is.
+/// Returns a preset whose sweep was changed, with a title and a description made from its settings: of the changes, or
+/// of the axes, where these vary other quantities, or other ranges and the title describes the old ones. Both are
+/// within a preset's limits of length. Without a change, the preset is returned as it is.
 pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     if difference(&sweep, &preset.sweep).is_empty() {
         return SweepPreset { sweep, ..preset };
@@ -196,8 +196,8 @@ impl AxisTexts {
         AxisTexts { labels: axes.map(|axis| axis_label(sweep, axis)), ranges: axes.map(|axis| range(sweep, axis)) }
     }
 
-    /// Returns the title of a diagram that had other axes before: the quantities, or where these are the same, the ranges
-    /// that differ.
+    /// Returns the title of a diagram that had other axes before: the quantities, or where these are the same, the
+    /// ranges that differ.
     fn title_against(&self, before: &AxisTexts) -> String {
         let has_ranges = self.labels == before.labels;
         let word = |side: usize| match has_ranges && self.ranges[side] != before.ranges[side] {
@@ -222,8 +222,9 @@ pub struct TitledSweep {
     pub precision: Precision,
 }
 
-/// Returns the titles of diagrams that are shown together. A diagram has the name that the user gave it. Without one, it has
-/// the title of its preset, if the titles of all differ. Otherwise it has its optimizers and the settings that differ.
+/// Returns the titles of diagrams that are shown together. A diagram has the name that the user gave it. Without one,
+/// it has the title of its preset, if the titles of all differ. Otherwise it has its optimizers and the settings that
+/// differ.
 pub fn short_titles(diagrams: &[TitledSweep]) -> Vec<String> {
     let unnamed = diagrams.iter().filter(|diagram| diagram.name.is_none());
     let parts: Vec<[&str; 2]> = unnamed.map(|diagram| head_and_changes(&diagram.preset.title)).collect();
@@ -263,8 +264,8 @@ fn head_and_changes(title: &str) -> [&str; 2] {
     split_changed(title).map_or([title, ""], |(head, changes)| [head, changes])
 }
 
-/// Returns the settings that distinguish a sweep from others in the same figure: its optimizers where their names differ,
-/// its precision, and the settings that differ.
+/// Returns the settings that distinguish a sweep from others in the same figure: its optimizers where their names
+/// differ, its precision, and the settings that differ.
 pub fn settings_among(this: &TitledSweep, others: &[&TitledSweep]) -> Vec<String> {
     let sweep = &this.preset.sweep;
     let names = sweep.shown_names();

@@ -1,4 +1,4 @@
-//! What the library's rules are compared with: the oracle's laws, and goldens.
+//! The references of the library's rules: the oracle's laws, and goldens.
 //!
 //! A golden is a trajectory that a rule's reference implementation made, in `goldens/`: each file names its own as
 //! `source`.

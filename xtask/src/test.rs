@@ -22,8 +22,8 @@ fn rule_files() -> Result<Vec<PathBuf>, Stop> {
     Ok(files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect())
 }
 
-/// Sets up the machine, then checks format and lints and runs all tests. With `arguments`, only `cargo test` is run, with
-/// them. Without a PyTorch, the worker and its tests are left out. Prints at the end what was left out.
+/// Sets up the machine, then checks format and lints and runs all tests. With `arguments`, only `cargo test` is run,
+/// with them. Without a PyTorch, the worker and its tests are left out. Prints at the end what was left out.
 pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     let display = Display::here();
     setup::provide_rust_components()?;

@@ -14,7 +14,7 @@ use crate::typed_text::{NAME, TEXT, TypedFields};
 
 /// A kind of landscape, noise or rule.
 pub trait Kind: Copy + PartialEq + 'static {
-    /// What has its settings and what these are, as in "a parameter of the landscape".
+    /// The owner and the settings as error messages name them, such as "a parameter of the landscape" and "parameters".
     const SETTINGS: [&'static str; 2];
 
     /// Returns the settings in their order.

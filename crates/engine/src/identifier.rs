@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::de::{DeserializeSeed, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserializer, Serializer, de};
 
-/// Returns the element with a name as it is shown or as in presets: exactly this one, or else up to what [`folded`] leaves
-/// out.
+/// Returns the element with a name as it is shown or as in presets: exactly this one, or else up to what [`folded`]
+/// leaves out.
 pub(crate) fn named<T: Copy>(all: &[T], names: impl Fn(T) -> [&'static str; 2], name: &str) -> Option<T> {
     let all = || all.iter().copied();
     all().find(|it| names(*it).contains(&name)).or_else(|| {

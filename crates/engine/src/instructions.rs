@@ -131,7 +131,8 @@ macro_rules! sets {
         $(#[$attribute:meta])*
         $set:ident $(for $features:literal)?: $doubles:ty, $single_lanes:literal $singles:ty, $double_lanes:literal $wide:ty;
     )*) => {$(
-        /// A set for `vectorized!`, which names it only after the instructions were detected. Other code must not name it.
+        /// A set for `vectorized!`, which names it only after the instructions were detected. Other code must not name
+        /// it.
         #[doc(hidden)]
         $(#[$attribute])*
         pub struct $set;

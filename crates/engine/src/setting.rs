@@ -1,8 +1,8 @@
 //! The table of settings: what defines the key, texts, range, extents and defaults of a number or choice once.
 //!
-//! A setting is an entry of the table of its landscape, noise or rule, of the constants here, or of a workload's fields.
-//! Controls, `--set`, axes, tuned values, columns, differences and the book's pages are made from it. [`SettingValue`] is
-//! a setting with its path and its value.
+//! A setting is an entry of the table of its landscape, noise or rule, of the constants here, or of a workload's
+//! fields. Controls, `--set`, axes, tuned values, columns, differences and the book's pages are made from it.
+//! [`SettingValue`] is a setting with its path and its value.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};

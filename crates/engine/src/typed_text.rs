@@ -1,8 +1,8 @@
 //! Rules and landscapes that are typed: named texts, compiled once and kept for as long as the program runs.
 //!
 //! [`RuleKind`](crate::optimizer::RuleKind) and [`LandscapeKind`](crate::landscape::LandscapeKind) hold a `&'static`
-//! reference to an [`Interned`] text: equal names and texts are kept once, so that kinds stay `Copy` and are compared by
-//! address. Each text without a mistake that is typed stays in memory, a few kB.
+//! reference to an [`Interned`] text: equal names and texts are kept once, so that kinds stay `Copy` and are compared
+//! by address. Each text without a mistake that is typed stays in memory, a few kB.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};

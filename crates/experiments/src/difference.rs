@@ -305,8 +305,8 @@ impl ListedSetting {
         ListedSetting { owner: None, path: path.into(), label: label.into(), value: value.into() }
     }
 
-    /// Returns what distinguishes the setting from another of the same path: hyperparameters of one key may have different
-    /// meanings in different rules, such as Adam's β₂ and FOCUS's.
+    /// Returns what distinguishes the setting from another of the same path: hyperparameters of one key may have
+    /// different meanings in different rules, such as Adam's β₂ and FOCUS's.
     fn meaning(&self) -> &str {
         let is_of_rule = ["rule.", "optimizer."].iter().any(|start| self.path.starts_with(start));
         if is_of_rule { &self.label } else { "" }
@@ -334,8 +334,8 @@ const WORDS: [&str; 3] = ["version", "title", "description"];
 
 impl Preset {
     /// Lists all settings of the preset: its kind, and every value of its file, in the file's order. The names of
-    /// fields that presets of different kinds share are equal: `simulations[0].spec.noise` and `sweep.noise` are `noise`.
-    /// The value of a setting that an axis of a sweep varies is the name of the axis.
+    /// fields that presets of different kinds share are equal: `simulations[0].spec.noise` and `sweep.noise` are
+    /// `noise`. The value of a setting that an axis of a sweep varies is the name of the axis.
     pub fn listed_settings(&self) -> Vec<ListedSetting> {
         let labels = Labels::of(self);
         let mut settings = vec![ListedSetting::new("kind", "Kind", self.kind())];
@@ -503,8 +503,8 @@ fn sentence(path: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Lists the results and the settings of a run, with the facts about it that its config leaves open: the changes while it was trained,
-/// the data, the device, the number of steps after a command changed it, and the origin of a fork.
+/// Lists the results and the settings of a run, with the facts about it that its config leaves open: the changes while
+/// it was trained, the data, the device, the number of steps after a command changed it, and the origin of a fork.
 ///
 /// # Errors
 ///

@@ -176,7 +176,8 @@ pub enum ConcernKind {
     Diverged,
     /// The worker is alive, but has recorded nothing for far longer than the longest time between two events.
     Stalled,
-    /// The worker has recorded a warning during training, such as a jump of the loss, or lines of its events were skipped.
+    /// The worker has recorded a warning during training, such as a jump of the loss, or lines of its events were
+    /// skipped.
     Warned,
 }
 

@@ -1,4 +1,5 @@
-//! Numbers for all parameters, a common number or a flat tensor, with the operations of a step, and the rates of a step.
+//! Numbers for all parameters, a common number or a flat tensor, with the operations of a step, and the rates of a
+//! step.
 //!
 //! An operation overwrites an operand that has no other use.
 

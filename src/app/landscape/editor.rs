@@ -55,8 +55,8 @@ impl LandscapeDraft {
         Ok(())
     }
 
-    /// Returns the simulations of `document` with the settings of a lesson step, and with the others that it shows if the
-    /// lesson has any.
+    /// Returns the simulations of `document` with the settings of a lesson step, and with the others that it shows if
+    /// the lesson has any.
     fn simulations_at(&self, step: usize, document: &Document) -> Result<Vec<TitledSimulation>, SettingError> {
         let first = self.lesson.applied(document.spec(0), step)?;
         if self.lesson.has_several() {
@@ -133,8 +133,8 @@ impl LandscapeEditor {
         self.open(draft.clone(), SavedLandscape { preset, clean: draft }, file);
     }
 
-    /// Returns the document as a preset with title and description of the opened one. What the lesson sets has its values
-    /// before the first step.
+    /// Returns the document as a preset with title and description of the opened one. What the lesson sets has its
+    /// values before the first step.
     pub(super) fn preset(&self) -> LandscapePreset {
         let LandscapeDraft { document, lesson, lesson_step } = &self.draft;
         let is_view_of_lesson = lesson.view_at(*lesson_step).is_some();

@@ -1,5 +1,5 @@
-//! The dialog that exports the landscape, or the plots of its run, as a figure for a paper, as `valleyscope figure` draws
-//! them.
+//! The dialog that exports the landscape, or the plots of its run, as a figure for a paper, as `valleyscope figure`
+//! draws them.
 
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{Button, Context, DragValue, Grid, IntoAtoms, PopupCloseBehavior, ProgressBar, RadioButton, Response, Ui};

@@ -174,8 +174,8 @@ impl LandscapeTab {
         self.draw_landscape(ui, true, requests);
     }
 
-    /// Shows the state of the run and the sliders: those of the lesson's step and the pinned ones. A single slider is in
-    /// the row of the state.
+    /// Shows the state of the run and the sliders: those of the lesson's step and the pinned ones. A single slider is
+    /// in the row of the state.
     fn bar(&mut self, ui: &mut Ui, requests: &mut Requests) {
         let of_lesson = self.editor.lesson_sliders();
         let spec = self.editor.draft.document.spec_mut(self.live.chosen);
@@ -285,7 +285,8 @@ impl LandscapeTab {
                 format!("Opened “{title}”. Undo goes back.")
             }
         };
-        // It plays, whatever the run before did. The text of a lesson's first step that does not play is about the start.
+        // It plays, whatever the run before did. The text of a lesson's first step that does not play is about the
+        // start.
         let plays = self.editor.lesson().is_none_or(|(index, lesson)| lesson[index].play);
         self.player.send(if plays { PlayerCommand::Play } else { PlayerCommand::Pause });
         requests.actions.push(Action::Notify(notice));

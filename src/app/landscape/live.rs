@@ -271,8 +271,8 @@ impl PlayerLink {
         self.player.try_snapshot()
     }
 
-    /// Applies the settings in force at the shown step to the document, where they differ from those sent last: recorded
-    /// changes were repeated, or another step was sought.
+    /// Applies the settings in force at the shown step to the document, where they differ from those sent last:
+    /// recorded changes were repeated, or another step was sought.
     pub(crate) fn show_settings(&mut self, document: &mut Document, snapshot: &Snapshot) {
         if !self.is_current(snapshot) {
             return;

@@ -361,8 +361,8 @@ impl LandscapeTab {
         &self.live
     }
 
-    /// Returns the landscape as a preset. Its view is kept while it does not follow the particles, and the direction from
-    /// which it is seen in space.
+    /// Returns the landscape as a preset. Its view is kept while it does not follow the particles, and the direction
+    /// from which it is seen in space.
     fn preset(&self) -> LandscapePreset {
         let mut preset = self.editor.preset();
         if preset.view.as_ref() == Some(&self.editor.draft.document.view) {
@@ -371,8 +371,8 @@ impl LandscapeTab {
         preset
     }
 
-    /// Returns the landscape as a preset with its present title: after a change of its settings, title and description are
-    /// made from them, unless the user has given the title of the preset's own file.
+    /// Returns the landscape as a preset with its present title: after a change of its settings, title and description
+    /// are made from them, unless the user has given the title of the preset's own file.
     fn named(&self) -> LandscapePreset {
         let mut preset = self.preset();
         let is_own = self.editor.file().is_some() && !is_made_title(&preset.title);

@@ -1,5 +1,5 @@
-//! The timeline: the steps of the run, the shown one, the marks of changed settings, the branches, and the range that is
-//! played over and over.
+//! The timeline: the steps of the run, the shown one, the marks of changed settings, the branches, and the range that
+//! is played over and over.
 
 use egui::{
     Align2, Button, Context, Id, Key, Modifiers, Popup, PopupCloseBehavior, Rect, Response, ScrollArea, Sense, Slider,
@@ -176,8 +176,8 @@ pub(crate) fn pressed(keys: &Keys<'_>) -> Option<LandscapeAction> {
     ends.into_iter().find(|&(key, _)| keys.pressed_once(key)).map(|(_, step)| LandscapeAction::Seek(step))
 }
 
-/// Returns the speed of a pressed key: the next slower or faster one, or that of a digit with Alt, or of a digit alone on
-/// the focused timeline.
+/// Returns the speed of a pressed key: the next slower or faster one, or that of a digit with Alt, or of a digit alone
+/// on the focused timeline.
 pub(crate) fn pressed_speed(keys: &Keys<'_>, pace: PlaybackPace, is_on_timeline: bool) -> Option<PlaybackPace> {
     let with_alt = DIGIT_KEYS.iter().position(|&digit| keys.pressed(Modifiers::ALT, digit));
     let alone = || DIGIT_KEYS.iter().position(|&digit| is_on_timeline && keys.pressed_once(digit));

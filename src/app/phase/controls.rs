@@ -301,8 +301,8 @@ fn fixed_quantities(ui: &mut Ui, spec: &mut SweepSpec, requests: &mut Requests) 
     });
 }
 
-/// Replaces the axes of parameters that only the landscape before had or that the noise lacks, and the dimension that only
-/// the valley has.
+/// Replaces the axes of parameters that only the landscape before had or that the noise lacks, and the dimension that
+/// only the valley has.
 fn keep_axes(spec: &mut SweepSpec, before: &LandscapeSpec) {
     if spec.landscape.kind() != LandscapeKind::Valley {
         spec.dimension = Dimension::of::<2>();

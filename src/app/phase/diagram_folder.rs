@@ -1,8 +1,8 @@
 //! The folders of the library's diagrams, and the thread that reads and writes them.
 //!
 //! Each folder is one of a sweep's results: it has `phase.npz` or, while the diagram is unfinished, records; and
-//! `spec.ron`. It also has a small picture, and `kept.ron`, which describes the diagram in the library and is written last, so
-//! that it never states more than there is.
+//! `spec.ron`. It also has a small picture, and `kept.ron`, which describes the diagram in the library and is written
+//! last, so that it never states more than there is.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -177,8 +177,8 @@ fn find_diagram(folder: PathBuf) -> Result<FoundDiagram, String> {
 }
 
 /// Returns the size of a diagram's files, as far as they take room on the disk: a sparse file may have any length. The
-/// races do not count, as they disappear when the diagram is complete, nor do other files, which stay when the diagram is
-/// removed.
+/// races do not count, as they disappear when the diagram is complete, nor do other files, which stay when the diagram
+/// is removed.
 fn size(folder: &Path) -> u64 {
     let files = FILES.iter().filter(|name| **name != SweepStore::RACES);
     let known = files.filter_map(|name| folder.join(name).symlink_metadata().ok());
@@ -402,8 +402,8 @@ pub(super) struct LibraryThread {
 }
 
 impl LibraryThread {
-    /// Starts the thread. Without a folder, diagrams are only drawn. `known` are the folders of the diagrams in it, with
-    /// what their descriptions state.
+    /// Starts the thread. Without a folder, diagrams are only drawn. `known` are the folders of the diagrams in it,
+    /// with what their descriptions state.
     pub(super) fn start(
         root: Option<PathBuf>,
         known: HashMap<u64, (PathBuf, Coverage)>,

@@ -20,8 +20,8 @@ use crate::sweep::titles::as_changed;
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);
 /// The computing time from which an unfinished diagram is always kept.
 const WORTH_SAVING: Duration = Duration::from_secs(2);
-/// The longest wait for a diagram's first picture. Then the finest available one is shown, so that four pictures a second
-/// follow a drag even where each is expensive.
+/// The longest wait for a diagram's first picture. Then the finest available one is shown, so that four pictures a
+/// second follow a drag even where each is expensive.
 const FIRST_PICTURE_WAIT: Duration = Duration::from_millis(200);
 
 /// The present diagram and the kept ones.
@@ -264,8 +264,8 @@ impl DiagramStore {
         }
     }
 
-    /// Returns the diagrams whose results are neither in a file nor kept on the disk, were not removed, and took at least
-    /// this long to compute, with that time; the newest comes first.
+    /// Returns the diagrams whose results are neither in a file nor kept on the disk, were not removed, and took at
+    /// least this long to compute, with that time; the newest comes first.
     pub(super) fn unsaved(&self, worked: Duration) -> Vec<(&TitledDiagram, Duration)> {
         let running = self.running.as_ref().map_or(Duration::ZERO, |sweep| sweep.progress().elapsed);
         let newest = self.newest();
@@ -421,8 +421,8 @@ impl DiagramStore {
         }
     }
 
-    /// Returns a kept diagram. Where its results are not in memory, it is empty until they were read; where they cannot be
-    /// read, it is another diagram of its settings.
+    /// Returns a kept diagram. Where its results are not in memory, it is empty until they were read; where they cannot
+    /// be read, it is another diagram of its settings.
     fn recalled(&mut self, number: u64) -> Option<TitledDiagram> {
         if let Some(titled) = self.library.take(number) {
             return Some(titled);

@@ -23,8 +23,8 @@ use super::diagram_folder::{
 use super::diagram_store::TitledDiagram;
 use crate::sweep::titles::as_changed;
 
-/// The shortest time between two states of a diagram that are written while it is computed, and that time as a multiple of
-/// the time that writing takes: races of adaptive sampling are large.
+/// The shortest time between two states of a diagram that are written while it is computed, and that time as a multiple
+/// of the time that writing takes: races of adaptive sampling are large.
 const INTERVAL: Duration = Duration::from_secs(2);
 const WRITING_SHARE: u32 = 20;
 /// The number of diagrams whose results stay in memory while they are not shown.
@@ -215,9 +215,9 @@ impl Library {
         self.entries.iter().find(|(_, entry)| is_alike(entry)).map(|(number, entry)| (*number, entry))
     }
 
-    /// Replaces the entry of the same sweep with no more pixels, if there is one, by that of a diagram, which gets its name,
-    /// its computing time and its folder, whose files stay until they are replaced. Returns false if there is one with more
-    /// pixels, which makes the diagram needless.
+    /// Replaces the entry of the same sweep with no more pixels, if there is one, by that of a diagram, which gets its
+    /// name, its computing time and its folder, whose files stay until they are replaced. Returns false if there is one
+    /// with more pixels, which makes the diagram needless.
     fn take_over_alike(&mut self, titled: &TitledDiagram) -> bool {
         let Some((number, entry)) = self.alike(titled) else { return true };
         if entry.description.coverage.pixels > titled.diagram.complete() {
@@ -301,8 +301,8 @@ impl Library {
         (self.entries.len(), self.entries.values().map(LibraryEntry::bytes).fold(0, u64::saturating_add))
     }
 
-    /// Returns the diagram that is to make room where the limits are exceeded: one that was computed in less than `dear`
-    /// and has no name before others, and the oldest of these. Those in use and those that are pinned stay.
+    /// Returns the diagram that is to make room where the limits are exceeded: one that was computed in less than
+    /// `dear` and has no name before others, and the oldest of these. Those in use and those that are pinned stay.
     pub(super) fn surplus(&self, in_use: &HashSet<u64>, dear: Duration) -> Option<u64> {
         let (count, bytes) = self.taken();
         let has_room = count <= self.limits.diagrams && bytes <= self.limits.megabytes.saturating_mul(MEGABYTE);

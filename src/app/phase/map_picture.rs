@@ -65,7 +65,8 @@ pub(super) struct Together<'a> {
     pub present: usize,
 }
 
-/// The state that a texture shows: the style, the numbers and versions of all diagrams, and the colour of unknown cells.
+/// The state that a texture shows: the style, the numbers and versions of all diagrams, and the colour of unknown
+/// cells.
 #[derive(PartialEq)]
 struct Wanted {
     style: MapStyle,
@@ -111,8 +112,8 @@ impl MapPicture {
         self.spec.as_ref()
     }
 
-    /// Returns the sweep of the visible picture, or without a picture that of the diagram which it will show. Axes are those
-    /// of the picture, as the diagram may be replaced before its own picture is drawn.
+    /// Returns the sweep of the visible picture, or without a picture that of the diagram which it will show. Axes are
+    /// those of the picture, as the diagram may be replaced before its own picture is drawn.
     pub(super) fn spec_or<'a>(&'a self, diagram: &'a Diagram) -> &'a SweepSpec {
         self.spec.as_ref().unwrap_or(diagram.spec())
     }
@@ -122,7 +123,8 @@ impl MapPicture {
         self.blocks
     }
 
-    /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is outdated.
+    /// Takes a finished picture of one of the diagrams that are shown together, and requests another where it is
+    /// outdated.
     pub(super) fn update(&mut self, ctx: &Context, together: &Together<'_>, index: usize, style: MapStyle) {
         if let Some(Ok(Painted { image, color_key, spec, blocks })) = Job::take(&mut self.pending) {
             self.show(ctx, &image);
@@ -169,8 +171,8 @@ impl MapPicture {
     }
 }
 
-/// Draws the map of one of several diagrams, in the colours and with the letters that they share. The style is that of the
-/// diagram at the index `of`.
+/// Draws the map of one of several diagrams, in the colours and with the letters that they share. The style is that of
+/// the diagram at the index `of`.
 fn draw(diagrams: &[Diagram], [index, of]: [usize; 2], style: MapStyle, unknown: [u8; 3]) -> (MapImage, ColorKey) {
     let filled: Vec<Diagram> = diagrams.iter().map(Diagram::filled).collect();
     let specs: Vec<&SweepSpec> = diagrams.iter().map(|diagram| &**diagram.spec()).collect();

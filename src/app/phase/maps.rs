@@ -59,9 +59,9 @@ impl PhasePanel {
         });
     }
 
-    /// Arranges maps side by side in an area. All have the same size and the same margins, so that they can be compared at
-    /// a glance, and one colour bar at the right of the first row. They are higher than the area where their maps would
-    /// be too low.
+    /// Arranges maps side by side in an area. All have the same size and the same margins, so that they can be compared
+    /// at a glance, and one colour bar at the right of the first row. They are higher than the area where their maps
+    /// would be too low.
     fn arrange(&self, ui: &Ui, area: Vec2, all: &[u64]) -> Arrangement {
         let columns = columns(area, all.len());
         let margins = self.margins(ui, cell_size(area, all.len(), columns).y);
@@ -131,8 +131,8 @@ impl PhasePanel {
         short_titles(&all.into_iter().filter_map(titled).collect::<Vec<_>>())
     }
 
-    /// Returns the present diagram and those beside it whose results are in memory, with their titles and in their order;
-    /// none without one beside it.
+    /// Returns the present diagram and those beside it whose results are in memory, with their titles and in their
+    /// order; none without one beside it.
     pub(super) fn compared(&self) -> Vec<(&TitledDiagram, String)> {
         if self.comparison.is_empty() {
             return Vec::new();

@@ -140,8 +140,8 @@ fn add(spec: &mut SweepSpec, rule: RuleSpec) -> u32 {
     id
 }
 
-/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, drops its tuned settings
-/// that the rule does not have, and gives it a distinct name.
+/// Removes an optimizer with a new rule from the axes of hyperparameters that the rule does not have, drops its tuned
+/// settings that the rule does not have, and gives it a distinct name.
 fn on_rule_replaced(spec: &mut SweepSpec, index: usize) {
     let optimizer = &spec.optimizers[index];
     let (id, rule, schedule) = (optimizer.id, optimizer.rule, optimizer.schedule);

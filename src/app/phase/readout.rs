@@ -136,8 +136,8 @@ fn undecided(name: &str) -> String {
     format!("{name} scores best, but the runs do not decide who wins")
 }
 
-/// Lists the values of the tuned settings of the scores, and in a second text values that are as long as any; none where
-/// nothing is tuned.
+/// Lists the values of the tuned settings of the scores, and in a second text values that are as long as any; none
+/// where nothing is tuned.
 fn best_settings(diagram: &Diagram, cell: &Cell, metric: Metric, names: &[String]) -> Option<[String; 2]> {
     let optimizers = &diagram.spec().optimizers;
     let label = |index: usize| {
@@ -224,8 +224,8 @@ fn longest_lead(cell: &Cell, name: &str) -> String {
     }
 }
 
-/// Describes the winner's lead over its closest rival, by adaptive sampling, and the optimizer that the budget does not part
-/// from it, which may be another.
+/// Describes the winner's lead over its closest rival, by adaptive sampling, and the optimizer that the budget does not
+/// part from it, which may be another.
 fn adaptive_lead(diagram: &Diagram, cell: &Cell, sampled: &Sampled, metric: Metric, names: &[String]) -> String {
     let comparison = cell.comparison(metric);
     let (Some((rival, _)), Sampling::Adaptive(adaptive)) = (comparison.rival(), diagram.spec().sampling) else {
@@ -325,7 +325,8 @@ struct BestAt {
     error: f64,
 }
 
-/// Shows the best averages at each value of a setting, with standard errors. Where settings are tuned, `over` can be chosen.
+/// Shows the best averages at each value of a setting, with standard errors. Where settings are tuned, `over` can be
+/// chosen.
 pub(super) fn show_curve(
     ui: &mut Ui,
     diagram: &Diagram,

@@ -369,8 +369,8 @@ fn small_picture(ui: &mut Ui, entry: &mut LibraryEntry, title: &str, is_present:
 pub(super) struct CardTexts {
     /// The title, which no other card has where their settings differ.
     pub title: String,
-    /// The name that the user gave; else the optimizers, where those of others differ, and the settings that differ from
-    /// those of other diagrams of these optimizers.
+    /// The name that the user gave; else the optimizers, where those of others differ, and the settings that differ
+    /// from those of other diagrams of these optimizers.
     pub caption: String,
 }
 

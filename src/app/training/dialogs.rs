@@ -46,7 +46,7 @@ pub(super) struct RunQuestion {
     pub warnings: Vec<String>,
     /// The texts of the buttons that agree and cancel.
     pub answers: [&'static str; 2],
-    /// What is done if the user agrees.
+    /// The action that follows if the user agrees.
     pub decision: DialogDecision,
 }
 

@@ -107,8 +107,8 @@ struct Entry {
     width: f32,
 }
 
-/// Breaks the entries of a legend into lines; returns their widths. Entries that do not fit into one line are in columns
-/// of equal width, in which long titles are cut.
+/// Breaks the entries of a legend into lines; returns their widths. Entries that do not fit into one line are in
+/// columns of equal width, in which long titles are cut.
 fn lines(wanted: &[Wanted], room: f32) -> Vec<Vec<Entry>> {
     let whole = |entry: &Wanted| Entry { title: entry.title, width: entry.title + entry.rest };
     let line: Vec<Entry> = wanted.iter().map(whole).collect();

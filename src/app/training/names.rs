@@ -265,8 +265,8 @@ pub(super) struct NamedCurves<'a> {
     pub drawn: &'a RunCurves,
 }
 
-/// The pens of the runs among those of the same colour, by the runs' folders. A run's pen stays, unless another shown run
-/// has the same.
+/// The pens of the runs among those of the same colour, by the runs' folders. A run's pen stays, unless another shown
+/// run has the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pens {
     numbers: BTreeMap<PathBuf, usize>,

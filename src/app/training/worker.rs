@@ -60,7 +60,7 @@ pub enum WorkerState {
 }
 
 impl WorkerState {
-    /// What the worker can use, if it is ready.
+    /// The devices and libraries that the worker reported when it became ready.
     pub(super) fn handshake(&self) -> Option<&Handshake> {
         if let WorkerState::Ready(handshake) = self { Some(handshake) } else { None }
     }

@@ -52,13 +52,13 @@ pub(super) struct FigureArgs {
     /// Set a field of the preset of a landscape or a phase diagram, such as noise=0.5; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::assignment, conflicts_with_all = ["all", "runs"])]
     set: Vec<(String, String)>,
-    /// Draw a landscape or a phase diagram beside another: the same preset with settings such as noise=2, several of them
-    /// separated by semicolons, another preset, or for a phase diagram also existing results; may be repeated, for at most
-    /// four landscapes or nine phase diagrams
+    /// Draw a landscape or a phase diagram beside another: the same preset with settings such as noise=2, several of
+    /// them separated by semicolons, another preset, or for a phase diagram also existing results; may be repeated, for
+    /// at most four landscapes or nine phase diagrams
     #[arg(long, value_name = "KEY=VALUE|PRESET|RESULTS", conflicts_with_all = ["all", "runs"])]
     beside: Vec<String>,
-    /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy. Marks show the changes
-    /// of a recorded session
+    /// Draw these plots of a landscape's run instead: loss, u, abs-v, effective-step, free-energy. Marks show the
+    /// changes of a recorded session
     #[arg(long, value_name = "PLOT,…", value_delimiter = ',', value_parser = metric)]
     #[arg(conflicts_with_all = ["all", "runs", "certainty", "view"])]
     plots: Vec<DiagnosticMetric>,
@@ -75,8 +75,8 @@ pub(super) struct FigureArgs {
     /// by their ids in its preset
     #[arg(long, value_name = "ONE,OTHER", conflicts_with_all = ["all", "runs", "certainty", "letters"])]
     margin: Option<String>,
-    /// Draw the best value of a tuned setting instead of the winners, such as FOCUS.gamma or Adam.learning_rate: an optimizer
-    /// by its name or its id, a dot, and the setting
+    /// Draw the best value of a tuned setting instead of the winners, such as FOCUS.gamma or Adam.learning_rate: an
+    /// optimizer by its name or its id, a dot, and the setting
     #[arg(long, value_name = "OPTIMIZER.SETTING", conflicts_with_all = ["all", "runs", "certainty", "letters", "margin"])]
     best: Option<String>,
     /// Draw how many runs adaptive sampling has spent at each pixel instead of the winners

@@ -24,8 +24,7 @@ use crate::cli::{Failure, assignment, changed, say};
 use crate::draw::{Compared, Figure, Map, Trajectories};
 use crate::sweep::result::SweepResult;
 use crate::sweep::result::scan::{ScanError, ScanResult};
-use crate::sweep::titles::as_changed_from;
-use crate::sweep::titles::{TitledSweep, short_titles};
+use crate::sweep::titles::{TitledSweep, as_changed_from, short_titles};
 
 /// The figures of the paper's toy models, the fastest first.
 pub(super) const TOY_MODEL_FIGURES: [&str; 8] =
@@ -394,7 +393,7 @@ impl Taker for Diagram {
     }
 }
 
-/// The source of a diagram that is drawn beside others.
+/// The source of one of several diagrams in a figure.
 pub(super) enum SweepSource {
     There(Box<SweepResult>),
     Computed(Box<SweepPreset>),
@@ -468,8 +467,8 @@ fn titles(results: &[SweepResult]) -> Vec<String> {
 }
 
 impl Source {
-    /// Returns the map that was chosen, if any. The margins of diagrams side by side share a scale, and so the diagrams must
-    /// share a metric.
+    /// Returns the map that was chosen, if any. The margins of diagrams side by side share a scale, and so the diagrams
+    /// must share a metric.
     fn chosen_map(&self, args: &FigureArgs) -> Result<Option<Map>, Failure> {
         if args.spent {
             return Ok(Some(Map::Runs));
@@ -493,8 +492,8 @@ impl Source {
     }
 }
 
-/// Returns the map of the best value of a setting of the first diagram, given by the name or the id of an optimizer, a dot, and
-/// the setting's key. All diagrams must tune it.
+/// Returns the map of the best value of a setting of the first diagram, given by the name or the id of an optimizer, a
+/// dot, and the setting's key. All diagrams must tune it.
 fn best(diagrams: &[&Diagram], text: &str) -> Result<Map, Failure> {
     let spec = diagrams[0].spec();
     let mut maps: Vec<(usize, &str, Map)> = Vec::new();
@@ -574,8 +573,8 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     }))
 }
 
-/// Returns those of some optimizers that a text names: by the name in the diagram, else by the label or the rule's name in
-/// presets, else by the id.
+/// Returns those of some optimizers that a text names: by the name in the diagram, else by the label or the rule's name
+/// in presets, else by the id.
 fn named(spec: &SweepSpec, names: &[String], text: &str, among: &[usize]) -> Vec<usize> {
     let all = || among.iter().copied();
     let by_name: Vec<usize> = all().filter(|index| names[*index] == text).collect();

@@ -50,7 +50,8 @@ pub(super) struct TableArgs {
     #[arg(long, value_name = "FIELDS")]
     group_by: Option<String>,
     /// Show of each group only the runs of the best value of this setting, such as each optimizer at its best learning
-    /// rate; the best has the best result by --sort, or else the best loss on held-out data that its runs have in common
+    /// rate; the best has the best result by --sort, or else the best loss on held-out data that its runs have in
+    /// common
     #[arg(long, value_name = "FIELD", requires = "group_by")]
     best_over: Option<String>,
     /// The statistic of numbers that a group shows: their mean and deviation, their median, or the best
@@ -358,8 +359,8 @@ impl Table {
         }
     }
 
-    /// Makes a table of groups: the fields that their runs share, the number of runs, and a statistic of numbers. A column
-    /// whose values differ in a group is left out unless `keeps_all`.
+    /// Makes a table of groups: the fields that their runs share, the number of runs, and a statistic of numbers. A
+    /// column whose values differ in a group is left out unless `keeps_all`.
     fn of_groups(
         runs: &[&RunFacts],
         groups: &[Group],

@@ -32,13 +32,14 @@ pub(super) struct RunsArgs {
 enum Command {
     /// List all runs, newest first; with options, a table of those that fit
     ///
-    /// A filter has terms separated by commas, all of which must hold: a field, one of =, !=, <, <=, >, >=, ~ (contains)
-    /// and !~, and a value; or words to be found in names, tags and notes. A field is a column of the table, a setting
-    /// as for `train --set`, or the end of its path.
+    /// A filter has terms separated by commas, all of which must hold: a field, one of =, !=, <, <=, >, >=, ~
+    /// (contains) and !~, and a value; or words to be found in names, tags and notes. A field is a column of the table,
+    /// a setting as for `train --set`, or the end of its path.
     List(list::TableArgs),
     /// Describe a run: its settings, its status and its last events
     Show(Run),
-    /// Show in a table the results of runs and the settings in which they differ, with the data and devices that they had
+    /// Show in a table the results of runs and the settings in which they differ, with the data and devices that they
+    /// had
     ///
     /// KEY is the name of a setting for --set. A dash stands where a run lacks the setting; equal settings are counted.
     Diff {
@@ -63,13 +64,13 @@ enum Command {
     /// values in force
     ///
     /// The worker saves a checkpoint after its present step and continues with the new values. They can be the learning
-    /// rate, the numbers of the optimizer's rule, the batch size (of GPT-2 the micro-batches of a step) and the steps at
-    /// the end, which the schedule spans. The run continues like a fork with these settings from that checkpoint.
+    /// rate, the numbers of the optimizer's rule, the batch size (of GPT-2 the micro-batches of a step) and the steps
+    /// at the end, which the schedule spans. The run continues like a fork with these settings from that checkpoint.
     Set {
         #[command(flatten)]
         run: Run,
-        /// Name of a setting, such as learning_rate or optimizer.gamma or gamma, and its new value; those of one command
-        /// take effect together
+        /// Name of a setting, such as learning_rate or optimizer.gamma or gamma, and its new value; those of one
+        /// command take effect together
         #[arg(value_name = "KEY=VALUE", value_parser = super::assignment)]
         settings: Vec<(String, String)>,
     },
@@ -95,8 +96,8 @@ enum Command {
         #[arg(long)]
         repair: bool,
     },
-    /// Write all points of a run as CSV or for TensorBoard, or its model; of a scan, its scores as CSV or all its numbers
-    /// as NPZ
+    /// Write all points of a run as CSV or for TensorBoard, or its model; of a scan, its scores as CSV or all its
+    /// numbers as NPZ
     ///
     /// The scores are a row for each optimizer and batch size: the best mean test loss with its deviation over
     /// replicates, its learning rate, and the improvement on Adam with its error. An unfinished scan can be written
@@ -137,7 +138,8 @@ enum Command {
     /// The run may be trained, stopped or finished. The same checkpoint writes the same text. Only models of language,
     /// such as GPT-2, write text.
     Sample {
-        /// Runs as for `show`, each followed by @ and the step of one of its checkpoints, or by @best [default: its newest]
+        /// Runs as for `show`, each followed by @ and the step of one of its checkpoints, or by @best [default: its
+        /// newest]
         #[arg(required = true, value_name = "RUN[@STEP|@best]", value_parser = OsStringValueParser::new().try_map(CheckpointName::parse))]
         names: Vec<CheckpointName>,
         #[command(flatten)]

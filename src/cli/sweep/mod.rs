@@ -234,9 +234,10 @@ struct SweepOverrides {
     seed: Option<u64>,
     /// Spend replicates where the winner is open, until it is 95 % certain or the budget is used up
     ///
-    /// The budget of a pixel is a multiple of its steps with uniform sampling: `--adaptive=3` takes up to three times as
-    /// many, and far fewer where a few replicates decide [default: 5, or the preset's]. Other settings are those of the
-    /// field `sampling` of the preset: `--set 'sampling=Adaptive(certainty: 0.99, budget: 5, most_replicates: 5000)'`.
+    /// The budget of a pixel is a multiple of its steps with uniform sampling: `--adaptive=3` takes up to three times
+    /// as many, and far fewer where a few replicates decide [default: 5, or the preset's]. Other settings are those of
+    /// the field `sampling` of the preset: `--set 'sampling=Adaptive(certainty: 0.99, budget: 5, most_replicates:
+    /// 5000)'`.
     #[arg(long, value_name = "BUDGET", num_args = 0..=1, require_equals = true, value_parser = budget)]
     adaptive: Option<Option<Budget>>,
 }

@@ -186,8 +186,8 @@ fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option
     of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
 }
 
-/// Returns the points as positions on the axes, split at values without a position. Where a curve ends with such a value, its last piece
-/// is empty; without any position there is no piece.
+/// Returns the points as positions on the axes, split at values without a position. Where a curve ends with such a
+/// value, its last piece is empty; without any position there is no piece.
 fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>> {
     let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
     let mut is_open = false;

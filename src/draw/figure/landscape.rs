@@ -620,8 +620,8 @@ impl LandscapeFigure {
         Some(Arrangement { panels, labels, barred: panel(1).with_max_y(bottom), plots, gutter })
     }
 
-    /// Returns the areas of the plots from `y` downwards, side by side where they have room, and the width from the left
-    /// ends of their labels to their frames.
+    /// Returns the areas of the plots from `y` downwards, side by side where they have room, and the width from the
+    /// left ends of their labels to their frames.
     fn plots_below(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<(Vec<Rect>, f32)> {
         let em = canvas.style.em;
         let columns = if inner >= WIDE * em { self.plots.len().clamp(1, COLUMNS) } else { 1 };

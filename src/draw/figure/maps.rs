@@ -348,9 +348,9 @@ impl Figure {
         Figure::of_rows(&sources, rows, legend)
     }
 
-    /// Returns a figure of the same map of several diagrams, with one legend and one colour scale, which is by the metric
-    /// of the first. `map` is that of the diagram at the index `of`; the others show the optimizers of the same names, or
-    /// at the same positions.
+    /// Returns a figure of the same map of several diagrams, with one legend and one colour scale, which is by the
+    /// metric of the first. `map` is that of the diagram at the index `of`; the others show the optimizers of the same
+    /// names, or at the same positions.
     pub fn compared(diagrams: &[Compared<'_>], map: Map, of: usize) -> Figure {
         let all: Vec<&Diagram> = diagrams.iter().map(|compared| &compared.result.diagram).collect();
         let maps: Vec<Map> = all.iter().map(|diagram| map.carried_over(all[of].spec(), diagram)).collect();

@@ -1,8 +1,8 @@
 //! Figures for publication: maps of phase diagrams, plots of scans, curves of trainings and landscapes with
 //! trajectories, with titles and legends.
 //!
-//! A [`Figure`] has one content, which is laid out at a width and drawn on paper. Every file has title, program version,
-//! seed and spec as metadata, and no time: equal results give equal bytes.
+//! A [`Figure`] has one content, which is laid out at a width and drawn on paper. Every file has title, program
+//! version, seed and spec as metadata, and no time: equal results give equal bytes.
 
 mod curves;
 mod landscape;

@@ -133,8 +133,8 @@ impl Trajectories {
         self.runs[0].simulation.record().clone()
     }
 
-    /// Returns the enabled optimizers of all runs, in their order, with histories in points that are equally far apart on an
-    /// axis of steps, which is logarithmic if `log_steps` is set.
+    /// Returns the enabled optimizers of all runs, in their order, with histories in points that are equally far apart
+    /// on an axis of steps, which is logarithmic if `log_steps` is set.
     pub(super) fn ensembles(&self, log_steps: bool) -> Vec<Ensemble<'_>> {
         self.runs.iter().enumerate().flat_map(|(index, run)| run.ensembles(index, log_steps)).collect()
     }

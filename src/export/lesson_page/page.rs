@@ -55,8 +55,8 @@ struct OptimizerStyle {
     is_open: bool,
 }
 
-/// A run. Its data are the series of each optimizer: x and y of the mean, x and y of each particle, and the mean and the
-/// deviation of each metric.
+/// A run. Its data are the series of each optimizer: x and y of the mean, x and y of each particle, and the mean and
+/// the deviation of each metric.
 #[derive(Serialize)]
 struct Run {
     ground: usize,

@@ -1,5 +1,5 @@
-//! Runs from elsewhere, imported into a folder of runs: TensorBoard's event files, tables as CSV, and folders of runs of
-//! this program from another folder.
+//! Runs from elsewhere, imported into a folder of runs: TensorBoard's event files, tables as CSV, and folders of runs
+//! of this program from another folder.
 
 mod events;
 mod scalars;

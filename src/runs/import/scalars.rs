@@ -56,8 +56,8 @@ pub(super) struct Scalars {
     points: Vec<Point>,
     /// Files of sorted points.
     sorted: Vec<File>,
-    /// Restarts of the writing program with their orders. Steps increase, as a restart at an earlier step includes those
-    /// before it.
+    /// Restarts of the writing program with their orders. Steps increase, as a restart at an earlier step includes
+    /// those before it.
     restarts: Vec<(u32, u64)>,
     /// The number of points and restarts.
     order: u32,

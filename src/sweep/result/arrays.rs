@@ -79,8 +79,8 @@ impl SweepResult {
     }
 
     /// Writes the whole diagram as an NPZ archive, float64 unless noted otherwise. With O optimizers in the spec's
-    /// order, R rows, C columns, at most L learning rates, and at most K candidates (learning rates times combinations of
-    /// tuned values):
+    /// order, R rows, C columns, at most L learning rates, and at most K candidates (learning rates times combinations
+    /// of tuned values):
     ///
     /// | array | shape |
     /// | --- | --- |
@@ -99,8 +99,8 @@ impl SweepResult {
     /// | `gap` between the winner by each of the metrics and each optimizer | (3, O, R, C) |
     /// | `gap_se`, `gap_freedom`: the gap's standard error and degrees of freedom | (3, O, R, C) |
     ///
-    /// Tuned settings, P in all, add these arrays. Candidate k of an optimizer has the learning rate with the index k modulo
-    /// their number; settings that an optimizer does not tune are NaN:
+    /// Tuned settings, P in all, add these arrays. Candidate k of an optimizer has the learning rate with the index k
+    /// modulo their number; settings that an optimizer does not tune are NaN:
     ///
     /// | array | shape |
     /// | --- | --- |

@@ -434,8 +434,8 @@ impl ScanResult {
     /// Columns are `optimizer`; `batch_size`; `score`, the smallest over learning rates of the mean over replicates of
     /// the test loss after the last step; `std`, its sample standard deviation over replicates; `best_lr`, the learning
     /// rate itself; `replicates`; `improvement` on Adam, as a fraction of Adam's score, and `improvement_error`;
-    /// `best_lr_edge`, `lowest` or `highest` where the best learning rate is at an end of those tried. Unknown values are
-    /// NaN, or empty for a count. Adam itself has no improvement.
+    /// `best_lr_edge`, `lowest` or `highest` where the best learning rate is at an end of those tried. Unknown values
+    /// are NaN, or empty for a count. Adam itself has no improvement.
     pub fn write_table(&self, writer: impl Write) -> io::Result<u64> {
         let known = ["optimizer", "batch_size", "score", "std", "best_lr", "replicates"];
         let header = [&known[..], &["improvement", "improvement_error", "best_lr_edge"]].concat();

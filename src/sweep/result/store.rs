@@ -1,11 +1,11 @@
 //! The records of a sweep in its folder: the finished pixels, and the unfinished pixels of adaptive sampling, its
 //! races.
 //!
-//! A folder is unfinished while its records do not cover the grid. `pixels.bin` begins with [`MAGIC`] and the header of the
-//! sweep, and grows by a record for each pixel, so that an interruption costs only a few seconds of work. `races.bin`
-//! begins with the same header, and is written anew as a whole. Each header and each record is a value in postcard's format
-//! with its CRC-32 (little-endian), in a COBS frame (Cheshire and Baker 1999), which holds no zero byte and ends with one:
-//! a record that is damaged or cut off costs no other.
+//! A folder is unfinished while its records do not cover the grid. `pixels.bin` begins with [`MAGIC`] and the header of
+//! the sweep, and grows by a record for each pixel, so that an interruption costs only a few seconds of work.
+//! `races.bin` begins with the same header, and is written anew as a whole. Each header and each record is a value in
+//! postcard's format with its CRC-32 (little-endian), in a COBS frame (Cheshire and Baker 1999), which holds no zero
+//! byte and ends with one: a record that is damaged or cut off costs no other.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -512,8 +512,8 @@ fn races(mut file: &File, start: u64, spec: &SweepSpec) -> io::Result<Vec<([usiz
     if frame.is_empty() { Ok(races) } else { Err(damaged()) }
 }
 
-/// Opens a file of records, or creates it, and locks it. A file that its owner removed during the wait for the lock is not
-/// used, as data written to it would be lost.
+/// Opens a file of records, or creates it, and locks it. A file that its owner removed during the wait for the lock is
+/// not used, as data written to it would be lost.
 fn open_locked(path: &Path) -> Result<File, StoreError> {
     const ATTEMPTS: usize = 100;
     let failed = |source| StoreError::File { path: path.to_owned(), source };

@@ -9,18 +9,18 @@ use valleyscope_engine::sweep::{Axis, Diagram, Quantity, SweepSpec};
 use crate::export::{CsvCell as Entry, CsvWriter};
 
 /// Writes a row for each pixel of a diagram: the values of the axes, in columns of their names, such as `sharpness` and
-/// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and its
-/// [closest rival](valleyscope_engine::sweep::Comparison::rival), with its standard error; `certainty` of the winner; then
-/// for each optimizer, by the spec's metric, `adam_score`, `adam_std`, `adam_best_lr` (the learning rate itself),
-/// `adam_diverged`, and the values of its tuned settings, such as `adam_best_beta2`. Unknown values are NaN, or empty for a
-/// name or a count.
+/// `noise`; `winner`, empty where there is none; `gap` and `gap_se`, the gap between the winner and its [closest
+/// rival](valleyscope_engine::sweep::Comparison::rival), with its standard error; `certainty` of the winner; then for
+/// each optimizer, by the spec's metric, `adam_score`, `adam_std`, `adam_best_lr` (the learning rate itself),
+/// `adam_diverged`, and the values of its tuned settings, such as `adam_best_beta2`. Unknown values are NaN, or empty
+/// for a name or a count.
 pub fn write_table(writer: impl Write, diagram: &Diagram) -> io::Result<()> {
     write(writer, &[(None, diagram)])
 }
 
-/// Writes a row for each pixel of several diagrams, which have titles: the title in the column `diagram`, then the columns
-/// of [`write_table`], with those of all optimizers. Where diagrams vary different quantities, the values of the axes are
-/// in the columns `row` and `column`.
+/// Writes a row for each pixel of several diagrams, which have titles: the title in the column `diagram`, then the
+/// columns of [`write_table`], with those of all optimizers. Where diagrams vary different quantities, the values of
+/// the axes are in the columns `row` and `column`.
 pub fn write_tables(writer: impl Write, diagrams: &[(&str, &Diagram)]) -> io::Result<()> {
     write(writer, &diagrams.iter().map(|(title, diagram)| (Some(*title), *diagram)).collect::<Vec<_>>())
 }
@@ -73,8 +73,8 @@ fn write(writer: impl Write, diagrams: &[(Option<&str>, &Diagram)]) -> io::Resul
     csv.into_inner().flush()
 }
 
-/// Writes the rows of a diagram. `columns` are those of each optimizer, with its index in this diagram; none for an optimizer
-/// of another.
+/// Writes the rows of a diagram. `columns` are those of each optimizer, with its index in this diagram; none for an
+/// optimizer of another.
 fn write_rows<W: Write>(
     csv: &mut CsvWriter<W>,
     title: Option<&str>,

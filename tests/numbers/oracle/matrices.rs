@@ -200,8 +200,8 @@ const BASIS: [&str; 2] = ["basis_left", "basis_right"];
 /// SOAP, arXiv:2409.11321, as in `soap.py` of nikhilvyas/SOAP, in double precision: eigenvectors by Jacobi's rotations,
 /// and refreshed by Gram-Schmidt.
 ///
-/// For two elements (the plane, or a vector with `precondition_1d`), the state holds the first eigenvector as the basis,
-/// and the squares along it and across it.
+/// For two elements (the plane, or a vector with `precondition_1d`), the state holds the first eigenvector as the
+/// basis, and the squares along it and across it.
 pub(super) fn soap(parameter: &mut Parameter, hyper: &Hyper, seen: &StepInput<'_>, _: Reading) -> Vec<f64> {
     let (beta1, beta2, count) = (hyper.get("beta1"), hyper.get("beta2"), seen.gradient.len());
     let (rows, n) = (parameter.rows.unwrap_or(count), parameter.steps - 1);

@@ -381,8 +381,8 @@ impl Valley {
         self.a / 2.0 * u.powi(2) * v.powi(2) - self.c * u
     }
 
-    /// Returns the diagonal of the Hessian, second derivatives along x and y by the chain rule, with its noise, a factor
-    /// `1 + σ draw`.
+    /// Returns the diagonal of the Hessian, second derivatives along x and y by the chain rule, with its noise, a
+    /// factor `1 + σ draw`.
     pub fn noisy_curvature(self, position: [f64; 2], sigma: f64, draws: [f64; 2]) -> [f64; 2] {
         let rotation = self.into_valley(None);
         let [u, v] = times(rotation, position);

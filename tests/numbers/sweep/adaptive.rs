@@ -381,7 +381,7 @@ fn certain_winners_by_common_noise_are_right() {
     assert!(counts.iter().all(|count_winners| count_winners.sure > 3 * 156 / 2), "{counts:?}");
 }
 
-/// With adaptive sampling, which looks after each round and stops when it is certain, by the metric that it compares.
+/// Samples adaptively by this metric, whose winner is tested after each round until it is certain.
 fn adaptive(metric: Metric) -> SweepSpec {
     SweepSpec { metric, sampling: Sampling::Adaptive(Adaptive::default()), ..fig2a(GRID) }
 }

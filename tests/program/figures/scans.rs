@@ -547,8 +547,8 @@ fn the_table_has_a_row_for_each_optimizer_and_batch_size() {
     }
 }
 
-/// Returns the scan with Signum's best learning rate at the upper end with batches of 2 and 32, and at the lower with 8;
-/// with 128 all of its trainings diverge.
+/// Returns the scan with Signum's best learning rate at the upper end with batches of 2 and 32, and at the lower with
+/// 8; with 128 all of its trainings diverge.
 pub fn at_edges(folder: &std::path::Path) -> ScanResult {
     let axes = axes();
     let points = places(&axes, true).into_iter().map(|place| {

@@ -47,8 +47,8 @@ impl egui::DroppedFile for Dropped {
     }
 }
 
-/// The whole pictures that an app hands to the graphics driver, of those with sharp pixels. Maps have these; small pictures of
-/// kept diagrams, which may have the same size, are smoothed.
+/// The whole pictures that an app hands to the graphics driver, of those with sharp pixels. Maps have these; small
+/// pictures of kept diagrams, which may have the same size, are smoothed.
 #[derive(Clone, Default)]
 pub struct Uploads(Arc<Mutex<Vec<Arc<ColorImage>>>>);
 

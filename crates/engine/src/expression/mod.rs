@@ -1,7 +1,7 @@
 //! Expression graphs: how each number of a rule or a loss is computed from others.
 //!
-//! A graph is recorded from code that is generic over [`Algebra`] ([`Traced`] numbers on a [`Tape`]), or read from a text
-//! ([`language`](crate::language)). It is compiled to instructions ([`compile`]) and printed ([`print`]).
+//! A graph is recorded from code that is generic over [`Algebra`] ([`Traced`] numbers on a [`Tape`]), or read from a
+//! text ([`language`](crate::language)). It is compiled to instructions ([`compile`]) and printed ([`print`]).
 
 mod algebra;
 pub(crate) mod compile;
@@ -98,8 +98,8 @@ impl Key {
 }
 
 impl Graph {
-    /// The largest number of nodes of an expression that is written out as a formula. Where each number is used twice, the
-    /// formula doubles with each level.
+    /// The largest number of nodes of an expression that is written out as a formula. Where each number is used twice,
+    /// the formula doubles with each level.
     pub(crate) const LARGEST_EXPRESSION: usize = 20_000;
 
     pub(crate) fn new(most_nodes: usize) -> Graph {

@@ -266,8 +266,8 @@ impl<'a, S: Style> Printer<'a, S> {
 pub(crate) struct Language<I> {
     pub input: I,
     pub constant: fn(f64) -> Printed,
-    /// Whether the graph is of [simplified](crate::loss) expressions: whole powers are products, and factors that are the
-    /// same at all points are collected again when the text is read.
+    /// Whether the graph is of [simplified](crate::loss) expressions: whole powers are products, and factors that are
+    /// the same at all points are collected again when the text is read.
     pub is_simplified: bool,
 }
 

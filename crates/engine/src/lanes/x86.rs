@@ -449,8 +449,8 @@ mod avx2 {
 
 /// The operations on a register of AVX-512 (F and DQ).
 mod avx512 {
-    /// The fix-up instruction's result for each class of number, four bits each from the lowest: quiet and signalling NaN
-    /// stay NaN, ±0 becomes 0; one, −∞, +∞, negative and positive become ±1.
+    /// The fix-up instruction's result for each class of number, four bits each from the lowest: quiet and signalling
+    /// NaN stay NaN, ±0 becomes 0; one, −∞, +∞, negative and positive become ±1.
     const SIGNS: i32 = 0xa9a9_a821_u32 as i32;
 
     /// The operations that are made of several instructions, in a module that names these.

@@ -1,8 +1,8 @@
 //! The small language in which update rules and losses are typed.
 //!
-//! [`parse`] reads a text into an [expression graph](crate::expression). A [`Dialect`] lists the names that are given, and
-//! the name that a text assigns to: [`program`](crate::optimizer::program) has the dialect of rules, [`loss`](crate::loss)
-//! that of losses. Sizes are bounded, as presets from anywhere contain texts.
+//! [`parse`] reads a text into an [expression graph](crate::expression). A [`Dialect`] lists the names that are given,
+//! and the name that a text assigns to: [`program`](crate::optimizer::program) has the dialect of rules,
+//! [`loss`](crate::loss) that of losses. Sizes are bounded, as presets from anywhere contain texts.
 
 mod parser;
 

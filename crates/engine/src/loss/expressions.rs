@@ -1,8 +1,8 @@
 //! Simplified expressions of losses, and their derivatives. An expression is simplified as it is made: constants are
 //! folded, zeros and ones dropped, whole powers multiplied out, and factors that are the same at all points collected.
 //!
-//! `0*f`, `0/f` and `f - f` become 0 only where f is [proved finite](Graph::is_finite) as far as sums and products do not
-//! overflow: where the loss is NaN for other reasons, it stays NaN.
+//! `0*f`, `0/f` and `f - f` become 0 only where f is [proved finite](Graph::is_finite) as far as sums and products do
+//! not overflow: where the loss is NaN for other reasons, it stays NaN.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -385,8 +385,8 @@ impl Expressions {
 /// A number that the result does not depend on adds nothing, whatever its own derivative: neither a constant branch nor
 /// a factor of a constant 0.
 ///
-/// `abs(x)^p` and `sign(x)*abs(x)^p` have the derivative 0 at x = 0 also where p < 1: there it has no finite value, and a
-/// point exactly at 0 should not diverge.
+/// `abs(x)^p` and `sign(x)*abs(x)^p` have the derivative 0 at x = 0 also where p < 1: there it has no finite value, and
+/// a point exactly at 0 should not diverge.
 pub(super) fn gradient(expressions: &mut Expressions, of: NodeId, by: [NodeId; 2]) -> [NodeId; 2] {
     let mut branches = BTreeSet::new();
     for id in reachable(expressions, of) {

@@ -17,8 +17,8 @@ pub(super) fn uniforms(inputs: UniformInputs<'_>) -> [f32; UNIFORMS] {
     uniforms
 }
 
-/// Functions of the shader, each with its name, and those that it calls. Compilers may assume that a number is not NaN, but
-/// not what its bits are.
+/// Functions of the shader, each with its name, and those that it calls. Compilers may assume that a number is not NaN,
+/// but not what its bits are.
 const FUNCTIONS: [(&str, &str); 5] = [
     // Of any base with a whole exponent, and of a positive base with any exponent. The power of a negative base with a
     // fractional exponent is NaN, which WGSL cannot write as a constant.
@@ -157,7 +157,8 @@ impl Style for Wgsl {
     fn in_context(&self, printer: &Printer<'_, Self>, _id: NodeId, op: Op<NodeId>) -> Option<Printed> {
         let graph = printer.graph;
         let is_constant = op.operands().iter().all(|id| matches!(graph.node(*id), Node::Constant(_)));
-        // An expression of constants alone remains only if its result is not finite, and WGSL refuses that in a constant.
+        // An expression of constants alone remains only if its result is not finite, and WGSL refuses that in a
+        // constant.
         let word = |id: NodeId| match printer.print(id).text {
             constant if is_constant => format!("({constant} + 0.0 * x)"),
             word => word,

@@ -171,8 +171,8 @@ pub(crate) fn built_in_axis_keys() -> Vec<Key> {
     keys
 }
 
-/// Lists the keys of the settings of rules that can be axes: the learning rate, hyperparameters of the built-in rules, then
-/// those of the rules typed so far.
+/// Lists the keys of the settings of rules that can be axes: the learning rate, hyperparameters of the built-in rules,
+/// then those of the rules typed so far.
 pub fn axis_keys() -> Vec<Key> {
     let mut keys = built_in_axis_keys();
     for hyperparameter in TypedRule::tables().into_iter().flatten() {

@@ -1,8 +1,8 @@
 //! The update rules, one file each.
 //!
-//! A rule's file holds everything about it: its name, colour and marker, the table of its hyperparameters, what it remembers,
-//! and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings, checkpoints, formulas
-//! and arrows are made from that.
+//! A rule's file holds everything about it: its name, colour and marker, the table of its hyperparameters, what it
+//! remembers, and the step itself. A line of [`rules!`] registers it. Presets, controls, sweeps, trainings,
+//! checkpoints, formulas and arrows are made from that.
 //!
 //! The step is written once, over [`Algebra`]: so the same lines serve one particle, vectors of particles, the vector
 //! loops and tensor operations of a training, and the formulas that are shown, which record it with [`Traced`] numbers.
@@ -309,7 +309,8 @@ pub enum Need {
     /// [`Algebra::orthogonal`], [`Algebra::by_shape`].
     WholeParameter,
     /// The axes of the parameter's tensor, each with a statistic of its own: [`Algebra::exchanged`] on the plane, and a
-    /// step of its own in training (`crates/training/src/axes.rs`). There is none for sweeps in more than two dimensions.
+    /// step of its own in training (`crates/training/src/axes.rs`). There is none for sweeps in more than two
+    /// dimensions.
     Axes,
     /// [`Batch::gradient_at`]
     GradientElsewhere,

@@ -22,8 +22,8 @@ use crate::setting::Spacing;
 /// ‖g‖. Of the orthogonal factor of L Q, q becomes `L q / ‖L q‖` if q comes first; if the other column comes first, q
 /// becomes what is perpendicular to that one's product with L, which is along `(tr L − L) q`.
 ///
-/// In training, a matrix g of r × c has two statistics, L = g gᵗ and R = gᵗ g; then `g̃ = Q_Lᵗ g Q_R`, and the direction
-/// is turned back likewise. An axis that is longer than 10000 has no Q, and neither have vectors, unless
+/// In training, a matrix g of r × c has two statistics, L = g gᵗ and R = gᵗ g; then `g̃ = Q_Lᵗ g Q_R`, and the
+/// direction is turned back likewise. An axis that is longer than 10000 has no Q, and neither have vectors, unless
 /// `precondition_1d` is `On`: then they have that of g gᵗ, as x and y always have. Vyas et al. take η = 3e-3, β₁ = β₂ =
 /// β_L = 0.95, ε = 1e-8 and f = 10.
 pub struct Soap;

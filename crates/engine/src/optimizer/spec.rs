@@ -44,8 +44,9 @@ impl RuleSpec {
         self.converted(RuleKind::Typed(typed))
     }
 
-    /// Returns the rule as a replacement of another: hyperparameters that both have keep the other's values, as far as their ranges
-    /// allow it. Both have a hyperparameter where it [means the same](SettingInfo::means_the_same_as) in both.
+    /// Returns the rule as a replacement of another: hyperparameters that both have keep the other's values, as far as
+    /// their ranges allow it. Both have a hyperparameter where it [means the same](SettingInfo::means_the_same_as) in
+    /// both.
     pub fn in_place_of(mut self, before: &RuleSpec) -> RuleSpec {
         for (index, of) in self.info().hyperparameters.iter().enumerate() {
             let kept = before.value_of(of).and_then(|value| of.checked(value).ok());
@@ -59,8 +60,8 @@ impl RuleSpec {
         self.hyperparameters().find(|(own, _)| own.means_the_same_as(of)).map(|(_, value)| value)
     }
 
-    /// Describes which hyperparameters a rule that replaced another has set anew and which it has kept, such as `FOCUS in place of Adam;
-    /// new: γ 0.2; changed: Squares β₂ 0.95 → Average β₂ 0.99; without: ε; kept: η, ω 0.1`.
+    /// Describes which hyperparameters a rule that replaced another has set anew and which it has kept, such as `FOCUS
+    /// in place of Adam; new: γ 0.2; changed: Squares β₂ 0.95 → Average β₂ 0.99; without: ε; kept: η, ω 0.1`.
     pub fn replacement(&self, before: &RuleSpec, keeps_learning_rate: bool) -> String {
         let (mut new, mut changed) = (Vec::new(), Vec::new());
         let mut kept: Vec<String> = keeps_learning_rate.then(|| "η".to_owned()).into_iter().collect();

@@ -86,7 +86,8 @@ impl<A: Algebra, B> RuleInput<A, B> {
     }
 }
 
-/// The schedule of the learning rate of an optimizer on the plane or in a sweep: a linear warm-up, then a decay. In step t = 1, 2, … the learning rate is η times
+/// The schedule of the learning rate of an optimizer on the plane or in a sweep: a linear warm-up, then a decay. In
+/// step t = 1, 2, … the learning rate is η times
 ///
 /// ```text
 /// t / W                                              for t ≤ W

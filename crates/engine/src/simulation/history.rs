@@ -31,8 +31,8 @@ impl Default for PlotRequest {
 
 /// The number of newest steps stored in full.
 pub const RECENT_STEPS: usize = 20_000;
-/// The number of first steps stored in full: on a logarithmic axis they fill most of the width. A power of [`FANOUT`], so
-/// that a level's bucket begins after them.
+/// The number of first steps stored in full: on a logarithmic axis they fill most of the width. A power of [`FANOUT`],
+/// so that a level's bucket begins after them.
 const FIRST_STEPS: usize = 4_096;
 const FANOUT: u64 = 8;
 const LEVEL_BUCKETS: usize = 2_048;
@@ -310,16 +310,16 @@ impl History {
         view
     }
 
-    /// Returns the whole history in the finest stored buckets: a bucket for each step that is stored in full, and between
-    /// them the narrowest available ones. The oldest first, without gap or overlap.
+    /// Returns the whole history in the finest stored buckets: a bucket for each step that is stored in full, and
+    /// between them the narrowest available ones. The oldest first, without gap or overlap.
     pub fn finest(&self) -> Vec<Bucket> {
         let next = |bucket: &Bucket| (bucket.end() < self.steps).then(|| self.finest_within(bucket.end(), 1));
         let first = (!self.is_empty()).then(|| self.finest_within(0, 1));
         std::iter::successors(first, next).collect()
     }
 
-    /// Returns the widest stored bucket at `step` that is at most `width` wide, or else the narrowest stored. It begins at
-    /// `step`, or before it if only a wider one is stored.
+    /// Returns the widest stored bucket at `step` that is at most `width` wide, or else the narrowest stored. It begins
+    /// at `step`, or before it if only a wider one is stored.
     fn finest_within(&self, step: u64, width: u64) -> Bucket {
         let fitting = self.levels.iter().rev().filter(|level| level.width <= width && step.is_multiple_of(level.width));
         if let Some(bucket) = fitting.filter_map(|level| level.bucket_at(step)).next() {

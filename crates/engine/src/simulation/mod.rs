@@ -365,8 +365,8 @@ impl Timeline {
         self.bytes = self.keyframes.iter().map(Keyframe::bytes).sum();
     }
 
-    /// Shows a step of the past again, or the last one if `step` is later. The record of the selected particle's step is
-    /// the same as when the run took it.
+    /// Shows a step of the past again, or the last one if `step` is later. The record of the selected particle's step
+    /// is the same as when the run took it.
     pub fn seek(&mut self, step: u64) {
         let step = step.min(self.last_step());
         let present = self.simulation.step();

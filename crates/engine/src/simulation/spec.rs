@@ -70,8 +70,8 @@ pub struct OptimizerSpec {
     /// The name in the legend; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// The colour as red, green, blue; without it, the rule's colour, or another if that is too much like those of other
-    /// optimizers.
+    /// The colour as red, green, blue; without it, the rule's colour, or another if that is too much like those of
+    /// other optimizers.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
     /// Whether the optimizer is simulated; a disabled one stays in the list.
@@ -280,8 +280,8 @@ fn moved_rule(to: &RatedRule, before: &RatedRule, onto: &RatedRule) -> Option<Ra
 }
 
 impl SimulationSpec {
-    /// Lists the settings that are numbers or choices with their values, in the order of controls: of the landscape, the
-    /// noise, the particles, the plots, and of each optimizer's rule.
+    /// Lists the settings that are numbers or choices with their values, in the order of controls: of the landscape,
+    /// the noise, the particles, the plots, and of each optimizer's rule.
     pub fn settings(&self) -> Vec<SettingValue> {
         let StartSpec { x, y, spread } = self.start;
         let usual = self.landscape.start();
@@ -496,8 +496,8 @@ impl SimulationSpec {
         simulated.map(|optimizer| (optimizer.id, optimizer.rule.name())).collect()
     }
 
-    /// Returns for each of several simulations the settings in which they differ, with texts such as `σ = 1`. Simulations
-    /// of different optimizers are named by these first.
+    /// Returns for each of several simulations the settings in which they differ, with texts such as `σ = 1`.
+    /// Simulations of different optimizers are named by these first.
     pub fn differing_settings(all: &[&SimulationSpec]) -> Vec<Vec<String>> {
         let rules: Vec<_> = all.iter().map(|spec| spec.simulated_rules()).collect();
         let has_same_rules = rules.windows(2).all(|pair| pair[0] == pair[1]);

@@ -203,8 +203,8 @@ impl Axis {
     }
 }
 
-/// A setting of an optimizer that takes several values, of which the best counts at each pixel: a hyperparameter that is
-/// a number, or the end of a schedule.
+/// A setting of an optimizer that takes several values, of which the best counts at each pixel: a hyperparameter that
+/// is a number, or the end of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuned {

@@ -25,17 +25,17 @@ pub struct Comparison {
     pub winner: Option<usize>,
     /// The gap between the winner and each optimizer; unknown for the winner itself, and without a winner.
     pub gaps: Vec<Gap>,
-    /// The error probabilities of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the probability of
-    /// as much evidence against it if it were the best; 0 for the winner. Empty by other metrics and with uniform sampling, where
-    /// the winner's certainty follows from the gaps.
+    /// The error probabilities of adaptive sampling, by the sweep's own metric: for each optimizer a bound of the
+    /// probability of as much evidence against it if it were the best; 0 for the winner. Empty by other metrics and
+    /// with uniform sampling, where the winner's certainty follows from the gaps.
     pub error_probabilities: Vec<f64>,
 }
 
 impl Comparison {
     /// Returns the optimizer nearest to the winner, and the certainty of the lead over it: from 0.5 and less, if chance
-    /// alone would suffice, to 1. With uniform sampling the nearest is the one with the smallest gap in standard errors. With
-    /// adaptive sampling it is the one with the best score: runs stop as soon as the winner is certain, so that neither standard
-    /// errors nor error probabilities rank the optimizers.
+    /// alone would suffice, to 1. With uniform sampling the nearest is the one with the smallest gap in standard
+    /// errors. With adaptive sampling it is the one with the best score: runs stop as soon as the winner is certain, so
+    /// that neither standard errors nor error probabilities rank the optimizers.
     pub fn rival(&self) -> Option<(usize, f64)> {
         if !self.error_probabilities.is_empty() {
             let others = (0..self.gaps.len()).filter(|index| Some(*index) != self.winner);
@@ -68,8 +68,8 @@ impl Comparison {
 pub struct Sampled {
     /// The replicates of each optimizer and candidate.
     pub replicates: Vec<Vec<u32>>,
-    /// For each optimizer a bound of the distance between its score and the winner's, which holds with about the requested
-    /// certainty; empty without a winner.
+    /// For each optimizer a bound of the distance between its score and the winner's, which holds with about the
+    /// requested certainty; empty without a winner.
     pub apart: Vec<f64>,
     /// Whether the pixel has no further runs: it is decided, or its budget is used up.
     pub is_over: bool,

@@ -171,8 +171,8 @@ impl Diagram {
         }
     }
 
-    /// Returns the number of pixels whose results are final: from all replicates, or with adaptive sampling, those that are
-    /// decided or have used up their budget.
+    /// Returns the number of pixels whose results are final: from all replicates, or with adaptive sampling, those that
+    /// are decided or have used up their budget.
     pub fn complete(&self) -> usize {
         self.complete
     }

@@ -1,9 +1,9 @@
 //! Phase diagrams: which optimizer wins where (the paper's section "Toy model" and its appendix).
 //!
 //! A [`SweepSpec`] names two axes, a set of optimizers and their learning rates. Every pixel of the diagram is a
-//! [`Point`]: a landscape, noise and optimizers. The candidates of an optimizer are its learning rates, or all combinations
-//! of these with the values of other settings that are [`Tuned`]. Each candidate is run many times; the score of an optimizer
-//! is the best average of its candidates, and the optimizer with the best score wins the pixel.
+//! [`Point`]: a landscape, noise and optimizers. The candidates of an optimizer are its learning rates, or all
+//! combinations of these with the values of other settings that are [`Tuned`]. Each candidate is run many times; the
+//! score of an optimizer is the best average of its candidates, and the optimizer with the best score wins the pixel.
 //!
 //! [`pixel_runs`] computes the runs of a pixel, in vector registers; [`Cell`] holds their results; [`SweepWork`] is the
 //! work on all pixels, done by the threads that the caller brings; a [`Diagram`] is the whole. A run draws its random

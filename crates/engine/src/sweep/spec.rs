@@ -81,8 +81,8 @@ pub struct SweepOptimizer {
     /// The name in legends; without it, the rule's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// The colour as red, green, blue; without it, the rule's colour, or another if that is too much like those of other
-    /// optimizers.
+    /// The colour as red, green, blue; without it, the rule's colour, or another if that is too much like those of
+    /// other optimizers.
     #[serde(default)]
     pub color: Option<[u8; 3]>,
     #[serde(deserialize_with = "RuleSpec::deserialize_on_plane")]
@@ -146,8 +146,8 @@ impl SweepSpec {
     pub const MAX_OPTIMIZERS: usize = 16;
     /// The largest number of pixels of a diagram.
     const MAX_PIXELS: usize = 1_000_000;
-    /// The largest number of averages of a diagram: one for each pixel, optimizer and candidate, with the largest number of
-    /// candidates counted for every optimizer.
+    /// The largest number of averages of a diagram: one for each pixel, optimizer and candidate, with the largest
+    /// number of candidates counted for every optimizer.
     const MAX_AVERAGES: usize = 20_000_000;
 
     /// The largest number of runs of a pixel, all of which are held in memory at once.
@@ -281,8 +281,8 @@ impl SweepSpec {
         }
     }
 
-    /// Returns the optimizer steps of the whole sweep, each of which is a step of one run; with adaptive sampling, the most
-    /// that it may take.
+    /// Returns the optimizer steps of the whole sweep, each of which is a step of one run; with adaptive sampling, the
+    /// most that it may take.
     pub fn total_steps(&self) -> f64 {
         let [rows, columns] = self.shape().map(|count| count as f64);
         let along = |axis: &Axis| axis.values().iter().sum::<f64>();
@@ -397,8 +397,8 @@ impl SweepSpec {
         Ok(())
     }
 
-    /// Checks that the landscape and the noise have the parameters, and the landscape the dimension, that the sweep gives
-    /// them.
+    /// Checks that the landscape and the noise have the parameters, and the landscape the dimension, that the sweep
+    /// gives them.
     fn check_landscape(&self) -> Result<(), SpecError> {
         let LandscapeInfo { name, parameters, .. } = self.landscape.info();
         let is_valley = self.landscape.valley().is_some();

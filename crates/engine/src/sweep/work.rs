@@ -153,8 +153,8 @@ impl SweepWork {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of optimizer steps of the whole work; with adaptive sampling, the most that it may take, which
-    /// falls with each race that is over before its budget is used up.
+    /// Returns the number of optimizer steps of the whole work; with adaptive sampling, the most that it may take,
+    /// which falls with each race that is over before its budget is used up.
     pub fn all_steps(&self) -> u64 {
         self.all_steps.load(Ordering::Relaxed)
     }
@@ -286,8 +286,8 @@ impl Portion {
     }
 }
 
-/// The tasks of a sweep, in order. Those of the passes of adaptive sampling are made one by one, as a window begins sweeps
-/// while a setting is dragged.
+/// The tasks of a sweep, in order. Those of the passes of adaptive sampling are made one by one, as a window begins
+/// sweeps while a setting is dragged.
 struct Tasks {
     /// The tasks of the last pass, which end pixels; with uniform sampling, all tasks.
     last: Vec<Task>,

@@ -208,8 +208,8 @@ impl LessonDraft {
         simulations.iter().zip(LETTERS).skip(1).map(settings).collect()
     }
 
-    /// Returns whether the first of the `present` simulations has other settings than a step, or the others are not those
-    /// of the step.
+    /// Returns whether the first of the `present` simulations has other settings than a step, or the others are not
+    /// those of the step.
     pub fn differs_at(&self, step: usize, present: &[TitledSimulation]) -> bool {
         let first = &present[0].spec;
         let at = self.before(step + 1, first);
@@ -217,8 +217,8 @@ impl LessonDraft {
         differs || self.simulations_at(step, first).is_ok_and(|at| !is_same(&at, present))
     }
 
-    /// Returns the settings before a step, with the optimizers, the start and the seed of `present`, which a lesson does
-    /// not set.
+    /// Returns the settings before a step, with the optimizers, the start and the seed of `present`, which a lesson
+    /// does not set.
     fn before(&self, step: usize, present: &SimulationSpec) -> Result<SimulationSpec, SettingError> {
         let mut base = present.clone();
         let known = self.spec();

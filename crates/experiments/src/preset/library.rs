@@ -86,8 +86,8 @@ impl Library {
         Ok(presets)
     }
 
-    /// Loads the preset that a name or a path refers to: an existing file; else a built-in preset; else one of the user's
-    /// own; else one with this name or this title, up to what [`folded`] leaves out.
+    /// Loads the preset that a name or a path refers to: an existing file; else a built-in preset; else one of the
+    /// user's own; else one with this name or this title, up to what [`folded`] leaves out.
     pub fn load(&self, name_or_file: &OsStr) -> Result<Loaded, PresetError> {
         let path = Path::new(name_or_file);
         let looks_like_path = path.components().count() > 1 || path.extension() == Some(OsStr::new(EXTENSION));

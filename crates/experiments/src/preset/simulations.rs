@@ -100,8 +100,9 @@ pub fn titles_side_by_side(simulations: &[TitledSimulation]) -> Vec<String> {
     LETTERS.into_iter().zip(simulations).map(title).collect()
 }
 
-/// Returns the title of a simulation that was given this one: where it is that of a built-in preset with other settings,
-/// with those that were changed. The seed and the end are those of the clock that simulations side by side share.
+/// Returns the title of a simulation that was given this one: where it is that of a built-in preset with other
+/// settings, with those that were changed. The seed and the end are those of the clock that simulations side by side
+/// share.
 fn title_of_changed(given: &str, spec: &SimulationSpec) -> String {
     let found = built_ins().iter().find(|built_in| built_in.preset.title() == given);
     let Some(Preset::Landscape(preset)) = found.map(|built_in| &built_in.preset) else {
@@ -154,8 +155,8 @@ pub(super) fn first_spec(simulations: &[PresetSimulation]) -> &SimulationSpec {
     simulations[0].spec.as_ref().expect(FIRST_HAS_SPEC)
 }
 
-/// Returns the simulations of a lesson step, counted from 0, the first of which has the specification `first`: those that
-/// the step compares, or else those of the preset.
+/// Returns the simulations of a lesson step, counted from 0, the first of which has the specification `first`: those
+/// that the step compares, or else those of the preset.
 pub(super) fn simulations_at(
     of_preset: &[PresetSimulation],
     lesson: &[LessonStep],

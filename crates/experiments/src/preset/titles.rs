@@ -47,8 +47,8 @@ impl Preset {
         }
     }
 
-    /// Returns the built-in preset from whose settings the title is made, as in `Fig. 1c, changed: σ = 0.5`; without one,
-    /// the preset.
+    /// Returns the built-in preset from whose settings the title is made, as in `Fig. 1c, changed: σ = 0.5`; without
+    /// one, the preset.
     pub fn origin(&self) -> Preset {
         let built_in = || {
             let (title, _) = split_changed(self.title())?;
@@ -106,8 +106,8 @@ impl Preset {
 const CHANGED: &str = ", changed: ";
 const AFTER_A_SENTENCE: &str = " Changed: ";
 
-/// Returns whether a title describes settings, so that it does not suit other ones: that of a built-in preset, or one that
-/// was made from changes.
+/// Returns whether a title describes settings, so that it does not suit other ones: that of a built-in preset, or one
+/// that was made from changes.
 pub fn is_made_title(title: &str) -> bool {
     let mut presets = built_ins().iter().map(|built_in| &built_in.preset);
     presets.any(|preset| {

@@ -41,8 +41,8 @@ impl HeightField {
     /// The steps of a ray from one point of the grid to the next.
     const STEPS_PER_CELL: f64 = 2.0;
 
-    /// Samples a landscape over the square that the camera shows. The height of a loss is its position on the colour bar
-    /// less ½, a little beyond the box at most; there is none where the loss is not finite.
+    /// Samples a landscape over the square that the camera shows. The height of a loss is its position on the colour
+    /// bar less ½, a little beyond the box at most; there is none where the loss is not finite.
     pub fn of(landscape: &Landscape, camera: Camera, scale: &SymLog) -> HeightField {
         HeightField::of_rows(|x, y, losses| landscape.losses_along(x, y, losses), camera, scale)
     }

@@ -124,8 +124,8 @@ impl Viewport {
     }
 }
 
-/// A logarithm of values with a sign: linear about 0, logarithmic far from it on both sides, so that one scale shows both
-/// the gentle slope −cu and the steep walls.
+/// A logarithm of values with a sign: linear about 0, logarithmic far from it on both sides, so that one scale shows
+/// both the gentle slope −cu and the steep walls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct SymLog {
@@ -148,7 +148,7 @@ struct Written {
 }
 
 impl From<Written> for SymLog {
-    /// Without a lower end, the scale is symmetric about 0.
+    /// Converts a written scale; one without a lower end is symmetric about 0.
     fn from(Written { linear, min, max }: Written) -> SymLog {
         SymLog { linear, min: min.unwrap_or(-max), max }
     }

@@ -209,7 +209,8 @@ pub struct SpaceAxes {
     style: SpaceAxesStyle,
     /// The sides, −1 or 1, of the near edges: the x axis lies at this y, the y axis at this x.
     near: [f64; 2],
-    /// The heights of the x axis and of the y axis: on the floor where the side of the box above it is seen, else on top.
+    /// The heights of the x axis and of the y axis: on the floor where the side of the box above it is seen, else on
+    /// top.
     levels: [f64; 2],
     /// The position of the left edge.
     left: [f64; 2],

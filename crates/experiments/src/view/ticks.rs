@@ -169,8 +169,8 @@ impl Ticks {
         Ticks { ticks: values.into_iter().map(|value| Tick { value, label: short(value) }).collect(), note: None }
     }
 
-    /// Marks of an axis of decay rates: 0, 0.9, 0.99, 0.999 and so on, at most about `most`; for a short axis those whose
-    /// complements are 1, 2 or 5 times powers of ten.
+    /// Marks of an axis of decay rates: 0, 0.9, 0.99, 0.999 and so on, at most about `most`; for a short axis those
+    /// whose complements are 1, 2 or 5 times powers of ten.
     pub fn log_complement(low: f64, high: f64, most: usize) -> Ticks {
         let complements = Ticks::log(1.0 - high, 1.0 - low, most).ticks.into_iter().rev();
         let tick = |complement: Tick| {
@@ -181,8 +181,8 @@ impl Ticks {
         Ticks { ticks: complements.map(tick).collect(), note: None }
     }
 
-    /// Marks on a colour bar: 0 and powers of ten on both sides, from about the scale's linear part to its ends, thinned
-    /// to about `most`.
+    /// Marks on a colour bar: 0 and powers of ten on both sides, from about the scale's linear part to its ends,
+    /// thinned to about `most`.
     pub fn symlog(scale: &SymLog, most: usize) -> Ticks {
         /// The smallest distance from 0, in shares of a mark.
         const CLOSEST: f64 = 0.4;

@@ -5,7 +5,8 @@
 //! its path in the run.
 //!
 //! Live settings are numbers. A step depends on the settings in force, on the state and on the step's number only, so a
-//! run whose settings were changed after a step continues like a fork with these settings from a checkpoint of that step.
+//! run whose settings were changed after a step continues like a fork with these settings from a checkpoint of that
+//! step.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +64,7 @@ pub struct FieldInfo {
     text: fn(&'static SettingInfo, &str) -> String,
 }
 
-/// What a field means for a training.
+/// The role of a field in a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It affects what is learned, and is part of titles and legends.

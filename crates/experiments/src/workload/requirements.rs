@@ -143,8 +143,8 @@ impl Needs {
 
     /// Returns the bytes on the device, at the most.
     pub fn memory(&self, on_gpu: bool) -> u64 {
-        // The file of a checkpoint is built in main memory when the activations are freed, of whose memory the allocator
-        // returns about half to the system, as measured.
+        // The file of a checkpoint is built in main memory when the activations are freed, of whose memory the
+        // allocator returns about half to the system, as measured.
         let file = if on_gpu { 0 } else { self.checkpoint };
         let (larger, smaller) = (self.activations.max(file), self.activations.min(file));
         self.kept.saturating_add(larger).saturating_add(smaller / 2)

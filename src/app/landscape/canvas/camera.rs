@@ -1,4 +1,5 @@
-//! The part of the plane in view: initially the document's, then moved by hand, fitted once, or following the particles.
+//! The part of the plane in view: initially the document's, then moved by hand, fitted once, or following the
+//! particles.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -120,8 +121,8 @@ impl Framing {
         self.first = Some(first);
     }
 
-    /// Moves the camera to fit or to follow the particles of the simulations of these indices, the first of which has the
-    /// start. `aspect` is the width of the canvas over its height.
+    /// Moves the camera to fit or to follow the particles of the simulations of these indices, the first of which has
+    /// the start. `aspect` is the width of the canvas over its height.
     pub(crate) fn update(&mut self, ui: &Ui, document: &Document, live: &Live, simulations: Range<usize>, aspect: f64) {
         let index = simulations.start;
         self.gather(document.spec(index), live, simulations);

@@ -292,8 +292,8 @@ fn ensemble_means(live: &Live, session: usize, projection: &Projection, canvas: 
     means
 }
 
-/// Returns the scales of marks in the order in which they are drawn: those below others grow and those above shrink, the
-/// more the nearer they are.
+/// Returns the scales of marks in the order in which they are drawn: those below others grow and those above shrink,
+/// the more the nearer they are.
 fn scales(positions: &[Pos2]) -> Vec<f32> {
     let near = |a: Pos2, b: Pos2| (1.0 - a.distance(b) / APART).max(0.0);
     let scale = |(index, &position): (usize, &Pos2)| {
@@ -396,8 +396,8 @@ fn draw_no_gpu_note(ui: &Ui, canvas: Rect) {
 const TITLE_SAMPLE: f32 = 22.0;
 const TITLE_GAP: f32 = 6.0;
 
-/// Draws the title of the landscape of this index, after a line dashed as its curves in the plots. Where the title can be
-/// clicked, a click chooses the landscape's settings for the controls.
+/// Draws the title of the landscape of this index, after a line dashed as its curves in the plots. Where the title can
+/// be clicked, a click chooses the landscape's settings for the controls.
 fn draw_title(ui: &mut Ui, area: Rect, title: &str, index: usize, can_be_clicked: bool, live: &mut Live) {
     let (sample, area) = area.split_left_right_at_x((area.left() + TITLE_SAMPLE).min(area.right()));
     let area = area.with_min_x((area.left() + TITLE_GAP).min(area.right()));

@@ -26,8 +26,8 @@ const WIDEST_VALUE: &str = "−0.0000";
 /// The share of the canvas' width for names with settings, and for names without any.
 const NAME_SHARES: [f32; 2] = [0.4, 0.55];
 const TEXT: Color32 = Color32::from_gray(240);
-/// The background of texts on the canvas, and the colour of less important ones, with a contrast of 4.5:1 or more on any
-/// colour of the canvas.
+/// The background of texts on the canvas, and the colour of less important ones, with a contrast of 4.5:1 or more on
+/// any colour of the canvas.
 pub(crate) const SHADE: Color32 = Color32::from_black_alpha(190);
 pub(crate) const WEAK_TEXT: Color32 = Color32::from_gray(205);
 const WARNING: Color32 = Color32::from_rgb(255, 170, 120);

@@ -185,8 +185,8 @@ impl LandscapePanel {
         }
     }
 
-    /// Widens the view once, at the next picture, where that is wider than `aspect` times its height, so that it shows the
-    /// same height.
+    /// Widens the view once, at the next picture, where that is wider than `aspect` times its height, so that it shows
+    /// the same height.
     pub fn contain(&mut self, aspect: f64) {
         self.contained = Some(aspect);
     }
@@ -336,7 +336,8 @@ const GAP: f32 = 10.0;
 const NARROW_CANVAS: f32 = 190.0;
 
 impl CanvasLayout {
-    /// Lays out the canvas, with a colour bar or without one. In space it has its axes inside, and so reaches the edges.
+    /// Lays out the canvas, with a colour bar or without one. In space it has its axes inside, and so reaches the
+    /// edges.
     pub(crate) fn new(ui: &Ui, area: Rect, in_space: bool, has_bar: bool) -> CanvasLayout {
         let font = TextStyle::Small.resolve(ui.style());
         let width = |text: &str| text_width(ui, &font, text);

@@ -200,8 +200,8 @@ pub(crate) fn show_slider(ui: &mut Ui, spec: &mut SimulationSpec, path: &Setting
     }
 }
 
-/// Shows the control of a setting with its value and its default: a slider with a number, or choices. Returns a new value
-/// within the range.
+/// Shows the control of a setting with its value and its default: a slider with a number, or choices. Returns a new
+/// value within the range.
 pub(crate) fn setting_control(
     ui: &mut Ui,
     owner: &str,

@@ -27,8 +27,8 @@ enum CardAction {
     Remove,
 }
 
-/// Shows a card for each optimizer of a simulation, with its state in `session`, and below the cards the menu that adds an
-/// optimizer.
+/// Shows a card for each optimizer of a simulation, with its state in `session`, and below the cards the menu that adds
+/// an optimizer.
 pub(super) fn cards(
     ui: &mut Ui,
     spec: &mut SimulationSpec,

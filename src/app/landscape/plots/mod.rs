@@ -136,8 +136,8 @@ impl DiagnosticsPanel {
         }
     }
 
-    /// Returns the displayed metrics of a landscape in order. A chosen metric that it lacks stays chosen, for landscapes
-    /// that have it.
+    /// Returns the displayed metrics of a landscape in order. A chosen metric that it lacks stays chosen, for
+    /// landscapes that have it.
     pub fn displayed(&self, landscape: &LandscapeSpec) -> Vec<DiagnosticMetric> {
         let of_lesson = self.pointed_at.iter().filter(|metric| !self.hidden_at_step.contains(metric));
         let others = self.shown.iter().filter(|metric| !self.pointed_at.contains(metric));

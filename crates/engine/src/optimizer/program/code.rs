@@ -287,8 +287,8 @@ fn given<'a, A>(
     [theta, gradient, learning_rate, weight_decay, a, b, c, d, e, f]
 }
 
-/// The number of parameters in a block: so many that dispatching an operation takes little time compared with it, and so
-/// few that all their numbers stay in the cache.
+/// The number of parameters in a block: so many that dispatching an operation takes little time compared with it, and
+/// so few that all their numbers stay in the cache.
 const LENGTH: usize = 256;
 type Block<T> = [T; LENGTH];
 

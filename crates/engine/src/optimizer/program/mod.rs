@@ -10,15 +10,15 @@
 //!
 //! A line declares states, which are 0 before the first step, or hyperparameters with a default and a range, or assigns
 //! to a state, to `theta` or to a new name. Given are `theta`, the gradient `g`, the number of the step `t` from 1, the
-//! learning rate `eta` and the weight decay `omega`. There are `+ - * / ^`, comparisons, which are 1 or 0,
-//! `where(c, a, b)`, `sign abs sqrt exp ln tanh sin cos min max clamp`, and over the whole parameter `norm mean sum dot`. `#`
-//! begins a comment. The power `β^t` of a hyperparameter between 0 and 1 is its product over the steps, also when it is
+//! learning rate `eta` and the weight decay `omega`. There are `+ - * / ^`, comparisons, which are 1 or 0, `where(c, a,
+//! b)`, `sign abs sqrt exp ln tanh sin cos min max clamp`, and over the whole parameter `norm mean sum dot`. `#` begins
+//! a comment. The power `β^t` of a hyperparameter between 0 and 1 is its product over the steps, also when it is
 //! changed on the way.
 //!
 //! A text becomes a graph of numbers ([`language`](crate::language)), and that a list of instructions ([`code`]), of
-//! which those that depend on hyperparameters and t alone are executed once a step. The instructions are executed for the numbers of any
-//! [`Algebra`](super::Algebra): vectors of particles or parameters, and numbers that are recorded for formulas and
-//! tensors. Sizes are bounded, as programs come with presets from anywhere.
+//! which those that depend on hyperparameters and t alone are executed once a step. The instructions are executed for
+//! the numbers of any [`Algebra`](super::Algebra): vectors of particles or parameters, and numbers that are recorded
+//! for formulas and tensors. Sizes are bounded, as programs come with presets from anywhere.
 
 mod code;
 mod text;

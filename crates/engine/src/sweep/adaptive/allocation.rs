@@ -1,24 +1,25 @@
 //! Allocates replicates to the candidates between which the winner of a pixel is open: a race.
 //!
-//! A candidate is an optimizer with one of its learning rates, and one combination of the values of its tuned settings. All
-//! candidates have a few replicates first. Then, round after round, those in the race have more, and each is compared with
-//! the leader, the candidate with the best mean before the round, by the differences of their new runs. A candidate is
-//! beaten when the [`Evidence`] that it is not the best of all has at most the permitted error probability. The pixel is
-//! decided when only candidates of one optimizer are left.
+//! A candidate is an optimizer with one of its learning rates, and one combination of the values of its tuned settings.
+//! All candidates have a few replicates first. Then, round after round, those in the race have more, and each is
+//! compared with the leader, the candidate with the best mean before the round, by the differences of their new runs. A
+//! candidate is beaten when the [`Evidence`] that it is not the best of all has at most the permitted error
+//! probability. The pixel is decided when only candidates of one optimizer are left.
 //!
 //! **Heavy tails.** Where a few runs of a candidate are worse by orders of magnitude, their spread hides the mean from the
 //! test of all runs. A second test replaces a run that is worse than its candidate's [cap](FirstRuns::cap), which is
-//! computed from earlier runs, by the cap. Capping improves the mean, so that evidence against the capped runs is evidence
-//! against the candidate. The first test has four fifths of the error probability, the second one fifth.
+//! computed from earlier runs, by the cap. Capping improves the mean, so that evidence against the capped runs is
+//! evidence against the candidate. The first test has four fifths of the error probability, the second one fifth.
 //!
 //! **Why a winner is certain.** It is wrong only if the best candidate of all was beaten. Whatever candidate leads, the
-//! mean of its differences to the best one is not positive, as the leader was chosen before the runs that are compared. So
-//! the probability that the best one is ever beaten is at most the permitted one. Neither the number of candidates nor
-//! the choice among the candidates of an optimizer adds to it.
+//! mean of its differences to the best one is not positive, as the leader was chosen before the runs that are compared.
+//! So the probability that the best one is ever beaten is at most the permitted one. Neither the number of candidates
+//! nor the choice among the candidates of an optimizer adds to it.
 //!
-//! Candidates of the leader's own optimizer need not be beaten. Those that are behind the leader by more than [`PAUSE_LAG`]
-//! standard errors pause. A race ends without a winner where its budget, or the analyses of a candidate, are used up. It
-//! also ends where even a lead that is [`LEAD_BOUND`] standard errors larger than its estimate would not decide it in time.
+//! Candidates of the leader's own optimizer need not be beaten. Those that are behind the leader by more than
+//! [`PAUSE_LAG`] standard errors pause. A race ends without a winner where its budget, or the analyses of a candidate,
+//! are used up. It also ends where even a lead that is [`LEAD_BOUND`] standard errors larger than its estimate would
+//! not decide it in time.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,15 +56,16 @@ impl RaceRules {
         RaceRules { thresholds, certainty: adaptive.certainty.get(), budget: spec.most_runs_of_pixel(), analyses }
     }
 
-    /// Returns a bound of the probability of so much evidence against a candidate, in either test, if it were the best of all.
+    /// Returns a bound of the probability of so much evidence against a candidate, in either test, if it were the best
+    /// of all.
     fn error_probability(&self, candidate: &Candidate) -> f64 {
         let tests = candidate.evidence.iter().zip(SHARES);
         tests.map(|(evidence, share)| self.analyses.error_probability(evidence.strongest()) / share).fold(1.0, f64::min)
     }
 
-    /// Returns a bound of the distance between the scores of a gap, which holds with about the permitted error probability:
-    /// the gap and so many of its errors that, by Bonferroni's inequality, either direction holds for all of this many
-    /// candidates at once.
+    /// Returns a bound of the distance between the scores of a gap, which holds with about the permitted error
+    /// probability: the gap and so many of its errors that, by Bonferroni's inequality, either direction holds for all
+    /// of this many candidates at once.
     pub(in crate::sweep) fn apart(&self, gap: &Gap, candidates: usize) -> f64 {
         let width = self.analyses.threshold((1.0 - self.certainty) / (2 * candidates) as f64);
         // A gap without an error has none, however wide the interval.
@@ -149,8 +151,8 @@ impl Race {
         Race { candidates: candidates.collect(), runs: 0, next_replicate: 0, end: None }
     }
 
-    /// Returns whether a race that was read is one of a sweep: its candidates are the sweep's, it is not over, and its runs
-    /// add up.
+    /// Returns whether a race that was read is one of a sweep: its candidates are the sweep's, it is not over, and its
+    /// runs add up.
     pub fn is_of(&self, spec: &SweepSpec) -> bool {
         let is_alike = |(own, other): (&Candidate, &Candidate)| {
             [own.optimizer, own.index] == [other.optimizer, other.index] && own.first_runs.is_whole()
@@ -182,8 +184,8 @@ impl Race {
         self.candidates.iter().filter(move |candidate| candidate.optimizer == optimizer)
     }
 
-    /// Returns the optimizer that leads, which is the winner of a race that is over; none if all candidates have diverged, or
-    /// another optimizer is exactly as good.
+    /// Returns the optimizer that leads, which is the winner of a race that is over; none if all candidates have
+    /// diverged, or another optimizer is exactly as good.
     pub(in crate::sweep) fn leading(&self, metric: Metric) -> Option<usize> {
         let Candidate { optimizer, tally, .. } = &self.candidates[self.leader(metric)?];
         let is_as_good = |other: &Candidate| {
@@ -198,8 +200,8 @@ impl Race {
         open.map(|candidate| rules.error_probability(candidate)).fold(0.0, f64::max)
     }
 
-    /// Runs round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled; the race is
-    /// then useless.
+    /// Runs round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled; the race
+    /// is then useless.
     pub(in crate::sweep) fn advance(&mut self, context: &RaceContext<'_>, until: Option<usize>) -> Option<()> {
         if self.runs == 0 {
             let all: Vec<(usize, usize)> =
@@ -269,8 +271,8 @@ impl Race {
         Ok(Round { field, leader, share })
     }
 
-    /// Returns the last round of a leader without rivals: if all candidates of some optimizer have diverged, the leader may
-    /// diverge too, so that it needs as many replicates as with uniform sampling before it wins.
+    /// Returns the last round of a leader without rivals: if all candidates of some optimizer have diverged, the leader
+    /// may diverge too, so that it needs as many replicates as with uniform sampling before it wins.
     fn last_round(&self, context: &RaceContext<'_>, leader: usize) -> Result<Round, End> {
         let spec = context.pixel.spec;
         let has_diverged = |optimizer| self.of(optimizer).all(|candidate| candidate.has_diverged);
@@ -284,8 +286,8 @@ impl Race {
         Ok(Round { field: vec![(leader, missing)], leader, share: 1 })
     }
 
-    /// Returns whether some rival of the leading optimizer could not be beaten within the budget, even with a larger lead
-    /// and if only that rival and the leader were left.
+    /// Returns whether some rival of the leading optimizer could not be beaten within the budget, even with a larger
+    /// lead and if only that rival and the leader were left.
     fn is_hopeless(&self, rules: &RaceRules, leading: usize) -> bool {
         let left = (rules.budget - self.runs) / 2;
         self.candidates.iter().filter(|candidate| candidate.is_in_race() && candidate.optimizer != leading).any(

@@ -1,12 +1,12 @@
 //! A group-sequential test of whether the mean of differences is positive, valid however often it is evaluated.
 //!
 //! After n₁ < n₂ < … differences an interim analysis takes their t-statistic, as the normal deviate Zₖ of the same
-//! probability. If the mean is not positive, the deviates of normal differences, or of many of any kind, are at most those
-//! of a random walk with normal steps: standard normal, with the correlation √(nₖ / nₖ₊₁) between neighbours. The evidence
-//! is the largest Zₖ − b(nₖ), where the margin b demands more of the first analyses, whose few differences say least about
-//! their own spread. The error probability of evidence is the probability that a walk without drift has as much at any
-//! analysis, so that a test may stop whenever it is small (Pocock 1977). It is integrated analysis by analysis (Armitage,
-//! McPherson and Rowe 1969).
+//! probability. If the mean is not positive, the deviates of normal differences, or of many of any kind, are at most
+//! those of a random walk with normal steps: standard normal, with the correlation √(nₖ / nₖ₊₁) between neighbours. The
+//! evidence is the largest Zₖ − b(nₖ), where the margin b demands more of the first analyses, whose few differences say
+//! least about their own spread. The error probability of evidence is the probability that a walk without drift has as
+//! much at any analysis, so that a test may stop whenever it is small (Pocock 1977). It is integrated analysis by
+//! analysis (Armitage, McPherson and Rowe 1969).
 
 use std::collections::HashMap;
 use std::f64::consts::PI;
@@ -93,7 +93,8 @@ fn margin(count: usize) -> f64 {
 
 /// Returns the probability that a random walk without drift reaches this evidence at any of the analyses.
 ///
-/// The density of the deviate, among the walks that have stayed below, is propagated from analysis to analysis on a grid.
+/// The density of the deviate, among the walks that have stayed below, is propagated from analysis to analysis on a
+/// grid.
 fn error_probability(counts: &[usize], evidence: f64) -> f64 {
     /// The lower end of the grids, below which there is less than a millionth of the walks.
     const LOWEST: f64 = -5.0;
@@ -169,7 +170,8 @@ impl Evidence {
         self.strongest
     }
 
-    /// Returns the t-statistic as the normal deviate of nearly the same probability (Wallace 1959); 0 if it is negative.
+    /// Returns the t-statistic as the normal deviate of nearly the same probability (Wallace 1959); 0 if it is
+    /// negative.
     pub(super) fn deviate(&self) -> f64 {
         if self.count < 2 || self.sum <= 0.0 {
             return 0.0;
@@ -188,8 +190,8 @@ const MOST: usize = 5;
 /// The distance of the cap from the median of the first runs, as a multiple of that of the best one.
 const REACH: f64 = 8.0;
 
-/// The metric of a candidate's first runs, which set the cap at which its further runs count: as losses, the smaller the
-/// better, in ascending order.
+/// The metric of a candidate's first runs, which set the cap at which its further runs count: as losses, the smaller
+/// the better, in ascending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FirstRuns {
     count: usize,
@@ -312,8 +314,8 @@ mod first_runs_tests {
     use crate::lanes::Lanes;
     use crate::random::{Key, Normals};
 
-    /// Returns the number of differences after which a candidate is beaten by a leader without spread, if it is. Its runs are
-    /// `value` of normal draws, capped if asked for.
+    /// Returns the number of differences after which a candidate is beaten by a leader without spread, if it is. Its
+    /// runs are `value` of normal draws, capped if asked for.
     fn beaten_after(
         analyses: &InterimAnalyses,
         threshold: f64,

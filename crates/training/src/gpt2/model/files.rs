@@ -47,7 +47,8 @@ const ACTIVATION: &str = "activation_function";
 const SAME_GELU: [&str; 3] = ["gelu_new", "gelu_fast", "gelu_pytorch_tanh"];
 
 /// The keys of a description whose values must be this model's, each with the field of the shape that sets it, which is
-/// empty if all models of this program have the same value, and with the value that `transformers` uses if it is missing.
+/// empty if all models of this program have the same value, and with the value that `transformers` uses if it is
+/// missing.
 fn described() -> [(&'static str, &'static str, Value); 9] {
     [
         ("model_type", "", json!("gpt2")),

@@ -1,7 +1,8 @@
 //! The forward pass, and gradients by libtorch's automatic differentiation.
 //!
-//! Automatic differentiation records each block separately, from a leaf that holds the residual stream before the block,
-//! so that a training can be stopped between two blocks in both directions. The logits of all tokens never exist at once.
+//! Automatic differentiation records each block separately, from a leaf that holds the residual stream before the
+//! block, so that a training can be stopped between two blocks in both directions. The logits of all tokens never exist
+//! at once.
 
 use tch::{Kind, Reduction, TchError, Tensor};
 use valleyscope_experiments::workload::{Attention, Gpt2Shape};
@@ -214,8 +215,8 @@ impl Network {
 
     /// Computes the logits of the last token of each sequence, `[sequences, vocabulary]`.
     ///
-    /// Sequences are padded at the end, where causal attention ignores them, to a multiple of [`SAMPLED_LENGTHS`]: libtorch
-    /// caches what it prepares for each shape of a product, in half precision more than 1 MB.
+    /// Sequences are padded at the end, where causal attention ignores them, to a multiple of [`SAMPLED_LENGTHS`]:
+    /// libtorch caches what it prepares for each shape of a product, in half precision more than 1 MB.
     pub(super) fn last_logits(&self, tokens: &Tensor, check: &mut Check<'_>) -> Result<Tensor, TrainError> {
         let (sequences, length) = (tokens.size()[0], tokens.size()[1]);
         let padded = (length as u64).next_multiple_of(SAMPLED_LENGTHS).min(u64::from(self.shape.context)) as i64;
