@@ -31,6 +31,7 @@
 //!   elsewhere than at θ names the state towards which that is ([`Rule::GRADIENT_TOWARD`]). One that averages over
 //!   its steps weighs them by their learning rates ([`Rule::WEIGHS_STEPS`]).
 
+mod external;
 mod hyperparameter;
 mod legend;
 pub mod program;
@@ -42,6 +43,7 @@ pub use crate::expression::{
     Algebra, ArrowRole, AverageWeight, Function, NEWTON_SCHULZ, NEWTON_SCHULZ_EPSILON, NEWTON_SCHULZ_STEPS, PartRole,
     RatioCorrection, Relation, Scalar, StepArrow, StepPart, Tape, Traced,
 };
+pub use external::{External, ExternalStep};
 pub(crate) use hyperparameter::{IS_CAUTIOUS, IS_COUPLED, built_in_axis_keys};
 pub use hyperparameter::{MASK, MOST_STATES, Numbers, WEIGHT_DECAY, axis_info, axis_keys};
 pub use legend::{
@@ -67,11 +69,12 @@ macro_rules! rules {
             pub use $module::$rule;
         )*
 
-        /// An update rule: a built-in one or a typed one.
+        /// An update rule: a built-in one, a typed one, or one whose steps the caller takes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum RuleKind {
             $($rule,)*
             Typed(&'static TypedRule),
+            External,
         }
 
         impl RuleKind {
@@ -85,6 +88,7 @@ macro_rules! rules {
                 match self {
                     $(RuleKind::$rule => stringify!($rule),)*
                     RuleKind::Typed(_) => Self::TYPED,
+                    RuleKind::External => External::INFO.name,
                 }
             }
 
@@ -92,6 +96,7 @@ macro_rules! rules {
                 match self {
                     $(RuleKind::$rule => const { &<$rule as Rule>::INFO },)*
                     RuleKind::Typed(rule) => rule.info(),
+                    RuleKind::External => const { &External::INFO },
                 }
             }
         }
@@ -118,6 +123,10 @@ macro_rules! rules {
                     })*
                     $crate::optimizer::RuleKind::Typed(_) => {
                         type $d name = $crate::optimizer::Typed;
+                        $d body
+                    }
+                    $crate::optimizer::RuleKind::External => {
+                        type $d name = $crate::optimizer::External;
                         $d body
                     }
                 }
@@ -152,9 +161,10 @@ impl RuleKind {
         lasting(Self::NAMES.iter().copied().chain([Self::TYPED]).collect())
     }
 
-    /// Returns the rule's index among the built-in ones; that of typed rules is the next.
+    /// Returns the rule's index among the built-in ones; those of typed and of external ones follow.
     fn index(self) -> u32 {
-        Self::ALL.iter().position(|kind| *kind == self).unwrap_or(Self::ALL.len()) as u32
+        let after = Self::ALL.len() + usize::from(self == RuleKind::External);
+        Self::ALL.iter().position(|kind| *kind == self).unwrap_or(after) as u32
     }
 
     /// The key of typed rules in presets.

@@ -311,7 +311,7 @@ impl configured::Variant for RuleKind {
     }
 
     fn named(name: &str) -> Option<RuleKind> {
-        RuleKind::named(name)
+        RuleKind::named(name).or_else(|| (name == RuleKind::External.key()).then_some(RuleKind::External))
     }
 
     fn typed<E: de::Error>(fields: &TypedFields) -> Result<RuleKind, E> {

@@ -9,8 +9,8 @@ use crate::landscape::Landscape;
 use crate::lanes::{Doubles, Lanes, Planar, Real, each};
 use crate::noise::{GradientNoise, NoiseKind};
 use crate::optimizer::{
-    self, BiasCorrection, Need, Numbers, PlaneBatch, RatedRule, Rates, Rule, RuleInput, RuleSpec, SideBySide,
-    StepInputs, Trace, trace, with_rule,
+    self, BiasCorrection, ExternalStep, Need, Numbers, PlaneBatch, RatedRule, Rates, Rule, RuleInput, RuleKind,
+    RuleSpec, SideBySide, StepInputs, Trace, trace, with_rule,
 };
 use crate::random::{Key, Stream, Streams};
 
@@ -169,8 +169,15 @@ impl Ensemble {
         self.before = None;
     }
 
-    /// Takes one step on `landscape`; `run` is the number of steps of the run.
-    pub(super) fn advance(&mut self, landscape: &Landscape, noise: GradientNoise, run: Option<u64>) {
+    /// Takes one step on `landscape`, that of an external optimizer by `external`; `run` is the number of steps of the
+    /// run. Returns false where the external optimizer stops.
+    pub(super) fn advance(
+        &mut self,
+        landscape: &Landscape,
+        noise: GradientNoise,
+        run: Option<u64>,
+        external: ExternalStep<'_>,
+    ) -> bool {
         let learning_rate = self.rule.learning_rate_at(self.bias.steps + 1, run);
         self.before = self.selected.map(|particle| self.remember(particle / WIDTH, landscape, &noise, learning_rate));
         let part_toward = self.rule.rule.gradient_toward().map_or(0.0, |(_, part)| part);
@@ -180,6 +187,32 @@ impl Ensemble {
         let (bias, states) = (&mut self.bias, &mut self.states);
         let sums = with_rule!(self.rule.rule.kind(), R => step.run::<R>(&self.rule.rule, bias, particles, states));
         (self.sample, self.mean_position) = sums.finish(self.particles, || self.diverged(landscape));
+        self.rule.rule.kind() != RuleKind::External || self.step_externally(landscape, learning_rate, external)
+    }
+
+    /// Moves the particles as an external optimizer does. Their effective step is the whole move, with any weight decay.
+    fn step_externally(&mut self, landscape: &Landscape, learning_rate: f64, external: ExternalStep<'_>) -> bool {
+        let before = self.positions.clone();
+        let in_order = |all: &[Pair<Block>]| -> Vec<f64> {
+            let lanes = all.iter().flat_map(|[x, y]| (0..WIDTH).flat_map(|lane| [x.0[lane], y.0[lane]]));
+            lanes.take(2 * self.particles).collect()
+        };
+        // The only state of the rule is the gradient.
+        let (mut theta, gradients) = (in_order(&before), in_order(&self.states));
+        if !external(self.optimizer, &mut theta, &gradients) {
+            return false;
+        }
+        for (particle, theta) in theta.chunks_exact(2).enumerate() {
+            for axis in [0, 1] {
+                self.positions[particle / WIDTH][axis].0[particle % WIDTH] = theta[axis];
+            }
+        }
+        let size = Block::splat(0.5 / learning_rate);
+        (self.sample, self.mean_position) = self.observed(landscape, |block| {
+            let [x, y] = [0, 1].map(|axis| (self.positions[block][axis] - before[block][axis]).abs());
+            size * (x + y)
+        });
+        true
     }
 
     /// Counts the particles whose position or loss is not finite.
@@ -195,23 +228,23 @@ impl Ensemble {
     /// Returns the diagnostics of the present positions on another landscape than that of the last step.
     pub(super) fn sample_on(&self, landscape: &Landscape) -> Sample {
         let Sample { effective_step, entropy, .. } = self.sample;
-        Sample { effective_step, entropy, ..self.observed(landscape).0 }
+        Sample { effective_step, entropy, ..self.observed(landscape, |_| Block::splat(f64::NAN)).0 }
     }
 
     /// Computes the diagnostics of the present positions, before any step.
     pub(super) fn observe(&mut self, landscape: &Landscape) {
-        (self.sample, self.mean_position) = self.observed(landscape);
+        (self.sample, self.mean_position) = self.observed(landscape, |_| Block::splat(f64::NAN));
     }
 
-    /// Returns the diagnostics and the mean of the present positions.
-    fn observed(&self, landscape: &Landscape) -> (Sample, [f64; 2]) {
+    /// Returns the diagnostics and the mean of the present positions, with the effective steps of each block.
+    fn observed(&self, landscape: &Landscape, effective_step: impl Fn(usize) -> Block) -> (Sample, [f64; 2]) {
         let mut sums = Sums::about(&self.sample, self.mean_position);
         for (block, position) in self.positions.iter().enumerate() {
             let observed = Observed {
                 position: *position,
                 uv: landscape.uv_from_xy(*position),
                 loss: landscape.loss(*position),
-                effective_step: Lanes::splat(f64::NAN),
+                effective_step: effective_step(block),
             };
             sums.add_some(&observed, WIDTH.min(self.particles - block * WIDTH));
         }

@@ -21,6 +21,7 @@ pub use spec::{
 use std::collections::VecDeque;
 
 use crate::landscape::Landscape;
+use crate::optimizer::ExternalStep;
 use crate::quantity::Temperature;
 
 /// The state of a simulation at a step, after the changes of that step.
@@ -129,12 +130,20 @@ impl Simulation {
         &self.record
     }
 
-    /// Takes one step with every ensemble.
+    /// Takes one step with every ensemble. The particles of external optimizers stay where they are.
     pub fn advance(&mut self) {
+        self.advance_with(&mut |_, _, _| true);
+    }
+
+    /// Takes one step with every ensemble, those of external optimizers by `external`. Returns false where it stops; the
+    /// simulation is then useless.
+    pub fn advance_with(&mut self, external: ExternalStep<'_>) -> bool {
         let noise = self.spec.noise.noise();
         let is_new = self.step == self.last_step;
         for (ensemble, history) in self.ensembles.iter_mut().zip(&mut self.histories) {
-            ensemble.advance(&self.landscape, noise, self.spec.steps);
+            if !ensemble.advance(&self.landscape, noise, self.spec.steps, external) {
+                return false;
+            }
             if is_new {
                 history.push(*ensemble.sample(), temperature(&self.spec, ensemble));
             }
@@ -145,6 +154,7 @@ impl Simulation {
         self.step += 1;
         self.last_step = self.last_step.max(self.step);
         self.repeat_due_changes();
+        true
     }
 
     fn last_step(&self) -> u64 {

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 
 use super::axis::Point;
+use super::external::ExternalRunsAt;
 use super::plane::{LaneAssignment, NOISE_BLOCK, Noise, RunBatch, SharedNoiseBatch, StepBlocks, ToyProblem};
 use super::runs::{Metrics, PixelKey, Run, Runs, append, of_equal_variant};
 use super::space::NdProblem;
@@ -14,11 +15,11 @@ use super::spec::SweepSpec;
 use crate::instructions::{Instructions, OfSet, OwnFunction, VectorSet, WideWork, vectorized};
 use crate::landscape::StartPosition;
 use crate::lanes::{Lanes, Planar, Real};
-use crate::optimizer::{BiasCorrection, Need, Rule, with_rule, zero_state};
+use crate::optimizer::{BiasCorrection, Need, Rule, RuleKind, with_rule, zero_state};
 use crate::random::Normals;
 
 /// Computes the runs of some replicates at a pixel, for each optimizer in the order of the spec. Returns `None` if
-/// `cancelled` before the end.
+/// `cancelled` before the end. Those of external optimizers are unknown: NaN.
 pub fn pixel_runs(
     backend: Backend,
     spec: &SweepSpec,
@@ -27,7 +28,13 @@ pub fn pixel_runs(
     cancelled: &AtomicBool,
 ) -> Option<Vec<Runs>> {
     let point = spec.point(row, column);
-    let pixel = PixelRuns { spec, point: &point, key: spec.pixel_key(row, column), cancelled };
+    let pixel = PixelRuns { spec, point: &point, key: spec.pixel_key(row, column), external: None, cancelled };
+    all_runs(backend, pixel, replicates)
+}
+
+/// Computes the runs of some replicates, for each optimizer. Returns `None` if cancelled before the end, or if a run of
+/// an external optimizer is not known.
+pub(super) fn all_runs(backend: Backend, pixel: PixelRuns<'_>, replicates: Range<usize>) -> Option<Vec<Runs>> {
     backend.run(AllRuns { pixel, replicates })
 }
 
@@ -36,6 +43,8 @@ pub(super) struct PixelRuns<'a> {
     pub spec: &'a SweepSpec,
     pub point: &'a Point,
     pub key: PixelKey,
+    /// The runs of external optimizers at the pixel.
+    pub external: Option<ExternalRunsAt<'a>>,
     pub cancelled: &'a AtomicBool,
 }
 
@@ -54,8 +63,11 @@ impl WideWork for SomeRuns<'_> {
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let SomeRuns { pixel, optimizer, runs } = self;
+        if pixel.point.optimizers[optimizer].kind() == RuleKind::External {
+            return pixel.external(optimizer, runs);
+        }
         if pixel.point.dimension.get() > 2 {
-            let PixelRuns { spec, point, key, cancelled } = pixel;
+            let PixelRuns { spec, point, key, cancelled, .. } = pixel;
             return NdProblem::new(spec, point).runs_of::<S, N, V>(optimizer, runs, key, cancelled);
         }
         pixel.runs_of::<S, N, V>(optimizer, runs)
@@ -79,12 +91,17 @@ impl WideWork for AllRuns<'_> {
         let AllRuns { pixel, replicates } = self;
         let is_on_plane = pixel.point.dimension.get() == 2;
         if is_on_plane && pixel.key.common {
-            return pixel.common::<S, N, V>(replicates);
+            let mut all = pixel.common::<S, N, V>(replicates.clone())?;
+            for (optimizer, of) in pixel.point.optimizers.iter().enumerate() {
+                if of.kind() == RuleKind::External {
+                    all[optimizer].metrics = pixel.external(optimizer, &of.runs(replicates.clone()))?;
+                }
+            }
+            return Some(all);
         }
         let mut all = Vec::with_capacity(pixel.point.optimizers.len());
         for (optimizer, of) in pixel.point.optimizers.iter().enumerate() {
-            let of_candidate = |candidate| replicates.clone().map(move |replicate| Run { candidate, replicate });
-            let runs: Vec<Run> = (0..of.candidates()).flat_map(of_candidate).collect();
+            let runs = of.runs(replicates.clone());
             let metrics = SomeRuns { pixel, optimizer, runs: &runs }.run::<S, N, V>()?;
             all.push(Runs { replicates: replicates.len(), metrics });
         }
@@ -114,6 +131,14 @@ where
 }
 
 impl PixelRuns<'_> {
+    /// The runs of an external optimizer: unknown ones are NaN where nobody computes them, and else `None`.
+    fn external(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>> {
+        match &self.external {
+            Some(external) => external.metrics(optimizer, runs),
+            None => Some(vec![UNKNOWN; runs.len()]),
+        }
+    }
+
     #[inline(always)]
     fn runs_of<S: VectorSet, const N: usize, V>(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>>
     where
@@ -233,19 +258,25 @@ impl PixelRuns<'_> {
 
     #[inline(always)]
     fn start<V: Real>(&self, normals: [V; 2]) -> [V; 2] {
-        let spread = V::splat(self.spec.start_spread.get());
-        let StartPosition { x, y } = self.spec.start();
-        let center = [x.get(), y.get()];
-        // Without a sum where the centre is 0: there −0 stays −0.
-        let coordinate = |axis: usize| match center[axis] {
-            0.0 => spread * normals[axis],
-            center => spread.mul_add(normals[axis], V::splat(center)),
-        };
-        [coordinate(0), coordinate(1)]
+        start(self.spec, normals)
     }
 }
 
-const UNKNOWN: Metrics<f64> = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
+/// The start of runs on the plane, for these draws.
+#[inline(always)]
+pub(super) fn start<V: Real>(spec: &SweepSpec, normals: [V; 2]) -> [V; 2] {
+    let spread = V::splat(spec.start_spread.get());
+    let StartPosition { x, y } = spec.start();
+    let center = [x.get(), y.get()];
+    // Without a sum where the centre is 0: there −0 stays −0.
+    let coordinate = |axis: usize| match center[axis] {
+        0.0 => spread * normals[axis],
+        center => spread.mul_add(normals[axis], V::splat(center)),
+    };
+    [coordinate(0), coordinate(1)]
+}
+
+pub(super) const UNKNOWN: Metrics<f64> = Metrics { final_loss: f64::NAN, smallest_loss: f64::NAN, depth: f64::NAN };
 
 /// Floating-point precision of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -43,6 +43,12 @@ impl<V: Planar + OfSet> RunBatch<V> {
     pub(super) fn metrics(&self) -> Metrics<V> {
         self.metrics
     }
+
+    /// The parameters x and y.
+    #[inline(always)]
+    pub(super) fn theta(&self) -> [V; 2] {
+        V::apart(self.theta)
+    }
 }
 
 /// The number of steps whose noise is drawn at once, which fits into the L1 cache. Drawing and stepping in two loops
@@ -149,11 +155,7 @@ impl ToyProblem {
             }
         };
         let noise = scaled(&self.noise, draws);
-        let exact = V::both(self.landscape.gradient_at(&local));
-        let gradient = match self.landscape {
-            Landscape::Valley(_) => exact * noise,
-            Landscape::Program(_) => self.noise.action.apply_to(exact, noise),
-        };
+        let gradient = self.noisy_gradient(&local, noise);
         let of_step = SideBySide(PlaneBatch {
             landscape: &self.landscape,
             at,
@@ -163,8 +165,24 @@ impl ToyProblem {
         });
         let seen = RuleInput { rates, theta: batch.theta, gradient, batch: of_step };
         let moved = R::step_in_place(coefficients, seen, state);
-        batch.theta = moved.theta;
-        let theta = V::apart(moved.theta);
+        self.move_to::<N, V>(batch, moved.theta);
+    }
+
+    /// The gradient where the landscape is `local`, with these factors or terms of noise.
+    #[inline(always)]
+    fn noisy_gradient<V: Planar + OfSet>(&self, local: &Local<V>, noise: V::Both) -> V::Both {
+        let exact = V::both(self.landscape.gradient_at(local));
+        match self.landscape {
+            Landscape::Valley(_) => exact * noise,
+            Landscape::Program(_) => self.noise.action.apply_to(exact, noise),
+        }
+    }
+
+    /// Moves the runs to `theta`, the end of a step.
+    #[inline(always)]
+    fn move_to<const N: usize, V: Vector<N> + Planar + OfSet>(&self, batch: &mut RunBatch<V>, theta: V::Both) {
+        batch.theta = theta;
+        let theta = V::apart(theta);
         batch.local = self.landscape.local(theta);
         let loss = batch.local.loss;
         batch.metrics = Metrics {
@@ -172,6 +190,28 @@ impl ToyProblem {
             smallest_loss: loss.smaller(batch.metrics.smallest_loss),
             depth: self.landscape.depth(&batch.local, theta).larger(batch.metrics.depth),
         };
+    }
+
+    /// Draws the noise of the next step of the runs; returns their gradients.
+    #[inline(always)]
+    pub(super) fn next_gradient<const N: usize, V: Normals<N> + Planar + OfSet>(
+        &self,
+        batch: &RunBatch<V>,
+        generator: &mut V::Generator,
+    ) -> [V; 2] {
+        let mut draws = [V::normal_pair(generator)];
+        self.noise.shape(&mut draws);
+        V::apart(self.noisy_gradient(&batch.local, scaled(&self.noise, draws[0])))
+    }
+
+    /// Moves the runs to `theta`, where a step that the caller took ends.
+    #[inline(always)]
+    pub(super) fn step_to<const N: usize, V: Vector<N> + Planar + OfSet>(
+        &self,
+        batch: &mut RunBatch<V>,
+        theta: [V; 2],
+    ) {
+        self.move_to::<N, V>(batch, V::both(theta));
     }
 }
 

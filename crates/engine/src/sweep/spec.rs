@@ -7,7 +7,7 @@ use super::axis::{Axis, Point, PointOptimizer, Quantity, Tuned, Variant, can_tun
 use super::runs::{Average, Metric, PixelKey};
 use crate::landscape::{LandscapeInfo, LandscapeSpec, StartPosition};
 use crate::noise::{NoiseInfo, NoiseSpec};
-use crate::optimizer::{Need, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings};
+use crate::optimizer::{Need, RuleKind, RuleSpec, Schedule, ShownSetting, differing, differing_by_key, with_settings};
 use crate::quantity::{
     Dimension, LearningRate, Number as _, OutOfRange, PointCount, Replicates, StartSpread, StepCount, number_text,
 };
@@ -456,7 +456,9 @@ impl SweepSpec {
         if self.start.is_some() && dimension > 2 {
             return broken("start", format!("is a point on the plane, and the sweep has {dimension} dimensions"));
         }
-        let is_of_plane = |optimizer: &SweepOptimizer| optimizer.rule.info().needs(Need::Axes);
+        let is_of_plane = |optimizer: &SweepOptimizer| {
+            optimizer.rule.info().needs(Need::Axes) || optimizer.rule.kind() == RuleKind::External
+        };
         match (dimension, self.optimizers.iter().position(is_of_plane)) {
             (dimension @ 3.., Some(index)) => {
                 let name = self.optimizers[index].rule.name();

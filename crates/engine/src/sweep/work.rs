@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::adaptive::allocation::{Race, RaceContext, RaceRules};
 use super::adaptive::{Adaptive, Sampling};
+use super::axis::Point;
 use super::cell::Cell;
 use super::diagram::{centers, coarsest_block, first_picture_block, halved};
-use super::pixel_runs::{Backend, PixelRuns, pixel_runs};
+use super::external::ExternalRuns;
+use super::pixel_runs::{Backend, PixelRuns, all_runs};
 use super::runs::Runs;
 use super::spec::SweepSpec;
 
@@ -44,12 +46,15 @@ pub struct SweepJob<'a> {
     pub known: &'a dyn Fn([usize; 2]) -> bool,
     /// The race of adaptive sampling with which the pixel in a row and column continues.
     pub begun: &'a dyn Fn([usize; 2]) -> Option<Arc<Race>>,
+    /// The known runs of external optimizers. Pixels that need others stay as they are. Without it, all are NaN.
+    pub external: Option<Arc<ExternalRuns>>,
 }
 
 impl SweepJob<'_> {
     /// All pixels, row by row, without their runs.
     pub fn new(spec: Arc<SweepSpec>, backend: Backend) -> Self {
-        SweepJob { spec, backend, order: PixelOrder::RowByRow, keep_runs: false, known: &|_| false, begun: &|_| None }
+        let (known, begun) = (&|_| false, &|_| None);
+        SweepJob { spec, backend, order: PixelOrder::RowByRow, keep_runs: false, known, begun, external: None }
     }
 }
 
@@ -69,6 +74,7 @@ pub struct SweepWork {
     halves: Mutex<HashMap<[usize; 2], Vec<Runs>>>,
     /// The races of adaptive sampling.
     races: Option<Races>,
+    external: Option<Arc<ExternalRuns>>,
 }
 
 struct Races {
@@ -88,7 +94,7 @@ enum RaceState {
 
 impl SweepWork {
     pub fn new(job: SweepJob<'_>) -> SweepWork {
-        let SweepJob { spec, backend, order, keep_runs, known, begun } = job;
+        let SweepJob { spec, backend, order, keep_runs, known, begun, external } = job;
         let tasks = Tasks::new(&spec, order, known);
         let races = match spec.sampling {
             Sampling::Uniform => None,
@@ -125,6 +131,7 @@ impl SweepWork {
             all_pixels,
             halves: Mutex::new(HashMap::new()),
             races,
+            external,
         }
     }
 
@@ -170,10 +177,24 @@ impl SweepWork {
 
     /// Computes the replicates of the task's pixel; returns its result, if any.
     fn compute(&self, task: &Task, portion: Portion) -> Result<Option<Finished>, Cancelled> {
-        let replicates = portion.replicates(&self.spec);
-        let runs = pixel_runs(self.backend, &self.spec, task.pixel, replicates, &self.cancelled).ok_or(Cancelled)?;
+        let point = self.spec.point(task.pixel[0], task.pixel[1]);
+        let Some(runs) = all_runs(self.backend, self.runs_at(task.pixel, &point), portion.replicates(&self.spec))
+        else {
+            return self.lacks_runs();
+        };
         self.steps.fetch_add(task.steps, Ordering::Relaxed);
         Ok(self.finish(task.pixel, portion, runs))
+    }
+
+    fn runs_at<'a>(&'a self, pixel: [usize; 2], point: &'a Point) -> PixelRuns<'a> {
+        let external = self.external.as_ref().map(|external| external.at(pixel));
+        let key = self.spec.pixel_key(pixel[0], pixel[1]);
+        PixelRuns { spec: &self.spec, point, key, external, cancelled: &self.cancelled }
+    }
+
+    /// The outcome of a task without its runs: it was cancelled, or lacks runs of external optimizers.
+    fn lacks_runs(&self) -> Result<Option<Finished>, Cancelled> {
+        if self.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(None) }
     }
 
     /// Continues the race of the task's pixel; returns its result so far, unless it is over already.
@@ -189,12 +210,17 @@ impl SweepWork {
             RaceState::Over => return Ok(None),
         };
         let point = self.spec.point(row, column);
-        let key = self.spec.pixel_key(row, column);
-        let pixel = PixelRuns { spec: &self.spec, point: &point, key, cancelled: &self.cancelled };
+        let pixel = self.runs_at(task.pixel, &point);
         let rules = races.rules.get_or_init(|| RaceRules::new(&self.spec, &races.adaptive));
         let context = RaceContext { backend: self.backend, pixel, rules };
         let before = race.runs();
-        Arc::make_mut(&mut race).advance(&context, until).ok_or(Cancelled)?;
+        let race_before = self.external.as_ref().map(|_| Arc::clone(&race));
+        if Arc::make_mut(&mut race).advance(&context, until).is_none() {
+            if let Some(race) = race_before {
+                *state = RaceState::Begun(race);
+            }
+            return self.lacks_runs();
+        }
         self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);
         let cell = Cell::of_race(&race, &self.spec, rules);
         if race.is_over() {

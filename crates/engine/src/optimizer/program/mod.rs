@@ -30,8 +30,8 @@ pub use text::text_of;
 use std::sync::Mutex;
 
 use super::{
-    Algebra, Batch, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved, Need, Rule, RuleInfo, RuleInput,
-    RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
+    Algebra, Batch, External, MOST_HYPERPARAMETERS, MOST_STATES, Marker, MarkerShape, Moved, Need, Rule, RuleInfo,
+    RuleInput, RuleKind, RuleSpec, Scalar, StepArrow, StepPart, StepSettings,
 };
 use crate::expression::compile::{Excess, Instruction};
 use crate::expression::{Graph, Input, Node, NodeId, Op};
@@ -194,7 +194,7 @@ impl Compiled for CompiledRule {
     }
 
     fn is_built_in(name: &str) -> bool {
-        RuleKind::named(name).is_some() || name == Typed::INFO.name
+        RuleKind::named(name).is_some() || [Typed::INFO.name, External::INFO.name].contains(&name)
     }
 
     fn interned() -> &'static Mutex<Vec<&'static TypedRule>> {
