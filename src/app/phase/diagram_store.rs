@@ -195,7 +195,7 @@ impl DiagramStore {
         let spec = Arc::clone(diagram.spec());
         let begun = |pixel| diagram.race(pixel).cloned();
         let order = PixelOrder::CoarseToFine;
-        let job = SweepJob { spec, backend, order, keep_runs: false, known: &known, begun: &begun };
+        let job = SweepJob { order, known: &known, begun: &begun, ..SweepJob::new(spec, backend) };
         let wake = move || context.request_repaint();
         self.running = Some(Sweep::start(&self.pool, job, wake));
     }

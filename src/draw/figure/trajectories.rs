@@ -1,6 +1,6 @@
 //! The data of the figure of a landscape: a preset's simulation, run step by step.
 
-use valleyscope_engine::optimizer::{Marker, markers};
+use valleyscope_engine::optimizer::{ExternalStep, Marker, markers};
 use valleyscope_engine::simulation::{Bucket, PlotRequest, Record, SettingError, Simulation, SimulationSpec};
 use valleyscope_experiments::preset::{LandscapePreset, Preset, planned_steps, titles_side_by_side};
 use valleyscope_experiments::view::{Dash, Pen, ViewSettings, simulation_colors};
@@ -93,7 +93,18 @@ impl Trajectories {
 
     /// Takes a step with each run that is not complete.
     pub fn advance(&mut self) {
-        self.runs.iter_mut().filter(|run| !run.is_complete()).for_each(TracedRun::advance);
+        self.advance_with(&mut |_, _, _| true);
+    }
+
+    /// Takes a step with each run that is not complete, those of external optimizers by `external`. Returns false where
+    /// it stops.
+    pub fn advance_with(&mut self, external: ExternalStep<'_>) -> bool {
+        self.runs.iter_mut().filter(|run| !run.is_complete()).all(|run| run.advance_with(external))
+    }
+
+    /// The preset's own run.
+    pub fn simulation(&self) -> &Simulation {
+        &self.runs[0].simulation
     }
 
     /// Returns the runs: the preset's own, and those beside it.
@@ -172,11 +183,14 @@ impl TracedRun {
         self.simulation.step() >= self.steps
     }
 
-    fn advance(&mut self) {
-        self.simulation.advance();
+    fn advance_with(&mut self, external: ExternalStep<'_>) -> bool {
+        if !self.simulation.advance_with(external) {
+            return false;
+        }
         if self.simulation.step().is_multiple_of(self.stride) || self.is_complete() {
             self.keep();
         }
+        true
     }
 
     /// Records the current positions.

@@ -6,7 +6,7 @@
 //! time, of any pixels, as long as they share its learning rate.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Mutex;
+use std::sync::{Mutex, RwLock};
 
 use super::axis::Point;
 use super::pixel_runs::{Backend, Precision, start};
@@ -40,25 +40,26 @@ impl ExternalRun {
 /// The known runs of external optimizers, and those that a sweep lacks.
 #[derive(Debug, Default)]
 pub struct ExternalRuns {
-    known: HashMap<ExternalRun, Metrics<f64>>,
+    known: RwLock<HashMap<ExternalRun, Metrics<f64>>>,
     lacking: Mutex<BTreeSet<ExternalRun>>,
 }
 
 impl ExternalRuns {
-    pub fn insert(&mut self, run: ExternalRun, metrics: Metrics<f64>) {
-        self.known.insert(run, metrics);
+    pub fn extend(&self, runs: impl IntoIterator<Item = (ExternalRun, Metrics<f64>)>) {
+        self.known.write().expect(NO_PANIC).extend(runs);
     }
 
     /// The runs that were asked for and are not known, in order; from then on none is lacking.
-    pub fn take_lacking(&mut self) -> Vec<ExternalRun> {
-        let lacking = self.lacking.get_mut().expect("no thread panics while it holds the lock");
-        std::mem::take(lacking).into_iter().collect()
+    pub fn take_lacking(&self) -> Vec<ExternalRun> {
+        std::mem::take(&mut *self.lacking.lock().expect(NO_PANIC)).into_iter().collect()
     }
 
     pub(super) fn at(&self, pixel: [usize; 2]) -> ExternalRunsAt<'_> {
         ExternalRunsAt { all: self, pixel }
     }
 }
+
+const NO_PANIC: &str = "no thread panics while it holds the lock";
 
 /// The runs of external optimizers at a pixel.
 #[derive(Clone, Copy)]
@@ -70,18 +71,15 @@ pub(super) struct ExternalRunsAt<'a> {
 impl ExternalRunsAt<'_> {
     /// The metrics of the runs of an optimizer; `None` if one is not known, and those are lacking from then on.
     pub(super) fn metrics(&self, optimizer: usize, runs: &[Run]) -> Option<Vec<Metrics<f64>>> {
-        let run = |run: &Run| ExternalRun {
-            optimizer,
-            candidate: run.candidate,
-            pixel: self.pixel,
-            replicate: run.replicate,
-        };
-        let known: Option<Vec<_>> = runs.iter().map(|of| self.all.known.get(&run(of)).copied()).collect();
-        if known.is_none() {
-            let unknown = runs.iter().map(run).filter(|run| !self.all.known.contains_key(run));
-            self.all.lacking.lock().expect("no thread panics while it holds the lock").extend(unknown);
+        let pixel = self.pixel;
+        let run = |run: &Run| ExternalRun { optimizer, candidate: run.candidate, pixel, replicate: run.replicate };
+        let known = self.all.known.read().expect(NO_PANIC);
+        let metrics: Option<Vec<_>> = runs.iter().map(|of| known.get(&run(of)).copied()).collect();
+        if metrics.is_none() {
+            let unknown = runs.iter().map(run).filter(|run| !known.contains_key(run));
+            self.all.lacking.lock().expect(NO_PANIC).extend(unknown);
         }
-        known
+        metrics
     }
 }
 

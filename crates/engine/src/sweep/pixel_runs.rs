@@ -89,6 +89,9 @@ impl WideWork for AllRuns<'_> {
         V: Normals<N, Number: Real + Into<f64>> + Planar + OfSet,
     {
         let AllRuns { pixel, replicates } = self;
+        if !pixel.has_external(|optimizer| pixel.point.optimizers[optimizer].runs(replicates.clone())) {
+            return None;
+        }
         let is_on_plane = pixel.point.dimension.get() == 2;
         if is_on_plane && pixel.key.common {
             let mut all = pixel.common::<S, N, V>(replicates.clone())?;
@@ -137,6 +140,13 @@ impl PixelRuns<'_> {
             Some(external) => external.metrics(optimizer, runs),
             None => Some(vec![UNKNOWN; runs.len()]),
         }
+    }
+
+    /// Whether all of some runs of the external optimizers are known. Those that are not are noted as lacking.
+    pub(super) fn has_external(&self, runs_of: impl Fn(usize) -> Vec<Run>) -> bool {
+        let optimizers = self.point.optimizers.iter().enumerate();
+        let external = optimizers.filter(|(_, of)| of.kind() == RuleKind::External).map(|(optimizer, _)| optimizer);
+        external.fold(true, |all, optimizer| self.external(optimizer, &runs_of(optimizer)).is_some() && all)
     }
 
     #[inline(always)]

@@ -214,12 +214,11 @@ impl SweepWork {
         let rules = races.rules.get_or_init(|| RaceRules::new(&self.spec, &races.adaptive));
         let context = RaceContext { backend: self.backend, pixel, rules };
         let before = race.runs();
-        let race_before = self.external.as_ref().map(|_| Arc::clone(&race));
-        if Arc::make_mut(&mut race).advance(&context, until).is_none() {
-            if let Some(race) = race_before {
-                *state = RaceState::Begun(race);
-            }
-            return self.lacks_runs();
+        Arc::make_mut(&mut race).advance(&context, until).ok_or(Cancelled)?;
+        if race.runs() == 0 {
+            // Runs of external optimizers are lacking.
+            *state = RaceState::Ahead;
+            return Ok(None);
         }
         self.steps.fetch_add(task.steps * (race.runs() - before) as u64, Ordering::Relaxed);
         let cell = Cell::of_race(&race, &self.spec, rules);

@@ -21,6 +21,8 @@
 //! are used up. It also ends where even a lead that is [`LEAD_BOUND`] standard errors larger than its estimate would
 //! not decide it in time.
 
+use std::sync::atomic::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::sequential_test::{Evidence, FirstRuns, InterimAnalyses};
@@ -200,22 +202,43 @@ impl Race {
         open.map(|candidate| rules.error_probability(candidate)).fold(0.0, f64::max)
     }
 
-    /// Runs round after round to the end, or `until` the race has this many runs. Returns `None` if cancelled; the race
-    /// is then useless.
+    /// Runs round after round to the end, or `until` the race has this many runs, or until it lacks runs of external
+    /// optimizers. Returns `None` if cancelled; the race is then useless.
     pub(in crate::sweep) fn advance(&mut self, context: &RaceContext<'_>, until: Option<usize>) -> Option<()> {
+        loop {
+            let before = context.pixel.external.map(|_| self.clone());
+            match (self.advance_by_round(context, until), before) {
+                (Some(true), _) => {}
+                (Some(false), _) => return Some(()),
+                (None, Some(before)) if !context.pixel.cancelled.load(Ordering::Relaxed) => {
+                    *self = before;
+                    return Some(());
+                }
+                (None, _) => return None,
+            }
+        }
+    }
+
+    /// Runs the next round; returns whether more may follow.
+    fn advance_by_round(&mut self, context: &RaceContext<'_>, until: Option<usize>) -> Option<bool> {
         if self.runs == 0 {
             let all: Vec<(usize, usize)> =
                 (0..self.candidates.len()).map(|index| (index, Adaptive::FIRST_REPLICATES)).collect();
             self.sample(context, &all)?;
+            return Some(true);
         }
-        while self.end.is_none() {
-            match self.next_round(context) {
-                Err(end) => self.end = Some(end),
-                Ok(_) if until.is_some_and(|until| self.runs >= until) => break,
-                Ok(round) => self.run_round(context, &round)?,
+        if self.end.is_some() {
+            return Some(false);
+        }
+        match self.next_round(context) {
+            Err(end) => self.end = Some(end),
+            Ok(_) if until.is_some_and(|until| self.runs >= until) => {}
+            Ok(round) => {
+                self.run_round(context, &round)?;
+                return Some(true);
             }
         }
-        Some(())
+        Some(false)
     }
 
     /// Returns the candidate in the race with the best mean, the first of equals; none if all have diverged.
@@ -343,21 +366,31 @@ impl Race {
 
     /// Computes new runs of candidates; returns their values of the metric.
     fn sample(&mut self, context: &RaceContext<'_>, field: &[(usize, usize)]) -> Option<Vec<Vec<f64>>> {
-        let metric = context.pixel.spec.metric;
-        let mut values = Vec::with_capacity(field.len());
-        for optimizer in 0..context.pixel.point.optimizers.len() {
-            let is_own = |(index, _): &&(usize, usize)| self.candidates[*index].optimizer == optimizer;
-            let of_optimizer: Vec<_> = field.iter().filter(is_own).collect();
-            let runs = of_optimizer.iter().flat_map(|(index, count)| {
-                let Candidate { index: candidate, tally, .. } = self.candidates[*index];
-                let first = if context.pixel.key.common { self.next_replicate } else { tally.count };
+        let (metric, optimizers) = (context.pixel.spec.metric, 0..context.pixel.point.optimizers.len());
+        let of_optimizer = |race: &Race, optimizer| -> Vec<(usize, usize)> {
+            let is_own = |(index, _): &&(usize, usize)| race.candidates[*index].optimizer == optimizer;
+            field.iter().filter(is_own).copied().collect()
+        };
+        let runs_of = |race: &Race, of: &[(usize, usize)]| -> Vec<Run> {
+            let runs = of.iter().flat_map(|(index, count)| {
+                let Candidate { index: candidate, tally, .. } = race.candidates[*index];
+                let first = if context.pixel.key.common { race.next_replicate } else { tally.count };
                 (first..first + count).map(move |replicate| Run { candidate, replicate })
             });
-            let runs: Vec<Run> = runs.collect();
+            runs.collect()
+        };
+        let external_runs = |optimizer| runs_of(self, &of_optimizer(self, optimizer));
+        if !context.pixel.has_external(external_runs) {
+            return None;
+        }
+        let mut values = Vec::with_capacity(field.len());
+        for optimizer in optimizers {
+            let of_optimizer = of_optimizer(self, optimizer);
+            let runs = runs_of(self, &of_optimizer);
             let metrics = context.backend.run(SomeRuns { pixel: context.pixel, optimizer, runs: &runs })?;
             self.runs += runs.len();
             let mut metrics = metrics.iter();
-            for &(index, count) in of_optimizer {
+            for (index, count) in of_optimizer {
                 let candidate = &mut self.candidates[index];
                 let own: Vec<&Metrics<f64>> = metrics.by_ref().take(count).collect();
                 for run in &own {

@@ -1,0 +1,175 @@
+"""Optimizers of simulations and sweeps: built-in rules, rules as text, and Python objects."""
+
+import importlib.util
+import sys
+
+import numpy as np
+
+from . import _native
+from .presets import ron, ron_text
+
+
+class Rule:
+    """A built-in rule, or one as text, with its hyperparameters.
+
+    ``learning_rate`` is that of a simulation; ``learning_rates`` are those of a sweep, (from, to, count) with equal
+    quotients: 20 from 0.001 to 1 unless given. Hyperparameters that are not given have their defaults.
+    """
+
+    key = None
+    fields = ()
+
+    def __init__(self, *, learning_rate=None, learning_rates=None, name=None, color=None, **hyperparameters):
+        unknown = sorted(set(hyperparameters) - set(self.fields))
+        if unknown and self.key != "Typed":
+            known = ", ".join(self.fields)
+            raise TypeError(f"{self.key} has the hyperparameters {known}; found {', '.join(unknown)}")
+        self.learning_rate, self.learning_rates = learning_rate, learning_rates
+        self.name, self.color, self.hyperparameters = name, color, hyperparameters
+
+    def _texts(self):
+        return {}
+
+    def _rule(self, **rates):
+        fields = self._texts() | {name: ron(value) for name, value in (rates | self.hyperparameters).items()}
+        return f"{self.key}({', '.join(f'{name}: {value}' for name, value in fields.items())})"
+
+    def _label(self):
+        name = "" if self.name is None else f"name: {ron_text(self.name)}, "
+        return name if self.color is None else f"{name}color: ({', '.join(map(str, self.color))}), "
+
+    def in_simulation(self, index, learning_rate):
+        return f"(id: {index}, {self._label()}rule: {self._rule(learning_rate=float(learning_rate))})"
+
+    def in_sweep(self, index):
+        first, last, count = self.learning_rates or (1e-3, 1.0, 20)
+        rates = f"(from: {float(first)!r}, to: {float(last)!r}, count: {int(count)})"
+        return f"(id: {index}, {self._label()}rule: {self._rule()}, learning_rates: {rates})"
+
+    def __repr__(self):
+        return f"vs.{self._rule()}"
+
+
+def _built_in(key, fields):
+    about = f"The rule {key}, with the hyperparameters {', '.join(fields)}. See ``Rule``."
+    return type(key, (Rule,), {"key": key, "fields": tuple(fields), "__doc__": about, "__module__": "valleyscope"})
+
+
+rules = {key: _built_in(key, fields) for key, fields in _native.rules()}
+
+
+class _Typed(Rule):
+    key = "Typed"
+
+    def __init__(self, text, name, **settings):
+        super().__init__(name=name, **settings)
+        self.text = text
+
+    def _texts(self):
+        return {"name": ron_text(self.name), "text": ron_text(self.text)}
+
+
+def rule(text, name="typed", **settings):
+    """A rule in the program's language: ``vs.rule("theta -= lr*sign(g)", learning_rate=0.01)``, with values of its
+    parameters."""
+    return _Typed(text, name, **settings)
+
+
+class Optimizer(Rule):
+    """An optimizer of your own.
+
+        vs.Optimizer(lambda params, lr: torch.optim.Adagrad(params, lr=lr), name="Adagrad")
+
+    ``make(params, lr)`` returns a ``torch.optim.Optimizer`` on ``params``, or any object with
+    ``step(theta, gradient) -> theta`` on float64 arrays. The engine gives the gradients, with its own noise, in float64.
+
+    With ``elementwise`` all particles, or all runs of a sweep that share a learning rate, are the rows of one parameter
+    of the shape (rows, 2): right for rules that treat each number by itself, and fast. Without it each is a parameter of
+    the shape ``shape``: for rules that see a whole tensor, and slower. Objects with ``step(theta, gradient)`` get the
+    rows in both cases: the shape (rows, 2), or (2,) for each.
+    """
+
+    key = "External"
+
+    def __init__(self, make, name, *, elementwise=True, shape=(2, 1), **settings):
+        super().__init__(name=name, **settings)
+        self.make, self.elementwise, self.shape = make, elementwise, shape
+
+    def begin(self, learning_rate, theta, gradient):
+        """A function that takes a step: it changes ``theta``, (rows, 2), given ``gradient``, in place."""
+        if "torch" in sys.modules or importlib.util.find_spec("torch"):
+            return self._begin_torch(learning_rate, theta, gradient)
+        return self._begin_arrays(self.make([theta], learning_rate), learning_rate, theta, gradient)
+
+    def _begin_torch(self, learning_rate, theta, gradient):
+        import torch
+
+        whole = [(theta, gradient)]
+        parts = whole if self.elementwise else [(theta[row], gradient[row]) for row in range(len(theta))]
+        shape = (lambda part: part) if self.elementwise else (lambda part: part.reshape(self.shape))
+        params = [torch.nn.Parameter(torch.from_numpy(shape(part))) for part, _ in parts]
+        gradients = [torch.from_numpy(shape(of)) for _, of in parts]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            optimizer = self.make(params, learning_rate)
+            state = torch.get_rng_state()
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            return self._begin_arrays(optimizer, learning_rate, theta, gradient)
+        starts = [param.data_ptr() for param in params]
+
+        def step():
+            nonlocal state
+            for param, of in zip(params, gradients):
+                param.grad = of
+            # The optimizer's random numbers are its own: those of the process stay as they are.
+            with torch.random.fork_rng(devices=[]):
+                torch.set_rng_state(state)
+                optimizer.step()
+                state = torch.get_rng_state()
+            for param, (part, _), start in zip(params, parts, starts):
+                # Where the optimizer has put other numbers in place of the parameter's.
+                if param.data_ptr() != start:
+                    shape(part)[...] = param.detach().numpy()
+
+        return step
+
+    def _begin_arrays(self, optimizer, learning_rate, theta, gradient):
+        if not hasattr(optimizer, "step"):
+            found = type(optimizer).__name__
+            raise TypeError(f"expected that make returns a torch.optim.Optimizer or an object with `step`, found {found}")
+        if self.elementwise:
+
+            def step():
+                theta[...] = self._checked(optimizer.step(theta.copy(), gradient), theta.shape)
+
+            return step
+        each = [optimizer, *(self.make([theta[row]], learning_rate) for row in range(1, len(theta)))]
+
+        def step_each():
+            for row, of in enumerate(each):
+                theta[row] = self._checked(of.step(theta[row].copy(), gradient[row]), (2,))
+
+        return step_each
+
+    @staticmethod
+    def _checked(after, shape):
+        if after is None or np.shape(after) != shape:
+            found = "nothing" if after is None else f"the shape {np.shape(after)}"
+            raise ValueError(f"expected that step(theta, gradient) returns parameters of the shape {shape}, found {found}")
+        return after
+
+
+class Stepper:
+    """Begins the steps of the external optimizers among some, by their ids."""
+
+    def __init__(self, optimizers):
+        self.by_id = dict(enumerate(optimizers))
+
+    def __call__(self, index, learning_rate, theta, gradient):
+        optimizer = self.by_id.get(index)
+        if not isinstance(optimizer, Optimizer):
+            raise ValueError(
+                "the preset names an external optimizer, whose code is not in it; pass it in `optimizers` again"
+            )
+        return optimizer.begin(learning_rate, theta, gradient)
+
