@@ -3,17 +3,14 @@
 import io
 import json
 import os
-import shutil
 import subprocess
-import sys
-import sysconfig
 import tempfile
 import zipfile
 from pathlib import Path
 
 import numpy as np
 
-from . import _native
+from . import _native, _program
 from .optimizers import Optimizer, Rule, Stepper
 from .presets import preset as load
 from .progress import progress as shown
@@ -240,12 +237,8 @@ def runs(folder=None):
 
 
 def program():
-    """The path of the program ``valleyscope``: that of ``VALLEYSCOPE``, of this Python's environment, or of the PATH."""
-    beside = Path(sysconfig.get_path("scripts")) / ("valleyscope.exe" if sys.platform == "win32" else "valleyscope")
-    found = os.environ.get("VALLEYSCOPE") or (str(beside) if beside.exists() else shutil.which("valleyscope"))
-    if not found:
-        raise FileNotFoundError("expected the program valleyscope beside this Python or on the PATH, found none")
-    return found
+    """The path of the program ``valleyscope``: that of the variable ``VALLEYSCOPE``, or of this package."""
+    return os.environ.get("VALLEYSCOPE") or str(_program.path())
 
 
 def _open(path):

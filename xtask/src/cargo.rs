@@ -17,12 +17,17 @@ pub fn cargo(subcommand: &str) -> Command {
 fn cargo_for(manifest: &Path, subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.arg(subcommand).arg("--manifest-path").arg(manifest);
+    forget_package(&mut command);
+    command
+}
+
+/// Removes the variables by which `cargo run` describes xtask from the environment of a command.
+pub fn forget_package(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(describes_package) {
             command.env_remove(name);
         }
     }
-    command
 }
 
 /// Whether cargo sets this variable for the programs that it starts, to describe their package. A user's settings for
@@ -59,11 +64,12 @@ pub fn status(command: &mut Command) -> Result<ExitStatus, Stop> {
 /// The option by which cargo lists the built programs on stdout, as objects of JSON.
 pub const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
-pub fn build_valleyscope() -> Result<PathBuf, Stop> {
+/// Builds the program in a profile; returns its path.
+pub fn build_valleyscope(profile: &str) -> Result<PathBuf, Stop> {
     let what = "building valleyscope";
     say(what);
     let mut command = cargo("build");
-    command.args(["--release", "--package", "valleyscope", "--bin", "valleyscope", MESSAGES]);
+    command.args(["--profile", profile, "--package", "valleyscope", "--bin", "valleyscope", MESSAGES]);
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| Stop::failed(format!("xtask: cannot start cargo: {error}")))?;
     if !output.status.success() {

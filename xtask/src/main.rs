@@ -6,6 +6,7 @@
 //! cargo xtask test                    sets up what is missing, then checks format, lints and all tests
 //! cargo xtask test -- ARGUMENTS…      sets up what is missing, then runs only the tests that the arguments name
 //! cargo xtask fuzz [TARGET]           tries damaged and crafted inputs
+//! cargo xtask wheel                   makes the Python package, with the programs in it
 //! cargo xtask docs                    writes the reference pages of the book, and builds it
 //! ```
 //!
@@ -16,6 +17,7 @@
 mod cargo;
 mod setup;
 mod test;
+mod wheel;
 mod worker;
 
 use std::fmt;
@@ -25,6 +27,9 @@ use cargo::{build_valleyscope, cargo, project, status, step};
 use valleyscope_machine as machine;
 use valleyscope_machine::Display;
 use worker::Audience;
+
+/// The profile of programs that are used.
+const RELEASE: &str = "release";
 
 const USAGE: &str = "\
 Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
@@ -41,6 +46,8 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
        cargo xtask fuzz [TARGET] [--minutes N] [--no-worker]
            try damaged and crafted inputs, N minutes (1 unless given) each of presets, set, events, commands, idx,
            npz, sweep_records and training_checkpoints, or of one of these TARGETs
+       cargo xtask wheel [--no-worker]
+           make the Python package in target/wheels, with valleyscope and the training worker in it
        cargo xtask docs
            write the pages in docs/src/reference, which are made from the code, then build the book with mdbook where
            that is installed";
@@ -86,6 +93,10 @@ fn main() -> ExitCode {
             arguments.retain(|argument| argument != "--no-worker");
             test::fuzz(&arguments, arguments.len() == given)
         }
+        "wheel" => {
+            let with_worker = !take(&mut arguments, "--no-worker");
+            wheel::wheel(RELEASE, with_worker).map(drop)
+        }
         "docs" => docs(),
         "help" | "-h" | "--help" => {
             println!("{USAGE}");
@@ -128,7 +139,7 @@ fn set_up_app() -> Result<(), Stop> {
     }
     setup::provide(needs)?;
     setup::ready();
-    build_valleyscope().map(drop)
+    build_valleyscope(RELEASE).map(drop)
 }
 
 fn set_up_worker_in_background() -> Result<(), Stop> {
@@ -182,7 +193,7 @@ pub fn run(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
         worker::set_up(Audience::here())?;
     }
     let in_background = with_worker && opens_window && without_worker(worker::may_set_up_in_background(false));
-    let program = build_valleyscope()?;
+    let program = build_valleyscope(RELEASE)?;
     if in_background {
         without_worker(worker::set_up_in_background().map(|()| true));
     }

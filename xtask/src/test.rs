@@ -12,7 +12,7 @@ use valleyscope_machine::Display;
 
 use super::cargo::{cargo, project, step};
 use super::worker::PyTorch;
-use super::{Stop, USAGE, say, setup, worker};
+use super::{Stop, USAGE, say, setup, wheel, worker};
 
 fn rule_files() -> Result<Vec<PathBuf>, Stop> {
     let folder = project().join("crates/engine/src/optimizer");
@@ -60,6 +60,7 @@ pub fn test(arguments: &[String], with_worker: bool) -> Result<(), Stop> {
     }
     tests.env(LeftOut::VARIABLE, &left_out.path);
     let outcome = step("tests: cargo test", &mut tests);
+    let outcome = if arguments.is_empty() { outcome.and_then(|()| test_python(&left_out)) } else { outcome };
     if pytorch.is_none() {
         say(LEFT_OUT);
         left_out.add("the training worker: there is no PyTorch for it");
@@ -120,6 +121,23 @@ impl Drop for LeftOut {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Makes the Python package as the tests have built it, installs it in a virtual environment, and runs its tests.
+fn test_python(left_out: &LeftOut) -> Result<(), Stop> {
+    const PACKAGES: [&str; 6] = ["pytest", "nbclient", "ipykernel", "pandas", "xarray", "tqdm"];
+    const WITH_TORCH: [&str; 2] = ["torch==2.11.0", "pytorch_optimizer==4.1.0"];
+    let wheel = wheel::wheel("dev", false)?;
+    let wheel = wheel.to_string_lossy();
+    wheel::environment("python-tests", &PACKAGES)?;
+    let python = wheel::environment("python-tests", &["--force-reinstall", "--no-deps", &wheel])?;
+    if wheel::environment("python-tests", &WITH_TORCH).is_err() {
+        left_out.add("the tests of the Python package that need torch: it could not be installed");
+    }
+    let mut tests = Command::new(python);
+    tests.args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"]).arg(project().join("tests/python"));
+    tests.env("PYTHONDONTWRITEBYTECODE", "1");
+    step("tests of the Python package: pytest", &mut tests)
 }
 
 /// Checks that the engine builds for web pages, if the compiler has the target for them.

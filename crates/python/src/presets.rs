@@ -58,7 +58,9 @@ impl Landscape {
     #[pyo3(signature = (name, parameters))]
     fn new(name: &str, parameters: Vec<(String, f64)>) -> PyResult<Landscape> {
         let kind = match name.contains('=') {
-            true => LandscapeKind::Formula(LandscapeFormula::new(LandscapeFormula::UNNAMED, name).map_err(value_error)?),
+            true => {
+                LandscapeKind::Formula(LandscapeFormula::new(LandscapeFormula::UNNAMED, name).map_err(value_error)?)
+            }
             false => LandscapeKind::named(name).ok_or_else(|| {
                 let names: Vec<&str> = LandscapeKind::ALL.iter().map(|kind| kind.key()).collect();
                 PyValueError::new_err(format!(

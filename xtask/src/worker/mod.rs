@@ -239,6 +239,11 @@ pub fn build(pytorch: &PyTorch, job: &mut Job<'_>) -> Result<PathBuf, Ended> {
     }
 }
 
+/// The path of the installed worker.
+pub fn installed() -> Result<PathBuf, Stop> {
+    Ok(folder()?.program())
+}
+
 /// Installs the worker and the link to its libraries, without disturbing a worker that trains.
 pub fn install(program: &Path, pytorch: &PyTorch, folder: &WorkerFolder) -> Result<(), Ended> {
     let target = folder.program();
