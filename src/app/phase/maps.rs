@@ -9,8 +9,8 @@ use egui::{
 };
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
-use valleyscope_experiments::difference::{DifferenceTable, ListedSetting, SettingColumn};
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::difference::{DifferenceTable, SettingColumn};
+use valleyscope_experiments::preset::{ListedSetting, Preset};
 
 use super::diagram_store::{DiagramStore, TitledDiagram};
 use super::library::Library;
