@@ -11,13 +11,14 @@ use valleyscope_experiments::view::{Colormap, ViewSettings};
 
 use super::branches::run_marks;
 use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
-use super::controls::{Control, Highlight, controls_set_by, show_slider};
+use super::controls::{controls_set_by, show_slider};
 use super::lesson::LessonStage;
 use super::live::LandscapeAction;
 use super::{LandscapeTab, lesson, transport};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
-use crate::app::widgets::form::{check_box, radio_button};
+use crate::app::widgets::form::{Highlight, check_box, radio_button};
+use crate::app::widgets::number::Control;
 use crate::player::PlayerCommand;
 
 /// The width of a window, in points, below which it does not show the plots.

@@ -16,9 +16,6 @@ pub mod plots;
 pub(crate) mod timeline;
 pub(crate) mod transport;
 
-// The path of a module before it moved, which the phase diagram and the trainings use.
-pub(crate) use super::widgets::icons as marker;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
@@ -27,8 +24,8 @@ use std::time::{Duration, Instant};
 use crate::app::shell::actions::{Action, Requests};
 use animation_export::AnimationExport;
 use canvas::{FormulaPanel, LandscapePanel};
+use controls::ControlsPanel;
 use controls::sliders::SettingAnimations;
-use controls::{ControlsPanel, Pins};
 use editor::{Document, LandscapeEditor};
 use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
 use figure_export::FigureExport;
@@ -51,6 +48,7 @@ use super::shell::jobs::{Exports, Wake};
 use super::shell::menu;
 use super::shell::menu::Keys;
 use super::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use super::widgets::number::Pins;
 use crate::player::PlayerCommand;
 
 /// The time between two snapshots of a player whose landscape is not shown.

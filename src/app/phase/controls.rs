@@ -264,7 +264,7 @@ fn number_field(ui: &mut Ui, of: &SettingInfo, mut value: f64) -> Option<f64> {
     let (help, mut is_changed) = (of.explanation(), false);
     let Range { min, max, .. } = of.range()?;
     form::line(ui, of.label, &help, |ui| {
-        let drag = form::drag(&mut value).speed(of.drag_step).range(min..=max);
+        let drag = number::drag(&mut value).speed(of.drag_step).range(min..=max);
         is_changed = ui.add(drag).on_hover_text(&help).accessible_name(of.label).changed();
     });
     is_changed.then(|| of.nearest(value))
@@ -394,12 +394,12 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
             ui.label(end);
             let name = format!("{name} {end}");
             let field = match axis.spacing {
-                Spacing::Linear => ui.add(form::drag(value).speed((0.005 * spread).max(1e-6))),
+                Spacing::Linear => ui.add(number::drag(value).speed((0.005 * spread).max(1e-6))),
                 Spacing::Log => {
                     let speed = (0.01 * value.abs()).max(1e-6);
-                    ui.add(form::drag(value).speed(speed))
+                    ui.add(number::drag(value).speed(speed))
                 }
-                Spacing::LogComplement => form::spaced_drag(ui, value, axis.spacing),
+                Spacing::LogComplement => number::spaced_drag(ui, value, axis.spacing),
             };
             field.accessible_name(name);
         }
@@ -437,7 +437,7 @@ pub(super) fn axis_of(landscape: &LandscapeSpec, of: Quantity, count: PointCount
 pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
     let mut number = count.get();
     ui.label("in");
-    let drag = form::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
+    let drag = number::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
     if ui.add(drag).on_hover_text("How many").accessible_name(name).changed() {
         *count = PointCount::clamped(number as u64);
     }

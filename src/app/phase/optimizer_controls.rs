@@ -12,11 +12,11 @@ use valleyscope_engine::sweep::{
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
 use super::controls::{count, log_switch, unswept_note};
-use crate::app::landscape::controls::{color_swatch, schedule};
+use crate::app::landscape::controls::schedule;
 use crate::app::widgets::form::check_box;
-use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::icons::{Icon, color_swatch, icon_button};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
-use crate::app::widgets::{form, text_editor};
+use crate::app::widgets::{form, number, text_editor};
 
 /// The side of the button that removes an optimizer, in points.
 const REMOVE: f32 = 16.0;
@@ -186,9 +186,9 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: [&Axis; 
                     Spacing::Linear => {
                         let speed = 0.005 * (of.slider.high - of.slider.low);
                         let decimals = if of.is_whole() { 0 } else { 6 };
-                        ui.add(form::drag(&mut set).speed(speed).max_decimals(decimals).range(min..=max))
+                        ui.add(number::drag(&mut set).speed(speed).max_decimals(decimals).range(min..=max))
                     }
-                    spacing => form::spaced_drag(ui, &mut set, spacing),
+                    spacing => number::spaced_drag(ui, &mut set, spacing),
                 };
                 field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
             }
@@ -208,7 +208,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
         for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
             let mut number = value.get();
             ui.label(end);
-            let drag = form::drag(&mut number).speed(0.01 * value.get());
+            let drag = number::drag(&mut number).speed(0.01 * value.get());
             if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
                 *value = LearningRate::clamped(number);
             }
@@ -278,8 +278,8 @@ pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of:
         for (end, value) in [("from", &mut tuned.from), ("to", &mut tuned.to)] {
             ui.label(end);
             let field = match tuned.spacing {
-                Spacing::Linear => ui.add(form::drag(value).speed(speed)),
-                spacing => form::spaced_drag(ui, value, spacing),
+                Spacing::Linear => ui.add(number::drag(value).speed(speed)),
+                spacing => number::spaced_drag(ui, value, spacing),
             };
             field.accessible_name(name(end));
         }

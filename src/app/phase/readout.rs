@@ -14,7 +14,7 @@ use valleyscope_experiments::view::ticks::{RangeEdge, fixed, short, significant,
 use valleyscope_experiments::view::{AxisScale, Dash};
 
 use super::score_table;
-use crate::app::landscape::marker::line_color;
+use crate::app::widgets::icons::line_color;
 use crate::app::widgets::plot::{PlotAxis, PlotFrame, describe, line, point, readout};
 use crate::sweep::titles::{axis_label, axis_meanings};
 
