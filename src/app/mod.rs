@@ -11,10 +11,10 @@ mod training;
 mod widgets;
 
 pub use landscape::editor::Document;
-pub use landscape::live::{LandscapeAction, Live};
+pub use landscape::live::Live;
 pub use landscape::transport::PlaybackPace;
 pub use shell::Valleyscope;
-pub use shell::actions::{Action, Requests};
+pub use shell::actions::{Action, LandscapeAction, Requests};
 pub use shell::launch::{AppOptions, ExitState, Graphics, Opened, run};
 pub use shell::menu::shortcuts;
 pub use training::{InstallCommand, TrainingPanel, TrainingPaths, WorkerState};

@@ -11,9 +11,9 @@ use valleyscope_experiments::preset::{LessonDraft, first_step_of_run, marks_at};
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::editor::Document;
-use super::live::{LandscapeAction, Live};
+use super::live::Live;
 use super::timeline::changes_text;
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::player::marks::{SettingMark, SettingMarks, changes_of, text, text_before};
 use crate::player::{BranchKind, BranchView, PlayerCommand, SessionView, Snapshot};

@@ -10,9 +10,8 @@ use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings};
 
 use super::LandscapeTab;
 use super::lesson::first_sentence;
-use super::live::LandscapeAction;
 use crate::app::phase::position_of;
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
 use crate::app::widgets::form::{Outlined, cell, check_box, small_button};
 use crate::app::widgets::icons::{Icon, icon_button};

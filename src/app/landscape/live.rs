@@ -113,29 +113,6 @@ impl Live {
     }
 }
 
-/// A request to the landscape tab.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LandscapeAction {
-    /// Replaces the settings under the controls by these.
-    Set(Box<SimulationSpec>),
-    Play,
-    TogglePlay,
-    /// Pauses and moves by so many steps, back where the number is negative.
-    Step(i64),
-    /// Pauses and shows this step, or the last one if it is later.
-    Seek(u64),
-    Restart,
-    /// Applies the lesson step of this index, from 0.
-    GoToStep(usize),
-    /// Shows the editor of the lesson, or hides it. A preset without a lesson gets one.
-    EditLesson,
-    /// Saves the start of the session and every change since, so that it can be repeated exactly.
-    SaveSession,
-    OpenPictureExport,
-    OpenFigureExport,
-    OpenAnimationExport,
-}
-
 /// The player, and the state that was last sent to it.
 pub(crate) struct PlayerLink {
     player: Player,

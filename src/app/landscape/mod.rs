@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{self, Action, Keys, LandscapeAction, Requests};
 use animation_export::AnimationExport;
 use canvas::{FormulaPanel, LandscapePanel};
 use controls::ControlsPanel;
@@ -31,7 +31,7 @@ use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
 use figure_export::FigureExport;
 use lesson::LessonStage;
 use lesson_editor::LessonEditor;
-use live::{LandscapeAction, Live, PlayerLink};
+use live::{Live, PlayerLink};
 use picture::PictureOptions;
 use picture_export::PictureExport;
 use plots::{DiagnosticsPanel, PlotChoices};
@@ -45,9 +45,7 @@ use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
 use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::shell::files::OpenedContent;
 use super::shell::jobs::{Exports, Wake};
-use super::shell::menu;
-use super::shell::menu::Keys;
-use super::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use super::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use super::widgets::number::Pins;
 use crate::player::PlayerCommand;
 
@@ -326,11 +324,11 @@ impl Tab for LandscapeTab {
     fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
         ui.separator();
         let text = if self.editor.lesson().is_some() { lesson::EDIT_LESSON } else { "Begin a lesson…" };
-        menu::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
+        actions::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
     }
 
     fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
-        let mut item = |text, action| menu::item(ui, text, "", Action::Landscape(action), requests);
+        let mut item = |text, action| actions::item(ui, text, "", Action::Landscape(action), requests);
         item("Export picture…", LandscapeAction::OpenPictureExport);
         item("Export figure…", LandscapeAction::OpenFigureExport);
         item("Export animation…", LandscapeAction::OpenAnimationExport);

@@ -21,11 +21,12 @@ use valleyscope_experiments::view::{Camera, DiagnosticMetric, Orbit, ViewSetting
 use super::canvas::LandscapePanel;
 use super::picture_export::VariedSettings;
 use super::plots::{DiagnosticsPanel, PlotChoices};
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
 use crate::app::shell::launch::Graphics;
 use crate::app::widgets::plot::install_curves;
 use crate::app::widgets::theme;
 use crate::app::widgets::theme::text_width;
-use crate::app::{Document, Live};
 use crate::draw::FallbackFonts;
 use crate::player::{Playback, Player, PlayerCommand, Snapshot, trail_columns};
 

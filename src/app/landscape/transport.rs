@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::grouped;
 
-use super::live::{LandscapeAction, Live};
-use crate::app::shell::actions::{Action, Requests};
+use super::live::Live;
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;

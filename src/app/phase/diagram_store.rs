@@ -12,6 +12,7 @@ use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
 use super::library::{Library, LibraryEvent};
+use crate::app::shell::actions::ExportedDiagram;
 use crate::sweep::pool::{Pool, Progress, Sweep};
 use crate::sweep::result::{RawExport, RawPlan, SweepResult};
 use crate::sweep::titles::as_changed;
@@ -497,13 +498,6 @@ pub struct TitledDiagram {
     pub is_removed: bool,
     /// The number of complete pixels in the last file with its results, if one was written.
     pub exported: Option<usize>,
-}
-
-/// An exported diagram: its number in the store, and its number of complete pixels at the export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExportedDiagram {
-    pub number: u64,
-    pub complete: usize,
 }
 
 impl TitledDiagram {

@@ -34,20 +34,18 @@ use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, ExportedDiagram, Requests};
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::Exports;
-use crate::app::shell::tabs::{
-    Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset,
-};
+use crate::app::shell::messages::UnsavedResults;
+use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, SidePanel};
 use crate::draw::Map;
 use crate::sweep::result::{RawPlan, SweepResult};
 use crate::sweep::titles::{as_changed, is_made_title};
 
-pub(super) use diagram_store::ExportedDiagram;
 pub(super) use pixels::position_of;
 
 /// The state of the phase diagram tab.

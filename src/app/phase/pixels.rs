@@ -13,8 +13,7 @@ use valleyscope_experiments::view::ticks::significant;
 use super::diagram_store::TitledDiagram;
 use super::map_view::{MapMarks, MapResponse};
 use super::{PhasePanel, readout};
-use crate::app::landscape::live::LandscapeAction;
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::draw::{MapSide, shared_optimizers};
 use crate::sweep::titles::axis_label;
 

@@ -29,7 +29,7 @@ use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
-use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 
 pub(super) struct Threads {
     pub(super) jobs: TrainingJobs,

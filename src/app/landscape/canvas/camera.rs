@@ -11,7 +11,9 @@ use valleyscope_experiments::view::{Camera, Orbit, SymLog, Viewport};
 
 use super::interaction::{CameraMove, start_xy};
 use super::{CanvasLayout, LandscapePanel, Pane, paint};
-use crate::app::{Document, Live, Requests};
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::Requests;
 use crate::draw::Projection;
 use crate::player::EnsembleView;
 

@@ -12,7 +12,8 @@ use valleyscope_experiments::view::{Camera, Orbit, Viewport};
 
 use super::camera::{limited, panned, zoomed, zoomed_about};
 use super::legend::{SHADE, WEAK_TEXT};
-use crate::app::{Live, Requests};
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::Requests;
 use crate::draw::Projection;
 
 /// The effect of dragging and clicking.

@@ -7,9 +7,10 @@ use valleyscope_experiments::view::ticks::significant;
 
 use super::CanvasLayout;
 use crate::app::landscape::branches::{BRANCH_OPACITY, Branch};
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
 use crate::app::widgets::theme::text_width;
-use crate::app::{Document, Live};
 use crate::player::{EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;

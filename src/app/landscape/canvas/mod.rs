@@ -20,9 +20,11 @@ use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit};
 
 use super::picture::View;
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::launch::Graphics;
 use crate::app::widgets::theme::text_width;
-use crate::app::{Action, Document, LandscapeAction, Live, Requests};
 use crate::draw::{LabelledSides, Projection};
 use crate::player::{Playback, Snapshot};
 
