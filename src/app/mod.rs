@@ -10,9 +10,9 @@ pub mod shell;
 mod training;
 mod widgets;
 
+pub use crate::player::PlaybackPace;
 pub use landscape::editor::Document;
 pub use landscape::live::Live;
-pub use landscape::transport::PlaybackPace;
 pub use shell::Valleyscope;
 pub use shell::actions::{Action, LandscapeAction, Requests};
 pub use shell::launch::{AppOptions, ExitState, Graphics, Opened, run};

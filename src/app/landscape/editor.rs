@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use egui::Context;
-use valleyscope_engine::setting::SettingPath;
 use valleyscope_engine::simulation::{Record, SettingError, SimulationSpec};
 use valleyscope_experiments::preset::{
     LandscapePreset, LessonDraft, LessonStep, Preset, PresetSimulation, TitledSimulation, titles_side_by_side,
@@ -11,8 +10,6 @@ use valleyscope_experiments::preset::{
 use valleyscope_experiments::view::ViewSettings;
 
 use super::LandscapeTab;
-use super::controls::sliders_set_by;
-use super::live::Live;
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, HistoryStep, PresetDraft};
 
 /// A document, and its lesson at a step.
@@ -197,21 +194,6 @@ impl LandscapeEditor {
         (!lesson.is_empty()).then_some((self.lesson_step(), lesson))
     }
 
-    /// Returns the sliders that the lesson's step sets, or else those of the last step before it that sets any.
-    pub(super) fn lesson_sliders(&self) -> Vec<SettingPath> {
-        let Some((present, steps)) = self.lesson() else { return Vec::new() };
-        let lesson = &self.draft.lesson;
-        let of_step = |step: usize| {
-            let before = match step {
-                0 => lesson.spec().clone(),
-                _ => lesson.spec_at(step - 1).ok()?,
-            };
-            let sliders = sliders_set_by(&steps[step].set, &before, &lesson.spec_at(step).ok()?);
-            (!sliders.is_empty()).then_some(sliders)
-        };
-        (0..=present).rev().find_map(of_step).unwrap_or_default()
-    }
-
     pub(super) fn lesson_step(&self) -> usize {
         self.draft.lesson_step
     }
@@ -286,11 +268,6 @@ pub struct Document {
 impl Document {
     pub fn new(spec: SimulationSpec, view: ViewSettings) -> Document {
         Document { simulations: vec![TitledSimulation::untitled(spec)], view }
-    }
-
-    /// Returns the document with the settings in force at the shown step of a run of it.
-    pub fn in_force(&self, live: &Live) -> Document {
-        self.with_settings(live.sessions().iter().map(|session| &*session.spec))
     }
 
     /// Returns the document with the settings of runs of it, in the order of the simulations.

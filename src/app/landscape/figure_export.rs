@@ -9,9 +9,10 @@ use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::animation_export::Subject;
-use super::picture::{PictureOptions, PictureSubject};
+use super::picture::PictureSubject;
+use super::picture_options::PictureOptions;
 use super::plots::PlotChoices;
-use super::{LandscapeTab, animation_export, picture_export};
+use super::{LandscapeTab, animation_export};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::shell::messages;
@@ -268,7 +269,7 @@ impl LandscapeTab {
                 (Ok(graphics), Some(snapshot)) if is_picture => {
                     let view = ViewSettings { follow: false, ..self.editor.draft.document.view.clone() };
                     let subject = PictureSubject { view, ..self.picture_subject(self.live.records()) };
-                    picture_export::start_picture(
+                    animation_export::start_picture(
                         ctx,
                         &mut self.exports,
                         graphics,

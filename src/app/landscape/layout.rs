@@ -9,10 +9,10 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LandscapePreset, LessonStep, TitledSimulation};
 use valleyscope_experiments::view::{Colormap, ViewSettings};
 
-use super::branches::run_marks;
 use super::canvas::{FIRST_SCALE, color_scale, colormap_name};
-use super::controls::{controls_set_by, show_slider};
+use super::controls::{controls_set_by, show_slider, sliders_set_by};
 use super::lesson::LessonStage;
+use super::live::run_marks;
 use super::{LandscapeTab, lesson, transport};
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
@@ -177,7 +177,7 @@ impl LandscapeTab {
     /// Shows the state of the run and the sliders: those of the lesson's step and the pinned ones. A single slider is
     /// in the row of the state.
     fn bar(&mut self, ui: &mut Ui, requests: &mut Requests) {
-        let of_lesson = self.editor.lesson_sliders();
+        let of_lesson = self.lesson_sliders();
         let spec = self.editor.draft.document.spec_mut(self.live.chosen);
         let sliders = self.controls.pins.sliders(of_lesson, spec);
         if let [slider] = sliders.as_slice() {
@@ -201,6 +201,21 @@ impl LandscapeTab {
             }
         });
         ui.horizontal(|ui| transport::state(ui, &self.live, requests));
+    }
+
+    /// Returns the sliders that the lesson's step sets, or else those of the last step before it that sets any.
+    fn lesson_sliders(&self) -> Vec<SettingPath> {
+        let Some((present, steps)) = self.editor.lesson() else { return Vec::new() };
+        let lesson = &self.editor.draft.lesson;
+        let of_step = |step: usize| {
+            let before = match step {
+                0 => lesson.spec().clone(),
+                _ => lesson.spec_at(step - 1).ok()?,
+            };
+            let sliders = sliders_set_by(&steps[step].set, &before, &lesson.spec_at(step).ok()?);
+            (!sliders.is_empty()).then_some(sliders)
+        };
+        (0..=present).rev().find_map(of_step).unwrap_or_default()
     }
 }
 

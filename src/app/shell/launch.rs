@@ -17,9 +17,9 @@ use wgpu::{Adapter, Backend, DeviceType, Surface};
 
 use super::Valleyscope;
 use super::session::{SessionTexts, Store};
-use crate::app::landscape::transport::PlaybackPace;
 use crate::app::training::TrainingPaths;
 use crate::app::widgets::icons;
+use crate::player::PlaybackPace;
 use crate::sweep::result::SweepResult;
 
 const APP_ID: &str = "valleyscope";

@@ -11,7 +11,8 @@ use egui::{
 use valleyscope_engine::simulation::{SimulationSpec, StepTrace};
 use valleyscope_experiments::view::{Dash, SymLog, ViewSettings, Viewport};
 
-use super::interaction::{Readout, start_xy};
+use super::camera::start_xy;
+use super::interaction::Readout;
 use super::legend::Legend;
 use super::paint::LandscapeCallback;
 use super::{CanvasLayout, LandscapePanel, color_bar, interaction, paint, particle, summary};

@@ -7,9 +7,8 @@ use valleyscope_engine::simulation::{Bucket, SimulationSpec};
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
 
-use crate::app::landscape::branches::Branch;
 use crate::app::landscape::editor::Document;
-use crate::app::landscape::live::Live;
+use crate::app::landscape::live::{Branch, Live};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::widgets::icons::{color_of, line_color};
