@@ -8,8 +8,8 @@ use egui::{Button, ColorImage, Context, ProgressBar, RichText, Ui};
 use valleyscope_engine::sweep::Metric;
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::diagram_store::{DiagramStore, TitledDiagram};
-use super::map_picture::MapStyle;
+use super::diagram::{MapStyle, TitledDiagram};
+use super::diagram_store::DiagramStore;
 use crate::app::landscape::figure_export::FigureLayout;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::messages::Question;

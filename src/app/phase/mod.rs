@@ -2,6 +2,7 @@
 //! landscape and back.
 
 mod controls;
+mod diagram;
 mod diagram_folder;
 mod diagram_store;
 mod export;
@@ -20,10 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controls::time;
-use diagram_store::{DiagramStore, TitledDiagram};
+use diagram::{MapStyle, TitledDiagram};
+use diagram_store::DiagramStore;
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
 use export::{ExportKind, MapFigure, NamedDiagram, RawExports};
-use map_picture::{MapPicture, MapStyle};
+use map_picture::MapPicture;
 use maps::Comparison;
 use pixels::{PanelPixel, pixel_of};
 use readout::Over;

@@ -11,7 +11,6 @@ use valleyscope_engine::sweep::{
 };
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
-use super::controls::{count, log_switch, unswept_note};
 use crate::app::landscape::controls::schedule;
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, color_swatch, icon_button};
@@ -286,4 +285,46 @@ pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of:
         count(ui, &mut tuned.count, &name("how many values"));
         log_switch(ui, &mut tuned.spacing, info.axis.spacing, &name("logarithmic"));
     });
+}
+
+/// Shows the switch between linear and logarithmic spacing; `usual` is that of the quantity.
+pub(super) fn log_switch(ui: &mut Ui, spacing: &mut Spacing, usual: Spacing, name: &str) {
+    let mut log = *spacing != Spacing::Linear;
+    let logarithmic = match usual {
+        Spacing::LogComplement => Spacing::LogComplement,
+        Spacing::Linear | Spacing::Log => Spacing::Log,
+    };
+    let help = match logarithmic {
+        Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
+        _ => "Logarithmic: equal ratios rather than equal differences.",
+    };
+    if check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(name).changed() {
+        *spacing = if log { logarithmic } else { Spacing::Linear };
+    }
+}
+
+/// Shows the control of the number of values.
+pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
+    let mut number = count.get();
+    ui.label("in");
+    let drag = number::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
+    if ui.add(drag).on_hover_text("How many").accessible_name(name).changed() {
+        *count = PointCount::clamped(number as u64);
+    }
+}
+
+/// Names the optimizers that have the hyperparameter of an axis, but keep their own value.
+pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
+    let Quantity::Of(key, ids) = &axis.of else { return None };
+    let others = optimizers_with(spec, key).filter(|optimizer| !ids.contains(&optimizer.id));
+    let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
+    match &labels[..] {
+        [] => None,
+        [one] => Some(format!("{one} keeps its own.")),
+        [first @ .., last] => Some(format!("{} and {last} keep their own.", first.join(", "))),
+    }
+}
+
+pub(super) fn optimizers_with(spec: &SweepSpec, key: Key) -> impl Iterator<Item = &SweepOptimizer> {
+    spec.optimizers.iter().filter(move |optimizer| optimizer.rule.has_axis(key))
 }

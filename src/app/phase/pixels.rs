@@ -10,7 +10,7 @@ use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ticks::significant;
 
-use super::diagram_store::TitledDiagram;
+use super::diagram::TitledDiagram;
 use super::map_view::{MapMarks, MapResponse};
 use super::{PhasePanel, readout};
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
