@@ -11,8 +11,8 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::picture::{PictureStage, PictureSubject};
 use super::picture_options::{LABEL_WIDTH, PictureOptions};
+use crate::app::shell::graphics::Graphics;
 use crate::app::shell::jobs::{Exported, Exports, Job, Progress};
-use crate::app::shell::launch::Graphics;
 use crate::app::shell::{files, messages};
 use crate::app::widgets::form::radio_button;
 use crate::export::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};

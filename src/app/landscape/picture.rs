@@ -23,7 +23,7 @@ use super::picture_options::{PictureExtent, VariedSettings};
 use super::plots::{DiagnosticsPanel, PlotChoices};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
-use crate::app::shell::launch::Graphics;
+use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::plot::install_curves;
 use crate::app::widgets::theme;
 use crate::app::widgets::theme::text_width;

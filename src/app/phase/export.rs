@@ -10,10 +10,10 @@ use valleyscope_runs::atomic_file::Overwrite;
 
 use super::diagram::{MapStyle, TitledDiagram};
 use super::diagram_store::DiagramStore;
-use crate::app::landscape::figure_export::FigureLayout;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::messages::Question;
 use crate::app::shell::presets::file_stem;
+use crate::app::widgets::form::FigureLayout;
 use crate::draw::{Compared, Figure, Format, Map};
 use crate::sweep::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
 

@@ -13,10 +13,9 @@ use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 use super::PhasePanel;
 use super::diagram::{MapStyle, differences};
 use super::export::ExportKind;
-use crate::app::landscape::figure_export::stays_open;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
-use crate::app::widgets::form::Outlined;
+use crate::app::widgets::form::{Outlined, stays_open};
 use crate::app::widgets::icons::{COLOR_HINT, color_menu};
 use crate::app::widgets::theme;
 use crate::draw::{

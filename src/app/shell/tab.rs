@@ -1,6 +1,8 @@
-//! The interface of a tab of the window, and what it starts from.
+//! The interface of a tab of the window, and the options of the app, with which tabs start.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use egui::{Context, Rect, Ui, Vec2};
@@ -8,16 +10,19 @@ use ron::value::RawValue;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{Library, Loaded, Preset};
+use valleyscope_runs::{RunFolder, data_folder};
 
 use super::actions::{Keys, Requests};
 use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::files::OpenedContent;
-use super::launch::AppOptions;
 use super::messages::{Messages, UnsavedResults};
 use super::presets::PresetCatalog;
+use super::session::{SessionTexts, Store};
 use super::window::WindowLayout;
-use crate::player::PlayerCommand;
+use crate::app::training::TrainingPaths;
+use crate::player::{PlaybackPace, PlayerCommand};
+use crate::sweep::result::SweepResult;
 
 pub(crate) struct TabInfo {
     /// The tab's name in the menu bar.
@@ -140,6 +145,91 @@ pub(crate) struct TabWindow<'a> {
     pub catalog: &'a PresetCatalog,
     /// The simulation under the landscape's controls.
     pub simulation: &'a SimulationSpec,
+}
+
+/// The document to open instead of the last session's.
+#[derive(Clone, Default)]
+pub struct Opened {
+    pub preset: Option<Loaded>,
+    pub result: Option<SweepResult>,
+    pub run: Option<RunFolder>,
+}
+
+impl From<Loaded> for Opened {
+    fn from(preset: Loaded) -> Opened {
+        Opened { preset: Some(preset), ..Opened::default() }
+    }
+}
+
+/// The app's start options.
+pub struct AppOptions {
+    pub opened: Opened,
+    /// The paths of runs and of the training worker.
+    pub training: TrainingPaths,
+    pub library: Library,
+    /// The folder of saved phase diagrams; without it, they stay in memory only.
+    pub diagrams: Option<PathBuf>,
+    /// Uses the system's file dialogs if true; else paths are typed.
+    pub native_dialogs: bool,
+    /// Plays at once if true.
+    pub play: bool,
+    /// The speed; `None` for that of the last session.
+    pub pace: Option<PlaybackPace>,
+    /// The last session, to restore.
+    pub session: SessionTexts,
+    /// The file that stores the session; without it, the next start cannot restore it.
+    pub store: Option<Store>,
+    /// A message from before the window opened: title and text.
+    pub report: Option<(String, String)>,
+    /// The computing time from which dropping a phase diagram that was not exported needs a question.
+    pub worth_asking: Duration,
+    /// Shared storage for the session when the app ends in any way.
+    pub exit_state: ExitState,
+}
+
+impl Default for AppOptions {
+    fn default() -> Self {
+        AppOptions {
+            opened: Opened::default(),
+            training: TrainingPaths::of_user(),
+            library: Library::open(),
+            diagrams: data_folder().map(|folder| folder.join("diagrams")),
+            native_dialogs: true,
+            play: true,
+            pace: None,
+            session: SessionTexts::new(),
+            store: None,
+            report: None,
+            // A diagram that is computed again in seconds needs no question.
+            worth_asking: Duration::from_secs(10),
+            exit_state: ExitState::default(),
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+pub struct ExitState(Arc<Mutex<ExitReport>>);
+
+pub struct ExitReport {
+    pub saved: io::Result<()>,
+    /// The reason why the graphics device was lost, if it was.
+    pub device_lost: Option<String>,
+}
+
+impl Default for ExitReport {
+    fn default() -> ExitReport {
+        ExitReport { saved: Ok(()), device_lost: None }
+    }
+}
+
+impl ExitState {
+    pub fn take(&self) -> ExitReport {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn leave(&self, change: impl FnOnce(&mut ExitReport)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 /// The conditions of a tab's start.

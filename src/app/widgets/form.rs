@@ -1,15 +1,18 @@
-//! Rows of a form with names at the left and aligned controls, buttons, check boxes and lists, and marks of controls.
+//! Rows of a form with names at the left and aligned controls, buttons, check boxes, lists and menus, the layout of
+//! figures, and marks of controls.
 
 use std::fmt;
 use std::hash::Hash;
 
+use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::style::ScrollStyle;
 use egui::{
-    Align, Button, Checkbox, ComboBox, Context, Id, IntoAtoms, Label, Layout, RadioButton, Rect, Response, RichText,
-    ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
+    Align, Button, Checkbox, ComboBox, Context, DragValue, Grid, Id, IntoAtoms, Label, Layout, PopupCloseBehavior,
+    RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
 };
 
 use super::theme;
+use crate::draw::{Figure, FigureError, Format, Options};
 
 /// The width of the column of names, in points.
 pub(crate) const NAME_WIDTH: f32 = 104.0;
@@ -126,6 +129,73 @@ pub(crate) fn radio_button<'a, V: PartialEq>(
         response.mark_changed();
     }
     response
+}
+
+/// Makes a menu that stays open while its controls are used.
+pub(crate) fn stays_open(name: impl IntoAtoms<'static>) -> MenuButton<'static> {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    MenuButton::new(name).config(config)
+}
+
+/// The layout of a figure's file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FigureLayout {
+    pub options: Options,
+    /// The resolution of a PNG in dots per inch.
+    pub dpi: f64,
+}
+
+impl Default for FigureLayout {
+    fn default() -> Self {
+        FigureLayout { options: Options::default(), dpi: 300.0 }
+    }
+}
+
+impl FigureLayout {
+    /// Encodes a figure as a file.
+    pub(crate) fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
+        figure.render(&self.options)?.to_file(format, self.dpi)
+    }
+
+    pub(crate) fn ui(&mut self, ui: &mut Ui) {
+        Grid::new("figure").num_columns(2).show(ui, |ui| {
+            theme::frame_fields(ui);
+            let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
+                ui.label(label);
+                ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
+                ui.end_row();
+            };
+            row("Figure width", "Width of figures", &mut self.options.width_mm, 30.0..=500.0, " mm");
+            row("Figure font size", "Size of their type", &mut self.options.font_size, 4.0..=40.0, " pt");
+            row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
+        });
+        check_box(ui, &mut self.options.title, "Title above");
+    }
+
+    /// Shows a menu that exports plots, with the layout above the files; returns the chosen file. A line separates the
+    /// table from the figures.
+    pub(crate) fn export_menu<F: Copy + PartialEq>(
+        &mut self,
+        ui: &mut Ui,
+        files: &[(F, &str)],
+        table: F,
+    ) -> (Response, Option<F>) {
+        let mut asked = None;
+        let (menu, _) = stays_open("Export").ui(ui, |ui| {
+            self.ui(ui);
+            ui.separator();
+            for (file, label) in files {
+                if *file == table {
+                    ui.separator();
+                }
+                if ui.button(*label).clicked() {
+                    asked = Some(*file);
+                    ui.close();
+                }
+            }
+        });
+        (menu, asked)
+    }
 }
 
 /// The time for which a control is marked, in seconds.

@@ -22,7 +22,7 @@ use valleyscope_experiments::view::{AutoScale, Camera, Orbit};
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, LandscapeAction, Requests};
-use crate::app::shell::launch::Graphics;
+use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::theme::text_width;
 use crate::draw::{LabelledSides, Projection};
 use crate::player::{Playback, Snapshot};
