@@ -148,7 +148,7 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
 }
 
 fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
-    for (index, PresetGroup { heading, built_ins }) in shown.presets_from_here().into_iter().enumerate() {
+    for (index, PresetGroup { heading, built_ins }) in shown.preset_groups().into_iter().enumerate() {
         if index > 0 {
             ui.separator();
         }

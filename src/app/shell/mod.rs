@@ -290,7 +290,7 @@ impl Valleyscope {
     fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
         self.dialogs.help.show(ctx, menu::shortcuts);
         let draft = || self.tabs.shown().to_save().preset;
-        let groups = || self.tabs.shown_name().presets_from_here();
+        let groups = || self.tabs.shown_name().preset_groups();
         self.dialogs.compare_presets.show(ctx, groups, draft, &self.catalog, requests);
         presets::show_differences(ctx, &mut self.dialogs.differences);
         self.dialogs.files.show(ctx);

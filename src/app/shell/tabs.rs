@@ -84,7 +84,7 @@ impl TabName {
     }
 
     /// Lists the built-in presets of each tab below their heading, those of this tab first.
-    pub(crate) fn presets_from_here(self) -> Vec<PresetGroup> {
+    pub(crate) fn preset_groups(self) -> Vec<PresetGroup> {
         let tabs = std::iter::once(self).chain(TabName::ALL.iter().copied().filter(|tab| *tab != self));
         let group = |tab: TabName| {
             let is_opened = |built_in: &&BuiltIn| TabName::that_opens(&built_in.preset) == tab;
@@ -146,8 +146,10 @@ impl Tabs {
     }
 }
 
+/// The version of the format of stored sessions.
 const VERSION: u32 = 1;
 
+/// The state of the app that the next start restores.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Session {
     version: u32,
