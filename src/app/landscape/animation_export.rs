@@ -1,5 +1,5 @@
-//! Saves pictures of a run in the background: one of the shown step, or those of a session, step by step, as an animated
-//! file, a video or a folder.
+//! Saves pictures of a run in the background: one of the shown step, or those of a session, step by step, as an
+//! animated file, a video or a folder.
 
 use std::path::PathBuf;
 use std::sync::Arc;
