@@ -10,11 +10,13 @@ pub mod shell;
 mod training;
 mod widgets;
 
+pub use crate::player::PlaybackPace;
 pub use landscape::editor::Document;
-pub use landscape::live::{LandscapeAction, Live};
-pub use landscape::transport::PlaybackPace;
+pub use landscape::live::Live;
 pub use shell::Valleyscope;
-pub use shell::actions::{Action, Requests};
-pub use shell::launch::{AppOptions, ExitState, Graphics, Opened, run};
+pub use shell::actions::{Action, LandscapeAction, Requests};
+pub use shell::graphics::Graphics;
+pub use shell::launch::run;
 pub use shell::menu::shortcuts;
+pub use shell::tab::{AppOptions, ExitState, Opened};
 pub use training::{InstallCommand, TrainingPanel, TrainingPaths, WorkerState};

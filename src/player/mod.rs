@@ -19,7 +19,8 @@ use thread::Worker;
 use valleyscope_engine::simulation::SimulationSpec;
 
 pub use message::{
-    BranchKind, BranchView, EnsembleView, OptimizerHistory, Playback, PlayerCommand, SessionView, Snapshot, Speed,
+    BranchKind, BranchView, EnsembleView, OptimizerHistory, Playback, PlaybackPace, PlayerCommand, SessionView,
+    Snapshot, Speed,
 };
 pub use stage::trail_columns;
 

@@ -1,28 +1,90 @@
-//! Saves a session, step by step, as an animated file, a video or a folder of pictures, in the background.
+//! Saves pictures of a run in the background: one of the shown step, or those of a session, step by step, as an
+//! animated file, a video or a folder.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use egui::{Button, Context, DragValue, Grid, ScrollArea, Ui};
+use egui::{Button, ColorImage, Context, DragValue, Grid, ScrollArea, Ui};
 use valleyscope_engine::simulation::{Record, Setting};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::picture::{PictureOptions, PictureStage, PictureSubject};
-use super::transport::PlaybackPace;
+use super::picture::{PictureStage, PictureSubject};
+use super::picture_options::{LABEL_WIDTH, PictureOptions};
+use crate::app::shell::graphics::Graphics;
 use crate::app::shell::jobs::{Exported, Exports, Job, Progress};
-use crate::app::shell::launch::Graphics;
 use crate::app::shell::{files, messages};
 use crate::app::widgets::form::radio_button;
 use crate::export::animation::{AnimationFile, AnimationFormat, EncodeError, Encoder};
+use crate::player::PlaybackPace;
 
 /// The largest number of frames of the animation that the dialog suggests.
 const USUAL_FRAMES: u64 = 400;
 /// The height of the dialog without its settings, and of the window around it, in points.
 const AROUND_SETTINGS: f32 = 190.0;
-/// The width of the labels of the settings, in points.
-pub(crate) const LABEL_WIDTH: f32 = 56.0;
 /// The allowed frame rates: GIF players slow down faster animations.
 const FRAMES_PER_SEC: std::ops::RangeInclusive<u32> = 1..=50;
+
+/// The dialog of the export.
+#[derive(Default)]
+pub(crate) struct PictureExport {
+    is_open: bool,
+}
+
+impl PictureExport {
+    pub(crate) fn open(&mut self) {
+        self.is_open = true;
+    }
+
+    /// Shows the dialog if it is open. Returns true once the user has asked for the picture.
+    pub(crate) fn ui(&mut self, ctx: &Context, options: &mut PictureOptions, in_space: bool) -> bool {
+        if !self.is_open {
+            return false;
+        }
+        let (mut save, mut cancel) = (false, false);
+        let is_closed = messages::show_modal(ctx, "picture export", "Export a picture", |ui| {
+            ui.weak("The step that is shown, as PNG.");
+            ui.add_space(6.0);
+            options.ui(ui);
+            let problem = options.problem(in_space);
+            if let Some(problem) = &problem {
+                ui.colored_label(ui.visuals().error_fg_color, problem);
+            }
+            ui.add_space(6.0);
+            ui.horizontal(|ui| {
+                save = ui.add_enabled(problem.is_none(), Button::new("Save…")).clicked();
+                cancel = ui.button("Cancel").clicked();
+            });
+        });
+        self.is_open = !(save || cancel || is_closed);
+        save
+    }
+}
+
+/// Draws a picture of a session at a step in the background.
+pub(crate) fn start_picture(
+    ctx: &Context,
+    exports: &mut Exports,
+    graphics: Graphics,
+    subject: PictureSubject,
+    options: PictureOptions,
+    step: u64,
+) {
+    let name = "landscape.png".to_owned();
+    let suggested_name = name.clone();
+    let work = move |progress: &Progress| {
+        let mut stage = PictureStage::open(&graphics, subject, options, step, 0.0)?;
+        if !stage.go_to(step, || progress.is_cancelled()) {
+            return Ok(None);
+        }
+        let drawn = stage.draw()?;
+        progress.add_part();
+        let size = [drawn.width(), drawn.height()].map(|side| side as usize);
+        let image = Arc::new(ColorImage::from_rgb(size, drawn.as_raw()));
+        Ok(Some(Exported::Picture { image, suggested_name }))
+    };
+    exports.start(ctx, name, 1, Box::new(work));
+}
 
 /// The settings of an animation.
 #[derive(Clone, Debug, PartialEq)]

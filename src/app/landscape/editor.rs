@@ -2,18 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use egui::Context;
-use valleyscope_engine::setting::SettingPath;
 use valleyscope_engine::simulation::{Record, SettingError, SimulationSpec};
 use valleyscope_experiments::preset::{
     LandscapePreset, LessonDraft, LessonStep, Preset, PresetSimulation, TitledSimulation, titles_side_by_side,
 };
 use valleyscope_experiments::view::ViewSettings;
 
-use super::LandscapeTab;
-use super::controls::sliders_set_by;
-use super::live::Live;
-use crate::app::shell::editor::{AnyEditor, Draft, Editor, HistoryStep, PresetDraft};
+use crate::app::shell::editor::{Draft, Editor, PresetDraft};
 
 /// A document, and its lesson at a step.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,21 +192,6 @@ impl LandscapeEditor {
         (!lesson.is_empty()).then_some((self.lesson_step(), lesson))
     }
 
-    /// Returns the sliders that the lesson's step sets, or else those of the last step before it that sets any.
-    pub(super) fn lesson_sliders(&self) -> Vec<SettingPath> {
-        let Some((present, steps)) = self.lesson() else { return Vec::new() };
-        let lesson = &self.draft.lesson;
-        let of_step = |step: usize| {
-            let before = match step {
-                0 => lesson.spec().clone(),
-                _ => lesson.spec_at(step - 1).ok()?,
-            };
-            let sliders = sliders_set_by(&steps[step].set, &before, &lesson.spec_at(step).ok()?);
-            (!sliders.is_empty()).then_some(sliders)
-        };
-        (0..=present).rev().find_map(of_step).unwrap_or_default()
-    }
-
     pub(super) fn lesson_step(&self) -> usize {
         self.draft.lesson_step
     }
@@ -288,11 +268,6 @@ impl Document {
         Document { simulations: vec![TitledSimulation::untitled(spec)], view }
     }
 
-    /// Returns the document with the settings in force at the shown step of a run of it.
-    pub fn in_force(&self, live: &Live) -> Document {
-        self.with_settings(live.sessions().iter().map(|session| &*session.spec))
-    }
-
     /// Returns the document with the settings of runs of it, in the order of the simulations.
     pub fn with_settings<'a>(&self, runs: impl IntoIterator<Item = &'a SimulationSpec>) -> Document {
         let mut document = self.clone();
@@ -346,104 +321,4 @@ impl Document {
             }
         }
     }
-}
-
-impl LandscapeTab {
-    /// Undoes or redoes. A change of settings is undone at the step at which it was made.
-    pub(super) fn undo_or_redo_in_time(&mut self, step: HistoryStep) {
-        let Some(latest) = self.latest_settings() else { return self.editor.undo_or_redo(step) };
-        let document = &mut self.editor.draft.document;
-        let shown: Vec<SimulationSpec> = document.specs().cloned().collect();
-        document.set_specs(latest.iter().cloned());
-        self.editor.undo_or_redo(step);
-        let document = &mut self.editor.draft.document;
-        if document.specs().eq(&latest) {
-            document.set_specs(shown);
-            return;
-        }
-        if let Some((step, in_force)) = self.undone_at() {
-            let in_force = self.editor.draft.document.with_settings(&in_force);
-            self.player.seek_change(step, in_force.specs().cloned().collect());
-        }
-        // At once, so that this is not taken for a change that the user makes at the shown step.
-        self.player.follow(&self.editor.draft.document, self.pace);
-    }
-
-    /// Returns the step of the last change before which one of the sessions had the settings of the document, and the
-    /// settings of all sessions at that step, after it; `None` without such a change.
-    fn undone_at(&self) -> Option<(u64, Vec<SimulationSpec>)> {
-        let document = &self.editor.draft.document;
-        let records: Vec<&Record> = self.live.sessions().iter().map(|session| &*session.record).collect();
-        let last = |record: &Record| in_force_until(record, u64::MAX);
-        let mut changed = records.iter().zip(document.specs()).filter(|(record, spec)| !is_at(&last(record), spec));
-        let step = changed.find_map(|(record, spec)| undone_at(record, spec))?;
-        Some((step, records.iter().map(|record| in_force_until(record, step)).collect()))
-    }
-
-    /// Records the document for undo, with the settings at the last step of the run.
-    pub(super) fn record_for_undo(&mut self, ctx: &Context) {
-        let latest = self.latest_settings();
-        self.editor.record_for_undo(ctx, |draft| {
-            if let Some(latest) = latest {
-                draft.document.set_specs(latest);
-            }
-            self.animated.undo_state(&mut draft.document);
-        });
-    }
-
-    /// Makes undo forget the later settings once a setting is changed at an earlier step. Call before the player gets
-    /// the change.
-    pub(super) fn begin_future(&mut self) {
-        let Some(latest) = self.latest_settings() else { return };
-        let LandscapeDraft { document, .. } = &self.editor.draft;
-        let shown = document.with_settings(self.player.specs());
-        if document.specs().eq(shown.specs()) {
-            return;
-        }
-        let with = |specs: Vec<SimulationSpec>| {
-            let mut draft = self.editor.draft.clone();
-            draft.document.set_specs(specs);
-            draft
-        };
-        let (shown, latest) = (with(shown.specs().cloned().collect()), with(latest));
-        self.editor.continue_from(shown, latest);
-    }
-
-    /// Returns the settings at the last step of the run while an earlier one is shown, in the order of the simulations.
-    fn latest_settings(&self) -> Option<Vec<SimulationSpec>> {
-        let shown = self.live.snapshot.as_ref().filter(|snapshot| self.player.is_current(snapshot))?;
-        if shown.step >= shown.last_step {
-            return None;
-        }
-        let document = &self.editor.draft.document;
-        let latest = (0..document.count()).map_while(|index| self.live.marks_of(index).latest());
-        Some(document.with_settings(latest).specs().cloned().collect())
-    }
-}
-
-fn is_at(spec: &SimulationSpec, target: &SimulationSpec) -> bool {
-    spec.settings_to(target).is_some_and(|settings| settings.is_empty())
-}
-
-/// Returns the settings of a session in force after the changes up to a step.
-fn in_force_until(record: &Record, step: u64) -> SimulationSpec {
-    let mut in_force = record.spec.clone();
-    for change in record.changes.iter().take_while(|change| change.step <= step) {
-        // The session was made with the change, so it fits.
-        let _ = in_force.apply(&change.set);
-    }
-    in_force
-}
-
-/// Returns the step of the last change before which the settings were those of `target`; `None` without such a change.
-fn undone_at(record: &Record, target: &SimulationSpec) -> Option<u64> {
-    let (mut spec, mut step) = (record.spec.clone(), None);
-    for change in &record.changes {
-        if is_at(&spec, target) {
-            step = Some(change.step);
-        }
-        // The session was made with the change, so it fits.
-        let _ = spec.apply(&change.set);
-    }
-    step
 }

@@ -1,23 +1,22 @@
 //! The dialog that exports the landscape, or the plots of its run, as a figure for a paper, as `valleyscope figure`
 //! draws them.
 
-use egui::containers::menu::{MenuButton, MenuConfig};
-use egui::{Button, Context, DragValue, Grid, IntoAtoms, PopupCloseBehavior, ProgressBar, RadioButton, Response, Ui};
+use egui::{Button, Context, ProgressBar, RadioButton, Ui};
 use valleyscope_engine::simulation::Record;
 use valleyscope_experiments::preset::LandscapePreset;
 use valleyscope_experiments::view::ViewSettings;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::animation_export::Subject;
-use super::picture::{PictureOptions, PictureSubject};
+use super::picture::PictureSubject;
+use super::picture_options::PictureOptions;
 use super::plots::PlotChoices;
-use super::{LandscapeTab, animation_export, picture_export};
+use super::{LandscapeTab, animation_export};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::shell::messages;
-use crate::app::widgets::form::{Outlined, check_box, radio_button};
-use crate::app::widgets::theme::frame_fields;
-use crate::draw::{Figure, FigureError, Format, Options, PAGE_MM, RunPlots, Trajectories};
+use crate::app::widgets::form::{FigureLayout, Outlined, radio_button};
+use crate::draw::{Figure, Format, Options, PAGE_MM, RunPlots, Trajectories};
 
 /// The dialog of the export, and the last chosen layout.
 pub(crate) struct FigureExport {
@@ -184,73 +183,6 @@ fn begin(
     }))
 }
 
-/// The layout of a figure's file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FigureLayout {
-    pub options: Options,
-    /// The resolution of a PNG in dots per inch.
-    pub dpi: f64,
-}
-
-impl Default for FigureLayout {
-    fn default() -> Self {
-        FigureLayout { options: Options::default(), dpi: 300.0 }
-    }
-}
-
-impl FigureLayout {
-    /// Encodes a figure as a file.
-    pub(crate) fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
-        figure.render(&self.options)?.to_file(format, self.dpi)
-    }
-
-    pub(crate) fn ui(&mut self, ui: &mut Ui) {
-        Grid::new("figure").num_columns(2).show(ui, |ui| {
-            frame_fields(ui);
-            let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
-                ui.label(label);
-                ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
-                ui.end_row();
-            };
-            row("Figure width", "Width of figures", &mut self.options.width_mm, 30.0..=500.0, " mm");
-            row("Figure font size", "Size of their type", &mut self.options.font_size, 4.0..=40.0, " pt");
-            row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
-        });
-        check_box(ui, &mut self.options.title, "Title above");
-    }
-
-    /// Shows a menu that exports plots, with the layout above the files; returns the chosen file. A line separates the
-    /// table from the figures.
-    pub(crate) fn export_menu<F: Copy + PartialEq>(
-        &mut self,
-        ui: &mut Ui,
-        files: &[(F, &str)],
-        table: F,
-    ) -> (Response, Option<F>) {
-        let mut asked = None;
-        let (menu, _) = stays_open("Export").ui(ui, |ui| {
-            self.ui(ui);
-            ui.separator();
-            for (file, label) in files {
-                if *file == table {
-                    ui.separator();
-                }
-                if ui.button(*label).clicked() {
-                    asked = Some(*file);
-                    ui.close();
-                }
-            }
-        });
-        (menu, asked)
-    }
-}
-
-/// Makes a menu that stays open while its controls are used.
-pub(crate) fn stays_open(name: impl IntoAtoms<'static>) -> MenuButton<'static> {
-    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    MenuButton::new(name).config(config)
-}
-
 impl LandscapeTab {
     pub(super) fn open_animation_export(&mut self) {
         let Some(snapshot) = &self.live.snapshot else { return };
@@ -268,7 +200,7 @@ impl LandscapeTab {
                 (Ok(graphics), Some(snapshot)) if is_picture => {
                     let view = ViewSettings { follow: false, ..self.editor.draft.document.view.clone() };
                     let subject = PictureSubject { view, ..self.picture_subject(self.live.records()) };
-                    picture_export::start_picture(
+                    animation_export::start_picture(
                         ctx,
                         &mut self.exports,
                         graphics,

@@ -14,10 +14,8 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::{LessonFigure, LessonStep};
 use valleyscope_experiments::view::rule_summary::formulas_from_gradient;
 
-use super::live::LandscapeAction;
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, LandscapeAction, Requests, choose, item};
 use crate::app::shell::jobs::{Job, Progress};
-use crate::app::shell::menu::{choose, item};
 use crate::export::lesson_page::figures::{ComputedFigure, alternative_text, title_of};
 
 /// The entry of menus that shows the editor of the lesson.

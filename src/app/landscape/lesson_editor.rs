@@ -10,12 +10,12 @@ use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings};
 
 use super::LandscapeTab;
 use super::lesson::first_sentence;
-use super::live::LandscapeAction;
 use crate::app::phase::position_of;
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::shell::window::{Edge, SidePanel, WindowLayout};
-use crate::app::widgets::form::{Outlined, cell, check_box, drag, small_button};
+use crate::app::widgets::form::{Outlined, cell, check_box, small_button};
 use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::number::drag;
 use crate::export::lesson_page::figures::preset_of;
 use crate::player::marks::change_text;
 

@@ -1,16 +1,18 @@
-//! The running simulations as the panels see them, and the connection to their thread.
+//! The running simulations as the panels see them, with their branches and marks, and the connection to their thread.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
 
-use valleyscope_engine::simulation::{ParticleId, Record, Setting, SimulationSpec, StepTrace};
+use valleyscope_engine::simulation::{Change, ParticleId, Record, Setting, SimulationSpec, StepTrace};
+use valleyscope_experiments::preset::{LessonDraft, first_step_of_run, marks_at};
+use valleyscope_experiments::view::ticks::grouped;
 
-use super::branches::{Branch, Branches, RunMark};
 use super::editor::Document;
-use super::transport::PlaybackPace;
 use crate::app::shell::actions::Requests;
-use crate::player::marks::SettingMarks;
-use crate::player::{EnsembleView, Playback, Player, PlayerCommand, SessionView, Snapshot};
+use crate::player::marks::{SettingMark, SettingMarks, text, text_before};
+use crate::player::{
+    BranchKind, BranchView, EnsembleView, Playback, PlaybackPace, Player, PlayerCommand, SessionView, Snapshot,
+};
 
 /// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
 #[derive(Default)]
@@ -54,6 +56,11 @@ impl Live {
 
     pub fn session(&self, index: usize) -> Option<&SessionView> {
         self.sessions().get(index)
+    }
+
+    /// Returns the document with the settings in force at the shown step of a run of it.
+    pub fn in_force(&self, document: &Document) -> Document {
+        document.with_settings(self.sessions().iter().map(|session| &*session.spec))
     }
 
     pub(crate) fn is_side_by_side(&self) -> bool {
@@ -113,27 +120,154 @@ impl Live {
     }
 }
 
-/// A request to the landscape tab.
+/// A branch of a session.
+pub(crate) struct Branch {
+    pub id: u64,
+    /// The index of the session to which it belongs.
+    session: usize,
+    /// The step from which on it differs from the session to which it belongs.
+    pub since: u64,
+    /// The last step that it has reached.
+    pub last_step: u64,
+    /// The share of its steps that are computed, until it has reached the shown step.
+    pub progress: Option<f32>,
+    /// The changes that it leaves out; none of an old future.
+    removed: Vec<Change>,
+    marks: SettingMarks,
+}
+
+/// The branches of the sessions side by side, and which of them are hidden.
+#[derive(Default)]
+pub(crate) struct Branches {
+    all: Vec<Branch>,
+    hidden: BTreeSet<u64>,
+}
+
+impl Branches {
+    /// Takes the branches of a snapshot.
+    pub(crate) fn update(&mut self, snapshot: &Snapshot) {
+        let mut before = std::mem::take(&mut self.all);
+        for BranchView { id, kind, session } in &snapshot.branches {
+            let removed = match kind {
+                BranchKind::Without { removed, .. } => removed.clone(),
+                BranchKind::OldFuture { .. } => Vec::new(),
+            };
+            let known = before.iter().position(|branch| branch.id == *id).map(|index| before.swap_remove(index));
+            let mut marks = known.map(|branch| branch.marks).unwrap_or_default();
+            marks.update(&session.record);
+            let (since, last_step) = (kind.since(), session.last_step);
+            let progress = branch_progress(session, since, snapshot.step);
+            self.all.push(Branch { id: *id, session: kind.session(), since, last_step, progress, removed, marks });
+        }
+        let all = &self.all;
+        self.hidden.retain(|id| all.iter().any(|branch| branch.id == *id));
+    }
+
+    pub(crate) fn of(&self, session: usize) -> impl Iterator<Item = &Branch> {
+        self.all.iter().filter(move |branch| branch.session == session)
+    }
+
+    /// Returns the branch with this id, unless it is hidden.
+    pub(crate) fn shown(&self, id: u64) -> Option<&Branch> {
+        self.all.iter().find(|branch| branch.id == id && !self.is_hidden(id))
+    }
+
+    pub(crate) fn is_hidden(&self, id: u64) -> bool {
+        self.hidden.contains(&id)
+    }
+
+    /// Hides a branch, or shows it again.
+    pub(crate) fn toggle(&mut self, id: u64) {
+        let _ = self.hidden.remove(&id) || self.hidden.insert(id);
+    }
+
+    /// Returns the id of the branch of a session without all these changes, if there is one.
+    pub(crate) fn without(&self, session: usize, changes: &[Change]) -> Option<u64> {
+        let leaves_out = |branch: &&Branch| changes.iter().all(|change| change.is_among(&branch.removed));
+        self.of(session).filter(|branch| !branch.removed.is_empty()).find(leaves_out).map(|branch| branch.id)
+    }
+
+    pub(crate) fn last_step(&self, session: usize) -> u64 {
+        self.of(session).map(|branch| branch.last_step).max().unwrap_or_default()
+    }
+}
+
+/// Returns the computed share of the steps of a session from `since` on, or `None` if it has reached this step.
+fn branch_progress(view: &SessionView, since: u64, step: u64) -> Option<f32> {
+    let all = step.saturating_sub(since).max(1) as f32;
+    (view.step < step).then(|| (view.step.saturating_sub(since) as f32 / all).min(1.0))
+}
+
+impl Branch {
+    /// Formats what distinguishes the branch from the session with these marks, as in "Old future from step 120 · σ
+    /// stays 1" and "Without σ 1 → 2 at step 500".
+    pub(crate) fn label(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
+        let difference = self.difference(session, spec);
+        if !self.removed.is_empty() {
+            return difference;
+        }
+        let from = format!("Old future from step {}", grouped(self.since));
+        if difference.is_empty() { from } else { format!("{from} · {difference}") }
+    }
+
+    /// Formats the same in few words, with the difference first, as in "σ stays 1, from step 120".
+    pub(crate) fn short_label(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
+        let difference = self.difference(session, spec);
+        match difference.is_empty() {
+            true => format!("From step {}", grouped(self.since)),
+            false if self.removed.is_empty() => format!("{difference}, from step {}", grouped(self.since)),
+            false => difference,
+        }
+    }
+
+    /// Formats the settings that distinguish the branch from the session with these marks; empty if there are none.
+    fn difference(&self, session: &SettingMarks, spec: &SimulationSpec) -> String {
+        let name_of = |id| spec.name_of(id);
+        let in_line = |text: String| text.replace('\n', ", ");
+        let at = |marks: &[SettingMark]| marks.first().map_or(0, |mark| mark.step);
+        if !self.removed.is_empty() {
+            let marks = session.of_changes(&self.removed);
+            return format!("Without {} at step {}", in_line(text(&marks, name_of)), grouped(at(&marks)));
+        }
+        match (self.marks.first_from(self.since), session.first_from(self.since)) {
+            ([], others) => in_line(text_before(others, name_of)),
+            (own, _) => format!("{} at step {}", in_line(text(own, name_of)), grouped(at(own))),
+        }
+    }
+}
+
+/// A marked step of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum LandscapeAction {
-    /// Replaces the settings under the controls by these.
-    Set(Box<SimulationSpec>),
-    Play,
-    TogglePlay,
-    /// Pauses and moves by so many steps, back where the number is negative.
-    Step(i64),
-    /// Pauses and shows this step, or the last one if it is later.
-    Seek(u64),
-    Restart,
-    /// Applies the lesson step of this index, from 0.
-    GoToStep(usize),
-    /// Shows the editor of the lesson, or hides it. A preset without a lesson gets one.
-    EditLesson,
-    /// Saves the start of the session and every change since, so that it can be repeated exactly.
-    SaveSession,
-    OpenPictureExport,
-    OpenFigureExport,
-    OpenAnimationExport,
+pub(crate) struct RunMark {
+    pub step: u64,
+    pub text: String,
+    /// Whether the run pauses there.
+    pub is_pause: bool,
+}
+
+impl RunMark {
+    /// Returns the step and the text, as in "Step 300: Adam starves".
+    pub(crate) fn description(&self) -> String {
+        format!("Step {}: {}", grouped(self.step), self.text)
+    }
+}
+
+/// Returns the marks of the run at a step of a lesson, in the order of their steps. `pause` is where the run pauses by
+/// the settings under the controls.
+pub(crate) fn run_marks(lesson: &LessonDraft, lesson_step: usize, pause: Option<u64>) -> Vec<RunMark> {
+    let earlier = first_step_of_run(&lesson.steps, lesson_step)..lesson_step;
+    let mut pauses: Vec<u64> = earlier.filter_map(|step| lesson.pause(step)).chain(pause).collect();
+    pauses.sort_unstable();
+    pauses.dedup();
+    let pauses = pauses.into_iter().map(|step| RunMark { step, text: "pause".to_owned(), is_pause: true });
+    let named = match lesson.steps.is_empty() {
+        true => Vec::new(),
+        false => marks_at(&lesson.steps, lesson_step),
+    };
+    let named = named.into_iter().map(|mark| RunMark { step: mark.step, text: mark.text.clone(), is_pause: false });
+    let mut marks: Vec<RunMark> = named.chain(pauses).collect();
+    marks.sort_by_key(|mark| mark.step);
+    marks
 }
 
 /// The player, and the state that was last sent to it.
@@ -308,5 +442,32 @@ fn restart_reason(from: &SimulationSpec, to: &SimulationSpec) -> &'static str {
         "an optimizer was switched on or off"
     } else {
         "the optimizers have changed"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use valleyscope_experiments::preset::Preset;
+
+    use super::*;
+
+    #[test]
+    fn a_run_keeps_its_marks_and_pauses_while_it_goes_on() {
+        let text = r#"Landscape(version: 1, title: "A lesson",
+            simulations: [(spec: (noise: 0.0, optimizers: [(id: 0, rule: Adam(learning_rate: 0.01))]))],
+            lesson: [
+                (text: "One.", set: [Noise(1.0), Steps(100)], marks: [(step: 50, text: "half")]),
+                (text: "Two.", set: [Steps(200)], marks: [(step: 20, text: "early")]),
+                (text: "Three.", set: [Noise(2.0)]),
+            ])"#;
+        let Ok(Preset::Landscape(preset)) = Preset::parse(text, "test") else { panic!("it is a landscape") };
+        let lesson = LessonDraft::of(&preset);
+        let description =
+            |step, pause| run_marks(&lesson, step, pause).iter().map(RunMark::description).collect::<Vec<_>>();
+        assert_eq!(description(0, Some(100)), ["Step 50: half", "Step 100: pause"]);
+        let both = ["Step 20: early", "Step 50: half", "Step 100: pause", "Step 200: pause"];
+        assert_eq!(description(1, Some(200)), both);
+        assert_eq!(description(2, Some(200)), ["Step 200: pause"]);
+        assert_eq!(description(2, None), [""; 0]);
     }
 }

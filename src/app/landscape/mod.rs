@@ -11,36 +11,31 @@ pub(crate) mod lesson;
 mod lesson_editor;
 pub(crate) mod live;
 pub mod picture;
-pub(crate) mod picture_export;
+mod picture_options;
 pub mod plots;
 pub(crate) mod timeline;
 pub(crate) mod transport;
-
-// The path of a module before it moved, which the phase diagram and the trainings use.
-pub(crate) use super::widgets::icons as marker;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use crate::app::shell::actions::{Action, Requests};
-use animation_export::AnimationExport;
+use crate::app::shell::actions::{self, Action, Keys, LandscapeAction, Requests};
+use animation_export::{AnimationExport, PictureExport};
 use canvas::{FormulaPanel, LandscapePanel};
+use controls::ControlsPanel;
 use controls::sliders::SettingAnimations;
-use controls::{ControlsPanel, Pins};
 use editor::{Document, LandscapeEditor};
 use egui::{Context, Key, Modifiers, Rect, Ui, vec2};
 use figure_export::FigureExport;
 use lesson::LessonStage;
 use lesson_editor::LessonEditor;
-use live::{LandscapeAction, Live, PlayerLink};
-use picture::PictureOptions;
-use picture_export::PictureExport;
+use live::{Live, PlayerLink};
+use picture_options::PictureOptions;
 use plots::{DiagnosticsPanel, PlotChoices};
 use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
-use transport::PlaybackPace;
 use valleyscope_engine::simulation::{ParticleId, Record};
 use valleyscope_experiments::preset::{LandscapePreset, LessonDraft, Preset, built_ins, is_made_title};
 use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
@@ -48,10 +43,9 @@ use valleyscope_experiments::view::{Camera, Orbit, ViewSettings};
 use super::shell::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::shell::files::OpenedContent;
 use super::shell::jobs::{Exports, Wake};
-use super::shell::menu;
-use super::shell::menu::Keys;
-use super::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
-use crate::player::PlayerCommand;
+use super::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use super::widgets::number::Pins;
+use crate::player::{PlaybackPace, PlayerCommand};
 
 /// The time between two snapshots of a player whose landscape is not shown.
 const UNSEEN: Duration = Duration::from_millis(500);
@@ -328,11 +322,11 @@ impl Tab for LandscapeTab {
     fn edit_menu(&self, ui: &mut Ui, requests: &mut Requests) {
         ui.separator();
         let text = if self.editor.lesson().is_some() { lesson::EDIT_LESSON } else { "Begin a lesson…" };
-        menu::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
+        actions::item(ui, text, "", Action::Landscape(LandscapeAction::EditLesson), requests);
     }
 
     fn export_menu(&self, ui: &mut Ui, requests: &mut Requests) {
-        let mut item = |text, action| menu::item(ui, text, "", Action::Landscape(action), requests);
+        let mut item = |text, action| actions::item(ui, text, "", Action::Landscape(action), requests);
         item("Export picture…", LandscapeAction::OpenPictureExport);
         item("Export figure…", LandscapeAction::OpenFigureExport);
         item("Export animation…", LandscapeAction::OpenAnimationExport);

@@ -10,26 +10,27 @@ use egui::mutex::RwLock;
 use egui::text::{LayoutJob, TextFormat, TextWrapping};
 use egui::{
     ClippedPrimitive, Color32, Context, FontSelection, Galley, Pos2, RawInput, Rect, RichText, TextStyle, TextWrapMode,
-    TexturesDelta, Theme, Ui, UiBuilder, Vec2, ViewportId, WidgetText,
+    TexturesDelta, Theme, Ui, UiBuilder, ViewportId, WidgetText,
 };
 use image::RgbImage;
 use valleyscope_engine::simulation::{ParticleId, PlotRequest, Record};
 use valleyscope_experiments::preset::TitledSimulation;
 use valleyscope_experiments::view::ticks::grouped;
-use valleyscope_experiments::view::{Camera, DiagnosticMetric, Orbit, ViewSettings, simulation_colors};
+use valleyscope_experiments::view::{DiagnosticMetric, ViewSettings, simulation_colors};
 
-use super::canvas::LandscapePanel;
-use super::picture_export::VariedSettings;
+use super::canvas::{LandscapePanel, View};
+use super::picture_options::{PictureExtent, VariedSettings};
 use super::plots::{DiagnosticsPanel, PlotChoices};
-use crate::app::shell::launch::Graphics;
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::plot::install_curves;
 use crate::app::widgets::theme;
 use crate::app::widgets::theme::text_width;
-use crate::app::{Document, Live};
 use crate::draw::FallbackFonts;
 use crate::player::{Playback, Player, PlayerCommand, Snapshot, trail_columns};
 
-pub use super::picture_export::{PictureContent, PictureOptions};
+pub use super::picture_options::{PictureContent, PictureOptions};
 
 /// The margin around a picture and the gap between its parts, in points.
 const MARGIN: f32 = 10.0;
@@ -65,15 +66,6 @@ impl PictureSubject {
     pub fn colors(&self) -> Vec<[u8; 3]> {
         self.records.iter().flat_map(|record| simulation_colors(&record.spec.optimizers)).collect()
     }
-}
-
-/// A part of the landscape in view.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct View {
-    pub camera: Camera,
-    pub orbit: Orbit,
-    /// The width of the canvas over its height. A wider picture shows the same height.
-    pub aspect: f64,
 }
 
 /// Draws pictures of a session at one step after another.
@@ -183,7 +175,7 @@ impl PictureStage {
         if self.live.snapshot.is_none() {
             return Err("the run has not begun".to_owned());
         }
-        let mut document = self.document.in_force(&self.live);
+        let mut document = self.live.in_force(&self.document);
         if !self.is_drawn {
             // Some parts know their size only after they were laid out once.
             self.is_drawn = true;
@@ -304,20 +296,6 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 const DEVICE_PATIENCE: Duration = Duration::from_millis(1);
 /// The format of the pictures' pixels.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
-
-/// The size of a picture: in points, for its layout, and in pixels.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PictureExtent {
-    pub points: Vec2,
-    pub pixels_per_point: f32,
-}
-
-impl PictureExtent {
-    pub(crate) fn pixels(&self) -> [u32; 2] {
-        let pixels = |points: f32| (points * self.pixels_per_point).round().max(1.0) as u32;
-        [pixels(self.points.x), pixels(self.points.y)]
-    }
-}
 
 /// A device that draws pictures, and the style in which they are laid out.
 pub(crate) struct Offscreen {

@@ -5,22 +5,18 @@ use egui::{
     Align2, Button, Context, Id, Key, Modifiers, Popup, PopupCloseBehavior, Rect, Response, ScrollArea, Sense, Slider,
     Stroke, TextStyle, Ui, Vec2, WidgetInfo, pos2, vec2,
 };
-use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::grouped;
 
 use super::branches;
 use super::branches::{MarkRail, MarkedChanges};
 use super::editor::Document;
-use super::live::{LandscapeAction, Live};
-use super::transport::PlaybackPace;
-use crate::app::shell::actions::{Action, Requests};
-use crate::app::shell::menu::{DIGIT_KEYS, Keys};
+use super::live::Live;
+use crate::app::shell::actions::{Action, DIGIT_KEYS, Keys, LandscapeAction, Requests};
 use crate::app::widgets::icons::{Icon, icon_button};
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::theme::text_width;
 use crate::app::widgets::{form, number};
-use crate::player::marks::{SettingMark, text};
-use crate::player::{PlayerCommand, SessionView};
+use crate::player::{PlaybackPace, PlayerCommand, SessionView};
 
 /// The height of the slider, in points.
 const SLIDER: f32 = 16.0;
@@ -226,7 +222,7 @@ fn draw_marks(ui: &mut Ui, rail: Rail, document: &Document, live: &Live, request
     let top = slider.top() - MARKS + 1.0;
     let near = f64::from(NEAR / points_per_step);
     for (index, group) in live.marks_of(live.chosen).groups(|step| step as f64, near).enumerate() {
-        let [first, last] = ends(group);
+        let [first, last] = branches::ends(group);
         let [from, to] = [first, last].map(|step| rail.x(step));
         let area = Rect::from_x_y_ranges(from - 4.0..=to + 4.0, top..=slider.top() + 2.0);
         // Without the focus of Tab: a session may have very many.
@@ -252,21 +248,6 @@ fn draw_marks(ui: &mut Ui, rail: Rail, document: &Document, live: &Live, request
         }
         response.on_hover_text(marked.hint());
     }
-}
-
-fn ends(group: &[SettingMark]) -> [u64; 2] {
-    [group.first(), group.last()].map(|mark| mark.map_or(0, |mark| mark.step))
-}
-
-/// Formats the changes of a group and their step, as in "Step 500: σ 1 → 2".
-pub(crate) fn changes_text(group: &[SettingMark], spec: &SimulationSpec) -> String {
-    let [first, last] = ends(group);
-    let steps = if first == last {
-        format!("Step {}", grouped(first))
-    } else {
-        format!("Steps {} to {}", grouped(first), grouped(last))
-    };
-    format!("{steps}: {}", text(group, |id| spec.name_of(id)))
 }
 
 /// Formats a range of steps, as in "Loop over steps 100 to 200".

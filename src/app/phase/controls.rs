@@ -6,15 +6,13 @@ use egui::{Button, ComboBox, Label, ProgressBar, RichText, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeKind, LandscapeSpec};
 use valleyscope_engine::optimizer::axis_keys;
 use valleyscope_engine::quantity::{Dimension, PointCount, Range};
-use valleyscope_engine::setting::{self, Extent, Key, SettingInfo, SettingValue};
+use valleyscope_engine::setting::{self, Extent, SettingInfo, SettingValue};
 use valleyscope_engine::spec_error::{MessagePart, SpecError};
-use valleyscope_engine::sweep::{
-    Adaptive, Average, Axis, Metric, Quantity, Sampling, Spacing, SweepOptimizer, SweepSpec,
-};
+use valleyscope_engine::sweep::{Adaptive, Average, Axis, Metric, Quantity, Sampling, Spacing, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 
 use super::PhasePanel;
-use super::optimizer_controls::optimizers;
+use super::optimizer_controls::{count, log_switch, optimizers, optimizers_with, unswept_note};
 use crate::app::landscape::controls::{LandscapeChange, landscape_choice, landscape_editor, noise_choice};
 use crate::app::shell::actions::Requests;
 use crate::app::shell::editor::change_mark;
@@ -264,7 +262,7 @@ fn number_field(ui: &mut Ui, of: &SettingInfo, mut value: f64) -> Option<f64> {
     let (help, mut is_changed) = (of.explanation(), false);
     let Range { min, max, .. } = of.range()?;
     form::line(ui, of.label, &help, |ui| {
-        let drag = form::drag(&mut value).speed(of.drag_step).range(min..=max);
+        let drag = number::drag(&mut value).speed(of.drag_step).range(min..=max);
         is_changed = ui.add(drag).on_hover_text(&help).accessible_name(of.label).changed();
     });
     is_changed.then(|| of.nearest(value))
@@ -394,12 +392,12 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
             ui.label(end);
             let name = format!("{name} {end}");
             let field = match axis.spacing {
-                Spacing::Linear => ui.add(form::drag(value).speed((0.005 * spread).max(1e-6))),
+                Spacing::Linear => ui.add(number::drag(value).speed((0.005 * spread).max(1e-6))),
                 Spacing::Log => {
                     let speed = (0.01 * value.abs()).max(1e-6);
-                    ui.add(form::drag(value).speed(speed))
+                    ui.add(number::drag(value).speed(speed))
                 }
-                Spacing::LogComplement => form::spaced_drag(ui, value, axis.spacing),
+                Spacing::LogComplement => number::spaced_drag(ui, value, axis.spacing),
             };
             field.accessible_name(name);
         }
@@ -411,52 +409,10 @@ pub(super) fn axis(ui: &mut Ui, name: &str, spec: &SweepSpec, axis: &mut Axis) {
     });
 }
 
-/// Shows the switch between linear and logarithmic spacing; `usual` is that of the quantity.
-pub(super) fn log_switch(ui: &mut Ui, spacing: &mut Spacing, usual: Spacing, name: &str) {
-    let mut log = *spacing != Spacing::Linear;
-    let logarithmic = match usual {
-        Spacing::LogComplement => Spacing::LogComplement,
-        Spacing::Linear | Spacing::Log => Spacing::Log,
-    };
-    let help = match logarithmic {
-        Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
-        _ => "Logarithmic: equal ratios rather than equal differences.",
-    };
-    if check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(name).changed() {
-        *spacing = if log { logarithmic } else { Spacing::Linear };
-    }
-}
-
 /// Returns an axis of a quantity over its initial extent; that of a parameter of the landscape is the landscape's own.
 pub(super) fn axis_of(landscape: &LandscapeSpec, of: Quantity, count: PointCount) -> Axis {
     let Extent { low, high, spacing } = of.info(landscape).axis;
     Axis { of, from: low, to: high, spacing, count }
-}
-
-/// Shows the control of the number of values.
-pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
-    let mut number = count.get();
-    ui.label("in");
-    let drag = form::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
-    if ui.add(drag).on_hover_text("How many").accessible_name(name).changed() {
-        *count = PointCount::clamped(number as u64);
-    }
-}
-
-/// Names the optimizers that have the hyperparameter of an axis, but keep their own value.
-pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
-    let Quantity::Of(key, ids) = &axis.of else { return None };
-    let others = optimizers_with(spec, key).filter(|optimizer| !ids.contains(&optimizer.id));
-    let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
-    match &labels[..] {
-        [] => None,
-        [one] => Some(format!("{one} keeps its own.")),
-        [first @ .., last] => Some(format!("{} and {last} keep their own.", first.join(", "))),
-    }
-}
-
-fn optimizers_with(spec: &SweepSpec, key: Key) -> impl Iterator<Item = &SweepOptimizer> {
-    spec.optimizers.iter().filter(move |optimizer| optimizer.rule.has_axis(key))
 }
 
 fn choices(spec: &SweepSpec) -> Vec<Quantity> {

@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use egui::Context;
 use valleyscope_engine::spec_error::SpecError;
-use valleyscope_engine::sweep::{Backend, Diagram, Metric, PixelOrder, Precision, SweepJob, SweepSpec};
+use valleyscope_engine::sweep::{Backend, Diagram, PixelOrder, Precision, SweepJob, SweepSpec};
 use valleyscope_experiments::preset::SweepPreset;
 use valleyscope_runs::atomic_file::Overwrite;
 
+use super::diagram::TitledDiagram;
 use super::library::{Library, LibraryEvent};
+use crate::app::shell::actions::ExportedDiagram;
 use crate::sweep::pool::{Pool, Progress, Sweep};
 use crate::sweep::result::{RawExport, RawPlan, SweepResult};
-use crate::sweep::titles::as_changed;
 
 /// The longest time that a frame spends on storing arrived pixels.
 const MOST_POLL_TIME: Duration = Duration::from_millis(2);
@@ -475,94 +476,5 @@ impl DiagramStore {
     /// Returns the numbers of the diagrams that are shown or computed.
     pub(super) fn in_use(&self) -> HashSet<u64> {
         self.pending.iter().chain([&self.present]).map(|titled| titled.number).collect()
-    }
-}
-
-/// A diagram, and the preset that it comes from.
-#[derive(Clone)]
-pub struct TitledDiagram {
-    /// Identifies the diagram in its store.
-    pub number: u64,
-    /// The preset as opened or saved; the diagram's own sweep may have been changed since.
-    pub preset: Arc<SweepPreset>,
-    pub diagram: Diagram,
-    pub precision: Precision,
-    /// The progress of its last sweep when it was stopped or ended.
-    pub progress: Option<Progress>,
-    /// The total computing time of all its sweeps.
-    pub worked: Duration,
-    /// True for an intermediate diagram of a drag.
-    pub is_passing: bool,
-    /// True if the user removed it from the kept diagrams, and for as long as it is shown.
-    pub is_removed: bool,
-    /// The number of complete pixels in the last file with its results, if one was written.
-    pub exported: Option<usize>,
-}
-
-/// An exported diagram: its number in the store, and its number of complete pixels at the export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExportedDiagram {
-    pub number: u64,
-    pub complete: usize,
-}
-
-impl TitledDiagram {
-    /// Makes a diagram without results.
-    pub fn empty(number: u64, preset: Arc<SweepPreset>, sweep: SweepSpec) -> TitledDiagram {
-        let diagram = Diagram::new(Arc::new(sweep));
-        TitledDiagram {
-            number,
-            preset,
-            diagram,
-            precision: Precision::Single,
-            progress: None,
-            worked: Duration::ZERO,
-            is_passing: false,
-            is_removed: false,
-            exported: None,
-        }
-    }
-
-    /// Makes a diagram of a result that was computed elsewhere.
-    pub fn of_result(number: u64, preset: Arc<SweepPreset>, result: SweepResult) -> TitledDiagram {
-        let SweepResult { diagram, precision, .. } = result;
-        let sweep = (**diagram.spec()).clone();
-        TitledDiagram { diagram, precision, ..TitledDiagram::empty(number, preset, sweep) }
-    }
-
-    pub fn spec(&self) -> &Arc<SweepSpec> {
-        self.diagram.spec()
-    }
-
-    /// Returns whether it has results that are in no file.
-    pub fn is_unsaved(&self) -> bool {
-        let is_begun = self.diagram.known_near([0, 0]).is_some();
-        is_begun && self.exported.is_none_or(|complete| complete < self.diagram.complete())
-    }
-
-    /// Returns the present state of the diagram, for the record of an export.
-    pub fn to_export(&self) -> ExportedDiagram {
-        ExportedDiagram { number: self.number, complete: self.diagram.complete() }
-    }
-
-    /// Returns a title that includes the changes of the preset.
-    pub fn title(&self) -> String {
-        self.named(self.preset.sweep.metric).title
-    }
-
-    /// Returns the diagram with a title and a description that include the changes of the preset.
-    pub fn result(&self) -> SweepResult {
-        self.result_by(self.preset.sweep.metric)
-    }
-
-    /// Returns the result for a picture that compares by this metric.
-    pub fn result_by(&self, metric: Metric) -> SweepResult {
-        let SweepPreset { title, description, .. } = self.named(metric);
-        SweepResult { title, description, diagram: self.diagram.clone(), precision: self.precision }
-    }
-
-    /// Returns the preset of the diagram by this metric, with a title and a description that include the changes.
-    pub(super) fn named(&self, metric: Metric) -> SweepPreset {
-        as_changed((*self.preset).clone(), SweepSpec { metric, ..(**self.spec()).clone() })
     }
 }

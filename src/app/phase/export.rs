@@ -8,12 +8,12 @@ use egui::{Button, ColorImage, Context, ProgressBar, RichText, Ui};
 use valleyscope_engine::sweep::Metric;
 use valleyscope_runs::atomic_file::Overwrite;
 
-use super::diagram_store::{DiagramStore, TitledDiagram};
-use super::map_picture::MapStyle;
-use crate::app::landscape::figure_export::FigureLayout;
+use super::diagram::{MapStyle, TitledDiagram};
+use super::diagram_store::DiagramStore;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::messages::Question;
 use crate::app::shell::presets::file_stem;
+use crate::app::widgets::form::FigureLayout;
 use crate::draw::{Compared, Figure, Format, Map};
 use crate::sweep::result::{RawExport, RawFailure, RawPlan, RawProgress, SweepResult, write_table, write_tables};
 

@@ -11,26 +11,16 @@ use egui::{
 use valleyscope_engine::sweep::{Diagram, Metric, SweepSpec};
 
 use super::PhasePanel;
+use super::diagram::{MapStyle, differences};
 use super::export::ExportKind;
-use super::maps::differences;
-use crate::app::landscape::controls::{COLOR_HINT, color_menu};
-use crate::app::landscape::figure_export::stays_open;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
-use crate::app::widgets::form::Outlined;
+use crate::app::widgets::form::{Outlined, stays_open};
+use crate::app::widgets::icons::{COLOR_HINT, color_menu};
 use crate::app::widgets::theme;
 use crate::draw::{
     COLUMN_MM, ColorBar, LetteredRegions, Letters, Map, MapColors, MapImage, PAGE_MM, Scale, Swatch, shared_optimizers,
 };
-
-/// The displayed map of a diagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MapStyle {
-    pub map: Map,
-    pub metric: Metric,
-    /// Whether winners have letters, and their regions borders.
-    pub letters: bool,
-}
 
 /// The explanation of the colours.
 pub(super) struct ColorKey {

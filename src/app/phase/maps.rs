@@ -9,10 +9,9 @@ use egui::{
 };
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_engine::sweep::SweepSpec;
-use valleyscope_experiments::difference::{DifferenceTable, ListedSetting, SettingColumn};
-use valleyscope_experiments::preset::Preset;
 
-use super::diagram_store::{DiagramStore, TitledDiagram};
+use super::diagram::TitledDiagram;
+use super::diagram_store::DiagramStore;
 use super::library::Library;
 use super::map_picture::{MapPicture, Shown, Together};
 use super::map_view::{MapView, Margins};
@@ -405,17 +404,6 @@ impl Comparison {
         orders.iter().filter_map(number).take(MOST_COMPARED).for_each(|number| comparison.add(number));
         comparison
     }
-}
-
-/// Returns the table of the settings in which diagrams with these titles differ.
-pub(super) fn differences(diagrams: &[(&TitledDiagram, String)]) -> DifferenceTable {
-    let column = |(titled, title): &(&TitledDiagram, String)| {
-        let preset = titled.named(titled.preset.sweep.metric);
-        let mut settings = Preset::Sweep(preset).listed_settings();
-        settings.push(ListedSetting::new("precision", "Precision", titled.precision.name()));
-        SettingColumn::new(title.clone(), settings)
-    };
-    DifferenceTable::of(&diagrams.iter().map(column).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

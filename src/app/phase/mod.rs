@@ -2,6 +2,7 @@
 //! landscape and back.
 
 mod controls;
+mod diagram;
 mod diagram_folder;
 mod diagram_store;
 mod export;
@@ -20,10 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use controls::time;
-use diagram_store::{DiagramStore, TitledDiagram};
+use diagram::{MapStyle, TitledDiagram};
+use diagram_store::DiagramStore;
 use egui::{CentralPanel, Context, InputState, Key, Rect, ScrollArea, Ui, vec2};
 use export::{ExportKind, MapFigure, NamedDiagram, RawExports};
-use map_picture::{MapPicture, MapStyle};
+use map_picture::MapPicture;
 use maps::Comparison;
 use pixels::{PanelPixel, pixel_of};
 use readout::Over;
@@ -34,20 +36,18 @@ use valleyscope_engine::sweep::{Metric, SweepSpec};
 use valleyscope_experiments::preset::{Preset, SweepPreset, built_ins};
 use valleyscope_runs::atomic_file::Overwrite;
 
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, ExportedDiagram, Requests};
 use crate::app::shell::editor::{AnyEditor, Draft, Editor, EditorStatus, HistoryStep, PresetDraft};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::Exports;
-use crate::app::shell::tabs::{
-    Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, UnsavedResults, stored_preset,
-};
+use crate::app::shell::messages::UnsavedResults;
+use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, SidePanel};
 use crate::draw::Map;
 use crate::sweep::result::{RawPlan, SweepResult};
 use crate::sweep::titles::{as_changed, is_made_title};
 
-pub(super) use diagram_store::ExportedDiagram;
 pub(super) use pixels::position_of;
 
 /// The state of the phase diagram tab.

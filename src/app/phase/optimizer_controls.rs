@@ -11,12 +11,11 @@ use valleyscope_engine::sweep::{
 };
 use valleyscope_experiments::view::{OwnColors, sweep_colors, usual_colors};
 
-use super::controls::{count, log_switch, unswept_note};
-use crate::app::landscape::controls::{color_swatch, schedule};
+use crate::app::landscape::controls::schedule;
 use crate::app::widgets::form::check_box;
-use crate::app::widgets::icons::{Icon, icon_button};
+use crate::app::widgets::icons::{Icon, color_swatch, icon_button};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
-use crate::app::widgets::{form, text_editor};
+use crate::app::widgets::{form, number, text_editor};
 
 /// The side of the button that removes an optimizer, in points.
 const REMOVE: f32 = 16.0;
@@ -186,9 +185,9 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, axes: [&Axis; 
                     Spacing::Linear => {
                         let speed = 0.005 * (of.slider.high - of.slider.low);
                         let decimals = if of.is_whole() { 0 } else { 6 };
-                        ui.add(form::drag(&mut set).speed(speed).max_decimals(decimals).range(min..=max))
+                        ui.add(number::drag(&mut set).speed(speed).max_decimals(decimals).range(min..=max))
                     }
-                    spacing => form::spaced_drag(ui, &mut set, spacing),
+                    spacing => number::spaced_drag(ui, &mut set, spacing),
                 };
                 field.on_hover_text(of.help).accessible_name(form::owned(owner, of.label));
             }
@@ -208,7 +207,7 @@ fn rates(ui: &mut Ui, owner: &str, rates: &mut LearningRates) {
         for (end, value) in [("from", &mut rates.from), ("to", &mut rates.to)] {
             let mut number = value.get();
             ui.label(end);
-            let drag = form::drag(&mut number).speed(0.01 * value.get());
+            let drag = number::drag(&mut number).speed(0.01 * value.get());
             if ui.add(drag).accessible_name(form::owned(owner, &format!("learning rates {end}"))).changed() {
                 *value = LearningRate::clamped(number);
             }
@@ -278,12 +277,54 @@ pub(super) fn grid(ui: &mut Ui, owner: &str, optimizer: &mut SweepOptimizer, of:
         for (end, value) in [("from", &mut tuned.from), ("to", &mut tuned.to)] {
             ui.label(end);
             let field = match tuned.spacing {
-                Spacing::Linear => ui.add(form::drag(value).speed(speed)),
-                spacing => form::spaced_drag(ui, value, spacing),
+                Spacing::Linear => ui.add(number::drag(value).speed(speed)),
+                spacing => number::spaced_drag(ui, value, spacing),
             };
             field.accessible_name(name(end));
         }
         count(ui, &mut tuned.count, &name("how many values"));
         log_switch(ui, &mut tuned.spacing, info.axis.spacing, &name("logarithmic"));
     });
+}
+
+/// Shows the switch between linear and logarithmic spacing; `usual` is that of the quantity.
+pub(super) fn log_switch(ui: &mut Ui, spacing: &mut Spacing, usual: Spacing, name: &str) {
+    let mut log = *spacing != Spacing::Linear;
+    let logarithmic = match usual {
+        Spacing::LogComplement => Spacing::LogComplement,
+        Spacing::Linear | Spacing::Log => Spacing::Log,
+    };
+    let help = match logarithmic {
+        Spacing::LogComplement => "Logarithmic in 1 − x: 0, 0.9, 0.99 and 0.999 are equally far apart.",
+        _ => "Logarithmic: equal ratios rather than equal differences.",
+    };
+    if check_box(ui, &mut log, "log").on_hover_text(help).accessible_name(name).changed() {
+        *spacing = if log { logarithmic } else { Spacing::Linear };
+    }
+}
+
+/// Shows the control of the number of values.
+pub(super) fn count(ui: &mut Ui, count: &mut PointCount, name: &str) {
+    let mut number = count.get();
+    ui.label("in");
+    let drag = number::drag(&mut number).range(PointCount::MIN..=PointCount::MAX);
+    if ui.add(drag).on_hover_text("How many").accessible_name(name).changed() {
+        *count = PointCount::clamped(number as u64);
+    }
+}
+
+/// Names the optimizers that have the hyperparameter of an axis, but keep their own value.
+pub(super) fn unswept_note(spec: &SweepSpec, axis: &Axis) -> Option<String> {
+    let Quantity::Of(key, ids) = &axis.of else { return None };
+    let others = optimizers_with(spec, key).filter(|optimizer| !ids.contains(&optimizer.id));
+    let labels: Vec<&str> = others.map(SweepOptimizer::label).collect();
+    match &labels[..] {
+        [] => None,
+        [one] => Some(format!("{one} keeps its own.")),
+        [first @ .., last] => Some(format!("{} and {last} keep their own.", first.join(", "))),
+    }
+}
+
+pub(super) fn optimizers_with(spec: &SweepSpec, key: Key) -> impl Iterator<Item = &SweepOptimizer> {
+    spec.optimizers.iter().filter(move |optimizer| optimizer.rule.has_axis(key))
 }

@@ -10,11 +10,10 @@ use valleyscope_engine::sweep::{Axis, Cell, Diagram, Metric, Quantity, SweepSpec
 use valleyscope_experiments::preset::{LandscapePreset, Preset};
 use valleyscope_experiments::view::ticks::significant;
 
-use super::diagram_store::TitledDiagram;
+use super::diagram::TitledDiagram;
 use super::map_view::{MapMarks, MapResponse};
 use super::{PhasePanel, readout};
-use crate::app::landscape::live::LandscapeAction;
-use crate::app::shell::actions::{Action, Requests};
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::draw::{MapSide, shared_optimizers};
 use crate::sweep::titles::axis_label;
 

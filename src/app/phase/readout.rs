@@ -3,18 +3,19 @@
 use egui::{Color32, ComboBox, Label, RichText, Stroke, TextStyle, Ui, vec2};
 use egui_plot::Plot;
 use valleyscope_engine::optimizer::MarkerShape;
-use valleyscope_engine::quantity::{LearningRate, Range, Replicates};
+use valleyscope_engine::quantity::Replicates;
 use valleyscope_engine::setting::{Key, LEARNING_RATE};
 use valleyscope_engine::sweep::{
-    Average, Cell, Diagram, Gap, LearningRates, Metric, Point, Sampled, Sampling, Tuned, Variant, tuned_info,
-    tuned_label, tuned_spacing, tuned_value,
+    Average, Cell, Diagram, Gap, Metric, Point, Sampled, Sampling, Variant, tuned_info, tuned_label, tuned_spacing,
+    tuned_value,
 };
 use valleyscope_experiments::view::range::{across, union};
-use valleyscope_experiments::view::ticks::{RangeEdge, fixed, short, significant, with_edge};
+use valleyscope_experiments::view::ticks::{fixed, short, significant, with_edge};
 use valleyscope_experiments::view::{AxisScale, Dash};
 
 use super::score_table;
-use crate::app::landscape::marker::line_color;
+use super::score_table::{BestEdge, number};
+use crate::app::widgets::icons::line_color;
 use crate::app::widgets::plot::{PlotAxis, PlotFrame, describe, line, point, readout};
 use crate::sweep::titles::{axis_label, axis_meanings};
 
@@ -64,61 +65,6 @@ pub(super) fn show(
     for (index, name) in names.iter().enumerate() {
         for edge in BestEdge::all(diagram, pixel, cell, metric, index) {
             ui.add(Label::new(RichText::new(format!("{name}: {}", edge.note)).small().weak()).wrap());
-        }
-    }
-}
-
-/// The end of the tried values of a setting at which the best one of an optimizer lies.
-pub(super) struct BestEdge {
-    pub edge: RangeEdge,
-    /// A sentence that names the range to widen and the command for it.
-    pub note: String,
-}
-
-impl BestEdge {
-    /// Returns that of the learning rate and those of the tuned settings of an optimizer.
-    fn all(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, index: usize) -> Vec<BestEdge> {
-        let tuned = 0..diagram.spec().optimizers[index].tune.len();
-        let of_tuned = tuned.filter_map(|setting| BestEdge::of_tuned(diagram, cell, metric, index, setting));
-        BestEdge::of_rate(diagram, pixel, cell, metric, index).into_iter().chain(of_tuned).collect()
-    }
-
-    pub(super) fn of_rate(
-        diagram: &Diagram,
-        pixel: [usize; 2],
-        cell: &Cell,
-        metric: Metric,
-        index: usize,
-    ) -> Option<BestEdge> {
-        let rate = |candidate: usize| diagram.learning_rate(pixel, index, candidate);
-        let score = cell.score(index, metric);
-        let edge = RangeEdge::of(rate(score.best), (0..cell.averages[index].len()).map(rate));
-        let LearningRates { from, to, .. } = diagram.spec().optimizers[index].learning_rates;
-        let Range { min, max, .. } = LearningRate::RANGE;
-        let ends = [from.get(), to.get()];
-        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit([min, max])?;
-        Some(BestEdge::new(edge, "η", "the learning rates", &format!("optimizers[{index}].learning_rates"), ends))
-    }
-
-    fn of_tuned(diagram: &Diagram, cell: &Cell, metric: Metric, index: usize, setting: usize) -> Option<BestEdge> {
-        let Tuned { of, from, to, .. } = diagram.spec().optimizers[index].tune[setting];
-        let score = cell.score(index, metric);
-        let best = diagram.tuned_value(index, setting, score.best);
-        let edge = RangeEdge::of(best, diagram.tuned_values(index)[setting].iter().copied());
-        let info = tuned_info(of);
-        let Range { min, max, .. } = info.range()?;
-        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit([min, max])?;
-        let symbol = info.symbol;
-        let values = format!("the values of {symbol}");
-        Some(BestEdge::new(edge, symbol, &values, &format!("optimizers[{index}].tune[{setting}]"), [from, to]))
-    }
-
-    /// Describes the edge of the values at a path in the sweep, from one of these ends to the other.
-    fn new(edge: RangeEdge, symbol: &str, values: &str, path: &str, [from, to]: [f64; 2]) -> BestEdge {
-        let end = if edge.is_low() == (from <= to) { "from" } else { "to" };
-        let sentence = edge.sentence(values);
-        BestEdge {
-            edge, note: format!("best {symbol} {sentence} under “Optimizers”, or by --set {path}.{end}=VALUE")
         }
     }
 }
@@ -300,19 +246,6 @@ fn percent(certainty: f64) -> String {
 /// Formats a number and its standard error in a text that is not broken between them.
 pub(super) fn with_error(value: f64, error: f64) -> String {
     format!("{}\u{a0}±\u{a0}{}", number(value), number(error))
-}
-
-/// Formats a number with three digits, in the width of a column.
-pub(super) fn number(value: f64) -> String {
-    if value.is_nan() {
-        "–".to_owned()
-    } else if value.is_infinite() {
-        "diverged".to_owned()
-    } else if value != 0.0 && !(1e-3..1e4).contains(&value.abs()) {
-        format!("{value:.2e}").replace('-', "−")
-    } else {
-        format!("{value:.4}").replace('-', "−")
-    }
 }
 
 /// The setting over which averages are plotted: the learning rate, or a tuned setting.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{Color32, Galley, Label, Rect, Response, ScrollArea, TextFormat, TextStyle, Ui, UiBuilder, pos2, vec2};
-use valleyscope_engine::sweep::{Cell, Diagram, Metric};
-use valleyscope_experiments::view::ticks::with_edge;
-
-use super::readout::{BestEdge, number};
+use valleyscope_engine::quantity::{LearningRate, Range};
+use valleyscope_engine::sweep::{Cell, Diagram, LearningRates, Metric, Tuned, tuned_info};
+use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 
 /// The space between columns, in points.
 const BETWEEN: f32 = 8.0;
@@ -23,6 +22,80 @@ const MARK: &str = "■ ";
 const SHORTEST_NAME: &str = "■ Signum";
 /// The sideways shift of a second drawing of the winner's row, which makes it bold, in points.
 const BOLD: f32 = 0.5;
+
+/// The end of the tried values of a setting at which the best one of an optimizer lies.
+pub(super) struct BestEdge {
+    pub edge: RangeEdge,
+    /// A sentence that names the range to widen and the command for it.
+    pub note: String,
+}
+
+impl BestEdge {
+    /// Returns that of the learning rate and those of the tuned settings of an optimizer.
+    pub(super) fn all(
+        diagram: &Diagram,
+        pixel: [usize; 2],
+        cell: &Cell,
+        metric: Metric,
+        index: usize,
+    ) -> Vec<BestEdge> {
+        let tuned = 0..diagram.spec().optimizers[index].tune.len();
+        let of_tuned = tuned.filter_map(|setting| BestEdge::of_tuned(diagram, cell, metric, index, setting));
+        BestEdge::of_rate(diagram, pixel, cell, metric, index).into_iter().chain(of_tuned).collect()
+    }
+
+    fn of_rate(diagram: &Diagram, pixel: [usize; 2], cell: &Cell, metric: Metric, index: usize) -> Option<BestEdge> {
+        let rate = |candidate: usize| diagram.learning_rate(pixel, index, candidate);
+        let score = cell.score(index, metric);
+        let edge = RangeEdge::of(rate(score.best), (0..cell.averages[index].len()).map(rate));
+        let LearningRates { from, to, .. } = diagram.spec().optimizers[index].learning_rates;
+        let Range { min, max, .. } = LearningRate::RANGE;
+        let ends = [from.get(), to.get()];
+        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit([min, max])?;
+        Some(BestEdge::new(edge, "η", "the learning rates", &format!("optimizers[{index}].learning_rates"), ends))
+    }
+
+    pub(super) fn of_tuned(
+        diagram: &Diagram,
+        cell: &Cell,
+        metric: Metric,
+        index: usize,
+        setting: usize,
+    ) -> Option<BestEdge> {
+        let Tuned { of, from, to, .. } = diagram.spec().optimizers[index].tune[setting];
+        let score = cell.score(index, metric);
+        let best = diagram.tuned_value(index, setting, score.best);
+        let edge = RangeEdge::of(best, diagram.tuned_values(index)[setting].iter().copied());
+        let info = tuned_info(of);
+        let Range { min, max, .. } = info.range()?;
+        let edge = edge.filter(|_| score.value.is_finite())?.unless_limit([min, max])?;
+        let symbol = info.symbol;
+        let values = format!("the values of {symbol}");
+        Some(BestEdge::new(edge, symbol, &values, &format!("optimizers[{index}].tune[{setting}]"), [from, to]))
+    }
+
+    /// Describes the edge of the values at a path in the sweep, from one of these ends to the other.
+    fn new(edge: RangeEdge, symbol: &str, values: &str, path: &str, [from, to]: [f64; 2]) -> BestEdge {
+        let end = if edge.is_low() == (from <= to) { "from" } else { "to" };
+        let sentence = edge.sentence(values);
+        BestEdge {
+            edge, note: format!("best {symbol} {sentence} under “Optimizers”, or by --set {path}.{end}=VALUE")
+        }
+    }
+}
+
+/// Formats a number with three digits, in the width of a column.
+pub(super) fn number(value: f64) -> String {
+    if value.is_nan() {
+        "–".to_owned()
+    } else if value.is_infinite() {
+        "diverged".to_owned()
+    } else if value != 0.0 && !(1e-3..1e4).contains(&value.abs()) {
+        format!("{value:.2e}").replace('-', "−")
+    } else {
+        format!("{value:.4}").replace('-', "−")
+    }
+}
 
 /// The row of an optimizer.
 struct Row {

@@ -16,7 +16,8 @@ use valleyscope_experiments::preset::SweepPreset;
 
 use super::PhasePanel;
 use super::controls::time;
-use super::library::{Library, LibraryEntry, Limits};
+use super::diagram_folder::Limits;
+use super::library::{Library, LibraryEntry};
 use crate::app::shell::messages::Question;
 use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
 use crate::app::widgets::form::Outlined;

@@ -11,11 +11,11 @@ use valleyscope_machine::{Detection, has_portal};
 use valleyscope_runs::RunFolder;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
 
+use super::actions::ExportedDiagram;
 use super::editor::PresetDraft;
 use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
-use crate::app::phase::ExportedDiagram;
 use crate::sweep::result::{RawPlan, SweepResult};
 
 /// The outcome of a request.

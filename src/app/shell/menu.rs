@@ -5,18 +5,17 @@ use std::path::Path;
 use egui::containers::menu::{MenuBar, MenuButton, MenuConfig};
 use egui::text::LayoutJob;
 use egui::{
-    Align, Button, Context, Event, FontSelection, Key, KeyboardShortcut, Layout as UiLayout, Modifiers,
-    PopupCloseBehavior, RichText, ScrollArea, TextFormat, TextStyle, ThemePreference, Ui, WidgetText,
+    Align, Button, Context, FontSelection, Key, KeyboardShortcut, Layout as UiLayout, Modifiers, PopupCloseBehavior,
+    RichText, ScrollArea, TextFormat, TextStyle, ThemePreference, Ui, WidgetText,
 };
 use valleyscope_engine::optimizer::RuleKind;
-use valleyscope_experiments::preset::built_ins;
 
-use super::actions::{Action, Requests};
+use super::actions::{Action, DIGIT_KEYS, Keys, LandscapeAction, Requests, choose, item};
 use super::editor::{EditorStatus, change_mark};
-use super::presets::{OwnPreset, PresetCatalog};
-use super::tabs::{Tab, TabName, Tabs};
+use super::presets::{OwnPreset, PresetCatalog, PresetGroup};
+use super::tab::Tab;
+use super::tabs::{TabName, Tabs};
 use super::window::{Presentation, WindowLayout};
-use crate::app::landscape::live::LandscapeAction;
 use crate::app::widgets::form::{Outlined, check_box};
 
 /// The widest line of a preset's description in a menu, in points.
@@ -149,12 +148,12 @@ fn own_presets(ui: &mut Ui, own: &[OwnPreset], requests: &mut Requests) {
 }
 
 fn built_in_presets(ui: &mut Ui, shown: TabName, requests: &mut Requests) {
-    for (index, tab) in shown.before_others().enumerate() {
+    for (index, PresetGroup { heading, built_ins }) in shown.preset_groups().into_iter().enumerate() {
         if index > 0 {
             ui.separator();
         }
-        ui.label(RichText::new(tab.info().presets_heading).small().weak());
-        for built_in in built_ins().iter().filter(|built_in| TabName::that_opens(&built_in.preset) == tab) {
+        ui.label(RichText::new(heading).small().weak());
+        for built_in in built_ins {
             if preset_button(ui, built_in.preset.title(), built_in.preset.description()).clicked() {
                 choose(ui, Action::Open(Box::new(built_in.preset.clone())), requests);
             }
@@ -234,20 +233,6 @@ fn zoom(ui: &mut Ui) {
     });
 }
 
-/// Shows a menu entry. `keys` is its shortcut; empty without one.
-pub(crate) fn item(ui: &mut Ui, text: &str, keys: &str, action: Action, requests: &mut Requests) {
-    let button = if keys.is_empty() { Button::new(text) } else { Button::new(text).shortcut_text(keys) };
-    if ui.add(button).accessible_name(text).clicked() {
-        choose(ui, action, requests);
-    }
-}
-
-/// Requests an action and closes the menu, even when a key or a screen reader pressed the entry.
-pub(crate) fn choose(ui: &Ui, action: Action, requests: &mut Requests) {
-    requests.actions.push(action);
-    ui.close();
-}
-
 const UNDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Z);
 const REDO: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z);
 const REDO_ALTERNATIVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Y);
@@ -255,10 +240,6 @@ const OPEN: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::O)
 const SAVE: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::S);
 const SAVE_AS: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::S);
 const QUIT: KeyboardShortcut = KeyboardShortcut::new(Modifiers::COMMAND, Key::Q);
-
-/// The keys of the digits, which show the tabs with Ctrl.
-pub(crate) const DIGIT_KEYS: [Key; 9] =
-    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9];
 
 /// The shortcuts of the whole window: keys, and their effects.
 const SHORTCUTS: [(&str, &str); 13] = [
@@ -360,68 +341,6 @@ pub(crate) fn handle_shortcuts(
         }
     }
     tabs.shown_mut().handle_keys(&keys, requests);
-}
-
-/// The keys of a frame that no dialog or open menu handles.
-pub(crate) struct Keys<'a> {
-    ctx: &'a Context,
-    is_control_focused: bool,
-}
-
-impl Keys<'_> {
-    pub(crate) fn new(ctx: &Context) -> Keys<'_> {
-        Keys { ctx, is_control_focused: ctx.egui_wants_keyboard_input() }
-    }
-
-    pub(crate) fn ctx(&self) -> &Context {
-        self.ctx
-    }
-
-    /// Whether a control has the focus, and therefore receives the keys.
-    pub(crate) fn is_control_focused(&self) -> bool {
-        self.is_control_focused
-    }
-
-    /// Consumes a key; returns whether it was pressed or is held.
-    pub(crate) fn pressed(&self, modifiers: Modifiers, key: Key) -> bool {
-        self.ctx.input_mut(|input| input.consume_key(modifiers, key))
-    }
-
-    /// Consumes a key; returns how often it was pressed, also by being held.
-    pub(crate) fn presses(&self, modifiers: Modifiers, key: Key) -> usize {
-        self.ctx.input_mut(|input| input.count_and_consume_key(modifiers, key))
-    }
-
-    /// Consumes a key; returns whether it was pressed, not held.
-    pub(crate) fn pressed_once(&self, key: Key) -> bool {
-        let wanted = key;
-        let is_first =
-            |event: &Event| matches!(event, Event::Key { key, pressed: true, repeat: false, .. } if *key == wanted);
-        let first = self.ctx.input(|input| input.events.iter().any(is_first));
-        self.pressed(Modifiers::NONE, key) && first
-    }
-
-    /// Whether Shift was held when a key was pressed. In a slow frame, both may be released by now.
-    pub(crate) fn has_shift(&self, wanted: Key) -> bool {
-        let is_it =
-            |event: &Event| matches!(event, Event::Key { key, modifiers, .. } if *key == wanted && modifiers.shift);
-        self.ctx.input(|input| input.events.iter().any(is_it))
-    }
-
-    /// Consumes a typed character, on whatever key the keyboard has it; returns whether it was typed.
-    pub(crate) fn typed(&self, character: &str) -> bool {
-        let is_typed = |event: &Event| matches!(event, Event::Text(text) if text == character);
-        self.ctx.input_mut(|input| {
-            let before = input.events.len();
-            input.events.retain(|event| !is_typed(event));
-            input.events.len() < before
-        })
-    }
-
-    /// Consumes a shortcut; returns whether it was pressed or is held.
-    pub(crate) fn shortcut(&self, shortcut: &KeyboardShortcut) -> bool {
-        self.ctx.input_mut(|input| input.consume_shortcut(shortcut))
-    }
 }
 
 #[cfg(test)]

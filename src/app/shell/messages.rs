@@ -11,8 +11,6 @@ use valleyscope_engine::optimizer::{RuleKind, TypedRule};
 use valleyscope_experiments::view::formula::Formula;
 use valleyscope_experiments::view::rule_summary::{RuleSummary, Variant, defaults, values};
 
-use super::menu::shortcuts;
-use super::tabs::UnsavedResults;
 use crate::app::widgets::icons::{Icon, icon_button};
 
 /// The time for which a notice is shown.
@@ -260,6 +258,15 @@ pub(crate) enum QuitAnswer {
     Stay,
 }
 
+/// Results that are in no file.
+#[derive(Default)]
+pub(crate) struct UnsavedResults {
+    /// The name of one result and of several: "a phase diagram", "phase diagrams".
+    pub name: [&'static str; 2],
+    /// A description of each result, one line each.
+    pub lines: Vec<String>,
+}
+
 pub(crate) struct UnsavedWork {
     pub results: UnsavedResults,
     /// The names of exports in progress.
@@ -327,7 +334,8 @@ pub(crate) struct Help {
 }
 
 impl Help {
-    pub(crate) fn show(&mut self, ctx: &Context) {
+    /// Shows the open windows. `shortcuts` are the keys and their effects.
+    pub(crate) fn show(&mut self, ctx: &Context, shortcuts: impl FnOnce() -> Vec<(String, String)>) {
         centred(ctx, "Keys", vec2(500.0, 640.0)).open(&mut self.keys).show(ctx, |ui| {
             ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
                 Grid::new("keys").num_columns(2).spacing(vec2(24.0, 6.0)).show(ui, |ui| {

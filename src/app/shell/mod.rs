@@ -1,14 +1,17 @@
 //! The app as a whole, which connects the tabs, the dialogs and the files.
 
 pub(crate) mod actions;
+mod dispatch;
 pub(crate) mod editor;
 pub(crate) mod files;
+pub(crate) mod graphics;
 pub mod jobs;
 pub(crate) mod launch;
 pub(crate) mod menu;
 pub(crate) mod messages;
 pub(crate) mod presets;
 pub mod session;
+pub(crate) mod tab;
 pub(crate) mod tabs;
 pub(crate) mod window;
 
@@ -16,14 +19,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actions::Screenshots;
+use actions::Requests;
+use dispatch::Screenshots;
 use egui::{Context, Panel, Ui, ViewportCommand};
 use files::{FileContent, FileEvent, Files, FolderPurpose, OpenedContent};
-use launch::{AppOptions, ExitState, GraphicsFault, GraphicsFaults, Opened};
+use graphics::{GraphicsFault, GraphicsFaults};
 use messages::{Help, Messages, QuitAnswer, Quitting, UnsavedWork};
 use presets::{ComparePresets, PresetCatalog, SaveDecision, SavePreset};
-use session::{Saver, Session, SessionTexts, UNSAVED, WindowState};
-use tabs::{Start, TabFrame, TabName, TabWindow, Tabs};
+use session::{Saver, SessionTexts, UNSAVED};
+use tab::{AppOptions, ExitState, Opened, Start, TabFrame, TabWindow};
+use tabs::{Session, TabName, Tabs, WindowState};
 use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::{Loaded, PresetSource};
 use valleyscope_runs::atomic_file::Overwrite;
@@ -37,7 +42,6 @@ use super::widgets::plot::install_curves;
 use super::widgets::theme;
 use crate::draw::FallbackFonts;
 use crate::player::PlayerCommand;
-use actions::Requests;
 
 struct Dialogs {
     messages: Messages,
@@ -284,9 +288,10 @@ impl Valleyscope {
     }
 
     fn dialogs(&mut self, ctx: &Context, requests: &mut Requests) {
-        self.dialogs.help.show(ctx);
+        self.dialogs.help.show(ctx, menu::shortcuts);
         let draft = || self.tabs.shown().to_save().preset;
-        self.dialogs.compare_presets.show(ctx, self.tabs.shown_name(), draft, &self.catalog, requests);
+        let groups = || self.tabs.shown_name().preset_groups();
+        self.dialogs.compare_presets.show(ctx, groups, draft, &self.catalog, requests);
         presets::show_differences(ctx, &mut self.dialogs.differences);
         self.dialogs.files.show(ctx);
         self.show_save_preset(ctx);

@@ -7,14 +7,13 @@ use egui::{Button, Color32, Context, Grid, Id, Label, RichText, ScrollArea, Text
 use valleyscope_engine::spec_error::SpecError;
 use valleyscope_engine::terminal_escape::shortened;
 use valleyscope_experiments::difference::{DifferenceRow, DifferenceTable, SettingColumn};
-use valleyscope_experiments::preset::{Library, Preset, PresetError, built_ins};
+use valleyscope_experiments::preset::{BuiltIn, Library, Preset, PresetError, built_ins};
 
 use super::actions::{Action, Requests};
 use super::editor::PresetDraft;
 use super::files::FileContent;
 use super::jobs::{Exports, Job};
 use super::messages;
-use super::tabs::TabName;
 use crate::app::widgets::form::check_box;
 
 #[derive(Debug)]
@@ -223,6 +222,12 @@ enum Choice {
     Own(PathBuf),
 }
 
+/// The built-in presets that a tab opens, and their heading.
+pub(crate) struct PresetGroup {
+    pub heading: &'static str,
+    pub built_ins: Vec<&'static BuiltIn>,
+}
+
 #[derive(Default)]
 pub(crate) struct ComparePresets {
     is_open: bool,
@@ -238,11 +243,11 @@ impl ComparePresets {
         self.chosen = vec![Choice::Draft];
     }
 
-    /// Shows the window. `draft` returns the preset under the controls, and `tab` is the shown tab.
+    /// Shows the window. `draft` returns the preset under the controls, and `groups` the built-in ones.
     pub(crate) fn show(
         &mut self,
         ctx: &Context,
-        tab: TabName,
+        groups: impl FnOnce() -> Vec<PresetGroup>,
         draft: impl FnOnce() -> Preset,
         catalog: &PresetCatalog,
         requests: &mut Requests,
@@ -250,7 +255,7 @@ impl ComparePresets {
         self.pending.poll(requests);
         let (mut is_open, mut is_asked) = (self.is_open, false);
         let window = messages::centred(ctx, "Compare presets", vec2(460.0, 480.0)).open(&mut is_open);
-        window.show(ctx, |ui| is_asked = self.contents(ui, tab, catalog));
+        window.show(ctx, |ui| is_asked = self.contents(ui, &groups(), catalog));
         self.is_open = is_open && !is_asked;
         if is_asked {
             let (chosen, draft) = (std::mem::take(&mut self.chosen), draft());
@@ -262,7 +267,7 @@ impl ComparePresets {
     }
 
     /// Shows the presets; returns whether the user has pressed the button that compares them.
-    fn contents(&mut self, ui: &mut Ui, shown: TabName, catalog: &PresetCatalog) -> bool {
+    fn contents(&mut self, ui: &mut Ui, groups: &[PresetGroup], catalog: &PresetCatalog) -> bool {
         let bar = egui::Panel::bottom("compare").frame(egui::Frame::NONE).show_separator_line(false).show(ui, |ui| {
             ui.add_space(4.0);
             let can = self.chosen.len() > 1;
@@ -275,9 +280,9 @@ impl ComparePresets {
             for preset in own.iter().filter(|preset| preset.kind.is_some()) {
                 self.entry(ui, Choice::Own(preset.path.clone()), &format!("{} (your own)", preset.title));
             }
-            for tab in shown.before_others() {
-                ui.label(RichText::new(tab.info().presets_heading).small().weak());
-                for built_in in built_ins().iter().filter(|built_in| TabName::that_opens(&built_in.preset) == tab) {
+            for PresetGroup { heading, built_ins } in groups {
+                ui.label(RichText::new(*heading).small().weak());
+                for built_in in built_ins {
                     let text = format!("{} ({})", built_in.preset.title(), built_in.name);
                     self.entry(ui, Choice::BuiltIn(built_in.name), &text);
                 }

@@ -1,82 +1,25 @@
-//! The session: the state of the app that the next start restores, and the file that stores it.
+//! The file that stores the session, the state of the app that the next start restores.
+//!
+//! The file is replaced as a whole: a program that is killed, or a full disk, leaves the last good one. The session
+//! with which the program started stays in a second file, in case the first is damaged otherwise.
+//!
+//! After a panic the program is restarted with the session, as the event loop cannot be reused. A program that panics
+//! within 20 s of its start sets the session aside, as it may be the cause.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use egui::{Context, ThemePreference};
-use serde::{Deserialize, Serialize};
+use egui::Context;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
 use valleyscope_runs::plain_file;
 use valleyscope_runs::plain_file::Links;
 
 use super::jobs::Job;
-use super::tabs::{Memory, TabName};
-use super::window::WindowLayout;
 
 /// The key of the session in eframe's storage.
 pub(crate) const KEY: &str = "valleyscope.session";
-
-const VERSION: u32 = 1;
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Session {
-    version: u32,
-    pub window: WindowState,
-    pub tabs: BTreeMap<TabName, Memory>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct WindowState {
-    pub tab: TabName,
-    pub layout: WindowLayout,
-    pub recent: Vec<PathBuf>,
-    pub theme: ThemePreference,
-    pub zoom: f32,
-}
-
-impl Session {
-    pub(crate) fn new(window: WindowState, tabs: BTreeMap<TabName, Memory>) -> Session {
-        Session { version: VERSION, window, tabs }
-    }
-
-    pub(crate) fn to_text(&self) -> String {
-        ron::ser::to_string(self).expect("a session holds no value that RON cannot express")
-    }
-
-    /// Parses a stored session, or returns why it cannot be used.
-    pub(crate) fn restore(text: &str) -> Result<Session, String> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            version: u32,
-        }
-        let unreadable = |error: ron::error::SpannedError| format!("the stored text is damaged: {error}");
-        let found: Versioned = ron::from_str(text).map_err(unreadable)?;
-        if found.version != VERSION {
-            return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
-        }
-        let session: Session = ron::from_str(text).map_err(unreadable)?;
-        Ok(Session { window: session.window.clamped(), ..session })
-    }
-}
-
-impl WindowState {
-    /// Clamps the state to values that are valid for a window.
-    fn clamped(mut self) -> WindowState {
-        self.layout.sizes = std::mem::take(&mut self.layout.sizes).clamped();
-        self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
-        self
-    }
-}
-
-// The file that stores the session for the next start.
-//
-// The file is replaced as a whole: a program that is killed, or a full disk, leaves the last good one. The session with
-// which the program started stays in a second file, in case the first is damaged otherwise.
-//
-// After a panic the program is restarted with the session, as the event loop cannot be reused. A program that panics
-// within 20 s of its start sets the session aside, as it may be the cause.
 
 /// The key of the reason why the last session was set aside.
 const SET_ASIDE_KEY: &str = "valleyscope.session.set_aside";

@@ -1,221 +1,20 @@
-//! The tabs of the window: their interface and their registry.
+//! The registry of the tabs, and the session that restores them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use egui::{Context, Rect, Ui, Vec2};
-use ron::value::RawValue;
-use serde::de::DeserializeOwned;
+use egui::ThemePreference;
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::simulation::SimulationSpec;
-use valleyscope_experiments::preset::Preset;
+use valleyscope_experiments::preset::{BuiltIn, Preset, built_ins};
 
 use super::actions::Requests;
-use super::editor::{AnyEditor, EditorStatus, HistoryStep, PresetDraft};
 use super::files::OpenedContent;
-use super::launch::AppOptions;
-use super::menu::Keys;
-use super::messages::Messages;
-use super::presets::PresetCatalog;
+use super::presets::PresetGroup;
+use super::tab::{Memory, RegisteredTab, Start, Tab, TabInfo};
 use super::window::WindowLayout;
 use crate::app::landscape::LandscapeTab;
 use crate::app::phase::PhasePanel;
 use crate::app::training::TrainingPanel;
-use crate::player::PlayerCommand;
-
-pub(crate) struct TabInfo {
-    /// The tab's name in the menu bar.
-    pub title: &'static str,
-    /// The tab's name in the sentence "Show …" of the help.
-    pub help_name: &'static str,
-    /// The kinds of the presets that it opens.
-    pub preset_kinds: &'static [&'static str],
-    /// The heading of those presets in the menu.
-    pub presets_heading: &'static str,
-    /// The keys that act in it, and their effects.
-    pub keys: &'static [(&'static str, &'static str)],
-    /// Whether the tab has plots, which the View menu shows and hides.
-    pub has_plots: bool,
-    /// The size, in points, in which presentations lay it out. A smaller one has larger type.
-    pub presented_size: Vec2,
-}
-
-/// A tab of the window: a draft under controls, with its computations and drawings.
-///
-/// The menu bar, saving and opening, undo, the window's title, keys, the session and the question at the end use only
-/// this interface. A method that a single other part of the program needs belongs to the tab's own type.
-pub(crate) trait Tab {
-    /// The editor of the draft under the controls.
-    fn editor(&self) -> &dyn AnyEditor;
-
-    fn editor_mut(&mut self) -> &mut dyn AnyEditor;
-
-    fn status(&self) -> EditorStatus;
-
-    /// Makes the preset to save. Unless it is the user's own file, its title lists the changes.
-    fn to_save(&self) -> PresetDraft;
-
-    fn saved(&mut self, written: PresetDraft, file: &Path) {
-        self.editor_mut().saved(written, file);
-    }
-
-    fn undo_or_redo(&mut self, step: HistoryStep) {
-        self.editor_mut().undo_or_redo(step);
-    }
-
-    /// Opens a preset, a result or a run that this tab shows, or returns what another tab shows. `file` is the user's
-    /// own file of a preset. Undo restores the previous preset.
-    fn open(
-        &mut self,
-        content: OpenedContent,
-        file: Option<&Path>,
-        requests: &mut Requests,
-    ) -> Result<(), OpenedContent>;
-
-    /// Serializes the state to restore in the next session.
-    fn to_memory(&self) -> Memory;
-
-    /// Takes updates from threads. Called in each frame, even while another tab is shown or the window is hidden.
-    fn logic(&mut self, frame: TabFrame, requests: &mut Requests);
-
-    fn ui(&mut self, ui: &mut Ui, window: TabWindow<'_>, requests: &mut Requests);
-
-    /// Shows dialogs above the panels, whatever tab is shown.
-    fn dialogs(&mut self, _ctx: &Context, _requests: &mut Requests) {}
-
-    /// Updates computations from the draft at the end of a frame, after its requests were carried out.
-    fn end_frame(&mut self, _ctx: &Context, _is_shown: bool, _requests: &mut Requests) {}
-
-    /// The area in which its picture was last drawn.
-    fn area(&self) -> Option<Rect>;
-
-    /// The command of Escape, before it ends a presentation.
-    fn ended_by_escape(&self) -> Option<PlayerCommand> {
-        None
-    }
-
-    /// Converts keys to requests while the tab is shown and no text is typed.
-    fn handle_keys(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
-
-    /// Shows its exports in the File menu, with a line below them, while the tab is shown.
-    fn export_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
-
-    /// Shows its entries of the Edit menu, with a line above them, while the tab is shown.
-    fn edit_menu(&self, _ui: &mut Ui, _requests: &mut Requests) {}
-
-    /// Converts the keys of a clicker to requests while the tab is shown, also while text is typed.
-    fn handle_clicker(&mut self, _keys: &Keys<'_>, _requests: &mut Requests) {}
-
-    /// Shows its drawing settings in the View menu, with a line below them, whatever tab is shown.
-    fn view_menu(&mut self, _ui: &mut Ui, _is_shown: bool) {}
-
-    /// Lists the results that closing the window would drop, and that took at least this long to compute.
-    fn unsaved_results(&self, _worth_asking: Duration) -> UnsavedResults {
-        UnsavedResults::default()
-    }
-
-    /// Exports the first of those results.
-    fn export_first_unsaved(&mut self, _ctx: &Context, _worth_asking: Duration) {}
-
-    /// Lists the names of exports in progress, which closing the window would stop.
-    fn unfinished_exports(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-/// A tab that the registry can create.
-pub(crate) trait RegisteredTab: Tab + Sized {
-    const INFO: TabInfo;
-
-    /// Restores the tab from the last session, or makes that of a first start.
-    fn begin(start: &mut Start<'_>) -> Self;
-}
-
-/// The frame in which a tab does its background work.
-#[derive(Clone, Copy)]
-pub(crate) struct TabFrame {
-    pub is_shown: bool,
-    pub is_window_visible: bool,
-}
-
-/// The surroundings of a tab that is drawn.
-pub(crate) struct TabWindow<'a> {
-    pub layout: &'a mut WindowLayout,
-    pub catalog: &'a PresetCatalog,
-    /// The simulation under the landscape's controls.
-    pub simulation: &'a SimulationSpec,
-}
-
-/// Results that are in no file.
-#[derive(Default)]
-pub(crate) struct UnsavedResults {
-    /// The name of one result and of several: "a phase diagram", "phase diagrams".
-    pub name: [&'static str; 2],
-    /// A description of each result, one line each.
-    pub lines: Vec<String>,
-}
-
-/// The conditions of a tab's start.
-pub(crate) struct Start<'a> {
-    pub cc: &'a eframe::CreationContext<'a>,
-    pub options: &'a AppOptions,
-    pub messages: &'a mut Messages,
-    /// The state in the last session of the tab being created.
-    pub memory: Option<Memory>,
-    /// True if a tab could not use its state.
-    pub has_refused: bool,
-}
-
-impl Start<'_> {
-    /// Restores the tab by `restore` from its state in the last session, if there is one. Reports an unusable state
-    /// under this title.
-    pub(crate) fn restore_memory<M: DeserializeOwned, T>(
-        &mut self,
-        title: &str,
-        restore: impl FnOnce(M) -> Result<T, String>,
-    ) -> Option<T> {
-        let memory = self.memory.take()?;
-        match memory.read().and_then(restore) {
-            Ok(restored) => Some(restored),
-            Err(reason) => {
-                self.has_refused = true;
-                let text = format!(
-                    "{reason}\n\nIt was set aside, and the tab starts with a built-in preset.\n\n{}",
-                    memory.0.get_ron()
-                );
-                self.messages.report(title, text);
-                None
-            }
-        }
-    }
-}
-
-/// The state of a tab in a session's file, as text that only the tab reads.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Memory(Box<RawValue>);
-
-impl Memory {
-    pub(crate) fn new(state: &impl Serialize) -> Memory {
-        Memory(RawValue::from_rust(state).expect("a session holds no value that RON cannot express"))
-    }
-
-    fn read<M: DeserializeOwned>(&self) -> Result<M, String> {
-        self.0.into_rust().map_err(|error| format!("the stored text is damaged: {error}"))
-    }
-}
-
-/// Parses a stored preset of the expected kind. `what` names it in the error.
-pub(crate) fn stored_preset<P>(
-    text: &str,
-    what: &str,
-    kind: &str,
-    of_kind: impl FnOnce(Preset) -> Option<P>,
-) -> Result<P, String> {
-    let preset = Preset::parse(text, what).map_err(|error| error.to_string())?;
-    of_kind(preset).ok_or_else(|| format!("{what} is no {kind}"))
-}
 
 macro_rules! tabs {
     ($($name:ident($field:ident): $tab:ty,)+) => {
@@ -284,9 +83,17 @@ impl TabName {
         format!("Ctrl {}", self as usize + 1)
     }
 
-    /// Lists all tabs, this one first.
-    pub(crate) fn before_others(self) -> impl Iterator<Item = TabName> {
-        std::iter::once(self).chain(TabName::ALL.iter().copied().filter(move |tab| *tab != self))
+    /// Lists the built-in presets of each tab below their heading, those of this tab first.
+    pub(crate) fn preset_groups(self) -> Vec<PresetGroup> {
+        let tabs = std::iter::once(self).chain(TabName::ALL.iter().copied().filter(|tab| *tab != self));
+        let group = |tab: TabName| {
+            let is_opened = |built_in: &&BuiltIn| TabName::that_opens(&built_in.preset) == tab;
+            PresetGroup {
+                heading: tab.info().presets_heading,
+                built_ins: built_ins().iter().filter(is_opened).collect(),
+            }
+        };
+        tabs.map(group).collect()
     }
 
     /// Finds the tab that opens presets of this kind.
@@ -339,10 +146,63 @@ impl Tabs {
     }
 }
 
+/// The version of the format of stored sessions.
+const VERSION: u32 = 1;
+
+/// The state of the app that the next start restores.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Session {
+    version: u32,
+    pub window: WindowState,
+    pub tabs: BTreeMap<TabName, Memory>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WindowState {
+    pub tab: TabName,
+    pub layout: WindowLayout,
+    pub recent: Vec<PathBuf>,
+    pub theme: ThemePreference,
+    pub zoom: f32,
+}
+
+impl Session {
+    pub(crate) fn new(window: WindowState, tabs: BTreeMap<TabName, Memory>) -> Session {
+        Session { version: VERSION, window, tabs }
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        ron::ser::to_string(self).expect("a session holds no value that RON cannot express")
+    }
+
+    /// Parses a stored session, or returns why it cannot be used.
+    pub(crate) fn restore(text: &str) -> Result<Session, String> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let unreadable = |error: ron::error::SpannedError| format!("the stored text is damaged: {error}");
+        let found: Versioned = ron::from_str(text).map_err(unreadable)?;
+        if found.version != VERSION {
+            return Err(format!("expected a session of version {VERSION}, found version {}", found.version));
+        }
+        let session: Session = ron::from_str(text).map_err(unreadable)?;
+        Ok(Session { window: session.window.clamped(), ..session })
+    }
+}
+
+impl WindowState {
+    /// Clamps the state to values that are valid for a window.
+    fn clamped(mut self) -> WindowState {
+        self.layout.sizes = std::mem::take(&mut self.layout.sizes).clamped();
+        self.zoom = if self.zoom.is_finite() { self.zoom.clamp(0.5, 3.0) } else { 1.0 };
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::TabName;
-    use valleyscope_experiments::preset::built_ins;
+    use super::*;
 
     #[test]
     fn each_preset_opens_in_exactly_one_tab() {

@@ -12,9 +12,9 @@ use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder, Un
 
 use super::names::{Name, NamedCurves, color, dash, rgb};
 use super::track::{Nearest, Track, TrackView};
-use crate::app::landscape::controls::{COLOR_HINT, color_menu};
 use crate::app::widgets::form::Outlined;
 use crate::app::widgets::form::{small_button, visible_scroll_bar};
+use crate::app::widgets::icons::{COLOR_HINT, color_menu};
 use crate::app::widgets::number;
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::plot::readout;

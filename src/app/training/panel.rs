@@ -23,13 +23,13 @@ use super::summary::{ListedRuns, Summary};
 use super::table::{RunTable, TableChoices};
 use super::watcher::{Update, WatcherCommand};
 use super::worker::{Installation, TrainingPaths, WorkerCard, WorkerState};
-use crate::app::landscape::figure_export::FigureLayout;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::editor::{AnyEditor, EditorStatus, PresetDraft};
 use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
-use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
+use crate::app::widgets::form::FigureLayout;
 
 pub(super) struct Threads {
     pub(super) jobs: TrainingJobs,

@@ -1,20 +1,18 @@
-//! Rows of a form with names at the left and aligned controls, buttons, check boxes and lists.
+//! Rows of a form with names at the left and aligned controls, buttons, check boxes, lists and menus, the layout of
+//! figures, and marks of controls.
 
-use std::cell::Cell;
 use std::fmt;
 use std::hash::Hash;
 
-use egui::accesskit::{Action, ActionData};
-use egui::emath::Numeric;
+use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::style::ScrollStyle;
 use egui::{
-    Align, Button, Checkbox, ComboBox, DragValue, IntoAtoms, Label, Layout, RadioButton, Response, RichText,
-    ScrollArea, Ui, Widget, vec2,
+    Align, Button, Checkbox, ComboBox, Context, DragValue, Grid, Id, IntoAtoms, Label, Layout, PopupCloseBehavior,
+    RadioButton, Rect, Response, RichText, ScrollArea, Stroke, StrokeKind, Ui, Widget, vec2,
 };
-use valleyscope_engine::setting::Spacing;
-use valleyscope_experiments::view::AxisScale;
 
-use super::{number, theme};
+use super::theme;
+use crate::draw::{Figure, FigureError, Format, Options};
 
 /// The width of the column of names, in points.
 pub(crate) const NAME_WIDTH: f32 = 104.0;
@@ -83,65 +81,6 @@ pub(crate) fn cell<R>(ui: &mut Ui, width: f32, add: impl FnOnce(&mut Ui) -> R) -
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), add).inner
 }
 
-/// Makes a field for a number, dragged or typed; other text leaves the old value.
-pub(crate) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
-    let decimals = if N::INTEGRAL { 0 } else { 6 };
-    let value = DragValue::new(value).max_decimals(decimals);
-    let value = if N::INTEGRAL { value } else { value.custom_formatter(|value, _| number::text(value)) };
-    value.update_while_editing(false).custom_parser(number::parse)
-}
-
-/// Shows a field for a number whose drag has equal steps in its spacing: from 0.9 to 0.99 as far as from 0.99 to 0.999.
-/// A typed number is taken as it is.
-pub(crate) fn spaced_drag(ui: &mut Ui, value: &mut f64, spacing: Spacing) -> Response {
-    /// The position of numbers without a logarithm, below those of all others.
-    const LOWEST: f64 = -20.0;
-    let scale = AxisScale::from(spacing);
-    let place = |value: f64| Some(scale.position(value)).filter(|place| place.is_finite()).unwrap_or(LOWEST);
-    let (before, shown, typed) = (*value, number::text(*value), Cell::new(None));
-    let get_set = |set: Option<f64>| {
-        if let Some(set) = set.filter(|set| *set != place(*value)) {
-            *value = typed.take().unwrap_or_else(|| rounded(scale.value(set), spacing));
-        }
-        place(*value)
-    };
-    let parser = |text: &str| {
-        let number = number::parse(text).filter(|_| text != shown)?;
-        typed.set(Some(number));
-        Some(place(number))
-    };
-    let field = DragValue::from_get_set(get_set).speed(0.01).update_while_editing(false);
-    let mut response = ui.add(field.custom_formatter(|_, _| shown.clone()).custom_parser(parser));
-    if let Some(requested) = requested(ui, &response) {
-        *value = requested;
-    }
-    if *value != before {
-        response.mark_changed();
-    }
-    ui.ctx().accesskit_node_builder(response.id, |node| node.set_numeric_value(*value));
-    response
-}
-
-/// Returns a number of a logarithmic spacing with three significant digits, or as many of its complement.
-pub(crate) fn rounded(value: f64, spacing: Spacing) -> f64 {
-    match spacing {
-        // The subtraction leaves a remainder, as in 1 − 0.7.
-        Spacing::LogComplement => number::rounded(1.0 - number::rounded(1.0 - value, 3), 12),
-        Spacing::Linear | Spacing::Log => number::rounded(value, 3),
-    }
-}
-
-/// Returns the number that a screen reader sets.
-pub(crate) fn requested(ui: &Ui, control: &Response) -> Option<f64> {
-    ui.input(|input| {
-        let mut requests = input.accesskit_action_requests(control.id, Action::SetValue);
-        requests.find_map(|request| match request.data {
-            Some(ActionData::NumericValue(value)) => Some(value),
-            _ => None,
-        })
-    })
-}
-
 /// Shows the heading of a group of rows.
 pub(crate) fn heading(ui: &mut Ui, above: f32, text: &str) {
     ui.add_space(above);
@@ -190,6 +129,127 @@ pub(crate) fn radio_button<'a, V: PartialEq>(
         response.mark_changed();
     }
     response
+}
+
+/// Makes a menu that stays open while its controls are used.
+pub(crate) fn stays_open(name: impl IntoAtoms<'static>) -> MenuButton<'static> {
+    let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
+    MenuButton::new(name).config(config)
+}
+
+/// The layout of a figure's file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FigureLayout {
+    pub options: Options,
+    /// The resolution of a PNG in dots per inch.
+    pub dpi: f64,
+}
+
+impl Default for FigureLayout {
+    fn default() -> Self {
+        FigureLayout { options: Options::default(), dpi: 300.0 }
+    }
+}
+
+impl FigureLayout {
+    /// Encodes a figure as a file.
+    pub(crate) fn file(&self, figure: &Figure, format: Format) -> Result<Vec<u8>, FigureError> {
+        figure.render(&self.options)?.to_file(format, self.dpi)
+    }
+
+    pub(crate) fn ui(&mut self, ui: &mut Ui) {
+        Grid::new("figure").num_columns(2).show(ui, |ui| {
+            theme::frame_fields(ui);
+            let mut row = |name: &str, label: &str, value: &mut f64, range, suffix: &str| {
+                ui.label(label);
+                ui.add(DragValue::new(value).range(range).suffix(suffix)).accessible_name(name);
+                ui.end_row();
+            };
+            row("Figure width", "Width of figures", &mut self.options.width_mm, 30.0..=500.0, " mm");
+            row("Figure font size", "Size of their type", &mut self.options.font_size, 4.0..=40.0, " pt");
+            row("Figure resolution", "Dots per inch of PNG", &mut self.dpi, 50.0..=1200.0, " dpi");
+        });
+        check_box(ui, &mut self.options.title, "Title above");
+    }
+
+    /// Shows a menu that exports plots, with the layout above the files; returns the chosen file. A line separates the
+    /// table from the figures.
+    pub(crate) fn export_menu<F: Copy + PartialEq>(
+        &mut self,
+        ui: &mut Ui,
+        files: &[(F, &str)],
+        table: F,
+    ) -> (Response, Option<F>) {
+        let mut asked = None;
+        let (menu, _) = stays_open("Export").ui(ui, |ui| {
+            self.ui(ui);
+            ui.separator();
+            for (file, label) in files {
+                if *file == table {
+                    ui.separator();
+                }
+                if ui.button(*label).clicked() {
+                    asked = Some(*file);
+                    ui.close();
+                }
+            }
+        });
+        (menu, asked)
+    }
+}
+
+/// The time for which a control is marked, in seconds.
+const HIGHLIGHT_SECS: f64 = 3.0;
+
+/// The names of the marked controls.
+#[derive(Clone, Default)]
+pub(crate) struct Highlight {
+    names: Vec<String>,
+    /// True until the first of them has been scrolled into view.
+    scroll: bool,
+    /// The time at which the marks disappear, by egui's clock.
+    until_secs: f64,
+}
+
+impl Highlight {
+    /// Marks the controls of these names.
+    pub(crate) fn set(ctx: &Context, names: Vec<String>) {
+        let highlight = Highlight { names, scroll: true, until_secs: ctx.time() + HIGHLIGHT_SECS };
+        ctx.data_mut(|data| data.insert_temp(highlight_id(), highlight));
+    }
+
+    /// Draws the mark of the control `name`, at `rect`, if it is highlighted.
+    pub(crate) fn mark(ui: &Ui, rect: Rect, name: &str) {
+        let Some(highlight) = Self::current(ui.ctx()) else { return };
+        if !highlight.names.iter().any(|marked| marked == name) {
+            return;
+        }
+        if highlight.scroll && highlight.names[0] == name {
+            ui.scroll_to_rect(rect, Some(Align::Center));
+            ui.ctx().data_mut(|data| data.get_temp_mut_or_default::<Highlight>(highlight_id()).scroll = false);
+        }
+        let left = ((highlight.until_secs - ui.ctx().time()) / HIGHLIGHT_SECS).clamp(0.0, 1.0) as f32;
+        let color = ui.visuals().warn_fg_color.gamma_multiply((2.0 * left).min(1.0));
+        ui.painter().rect_stroke(rect.expand(2.0), 3.0, Stroke::new(2.0, color), StrokeKind::Outside);
+        ui.ctx().request_repaint();
+    }
+
+    /// Returns whether a control of this optimizer has just been highlighted, so that its card must be unfolded.
+    pub(crate) fn includes_control_of(ctx: &Context, owner: &str) -> bool {
+        Self::current(ctx).is_some_and(|highlight| {
+            let of_owner = |name: &String| name.strip_prefix(owner).is_some_and(|rest| rest.starts_with(": "));
+            highlight.scroll && highlight.names.iter().any(of_owner)
+        })
+    }
+
+    fn current(ctx: &Context) -> Option<Highlight> {
+        let highlight: Highlight = ctx.data(|data| data.get_temp(highlight_id()))?;
+        (ctx.time() < highlight.until_secs).then_some(highlight)
+    }
+}
+
+fn highlight_id() -> Id {
+    Id::unique("highlight")
 }
 
 #[cfg(test)]

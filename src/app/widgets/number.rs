@@ -1,19 +1,24 @@
-//! Numbers and other typed values in controls: formatting, parsing, text fields, and the slider of a quantity.
+//! Numbers and other typed values in controls: formatting, parsing, text and drag fields, and the slider of a quantity.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
+use egui::accesskit::{Action, ActionData};
+use egui::emath::Numeric;
 use egui::{
-    Align2, Button, Context, FontId, Id, Key, Label, Margin, Rangef, Rect, RectAlign, Response, RichText, Sense,
-    Slider, SliderClamping, TextEdit, TextStyle, Tooltip, Ui, vec2,
+    Align2, Button, Context, DragValue, FontId, Id, Key, Label, Margin, Rangef, Rect, RectAlign, Response, RichText,
+    Sense, Slider, SliderClamping, TextEdit, TextStyle, Tooltip, Ui, vec2,
 };
+use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::OutOfRange;
-use valleyscope_engine::setting::{Extent, SettingInfo, SettingPath, Spacing};
+use valleyscope_engine::setting::{Extent, NOISE, SettingInfo, SettingPath, Spacing};
+use valleyscope_engine::simulation::SimulationSpec;
+use valleyscope_experiments::view::AxisScale;
 
 use super::form;
+use super::form::Highlight;
 use super::icons::{Icon, icon_button};
 use super::theme::text_width;
-use crate::app::landscape::controls::Highlight;
-use crate::app::landscape::controls::sliders::Pins;
 
 pub(crate) use valleyscope_engine::quantity::{number_text as text, rounded};
 
@@ -163,7 +168,7 @@ impl Control<'_> {
     /// Shows a slider that is logarithmic in the complement: 0, 0.9, 0.99 and 0.999 are equally far apart.
     fn complement_slider(&self, ui: &mut Ui, value: &mut f64) -> Response {
         let Extent { low, high, .. } = self.of.slider;
-        let nearest = |set: f64| self.of.nearest(form::rounded(set, Spacing::LogComplement));
+        let nearest = |set: f64| self.of.nearest(rounded_in(set, Spacing::LogComplement));
         let slider = Slider::from_get_set(1.0 - low..=1.0 - high, |set| {
             if let Some(complement) = set {
                 *value = nearest(1.0 - complement);
@@ -171,7 +176,7 @@ impl Control<'_> {
             1.0 - *value
         });
         let response = ui.add(slider.logarithmic(true).clamping(SliderClamping::Edits).show_value(false));
-        if let Some(requested) = form::requested(ui, &response) {
+        if let Some(requested) = requested(ui, &response) {
             *value = nearest(requested);
         }
         ui.ctx().accesskit_node_builder(response.id, |node| {
@@ -191,6 +196,47 @@ impl Control<'_> {
                 *value = self.default;
             }
         });
+    }
+}
+
+/// The sliders that a presentation shows, whatever its lesson's step sets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Pins(Vec<SettingPath>);
+
+impl Pins {
+    /// The largest number of sliders in a presentation.
+    pub(crate) const MOST: usize = 3;
+
+    pub(crate) fn has(&self, slider: &SettingPath) -> bool {
+        self.0.contains(slider)
+    }
+
+    /// Pins a slider or unpins it. The oldest pin gives way to one more than fit.
+    pub(crate) fn toggle(&mut self, slider: SettingPath) {
+        if self.has(&slider) {
+            self.0.retain(|other| *other != slider);
+        } else {
+            self.0.push(slider);
+            self.0.drain(..self.0.len().saturating_sub(Pins::MOST));
+        }
+    }
+
+    /// Returns the sliders of a presentation: those of the lesson, then the pinned ones, as far as the simulation has
+    /// them; without any, that of the noise.
+    pub(crate) fn sliders(&self, of_lesson: Vec<SettingPath>, spec: &SimulationSpec) -> Vec<SettingPath> {
+        let mut shown: Vec<SettingPath> = Vec::new();
+        for slider in of_lesson.into_iter().chain(self.0.iter().cloned()) {
+            let is_slider = spec.setting(&slider).is_some_and(|it| it.info.is_axis());
+            if is_slider && !shown.contains(&slider) {
+                shown.push(slider);
+            }
+        }
+        if shown.is_empty() {
+            shown.push(SettingPath::new(NOISE.key));
+        }
+        shown.truncate(Pins::MOST);
+        shown
     }
 }
 
@@ -366,6 +412,65 @@ pub(crate) fn show_refusal(ui: &Ui, field: &Response, reason: &str) {
         let color = ui.visuals().error_fg_color;
         ui.add(Label::new(RichText::new(reason).color(color)).wrap());
     });
+}
+
+/// Makes a field for a number, dragged or typed; other text leaves the old value.
+pub(crate) fn drag<N: Numeric>(value: &mut N) -> DragValue<'_> {
+    let decimals = if N::INTEGRAL { 0 } else { 6 };
+    let value = DragValue::new(value).max_decimals(decimals);
+    let value = if N::INTEGRAL { value } else { value.custom_formatter(|value, _| text(value)) };
+    value.update_while_editing(false).custom_parser(parse)
+}
+
+/// Shows a field for a number whose drag has equal steps in its spacing: from 0.9 to 0.99 as far as from 0.99 to 0.999.
+/// A typed number is taken as it is.
+pub(crate) fn spaced_drag(ui: &mut Ui, value: &mut f64, spacing: Spacing) -> Response {
+    /// The position of numbers without a logarithm, below those of all others.
+    const LOWEST: f64 = -20.0;
+    let scale = AxisScale::from(spacing);
+    let place = |value: f64| Some(scale.position(value)).filter(|place| place.is_finite()).unwrap_or(LOWEST);
+    let (before, shown, typed) = (*value, text(*value), Cell::new(None));
+    let get_set = |set: Option<f64>| {
+        if let Some(set) = set.filter(|set| *set != place(*value)) {
+            *value = typed.take().unwrap_or_else(|| rounded_in(scale.value(set), spacing));
+        }
+        place(*value)
+    };
+    let parser = |text: &str| {
+        let number = parse(text).filter(|_| text != shown)?;
+        typed.set(Some(number));
+        Some(place(number))
+    };
+    let field = DragValue::from_get_set(get_set).speed(0.01).update_while_editing(false);
+    let mut response = ui.add(field.custom_formatter(|_, _| shown.clone()).custom_parser(parser));
+    if let Some(requested) = requested(ui, &response) {
+        *value = requested;
+    }
+    if *value != before {
+        response.mark_changed();
+    }
+    ui.ctx().accesskit_node_builder(response.id, |node| node.set_numeric_value(*value));
+    response
+}
+
+/// Returns a number of a logarithmic spacing with three significant digits, or as many of its complement.
+pub(crate) fn rounded_in(value: f64, spacing: Spacing) -> f64 {
+    match spacing {
+        // The subtraction leaves a remainder, as in 1 − 0.7.
+        Spacing::LogComplement => rounded(1.0 - rounded(1.0 - value, 3), 12),
+        Spacing::Linear | Spacing::Log => rounded(value, 3),
+    }
+}
+
+/// Returns the number that a screen reader sets.
+fn requested(ui: &Ui, control: &Response) -> Option<f64> {
+    ui.input(|input| {
+        let mut requests = input.accesskit_action_requests(control.id, Action::SetValue);
+        requests.find_map(|request| match request.data {
+            Some(ActionData::NumericValue(value)) => Some(value),
+            _ => None,
+        })
+    })
 }
 
 /// Formats a rate with a unit prefix: `950`, `12.3 k`, `31.0 M`.

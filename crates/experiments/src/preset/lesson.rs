@@ -2,13 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::landscape::LandscapeSpec;
-use valleyscope_engine::simulation::{Setting, SimulationSpec};
+use valleyscope_engine::simulation::{Setting, SettingError, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 
-use super::LandscapePreset;
-use super::lesson_draft::spec_at;
-use super::simulations::check_compared;
-use super::{check_setting, check_view};
+use super::simulations::{PresetSimulation, TitledSimulation, check_settings};
+use super::{LandscapePreset, check_setting, check_view};
 use crate::view::{DiagnosticMetric, ViewSettings};
 
 /// One step of a lesson.
@@ -154,6 +152,58 @@ pub fn first_step_of_run(lesson: &[LessonStep], step: usize) -> usize {
     (1..=step).rev().find(begins).unwrap_or(0)
 }
 
+/// Returns a simulation with the settings of all steps up to one, counted from 0.
+pub(super) fn spec_at(
+    simulation: &SimulationSpec,
+    steps: &[LessonStep],
+    step: usize,
+) -> Result<SimulationSpec, SettingError> {
+    let mut simulation = simulation.clone();
+    for setting in steps.iter().take(step + 1).flat_map(|step| &step.set) {
+        simulation.apply(setting)?;
+    }
+    Ok(simulation)
+}
+
+/// Returns the simulations of a lesson step, counted from 0, the first of which has the specification `first`: those
+/// that the step compares, or else those of the preset.
+pub(super) fn simulations_at(
+    of_preset: &[PresetSimulation],
+    lesson: &[LessonStep],
+    lesson_step: usize,
+    first: &SimulationSpec,
+) -> Result<Vec<TitledSimulation>, SettingError> {
+    let title = of_preset.first().and_then(|simulation| simulation.name.clone());
+    let others: Vec<PresetSimulation> = match lesson.get(lesson_step) {
+        Some(step) if !step.compared.is_empty() => step
+            .compared
+            .iter()
+            .map(|set| PresetSimulation { set: set.clone(), ..PresetSimulation::default() })
+            .collect(),
+        _ => of_preset.iter().skip(1).cloned().collect(),
+    };
+    let first_one = TitledSimulation { title, spec: first.clone() };
+    std::iter::once(Ok(first_one)).chain(others.iter().map(|simulation| simulation.resolved(first))).collect()
+}
+
+impl LandscapePreset {
+    /// Returns the first simulation with the settings in force at a step of the lesson, counted from 0: those of all
+    /// steps up to it, so that going back in a lesson undoes what a step has set.
+    pub fn spec_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
+        spec_at(self.spec(), &self.lesson, lesson_step)
+    }
+
+    /// Returns the simulations of a lesson step, counted from 0: those that the step compares, or else the preset's.
+    pub fn simulations_at(&self, lesson_step: usize) -> Result<Vec<TitledSimulation>, SettingError> {
+        simulations_at(&self.simulations, &self.lesson, lesson_step, &self.spec_at(lesson_step)?)
+    }
+
+    /// Returns the rule that the lesson breaks, if it breaks one, so that the preset could not be read again.
+    pub fn lesson_misfit(&self) -> Option<SpecError> {
+        check(self).err()
+    }
+}
+
 impl Claim {
     /// Returns the last number in the claim's words, as it is written.
     pub fn stated(&self) -> Option<&str> {
@@ -214,6 +264,20 @@ pub(super) fn check_step(first: &SimulationSpec, lesson: &[LessonStep], number: 
         check_claim(&format!("{path}.claims[{index}]"), claim, &landscape)?;
     }
     Ok(())
+}
+
+/// Checks the simulations with which a lesson's step compares its own.
+fn check_compared(path: &str, step: &LessonStep, own: &SimulationSpec) -> Result<(), SpecError> {
+    const MOST: usize = PresetSimulation::MOST - 1;
+    let found = step.compared.len();
+    if found > MOST {
+        let most = PresetSimulation::MOST;
+        let complaint =
+            format!("must hold at most {MOST} simulations, as {most} are shown side by side, found {found}");
+        return broken(format!("{path}.compared"), complaint);
+    }
+    let mut all = step.compared.iter().enumerate();
+    all.try_for_each(|(index, set)| check_settings(own, set, &format!("{path}.compared[{index}]")))
 }
 
 fn check_marks(path: &str, marks: &[LessonMark], pause: Option<u64>) -> Result<(), SpecError> {

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use valleyscope_engine::simulation::{Setting, SettingError, SimulationSpec};
 use valleyscope_engine::spec_error::SpecError;
 
-use super::lesson::{self, LessonStep};
-use super::simulations::{self, first_spec, simulations_at};
-use super::{LETTERS, LandscapePreset, PresetSimulation, TitledSimulation, first_step_of_run};
+use super::LandscapePreset;
+use super::lesson::{self, LessonStep, first_step_of_run, simulations_at, spec_at};
+use super::simulations::{self, LETTERS, PresetSimulation, TitledSimulation, first_spec};
 use crate::view::ViewSettings;
 
 /// A lesson with what its steps change: the settings and the view of its preset.
@@ -282,19 +282,6 @@ fn is_same(one: &[TitledSimulation], other: &[TitledSimulation]) -> bool {
 
 fn new_step() -> LessonStep {
     LessonStep { text: NEW.to_owned(), ..LessonStep::default() }
-}
-
-/// Returns a simulation with the settings of all steps up to one, counted from 0.
-pub(super) fn spec_at(
-    simulation: &SimulationSpec,
-    steps: &[LessonStep],
-    step: usize,
-) -> Result<SimulationSpec, SettingError> {
-    let mut simulation = simulation.clone();
-    for setting in steps.iter().take(step + 1).flat_map(|step| &step.set) {
-        simulation.apply(setting)?;
-    }
-    Ok(simulation)
 }
 
 /// Returns the value in `simulation` of the same kind of setting.

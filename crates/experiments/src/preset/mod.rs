@@ -28,6 +28,7 @@ mod explain;
 mod lesson;
 mod lesson_draft;
 mod library;
+mod listed;
 mod outline;
 mod read;
 mod set;
@@ -37,7 +38,7 @@ mod titles;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use valleyscope_engine::simulation::{Change, OptimizerSpec, Record, Setting, SettingError, SimulationSpec};
+use valleyscope_engine::simulation::{Change, OptimizerSpec, Record, Setting, SimulationSpec};
 use valleyscope_engine::spec_error::{SpecError, broken};
 use valleyscope_engine::sweep::SweepSpec;
 use valleyscope_runs::atomic_file::{Overwrite, write_file};
@@ -50,6 +51,7 @@ pub use super::format_version::FormatVersion;
 pub use lesson::{Claim, Comparison, LessonFigure, LessonMark, LessonStep, first_step_of_run, marks_at};
 pub use lesson_draft::{ComparedMisfit, LessonDraft};
 pub use library::{BuiltIn, Library, Loaded, PresetSource, UserPreset, built_ins};
+pub use listed::{ListedSetting, SettingOwner};
 pub use read::{Fault, PresetError};
 use simulations::check_simulations;
 pub use simulations::{LETTERS, PresetSimulation, TitledSimulation, titles_side_by_side};
@@ -185,17 +187,6 @@ impl LandscapePreset {
     /// Returns the steps after which the recorded session finally pauses; `None` where it continues.
     pub fn planned_steps(&self) -> Option<u64> {
         planned_steps(&self.record())
-    }
-
-    /// Returns the first simulation with the settings in force at a step of the lesson, counted from 0: those of all
-    /// steps up to it, so that going back in a lesson undoes what a step has set.
-    pub fn spec_at(&self, lesson_step: usize) -> Result<SimulationSpec, SettingError> {
-        lesson_draft::spec_at(self.spec(), &self.lesson, lesson_step)
-    }
-
-    /// Returns the rule that the lesson breaks, if it breaks one, so that the preset could not be read again.
-    pub fn lesson_misfit(&self) -> Option<SpecError> {
-        lesson::check(self).err()
     }
 }
 

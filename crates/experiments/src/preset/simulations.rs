@@ -6,8 +6,7 @@ use valleyscope_engine::spec_error::{SpecError, broken};
 
 use super::titles::changes_of_landscape;
 use super::{
-    LandscapePreset, LessonStep, Preset, built_ins, changed_head, check_changes, check_optimizers, check_setting,
-    with_changes,
+    LandscapePreset, Preset, built_ins, changed_head, check_changes, check_optimizers, check_setting, with_changes,
 };
 
 /// A simulation of a preset: the first one by its specification, each other one by a specification of its own or by
@@ -74,7 +73,7 @@ impl PresetSimulation {
     }
 
     /// Returns the simulation where that of the first one is `first`.
-    fn resolved(&self, first: &SimulationSpec) -> Result<TitledSimulation, SettingError> {
+    pub(super) fn resolved(&self, first: &SimulationSpec) -> Result<TitledSimulation, SettingError> {
         let mut spec = self.spec.clone().unwrap_or_else(|| first.clone());
         self.set.iter().try_for_each(|setting| spec.apply(setting))?;
         Ok(TitledSimulation { title: self.name.clone(), spec })
@@ -142,38 +141,12 @@ impl LandscapePreset {
         let record = |(TitledSimulation { spec, .. }, changes)| Record { spec, changes };
         Ok(self.resolved_simulations()?.into_iter().zip(changes).map(record).collect())
     }
-
-    /// Returns the simulations of a lesson step, counted from 0: those that the step compares, or else the preset's.
-    pub fn simulations_at(&self, lesson_step: usize) -> Result<Vec<TitledSimulation>, SettingError> {
-        simulations_at(&self.simulations, &self.lesson, lesson_step, &self.spec_at(lesson_step)?)
-    }
 }
 
 const FIRST_HAS_SPEC: &str = "the first simulation of a preset has a specification, as the reader checks";
 
 pub(super) fn first_spec(simulations: &[PresetSimulation]) -> &SimulationSpec {
     simulations[0].spec.as_ref().expect(FIRST_HAS_SPEC)
-}
-
-/// Returns the simulations of a lesson step, counted from 0, the first of which has the specification `first`: those
-/// that the step compares, or else those of the preset.
-pub(super) fn simulations_at(
-    of_preset: &[PresetSimulation],
-    lesson: &[LessonStep],
-    lesson_step: usize,
-    first: &SimulationSpec,
-) -> Result<Vec<TitledSimulation>, SettingError> {
-    let title = of_preset.first().and_then(|simulation| simulation.name.clone());
-    let others: Vec<PresetSimulation> = match lesson.get(lesson_step) {
-        Some(step) if !step.compared.is_empty() => step
-            .compared
-            .iter()
-            .map(|set| PresetSimulation { set: set.clone(), ..PresetSimulation::default() })
-            .collect(),
-        _ => of_preset.iter().skip(1).cloned().collect(),
-    };
-    let first_one = TitledSimulation { title, spec: first.clone() };
-    std::iter::once(Ok(first_one)).chain(others.iter().map(|simulation| simulation.resolved(first))).collect()
 }
 
 /// Checks the simulations of a preset, and returns the first rule that they break.
@@ -207,21 +180,7 @@ pub(super) fn check_simulations(simulations: &[PresetSimulation]) -> Result<(), 
     Ok(())
 }
 
-/// Checks the simulations with which a lesson's step compares its own.
-pub(super) fn check_compared(path: &str, step: &LessonStep, own: &SimulationSpec) -> Result<(), SpecError> {
-    const MOST: usize = PresetSimulation::MOST - 1;
-    let found = step.compared.len();
-    if found > MOST {
-        let most = PresetSimulation::MOST;
-        let complaint =
-            format!("must hold at most {MOST} simulations, as {most} are shown side by side, found {found}");
-        return broken(format!("{path}.compared"), complaint);
-    }
-    let mut all = step.compared.iter().enumerate();
-    all.try_for_each(|(index, set)| check_settings(own, set, &format!("{path}.compared[{index}]")))
-}
-
-fn check_settings(own: &SimulationSpec, set: &[Setting], path: &str) -> Result<(), SpecError> {
+pub(super) fn check_settings(own: &SimulationSpec, set: &[Setting], path: &str) -> Result<(), SpecError> {
     let mut spec = own.clone();
     let mut all = set.iter().enumerate();
     all.try_for_each(|(index, setting)| check_setting(&mut spec, setting, || format!("{path}[{index}]")))

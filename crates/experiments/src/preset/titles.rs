@@ -5,9 +5,9 @@ use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, states_other_settings};
 use valleyscope_engine::terminal_escape::shortened;
 
+use super::listed::ListedSetting;
 use super::outline::Outline;
 use super::{LandscapePreset, Preset, built_ins};
-use crate::difference::ListedSetting;
 use crate::workload::form::Role;
 use crate::workload::{CommonMut, ScanOptimizer};
 

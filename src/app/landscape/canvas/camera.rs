@@ -9,9 +9,10 @@ use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::{Camera, Orbit, SymLog, Viewport};
 
-use super::interaction::{CameraMove, start_xy};
 use super::{CanvasLayout, LandscapePanel, Pane, paint};
-use crate::app::{Document, Live, Requests};
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::Requests;
 use crate::draw::Projection;
 use crate::player::EnsembleView;
 
@@ -19,6 +20,16 @@ use crate::player::EnsembleView;
 const MOST_FITTED: usize = 2000;
 /// The narrowest view that fitting chooses, in start spreads.
 const FIT_SPREADS: f64 = 40.0;
+
+/// The camera movement requested by a frame's input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum CameraMove {
+    Stay,
+    To(Camera),
+    /// Looks at the surface in space from another direction.
+    From(Orbit),
+    Fit,
+}
 
 /// The camera and its automatic movements.
 #[derive(Debug, Default)]
@@ -209,6 +220,10 @@ impl Framing {
 
 fn initial_camera(document: &Document, index: usize) -> Camera {
     limited(document.view.camera.unwrap_or_else(|| Camera::home(&document.spec(index).landscape)))
+}
+
+pub(crate) fn start_xy(spec: &SimulationSpec) -> [f64; 2] {
+    [spec.start.x.get(), spec.start.y.get()]
 }
 
 /// Returns the box around most of an ensemble's particles, without those that have run away.

@@ -6,8 +6,8 @@ use valleyscope_engine::setting::SettingInfo;
 use valleyscope_experiments::view::ticks::significant;
 use valleyscope_experiments::view::{Colormap, SymLog, ViewSettings};
 
-use crate::app::landscape::controls::Control;
 use crate::app::widgets::form::check_box;
+use crate::app::widgets::number::Control;
 use crate::app::widgets::theme;
 use crate::draw::{Canvas, ColorBar, Scale};
 

@@ -11,14 +11,16 @@ use egui::{
 use valleyscope_engine::simulation::{SimulationSpec, StepTrace};
 use valleyscope_experiments::view::{Dash, SymLog, ViewSettings, Viewport};
 
-use super::interaction::{Readout, start_xy};
+use super::camera::start_xy;
+use super::interaction::Readout;
 use super::legend::Legend;
 use super::paint::LandscapeCallback;
 use super::{CanvasLayout, LandscapePanel, color_bar, interaction, paint, particle, summary};
 use crate::app::landscape::branches::BRANCH_OPACITY;
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
 use crate::app::widgets::icons::{color_of, draw_marker, marker_of, rgb_of};
 use crate::app::widgets::theme;
-use crate::app::{Document, Live};
 use crate::draw::{Canvas, LandscapePainter, Projection, polylines, space_axes};
 use crate::gpu::{EnsembleKey, EnsembleStyle, Scene, SpaceScene};
 use crate::player::trail_columns;

@@ -8,11 +8,12 @@ use valleyscope_engine::landscape::Landscape;
 use valleyscope_engine::quantity::StartCoordinate;
 use valleyscope_engine::simulation::{ParticleId, SimulationSpec};
 use valleyscope_experiments::view::ticks::significant;
-use valleyscope_experiments::view::{Camera, Orbit, Viewport};
+use valleyscope_experiments::view::{Camera, Viewport};
 
-use super::camera::{limited, panned, zoomed, zoomed_about};
+use super::camera::{CameraMove, limited, panned, start_xy, zoomed, zoomed_about};
 use super::legend::{SHADE, WEAK_TEXT};
-use crate::app::{Live, Requests};
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::Requests;
 use crate::draw::Projection;
 
 /// The effect of dragging and clicking.
@@ -51,16 +52,6 @@ pub(crate) struct Interaction {
     /// The tool, which all canvases share.
     pub tool: Tool,
     drag: Drag,
-}
-
-/// The camera movement requested by a frame's input.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum CameraMove {
-    Stay,
-    To(Camera),
-    /// Looks at the surface in space from another direction.
-    From(Orbit),
-    Fit,
 }
 
 impl Interaction {
@@ -181,10 +172,6 @@ fn to_screen(canvas: Rect, projection: &Projection, xy: [f64; 2]) -> Option<Pos2
 
 fn to_plane(canvas: Rect, projection: &Projection, at: Pos2) -> Option<[f64; 2]> {
     projection.xy((at - canvas.min).into())
-}
-
-pub(crate) fn start_xy(spec: &SimulationSpec) -> [f64; 2] {
-    [spec.start.x.get(), spec.start.y.get()]
 }
 
 /// Places the start at a point, if there is one under the pointer.

@@ -6,11 +6,11 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::significant;
 
 use super::CanvasLayout;
-use crate::app::landscape::branches::{BRANCH_OPACITY, Branch};
-use crate::app::landscape::controls::{COLOR_HINT, color_menu};
-use crate::app::widgets::icons::{color_of, draw_marker, marker_of};
+use crate::app::landscape::branches::BRANCH_OPACITY;
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::{Branch, Live};
+use crate::app::widgets::icons::{COLOR_HINT, color_menu, color_of, draw_marker, marker_of};
 use crate::app::widgets::theme::text_width;
-use crate::app::{Document, Live};
 use crate::player::{EnsembleView, SessionView};
 
 const PADDING: f32 = 7.0;

@@ -19,10 +19,11 @@ use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AutoScale, Camera, Orbit};
 
-use super::picture::View;
-use crate::app::shell::launch::Graphics;
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
+use crate::app::shell::graphics::Graphics;
 use crate::app::widgets::theme::text_width;
-use crate::app::{Action, Document, LandscapeAction, Live, Requests};
 use crate::draw::{LabelledSides, Projection};
 use crate::player::{Playback, Snapshot};
 
@@ -37,6 +38,15 @@ pub use particle::{FormulaPanel, Glyph, compressed_length, glyphs};
 const NARROW_TOOLS: f32 = 280.0;
 /// The size of the canvas before it was shown, in points.
 const FIRST_SIZE: Vec2 = vec2(800.0, 600.0);
+
+/// A part of the landscape in view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct View {
+    pub camera: Camera,
+    pub orbit: Orbit,
+    /// The width of the canvas over its height. A wider picture shows the same height.
+    pub aspect: f64,
+}
 
 /// The landscape: heatmap, particles, axes, colour bar, legend and tools.
 pub struct LandscapePanel {

@@ -14,9 +14,11 @@ use valleyscope_engine::simulation::{ParticleId, SimulationSpec, StepTrace};
 use valleyscope_experiments::view::formula::{Formula, formulas, result_text, text};
 use valleyscope_experiments::view::ticks::grouped;
 
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::Requests;
 use crate::app::widgets::icons::{color_of, draw_marker, line_color, marker_of};
 use crate::app::widgets::theme::text_width;
-use crate::app::{Document, Live, Requests};
 use crate::draw::Projection;
 
 /// An arrow at the particle's position before the step.

@@ -3,7 +3,7 @@
 pub(crate) mod optimizers;
 pub(crate) mod sliders;
 
-use egui::{Align, Button, Context, Id, Rect, RichText, ScrollArea, Stroke, StrokeKind, TextStyle, Ui};
+use egui::{Button, Context, RichText, ScrollArea, TextStyle, Ui};
 use valleyscope_engine::landscape::{LandscapeFormula, LandscapeKind, LandscapeSpec, StartPosition};
 use valleyscope_engine::noise::{NoiseInfo, NoiseKind, NoiseSpec};
 use valleyscope_engine::quantity::Temperature;
@@ -15,16 +15,13 @@ use valleyscope_experiments::view::{Camera, ViewSettings};
 use super::editor::Document;
 use super::live::Live;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::form::{check_box, scrolled_list};
-use crate::app::widgets::number::SliderStyle;
+use crate::app::widgets::form::{Highlight, check_box, scrolled_list};
+use crate::app::widgets::number::{Control, Pins, SliderStyle};
 use crate::app::widgets::text_editor::{TextEditor, TextTab};
 use crate::app::widgets::theme::text_width;
 use crate::app::widgets::{form, text_editor, theme};
 
-pub(crate) use crate::app::widgets::icons::{COLOR_HINT, color_button, color_menu, color_picker, color_swatch};
-pub(crate) use crate::app::widgets::number::{Control, Motion};
 pub(crate) use optimizers::schedule;
-pub(crate) use sliders::Pins;
 
 /// The time for which a reopened panel keeps its scroll position, in seconds. A window that leaves full screen gets its
 /// size in several frames, and a larger one may not scroll as far.
@@ -431,58 +428,4 @@ fn controls_of(change: &Setting, before: &SimulationSpec, after: &SimulationSpec
         _ => {}
     }
     controls
-}
-
-/// The time for which a control is marked, in seconds.
-const HIGHLIGHT_SECS: f64 = 3.0;
-
-/// The names of the marked controls.
-#[derive(Clone, Default)]
-pub(crate) struct Highlight {
-    names: Vec<String>,
-    /// True until the first of them has been scrolled into view.
-    scroll: bool,
-    /// The time at which the marks disappear, by egui's clock.
-    until_secs: f64,
-}
-
-impl Highlight {
-    /// Marks the controls of these names.
-    pub(crate) fn set(ctx: &Context, names: Vec<String>) {
-        let highlight = Highlight { names, scroll: true, until_secs: ctx.time() + HIGHLIGHT_SECS };
-        ctx.data_mut(|data| data.insert_temp(highlight_id(), highlight));
-    }
-
-    /// Draws the mark of the control `name`, at `rect`, if it is highlighted.
-    pub(crate) fn mark(ui: &Ui, rect: Rect, name: &str) {
-        let Some(highlight) = Self::current(ui.ctx()) else { return };
-        if !highlight.names.iter().any(|marked| marked == name) {
-            return;
-        }
-        if highlight.scroll && highlight.names[0] == name {
-            ui.scroll_to_rect(rect, Some(Align::Center));
-            ui.ctx().data_mut(|data| data.get_temp_mut_or_default::<Highlight>(highlight_id()).scroll = false);
-        }
-        let left = ((highlight.until_secs - ui.ctx().time()) / HIGHLIGHT_SECS).clamp(0.0, 1.0) as f32;
-        let color = ui.visuals().warn_fg_color.gamma_multiply((2.0 * left).min(1.0));
-        ui.painter().rect_stroke(rect.expand(2.0), 3.0, Stroke::new(2.0, color), StrokeKind::Outside);
-        ui.ctx().request_repaint();
-    }
-
-    /// Returns whether a control of this optimizer has just been highlighted, so that its card must be unfolded.
-    pub(crate) fn includes_control_of(ctx: &Context, owner: &str) -> bool {
-        Self::current(ctx).is_some_and(|highlight| {
-            let of_owner = |name: &String| name.strip_prefix(owner).is_some_and(|rest| rest.starts_with(": "));
-            highlight.scroll && highlight.names.iter().any(of_owner)
-        })
-    }
-
-    fn current(ctx: &Context) -> Option<Highlight> {
-        let highlight: Highlight = ctx.data(|data| data.get_temp(highlight_id()))?;
-        (ctx.time() < highlight.until_secs).then_some(highlight)
-    }
-}
-
-fn highlight_id() -> Id {
-    Id::unique("highlight")
 }

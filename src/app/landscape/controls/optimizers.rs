@@ -9,12 +9,11 @@ use valleyscope_engine::simulation::{OptimizerSpec, SimulationSpec, defaults, di
 use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 
-use super::sliders::Pins;
-use super::{Highlight, setting_control};
+use super::setting_control;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::form::{Outlined, check_box};
+use crate::app::widgets::form::{Highlight, Outlined, check_box};
 use crate::app::widgets::icons::color_swatch;
-use crate::app::widgets::number::SliderStyle;
+use crate::app::widgets::number::{Pins, SliderStyle};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::{form, text_editor, theme};
 use crate::player::SessionView;

@@ -1,17 +1,15 @@
-//! The sliders that presentations show, and the animation of settings while the run plays.
+//! The animation of settings while the run plays.
 
 use egui::{Align2, ComboBox, Context, ScrollArea, Ui, Window, vec2};
-use serde::{Deserialize, Serialize};
-use valleyscope_engine::setting::{NOISE, SettingPath, SettingValue, Spacing};
+use valleyscope_engine::setting::{SettingPath, SettingValue, Spacing};
 use valleyscope_engine::simulation::SimulationSpec;
 use valleyscope_experiments::preset::LETTERS;
 
-use super::Motion;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{Icon, icon_button};
-use crate::app::widgets::number::TypedField;
+use crate::app::widgets::number::{Motion, TypedField};
 use crate::app::widgets::{form, number};
 use crate::player::Snapshot;
 
@@ -33,47 +31,6 @@ fn label(spec: &SimulationSpec, SettingValue { path, info, .. }: &SettingValue) 
 fn set(spec: &mut SimulationSpec, path: &SettingPath, value: f64) {
     if let Some(SettingValue { info, .. }) = spec.setting(path) {
         spec.set(path, info.nearest(value)).expect("the nearest valid value is in the range");
-    }
-}
-
-/// The sliders that a presentation shows, whatever its lesson's step sets.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Pins(Vec<SettingPath>);
-
-impl Pins {
-    /// The largest number of sliders in a presentation.
-    pub(crate) const MOST: usize = 3;
-
-    pub(crate) fn has(&self, slider: &SettingPath) -> bool {
-        self.0.contains(slider)
-    }
-
-    /// Pins a slider or unpins it. The oldest pin gives way to one more than fit.
-    pub(crate) fn toggle(&mut self, slider: SettingPath) {
-        if self.has(&slider) {
-            self.0.retain(|other| *other != slider);
-        } else {
-            self.0.push(slider);
-            self.0.drain(..self.0.len().saturating_sub(Pins::MOST));
-        }
-    }
-
-    /// Returns the sliders of a presentation: those of the lesson, then the pinned ones, as far as the simulation has
-    /// them; without any, that of the noise.
-    pub(crate) fn sliders(&self, of_lesson: Vec<SettingPath>, spec: &SimulationSpec) -> Vec<SettingPath> {
-        let mut shown: Vec<SettingPath> = Vec::new();
-        for slider in of_lesson.into_iter().chain(self.0.iter().cloned()) {
-            let is_slider = spec.setting(&slider).is_some_and(|it| it.info.is_axis());
-            if is_slider && !shown.contains(&slider) {
-                shown.push(slider);
-            }
-        }
-        if shown.is_empty() {
-            shown.push(SettingPath::new(NOISE.key));
-        }
-        shown.truncate(Pins::MOST);
-        shown
     }
 }
 
@@ -241,7 +198,9 @@ impl SettingAnimation {
         let value = match spacing {
             Spacing::Linear => self.from + (self.to - self.from) * share,
             Spacing::Log => between(self.from, self.to),
-            Spacing::LogComplement => return form::rounded(1.0 - between(1.0 - self.from, 1.0 - self.to), spacing),
+            Spacing::LogComplement => {
+                return number::rounded_in(1.0 - between(1.0 - self.from, 1.0 - self.to), spacing);
+            }
         };
         number::rounded(value, 4)
     }
@@ -383,7 +342,7 @@ impl SettingAnimation {
 
 #[cfg(test)]
 mod tests {
-    use valleyscope_engine::setting::LEARNING_RATE;
+    use valleyscope_engine::setting::{LEARNING_RATE, NOISE};
     use valleyscope_experiments::preset::built_ins;
 
     use super::*;

@@ -7,10 +7,11 @@ use valleyscope_engine::simulation::{Bucket, SimulationSpec};
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
 
-use crate::app::landscape::branches::Branch;
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::{Branch, Live};
+use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
 use crate::app::widgets::icons::{color_of, line_color};
-use crate::app::{Action, Document, Live, Requests};
 use crate::export::{CsvCell, CsvWriter};
 use crate::player::{EnsembleView, OptimizerHistory, PlayerCommand, SessionView};
 

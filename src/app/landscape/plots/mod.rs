@@ -17,9 +17,10 @@ use valleyscope_experiments::view::{AxisScale, Dash};
 
 use super::branches;
 use super::branches::MarkedChanges;
-use super::live::LandscapeAction;
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::{Action, LandscapeAction, Requests};
 use crate::app::widgets::plot::{ShownPlot, Zoom};
-use crate::app::{Action, Document, Live, Requests};
 use crate::draw::{DiagnosticCurve, diagnostic_scale};
 use crate::player::PlayerCommand;
 use crate::player::marks::SettingMark;

@@ -18,9 +18,10 @@ use super::data::{DiagnosticsHistory, EnsembleHistory, Table, TableContents};
 use super::{DiagnosticsPanel, GAP, SMALLEST, columns_for};
 use crate::app::landscape::branches::branch_color;
 use crate::app::landscape::canvas::ChosenColor;
-use crate::app::landscape::controls::{COLOR_HINT, color_menu};
-use crate::app::widgets::icons::{draw_marker, marker_of, rgb_of};
-use crate::app::{Action, Document, Live, Requests};
+use crate::app::landscape::editor::Document;
+use crate::app::landscape::live::Live;
+use crate::app::shell::actions::{Action, Requests};
+use crate::app::widgets::icons::{COLOR_HINT, color_menu, draw_marker, marker_of, rgb_of};
 use crate::draw::polylines;
 use crate::player::OptimizerHistory;
 

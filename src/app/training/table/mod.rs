@@ -20,8 +20,7 @@ use view::{LINE, MARKS, TableView};
 pub(super) use self::lines::TableChoices;
 use super::list::{FilterField, ListInput, RunsAction};
 use super::summary::{ListedRuns, Summary};
-use crate::app::landscape::figure_export::stays_open;
-use crate::app::widgets::form::{cell, check_box, radio_button, small_button};
+use crate::app::widgets::form::{cell, check_box, radio_button, small_button, stays_open};
 use crate::app::widgets::theme::text_width;
 use crate::runs::{Column, Columns, Grouping, Replicates, Statistic, lower_first};
 

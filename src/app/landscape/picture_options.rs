@@ -1,80 +1,13 @@
-//! The dialog that saves a picture of the run at its shown step: contents, size, theme and caption.
+//! The options of a picture of the run: contents, size, theme and caption.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use egui::{Checkbox, ColorImage, ComboBox, Context, DragValue, Grid, Theme, Ui, vec2};
+use egui::{Checkbox, ComboBox, DragValue, Grid, Theme, Ui, Vec2, vec2};
 use valleyscope_engine::simulation::{Record, SimulationSpec};
 
-use super::animation_export::LABEL_WIDTH;
-use super::picture::{PictureExtent, PictureStage, PictureSubject};
-use crate::app::shell::jobs::{Exported, Exports, Progress};
-use crate::app::shell::launch::Graphics;
-use crate::app::shell::messages;
 use crate::app::widgets::form::{Outlined, check_box, radio_button};
 use crate::app::widgets::number;
 use crate::player::marks::settings_of_rule;
-
-/// The dialog of the export.
-#[derive(Default)]
-pub(crate) struct PictureExport {
-    is_open: bool,
-}
-
-impl PictureExport {
-    pub(crate) fn open(&mut self) {
-        self.is_open = true;
-    }
-
-    /// Shows the dialog if it is open. Returns true once the user has asked for the picture.
-    pub(crate) fn ui(&mut self, ctx: &Context, options: &mut PictureOptions, in_space: bool) -> bool {
-        if !self.is_open {
-            return false;
-        }
-        let (mut save, mut cancel) = (false, false);
-        let is_closed = messages::show_modal(ctx, "picture export", "Export a picture", |ui| {
-            ui.weak("The step that is shown, as PNG.");
-            ui.add_space(6.0);
-            options.ui(ui);
-            let problem = options.problem(in_space);
-            if let Some(problem) = &problem {
-                ui.colored_label(ui.visuals().error_fg_color, problem);
-            }
-            ui.add_space(6.0);
-            ui.horizontal(|ui| {
-                save = ui.add_enabled(problem.is_none(), egui::Button::new("Save…")).clicked();
-                cancel = ui.button("Cancel").clicked();
-            });
-        });
-        self.is_open = !(save || cancel || is_closed);
-        save
-    }
-}
-
-/// Draws a picture of a session at a step in the background.
-pub(crate) fn start_picture(
-    ctx: &Context,
-    exports: &mut Exports,
-    graphics: Graphics,
-    subject: PictureSubject,
-    options: PictureOptions,
-    step: u64,
-) {
-    let name = "landscape.png".to_owned();
-    let suggested_name = name.clone();
-    let work = move |progress: &Progress| {
-        let mut stage = PictureStage::open(&graphics, subject, options, step, 0.0)?;
-        if !stage.go_to(step, || progress.is_cancelled()) {
-            return Ok(None);
-        }
-        let drawn = stage.draw()?;
-        progress.add_part();
-        let size = [drawn.width(), drawn.height()].map(|side| side as usize);
-        let image = Arc::new(ColorImage::from_rgb(size, drawn.as_raw()));
-        Ok(Some(Exported::Picture { image, suggested_name }))
-    };
-    exports.start(ctx, name, 1, Box::new(work));
-}
 
 /// The size in pixels at which text has its usual size; in larger pictures it grows with them.
 const USUAL: [u32; 2] = [800, 600];
@@ -86,6 +19,22 @@ const LONGEST_IN_SPACE: u32 = 4_096;
 const SIZES: [[u32; 2]; 5] = [USUAL, [1280, 720], [1920, 1080], [3840, 2160], [2000, 1500]];
 /// The allowed sizes of text, in percent.
 const TEXT_PERCENT: std::ops::RangeInclusive<u32> = 50..=300;
+/// The width of the labels of the settings, in points.
+pub(crate) const LABEL_WIDTH: f32 = 56.0;
+
+/// The size of a picture: in points, for its layout, and in pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PictureExtent {
+    pub points: Vec2,
+    pub pixels_per_point: f32,
+}
+
+impl PictureExtent {
+    pub(crate) fn pixels(&self) -> [u32; 2] {
+        let pixels = |points: f32| (points * self.pixels_per_point).round().max(1.0) as u32;
+        [pixels(self.points.x), pixels(self.points.y)]
+    }
+}
 
 /// The parts of the tab that a picture shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

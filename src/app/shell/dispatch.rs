@@ -1,0 +1,246 @@
+//! How the app carries out the requests of the panels.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use egui::{ColorImage, Context, Event, Rect, ViewportCommand};
+use valleyscope_experiments::preset::Preset;
+
+use super::Valleyscope;
+use super::actions::{Action, Requests};
+use super::editor::{EditorStatus, HistoryStep};
+use super::files::{FileContent, FolderPurpose, OpenedContent, Purpose};
+use super::messages::needs_keys;
+use super::presets::SavePreset;
+use super::tab::TabInfo;
+use super::tabs::TabName;
+use super::window::Presentation;
+use crate::app::landscape::timeline;
+
+impl Valleyscope {
+    pub(super) fn carry_out(&mut self, ctx: &Context, requests: Requests) {
+        self.tabs.landscape.command(requests.commands);
+        for action in requests.actions {
+            self.act(ctx, action);
+        }
+    }
+
+    pub(super) fn act(&mut self, ctx: &Context, action: Action) {
+        match action {
+            Action::Notify(text) => self.dialogs.messages.notify(text),
+            Action::Report { title, text } => self.dialogs.messages.report(title, text),
+            Action::SavePicture { area, suggested_name } => self.dialogs.screenshots.ask(area, suggested_name),
+            Action::SaveText { text, suggested_name } => {
+                self.dialogs.files.ask_save(FileContent::Bytes(Arc::new(text.into_bytes())), suggested_name);
+            }
+            Action::SaveBytes { bytes, suggested_name } => {
+                self.dialogs.files.ask_save(FileContent::Bytes(Arc::new(bytes)), suggested_name);
+            }
+            Action::SaveImage { image, suggested_name } => {
+                self.dialogs.files.ask_save(FileContent::Picture(image), suggested_name);
+            }
+            Action::CopyImage(image) => {
+                ctx.copy_image(Arc::unwrap_or_clone(image));
+                self.dialogs.messages.notify("The figure is on the clipboard.");
+            }
+            Action::SaveDiagram { bytes, suggested_name, exported } => {
+                self.dialogs.files.ask_save(FileContent::Diagram(Arc::new(bytes), exported), suggested_name);
+            }
+            Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Raw(plan))),
+            Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
+            Action::ChooseRunsFolder => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs)),
+            Action::Landscape(action) => {
+                let mut requests = Requests::default();
+                self.tabs.landscape.act(ctx, action, &mut requests);
+                self.carry_out(ctx, requests);
+            }
+            Action::Undo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Undo),
+            Action::Redo => self.tabs.shown_mut().undo_or_redo(HistoryStep::Redo),
+            Action::CopyPreset => self.copy_preset(ctx),
+            Action::PastePreset => self.ask_paste(ctx),
+            Action::OpenPreset => self.dialogs.files.ask(Purpose::Open),
+            Action::Open(preset) => self.open(ctx, OpenedContent::Preset(preset), None),
+            Action::OpenFile(path) => self.dialogs.files.open(path),
+            Action::Save => self.save_preset(),
+            Action::SaveAs => self.dialogs.save_preset = Some(SavePreset::new(self.tabs.shown().to_save())),
+            Action::AskToSave(draft) => self.dialogs.save_preset = Some(SavePreset::new(*draft)),
+            Action::TogglePresentation => self.toggle_presentation(ctx),
+            Action::ShowKeys => self.dialogs.help.keys = !self.dialogs.help.keys,
+            Action::ShowOptimizer(kind) => self.dialogs.help.optimizer = Some(kind),
+            Action::ShowAbout => self.dialogs.help.about = true,
+            Action::ShowDifferences(table) => self.dialogs.differences = Some(*table),
+            Action::ComparePresets => self.dialogs.compare_presets.open(),
+            Action::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
+        }
+    }
+
+    /// Opens a preset, a result or a run in the tab for it.
+    pub(super) fn open(&mut self, ctx: &Context, content: OpenedContent, file: Option<&Path>) {
+        let mut requests = Requests::default();
+        self.tabs.open(content, file, &mut requests);
+        self.carry_out(ctx, requests);
+    }
+
+    /// Saves to the preset's own file, or asks for the path, or shows a warning about parts that would be left out.
+    fn save_preset(&mut self) {
+        let dialog = SavePreset::new(self.tabs.shown().to_save());
+        match self.tabs.shown().editor().target() {
+            Some((file, overwrite)) if !dialog.warns() => {
+                self.dialogs.files.save(file.to_owned(), dialog.into_content(), overwrite);
+            }
+            _ => self.dialogs.save_preset = Some(dialog),
+        }
+    }
+
+    fn toggle_presentation(&mut self, ctx: &Context) {
+        match self.layout.presentation.take() {
+            Some(presentation) => presentation.end(ctx),
+            None => {
+                let TabInfo { presented_size, keys, .. } = self.tabs.shown_name().info();
+                self.layout.presentation = Some(Presentation::begin(ctx, *presented_size));
+                let space = if keys.contains(&timeline::PLAY) { "Space plays, " } else { "" };
+                self.dialogs.messages.notify(format!("Esc leaves the presentation. {space}? shows all keys."));
+            }
+        }
+        ctx.send_viewport_cmd(ViewportCommand::Fullscreen(self.layout.is_presenting()));
+    }
+
+    /// Updates the tabs' computations and the window's title from the drafts.
+    pub(super) fn end_frame(&mut self, ctx: &Context) {
+        self.fonts.update(ctx);
+        if let Some(warning) = self.fonts.take_warning() {
+            self.dialogs.messages.notify(warning);
+        }
+        let mut requests = Requests::default();
+        for &tab in TabName::ALL {
+            let is_shown = self.tabs.is_shown(tab);
+            self.tabs.get_mut(tab).end_frame(ctx, is_shown, &mut requests);
+        }
+        self.carry_out(ctx, requests);
+        let EditorStatus { title: name, is_dirty, .. } = self.tabs.shown().status();
+        let mark = if is_dirty { " •" } else { "" };
+        let title = format!("Valleyscope — {name}{mark}");
+        if title != self.title {
+            ctx.send_viewport_cmd(ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+}
+
+/// The time within which the clipboard answers, in seconds.
+const PATIENCE_SECS: f64 = 1.0;
+const NO_PRESET: &str = "The clipboard holds no preset";
+
+impl Valleyscope {
+    pub(super) fn copy_preset(&mut self, ctx: &Context) {
+        let preset = self.tabs.shown().to_save().preset;
+        ctx.copy_text(preset.to_ron());
+        self.dialogs.messages.notify(format!("“{}” is on the clipboard, as text.", preset.title()));
+    }
+
+    /// Requests the clipboard's text, which arrives in a later frame.
+    pub(super) fn ask_paste(&mut self, ctx: &Context) {
+        ctx.send_viewport_cmd(ViewportCommand::RequestPaste);
+        ctx.request_repaint();
+        self.paste_asked = Some(ctx.time());
+    }
+
+    /// Opens the preset whose text is pasted, unless a field, a dialog or a menu takes the text.
+    pub(super) fn take_paste(&mut self, ctx: &Context) {
+        if self.paste_asked.is_none() && needs_keys(ctx) {
+            return;
+        }
+        let pasted = ctx.input_mut(|input| {
+            let index = input.events.iter().position(|event| matches!(event, Event::Paste(_)))?;
+            Some(input.events.remove(index))
+        });
+        match (pasted, self.paste_asked) {
+            (Some(Event::Paste(text)), _) => {
+                self.paste_asked = None;
+                self.paste(ctx, &text);
+            }
+            (_, Some(asked)) if ctx.time() - asked > PATIENCE_SECS => {
+                self.paste_asked = None;
+                self.dialogs.messages.report(NO_PRESET, "There is no text on it. Copy the text of a preset first.");
+            }
+            (_, Some(_)) => ctx.request_repaint(),
+            (_, None) => {}
+        }
+    }
+
+    fn paste(&mut self, ctx: &Context, text: &str) {
+        match Preset::parse(text, "the clipboard") {
+            Ok(preset) => self.open(ctx, OpenedContent::Preset(Box::new(preset)), None),
+            Err(error) => self.dialogs.messages.report(
+                NO_PRESET,
+                format!(
+                    "{error}\n\nThe text of a preset begins with its kind, such as “Landscape(version: 1, …”. Edit, Copy \
+                     preset puts that of the shown preset on the clipboard."
+                ),
+            ),
+        }
+    }
+}
+
+pub(crate) struct Screenshots {
+    waiting: Option<WaitingScreenshot>,
+    taken: Receiver<Action>,
+    give: Sender<Action>,
+}
+
+struct WaitingScreenshot {
+    area: Rect,
+    suggested_name: String,
+    /// The number of frames until the menu that requested the picture has closed.
+    frames: u32,
+}
+
+impl Default for Screenshots {
+    fn default() -> Self {
+        let (give, taken) = channel();
+        Screenshots { waiting: None, taken, give }
+    }
+}
+
+impl Screenshots {
+    /// Requests a picture of `area`, in points.
+    pub(crate) fn ask(&mut self, area: Rect, suggested_name: String) {
+        self.waiting = Some(WaitingScreenshot { area, suggested_name, frames: 3 });
+    }
+
+    /// Requests the window's pixels when the menu has closed. Call once a frame.
+    pub(crate) fn request_when_due(&mut self, ctx: &Context) {
+        let Some(waiting) = &mut self.waiting else { return };
+        ctx.request_repaint();
+        waiting.frames = waiting.frames.saturating_sub(1);
+        if waiting.frames > 0 {
+            return;
+        }
+        if let Some(WaitingScreenshot { area, suggested_name, .. }) = self.waiting.take() {
+            let (give, wake) = (self.give.clone(), ctx.clone());
+            let (area, pixels_per_point) = (area.intersect(ctx.content_rect()), ctx.pixels_per_point());
+            ctx.request_screenshot(move |window| {
+                let image = Arc::new(cropped(&window, area, pixels_per_point));
+                // The window may be closed.
+                let _ = give.send(Action::SaveImage { image, suggested_name });
+                wake.request_repaint();
+            });
+        }
+    }
+
+    /// The request to save the next finished picture.
+    pub(crate) fn take(&mut self) -> Option<Action> {
+        self.taken.try_recv().ok()
+    }
+}
+
+/// Crops the pixels of `area`, in points, clipped to the window, at least one.
+fn cropped(window: &ColorImage, area: Rect, pixels_per_point: f32) -> ColorImage {
+    let [width, height] = window.size;
+    let pixel = |points: f32, most: usize| ((points * pixels_per_point).round().max(0.0) as usize).min(most);
+    let (left, right) = (pixel(area.left(), width.saturating_sub(1)), pixel(area.right(), width));
+    let (top, bottom) = (pixel(area.top(), height.saturating_sub(1)), pixel(area.bottom(), height));
+    let size = [right.max(left + 1).min(width) - left, bottom.max(top + 1).min(height) - top];
+    window.region_by_pixels([left, top], size)
+}
