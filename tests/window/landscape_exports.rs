@@ -35,6 +35,7 @@ fn subject() -> PictureSubject {
         seen: None,
         selected: None,
         hidden: Default::default(),
+        recorded: Vec::new(),
         plots: vec![DiagnosticMetric::Loss, DiagnosticMetric::EffectiveStep],
         choices: PlotChoices::default(),
     }

@@ -13,6 +13,7 @@ pub(crate) mod live;
 pub mod picture;
 pub(crate) mod picture_export;
 pub mod plots;
+mod recorded;
 pub(crate) mod timeline;
 pub(crate) mod transport;
 
@@ -38,6 +39,7 @@ use live::{LandscapeAction, Live, PlayerLink};
 use picture::PictureOptions;
 use picture_export::PictureExport;
 use plots::{DiagnosticsPanel, PlotChoices};
+use recorded::{RememberedCloud, Reopening};
 use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
 use transport::PlaybackPace;
@@ -81,6 +83,8 @@ pub(crate) struct LandscapeTab {
     lesson_editor: LessonEditor,
     /// The settings that move by themselves.
     animated: SettingAnimations,
+    /// The recorded clouds of the last session, while they are read.
+    reopening: Option<Reopening>,
     /// The pending records of sessions to be saved.
     recording: Option<Receiver<Vec<Record>>>,
     /// The area in which the landscape was last drawn.
@@ -116,9 +120,9 @@ impl RegisteredTab for LandscapeTab {
 
     fn begin(start: &mut Start<'_>) -> LandscapeTab {
         let restored = start.restore_memory("The last session was not restored", LandscapeMemory::restore);
-        let (editor, pace, view) = match restored {
-            Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
-            None => (first_editor(), None, None),
+        let (editor, pace, view, remembered) = match restored {
+            Some(Restored { editor, pace, view, recorded }) => (editor, Some(pace), Some(view), recorded),
+            None => (first_editor(), None, None, Vec::new()),
         };
         let pace = start.options.pace.or(pace).unwrap_or_default();
         let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
@@ -148,6 +152,7 @@ impl RegisteredTab for LandscapeTab {
             stage: LessonStage::default(),
             lesson_editor: LessonEditor::default(),
             animated: SettingAnimations::default(),
+            reopening: Reopening::begin(&start.cc.egui_ctx, remembered),
             recording: None,
             area: None,
         };
@@ -207,6 +212,7 @@ impl Tab for LandscapeTab {
         requests: &mut Requests,
     ) -> Result<(), OpenedContent> {
         match content {
+            OpenedContent::Recorded(clouds) => self.open_recorded(clouds, requests),
             OpenedContent::Preset(preset) => match *preset {
                 Preset::Landscape(preset) => self.open_landscape(preset, file.map(Path::to_owned), requests),
                 other => return Err(OpenedContent::Preset(Box::new(other))),
@@ -228,11 +234,12 @@ impl Tab for LandscapeTab {
             plots: self.diagnostics.choices(),
             pins: self.controls.pins.clone(),
         };
-        Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
+        Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view, self.remembered_clouds()))
     }
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
+        self.take_reopened(requests);
         self.animated.begin_frame(&self.editor.draft.document);
         if let Some(records) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
@@ -450,6 +457,8 @@ struct LandscapeMemory {
     lesson_step: usize,
     pace: PlaybackPace,
     view: ViewState,
+    #[serde(default)]
+    recorded: Vec<RememberedCloud>,
 }
 
 /// The view of the landscape.
@@ -480,10 +489,16 @@ struct Restored {
     pub editor: LandscapeEditor,
     pub pace: PlaybackPace,
     pub view: ViewState,
+    pub recorded: Vec<RememberedCloud>,
 }
 
 impl LandscapeMemory {
-    fn new(editor: &LandscapeEditor, pace: PlaybackPace, view: ViewState) -> LandscapeMemory {
+    fn new(
+        editor: &LandscapeEditor,
+        pace: PlaybackPace,
+        view: ViewState,
+        recorded: Vec<RememberedCloud>,
+    ) -> LandscapeMemory {
         let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
         let saved = &editor.saved_state().preset;
         let lesson = &editor.draft.lesson;
@@ -496,6 +511,7 @@ impl LandscapeMemory {
             lesson_step: editor.lesson_step(),
             pace,
             view,
+            recorded,
         }
     }
 
@@ -512,6 +528,6 @@ impl LandscapeMemory {
         }
         let editor = LandscapeEditor::restored(origin, self.file, document, self.lesson, self.lesson_step);
         let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
-        Ok(Restored { editor, pace, view: self.view })
+        Ok(Restored { editor, pace, view: self.view, recorded: self.recorded })
     }
 }

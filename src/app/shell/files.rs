@@ -16,6 +16,7 @@ use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
 use crate::app::phase::ExportedDiagram;
+use crate::player::RecordedCloud;
 use crate::sweep::result::{RawPlan, SweepResult};
 
 /// The outcome of a request.
@@ -123,7 +124,7 @@ impl Files {
         self.ask(Purpose::Save { content, suggested_name });
     }
 
-    /// Reads a preset, a sweep's result or a run.
+    /// Reads a preset, a sweep's result, recorded clouds or a run.
     pub(crate) fn open(&mut self, path: PathBuf) {
         self.in_background(move || {
             let found = OpenedContent::read(&path);
@@ -371,14 +372,18 @@ fn png(picture: &ColorImage) -> Result<Vec<u8>, String> {
 pub(crate) enum OpenedContent {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
+    Recorded(Vec<RecordedCloud>),
     Run(RunFolder),
 }
 
 impl OpenedContent {
-    /// Reads the preset, the sweep's result or the run at `path`.
+    /// Reads the preset, the sweep's result, the recorded clouds or the run at `path`.
     pub(crate) fn read(path: &Path) -> Result<OpenedContent, String> {
         if RunFolder::is_at(path) {
             return RunFolder::open(path).map(OpenedContent::Run).map_err(|error| error.to_string());
+        }
+        if RecordedCloud::is_at(path) {
+            return RecordedCloud::read(path).map(OpenedContent::Recorded).map_err(|error| error.to_string());
         }
         if SweepResult::is_at(path) {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;

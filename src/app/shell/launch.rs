@@ -20,6 +20,7 @@ use super::session::{SessionTexts, Store};
 use crate::app::landscape::transport::PlaybackPace;
 use crate::app::training::TrainingPaths;
 use crate::app::widgets::icons;
+use crate::player::RecordedCloud;
 use crate::sweep::result::SweepResult;
 
 const APP_ID: &str = "valleyscope";
@@ -35,6 +36,7 @@ const MOST_RESTARTS: u32 = 3;
 pub struct Opened {
     pub preset: Option<Loaded>,
     pub result: Option<SweepResult>,
+    pub recorded: Option<Vec<RecordedCloud>>,
     pub run: Option<RunFolder>,
 }
 
