@@ -35,7 +35,7 @@ pub struct Recording {
     pub index: usize,
     pub particles: usize,
     /// The recorded steps, ascending; at least one.
-    pub steps: Vec<u64>,
+    pub steps: Arc<[u64]>,
     /// The positions (x, y) of all particles at the first recorded step, then at the next one, and so on.
     positions: Vec<[f64; 2]>,
     /// The session that made the cloud, and the id of its optimizer there, if the file names them.
@@ -44,7 +44,7 @@ pub struct Recording {
 
 /// The reason why a file was not opened as recorded clouds.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot open {} as recorded clouds: {reason}", path.display())]
+#[error("cannot open {}: {reason}", path.display())]
 pub struct RecordingError {
     path: PathBuf,
     reason: String,
@@ -72,20 +72,30 @@ impl RecordedCloud {
         is_npz && !path.is_dir() && is_sweep() != Some(true)
     }
 
-    /// Reads the clouds of an NPZ file. Its array `positions` (float32 or float64) has the shape (particles,
-    /// steps + 1, 2), or, for several clouds, (clouds, steps + 1, particles, 2), as `valleyscope simulate` writes it.
-    /// An array `step` (int64), if there is one, numbers the recorded steps. The preset in `spec`, if there is one,
-    /// names the clouds.
+    /// Reads the clouds of an NPZ file, as [`RecordedCloud::read_archive`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails where that fails, and where the file cannot be opened.
+    pub fn read(path: &Path) -> Result<Vec<RecordedCloud>, RecordingError> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        match plain_file::open(&path, Links::Followed) {
+            Ok(file) => Self::read_archive(BufReader::new(file), &path),
+            Err(error) => Err(RecordingError { path, reason: error.to_string() }),
+        }
+    }
+
+    /// Reads the clouds of an NPZ archive, the contents of the file `path`. Its array `positions` (float32 or float64)
+    /// has the shape (particles, steps + 1, 2), or, for several clouds, (clouds, steps + 1, particles, 2), as
+    /// `valleyscope simulate` writes it. An array `step` (int64), if there is one, numbers the recorded steps. The
+    /// preset in `spec`, if there is one, names the clouds.
     ///
     /// # Errors
     ///
     /// Fails for another type or shape, more than [`RecordedCloud::MOST_BYTES`] of positions, too many particles or
     /// clouds, steps that do not ascend, and a cloud without any finite position.
-    pub fn read(path: &Path) -> Result<Vec<RecordedCloud>, RecordingError> {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let file = plain_file::open(&path, Links::Followed).map_err(|error| error.to_string());
-        let clouds = file.and_then(|file| read(BufReader::new(file), &path));
-        clouds.map_err(|reason| RecordingError { path, reason })
+    pub fn read_archive(archive: impl Read + Seek, path: &Path) -> Result<Vec<RecordedCloud>, RecordingError> {
+        read(archive, path).map_err(|reason| RecordingError { path: path.to_owned(), reason })
     }
 }
 
@@ -110,124 +120,95 @@ impl Recording {
 fn read(archive: impl Read + Seek, path: &Path) -> Result<Vec<RecordedCloud>, String> {
     const HELP: &str = "an NPZ file is opened if it has `positions` of shape (particles, steps + 1, 2), as \
                         np.savez(file, positions=…) writes them, or the results of a sweep";
-    let unreadable = |error: ArchiveError| format!("{error}; {HELP}");
-    let mut archive = NpzReader::new(archive).map_err(unreadable)?;
+    let mut archive = NpzReader::new(archive).map_err(|error| format!("{error}; {HELP}"))?;
     let (of_type, shape) = archive.type_and_shape(POSITIONS).map_err(|error| match error {
         ArchiveError::Missing(_) => {
             let names: Vec<String> = archive.names().filter(|name| name.len() < 40).take(10).collect();
-            let found = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            format!("expected an array `{POSITIONS}`, found {found}; {HELP}")
+            format!("expected an array `{POSITIONS}`, found {}; {HELP}", names.join(", "))
         }
-        error => unreadable(error),
+        error => format!("{error}; {HELP}"),
     })?;
     let layout = Layout::of(&shape)?;
-    let steps = match archive.array::<i64>(STEPS, &[layout.rows]) {
-        Ok(steps) => ascending(&steps)?,
-        Err(ArchiveError::Missing(_)) => (0..layout.rows as u64).collect(),
+    let [clouds, rows, particles] = layout.counts;
+    let steps: Vec<u64> = match archive.array::<i64>(STEPS, &[rows]) {
+        Ok(steps) => steps.into_iter().filter_map(|step| step.try_into().ok()).collect(),
+        Err(ArchiveError::Missing(_)) => (0..rows as u64).collect(),
         Err(error) => return Err(format!("{error}; leave it out if all steps are recorded, from 0 on")),
     };
+    if steps.len() < rows || !steps.is_sorted_by(|one, next| one < next) {
+        return Err(format!("its `{STEPS}` do not ascend from 0 or a later step; number the recorded steps in order"));
+    }
     let positions = match of_type.as_str() {
         f32::DESCR => archive.array::<f32>(POSITIONS, &shape).map(|all| layout.clouds_of(&all)),
         f64::DESCR => archive.array::<f64>(POSITIONS, &shape).map(|all| layout.clouds_of(&all)),
         other => {
-            return Err(format!(
-                "its `{POSITIONS}` are of type {other}, where float32 (<f4) or float64 (<f8) was expected; convert them \
-                 with .astype(np.float64)"
-            ));
+            let expected = "float32 (<f4) or float64 (<f8) was expected; convert them with .astype(np.float64)";
+            return Err(format!("its `{POSITIONS}` are of type {other}, where {expected}"));
         }
     };
     let positions = positions.map_err(|error| format!("{error}; save a copy made with np.ascontiguousarray"))?;
     let is_finite = |[x, y]: &[f64; 2]| x.is_finite() && y.is_finite();
-    if let Some(index) = positions.iter().position(|cloud| !cloud.iter().any(is_finite)) {
-        return Err(format!(
-            "no position of cloud {index} in `{POSITIONS}` is finite; check the program that wrote it"
-        ));
+    if let Some(lost) = positions.iter().position(|cloud| !cloud.iter().any(is_finite)) {
+        return Err(format!("no position of cloud {lost} in `{POSITIONS}` is finite; check the program that wrote it"));
     }
     let preset = archive.text("spec").ok().and_then(|text| Preset::parse(&text, "spec").ok());
-    let session = match preset {
-        Some(Preset::Landscape(preset)) => Some(preset.record()),
-        _ => None,
-    };
+    let session = if let Some(Preset::Landscape(preset)) = preset { Some(preset.record()) } else { None };
     let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let optimizers = optimizers(session.as_ref(), layout.clouds, &stem);
+    let (optimizers, steps) = (optimizers(session.as_ref(), clouds, &stem), Arc::<[u64]>::from(steps));
     let clouds = positions.into_iter().zip(optimizers).enumerate().map(|(index, (positions, (optimizer, id)))| {
-        let session = session.clone().zip(id);
-        let (path, particles, steps) = (path.to_owned(), layout.particles, steps.clone());
-        let recording = Recording { path, index, particles, steps, positions, session };
-        RecordedCloud { optimizer, recording: Arc::new(recording) }
+        let (path, steps, session) = (path.to_owned(), Arc::clone(&steps), session.clone().zip(id));
+        let recording = Arc::new(Recording { path, index, particles, steps, positions, session });
+        RecordedCloud { optimizer, recording }
     });
     Ok(clouds.collect())
 }
 
-/// The sizes of an array of positions.
+/// The numbers of clouds, recorded steps and particles of an array of positions, and the distances in it from each of
+/// these to the next one.
 struct Layout {
-    clouds: usize,
-    /// The number of recorded steps.
-    rows: usize,
-    particles: usize,
-    /// Whether all steps of a particle follow each other.
-    is_by_particle: bool,
+    counts: [usize; 3],
+    strides: [usize; 3],
 }
 
 impl Layout {
     fn of(shape: &[usize]) -> Result<Layout, String> {
-        let layout = match *shape {
-            [particles, rows, 2] => Layout { clouds: 1, rows, particles, is_by_particle: true },
-            [clouds, rows, particles, 2] => Layout { clouds, rows, particles, is_by_particle: false },
-            _ => {
-                return Err(format!(
-                    "its `{POSITIONS}` have the shape {shape:?}, where (particles, steps + 1, 2) or (clouds, steps + 1, \
-                     particles, 2) was expected; transpose or reshape them"
-                ));
-            }
-        };
-        let Layout { clouds, rows, particles, .. } = layout;
-        if shape.contains(&0) {
-            return Err(format!(
-                "its `{POSITIONS}` of shape {shape:?} are empty; record at least one step and particle"
-            ));
-        }
+        const PARTICLES: usize = ParticleCount::MAX as usize;
         let bytes = shape.iter().try_fold(size_of::<f64>(), |bytes, side| bytes.checked_mul(*side));
         if bytes.is_none_or(|bytes| bytes > RecordedCloud::MOST_BYTES) {
-            let most = RecordedCloud::MOST_BYTES >> 20;
             return Err(format!(
-                "its `{POSITIONS}` of shape {shape:?} take more than {most} MiB as float64, the most that is read; \
-                 record fewer steps or particles"
+                "its `{POSITIONS}` of shape {shape:?} take more than the {} MiB as float64 that are read; record fewer \
+                 steps or particles",
+                RecordedCloud::MOST_BYTES >> 20
             ));
         }
-        if particles > ParticleCount::MAX as usize || clouds > RecordedCloud::MOST {
+        let (counts, strides) = match *shape {
+            [particles, rows, 2] => ([1, rows, particles], [0, 1, rows]),
+            [clouds, rows, particles, 2] => ([clouds, rows, particles], [rows * particles, particles, 1]),
+            _ => ([0; 3], [0; 3]),
+        };
+        let [clouds, _, particles] = counts;
+        if counts.contains(&0) || clouds > RecordedCloud::MOST || particles > PARTICLES {
             return Err(format!(
-                "its `{POSITIONS}` of shape {shape:?} have {clouds} clouds of {particles} particles, and at most {} of \
-                 {} are shown; save fewer of them",
-                RecordedCloud::MOST,
-                ParticleCount::MAX
+                "its `{POSITIONS}` have the shape {shape:?}, where (particles, steps + 1, 2) or (clouds, steps + 1, \
+                 particles, 2) was expected, with 1 to {PARTICLES} particles and 1 to {} clouds; reshape or cut them",
+                RecordedCloud::MOST
             ));
         }
-        Ok(layout)
+        Ok(Layout { counts, strides })
     }
 
     /// Returns the positions of each cloud, step by step.
     fn clouds_of<E: Element + Into<f64>>(&self, all: &[E]) -> Vec<Vec<[f64; 2]>> {
-        let Layout { clouds, rows, particles, is_by_particle } = *self;
         let (pairs, _) = all.as_chunks::<2>();
-        let at = |cloud: usize, row: usize, particle: usize| match is_by_particle {
-            true => particle * rows + row,
-            false => (cloud * rows + row) * particles + particle,
-        };
+        let [clouds, rows, particles] = self.counts;
+        let [of_cloud, of_row, of_particle] = self.strides;
         let cloud = |cloud: usize| {
-            let rows = (0..rows).flat_map(|row| (0..particles).map(move |particle| (row, particle)));
-            rows.map(|(row, particle)| pairs[at(cloud, row, particle)].map(Into::into)).collect()
+            let each =
+                (0..rows).flat_map(|row| (0..particles).map(move |particle| row * of_row + particle * of_particle));
+            each.map(|at| pairs[cloud * of_cloud + at].map(Into::into)).collect()
         };
         (0..clouds).map(cloud).collect()
     }
-}
-
-/// Returns the recorded steps if they ascend from 0 or a later step.
-fn ascending(steps: &[i64]) -> Result<Vec<u64>, String> {
-    let all: Option<Vec<u64>> = steps.iter().map(|step| u64::try_from(*step).ok()).collect();
-    all.filter(|all| all.is_sorted_by(|one, next| one < next)).ok_or_else(|| {
-        format!("its `{STEPS}` do not ascend from 0 or a later step; number the recorded steps in their order")
-    })
 }
 
 /// Returns the optimizers as which clouds are shown, with their ids in the session that made them. Where it does not fit
@@ -263,8 +244,8 @@ pub(super) struct RecordedEnsemble {
     landscape: Landscape,
     /// The index of the recorded step whose positions the ensemble has, measured on the landscape.
     row: Option<usize>,
-    /// The step of the trail's last column; `None` for a trail that begins anew.
-    trail_end: Option<u64>,
+    /// The step of the trail's last column; `None` for a trail that begins anew, as after a seek.
+    pub(super) trail_end: Option<u64>,
 }
 
 impl RecordedEnsemble {
@@ -286,11 +267,6 @@ impl RecordedEnsemble {
 
     pub(super) fn is_of(&self, cloud: &RecordedCloud) -> bool {
         self.cloud.optimizer.id == cloud.optimizer.id && Arc::ptr_eq(&self.cloud.recording, &cloud.recording)
-    }
-
-    /// Makes the trail begin anew, as after a seek.
-    pub(super) fn begin_trail(&mut self) {
-        self.trail_end = None;
     }
 
     /// Goes to the step of a simulation that has reached `last_step`, with a trail of at most `columns` positions.
@@ -341,5 +317,98 @@ impl RecordedEnsemble {
             self.ensemble.place(self.cloud.recording.positions_at(step));
             self.ensemble.measure(&self.landscape);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::export::NpzWriter;
+
+    fn archive(write: impl FnOnce(&mut NpzWriter<'_, Cursor<Vec<u8>>>)) -> Cursor<Vec<u8>> {
+        let mut written = Cursor::new(Vec::new());
+        let mut npz = NpzWriter::new(&mut written);
+        write(&mut npz);
+        npz.finish().expect("memory takes all");
+        Cursor::new(written.into_inner())
+    }
+
+    fn read(archive: Cursor<Vec<u8>>) -> Result<Vec<RecordedCloud>, String> {
+        RecordedCloud::read_archive(archive, Path::new("some/walk.npz")).map_err(|error| error.to_string())
+    }
+
+    /// Reads an archive with an array `positions` of this shape, whose elements count from 0.
+    fn counted(shape: &[usize]) -> Result<Vec<RecordedCloud>, String> {
+        let count = shape.iter().product::<usize>();
+        read(archive(|npz| npz.array("positions", shape, (0..count).map(|it| it as f64)).expect("memory takes all")))
+    }
+
+    #[test]
+    fn positions_are_read_particle_by_particle_or_step_by_step() {
+        let by_particle = counted(&[2, 3, 2]).expect("it is valid");
+        let recording = &by_particle[0].recording;
+        assert_eq!((by_particle.len(), recording.particles, &*recording.steps), (1, 2, &[0, 1, 2][..]));
+        assert_eq!(recording.positions_at(1), [[2.0, 3.0], [8.0, 9.0]]);
+        assert_eq!(recording.positions_at(100), [[4.0, 5.0], [10.0, 11.0]], "it stays at its last positions");
+        assert_eq!(by_particle[0].optimizer.name.as_deref(), Some("walk, recorded"));
+        let by_step = counted(&[2, 2, 3, 2]).expect("it is valid");
+        assert_eq!(by_step[1].recording.positions_at(0), [[12.0, 13.0], [14.0, 15.0], [16.0, 17.0]]);
+        assert_eq!(by_step[1].recording.positions_at(1)[0], [18.0, 19.0]);
+        let names: Vec<_> = by_step.iter().filter_map(|cloud| cloud.optimizer.name.as_deref()).collect();
+        assert_eq!(names, ["walk 1, recorded", "walk 2, recorded"]);
+        assert!(by_step.iter().all(|cloud| cloud.recording.session.is_none()));
+    }
+
+    #[test]
+    fn single_precision_and_numbered_steps_are_read() {
+        let thinned = read(archive(|npz| {
+            npz.array("step", &[2], [0_i64, 10]).expect("memory takes all");
+            npz.array("positions", &[1, 2, 2], [0.5_f32, f32::NAN, 1.5, 2.5]).expect("memory takes all");
+        }));
+        let clouds = thinned.expect("a diverged particle is valid");
+        let recording = &clouds[0].recording;
+        assert_eq!(recording.last_step(), 10);
+        assert!(recording.positions_at(9)[0][1].is_nan());
+        assert_eq!(recording.positions_at(10), [[1.5, 2.5]]);
+    }
+
+    #[test]
+    fn refusals_state_what_was_expected_and_found() {
+        let refused = |shape: &[usize], parts: &[&str]| {
+            let error = counted(shape).expect_err("it is refused");
+            assert!(error.starts_with("cannot open some/walk.npz: its `positions` "), "{error}");
+            parts.iter().for_each(|part| assert!(error.contains(part), "{error} lacks {part}"));
+        };
+        refused(&[4, 5], &["[4, 5]", "(particles, steps + 1, 2)", "reshape"]);
+        refused(&[4, 5, 3], &["[4, 5, 3]", "(particles, steps + 1, 2)"]);
+        refused(&[4, 0, 2], &["[4, 0, 2]"]);
+        refused(&[10_001, 1, 2], &["[10001, 1, 2]", "1 to 10000 particles"]);
+        refused(&[17, 1, 1, 2], &["[17, 1, 1, 2]", "1 to 16 clouds"]);
+        let of = |write: fn(&mut NpzWriter<'_, Cursor<Vec<u8>>>)| read(archive(write)).expect_err("it is refused");
+        let text = of(|npz| npz.text("positions", "none").expect("memory takes all"));
+        assert!(text.contains("[]"), "{text}");
+        let whole = of(|npz| npz.array("positions", &[1, 1, 2], [1_i64, 2]).expect("memory takes all"));
+        assert!(whole.contains("<i8") && whole.contains(".astype(np.float64)"), "{whole}");
+        let lost = of(|npz| npz.array("positions", &[1, 1, 2], [f64::NAN, 2.0]).expect("memory takes all"));
+        assert!(lost.contains("no position of cloud 0") && lost.contains("finite"), "{lost}");
+        let missing = of(|npz| npz.array("losses", &[1], [1.0]).expect("memory takes all"));
+        assert!(missing.contains("expected an array `positions`, found losses"), "{missing}");
+        let steps = of(|npz| {
+            npz.array("step", &[2], [3_i64, 3]).expect("memory takes all");
+            npz.array("positions", &[1, 2, 2], [0.0; 4]).expect("memory takes all");
+        });
+        assert!(steps.contains("`step` do not ascend"), "{steps}");
+        let foreign = read(Cursor::new(b"no archive".to_vec())).expect_err("it is refused");
+        assert!(foreign.contains("does not begin like one") && foreign.contains("np.savez"), "{foreign}");
+    }
+
+    #[test]
+    fn more_than_512_mib_are_refused_before_they_are_read() {
+        let huge = Layout::of(&[10_000, 4_000, 2]).map(|layout| layout.counts).expect_err("it is refused");
+        assert!(huge.contains("512 MiB") && huge.contains("[10000, 4000, 2]"), "{huge}");
+        assert!(Layout::of(&[usize::MAX, usize::MAX, 2]).is_err());
+        assert!(Layout::of(&[10_000, 3_300, 2]).is_ok());
     }
 }

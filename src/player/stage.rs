@@ -367,7 +367,7 @@ impl Session {
         for (drawing, ensemble) in self.drawings.iter_mut().zip(self.timeline.simulation().ensembles()) {
             drawing.trail = Trail::new(ensemble, capacity);
         }
-        self.recorded.iter_mut().for_each(RecordedEnsemble::begin_trail);
+        self.recorded.iter_mut().for_each(|recorded| recorded.trail_end = None);
         while self.step() < step {
             self.take_step();
         }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use egui::collapsing_header::CollapsingState;
 use egui::{Align, Button, Context, Layout, RichText, Ui};
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
@@ -19,7 +18,7 @@ use crate::app::shell::jobs::Job;
 use crate::app::widgets::icons::color_swatch;
 use crate::app::widgets::theme;
 use crate::player::marks::{SettingMark, marks_of, text};
-use crate::player::{PlayerCommand, RecordedCloud, Recording};
+use crate::player::{PlayerCommand, RecordedCloud, Recording, RecordingError};
 
 /// A cloud of the last session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,61 +32,44 @@ pub(super) struct RememberedCloud {
 /// Reads the clouds of the last session in the background.
 pub(super) struct Reopening {
     remembered: Vec<RememberedCloud>,
-    /// Ends with the clouds, and with the reasons why others were not read.
-    job: Job<(Vec<RecordedCloud>, Vec<String>)>,
+    /// Ends with the clouds of each file, or with the reason why they were not read.
+    job: Job<Vec<Result<Vec<RecordedCloud>, RecordingError>>>,
 }
 
 impl Reopening {
     pub(super) fn begin(ctx: &Context, remembered: Vec<RememberedCloud>) -> Option<Reopening> {
         let of_job = remembered.clone();
-        (!remembered.is_empty()).then(|| Reopening { remembered, job: Job::start(ctx, move |_| reopen(&of_job)) })
+        // The clouds of a file follow each other.
+        let read = move |_: &_| of_job.chunk_by(|one, next| one.path == next.path).map(reopen).collect();
+        (!remembered.is_empty()).then(|| Reopening { remembered, job: Job::start(ctx, read) })
     }
 }
 
-fn reopen(remembered: &[RememberedCloud]) -> (Vec<RecordedCloud>, Vec<String>) {
-    let (mut clouds, mut errors) = (Vec::new(), Vec::new());
-    // The clouds of a file follow each other.
-    for of_file in remembered.chunk_by(|one, next| one.path == next.path) {
-        let read = match RecordedCloud::read(&of_file[0].path) {
-            Ok(read) => read,
-            Err(error) => {
-                errors.push(error.to_string());
-                continue;
-            }
-        };
-        for mut cloud in read {
-            if let Some(known) = of_file.iter().find(|known| known.index == cloud.recording.index) {
-                cloud.optimizer.color = known.color;
-                clouds.push(cloud);
-            }
-        }
-    }
-    (clouds, errors)
+/// Reads those clouds of a file that the last session had.
+fn reopen(of_file: &[RememberedCloud]) -> Result<Vec<RecordedCloud>, RecordingError> {
+    let mut clouds = RecordedCloud::read(&of_file[0].path)?;
+    clouds.retain_mut(|cloud| {
+        let known = of_file.iter().find(|known| known.index == cloud.recording.index);
+        cloud.optimizer.color = known.and_then(|known| known.color);
+        known.is_some()
+    });
+    Ok(clouds)
 }
 
 impl LandscapeTab {
-    /// Shows the clouds of a file, in place of those that were opened from it before.
+    /// Shows the clouds of a file, in place of those that were opened from it before, each with an id that no optimizer
+    /// has.
     pub(super) fn open_recorded(&mut self, clouds: Vec<RecordedCloud>, requests: &mut Requests) {
-        let is_again = |known: &RecordedCloud| clouds.iter().any(|new| new.recording.path == known.recording.path);
-        let kept = self.live.recorded.iter().filter(|known| !is_again(known)).count();
-        if kept + clouds.len() > RecordedCloud::MOST {
-            let text = format!(
-                "The file has {} clouds, {kept} are shown, and at most {} are shown together. Remove some first.",
-                clouds.len(),
-                RecordedCloud::MOST
-            );
-            requests.actions.push(Action::Report { title: "The recorded clouds were not opened".to_owned(), text });
-            return;
+        let is_other = |known: &RecordedCloud| clouds.iter().all(|new| new.recording.path != known.recording.path);
+        let others = self.live.recorded.iter().filter(|known| is_other(known)).count();
+        let (new, most) = (clouds.len(), RecordedCloud::MOST);
+        if others + new > most {
+            let title = "The recorded clouds were not opened".to_owned();
+            let text = format!("{others} are shown, the file has {new}, and at most {most} fit. Remove some first.");
+            return requests.actions.push(Action::Report { title, text });
         }
-        let file = clouds.first().map_or("", |cloud| file_name(&cloud.recording.path));
-        let count = if clouds.len() == 1 { "a recorded cloud".to_owned() } else { format!("{} clouds", clouds.len()) };
-        requests.actions.push(Action::Notify(format!("Opened {count} of {file} beside the optimizers.")));
-        self.live.recorded.retain(|known| !is_again(known));
-        self.show_recorded(clouds);
-    }
-
-    /// Shows further clouds, each with an id that no optimizer has.
-    fn show_recorded(&mut self, clouds: Vec<RecordedCloud>) {
+        let file = clouds.first().map_or("", |cloud| file_name(&cloud.recording.path)).to_owned();
+        self.live.recorded.retain(is_other);
         for mut cloud in clouds {
             let recorded = self.live.recorded.iter().map(|other| &other.optimizer);
             let simulated = self.editor.draft.document.specs().flat_map(|spec| &spec.optimizers);
@@ -97,20 +79,22 @@ impl LandscapeTab {
             self.live.recorded.push(cloud);
         }
         self.player.send(PlayerCommand::Recorded(self.live.recorded.clone()));
+        let what = if new == 1 { "a recorded cloud".to_owned() } else { format!("{new} recorded clouds") };
+        requests.actions.push(Action::Notify(format!("Opened {what} of {file} beside the optimizers.")));
     }
 
     /// Shows the clouds of the last session once they are read.
     pub(super) fn take_reopened(&mut self, requests: &mut Requests) {
         let Some(ended) = self.reopening.as_ref().and_then(|reopening| reopening.job.poll()) else { return };
         self.reopening = None;
-        let (mut clouds, errors) = ended.unwrap_or_default();
-        // A file that was opened meanwhile is shown already.
-        clouds.retain(|cloud| self.live.recorded.iter().all(|known| known.recording.path != cloud.recording.path));
-        clouds.truncate(RecordedCloud::MOST.saturating_sub(self.live.recorded.len()));
-        self.show_recorded(clouds);
-        if !errors.is_empty() {
-            let title = "Recorded clouds of the last session were not opened".to_owned();
-            requests.actions.push(Action::Report { title, text: errors.join("\n") });
+        for of_file in ended.unwrap_or_default() {
+            match of_file {
+                Ok(clouds) => self.open_recorded(clouds, requests),
+                Err(error) => requests.actions.push(Action::Report {
+                    title: "Recorded clouds of the last session were not opened".to_owned(),
+                    text: error.to_string(),
+                }),
+            }
         }
     }
 
@@ -169,8 +153,7 @@ fn card(
     let style = ui.style().clone();
     theme::card(&style).show(ui, |ui| {
         ui.set_width(ui.available_width());
-        let state = CollapsingState::load_with_default_open(ui.ctx(), ui.make_persistent_id("card"), true);
-        let header = state.show_header(ui, |ui| {
+        ui.horizontal(|ui| {
             let (help, label) = ("Colour of the particles and curves", format!("{name}: colour"));
             color_swatch(ui, &mut optimizer.color, usual_color, help, &label);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -180,38 +163,23 @@ fn card(
                 });
             });
         });
-        header.body_unindented(|ui| {
-            let small = |ui: &mut Ui, text: String| ui.label(RichText::new(text).small());
-            let size = format!("{}: {}", file_name(&recording.path), size_text(recording));
-            small(ui, size).on_hover_text(recording.path.display().to_string());
-            let last = recording.last_step();
-            if step > last {
-                small(ui, format!("It ends at step {}: the particles stay at their last positions.", grouped(last)));
-            }
-            let left = left_settings(recording, step, spec);
-            if !left.is_empty() {
-                small(ui, format!("Settings have left those of the recording: {}.", left.join(", ")));
-            }
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let remove = ui.add(Button::new(RichText::new("Remove").small()));
-                is_removed = remove.accessible_name(format!("{name}: remove")).clicked();
-            });
+        let small = |ui: &mut Ui, text: String| ui.label(RichText::new(text).small());
+        let [last, particles] = [recording.last_step(), recording.particles as u64].map(grouped);
+        let size = format!("{}: {particles} particles, {last} steps", file_name(&recording.path));
+        small(ui, size).on_hover_text(recording.path.display().to_string());
+        if step > recording.last_step() {
+            small(ui, format!("It ends at step {last}: the particles stay at their last positions."));
+        }
+        let left = left_settings(recording, step, spec);
+        if !left.is_empty() {
+            small(ui, format!("Settings have left those of the recording: {}.", left.join(", ")));
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let remove = ui.add(Button::new(RichText::new("Remove").small()));
+            is_removed = remove.accessible_name(format!("{name}: remove")).clicked();
         });
     });
     is_removed
-}
-
-/// Formats the size of a recording, as in "100 particles, 3,000 steps" or "…, 301 of 3,001 steps recorded".
-fn size_text(recording: &Recording) -> String {
-    let particles = match recording.particles {
-        1 => "1 particle".to_owned(),
-        count => format!("{} particles", grouped(count as u64)),
-    };
-    let (last, recorded) = (recording.last_step(), recording.steps.len() as u64);
-    match last == recorded - 1 {
-        true => format!("{particles}, {} steps", grouped(last)),
-        false => format!("{particles}, {} steps, of which {} are recorded", grouped(last), grouped(recorded)),
-    }
 }
 
 /// Lists the settings of a simulation at a step that are not those of the recording at this step, as in "σ 1 → 2": of
@@ -229,10 +197,8 @@ fn left_settings(recording: &Recording, step: u64, now: &SimulationSpec) -> Vec<
             settings.push(Setting::Rule { optimizer: id, rule });
         }
     }
-    let mut marks: Vec<SettingMark> = Vec::new();
-    for set in settings {
-        marks.extend(marks_of(&Change { step, set }, &then, now));
-    }
+    let marks = settings.into_iter().flat_map(|set| marks_of(&Change { step, set }, &then, now));
+    let marks: Vec<SettingMark> = marks.collect();
     let starts = [then.start, now.start].map(|start| [start.x.get(), start.y.get(), start.spread.get()]);
     let start = [&START_X, &START_Y, &START_SPREAD].into_iter().enumerate().filter_map(|(axis, of)| {
         let [then, now] = starts.map(|start| number_text(start[axis]));
