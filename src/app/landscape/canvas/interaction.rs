@@ -256,8 +256,8 @@ fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     }
 }
 
-/// Returns the shown particle of a session, other than recorded ones, nearest to a point of the canvas, if within `radius` points. In space, one
-/// in front of the surface is preferred to one behind it.
+/// Returns the shown particle of a session, other than recorded ones, nearest to a point of the canvas, if within
+/// `radius` points. In space, one in front of the surface is preferred to one behind it.
 pub fn nearest_particle(
     live: &Live,
     session: usize,
