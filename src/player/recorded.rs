@@ -211,8 +211,8 @@ impl Layout {
     }
 }
 
-/// Returns the optimizers as which clouds are shown, with their ids in the session that made them. Where it does not fit
-/// the clouds, these are named after the file.
+/// Returns the optimizers as which clouds are shown, with their ids in the session that made them. Where the session
+/// does not fit the clouds, these are named after the file.
 fn optimizers(session: Option<&Record>, clouds: usize, stem: &str) -> Vec<(OptimizerSpec, Option<u32>)> {
     let shown = |name: &str, rule| {
         const ENDING: &str = ", recorded";

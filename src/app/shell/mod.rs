@@ -332,8 +332,8 @@ impl Valleyscope {
                 self.dialogs.files.open(path);
             } else {
                 let text = format!(
-                    "{} is not a preset, a result, a recording or the folder of a run: a file's name must end in .ron or \
-                     .npz.",
+                    "{} is not a preset, a result, a recording or the folder of a run: a file's name must end in .ron \
+                     or .npz.",
                     path.display()
                 );
                 self.dialogs.messages.report("The dropped file was not opened", text);
