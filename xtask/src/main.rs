@@ -40,7 +40,7 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            --no-worker is given; with ARGUMENTS, for instance a test's name, only run `cargo test` with them
        cargo xtask fuzz [TARGET] [--minutes N] [--no-worker]
            try damaged and crafted inputs, N minutes (1 unless given) each of presets, set, events, commands, idx,
-           npz, sweep_records and training_checkpoints, or of one of these TARGETs
+           npz, recorded_clouds, sweep_records and training_checkpoints, or of one of these TARGETs
        cargo xtask docs
            write the pages in docs/src/reference, which are made from the code, then build the book with mdbook where
            that is installed";

@@ -62,7 +62,7 @@ impl Purpose {
     /// The title of the dialog, the name of the path field, and the text of the button.
     fn texts(&self) -> [&'static str; 3] {
         match self {
-            Purpose::Open => ["Open a preset or a result", "Path of the file", "Open"],
+            Purpose::Open => ["Open a preset, a result or a recording", "Path of the file", "Open"],
             Purpose::Save { .. } => ["Save", "Path of the file", "Save"],
             Purpose::Folder(FolderPurpose::Raw(_)) => ["A folder for the raw arrays", "Path of the folder", "Export"],
             Purpose::Folder(FolderPurpose::Data(_)) => {
@@ -198,7 +198,7 @@ impl Files {
             let asked = Instant::now();
             let dialog = dialog.set_title(purpose.texts()[0]);
             let path = match &purpose {
-                Purpose::Open => dialog.add_filter("Presets and results", &["ron", "npz"]).pick_file(),
+                Purpose::Open => dialog.add_filter("Presets, results, recordings", &["ron", "npz"]).pick_file(),
                 Purpose::Save { content, suggested_name } => {
                     let extension = content.extension(suggested_name);
                     dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
