@@ -18,6 +18,7 @@ use super::recorded::{RecordedCloud, RecordedEnsemble};
 const MOST_BRANCHES: usize = 4;
 
 /// One to four compared sessions, the first of which sets the clock, and the branches of these sessions.
+#[derive(Default)]
 pub(super) struct Stage {
     /// The compared sessions; at least one.
     sessions: Vec<Session>,
@@ -38,14 +39,7 @@ struct Branch {
 
 impl Stage {
     pub(super) fn new(spec: SimulationSpec) -> Stage {
-        let mut stage = Stage {
-            sessions: Vec::new(),
-            branches: Vec::new(),
-            last_id: 0,
-            recorded: Vec::new(),
-            selected: None,
-            trail_length: 0,
-        };
+        let mut stage = Stage::default();
         stage.load(vec![Record { spec, changes: Vec::new() }]);
         stage
     }

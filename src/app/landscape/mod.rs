@@ -120,9 +120,9 @@ impl RegisteredTab for LandscapeTab {
 
     fn begin(start: &mut Start<'_>) -> LandscapeTab {
         let restored = start.restore_memory("The last session was not restored", LandscapeMemory::restore);
-        let (editor, pace, view, remembered) = match restored {
-            Some(Restored { editor, pace, view, recorded }) => (editor, Some(pace), Some(view), recorded),
-            None => (first_editor(), None, None, Vec::new()),
+        let (editor, pace, view) = match restored {
+            Some(Restored { editor, pace, view }) => (editor, Some(pace), Some(view)),
+            None => (first_editor(), None, None),
         };
         let pace = start.options.pace.or(pace).unwrap_or_default();
         let wake = Wake::new(start.cc.egui_ctx.clone(), Duration::ZERO, UNSEEN);
@@ -152,7 +152,7 @@ impl RegisteredTab for LandscapeTab {
             stage: LessonStage::default(),
             lesson_editor: LessonEditor::default(),
             animated: SettingAnimations::default(),
-            reopening: Reopening::begin(&start.cc.egui_ctx, remembered),
+            reopening: view.as_ref().and_then(|view| Reopening::begin(&start.cc.egui_ctx, &view.recorded)),
             recording: None,
             area: None,
         };
@@ -233,8 +233,9 @@ impl Tab for LandscapeTab {
             has_own_cameras: self.live.has_own_cameras,
             plots: self.diagnostics.choices(),
             pins: self.controls.pins.clone(),
+            recorded: self.remembered_clouds(),
         };
-        Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view, self.remembered_clouds()))
+        Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
     }
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
@@ -457,8 +458,6 @@ struct LandscapeMemory {
     lesson_step: usize,
     pace: PlaybackPace,
     view: ViewState,
-    #[serde(default)]
-    recorded: Vec<RememberedCloud>,
 }
 
 /// The view of the landscape.
@@ -482,6 +481,8 @@ struct ViewState {
     /// The sliders that presentations show.
     #[serde(default)]
     pub pins: Pins,
+    #[serde(default)]
+    pub recorded: Vec<RememberedCloud>,
 }
 
 /// The restored state of the tab.
@@ -489,16 +490,10 @@ struct Restored {
     pub editor: LandscapeEditor,
     pub pace: PlaybackPace,
     pub view: ViewState,
-    pub recorded: Vec<RememberedCloud>,
 }
 
 impl LandscapeMemory {
-    fn new(
-        editor: &LandscapeEditor,
-        pace: PlaybackPace,
-        view: ViewState,
-        recorded: Vec<RememberedCloud>,
-    ) -> LandscapeMemory {
+    fn new(editor: &LandscapeEditor, pace: PlaybackPace, view: ViewState) -> LandscapeMemory {
         let text = |preset: LandscapePreset| Preset::Landscape(preset).to_ron();
         let saved = &editor.saved_state().preset;
         let lesson = &editor.draft.lesson;
@@ -511,7 +506,6 @@ impl LandscapeMemory {
             lesson_step: editor.lesson_step(),
             pace,
             view,
-            recorded,
         }
     }
 
@@ -528,6 +522,6 @@ impl LandscapeMemory {
         }
         let editor = LandscapeEditor::restored(origin, self.file, document, self.lesson, self.lesson_step);
         let pace = if self.pace.steps_per_sec.is_finite() { self.pace } else { PlaybackPace::default() };
-        Ok(Restored { editor, pace, view: self.view, recorded: self.recorded })
+        Ok(Restored { editor, pace, view: self.view })
     }
 }

@@ -37,8 +37,8 @@ pub(super) struct Reopening {
 }
 
 impl Reopening {
-    pub(super) fn begin(ctx: &Context, remembered: Vec<RememberedCloud>) -> Option<Reopening> {
-        let of_job = remembered.clone();
+    pub(super) fn begin(ctx: &Context, remembered: &[RememberedCloud]) -> Option<Reopening> {
+        let [remembered, of_job] = [remembered, remembered].map(<[_]>::to_vec);
         // The clouds of a file follow each other.
         let read = move |_: &_| of_job.chunk_by(|one, next| one.path == next.path).map(reopen).collect();
         (!remembered.is_empty()).then(|| Reopening { remembered, job: Job::start(ctx, read) })
