@@ -325,6 +325,7 @@ fn playing_beside_an_export(bencher: Bencher) {
             seen: None,
             selected: None,
             hidden: Default::default(),
+            recorded: Vec::new(),
             plots: choices.shown.iter().copied().collect(),
             choices,
         },

@@ -159,6 +159,7 @@ mod with_app {
             seen: None,
             selected: None,
             hidden: Default::default(),
+            recorded: Vec::new(),
             plots,
             choices,
         })

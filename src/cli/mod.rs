@@ -38,6 +38,7 @@ use valleyscope_experiments::preset::{LandscapePreset, Library, Loaded, Preset, 
 use valleyscope_runs::RunFolder;
 
 use super::draw::{Svg, blank_warning};
+use super::player::RecordedCloud;
 use super::sweep::result::SweepResult;
 
 /// See why one optimizer beats another in a narrowing valley.
@@ -328,18 +329,22 @@ struct AppArgs {
     /// Open with this preset: a name or a file
     #[arg(long, value_name = "NAME|FILE")]
     preset: Option<OsString>,
-    /// Open this preset file, this result of a sweep (its folder or its phase.npz), or this folder of a run
+    /// Open this preset file, this result of a sweep (its folder or its phase.npz), these recorded clouds (an NPZ of
+    /// `simulate`, or any with positions), or this folder of a run
     #[arg(long, value_name = "FILE|DIR|RUN", conflicts_with = "preset")]
     open: Option<PathBuf>,
 }
 
 fn open_window(args: &AppArgs) -> Result<(), Failure> {
     let library = Library::open();
-    let (mut preset, mut result, mut run) = (None, None, None);
+    let (mut preset, mut result, mut recorded, mut run) = (None, None, None, None);
     match (&args.preset, &args.open) {
         (Some(name), _) => preset = Some(library.load(name).map_err(Failure::bad_input)?),
         (None, Some(folder)) if RunFolder::is_at(folder) => {
             run = Some(RunFolder::open(folder).map_err(Failure::bad_input)?)
+        }
+        (None, Some(path)) if RecordedCloud::is_at(path) => {
+            recorded = Some(RecordedCloud::read(path).map_err(Failure::bad_input)?);
         }
         (None, Some(path)) if SweepResult::is_at(path) => {
             result = Some(SweepResult::open(path).map_err(Failure::bad_input)?);
@@ -347,16 +352,26 @@ fn open_window(args: &AppArgs) -> Result<(), Failure> {
         (None, Some(file)) => preset = Some(Library::load_file(file).map_err(Failure::bad_input)?),
         (None, None) => {}
     }
-    open(preset, result, run)
+    open(preset, result, recorded, run)
 }
 
 #[cfg(feature = "app")]
-fn open(preset: Option<Loaded>, result: Option<SweepResult>, run: Option<RunFolder>) -> Result<(), Failure> {
-    Ok(super::app::run(super::app::Opened { preset, result, run })?)
+fn open(
+    preset: Option<Loaded>,
+    result: Option<SweepResult>,
+    recorded: Option<Vec<RecordedCloud>>,
+    run: Option<RunFolder>,
+) -> Result<(), Failure> {
+    Ok(super::app::run(super::app::Opened { preset, result, recorded, run })?)
 }
 
 #[cfg(not(feature = "app"))]
-fn open(_: Option<Loaded>, _: Option<SweepResult>, _: Option<RunFolder>) -> Result<(), Failure> {
+fn open(
+    _: Option<Loaded>,
+    _: Option<SweepResult>,
+    _: Option<Vec<RecordedCloud>>,
+    _: Option<RunFolder>,
+) -> Result<(), Failure> {
     Err(Failure::BadInput(anyhow::anyhow!(
         "this valleyscope was built without the app's window; what works without one are its \
          commands, such as `valleyscope simulate` and `valleyscope sweep` (see `valleyscope --help`)"

@@ -39,6 +39,7 @@ macro_rules! element {
     };
 }
 
+element!(f32, "<f4");
 element!(f64, "<f8");
 element!(i32, "<i4");
 element!(i64, "<i8");
@@ -85,6 +86,14 @@ fn dict(file: &[u8]) -> Option<&str> {
     let rest = file.strip_prefix(MAGIC.as_slice())?;
     let length = u16::from_le_bytes(*rest.first_chunk()?);
     std::str::from_utf8(rest.get(2..2 + usize::from(length))?).ok()
+}
+
+/// Reads type and shape of an array of numbers from the header's description.
+fn type_and_shape(dict: &str) -> Option<(String, Vec<usize>)> {
+    let (descr, _) = dict.split_once("'descr': '")?.1.split_once('\'')?;
+    let (sides, _) = dict.split_once("'shape': (")?.1.split_once(')')?;
+    let sides = sides.split(',').map(str::trim).filter(|side| !side.is_empty());
+    Some((descr.to_owned(), sides.map(|side| side.parse().ok()).collect::<Option<_>>()?))
 }
 
 fn described(file: &[u8]) -> String {
@@ -210,6 +219,22 @@ impl<R: Read + Seek> NpzReader<R> {
             )?;
         left.set(u64::MAX);
         Ok(NpzReader { zip })
+    }
+
+    /// Returns the names of the arrays that have a name in UTF-8.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let files = self.zip.file_names().filter_map(Result::ok);
+        files.filter_map(|file| Some(file.strip_suffix(".npy")?.to_owned()))
+    }
+
+    /// Reads NumPy's description of an array's type, such as `<f8`, and its shape.
+    pub fn type_and_shape(&mut self, name: &str) -> Result<(String, Vec<usize>), ArchiveError> {
+        let file = self.beginning(name)?;
+        dict(&file).and_then(type_and_shape).ok_or_else(|| ArchiveError::Kind {
+            name: name.to_owned(),
+            expected: "an array of numbers".to_owned(),
+            found: described(&file),
+        })
     }
 
     /// Reads the elements, in C order, of an array that must have this type and shape. No other array is read into

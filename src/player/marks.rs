@@ -164,7 +164,7 @@ pub(crate) fn change_text(set: &Setting, before: &SimulationSpec, now: &Simulati
 
 /// Makes the marks of a change from one specification to another. The number of steps has none, as it moves no
 /// particle.
-fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
+pub(crate) fn marks_of(change: &Change, before: &SimulationSpec, now: &SimulationSpec) -> Vec<SettingMark> {
     let (owner, texts): (Option<u32>, [Vec<String>; 2]) = match change.set {
         Setting::Steps(_) => return Vec::new(),
         Setting::Noise(_) => (None, [before, now].map(|spec| vec![spec.noise.text_with(number_text)])),

@@ -10,6 +10,8 @@ use valleyscope_engine::simulation::{
     Bucket, Change, ParticleId, PlotRequest, Record, Sample, Setting, SimulationSpec, StepTrace,
 };
 
+use super::recorded::RecordedCloud;
+
 #[derive(Clone, Debug)]
 pub enum PlayerCommand {
     /// Begins these sessions at step 0, on one clock, and repeats their changes at their steps. Whether they play does
@@ -43,6 +45,8 @@ pub enum PlayerCommand {
     /// requested by [`Advance`](PlayerCommand::Advance) are taken in any case.
     Hold(bool),
     Speed(Speed),
+    /// Shows these recorded clouds beside the ensembles of each compared session.
+    Recorded(Vec<RecordedCloud>),
     /// The particle whose steps are recorded.
     Select(Option<ParticleId>),
     /// The largest number of past positions to send for the trails.
@@ -120,7 +124,7 @@ pub struct SessionView {
     pub spec: Arc<SimulationSpec>,
     /// The session's start, and its changes up to its last step.
     pub record: Arc<Record>,
-    /// The enabled optimizers' ensembles, in the order of the specification.
+    /// The enabled optimizers' ensembles, in the order of the specification, then the recorded clouds.
     pub ensembles: Vec<EnsembleView>,
     /// The last step of the selected particle, which has the same optimizer and number in all sessions; none before the
     /// first step or without a selection.

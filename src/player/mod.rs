@@ -8,6 +8,7 @@
 #[cfg_attr(not(feature = "app"), expect(dead_code, reason = "figures need a part of what the window needs"))]
 pub(crate) mod marks;
 mod message;
+mod recorded;
 mod stage;
 mod thread;
 
@@ -22,6 +23,7 @@ pub use message::{
     BranchKind, BranchView, EnsembleView, OptimizerHistory, Playback, PlaybackPace, PlayerCommand, SessionView,
     Snapshot, Speed,
 };
+pub use recorded::{RecordedCloud, Recording, RecordingError};
 pub use stage::trail_columns;
 
 /// The handle of the simulation's thread; dropping it ends the thread.

@@ -6,21 +6,26 @@ use std::time::{Duration, Instant};
 
 use valleyscope_engine::optimizer::Schedule;
 use valleyscope_engine::simulation::{
-    Change, Ensemble, ParticleId, PlotRequest, Record, Setting, SettingError, Simulation, SimulationSpec, Timeline,
+    Bucket, Change, Ensemble, ParticleId, PlotRequest, Record, Sample, Setting, SettingError, Simulation,
+    SimulationSpec, Timeline,
 };
 
 use super::message::{BranchKind, BranchView, EnsembleView, OptimizerHistory, SessionView};
+use super::recorded::{RecordedCloud, RecordedEnsemble};
 
 /// The largest number of old futures and sessions without a change. A new one replaces the oldest: each stores up to 64
 /// MiB of keyframes, and its histories.
 const MOST_BRANCHES: usize = 4;
 
 /// One to four compared sessions, the first of which sets the clock, and the branches of these sessions.
+#[derive(Default)]
 pub(super) struct Stage {
     /// The compared sessions; at least one.
     sessions: Vec<Session>,
     branches: Vec<Branch>,
     last_id: u64,
+    /// The recorded clouds, which all compared sessions show.
+    recorded: Vec<RecordedCloud>,
     selected: Option<ParticleId>,
     trail_length: usize,
 }
@@ -34,8 +39,7 @@ struct Branch {
 
 impl Stage {
     pub(super) fn new(spec: SimulationSpec) -> Stage {
-        let mut stage =
-            Stage { sessions: Vec::new(), branches: Vec::new(), last_id: 0, selected: None, trail_length: 0 };
+        let mut stage = Stage::default();
         stage.load(vec![Record { spec, changes: Vec::new() }]);
         stage
     }
@@ -46,6 +50,7 @@ impl Stage {
         let session = |record| {
             let mut session = Session::new(Timeline::replay(record), self.trail_length);
             session.select(self.selected);
+            session.set_recorded(&self.recorded);
             session
         };
         self.sessions = records.into_iter().map(session).collect();
@@ -172,6 +177,7 @@ impl Stage {
         if self.branches.len() == MOST_BRANCHES {
             self.branches.remove(0);
         }
+        session.set_recorded(&[]);
         session.set_trail_length(0);
         self.last_id += 1;
         self.branches.push(Branch { id: self.last_id, kind, session });
@@ -184,6 +190,7 @@ impl Stage {
         let (index, since) = (kind.session(), kind.since());
         let Some(present) = self.sessions.get_mut(index) else { return };
         let old = std::mem::replace(present, session);
+        present.set_recorded(&self.recorded);
         present.set_trail_length(self.trail_length);
         present.retake_trails();
         self.renew_without(index);
@@ -195,6 +202,12 @@ impl Stage {
 
     pub(super) fn remove(&mut self, id: u64) {
         self.branches.retain(|branch| branch.id != id);
+    }
+
+    /// Shows these recorded clouds beside the ensembles of the compared sessions.
+    pub(super) fn set_recorded(&mut self, clouds: Vec<RecordedCloud>) {
+        self.sessions.iter_mut().for_each(|session| session.set_recorded(&clouds));
+        self.recorded = clouds;
     }
 
     pub(super) fn select(&mut self, selected: Option<ParticleId>) {
@@ -216,7 +229,8 @@ impl Stage {
         let histories = self.sessions.iter().enumerate().flat_map(|(index, session)| {
             let simulation = session.simulation();
             let ensembles = simulation.ensembles().iter().zip(simulation.histories());
-            ensembles.map(move |(ensemble, history)| OptimizerHistory {
+            let recorded = session.recorded.iter().map(|recorded| (&recorded.ensemble, &recorded.history));
+            ensembles.chain(recorded).map(move |(ensemble, history)| OptimizerHistory {
                 session: index,
                 optimizer: ensemble.optimizer(),
                 buckets: history.finest(),
@@ -262,6 +276,7 @@ fn is_another_future(session: &Session, after: &SimulationSpec) -> bool {
 pub(super) struct Session {
     timeline: Timeline,
     drawings: Vec<Drawing>,
+    recorded: Vec<RecordedEnsemble>,
     trail_length: usize,
     /// The record of the session, and whether it has changed since it was made.
     record: Arc<Record>,
@@ -270,15 +285,16 @@ pub(super) struct Session {
 
 /// The data of an ensemble that are stored only for drawing.
 #[derive(Clone)]
-struct Drawing {
-    trail: Trail,
-    mean_path: MeanPath,
+pub(super) struct Drawing {
+    pub(super) trail: Trail,
+    pub(super) mean_path: MeanPath,
 }
 
 impl Session {
     pub(super) fn new(timeline: Timeline, trail_length: usize) -> Session {
         let record = Arc::new(timeline.record());
-        let mut session = Session { timeline, drawings: Vec::new(), trail_length, record, is_record_old: false };
+        let (drawings, recorded) = (Vec::new(), Vec::new());
+        let mut session = Session { timeline, drawings, recorded, trail_length, record, is_record_old: false };
         let capacity = session.trail_capacity();
         let drawing = |ensemble| {
             let mut mean_path = MeanPath::new();
@@ -301,7 +317,7 @@ impl Session {
         };
         let drawings = self.drawings.iter().zip(simulation.ensembles()).map(drawing).collect();
         let record = Arc::clone(&self.record);
-        Session { timeline, drawings, trail_length: 0, record, is_record_old: true }
+        Session { timeline, drawings, recorded: Vec::new(), trail_length: 0, record, is_record_old: true }
     }
 
     /// Adopts the changes of a record that repeats this session up to the last step reached; returns false for another
@@ -345,6 +361,7 @@ impl Session {
         for (drawing, ensemble) in self.drawings.iter_mut().zip(self.timeline.simulation().ensembles()) {
             drawing.trail = Trail::new(ensemble, capacity);
         }
+        self.recorded.iter_mut().for_each(|recorded| recorded.trail_end = None);
         while self.step() < step {
             self.take_step();
         }
@@ -361,6 +378,18 @@ impl Session {
 
     pub(super) fn select(&mut self, selected: Option<ParticleId>) {
         self.timeline.select(selected);
+    }
+
+    /// Shows these recorded clouds beside the ensembles. Those that are shown already stay as they are.
+    pub(super) fn set_recorded(&mut self, clouds: &[RecordedCloud]) {
+        let mut before = std::mem::take(&mut self.recorded);
+        let shown = |cloud: &RecordedCloud| match before.iter().position(|recorded| recorded.is_of(cloud)) {
+            Some(known) => before.swap_remove(known),
+            None => RecordedEnsemble::new(cloud.clone()),
+        };
+        self.recorded = clouds.iter().map(shown).collect();
+        // All particles share the room for trails.
+        self.set_trail_length(self.trail_length);
     }
 
     pub(super) fn set_trail_length(&mut self, length: usize) {
@@ -406,23 +435,39 @@ impl Session {
     }
 
     fn ensemble_views(&mut self, plot: &PlotRequest) -> Vec<EnsembleView> {
+        let (last_step, columns) = (self.last_step(), self.trail_capacity());
         let simulation = self.timeline.simulation();
+        let step = simulation.step();
         let ensembles = simulation.ensembles().iter().zip(simulation.present_samples()).zip(simulation.histories());
-        let views = ensembles.zip(&mut self.drawings).map(|(((ensemble, sample), history), drawing)| EnsembleView {
-            optimizer: ensemble.optimizer(),
-            rule: *ensemble.rule(),
-            particles: ensemble.particles(),
-            columns: Arc::new(drawing.trail.take()),
-            mean_path: Arc::new(drawing.mean_path.path_to(simulation.step(), ensemble.mean_position())),
-            bounds: bounds(ensemble),
-            sample,
-            plot: history.view(plot),
+        let simulated = ensembles
+            .zip(&mut self.drawings)
+            .map(|(((ensemble, sample), history), drawing)| drawing.view(step, ensemble, sample, history.view(plot)));
+        let recorded = self.recorded.iter_mut().map(|recorded| {
+            let sample = recorded.follow(simulation, last_step, columns);
+            recorded.drawing.view(step, &recorded.ensemble, sample, recorded.history.view(plot))
         });
-        views.collect()
+        simulated.chain(recorded).collect()
     }
 
     fn trail_capacity(&self) -> usize {
-        trail_columns(self.trail_length, self.particles())
+        let recorded: usize = self.recorded.iter().map(|recorded| recorded.ensemble.particles()).sum();
+        trail_columns(self.trail_length, self.particles() + recorded)
+    }
+}
+
+impl Drawing {
+    /// Makes the data of an ensemble at a step, with its positions since the last call.
+    fn view(&mut self, step: u64, ensemble: &Ensemble, sample: Sample, plot: Vec<Bucket>) -> EnsembleView {
+        EnsembleView {
+            optimizer: ensemble.optimizer(),
+            rule: *ensemble.rule(),
+            particles: ensemble.particles(),
+            columns: Arc::new(self.trail.take()),
+            mean_path: Arc::new(self.mean_path.path_to(step, ensemble.mean_position())),
+            bounds: bounds(ensemble),
+            sample,
+            plot,
+        }
     }
 }
 

@@ -165,6 +165,7 @@ impl Worker {
                 self.rate = Rate::new(Instant::now());
             }
             PlayerCommand::Speed(speed) => self.pace.set_speed(speed),
+            PlayerCommand::Recorded(clouds) => self.stage.set_recorded(clouds),
             PlayerCommand::Select(selected) => self.stage.select(selected),
             PlayerCommand::TrailLength(length) => self.stage.set_trail_length(length),
             PlayerCommand::Plot(request) => self.plot = request,

@@ -1,13 +1,16 @@
 //! The targets: texts of losses, presets and single fields as set by `--set`, events and commands of runs, results of
-//! sweeps, and files of images and labels.
+//! sweeps, recorded clouds, and files of images and labels.
 
 use std::cell::Cell;
 use std::fs;
 use std::io::{Cursor, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use valleyscope::export::NpzWriter;
+use valleyscope::player::RecordedCloud;
 use valleyscope::sweep::pool::{Pool, Sweep};
 use valleyscope::sweep::result::scan::ScanResult;
 use valleyscope::sweep::result::{SweepHeader, SweepRecords, SweepResult, SweepStore};
@@ -354,6 +357,32 @@ fn npz() {
             let bytes = written(&read);
             let again = SweepResult::read_arrays(Cursor::new(&bytes), "again").expect("what is written can be read");
             assert_eq!(written(&again), bytes);
+        }
+    });
+}
+
+#[test]
+fn recorded_clouds() {
+    let mut written = Cursor::new(Vec::new());
+    let mut npz = NpzWriter::new(&mut written);
+    npz.array("step", &[3], [0_i64, 1, 5]).expect("memory takes all");
+    npz.array("positions", &[2, 3, 4, 2], (0..48).map(f64::from)).expect("memory takes all");
+    npz.text("spec", "Landscape(version: 1)").expect("memory takes all");
+    npz.finish().expect("memory takes all");
+    let seeds = vec![written.into_inner()];
+    let target = Target { name: "recorded_clouds", seeds, words: SWEEP_WORDS, memory: 64 << 20, cases: 2000 };
+    let mut turn = 0_u32;
+    fuzz(&target, |input| {
+        let mut input = input.to_vec();
+        turn += 1;
+        if !turn.is_multiple_of(4) {
+            repair_archive(&mut input);
+        }
+        for cloud in RecordedCloud::read_archive(Cursor::new(&input), Path::new("input")).unwrap_or_default() {
+            let recording = &cloud.recording;
+            for step in [0, 1, recording.last_step(), u64::MAX] {
+                assert_eq!(recording.positions_at(step).len(), recording.particles);
+            }
         }
     });
 }

@@ -8,6 +8,7 @@ mod noise;
 mod optimizers;
 mod oracle;
 mod player;
+mod recorded;
 mod references;
 mod replay;
 mod rules;

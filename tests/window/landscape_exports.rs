@@ -11,7 +11,9 @@ use valleyscope::app::landscape::animation_export::{AnimationError, AnimationJob
 use valleyscope::app::landscape::picture::{PictureContent, PictureOptions, PictureStage, PictureSubject};
 use valleyscope::app::landscape::plots::{DiagnosticMetric, PlotChoices};
 use valleyscope::app::shell::jobs::Progress;
+use valleyscope::export::NpzWriter;
 use valleyscope::export::animation::{AnimationFile, AnimationFormat, Encoder};
+use valleyscope::player::RecordedCloud;
 use valleyscope_engine::landscape::LandscapeSpec;
 use valleyscope_engine::quantity::Noise;
 use valleyscope_engine::simulation::{Change, Record, Setting};
@@ -35,6 +37,7 @@ fn subject() -> PictureSubject {
         seen: None,
         selected: None,
         hidden: Default::default(),
+        recorded: Vec::new(),
         plots: vec![DiagnosticMetric::Loss, DiagnosticMetric::EffectiveStep],
         choices: PlotChoices::default(),
     }
@@ -118,6 +121,29 @@ fn through_a_gif(frame: &RgbImage, exact_colors: &[[u8; 3]]) -> RgbImage {
     });
     encoder.write(frame.clone()).expect("it is encoded");
     rgb(frames_of(&encoder.finish().expect("it is written")).remove(0))
+}
+
+#[test]
+fn pictures_show_recorded_clouds_at_their_step() {
+    let clouds = || {
+        let (mut archive, mut steps) = (std::io::Cursor::new(Vec::new()), Vec::new());
+        (0..=20).for_each(|step| steps.extend([0.01 * f64::from(step), 0.02 * f64::from(step)]));
+        let mut npz = NpzWriter::new(&mut archive);
+        npz.array("positions", &[1, 21, 2], steps).expect("memory takes all");
+        npz.finish().expect("memory takes all");
+        archive.set_position(0);
+        let mut clouds = RecordedCloud::read_archive(archive, Path::new("line.npz")).expect("it is valid");
+        clouds[0].optimizer.id = u32::MAX;
+        clouds
+    };
+    let view = || ViewSettings { follow: false, ..ViewSettings::default() };
+    let options = || PictureOptions { content: PictureContent::Landscape, legend: false, ..options() };
+    let without = |step| picture(PictureSubject { view: view(), ..subject() }, options(), step);
+    let with = |step| picture(PictureSubject { view: view(), recorded: clouds(), ..subject() }, options(), step);
+    let color = PictureSubject { recorded: clouds(), ..subject() }.colors()[3];
+    let count = |picture: &RgbImage| picture.pixels().filter(|pixel| pixel.0 == color).count();
+    assert!(count(&with(20)) > count(&without(20)), "no pixel of the colour {color:?}");
+    assert_ne!(with(5), with(20));
 }
 
 #[test]

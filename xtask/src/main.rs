@@ -45,7 +45,7 @@ Usage: cargo xtask run [--no-worker] [-- ARGUMENTS…]
            --no-worker is given; with ARGUMENTS, for instance a test's name, only run `cargo test` with them
        cargo xtask fuzz [TARGET] [--minutes N] [--no-worker]
            try damaged and crafted inputs, N minutes (1 unless given) each of presets, set, events, commands, idx,
-           npz, sweep_records and training_checkpoints, or of one of these TARGETs
+           npz, recorded_clouds, sweep_records and training_checkpoints, or of one of these TARGETs
        cargo xtask wheel [--no-worker]
            make the Python package in target/wheels, with valleyscope and the training worker in it
        cargo xtask docs

@@ -255,6 +255,7 @@ impl LandscapeTab {
             seen: Some(self.landscape.seen()),
             selected: self.live.selected,
             hidden: self.live.hidden.clone(),
+            recorded: self.live.recorded.clone(),
             plots: self.diagnostics.displayed(&self.editor.draft.document.spec(0).landscape),
             choices: self.diagnostics.choices(),
         }

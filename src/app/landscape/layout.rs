@@ -460,7 +460,7 @@ fn is_at(spec: &SimulationSpec, target: &SimulationSpec) -> bool {
 }
 
 /// Returns the settings of a session in force after the changes up to a step.
-fn in_force_until(record: &Record, step: u64) -> SimulationSpec {
+pub(super) fn in_force_until(record: &Record, step: u64) -> SimulationSpec {
     let mut in_force = record.spec.clone();
     for change in record.changes.iter().take_while(|change| change.step <= step) {
         // The session was made with the change, so it fits.

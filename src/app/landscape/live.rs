@@ -11,7 +11,8 @@ use super::editor::Document;
 use crate::app::shell::actions::Requests;
 use crate::player::marks::{SettingMark, SettingMarks, text, text_before};
 use crate::player::{
-    BranchKind, BranchView, EnsembleView, Playback, PlaybackPace, Player, PlayerCommand, SessionView, Snapshot,
+    BranchKind, BranchView, EnsembleView, Playback, PlaybackPace, Player, PlayerCommand, RecordedCloud, SessionView,
+    Snapshot,
 };
 
 /// The running simulations: the newest snapshot, and the choices of view that are not part of the document.
@@ -24,6 +25,8 @@ pub struct Live {
     /// The marks of the run that the lesson's step shows.
     pub(crate) run_marks: Vec<RunMark>,
     pub(crate) branches: Branches,
+    /// The recorded clouds, which the player shows beside the ensembles of each session.
+    pub recorded: Vec<RecordedCloud>,
     /// The index of the simulation that the controls set.
     pub chosen: usize,
     /// Whether landscapes side by side have cameras of their own.
@@ -76,9 +79,23 @@ impl Live {
         self.sessions().iter().map(|session| Record::clone(&session.record)).collect()
     }
 
-    /// Returns the shown ensembles of a session, in the specification's order.
+    /// Returns a specification with the recorded clouds after its optimizers, for names, colours and marks of all that
+    /// is drawn.
+    pub fn with_recorded(&self, spec: &SimulationSpec) -> SimulationSpec {
+        let mut spec = spec.clone();
+        spec.optimizers.extend(self.recorded.iter().map(|cloud| cloud.optimizer.clone()));
+        spec
+    }
+
+    /// Returns the shown ensembles of a session, in the specification's order, and the shown recorded clouds.
     pub fn visible(&self, session: usize) -> impl Iterator<Item = &EnsembleView> {
         self.session(session).into_iter().flat_map(|session| self.visible_of(session))
+    }
+
+    /// Returns the shown ensembles of a session that optimizers move.
+    pub(crate) fn simulated(&self, session: usize) -> impl Iterator<Item = &EnsembleView> {
+        let is_recorded = |view: &EnsembleView| self.recorded.iter().any(|cloud| cloud.optimizer.id == view.optimizer);
+        self.visible(session).filter(move |view| !is_recorded(view))
     }
 
     /// Returns the ensembles of a session or a branch whose optimizers are not hidden.

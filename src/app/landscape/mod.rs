@@ -13,6 +13,7 @@ pub(crate) mod live;
 pub mod picture;
 mod picture_options;
 pub mod plots;
+mod recorded;
 pub(crate) mod timeline;
 pub(crate) mod transport;
 
@@ -34,6 +35,7 @@ use lesson_editor::LessonEditor;
 use live::{Live, PlayerLink};
 use picture_options::PictureOptions;
 use plots::{DiagnosticsPanel, PlotChoices};
+use recorded::{RememberedCloud, Reopening};
 use serde::{Deserialize, Serialize};
 use timeline::TimelineBar;
 use valleyscope_engine::simulation::{ParticleId, Record};
@@ -75,6 +77,8 @@ pub(crate) struct LandscapeTab {
     lesson_editor: LessonEditor,
     /// The settings that move by themselves.
     animated: SettingAnimations,
+    /// The recorded clouds of the last session, while they are read.
+    reopening: Option<Reopening>,
     /// The pending records of sessions to be saved.
     recording: Option<Receiver<Vec<Record>>>,
     /// The area in which the landscape was last drawn.
@@ -142,6 +146,7 @@ impl RegisteredTab for LandscapeTab {
             stage: LessonStage::default(),
             lesson_editor: LessonEditor::default(),
             animated: SettingAnimations::default(),
+            reopening: view.as_ref().and_then(|view| Reopening::begin(&start.cc.egui_ctx, &view.recorded)),
             recording: None,
             area: None,
         };
@@ -201,6 +206,7 @@ impl Tab for LandscapeTab {
         requests: &mut Requests,
     ) -> Result<(), OpenedContent> {
         match content {
+            OpenedContent::Recorded(clouds) => self.open_recorded(clouds, requests),
             OpenedContent::Preset(preset) => match *preset {
                 Preset::Landscape(preset) => self.open_landscape(preset, file.map(Path::to_owned), requests),
                 other => return Err(OpenedContent::Preset(Box::new(other))),
@@ -221,12 +227,14 @@ impl Tab for LandscapeTab {
             has_own_cameras: self.live.has_own_cameras,
             plots: self.diagnostics.choices(),
             pins: self.controls.pins.clone(),
+            recorded: self.remembered_clouds(),
         };
         Memory::new(&LandscapeMemory::new(&self.editor, self.pace, view))
     }
 
     fn logic(&mut self, frame: TabFrame, requests: &mut Requests) {
         self.take_snapshots();
+        self.take_reopened(requests);
         self.animated.begin_frame(&self.editor.draft.document);
         if let Some(records) = self.recording.as_ref().and_then(|recording| recording.try_recv().ok()) {
             self.recording = None;
@@ -467,6 +475,8 @@ struct ViewState {
     /// The sliders that presentations show.
     #[serde(default)]
     pub pins: Pins,
+    #[serde(default)]
+    pub recorded: Vec<RememberedCloud>,
 }
 
 /// The restored state of the tab.

@@ -28,7 +28,7 @@ use crate::app::widgets::plot::install_curves;
 use crate::app::widgets::theme;
 use crate::app::widgets::theme::text_width;
 use crate::draw::FallbackFonts;
-use crate::player::{Playback, Player, PlayerCommand, Snapshot, trail_columns};
+use crate::player::{Playback, Player, PlayerCommand, RecordedCloud, Snapshot, trail_columns};
 
 pub use super::picture_options::{PictureContent, PictureOptions};
 
@@ -56,6 +56,8 @@ pub struct PictureSubject {
     pub seen: Option<View>,
     pub selected: Option<ParticleId>,
     pub hidden: BTreeSet<u32>,
+    /// The recorded clouds beside the ensembles of each session.
+    pub recorded: Vec<RecordedCloud>,
     /// The plots, from top to bottom.
     pub plots: Vec<DiagnosticMetric>,
     /// The options of the plots.
@@ -64,7 +66,11 @@ pub struct PictureSubject {
 
 impl PictureSubject {
     pub fn colors(&self) -> Vec<[u8; 3]> {
-        self.records.iter().flat_map(|record| simulation_colors(&record.spec.optimizers)).collect()
+        let recorded = || self.recorded.iter().map(|cloud| cloud.optimizer.clone());
+        let colors = |record: &Record| {
+            simulation_colors(&record.spec.optimizers.iter().cloned().chain(recorded()).collect::<Vec<_>>())
+        };
+        self.records.iter().flat_map(colors).collect()
     }
 }
 
@@ -103,14 +109,15 @@ impl PictureStage {
         let offscreen = Offscreen::open(graphics, options.theme)?;
         install_curves(offscreen.render_state());
         let mut landscape = LandscapePanel::new(Some(offscreen.render_state()));
-        let PictureSubject { title, records, titles, view, seen, selected, hidden, plots, choices } = subject;
+        let PictureSubject { title, records, titles, view, seen, selected, hidden, recorded, plots, choices } = subject;
         let document = document_of(&records, titles, view)?;
         if let Some(View { camera, orbit, aspect }) = seen {
             landscape.restore_view(&document, camera, orbit);
             landscape.contain(aspect);
         }
         let enabled = document.spec(0).optimizers.iter().filter(|optimizer| optimizer.enabled).count();
-        let particles = enabled * document.spec(0).particles.get();
+        let of_clouds: usize = recorded.iter().map(|cloud| cloud.recording.particles).sum();
+        let particles = enabled * document.spec(0).particles.get() + of_clouds;
         landscape.keep_trails(document.count(), trail_columns(document.view.trail_steps as usize, particles));
         let log_steps = choices.log_steps;
         let stage = PictureStage {
@@ -119,7 +126,7 @@ impl PictureStage {
             options,
             offscreen,
             player: Player::spawn(document.spec(0).clone(), || {}),
-            live: Live { selected, hidden, frame_secs: Some(frame_secs), ..Live::default() },
+            live: Live { selected, hidden, recorded, frame_secs: Some(frame_secs), ..Live::default() },
             landscape,
             diagnostics: DiagnosticsPanel::of_picture(plots, choices, last_step),
             varied: VariedSettings::of(&records[0]),
@@ -130,6 +137,7 @@ impl PictureStage {
         };
         stage.player.send(PlayerCommand::TrailLength(stage.document.view.trail_steps as usize));
         stage.player.send(PlayerCommand::Select(selected));
+        stage.player.send(PlayerCommand::Recorded(stage.live.recorded.clone()));
         stage.player.send(PlayerCommand::Plot(PlotRequest { buckets: BUCKETS, log_steps, ..PlotRequest::default() }));
         stage.player.send(PlayerCommand::Load(records));
         Ok(stage)

@@ -407,7 +407,7 @@ impl Tab for PhasePanel {
                 Preset::Sweep(preset) => self.open_sweep(preset, file.map(Path::to_owned)),
                 other => return Err(OpenedContent::Preset(Box::new(other))),
             },
-            other @ OpenedContent::Run(_) => return Err(other),
+            other => return Err(other),
         }
         Ok(())
     }

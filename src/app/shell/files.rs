@@ -16,6 +16,7 @@ use super::editor::PresetDraft;
 use super::jobs::Job;
 use super::messages;
 use super::messages::Question;
+use crate::player::RecordedCloud;
 use crate::sweep::result::{RawPlan, SweepResult};
 
 /// The outcome of a request.
@@ -61,7 +62,7 @@ impl Purpose {
     /// The title of the dialog, the name of the path field, and the text of the button.
     fn texts(&self) -> [&'static str; 3] {
         match self {
-            Purpose::Open => ["Open a preset or a result", "Path of the file", "Open"],
+            Purpose::Open => ["Open a preset, a result or a recording", "Path of the file", "Open"],
             Purpose::Save { .. } => ["Save", "Path of the file", "Save"],
             Purpose::Folder(FolderPurpose::Raw(_)) => ["A folder for the raw arrays", "Path of the folder", "Export"],
             Purpose::Folder(FolderPurpose::Data(_)) => {
@@ -123,7 +124,7 @@ impl Files {
         self.ask(Purpose::Save { content, suggested_name });
     }
 
-    /// Reads a preset, a sweep's result or a run.
+    /// Reads a preset, a sweep's result, recorded clouds or a run.
     pub(crate) fn open(&mut self, path: PathBuf) {
         self.in_background(move || {
             let found = OpenedContent::read(&path);
@@ -197,7 +198,7 @@ impl Files {
             let asked = Instant::now();
             let dialog = dialog.set_title(purpose.texts()[0]);
             let path = match &purpose {
-                Purpose::Open => dialog.add_filter("Presets and results", &["ron", "npz"]).pick_file(),
+                Purpose::Open => dialog.add_filter("Presets, results, recordings", &["ron", "npz"]).pick_file(),
                 Purpose::Save { content, suggested_name } => {
                     let extension = content.extension(suggested_name);
                     dialog.set_file_name(suggested_name).add_filter(extension.to_uppercase(), &[extension]).save_file()
@@ -371,14 +372,18 @@ fn png(picture: &ColorImage) -> Result<Vec<u8>, String> {
 pub(crate) enum OpenedContent {
     Preset(Box<Preset>),
     Result(Box<SweepResult>),
+    Recorded(Vec<RecordedCloud>),
     Run(RunFolder),
 }
 
 impl OpenedContent {
-    /// Reads the preset, the sweep's result or the run at `path`.
+    /// Reads the preset, the sweep's result, the recorded clouds or the run at `path`.
     pub(crate) fn read(path: &Path) -> Result<OpenedContent, String> {
         if RunFolder::is_at(path) {
             return RunFolder::open(path).map(OpenedContent::Run).map_err(|error| error.to_string());
+        }
+        if RecordedCloud::is_at(path) {
+            return RecordedCloud::read(path).map(OpenedContent::Recorded).map_err(|error| error.to_string());
         }
         if SweepResult::is_at(path) {
             let result = SweepResult::open(path).map_err(|error| error.to_string())?;

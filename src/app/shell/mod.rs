@@ -138,7 +138,7 @@ impl Valleyscope {
         app
     }
 
-    fn show(&mut self, Opened { preset, result, run }: Opened) {
+    fn show(&mut self, Opened { preset, result, recorded, run }: Opened) {
         let ctx = self.context.clone();
         if let Some(Loaded { preset, source, .. }) = preset {
             let file = match source {
@@ -149,6 +149,9 @@ impl Valleyscope {
         }
         if let Some(result) = result {
             self.open(&ctx, OpenedContent::Result(Box::new(result)), None);
+        }
+        if let Some(clouds) = recorded {
+            self.open(&ctx, OpenedContent::Recorded(clouds), None);
         }
         if let Some(run) = run {
             self.open(&ctx, OpenedContent::Run(run), None);
@@ -324,7 +327,7 @@ impl Valleyscope {
         }
     }
 
-    /// Accepts presets that are dropped on the window, and shows where to drop them.
+    /// Accepts files that are dropped on the window, and shows where to drop them.
     fn show_drop_target(&mut self, ctx: &Context) {
         for file in ctx.input(|input| input.raw.dropped_files.clone()) {
             let path = file.path().to_owned();
@@ -334,7 +337,8 @@ impl Valleyscope {
                 self.dialogs.files.open(path);
             } else {
                 let text = format!(
-                    "{} is not a preset, a result or the folder of a run: a file's name must end in .ron or .npz.",
+                    "{} is not a preset, a result, a recording or the folder of a run: a file's name must end in .ron \
+                     or .npz.",
                     path.display()
                 );
                 self.dialogs.messages.report("The dropped file was not opened", text);
@@ -351,7 +355,7 @@ impl Valleyscope {
         let frame = egui::Stroke::new(3.0, visuals.hyperlink_color);
         painter.rect_stroke(screen.shrink(12.0), 12.0, frame, egui::StrokeKind::Inside);
         let font = egui::TextStyle::Heading.resolve(&ctx.global_style());
-        let text = "Drop a preset (.ron), a result (.npz) or a run's folder to open it";
+        let text = "Drop a preset (.ron), a result or a recording (.npz) or a run's folder to open it";
         painter.text(screen.center(), egui::Align2::CENTER_CENTER, text, font, visuals.strong_text_color());
     }
 }

@@ -152,6 +152,7 @@ pub(crate) struct TabWindow<'a> {
 pub struct Opened {
     pub preset: Option<Loaded>,
     pub result: Option<SweepResult>,
+    pub recorded: Option<Vec<RecordedCloud>>,
     pub run: Option<RunFolder>,
 }
 

@@ -12,6 +12,7 @@ mod library;
 mod phase;
 mod phase_changes;
 mod presets;
+mod recorded;
 mod text_editor;
 mod timeline;
 mod training;

@@ -93,6 +93,40 @@ impl Ensemble {
         ensemble
     }
 
+    /// Creates particles that no optimizer moves: they are at (0, 0) until [`Ensemble::place`] places them.
+    pub fn placed(optimizer: u32, rule: RatedRule, particles: usize) -> Self {
+        Ensemble {
+            optimizer,
+            rule,
+            particles,
+            bias: BiasCorrection::START,
+            positions: vec![[Block::splat(0.0); 2]; particles.div_ceil(WIDTH)],
+            streams: Vec::new(),
+            states: Vec::new(),
+            sample: Sample::UNDEFINED,
+            mean_position: [0.0; 2],
+            selected: None,
+            before: None,
+        }
+    }
+
+    /// Moves the particles to these positions, one (x, y) for each.
+    pub fn place(&mut self, positions: &[[f64; 2]]) {
+        for (block, chunk) in self.positions.iter_mut().zip(positions.chunks(WIDTH)) {
+            for (lane, [x, y]) in chunk.iter().enumerate() {
+                [block[0].0[lane], block[1].0[lane]] = [*x, *y];
+            }
+        }
+    }
+
+    /// Computes the diagnostics of the present positions on `landscape`, from these alone. They have no effective step.
+    pub fn measure(&mut self, landscape: &Landscape) {
+        (self.sample, self.mean_position) = (Sample::UNDEFINED, [0.0; 2]);
+        // The second pass sums about the means of the first one.
+        self.observe(landscape);
+        self.observe(landscape);
+    }
+
     /// Returns the id of the optimizer that moves the particles.
     pub fn optimizer(&self) -> u32 {
         self.optimizer

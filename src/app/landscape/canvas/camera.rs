@@ -79,6 +79,8 @@ struct BoundsInputs {
     run_and_step: Option<(u64, u64)>,
     simulations: Range<usize>,
     hidden: BTreeSet<u32>,
+    /// The number of shown ensembles, which recorded clouds change at any step.
+    ensembles: usize,
     start: [f64; 2],
 }
 
@@ -169,12 +171,13 @@ impl Framing {
         let start = start_xy(spec);
         let run_and_step = live.snapshot.as_ref().map(|snapshot| (snapshot.run, snapshot.step));
         let hidden = live.hidden.clone();
-        let gathered = Some(BoundsInputs { run_and_step, simulations: simulations.clone(), hidden, start });
+        let visible = || simulations.clone().flat_map(|index| live.visible(index).map(move |view| (index, view)));
+        let (simulations, ensembles) = (simulations.clone(), visible().count());
+        let gathered = Some(BoundsInputs { run_and_step, simulations, hidden, ensembles, start });
         if self.gathered == gathered {
             return;
         }
         self.gathered = gathered;
-        let visible = || simulations.clone().flat_map(|index| live.visible(index).map(move |view| (index, view)));
         let boxes: Vec<Option<Bounds>> = visible().map(|(_, view)| bounds_of(view, start)).collect();
         let framed = FramedEnsembles::select(start, &boxes);
         let outside = visible().zip(&framed.inside).filter(|(_, inside)| !**inside);

@@ -88,7 +88,7 @@ impl LandscapePanel {
         let PaneView { index, framed, scale, left_out, name } = pane;
         let canvas = layout.canvas;
         let viewport = self.viewport(framed, canvas);
-        let spec = document.spec(index);
+        let spec = &live.with_recorded(document.spec(index));
         let landscape = spec.landscape.landscape();
         let projection = self.projection((index, framed), canvas, scale, document);
         let font = &layout.font;
@@ -151,7 +151,7 @@ impl LandscapePanel {
             ..WidgetInfo::new(egui::Role::Canvas)
         });
         if let Some(chosen) = chosen_color {
-            chosen.apply(document);
+            chosen.apply(document, live);
         }
     }
 
@@ -164,7 +164,7 @@ impl LandscapePanel {
         live: &Live,
         index: usize,
     ) -> Scene {
-        let (spec, view) = (document.spec(index), &document.view);
+        let (spec, view) = (&live.with_recorded(document.spec(index)), &document.view);
         let columns = columns(view, live, index);
         let pixels_per_point = ui.ctx().pixels_per_point();
         let ensembles = live.visible(index).filter_map(|ensemble| {

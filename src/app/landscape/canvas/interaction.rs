@@ -243,8 +243,8 @@ fn keys(ui: &Ui, response: &Response, projection: &Projection) -> CameraMove {
     }
 }
 
-/// Returns the shown particle of a session nearest to a point of the canvas, if within `radius` points. In space, one
-/// in front of the surface is preferred to one behind it.
+/// Returns the shown particle of a session, other than recorded ones, nearest to a point of the canvas, if within
+/// `radius` points. In space, one in front of the surface is preferred to one behind it.
 pub fn nearest_particle(
     live: &Live,
     session: usize,
@@ -253,7 +253,7 @@ pub fn nearest_particle(
     radius: f32,
 ) -> Option<ParticleId> {
     let mut near: Vec<(f32, ParticleId, [f64; 2])> = Vec::new();
-    for view in live.visible(session) {
+    for view in live.simulated(session) {
         let newest = view.columns.len().saturating_sub(view.particles);
         for (particle, position) in view.columns[newest..].iter().enumerate() {
             let xy = position.map(f64::from);

@@ -58,8 +58,11 @@ pub(crate) struct ChosenColor {
 }
 
 impl ChosenColor {
-    /// Sets the colour in all simulations with the optimizer.
-    pub(crate) fn apply(&self, document: &mut Document) {
+    /// Sets the colour in all simulations with the optimizer, or that of the recorded cloud.
+    pub(crate) fn apply(&self, document: &mut Document, live: &mut Live) {
+        for cloud in live.recorded.iter_mut().filter(|cloud| cloud.optimizer.id == self.id) {
+            cloud.optimizer.color = self.color;
+        }
         for spec in document.specs_mut() {
             let names = spec.shown_names();
             for (optimizer, name) in spec.optimizers.iter_mut().zip(names) {
@@ -147,7 +150,7 @@ fn rows_side_by_side(document: &Document, live: &Live) -> Vec<Row> {
     let count = document.count();
     let mut merged: Vec<(Row, Vec<String>, Vec<String>)> = Vec::new();
     for (simulation, spec) in document.specs().enumerate() {
-        for row in rows(spec, simulation, live) {
+        for row in rows(&live.with_recorded(spec), simulation, live) {
             let known = merged.iter().position(|(known, ..)| (known.id, &known.name) == (row.id, &row.name));
             let index = known.unwrap_or(merged.len());
             let [value, loss] = [row.value.clone(), row.loss.clone()];

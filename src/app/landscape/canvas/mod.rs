@@ -147,7 +147,7 @@ impl LandscapePanel {
     /// Shows the legend above the canvases.
     fn legend_row(ui: &mut Ui, document: &mut Document, live: &mut Live) {
         if let Some(chosen) = legend::show_rows(ui, document, live, legend::Rows::All) {
-            chosen.apply(document);
+            chosen.apply(document, live);
         }
     }
 

@@ -389,7 +389,7 @@ impl FormulaPanel {
 
 /// Shows controls that choose a particle without the pointer.
 fn particle_chooser(ui: &mut Ui, spec: &SimulationSpec, live: &mut Live, requests: &mut Requests) {
-    let ensembles = live.visible(live.chosen).map(|view| (view.optimizer, view.particles));
+    let ensembles = live.simulated(live.chosen).map(|view| (view.optimizer, view.particles));
     let ensembles: Vec<(u32, usize)> = ensembles.collect();
     let Some(&(first, _)) = ensembles.first() else {
         ui.label("Nothing is simulated yet.");

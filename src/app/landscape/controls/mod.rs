@@ -14,6 +14,7 @@ use valleyscope_experiments::view::{Camera, ViewSettings};
 
 use super::editor::Document;
 use super::live::Live;
+use super::recorded;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form::{Highlight, check_box, scrolled_list};
 use crate::app::widgets::number::{Control, Pins, SliderStyle};
@@ -57,7 +58,9 @@ impl ControlsPanel {
             let spec = &mut simulations[live.chosen].spec;
             landscape_card(ui, spec, view, &mut self.pins, requests);
             start_card(ui, spec, &mut self.pins);
-            optimizers::cards(ui, spec, &mut self.pins, live.session(live.chosen), requests);
+            optimizers::cards(ui, spec, &mut self.pins, live, requests);
+            recorded::cards(ui, spec, live, requests);
+            optimizers::add_menu(ui, spec);
             ui.add_space(8.0);
         });
         if self.held_until.is_none() {

@@ -10,13 +10,13 @@ use valleyscope_engine::terminal_escape::{is_unseen, is_visible_name};
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::setting_control;
+use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::widgets::form::{Highlight, Outlined, check_box};
 use crate::app::widgets::icons::color_swatch;
 use crate::app::widgets::number::{Pins, SliderStyle};
 use crate::app::widgets::text_editor::{RuleChoice, TextEditor, TextTab};
 use crate::app::widgets::{form, text_editor, theme};
-use crate::player::SessionView;
 
 /// The button pressed on a card.
 enum CardAction {
@@ -26,25 +26,19 @@ enum CardAction {
     Remove,
 }
 
-/// Shows a card for each optimizer of a simulation, with its state in `session`, and below the cards the menu that adds
-/// an optimizer.
-pub(super) fn cards(
-    ui: &mut Ui,
-    spec: &mut SimulationSpec,
-    pins: &mut Pins,
-    session: Option<&SessionView>,
-    requests: &mut Requests,
-) {
+/// Shows a card for each optimizer of the simulation that the controls set.
+pub(super) fn cards(ui: &mut Ui, spec: &mut SimulationSpec, pins: &mut Pins, live: &Live, requests: &mut Requests) {
     let mut pressed = None;
-    let room = spec.optimizers.len() < SimulationSpec::MAX_OPTIMIZERS;
+    let room = has_room(spec);
     let only_one = spec.optimizers.len() == 1;
     let only_one_enabled = spec.optimizers.iter().filter(|optimizer| optimizer.enabled).count() == 1;
     let names = spec.distinct_names();
     let run = spec.steps;
-    let own_colors = spec.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rule.rgb()));
+    let shown = live.with_recorded(spec);
+    let own_colors = shown.optimizers.iter().map(|optimizer| (optimizer.color, optimizer.rule.rule.rgb()));
     let usual_colors = usual_colors(&own_colors.collect::<Vec<OwnColors>>());
     for (index, (optimizer, name)) in spec.optimizers.iter_mut().zip(&names).enumerate() {
-        let mut ensembles = session.iter().flat_map(|session| &session.ensembles);
+        let mut ensembles = live.session(live.chosen).into_iter().flat_map(|session| &session.ensembles);
         let diverged = ensembles.find(|it| it.optimizer == optimizer.id).map_or(0, |it| it.sample.diverged);
         let (id, before) = (optimizer.id, optimizer.rule);
         let last = optimizer.enabled && only_one_enabled;
@@ -72,7 +66,6 @@ pub(super) fn cards(
         }
         None => {}
     }
-    add_menu(ui, spec, room);
 }
 
 /// Opens the editor of a typed rule, or of a typed copy of a built-in one.
@@ -207,6 +200,10 @@ impl Card<'_> {
     }
 }
 
+fn has_room(spec: &SimulationSpec) -> bool {
+    spec.optimizers.len() < SimulationSpec::MAX_OPTIMIZERS
+}
+
 fn full() -> String {
     format!("At most {} optimizers run side by side.", SimulationSpec::MAX_OPTIMIZERS)
 }
@@ -239,8 +236,9 @@ fn rule(ui: &mut Ui, owner: &str, optimizer: &mut OptimizerSpec, run: Option<u64
     }
 }
 
-fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec, room: bool) {
-    ui.add_enabled_ui(room, |ui| {
+/// Shows the menu that adds an optimizer.
+pub(super) fn add_menu(ui: &mut Ui, spec: &mut SimulationSpec) {
+    ui.add_enabled_ui(has_room(spec), |ui| {
         let (response, _) = egui::containers::menu::MenuButton::new("+ Add optimizer").ui(ui, |ui| {
             if let Some(kind) = text_editor::choices::<RuleKind>(ui, None) {
                 let rule = RuleSpec::on_plane(kind).rated(defaults::learning_rate());

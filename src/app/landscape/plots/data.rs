@@ -3,7 +3,8 @@
 use std::sync::mpsc::channel;
 
 use egui::{Color32, Context, Theme};
-use valleyscope_engine::simulation::{Bucket, SimulationSpec};
+use valleyscope_engine::optimizer::Marker;
+use valleyscope_engine::simulation::Bucket;
 use valleyscope_experiments::preset::LETTERS;
 use valleyscope_experiments::view::DiagnosticMetric;
 
@@ -11,7 +12,7 @@ use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::{Branch, Live};
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;
-use crate::app::widgets::icons::{color_of, line_color};
+use crate::app::widgets::icons::{line_color, marker_of, rgb_of};
 use crate::export::{CsvCell, CsvWriter};
 use crate::player::{EnsembleView, OptimizerHistory, PlayerCommand, SessionView};
 
@@ -44,6 +45,9 @@ pub(super) struct EnsembleHistory {
     pub optimizer: u32,
     /// The optimizer's name where all are shown together.
     pub name: String,
+    pub rgb: [u8; 3],
+    pub is_color_chosen: bool,
+    pub marker: Marker,
     pub particles: usize,
     pub buckets: Vec<Bucket>,
 }
@@ -64,7 +68,9 @@ impl DiagnosticsHistory {
         for (id, view) in all.flat_map(|(id, session)| session.ensembles.iter().map(move |view| (id, view))) {
             fingerprint.extend([id, u64::from(view.optimizer), view.particles as u64, view.plot.len() as u64]);
             fingerprint.extend(view.plot.first().map(|bucket| bucket.first_step));
-            fingerprint.extend(view.plot.last().into_iter().flat_map(|bucket| [bucket.first_step, bucket.steps]));
+            let last = view.plot.last().into_iter();
+            // All losses of a recorded cloud change with the landscape, also where a look back changes that.
+            fingerprint.extend(last.flat_map(|it| [it.first_step, it.steps, it.loss.mean.to_bits()]));
         }
         if fingerprint == self.fingerprint {
             return;
@@ -85,7 +91,8 @@ impl DiagnosticsHistory {
         self.branches = branches().map(branch).collect();
     }
 
-    /// Names the ensembles and the branches. Call once a frame, as a name depends on all optimizers.
+    /// Sets names, colours and marks of the ensembles, and the branches' names. Call once a frame, as these depend on
+    /// all optimizers.
     pub(super) fn name(&mut self, document: &Document, live: &Live) {
         for history in &mut self.branches {
             let spec = document.specs().nth(history.session);
@@ -94,11 +101,15 @@ impl DiagnosticsHistory {
             }
         }
         for (index, spec) in document.specs().enumerate() {
+            let spec = live.with_recorded(spec);
             let names = spec.shown_names();
             let of_branches = self.branches.iter_mut().flat_map(|branch| &mut branch.ensembles);
             for ensemble in self.ensembles.iter_mut().chain(of_branches).filter(|it| it.session == index) {
                 let found = spec.optimizers.iter().position(|optimizer| optimizer.id == ensemble.optimizer);
                 ensemble.name = found.map_or_else(|| "(removed)".to_owned(), |found| names[found].clone());
+                ensemble.rgb = rgb_of(&spec.optimizers, ensemble.optimizer);
+                ensemble.marker = marker_of(&spec.optimizers, ensemble.optimizer);
+                ensemble.is_color_chosen = found.is_some_and(|found| spec.optimizers[found].color.is_some());
             }
         }
     }
@@ -116,19 +127,17 @@ impl EnsembleHistory {
             session,
             optimizer: view.optimizer,
             name: String::new(),
+            rgb: view.rule.rule.rgb(),
+            is_color_chosen: false,
+            marker: view.rule.rule.marker(),
             particles: view.particles,
             buckets: view.plot[before..].to_vec(),
         }
     }
 
-    pub(super) fn color(&self, document: &Document, theme: Theme) -> Color32 {
-        let optimizers = self.spec(document).map_or(&[][..], |spec| &spec.optimizers);
-        line_color(color_of(optimizers, self.optimizer), theme)
-    }
-
-    /// Returns its simulation; `None` if that was removed.
-    pub(super) fn spec<'d>(&self, document: &'d Document) -> Option<&'d SimulationSpec> {
-        document.specs().nth(self.session)
+    pub(super) fn color(&self, theme: Theme) -> Color32 {
+        let [red, green, blue] = self.rgb;
+        line_color(Color32::from_rgb(red, green, blue), theme)
     }
 
     pub(super) fn lettered_name(&self) -> String {

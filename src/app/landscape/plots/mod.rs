@@ -410,7 +410,7 @@ impl DiagnosticsPanel {
         let style = |ensemble: &EnsembleHistory| {
             let is_shown = !live.hidden.contains(&ensemble.optimizer);
             let name = if is_side_by_side { ensemble.lettered_name() } else { ensemble.name.clone() };
-            is_shown.then(|| (name, ensemble.color(document, theme)))
+            is_shown.then(|| (name, ensemble.color(theme)))
         };
         let branches = self.history.branches.iter().zip(branches);
         let branches = branches

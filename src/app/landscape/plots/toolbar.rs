@@ -21,7 +21,7 @@ use crate::app::landscape::canvas::ChosenColor;
 use crate::app::landscape::editor::Document;
 use crate::app::landscape::live::Live;
 use crate::app::shell::actions::{Action, Requests};
-use crate::app::widgets::icons::{COLOR_HINT, color_menu, draw_marker, marker_of, rgb_of};
+use crate::app::widgets::icons::{COLOR_HINT, color_menu, draw_marker};
 use crate::draw::polylines;
 use crate::player::OptimizerHistory;
 
@@ -116,7 +116,8 @@ impl DiagnosticsPanel {
         // A name in a table does not depend on the other optimizers' settings.
         let is_side_by_side = self.history.is_side_by_side();
         let named = |ensemble: &EnsembleHistory| {
-            let name = ensemble.spec(document).and_then(|spec| spec.name_of(ensemble.optimizer));
+            let spec = document.specs().nth(ensemble.session).map(|spec| live.with_recorded(spec));
+            let name = spec.and_then(|spec| spec.name_of(ensemble.optimizer));
             let name = name.unwrap_or_else(|| ensemble.name.clone());
             let name = if is_side_by_side { format!("{name} ({})", LETTERS[ensemble.session]) } else { name };
             (ensemble.session, ensemble.optimizer, name)
@@ -198,7 +199,7 @@ const LEGEND_SAMPLE: f32 = 20.0;
 const LEGEND_GAP: f32 = 5.0;
 
 /// Shows an entry for each shown ensemble, whose colour a right click chooses; a line breaks only between entries.
-pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut Document, live: &Live) {
+pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut Document, live: &mut Live) {
     let mut chosen = None;
     let row_height = std::mem::take(&mut ui.spacing_mut().interact_size.y);
     ui.horizontal_wrapped(|ui| {
@@ -208,7 +209,7 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
             let is_same =
                 |other: &EnsembleHistory| (other.optimizer, &other.name) == (ensemble.optimizer, &ensemble.name);
             if !shown().take(index).any(is_same) {
-                chosen = entry(ui, ensemble, document).or(chosen.take());
+                chosen = entry(ui, ensemble).or(chosen.take());
             }
             if let Some(text) = divergence(ensemble) {
                 let of =
@@ -231,7 +232,7 @@ pub(super) fn legend(ui: &mut Ui, history: &DiagnosticsHistory, document: &mut D
     });
     ui.spacing_mut().interact_size.y = row_height;
     if let Some(chosen) = chosen {
-        chosen.apply(document);
+        chosen.apply(document, live);
     }
 }
 
@@ -249,17 +250,15 @@ fn branch_entry(ui: &mut Ui, label: &str) {
     response.on_hover_text(format!("{label}: the pale curves, in the colours of the optimizers."));
 }
 
-fn entry(ui: &mut Ui, ensemble: &EnsembleHistory, document: &Document) -> Option<ChosenColor> {
-    let optimizers = ensemble.spec(document).map_or(&[][..], |spec| &spec.optimizers);
+fn entry(ui: &mut Ui, ensemble: &EnsembleHistory) -> Option<ChosenColor> {
     let response = key(ui, &ensemble.name, |ui, line| {
-        let color = ensemble.color(document, ui.ctx().theme());
+        let color = ensemble.color(ui.ctx().theme());
         ui.painter().hline(line.x_range(), line.center().y, Stroke::new(2.0, color));
-        let marker = marker_of(optimizers, ensemble.optimizer);
-        ui.painter().add(draw_marker(marker, line.center(), 4.0, color, ui.visuals().text_color()));
+        ui.painter().add(draw_marker(ensemble.marker, line.center(), 4.0, color, ui.visuals().text_color()));
     });
     let (id, name) = (ensemble.optimizer, ensemble.name.clone());
-    let is_chosen = optimizers.iter().any(|spec| spec.id == id && spec.color.is_some());
-    let color = color_menu(&response.on_hover_text(COLOR_HINT), &name, rgb_of(optimizers, id), is_chosen)?;
+    let response = response.on_hover_text(COLOR_HINT);
+    let color = color_menu(&response, &name, ensemble.rgb, ensemble.is_color_chosen)?;
     Some(ChosenColor { id, name, color })
 }
 
