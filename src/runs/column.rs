@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::setting::SettingInfo;
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource};
 
 use super::facts::{
     ALIASES, FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
@@ -108,7 +108,9 @@ impl Columns {
                 _ => {}
             }
             let is_usual = match fact.shown {
-                _ if [NAME, RUN].contains(&fact.field) => is_by_name == (fact.field == NAME),
+                _ if fact.field == RUN => !is_by_name,
+                // A run without a title has the name of its folder.
+                _ if fact.field == NAME => is_by_name || runs.iter().any(|run| run.get(NAME) != run.get(RUN)),
                 Shown::IfKnown => known(fact.field),
                 Shown::IfMixed => is_mixed(fact.field),
                 shown => shown == Shown::Always,
@@ -239,15 +241,9 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
     let has_held_out = infos.iter().any(|info| is_held_out(info));
     let mut columns = Vec::new();
     for info in infos {
-        let format = match info.unit {
-            Unit::Plain => Format::Measured,
-            Unit::Exact => Format::Exact,
-            Unit::Rate => Format::Rate,
-            Unit::Fraction => Format::Fraction,
-        };
         let column = |field: String, title: String, help: &str| Column {
             better: info.better,
-            ..Column::new(field, title, help, format)
+            ..Column::new(field, title, help, Format::of_metric(info))
         };
         let is_result = is_result(info);
         let field = last_of(info);

@@ -5,10 +5,12 @@
 //! facts (`facts.rs`), and the runs' settings and metrics. A [`Filter`] is typed text; [`ordered`] and [`grouped`]
 //! arrange the runs that match it.
 
+mod aliases;
 mod column;
 mod facts;
 mod filter;
 pub mod import;
+mod table;
 pub mod tensorboard;
 mod value;
 
@@ -22,12 +24,14 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
+pub use aliases::{MetricAliases, proposals};
 #[cfg(feature = "app")]
 pub(crate) use column::lower_first;
 pub use column::{Column, Columns, FieldError, TableLayout};
-pub use facts::{MetricAliases, RunFacts, RunSettings, RunSource, proposals};
+pub use facts::{RunFacts, RunSettings, RunSource, run_column};
 pub use filter::{Filter, FilterError, listed_fields};
-pub use value::{Aggregate, Format, Statistic, Value, csv_cell};
+pub use table::PrintedTable;
+pub use value::{Aggregate, Format, Statistic, Value};
 
 /// A field by which runs are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

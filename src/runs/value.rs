@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::view::ticks::{grouped, moment, significant};
-use valleyscope_runs::{Better, span};
+use valleyscope_runs::{Better, MetricInfo, Unit, span};
 
 use crate::export::CsvCell;
 
@@ -58,6 +58,15 @@ impl Value {
         }
     }
 
+    /// Makes the cell of a file, with all digits.
+    pub(super) fn csv_cell(&self) -> CsvCell<'_> {
+        match self {
+            Value::Text(text) => CsvCell::Text(text),
+            Value::Whole(number) => CsvCell::Whole(*number),
+            Value::Number(number) => CsvCell::Number(*number),
+        }
+    }
+
     /// Orders values: numbers before texts, and missing values and NaN at the end, even in descending order.
     pub fn order(a: Option<&Value>, b: Option<&Value>, is_descending: bool) -> Ordering {
         let known = |value: Option<&Value>| value.is_some_and(|value| !value.number().is_some_and(f64::is_nan));
@@ -79,16 +88,6 @@ impl Value {
             (Value::Whole(a), Value::Whole(b)) => a.cmp(b),
             (a, b) => a.number().unwrap_or(f64::NAN).total_cmp(&b.number().unwrap_or(f64::NAN)),
         }
-    }
-}
-
-/// Makes the cell of a value in a file, with all digits; empty without a value.
-pub fn csv_cell(value: Option<&Value>) -> CsvCell<'_> {
-    match value {
-        None => CsvCell::Text(""),
-        Some(Value::Text(text)) => CsvCell::Text(text),
-        Some(Value::Whole(number)) => CsvCell::Whole(*number),
-        Some(Value::Number(number)) => CsvCell::Number(*number),
     }
 }
 
@@ -114,6 +113,15 @@ pub enum Format {
 }
 
 impl Format {
+    pub fn of_metric(info: &MetricInfo) -> Format {
+        match info.unit {
+            Unit::Plain => Format::Measured,
+            Unit::Exact => Format::Exact,
+            Unit::Rate => Format::Rate,
+            Unit::Fraction => Format::Fraction,
+        }
+    }
+
     pub fn is_number(self) -> bool {
         self != Format::Text
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use egui::{Color32, Theme};
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{ShownSetting, differing, differing_by_key};
+use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Dash, Pen};
 use valleyscope_experiments::workload::STEPS;
@@ -16,8 +17,8 @@ use valleyscope_runs::RunFolder;
 
 use super::plotter::RunCurves;
 use super::summary::Summary;
-use crate::app::widgets::number;
 use crate::app::widgets::theme::background;
+use crate::runs::Format;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
@@ -71,11 +72,12 @@ const SEED: usize = 3;
 
 fn traits(run: &Summary) -> Traits {
     let steps = run.steps.filter(|_| !run.is_scan);
+    let setting = |path: &str, word: &str| Some(format!("{word} {}", Format::Exact.text(run.facts.get(path)?)));
     [
-        run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
-        run.batch_size.map(|size| format!("batch {size}")),
+        run.facts.number("learning_rate").map(|rate| format!("η {}", number_text(rate))),
+        setting("batch_size", "batch"),
         steps.map(|steps| format!("{} steps", grouped(steps))),
-        run.seed.map(|seed| format!("seed {seed}")),
+        setting("seed", "seed"),
         forked(run),
     ]
 }

@@ -15,10 +15,11 @@ use valleyscope_runs::{
     span,
 };
 
-use super::{in_force, left, newest, notes, progress, rate, unit};
+use super::{newest, notes, progress};
 use crate::cli::output::{cell, print};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
+use crate::runs::RunSettings;
 use crate::sweep::pictures::check_pictures;
 use crate::sweep::result::{check_sweep, is_sweep};
 
@@ -32,7 +33,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     let status = status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
     let history = reader.history();
     let notes = notes(run);
-    let training = in_force(run, history);
+    let training = RunSettings::read(run).in_force(history);
     let mut lines = Lines::default();
     lines.add("run", run.shown_name());
     lines.add("title", notes.title);
@@ -41,7 +42,7 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
         lines.add(kind.label(), if kind.label().is_empty() { String::new() } else { description });
     }
     lines.add("fork", fork(run, history));
-    lines.add("progress", how_far(history));
+    lines.add("progress", progress(history, status.is_open()));
     lines.add("trained for", span(history.wall_s() as u64));
     if history.sessions() > 1 {
         lines.add("sessions", history.sessions().to_string());
@@ -93,17 +94,6 @@ fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
 
 fn as_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn how_far(history: &RunHistory) -> String {
-    let mut text = format!("{} {}", progress(history), unit(history));
-    if let Some(rate) = rate(history) {
-        let _ = write!(text, ", {rate}");
-    }
-    if let Some(left) = left(history).filter(|_| history.ending().is_none()) {
-        let _ = write!(text, ", {left} left");
-    }
-    text
 }
 
 fn last_events(history: &RunHistory) -> String {

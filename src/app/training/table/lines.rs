@@ -12,9 +12,8 @@ use valleyscope_runs::{Better, RunFolder};
 
 use crate::app::training::list::{FilterField, ListInput, RunsAction};
 use crate::app::training::summary::Summary;
-use crate::export::CsvWriter;
 use crate::runs::{
-    Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, SortKey, TableLayout, Value, csv_cell,
+    Column, Columns, Group, GroupChoice, Grouping, PrintedTable, Replicates, RunFacts, SortKey, TableLayout, Value,
     lower_first, ordered,
 };
 
@@ -258,14 +257,8 @@ impl Lines {
 
     /// Formats the shown columns of runs as CSV, with all digits.
     pub(super) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
-        let header: Vec<&str> = self.columns.iter().map(|column| column.field.as_str()).collect();
-        let written = CsvWriter::new(Vec::new(), &header).and_then(|mut table| {
-            for run in runs {
-                table.row(&self.columns.iter().map(|column| csv_cell(column.of(&run.facts))).collect::<Vec<_>>())?;
-            }
-            Ok(table.into_inner())
-        });
-        written.expect("a vector can be written")
+        let shown: Vec<&Column> = self.columns.iter().collect();
+        PrintedTable::of_runs(runs.iter().map(|run| &run.facts), &shown).csv()
     }
 
     /// The numbers of runs that match the filter, and of all.
