@@ -308,7 +308,7 @@ impl RunSettings {
 
     /// Returns the key that replicates share: their settings with all changes, their data, which may be in several
     /// folders, and the step at which they were forked.
-    pub fn replicates(&self, history: &RunHistory) -> Option<String> {
+    fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
         let changes = history.changes_text();

@@ -157,10 +157,14 @@ impl Format {
         })
     }
 
+    pub fn number(self, number: f64) -> String {
+        self.text(&Value::Number(number)).into_owned()
+    }
+
     /// Formats a mean with its deviation, in the same unit.
     pub fn with_deviation(self, mean: f64, deviation: f64) -> String {
         let joined = |[mean, deviation]: [String; 2], unit: &str| format!("{mean} ± {deviation}{unit}");
-        let text = |number: f64| self.text(&Value::Number(number)).into_owned();
+        let text = |number: f64| self.number(number);
         match self {
             Format::Text | Format::Exact | Format::Measured => joined(to_same_decimals(mean, deviation), ""),
             Format::Whole if deviation < 10.0 && mean.abs() < 1000.0 => joined(to_same_decimals(mean, deviation), ""),
@@ -407,7 +411,7 @@ mod tests {
 
     #[test]
     fn values_and_their_differences_are_shown_in_the_columns_unit() {
-        let text = |format: Format, number| format.text(&Value::Number(number)).into_owned();
+        let text = Format::number;
         assert_eq!(text(Format::Whole, 12_000.0), "12\u{2009}000");
         assert_eq!(text(Format::Measured, 0.123_456), "0.1235");
         assert_eq!(text(Format::Fraction, 0.9712), "97.12 %");

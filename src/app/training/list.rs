@@ -19,7 +19,7 @@ use super::summary::{ListedRuns, Summary};
 use crate::app::landscape::controls::{color_button, color_picker};
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::theme::text_width;
-use crate::runs::{Column, Columns, Filter, FilterError, Format, RunFacts, SortKey, Value, lower_first, ordered};
+use crate::runs::{Column, Columns, Filter, FilterError, Format, RunFacts, SortKey, lower_first, ordered};
 
 /// The height of a run in the list, in points.
 const ROW: f32 = 60.0;
@@ -300,7 +300,7 @@ fn subtitle(run: &Summary) -> String {
 /// Formats the newest evaluation, such as `test 0.1234 · 97.12 %`, or else the last loss; empty without either.
 fn losses(run: &Summary) -> String {
     let part = |(info, value): (&MetricInfo, f64)| {
-        let text = Format::of_metric(info).text(&Value::Number(value)).into_owned();
+        let text = Format::of_metric(info).number(value);
         let word = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
         if info.unit == Unit::Fraction { text } else { format!("{word} {text}") }
     };
@@ -309,7 +309,7 @@ fn losses(run: &Summary) -> String {
 }
 
 fn train_loss(run: &Summary) -> Option<String> {
-    Some(format!("train loss {}", Format::Measured.text(&Value::Number(run.loss()?))))
+    Some(format!("train loss {}", Format::Measured.number(run.loss()?)))
 }
 
 pub(super) fn tooltip(run: &Summary) -> String {

@@ -48,8 +48,6 @@ pub struct Summary {
     /// True if its model generates text.
     pub writes_text: bool,
     pub forked: Option<Forked>,
-    /// A key that is equal for runs that differ in the seed only.
-    pub config: Option<String>,
     /// The reason why it cannot be read, if it cannot.
     pub read_error: Option<String>,
     /// Its values in the table of runs.
@@ -301,7 +299,6 @@ impl Watched {
             evaluated: history.evaluated(),
             is_scan,
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
-            config: config.settings.replicates(history),
             forked: history.forked().cloned(),
             facts: RunFacts::of(RunSource {
                 run: &run,

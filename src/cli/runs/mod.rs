@@ -16,7 +16,7 @@ use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory};
 
 use super::run_args::{CheckpointName, RunsLocation};
 use super::{Failure, say};
-use crate::runs::{Format, Value};
+use crate::runs::Format;
 
 #[derive(clap::Args)]
 pub(super) struct RunsArgs {
@@ -216,10 +216,9 @@ fn progress(history: &RunHistory, is_open: bool) -> String {
     let is_scan = history.started().is_some_and(|started| started.scan.is_some());
     let unit = if is_scan { "grid points" } else { "steps" };
     let of = history.steps().map(|steps| format!("/{steps}")).unwrap_or_default();
-    let text = |format: Format, number: f64| format.text(&Value::Number(number)).into_owned();
-    let rate = history.steps_per_s().map(|rate| text(Format::Rate, rate));
+    let rate = history.steps_per_s().map(|rate| Format::Rate.number(rate));
     let left = history.seconds_left().filter(|_| is_open);
-    let left = left.map(|seconds| format!("{} left", text(Format::Duration, seconds)));
+    let left = left.map(|seconds| format!("{} left", Format::Duration.number(seconds)));
     let steps = format!("{}{of} {unit}", history.step());
     std::iter::once(steps).chain(rate).chain(left).collect::<Vec<_>>().join(", ")
 }
