@@ -25,7 +25,7 @@ const SIMILAR: f64 = 0.5;
 pub struct MetricAliases(BTreeMap<String, String>);
 
 impl MetricAliases {
-    /// Returns the user's file of aliases, if the system has a folder for settings.
+    /// The user's file of aliases, if the system has a folder for settings.
     pub fn file_of_user() -> Option<PathBuf> {
         Some(directories::ProjectDirs::from("", "", "valleyscope")?.config_dir().join("metrics.ron"))
     }
@@ -91,8 +91,8 @@ impl MetricAliases {
         self.0.iter().filter(move |(_, other)| *other == shown).map(|(name, _)| name.as_str())
     }
 
-    /// Returns the metrics of a run with their descriptions as they are shown. Where the run also logs the metric under
-    /// whose name another one would be shown, both keep their own names.
+    /// The metrics of a run with their descriptions as they are shown. Where the run also logs the metric under whose
+    /// name another one would be shown, both keep their own names.
     pub fn apply(&self, metrics: Vec<MetricInfo>) -> Vec<(MetricId, MetricInfo)> {
         let names = metrics.iter().map(|info| info.name.clone());
         let mut taken: BTreeSet<String> = names.filter(|name| !self.0.contains_key(name)).collect();
@@ -110,8 +110,8 @@ impl MetricAliases {
     }
 }
 
-/// Returns the metrics that may be shown together with another one, those of the most similar names first: of the same
-/// unit, with the same better direction or a similar name, and logged by no run that logs the other, too.
+/// The metrics that may be shown together with another one, those of the most similar names first: of the same unit,
+/// with the same better direction or a similar name, and logged by no run that logs the other, too.
 pub fn proposals<'m>(of: &MetricInfo, all: &'m [MetricInfo], runs: &[&[MetricInfo]]) -> Vec<&'m MetricInfo> {
     let has = |run: &&&[MetricInfo], name: &str| run.iter().any(|info| info.name == name);
     let are_together = |name: &str| runs.iter().any(|run| has(&run, &of.name) && has(&run, name));

@@ -53,23 +53,23 @@ impl Column {
         Column { is_usual: false, ..self }
     }
 
-    /// Returns the value of a run.
+    /// The value of a run.
     pub fn of<'f>(&self, facts: &'f RunFacts) -> Option<&'f Value> {
         facts.get(&self.field)
     }
 
-    /// Returns the value of a run for users; empty without one.
+    /// The value of a run for users; empty without one.
     pub fn text<'f>(&self, facts: &'f RunFacts) -> Cow<'f, str> {
         self.of(facts).map_or(Cow::Borrowed(""), |value| self.format.text(value))
     }
 
-    /// Returns the value of a group of runs: a statistic of what is measured.
+    /// The value of a group of runs: a statistic of what is measured.
     pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>, statistic: Statistic) -> Aggregate {
         let values = runs.map(|run| self.of(run));
         if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::by(statistic, self.better, values) }
     }
 
-    /// Returns the title within a sentence, without a symbol at its end.
+    /// The title within a sentence, without a symbol at its end.
     pub fn word(&self) -> String {
         let words: Vec<&str> = self.title.split(' ').filter(|word| word.is_ascii()).collect();
         if words.is_empty() { self.short.clone() } else { words.join(" ").to_lowercase() }
@@ -93,7 +93,7 @@ pub struct FieldError(String);
 pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// Returns the columns of these runs, which are known by their `name`s or their folders.
+    /// The columns of these runs, which are known by their `name`s or their folders.
     pub fn of(runs: &[&RunFacts], is_by_name: bool) -> Columns {
         let known = |field: &str| runs.iter().any(|run| run.get(field).is_some());
         let is_mixed = |field: &str| runs.iter().any(|run| run.get(field) != runs[0].get(field));
@@ -126,8 +126,8 @@ impl Columns {
         Columns(columns)
     }
 
-    /// Returns the columns while only some of the runs are shown: which are usual depends on these, and columns that
-    /// only other runs have are hidden at the end.
+    /// The columns while only some of the runs are shown: which are usual depends on these, and columns that only other
+    /// runs have are hidden at the end.
     pub fn while_shown(&self, shown: &[&RunFacts]) -> Columns {
         let is_by_name = self.0.first().is_none_or(|first| first.field == NAME);
         let mut columns = Columns::of(shown, is_by_name);
@@ -145,7 +145,7 @@ impl Columns {
         self.0.iter().find(|column| column.field == field)
     }
 
-    /// Returns the column that a user names: by its field, by the end of a setting's path, or by another usual name.
+    /// The column that a user names: by its field, by the end of a setting's path, or by another usual name.
     pub fn find(&self, typed: &str) -> Result<&Column, FieldError> {
         let typed = typed.trim().trim_matches('"');
         let lower = typed.to_lowercase();
@@ -192,8 +192,7 @@ impl Columns {
         FieldError(format!("there is no field `{typed}`{hint}"))
     }
 
-    /// Returns the column by which runs are judged: their best loss, on data that they do not learn from if they log
-    /// one.
+    /// The column by which runs are judged: their best loss, on data that they do not learn from if they log one.
     ///
     /// # Errors
     ///
@@ -264,7 +263,7 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
     columns
 }
 
-/// Returns a title within a sentence.
+/// A title within a sentence.
 pub(crate) fn lower_first(title: &str) -> String {
     let mut chars = title.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
@@ -342,7 +341,7 @@ impl TableLayout {
         self.chosen.insert(field.to_owned(), is_shown);
     }
 
-    /// Returns all columns in the user's order.
+    /// All columns in the user's order.
     pub fn arranged<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
         let mut arranged: Vec<&Column> = self.order.iter().filter_map(|field| columns.get(field)).collect();
         let mut before: Option<&str> = None;
@@ -356,7 +355,7 @@ impl TableLayout {
         arranged
     }
 
-    /// Returns the shown columns in the user's order.
+    /// The shown columns in the user's order.
     pub fn shown<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
         self.arranged(columns).into_iter().filter(|column| self.shows(column)).collect()
     }

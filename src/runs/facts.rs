@@ -300,14 +300,14 @@ impl RunSettings {
         settings
     }
 
-    /// Returns the training with the settings now in force, if this program can read its config.
+    /// The training with the settings now in force, if this program can read its config.
     pub fn in_force(&self, history: &RunHistory) -> Option<Preset> {
         let preset = self.preset.as_ref()?;
         Some(with_changed_settings(preset, &history.changed_settings()).unwrap_or_else(|_| preset.clone()))
     }
 
-    /// Returns the key that replicates share: their settings with all changes, their data, which may be in several
-    /// folders, and the step at which they were forked.
+    /// The key that replicates share: their settings with all changes, their data, which may be in several folders, and
+    /// the step at which they were forked.
     fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
@@ -316,7 +316,7 @@ impl RunSettings {
     }
 }
 
-/// Returns the field of a metric's last value: its name, unless another field or the setting of a run may have it.
+/// The field of a metric's last value: its name, unless another field or the setting of a run may have it.
 pub(super) fn last_of(info: &MetricInfo) -> String {
     let is_taken = is_fact(&info.name) || Words::of(&info.name).is_setting();
     if is_taken { format!("last_{}", info.name) } else { info.name.clone() }
@@ -381,7 +381,7 @@ impl RunFacts {
         facts
     }
 
-    /// Returns the facts of a run whose events cannot be read.
+    /// The facts of a run whose events cannot be read.
     pub fn unreadable(run: &RunFolder) -> RunFacts {
         let values = [(RUN, run.name()), (NAME, run.name()), (STATE, UNREADABLE.to_owned())];
         let values = values.map(|(field, text)| (field.to_owned(), Value::Text(text)));
@@ -432,12 +432,12 @@ impl RunFacts {
         Some(fact.format.text(self.get(field)?))
     }
 
-    /// Returns the value of a field that has numbers.
+    /// The value of a field that has numbers.
     pub fn number(&self, field: &str) -> Option<f64> {
         self.get(field)?.number()
     }
 
-    /// Returns the last value of a metric.
+    /// The last value of a metric.
     pub fn last(&self, info: &MetricInfo) -> Option<f64> {
         self.number(&last_of(info))
     }
@@ -451,8 +451,8 @@ impl RunFacts {
         is_fact(field) || self.settings.iter().any(|it| it.path == field) || self.metrics.iter().any(is_measured)
     }
 
-    /// Returns the fields by which the run can be judged: its best losses on data that it does not learn from or, if it
-    /// logs none, its best training loss.
+    /// The fields by which the run can be judged: its best losses on data that it does not learn from or, if it logs
+    /// none, its best training loss.
     pub(super) fn judging_fields(&self) -> Vec<String> {
         let held_out: Vec<String> = self.metrics.iter().filter(|info| is_held_out(info)).map(best_of).collect();
         let training = || self.metrics.iter().filter(|info| info.name == MetricId::LOSS.name()).map(best_of).collect();
@@ -477,7 +477,7 @@ impl RunFacts {
     }
 }
 
-/// Returns the settings of a run without a readable config, as its first event describes them.
+/// The settings of a run without a readable config, as its first event describes them.
 fn described(started: &Started) -> Settings {
     let known = [
         ("learning_rate", started.learning_rate.map(Value::Number)),
