@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::setting::SettingInfo;
+use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
 use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource};
 
 use super::facts::{
@@ -69,6 +70,15 @@ impl Column {
         if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::by(statistic, self.better, values) }
     }
 
+    /// The value of a run with the short title, such as `η 0.001`, and with the mark of an edge; a text stands alone.
+    pub fn named(&self, facts: &RunFacts, edge: Option<RangeEdge>) -> String {
+        match self.of(facts) {
+            Some(Value::Text(text)) => text.clone(),
+            Some(value) => format!("{} {}", lower_first(&self.short), with_edge(edge, &self.format.text(value))),
+            None => format!("no {}", lower_first(&self.short)),
+        }
+    }
+
     /// The title within a sentence, without a symbol at its end.
     pub fn word(&self) -> String {
         let words: Vec<&str> = self.title.split(' ').filter(|word| word.is_ascii()).collect();
@@ -82,11 +92,6 @@ impl Column {
         if is_singular { format!("the {word}s") } else { format!("the values of {word}") }
     }
 }
-
-/// Why a text is no field.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct FieldError(String);
 
 /// The columns of listed runs, in their usual order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -146,7 +151,7 @@ impl Columns {
     }
 
     /// The column that a user names: by its field, by the end of a setting's path, or by another usual name.
-    pub fn find(&self, typed: &str) -> Result<&Column, FieldError> {
+    pub fn find(&self, typed: &str) -> Result<&Column, String> {
         let typed = typed.trim().trim_matches('"');
         let lower = typed.to_lowercase();
         let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
@@ -166,12 +171,12 @@ impl Columns {
             [] => Err(self.unknown(typed)),
             _ => {
                 let all = ending.iter().map(|column| format!("`{}`", column.field)).collect::<Vec<_>>().join(" or ");
-                Err(FieldError(format!("`{typed}` may be {all}; say which")))
+                Err(format!("`{typed}` may be {all}; say which"))
             }
         }
     }
 
-    fn unknown(&self, typed: &str) -> FieldError {
+    fn unknown(&self, typed: &str) -> String {
         let mut alike: Vec<(f64, &str)> = self
             .0
             .iter()
@@ -189,7 +194,7 @@ impl Columns {
                 format!("; fields are {} and others", usual.collect::<Vec<_>>().join(", "))
             }
         };
-        FieldError(format!("there is no field `{typed}`{hint}"))
+        format!("there is no field `{typed}`{hint}")
     }
 
     /// The column by which runs are judged: their best loss, on data that they do not learn from if they log one.
@@ -221,11 +226,6 @@ impl Columns {
                 )
             }
         })
-    }
-
-    /// Lists the fields for filters.
-    pub fn fields(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|column| column.field.as_str())
     }
 }
 

@@ -60,8 +60,8 @@ pub(super) const FORK: &str = "fork";
 pub(super) const CHANGED: &str = "changed";
 pub(super) const TAGS: &str = "tags";
 pub(super) const NOTE: &str = "note";
-/// The key of what replicates share.
-pub(super) const REPLICATES: &str = "replicates";
+/// The field that replicates share: runs that differ only in the seed and the folder of their data.
+pub const REPLICATES: &str = "replicates";
 
 const STATES: &str = "starting, running, stopped, finished, failed, crashed or silent";
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 use valleyscope_engine::terminal_escape::visible;
-use valleyscope_experiments::view::ticks::RangeEdge;
+use valleyscope_experiments::view::ticks::with_edge;
 use valleyscope_runs::Better;
 
 use super::column::{Column, Columns};
@@ -127,11 +127,10 @@ impl PrintedTable {
             let first = runs[group.shown[0]];
             let mut cells: Vec<Cell> = shared.iter().map(|column| Cell::of(column, first)).collect();
             if let Some(column) = best_over {
-                let (best, mark) =
-                    (Cell::mean(column, &of_all(column, group)), group.edge().map_or("", RangeEdge::mark));
-                let edge = Some(mark.trim_end()).filter(|mark| !mark.is_empty());
-                let edge = Cell::of_row("", edge.map(|mark| Value::Text(mark.to_owned())));
-                cells.extend([Cell { text: format!("{mark}{}", best.text), ..best }, edge]);
+                let best = Cell::mean(column, &of_all(column, group));
+                let mark = group.edge().map(|edge| Value::Text(edge.mark().trim_end().to_owned()));
+                let text = with_edge(group.edge(), &best.text);
+                cells.extend([Cell { text, ..best }, Cell::of_row("", mark)]);
             }
             let count = group.shown.len();
             cells.push(Cell::of_row(count.to_string(), Some(Value::Whole(count as u64))));

@@ -313,10 +313,6 @@ pub enum Aggregate {
 }
 
 impl Aggregate {
-    pub fn of<'v>(values: impl Iterator<Item = Option<&'v Value>>) -> Aggregate {
-        Aggregate::by(Statistic::Mean, Better::Neither, values)
-    }
-
     pub fn by<'v>(statistic: Statistic, better: Better, values: impl Iterator<Item = Option<&'v Value>>) -> Aggregate {
         let all: Vec<Option<&Value>> = values.collect();
         let known: Vec<&Value> = all.iter().copied().flatten().collect();
@@ -435,7 +431,8 @@ mod aggregate_tests {
     use valleyscope_runs::Better;
 
     fn text(values: &[Option<Value>], format: Format) -> String {
-        Aggregate::of(values.iter().map(Option::as_ref)).text(format).into_owned()
+        let values = values.iter().map(Option::as_ref);
+        Aggregate::by(Statistic::Mean, Better::Neither, values).text(format).into_owned()
     }
 
     fn numbers(numbers: &[f64]) -> Vec<Option<Value>> {

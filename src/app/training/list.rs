@@ -416,7 +416,8 @@ impl FilterField {
         }
         let end = format!(".{begun}");
         let fits = |name: &&str| name.to_lowercase().starts_with(&begun) || name.to_lowercase().contains(&end);
-        let offered: Vec<&str> = columns.fields().filter(fits).take(MOST_OFFERED).collect();
+        let offered: Vec<&str> =
+            columns.iter().map(|column| column.field.as_str()).filter(fits).take(MOST_OFFERED).collect();
         if offered.is_empty() {
             return;
         }

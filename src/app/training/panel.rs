@@ -31,7 +31,7 @@ use crate::app::shell::files::OpenedContent;
 use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
 use crate::app::shell::tabs::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
-use crate::runs::Replicates;
+use crate::runs::REPLICATES;
 
 pub(super) struct Threads {
     pub(super) jobs: TrainingJobs,
@@ -445,7 +445,7 @@ impl TrainingPanel {
         let plotted = self.plotted();
         for run in &plotted {
             let summary = self.summary(run);
-            let key = summary.and_then(|summary| summary.facts.text(Replicates::FIELD));
+            let key = summary.and_then(|summary| summary.facts.text(REPLICATES));
             let key = key.filter(|_| self.charts.choices.grouped);
             let index = key.map_or(groups.len(), |key| *known.entry(key).or_insert(groups.len()));
             if index == groups.len() {

@@ -14,7 +14,7 @@ use crate::cli::output::{print, print_content, print_differences};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
 use crate::runs::{
-    Column, Columns, Filter, Grouping, MetricAliases, PrintedTable, Replicates, RunFacts, SortKey, Statistic,
+    Column, Columns, Filter, Grouping, MetricAliases, PrintedTable, REPLICATES, RunFacts, SortKey, Statistic,
     TableLayout, listed_fields, ordered, run_column,
 };
 
@@ -85,10 +85,10 @@ pub(super) fn list(location: &RunsLocation, args: &TableArgs) -> Result<(), Fail
 
 /// Makes the table of these runs, and prints notes about its groups.
 fn table(runs: Vec<&RunFacts>, args: &TableArgs, columns: &Columns) -> Result<PrintedTable, Failure> {
-    let sort = SortKey::parse(args.sort.as_deref().unwrap_or_default(), columns);
-    let sort = sort.map_err(|error| Failure::BadInput(anyhow!("--sort: {error}")))?;
+    let sort = SortKey::parse(args.sort.as_deref().unwrap_or_default(), columns).map_err(bad("--sort"))?;
     let by = args.group_by.as_deref().map(|text| fields(text, columns, "--group-by")).transpose()?;
-    let best_over = args.best_over.as_deref().map(|text| best_over(text, columns)).transpose()?;
+    let best_over = args.best_over.as_deref().map(|text| columns.find(text)).transpose().map_err(bad("--best-over"))?;
+    let best_over = best_over.map(|column| column.field.clone());
     // The usual columns and the better direction follow from the runs that are shown.
     let columns = columns.while_shown(&runs);
     let shown = shown_columns(args, &columns, &runs)?;
@@ -118,18 +118,16 @@ fn read(run: &RunFolder, aliases: &MetricAliases) -> RunFacts {
     })
 }
 
-fn fields(text: &str, columns: &Columns, option: &str) -> Result<Vec<String>, Failure> {
-    let field = |part: &str| match part {
-        Replicates::FIELD if option == "--group-by" => Ok(part.to_owned()),
-        part => columns.find(part).map(|column| column.field.clone()),
-    };
-    let found: Result<Vec<String>, _> = listed_fields(text).map(field).collect();
-    found.map_err(|error| Failure::BadInput(anyhow!("{option}: {error}")))
+fn bad(option: &str) -> impl FnOnce(String) -> Failure {
+    move |error| Failure::BadInput(anyhow!("{option}: {error}"))
 }
 
-fn best_over(text: &str, columns: &Columns) -> Result<String, Failure> {
-    let field = columns.find(text).map_err(|error| Failure::BadInput(anyhow!("--best-over: {error}")))?;
-    Ok(field.field.clone())
+fn fields(text: &str, columns: &Columns, option: &str) -> Result<Vec<String>, Failure> {
+    let field = |part: &str| match part {
+        REPLICATES if option == "--group-by" => Ok(part.to_owned()),
+        part => columns.find(part).map(|column| column.field.clone()),
+    };
+    listed_fields(text).map(field).collect::<Result<_, _>>().map_err(bad(option))
 }
 
 /// Selects the requested columns, or the usual ones that are not empty. A file has all columns of its runs, whatever
