@@ -22,7 +22,7 @@ pub struct Column {
     pub title: String,
     /// The title above the column, such as the symbol of a hyperparameter.
     pub short: String,
-    /// The title above a column of text, in capitals: of a setting the name that users type.
+    /// The title above a column of text, in capitals: the name that users type.
     pub heading: String,
     pub help: String,
     pub format: Format,
@@ -36,7 +36,7 @@ pub struct Column {
 impl Column {
     fn new(field: impl Into<String>, title: impl Into<String>, help: &str, format: Format) -> Column {
         let (field, title, help) = (field.into(), title.into(), help.to_owned());
-        let (short, heading) = (title.clone(), title.to_uppercase());
+        let (short, heading) = (title.clone(), field.replace('_', " ").to_uppercase());
         Column {
             field,
             title,

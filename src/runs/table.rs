@@ -1,5 +1,7 @@
 //! Tables of runs and of groups of runs, as text, CSV and JSON.
 
+use std::cmp::Reverse;
+
 use serde_json::{Map, json};
 use valleyscope_engine::terminal_escape::visible;
 use valleyscope_experiments::view::ticks::with_edge;
@@ -185,20 +187,24 @@ impl PrintedTable {
         let titled = (0..self.header.len()).filter(|column| !self.header[*column].title.is_empty());
         let mut shown: Vec<(usize, usize)> = titled.map(|column| (column, width(column))).collect();
         let Some(most) = most else { return shown };
-        let line = |widths: &mut dyn Iterator<Item = usize>| widths.map(|width| width + GAP).sum::<usize>();
         let least =
             |(column, width): (usize, usize)| if self.header[column].is_text { width.min(SHORTEST) } else { width };
-        let worth = |(column, _): (usize, usize)| {
+        let worth = |&(column, _): &(usize, usize)| {
             let worth = self.header[column].worth;
             let varies = rows[1..].iter().any(|row| row[column] != rows[1][column]);
             (worth >= KEPT_IF_EQUAL || varies, worth)
         };
-        while line(&mut shown.iter().map(|it| least(*it))) > most + GAP {
-            let optional = (0..shown.len()).rev().filter(|index| worth(shown[*index]).1 < KEPT);
-            let Some(index) = optional.min_by_key(|index| worth(shown[*index])) else { break };
-            shown.remove(index);
-        }
-        while line(&mut shown.iter().map(|(_, width)| *width)) > most + GAP {
+        let mut by_worth = shown.clone();
+        by_worth.sort_by_key(|it| Reverse(worth(it)));
+        let mut room = most + GAP;
+        by_worth.retain(|it| {
+            let (width, is_kept) = (least(*it) + GAP, self.header[it.0].worth == KEPT);
+            let fits = width <= room || is_kept;
+            room = room.saturating_sub(if fits { width } else { 0 });
+            fits
+        });
+        shown.retain(|it| by_worth.contains(it));
+        while shown.iter().map(|(_, width)| width + GAP).sum::<usize>() > most + GAP {
             let spare = |it: (usize, usize)| it.1 - least(it);
             let Some(widest) = shown.iter_mut().max_by_key(|it| spare(**it)).filter(|it| spare(**it) > 0) else {
                 break;

@@ -85,7 +85,7 @@ fn runs_are_listed_in_columns() {
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert_eq!(lines.len(), 4);
     let row = |run: &RunFolder| *lines.iter().find(|line| line.starts_with(&run.name())).unwrap();
-    let columns = ["NAME", "STATE", "TRAIN LOSS", "TEST ACCURACY", "STEP"].map(|name| lines[0].find(name).unwrap());
+    let columns = ["NAME", "STATE", "LOSS", "TEST ACCURACY", "STEP"].map(|name| lines[0].find(name).unwrap());
     for (run, status, title) in
         [(&first, "stopped", "My best"), (&failed, "failed", "Adam on"), (&living, "running", "Adam on")]
     {
