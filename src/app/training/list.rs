@@ -72,7 +72,7 @@ pub(super) enum RunsAction {
 }
 
 impl List {
-    /// Shows the list, in the order of the table of runs. `hides_curves` is whether the search applies to the plots, too.
+    /// Shows the list in the table's order. `hides_curves` is whether the search applies to the plots, too.
     pub(super) fn ui(
         &mut self,
         ui: &mut Ui,
@@ -150,7 +150,7 @@ fn order_choice(ui: &mut Ui, sort: &mut Vec<SortKey>, columns: &Columns) {
         Some(column) => format!("by {}", lower_first(&column.title)),
         None => "newest first".to_owned(),
     };
-    let combo = ComboBox::from_id_salt("sort runs").selected_text(name(sort)).width(104.0);
+    let combo = ComboBox::from_id_salt("sort runs").selected_text(name(sort)).width(104.0).truncate();
     let shown = combo.show_ui(ui, |ui| {
         let key = |column: &Column| {
             vec![SortKey { field: column.field.clone(), is_descending: column.better == Better::Higher }]

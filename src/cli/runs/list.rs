@@ -26,8 +26,8 @@ pub(super) struct TableArgs {
     /// Sort by these fields, separated by commas; a minus before a field reverses its order
     #[arg(long, value_name = "FIELDS", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// Show these fields [default: settings that differ, losses, rate and time, as far as they fit into a terminal; with
-    /// --csv or --json all fields]
+    /// Show these fields [default: settings that differ, losses, rate and time, as far as they fit into a terminal;
+    /// with --csv or --json all fields]
     #[arg(long, value_name = "FIELDS")]
     columns: Option<String>,
     /// Summarize the runs with equal values of these fields; `replicates` are runs that differ only in the seed
