@@ -189,7 +189,7 @@ fn show_describes_the_run() {
     let run = sandbox.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
     Notes { note: "try batch 64".into(), ..Notes::default() }.write(&run).unwrap();
     let output = sandbox.run(&["runs", "show", &run.name()]);
-    expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch size"]);
+    expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch_size"]);
     expect(&output, 0, &["try batch 64", "95.12 %", "config.ron", "last events", "started: Adam on digits"]);
 }
 
