@@ -12,6 +12,7 @@ use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo};
 use valleyscope_experiments::difference::{ListedSetting, SettingColumn, SettingOwner};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{RunConfig, with_changed_settings};
+use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{
     Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, MetricSource, Notes, Ranks,
     RunFolder, RunHistory, RunReader, SettingChange, Started, Status, Unit, now,
@@ -497,6 +498,26 @@ fn smoothed(curve: &MetricCurve<'_>) -> Option<f64> {
     let mut tally = LossTally::default();
     curve.value.iter().for_each(|value| tally.push(*value));
     tally.smoothed()
+}
+
+/// Describes the progress of a run, such as `20/40 steps, 12.5/s, 5 min left`: its steps, which are grid points in a
+/// scan, their rate, and the time left if it is open.
+pub fn progress(history: &RunHistory, is_open: bool) -> String {
+    let is_scan = history.started().is_some_and(|started| started.scan.is_some());
+    let unit = if is_scan { "grid points" } else { "steps" };
+    let of = history.steps().map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
+    let rate = history.steps_per_s().map(|rate| Rate.number(rate));
+    let left = history.seconds_left().filter(|_| is_open);
+    let left = left.map(|seconds| format!("{} left", Duration.number(seconds)));
+    let steps = format!("{}{of} {unit}", grouped(history.step()));
+    std::iter::once(steps).chain(rate).chain(left).collect::<Vec<_>>().join(", ")
+}
+
+/// Describes the status, the problems, the progress and the processes of a run in a line.
+pub fn status_line(status: &Status, concerns: &[Concern], history: &RunHistory) -> String {
+    let processes = Ranks::of(history).map(|ranks| format!("{} processes", ranks.count)).unwrap_or_default();
+    let parts = [status.label(), Concern::summary(concerns), progress(history, status.is_open()), processes];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// Lists the results and the settings of a run that are in force, with the facts about it that its config leaves open:

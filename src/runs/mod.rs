@@ -3,7 +3,7 @@
 //!
 //! [`RunFacts`] are the values of one run, read with its events. [`Columns`] are those of all listed runs: the table of
 //! facts (`facts.rs`), and the runs' settings and metrics. A [`Filter`] is typed text; [`ordered`] and [`grouped`]
-//! arrange the runs that match it.
+//! arrange the runs that match it. A [`PrintedTable`] is a table of runs or groups as text, CSV or JSON.
 
 mod aliases;
 mod column;
@@ -28,7 +28,7 @@ pub use aliases::{MetricAliases, proposals};
 #[cfg(feature = "app")]
 pub(crate) use column::lower_first;
 pub use column::{Column, Columns, TableLayout};
-pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, run_column};
+pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, progress, run_column, status_line};
 pub use filter::{Filter, FilterError, listed_fields};
 pub use table::PrintedTable;
 pub use value::{Aggregate, Format, Statistic, Value};

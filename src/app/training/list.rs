@@ -220,7 +220,8 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
             let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());
         });
-        ui.add(Label::new(status(ui, run)).selectable(false).truncate());
+        let color = status_color(ui.visuals(), &run.status);
+        ui.add(Label::new(RichText::new(&run.status_line).small().color(color)).selectable(false).truncate());
         let done = run.steps.map_or(0.0, |steps| run.step() as f32 / steps.max(1) as f32);
         if run.is_open() {
             ui.add_space(1.0);
@@ -266,27 +267,6 @@ pub(super) fn status_color(visuals: &Visuals, status: &Status) -> Color32 {
         Status::Running(_) | Status::Starting => visuals.hyperlink_color,
         Status::Stopped | Status::Finished => visuals.weak_text_color(),
     }
-}
-
-fn status(ui: &Ui, run: &Summary) -> RichText {
-    let color = status_color(ui.visuals(), &run.status);
-    let unit = if run.is_scan { "grid point" } else { "step" };
-    let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
-    let concerns = Concern::summary(&run.concerns);
-    let parts = [run.status.label(), concerns].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-    let mut text = format!("{}, {unit} {}{steps}", parts.join(", "), grouped(run.step()));
-    if let Some(ranks) = &run.ranks {
-        text.push_str(&format!(", {} processes", ranks.count));
-    }
-    if run.is_open() {
-        if let Some(rate) = run.facts.text("rate") {
-            text.push_str(&format!(", {rate}"));
-        }
-        if let Some(left) = run.facts.text("left") {
-            text.push_str(&format!(", {left} left"));
-        }
-    }
-    RichText::new(text).small().color(color)
 }
 
 /// Formats the second line of a run's entry: its subtitle and the last loss, on the test data if evaluated.

@@ -12,7 +12,7 @@ use valleyscope_runs::{
     Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
-use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource};
+use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource, status_line};
 
 /// The summary of a run: its [facts](RunFacts), and what lists name, colour and offer of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Summary {
     pub title: String,
     pub notes: Notes,
     pub status: Status,
+    /// The status, the kinds of problems and the progress.
+    pub status_line: String,
     /// The run's problems, the gravest first, escaped for display.
     pub concerns: Vec<Concern>,
     pub optimizer: String,
@@ -310,6 +312,7 @@ impl Watched {
                 // Only plots show several metrics as one: names of fields in tables and filters do not change.
                 aliases: &MetricAliases::default(),
             }),
+            status_line: status_line(&status, &concerns, history),
             concerns: concerns.into_iter().map(escaped).collect(),
             status,
             read_error,

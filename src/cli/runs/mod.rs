@@ -16,7 +16,6 @@ use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory};
 
 use super::run_args::{CheckpointName, RunsLocation};
 use super::{Failure, say};
-use crate::runs::Format;
 
 #[derive(clap::Args)]
 pub(super) struct RunsArgs {
@@ -209,18 +208,6 @@ fn notes(run: &RunFolder) -> Notes {
         say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
         Notes::default()
     })
-}
-
-/// Describes the progress of a run: its steps, those of a scan being grid points, their rate, and the time left.
-fn progress(history: &RunHistory, is_open: bool) -> String {
-    let is_scan = history.started().is_some_and(|started| started.scan.is_some());
-    let unit = if is_scan { "grid points" } else { "steps" };
-    let of = history.steps().map(|steps| format!("/{steps}")).unwrap_or_default();
-    let rate = history.steps_per_s().map(|rate| Format::Rate.number(rate));
-    let left = history.seconds_left().filter(|_| is_open);
-    let left = left.map(|seconds| format!("{} left", Format::Duration.number(seconds)));
-    let steps = format!("{}{of} {unit}", history.step());
-    std::iter::once(steps).chain(rate).chain(left).collect::<Vec<_>>().join(", ")
 }
 
 /// Formats the newest values of some metrics, each after its name, if one is given, and with its step, if that is

@@ -13,11 +13,11 @@ use valleyscope_runs::{
     Concern, Condition, Findings, Ranks, RepairRefused, RunFolder, RunHistory, RunReader, forked_run, now, span,
 };
 
-use super::{newest, notes, progress};
+use super::{newest, notes};
 use crate::cli::output::{cell, print};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
-use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource};
+use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource, progress};
 use crate::sweep::pictures::check_pictures;
 use crate::sweep::result::{check_sweep, is_sweep};
 
