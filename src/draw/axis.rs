@@ -52,7 +52,6 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis over a range of values with these ticks.
     pub(crate) fn over(
         label: &str,
         scale: AxisScale,
@@ -65,7 +64,7 @@ impl Axis {
         Axis { label: label.to_owned(), marks, minor: minor_values(scale, range).map(&position).collect() }
     }
 
-    /// Returns the axis, with a note of what its labels leave out.
+    /// The axis, with a note of what its labels leave out.
     pub(crate) fn with_note(mut self, note: Option<String>) -> Axis {
         if let Some(note) = note {
             self.label = format!("{} ({note})", self.label);
@@ -73,18 +72,18 @@ impl Axis {
         self
     }
 
-    /// Returns the number of labels that fit on an axis of this height or width.
+    /// The number of labels that fit on an axis of this height or width.
     pub(crate) fn room(side: Side, length: f32, em: f32) -> usize {
         let each = if side == Side::Bottom { LABEL_WIDTH } else { LABEL_HEIGHT };
         ((length / (each * em)) as usize).clamp(2, 9)
     }
 
-    /// Returns the width of the widest of its ticks' labels.
+    /// The width of the widest of its ticks' labels.
     pub(crate) fn label_width(&self, canvas: &Canvas) -> f32 {
         canvas.widest(self.marks.iter().map(|mark| mark.label.as_str()))
     }
 
-    /// Returns the height of this axis below a panel, with the labels of its ticks and its own.
+    /// The height of this axis below a panel, with the labels of its ticks and its own.
     pub(crate) fn depth(em: f32) -> f32 {
         (TICK + LABEL_GAP + 2.0 * LINE) * em
     }
@@ -138,8 +137,7 @@ impl Axis {
     }
 }
 
-/// Returns whether two labels of a horizontal axis have room beside each other, each given by its middle and half its
-/// width.
+/// Whether two labels of a horizontal axis have room beside each other, each given by its middle and half its width.
 pub(crate) fn have_room([one, half_one]: [f32; 2], [next, half_next]: [f32; 2], em: f32) -> bool {
     one + half_one + BETWEEN_LABELS * em <= next - half_next
 }
@@ -166,7 +164,7 @@ fn draw_tick(canvas: &Canvas, panel: Rect, side: Side, position: f64, length: f3
     });
 }
 
-/// Returns the ticks of an axis from `low` to `high`, at most about `most`, but at least two wherever values can be
+/// The ticks of an axis from `low` to `high`, at most about `most`, but at least two wherever values can be
 /// distinguished, as a single one does not show the scale.
 pub(crate) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec<Tick> {
     let marks = |most: usize| match scale {
@@ -181,8 +179,8 @@ pub(crate) fn ticks(scale: AxisScale, [low, high]: [f64; 2], most: usize) -> Vec
     tried.into_iter().find(|marks| marks.len() >= 2).unwrap_or_else(|| marks(most))
 }
 
-/// Returns the ticks of a logarithmic axis: as on a linear one where less than a decade holds few of 1, 2 and 5 times
-/// the powers of ten.
+/// The ticks of a logarithmic axis: as on a linear one where less than a decade holds few of 1, 2 and 5 times the
+/// powers of ten.
 fn log_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     const FEWEST: usize = 3;
     let ticks = Ticks::log(low, high, most).in_full();
@@ -190,8 +188,7 @@ fn log_ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     if is_short { Ticks::linear(low, high, most.min(5)).in_full() } else { ticks }
 }
 
-/// Returns 2 to 9 times the powers of ten on a logarithmic axis of some decades, or their complements; none on other
-/// axes.
+/// 2 to 9 times the powers of ten on a logarithmic axis of some decades, or their complements; none on other axes.
 pub(crate) fn minor_values(scale: AxisScale, [low, high]: [f64; 2]) -> impl Iterator<Item = f64> {
     const MOST_DECADES: f64 = 6.0;
     let is_complement = scale == AxisScale::LogComplement;
@@ -223,7 +220,7 @@ impl ColorBar {
         Axis { label: self.label.clone(), marks, minor: Vec::new() }.with_note(note)
     }
 
-    /// Returns the width from the panel to the right end of its label.
+    /// The width from the panel to the right end of its label.
     pub(crate) fn width(&self, canvas: &Canvas, height: f32) -> f32 {
         let em = canvas.style.em;
         (BESIDE + WIDTH + TICK + LABEL_GAP + LINE) * em + self.axis(height, em).label_width(canvas)
@@ -263,7 +260,7 @@ impl ColorBar {
     }
 }
 
-/// Returns the colours of a scale from below upwards as one mesh.
+/// The colours of a scale from below upwards as one mesh.
 fn gradient(bar: Rect, scale: &Scale) -> Shape {
     let mut mesh = Mesh::default();
     for shade in 0..=SHADES {

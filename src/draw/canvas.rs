@@ -23,7 +23,7 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Returns the style of figures: black on white paper.
+    /// The style of figures: black on white paper.
     pub(crate) fn print(em: f32) -> Style {
         Style { em, text: Color32::BLACK, line: Stroke::new(0.6, Color32::BLACK), background: Background::Light }
     }
@@ -46,7 +46,6 @@ pub(crate) fn rgb([red, green, blue]: [u8; 3]) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
-/// Returns an area from the position of its upper left corner, its width and its height.
 pub(crate) fn area(x: f32, y: f32, width: f32, height: f32) -> Rect {
     Rect::from_min_size(pos2(x, y), vec2(width, height))
 }
@@ -59,12 +58,10 @@ impl Canvas {
         self.painter.layout_job(LayoutJob { round_output_to_gui: false, ..job })
     }
 
-    /// Returns the width of a text.
     pub(crate) fn width(&self, text: &str) -> f32 {
         self.galley(text, self.style.em, self.style.text, Align::LEFT).size().x
     }
 
-    /// Returns the width of the widest text.
     pub(crate) fn widest<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> f32 {
         texts.into_iter().map(|text| self.width(text)).fold(0.0, f32::max)
     }
@@ -106,7 +103,7 @@ impl Canvas {
         self.style.em * (width / self.width(text)).min(1.0)
     }
 
-    /// Returns a text in lines no wider than `width`, if its words are not wider.
+    /// A text in lines no wider than `width`, if its words are not wider.
     pub(crate) fn wrapped(&self, text: &str, width: f32) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for word in text.split_whitespace() {
@@ -135,13 +132,12 @@ impl Canvas {
         self.painter.rect_stroke(area, 0.0, self.style.line, StrokeKind::Middle);
     }
 
-    /// Returns a canvas that draws only within an area.
     pub(crate) fn clipped(&self, area: Rect) -> Canvas {
         let clip = self.painter.clip_rect().intersect(area);
         Canvas { painter: self.painter.with_clip_rect(clip), style: self.style }
     }
 
-    /// Returns the colour of a pen's lines on the background.
+    /// The colour of a pen's lines on the background.
     pub(crate) fn color(&self, pen: Pen) -> Color32 {
         rgb(pen.color_on(self.style.background))
     }
@@ -164,13 +160,12 @@ impl Canvas {
 /// The part of a texture that a whole picture is.
 pub(crate) const WHOLE: Rect = Rect { min: Pos2::ZERO, max: pos2(1.0, 1.0) };
 
-/// Returns the distance from the top of a line of text down to its baseline.
+/// The distance from the top of a line of text down to its baseline.
 fn baseline(galley: &Galley) -> f32 {
     let row = galley.rows.first();
     row.and_then(|row| Some(row.pos.y + row.glyphs.first()?.pos.y)).unwrap_or_default()
 }
 
-/// Returns lines as one shape, each through its points.
 pub(crate) fn polylines(lines: &[Vec<Pos2>], stroke: Stroke, dash: Dash) -> Shape {
     let drawn = lines.iter().filter(|line| line.len() > 1);
     if dash == Dash::Solid {
@@ -226,8 +221,8 @@ const STAR: [[f32; 2]; 10] = [
     [-0.38, -0.53],
 ];
 
-/// Returns the corners of a marker of radius 1, y downwards; `None` for the circle. All shapes have about equal areas,
-/// and each is seen whole from its centre.
+/// The corners of a marker of radius 1, y downwards; `None` for the circle. All shapes have about equal areas, and each
+/// is seen whole from its centre.
 pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f32; 2]]> {
     Some(match shape {
         MarkerShape::Circle => return None,
@@ -243,8 +238,8 @@ pub(crate) fn marker_corners(shape: MarkerShape) -> Option<&'static [[f32; 2]]> 
     })
 }
 
-/// Returns a marker of about this radius around a point, with an outline. An open marker has a hole in the colour of
-/// the outline.
+/// A marker of about this radius around a point, with an outline. An open marker has a hole in the colour of the
+/// outline.
 pub(crate) fn marker_shape(marker: Marker, center: Pos2, radius: f32, fill: Color32, outline: Stroke) -> Shape {
     if marker.is_open {
         let filled = Marker::filled(marker.shape);
@@ -285,7 +280,7 @@ impl MapImage {
         [self.rgba[at], self.rgba[at + 1], self.rgba[at + 2]]
     }
 
-    /// Returns an image of at most `most` pixels a side; some rows and columns of a larger one are left out.
+    /// An image of at most `most` pixels a side; some rows and columns of a larger one are left out.
     pub fn thinned(&self, most: usize) -> MapImage {
         let [width, height] = [self.width, self.height].map(|side| side.min(most));
         let rows = (0..height).map(|y| y * self.height / height);

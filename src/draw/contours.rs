@@ -42,9 +42,8 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         self.values[row * (self.cells[0] + 1) + column]
     }
 
-    /// Returns the parts of a landscape's contour line at this level where its neighbours, also its own other side in a
-    /// narrow valley, are at least `least` away, in units of the plane; closer ones would merge. Short parts are left
-    /// out.
+    /// The parts of a landscape's contour line at this level where its neighbours, also its own other side in a narrow
+    /// valley, are at least `least` away, in units of the plane; closer ones would merge. Short parts are left out.
     pub(crate) fn separate_lines(
         &self,
         landscape: &Landscape,
@@ -66,8 +65,8 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         parts.map(<[_]>::to_vec).collect()
     }
 
-    /// Returns the contour lines at this level, each through its points. Cells with a corner where the function is not
-    /// finite have none.
+    /// The contour lines at this level, each through its points. Cells with a corner where the function is not finite
+    /// have none.
     fn contour(&self, level: f64) -> Vec<Vec<[f64; 2]>> {
         let mut neighbours: BTreeMap<Edge, Vec<Edge>> = BTreeMap::new();
         for row in 0..self.cells[1] {
@@ -91,7 +90,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         lines.into_iter().map(|line| line.into_iter().map(|edge| self.crossing(edge, level)).collect()).collect()
     }
 
-    /// Returns the edges of a cell that are joined by a piece of a line.
+    /// The edges of a cell that are joined by a piece of a line.
     fn segments(&self, column: usize, row: usize, level: f64) -> Vec<[Edge; 2]> {
         // The corners go around from the lower left, each with the edge that leads to the next.
         let corners = [(column, row), (column + 1, row), (column + 1, row + 1), (column, row + 1)];
@@ -115,7 +114,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
         }
     }
 
-    /// Returns the point on an edge where the function has the level.
+    /// The point on an edge where the function has the level.
     fn crossing(&self, (column, row, upwards): Edge, level: f64) -> [f64; 2] {
         let next = if upwards { (column, row + 1) } else { (column + 1, row) };
         let is_above = self.value((column, row)) >= level;
@@ -128,7 +127,7 @@ impl<F: Fn([f64; 2]) -> f64> Grid<F> {
     }
 }
 
-/// Returns the parts of a line that are not crowded and have at least a length, or the whole line.
+/// The parts of a line that are not crowded and have at least a length, or the whole line.
 fn parts_apart(
     line: &[[f64; 2]],
     is_crowded: impl Fn(&[f64; 2]) -> bool,

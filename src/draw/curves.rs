@@ -45,7 +45,7 @@ pub struct CurveLines {
     pub band: Vec<[f64; 3]>,
 }
 
-/// Returns the scale of a metric's values.
+/// The scale of a metric's values.
 pub fn metric_scale(metric: &MetricInfo, is_log: bool) -> AxisScale {
     match metric.unit {
         _ if is_log => AxisScale::Log,
@@ -55,37 +55,36 @@ pub fn metric_scale(metric: &MetricInfo, is_log: bool) -> AxisScale {
 }
 
 impl CurveAxis {
-    /// Returns a linear axis.
     pub(crate) fn linear(label: &str, range: [f64; 2]) -> CurveAxis {
         CurveAxis { label: label.to_owned(), scale: AxisScale::Linear, range }
     }
 
-    /// Returns the vertical axis of a metric's values.
+    /// The vertical axis of a metric's values.
     pub fn vertical(metric: &MetricInfo, scale: AxisScale, range: [f64; 2]) -> CurveAxis {
         let unit = if scale == AxisScale::Percent { " (%)" } else { "" };
         CurveAxis { label: format!("{}{unit}", metric.title.to_lowercase()), scale, range }
     }
 
-    /// Returns the axis, as it is drawn at a side of a panel of this width or height.
+    /// The axis, as it is drawn at a side of a panel of this width or height.
     pub(crate) fn at(&self, side: Side, length: f32, em: f32) -> Axis {
         let range = self.range.map(|position| self.scale.value(position));
         let ticks = ticks(self.scale, range, Axis::room(side, length, em));
         Axis::over(&self.label, self.scale, range, ticks, |value| self.part(self.scale.position(value)))
     }
 
-    /// Returns the width from the left end of a vertical axis' label to the frame.
+    /// The width from the left end of a vertical axis' label to the frame.
     pub(crate) fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
         let em = canvas.style.em;
         self.at(Side::Left, height, em).label_width(canvas) + (TICK + 2.0 * LABEL_GAP + LINE) * em
     }
 
-    /// Returns how far the last label of a horizontal axis of this width may extend beyond it.
+    /// How far the last label of a horizontal axis of this width may extend beyond it.
     pub(crate) fn overhang(&self, canvas: &Canvas, width: f32) -> f32 {
         let em = canvas.style.em;
         (self.at(Side::Bottom, width, em).label_width(canvas) / 2.0).max(0.3 * em)
     }
 
-    /// Returns the part of the axis before a position, from 0 to 1.
+    /// The part of the axis before a position, from 0 to 1.
     pub(crate) fn part(&self, position: f64) -> f64 {
         let [low, high] = self.range;
         (position - low) / (high - low)
@@ -122,7 +121,7 @@ impl CurvePlot {
         beside.draw_label_upright(canvas, panel, panel.left() - left + 0.5 * LINE * em);
     }
 
-    /// Returns the point of a position on the axes.
+    /// The point of a position on the axes.
     pub(crate) fn at(&self, horizontal: &CurveAxis, panel: Rect, [x, y]: [f64; 2]) -> Pos2 {
         // Far outside, the exact position does not matter.
         let part = self.vertical.part(y).clamp(-10.0, 11.0);
@@ -130,7 +129,7 @@ impl CurvePlot {
         pos2(x, panel.bottom() - part as f32 * panel.height())
     }
 
-    /// Returns arrows at the upper and the lower edge where a curve leaves the plot.
+    /// Arrows at the upper and the lower edge where a curve leaves the plot.
     fn departures(
         &self,
         horizontal: &CurveAxis,
@@ -159,7 +158,7 @@ impl CurvePlot {
 }
 
 impl CurveLines {
-    /// Returns the positions in view of the main line, and of the raw line and the band around it, below a ceiling.
+    /// The positions in view of the main line, and of the raw line and the band around it, below a ceiling.
     fn positions(&self, [from, to]: [f64; 2], ceiling: Option<Ceiling>) -> CurvePositions {
         let line = || visible_heights(&self.line, [from, to]).map(|y| [y, y]);
         let band =
@@ -211,7 +210,7 @@ pub(crate) enum Fit {
     Sensible(Option<Ceiling>, AxisScale),
 }
 
-/// Returns the smallest range of positions that shows the curves as far as `fit` includes them.
+/// The smallest range of positions that shows the curves as far as `fit` includes them.
 pub(crate) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l CurveLines> + Clone, fit: Fit) -> [f64; 2] {
     let positions =
         |ceiling: Option<Ceiling>| -> Vec<_> { lines.clone().map(|lines| lines.positions(x, ceiling)).collect() };
@@ -227,7 +226,7 @@ pub(crate) fn y_in_view<'l>(x: [f64; 2], lines: impl Iterator<Item = &'l CurveLi
     }
 }
 
-/// Returns the heights of a curve's points in view, and those at which it enters and leaves the view.
+/// The heights of a curve's points in view, and those at which it enters and leaves the view.
 fn visible_heights(pieces: &[Vec<[f64; 2]>], [from, to]: [f64; 2]) -> impl Iterator<Item = f64> {
     let inside = pieces.iter().flatten().filter(move |[x, _]| (from..=to).contains(x)).map(|[_, y]| *y);
     let segments = pieces.iter().flat_map(|piece| piece.windows(2));
@@ -239,7 +238,6 @@ fn visible_heights(pieces: &[Vec<[f64; 2]>], [from, to]: [f64; 2]) -> impl Itera
     inside.chain(crossings)
 }
 
-/// Returns the area between low and high ends.
 pub(crate) fn band_shape(ends: impl Iterator<Item = [Pos2; 2]>, color: Color32) -> Shape {
     let points = ends.map(|[low, high]| BandPoint::new(low.x, high.y..=low.y));
     Shape::Band(BandShape::filled(points.collect(), color))

@@ -70,12 +70,12 @@ impl DiagnosticCurve {
         self.runs.iter().flatten()
     }
 
-    /// Returns whether no particle has diverged.
+    /// Whether no particle has diverged.
     fn goes_on(&self) -> bool {
         self.diverged.is_none() && self.defined
     }
 
-    /// Returns the curve as lines, with the index of its name.
+    /// The curve as lines, with the index of its name.
     pub(super) fn lines(&self, index: usize) -> CurveLines {
         let line = |run: &Vec<CurvePoint>| run.iter().map(|point| [point.x, point.y]).collect();
         let band = self.points().filter_map(|point| point.band.map(|[low, high]| [point.x, low, high]));
@@ -85,7 +85,7 @@ impl DiagnosticCurve {
         CurveLines { index, raw: Vec::new(), line: lines, band: band.collect() }
     }
 
-    /// Returns the positions between the ends of the horizontal axis by which the range of the vertical axis is chosen.
+    /// The positions between the ends of the horizontal axis by which the range of the vertical axis is chosen.
     fn positions(&self, [from, to]: [f64; 2]) -> CurvePositions {
         let points = || self.points().filter(|point| (from..=to).contains(&point.x));
         CurvePositions {
@@ -96,12 +96,11 @@ impl DiagnosticCurve {
     }
 }
 
-/// Returns the step in the middle of a bucket.
 pub(crate) fn middle(bucket: &Bucket) -> f64 {
     bucket.first_step as f64 + 0.5 * bucket.steps.saturating_sub(1) as f64
 }
 
-/// Returns the scale of a metric's axis; on a logarithmic one, values may be negative where the metric may.
+/// The scale of a metric's axis; on a logarithmic one, values may be negative where the metric may.
 pub(crate) fn diagnostic_scale(
     metric: DiagnosticMetric,
     is_log: bool,
@@ -121,9 +120,9 @@ pub(crate) fn diagnostic_scale(
     }
 }
 
-/// Returns the smallest range of positions that shows the curves between the ends of the horizontal axis. Without
-/// `whole_range` it ignores curves that end in divergence where others go on, and what [`suited`] leaves out: they
-/// would flatten the others.
+/// The smallest range of positions that shows the curves between the ends of the horizontal axis. Without `whole_range`
+/// it ignores curves that end in divergence where others go on, and what [`suited`] leaves out: they would flatten the
+/// others.
 pub(crate) fn range_in_view<'c>(
     curves: impl Iterator<Item = &'c DiagnosticCurve> + Clone,
     metric: DiagnosticMetric,

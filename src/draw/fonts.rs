@@ -77,7 +77,7 @@ impl FallbackFonts {
         }
     }
 
-    /// Returns a warning about characters that no font has and that no warning has named yet.
+    /// A warning about characters that no font has and that no warning has named yet.
     #[cfg(feature = "app")]
     pub(crate) fn take_warning(&self) -> Option<String> {
         let State { blank, named, .. } = &mut *self.state();
@@ -86,7 +86,7 @@ impl FallbackFonts {
         blank_warning(&new)
     }
 
-    /// Returns the characters that no font on this machine has, which are left blank.
+    /// The characters that no font on this machine has, which are left blank.
     pub(super) fn take_blank(&self) -> BTreeSet<char> {
         std::mem::take(&mut self.state().blank)
     }
@@ -116,7 +116,6 @@ impl FontProvider for FallbackFonts {
     }
 }
 
-/// Returns a warning about characters that no font has; `None` without one.
 pub(crate) fn blank_warning(blank: &BTreeSet<char>) -> Option<String> {
     const MOST: usize = 8;
     let named = |character: &char| format!("{character} (U+{:04X})", u32::from(*character));
@@ -131,7 +130,7 @@ pub(crate) fn blank_warning(blank: &BTreeSet<char>) -> Option<String> {
     })
 }
 
-/// Returns the options for reading SVG: the bundled font, and the system's only for a text that is set in them.
+/// The options for reading SVG: the bundled font, and the system's only for a text that is set in them.
 pub(super) fn svg_options(uses_system: bool) -> Options<'static> {
     let options = Options { font_family: FAMILY.to_owned(), ..Options::default() };
     if !uses_system {
@@ -185,7 +184,7 @@ struct SystemFont {
 static FONTS: OnceLock<SystemFonts> = OnceLock::new();
 
 impl SystemFonts {
-    /// Returns the fonts, which are read by the first call.
+    /// The fonts, which are read by the first call.
     fn get() -> &'static SystemFonts {
         FONTS.get_or_init(SystemFonts::read)
     }
@@ -202,12 +201,11 @@ impl SystemFonts {
         SystemFonts { bundled, fonts, database: Arc::new(database), found: Mutex::default() }
     }
 
-    /// Returns the first font of a family.
     fn of_family(&self, name: &str) -> Option<ID> {
         self.fonts.iter().find(|font| font.family == name).map(|font| font.id)
     }
 
-    /// Returns the first font that has all characters of a cluster, or else its first character.
+    /// The first font that has all characters of a cluster, or else its first character.
     fn with(&self, cluster: &str) -> Option<&SystemFont> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let index = *found.entry(cluster.to_owned()).or_insert_with(|| {
@@ -225,14 +223,14 @@ impl SystemFonts {
         index.map(|index| &self.fonts[index])
     }
 
-    /// Returns the bytes of a font's file, and the index of the font in it.
+    /// The bytes of a font's file, and the index of the font in it.
     fn file(&self, font: &SystemFont) -> Option<(Vec<u8>, u32)> {
         self.database.with_face_data(font.id, |data, index| (data.to_vec(), index))
     }
 }
 
-/// Returns the key by which fonts are ordered: upright regular ones before others, then by the name. The order of files
-/// in a folder does not matter.
+/// The key by which fonts are ordered: upright regular ones before others, then by the name. The order of files in a
+/// folder does not matter.
 fn rank(face: &FaceInfo) -> impl Ord + use<> {
     let family = family(face);
     let path = match &face.source {
@@ -247,12 +245,12 @@ fn rank(face: &FaceInfo) -> impl Ord + use<> {
     )
 }
 
-/// Returns the name of a font's family, without quotes, which delimit it in an SVG.
+/// The name of a font's family, without quotes, which delimit it in an SVG.
 fn family(face: &FaceInfo) -> String {
     face.families.first().map(|(name, _)| name.replace('\'', "")).unwrap_or_default()
 }
 
-/// Returns whether a character only directs the layout, so that nothing is drawn for it.
+/// Whether a character only directs the layout, so that nothing is drawn for it.
 fn is_ignorable(character: char) -> bool {
     matches!(
         u32::from(character),

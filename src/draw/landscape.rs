@@ -60,7 +60,7 @@ pub(crate) struct LabelledSides {
 }
 
 impl LandscapePainter<'_> {
-    /// Returns the lower left and the upper right corner of the part of the plane in view.
+    /// The lower left and the upper right corner of the part of the plane in view.
     fn corners(&self) -> [[f64; 2]; 2] {
         match self.projection {
             Projection::Plane(viewport) => {
@@ -71,8 +71,8 @@ impl LandscapePainter<'_> {
         }
     }
 
-    /// Returns the pieces of a path that are drawn, up to its first position that is not finite, without points too
-    /// close to be distinguished.
+    /// The pieces of a path that are drawn, up to its first position that is not finite, without points too close to be
+    /// distinguished.
     fn pieces(&self, path: &[[f64; 2]]) -> Vec<LinePiece> {
         let finite = path.iter().take_while(|[x, y]| x.is_finite() && y.is_finite());
         let finite: Vec<[f64; 2]> = finite.copied().collect();
@@ -210,7 +210,7 @@ impl LandscapePainter<'_> {
         }
     }
 
-    /// Returns the part in view of the line through the origin along a direction.
+    /// The part in view of the line through the origin along a direction.
     fn across(&self, direction: [f64; 2]) -> Option<[[f64; 2]; 2]> {
         let [low, high] = self.corners();
         let (mut from, mut to) = (f64::NEG_INFINITY, f64::INFINITY);
@@ -225,7 +225,6 @@ impl LandscapePainter<'_> {
         (from < to && from.is_finite() && to.is_finite()).then(|| [at(from), at(to)])
     }
 
-    /// Returns the axes of x and y of a landscape in the plane.
     fn plane_axes(&self) -> [Axis; 2] {
         let ([low, high], em) = (self.corners(), self.canvas.style.em);
         let sides = [("x", self.panel.width()), ("y", self.panel.height())];
@@ -257,7 +256,7 @@ impl LandscapePainter<'_> {
         }
     }
 
-    /// Returns the width of the labels at the left of a landscape in the plane.
+    /// The width of the labels at the left of a landscape in the plane.
     pub(crate) fn gutter(&self) -> f32 {
         let [_, beside] = self.plane_axes();
         beside.label_width(self.canvas) + (TICK + 0.5) * self.canvas.style.em
@@ -296,7 +295,6 @@ impl LandscapePainter<'_> {
     }
 }
 
-/// Returns the axes of a surface with texts of a size.
 pub(crate) fn space_axes(view: SpaceView, scale: &SymLog, em: f32) -> SpaceAxes {
     let em = f64::from(em);
     SpaceAxes::new(
@@ -306,7 +304,7 @@ pub(crate) fn space_axes(view: SpaceView, scale: &SymLog, em: f32) -> SpaceAxes 
     )
 }
 
-/// Returns the stroke of a contour line: dark on light colours and light on dark ones, the same all along a line.
+/// The stroke of a contour line: dark on light colours and light on dark ones, the same all along a line.
 pub(crate) fn contour_stroke(scale: &SymLog, colormap: Colormap, level: f64) -> Stroke {
     let color = rgb(against(colormap.rgb(scale.position(level))));
     Stroke::new(CONTOUR_WIDTH, color.gamma_multiply(CONTOUR_OPACITY))
@@ -315,8 +313,8 @@ pub(crate) fn contour_stroke(scale: &SymLog, colormap: Colormap, level: f64) -> 
 /// The path of an optimizer's mean, and those of its particles.
 pub(crate) type Paths<'a> = (&'a [[f64; 2]], &'a [Vec<[f64; 2]>]);
 
-/// Returns the camera that shows all means and most of the particles, except for optimizers that have run away. The
-/// particles start with this spread.
+/// The camera that shows all means and most of the particles, except for optimizers that have run away. The particles
+/// start with this spread.
 pub(crate) fn around<'a>(ensembles: impl Iterator<Item = Paths<'a>>, start: [f64; 2], spread: f64) -> Camera {
     let is_here = |xy: &[f64; 2]| xy.iter().all(|coordinate| coordinate.abs() < RUN_AWAY);
     let here: Vec<Paths<'a>> = ensembles.filter(|(mean, _)| mean.last().is_some_and(is_here)).collect();
@@ -339,19 +337,18 @@ pub(crate) fn around<'a>(ensembles: impl Iterator<Item = Paths<'a>>, start: [f64
     Camera { center, width: (ROOM * width.max(height / ASPECT)).max(LEAST_SPREADS * spread).max(1e-9) }
 }
 
-/// Returns the colour of a pixel with this loss.
 pub(crate) fn pixel_rgb(loss: f64, scale: &SymLog, colormap: Colormap, pixel: [usize; 2]) -> [u8; 3] {
     if loss.is_nan() { hatch(pixel) } else { colormap.rgb(scale.position(loss)) }
 }
 
-/// Returns the colour of a pixel whose loss is not a number: slanted lines, as in the window.
+/// The colour of a pixel whose loss is not a number: slanted lines, as in the window.
 fn hatch([column, row]: [usize; 2]) -> [u8; 3] {
     const PERIOD: usize = 14;
     const LINE: usize = 5;
     if (column + row) % PERIOD < LINE { [56; 3] } else { [107; 3] }
 }
 
-/// Returns black or white, whichever has more contrast with a colour.
+/// Black or white, whichever has more contrast with a colour.
 pub(crate) fn against([red, green, blue]: [u8; 3]) -> [u8; 3] {
     const LIGHT: f64 = 0.45 * 255.0;
     let luminance = 0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue);

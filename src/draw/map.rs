@@ -77,8 +77,8 @@ pub struct SharedOptimizer {
     pub color: [u8; 3],
 }
 
-/// Returns the optimizers of several sweeps that are shown together, each sweep's in its order. Those of the same name
-/// and rule have the same colour in all sweeps, that of the first.
+/// The optimizers of several sweeps that are shown together, each sweep's in its order. Those of the same name and rule
+/// have the same colour in all sweeps, that of the first.
 pub fn shared_optimizers(specs: &[&SweepSpec]) -> Vec<Vec<SharedOptimizer>> {
     let names = SweepSpec::names_together(specs);
     let mut distinct: Vec<(String, OwnColors)> = Vec::new();
@@ -115,8 +115,8 @@ fn is_unique(label: &str, specs: &[&SweepSpec]) -> bool {
     specs.iter().all(|spec| spec.optimizers.iter().filter(|optimizer| optimizer.label() == label).count() <= 1)
 }
 
-/// Returns the optimizer of a diagram whose best value is shown beside that of another sweep's: the one with the same
-/// name if it tunes the setting, else one with the same label that does, else the first that does.
+/// The optimizer of a diagram whose best value is shown beside that of another sweep's: the one with the same name if
+/// it tunes the setting, else one with the same label that does, else the first that does.
 fn tuning(setting: Key, same: usize, from: &SweepSpec, index: usize, to: &Diagram) -> usize {
     let optimizers = &to.spec().optimizers;
     let tunes = |at: &usize| optimizers.get(*at).is_some_and(|optimizer| optimizer.tuned(setting).is_some());
@@ -127,18 +127,18 @@ fn tuning(setting: Key, same: usize, from: &SweepSpec, index: usize, to: &Diagra
 }
 
 impl Map {
-    /// Returns the picture of the map in a figure.
+    /// The picture of the map in a figure.
     pub fn image(self, diagram: &Diagram, metric: Metric) -> MapImage {
         self.image_with(diagram, metric, &self.colors(diagram, metric, UNKNOWN))
     }
 
-    /// Returns the colours of the map of a diagram that is shown alone, with this one for cells that are not known.
+    /// The colours of the map of a diagram that is shown alone, with this one for cells that are not known.
     pub fn colors(self, diagram: &Diagram, metric: Metric, unknown: [u8; 3]) -> MapColors {
         let winners = shared_optimizers(&[diagram.spec()]).pop().unwrap_or_default();
         MapColors { winners, scale: self.scale(diagram, metric), unknown }
     }
 
-    /// Returns the picture of the map in these colours.
+    /// The picture of the map in these colours.
     pub fn image_with(self, diagram: &Diagram, metric: Metric, colors: &MapColors) -> MapImage {
         let [height, width] = diagram.spec().shape();
         let mut rgba = Vec::with_capacity(4 * width * height);
@@ -155,7 +155,7 @@ impl Map {
         MapImage { width, height, rgba }
     }
 
-    /// Returns the optimizer that wins each cell, row by row from below; none where the map shows no winner.
+    /// The optimizer that wins each cell, row by row from below; none where the map shows no winner.
     pub fn winners(self, diagram: &Diagram, metric: Metric) -> Vec<Option<usize>> {
         let winner = |pixel| match self.content(diagram, metric, pixel) {
             Content::Winner(index, _) => Some(index),
@@ -164,13 +164,13 @@ impl Map {
         cells(diagram).map(winner).collect()
     }
 
-    /// Returns the colour scale; `None` for winners, which have their own colours. Scores and spreads of all optimizers
-    /// share a scale, so that they can be compared, and so do all differences and all learning rates.
+    /// The colour scale; `None` for winners, which have their own colours. Scores and spreads of all optimizers share a
+    /// scale, so that they can be compared, and so do all differences and all learning rates.
     pub fn scale(self, diagram: &Diagram, metric: Metric) -> Option<Scale> {
         self.shared_scale(&[diagram], metric)
     }
 
-    /// Returns the colour scale that several diagrams share; `None` for winners.
+    /// The colour scale that several diagrams share; `None` for winners.
     pub fn shared_scale(self, diagrams: &[&Diagram], metric: Metric) -> Option<Scale> {
         let mut values = Vec::new();
         for diagram in diagrams {
@@ -190,7 +190,7 @@ impl Map {
         })
     }
 
-    /// Returns the maps of this kind of all optimizers of a sweep; `None` for the map of winners.
+    /// The maps of this kind of all optimizers of a sweep; `None` for the map of winners.
     fn of_all_optimizers(self, spec: &SweepSpec) -> Option<Vec<Map>> {
         let count = spec.optimizers.len();
         Some(match self {
@@ -209,12 +209,12 @@ impl Map {
         })
     }
 
-    /// Returns the colours in a figure that need a name: those of winners, and of cells without a value.
+    /// The colours in a figure that need a name: those of winners, and of cells without a value.
     pub fn legend(self, diagram: &Diagram, metric: Metric) -> Vec<Swatch> {
         self.legend_with(diagram, metric, &self.colors(diagram, metric, UNKNOWN))
     }
 
-    /// Returns the colours that need a name in a picture in these colours.
+    /// The colours that need a name in a picture in these colours.
     pub fn legend_with(self, diagram: &Diagram, metric: Metric, colors: &MapColors) -> Vec<Swatch> {
         let [mut ties, mut diverged, mut unknowns] = [false; 3];
         for pixel in cells(diagram) {
@@ -241,7 +241,7 @@ impl Map {
         legend
     }
 
-    /// Returns this map if the diagram has its optimizers and tuned settings, else the map of winners.
+    /// This map if the diagram has its optimizers and tuned settings, else the map of winners.
     pub fn within(self, diagram: &Diagram) -> Map {
         let count = diagram.spec().optimizers.len();
         match self {
@@ -258,8 +258,8 @@ impl Map {
         }
     }
 
-    /// Returns the map of another diagram that shows the same: of the optimizers with the same names, or else in the
-    /// same indices; without these, the map of winners.
+    /// The map of another diagram that shows the same: of the optimizers with the same names, or else in the same
+    /// indices; without these, the map of winners.
     pub fn carried_over(self, from: &SweepSpec, to: &Diagram) -> Map {
         if *from == **to.spec() {
             return self.within(to);
@@ -292,7 +292,7 @@ impl Map {
         }
     }
 
-    /// Returns the quantity that the colours show on this landscape, without the optimizers.
+    /// The quantity that the colours show on this landscape, without the optimizers.
     pub fn quantity(self, landscape: &LandscapeSpec, metric: Metric) -> String {
         let metric_name = metric.label(landscape);
         match self {
@@ -306,7 +306,7 @@ impl Map {
         }
     }
 
-    /// Returns the number that determines a cell's colour; a difference is infinite if a score is not finite.
+    /// The number that determines a cell's colour; a difference is infinite if a score is not finite.
     fn value(self, diagram: &Diagram, metric: Metric, pixel: [usize; 2], cell: &Cell) -> f64 {
         let score = |index: usize| cell.score(index, metric);
         match self {
@@ -353,8 +353,8 @@ fn cells(diagram: &Diagram) -> impl Iterator<Item = [usize; 2]> + use<> {
 pub(crate) struct MapSide<'a>(pub &'a sweep::Axis);
 
 impl MapSide<'_> {
-    /// Returns the position of a value: that of a row or column is in the middle of its cells. It is outside 0 to 1
-    /// where the value is not on the map.
+    /// The position of a value: that of a row or column is in the middle of its cells. It is outside 0 to 1 where the
+    /// value is not on the map.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let sweep::Axis { from, to, count, spacing, .. } = *self.0;
         let along = if from == to { 0.0 } else { spacing.position([from, to], value) };
@@ -370,14 +370,14 @@ impl MapSide<'_> {
         spacing.value([from, to], along)
     }
 
-    /// Returns the row or column at a position.
+    /// The row or column at a position.
     #[cfg(feature = "app")]
     pub(crate) fn index(&self, position: f64) -> usize {
         let count = self.0.count.get();
         ((position * count as f64).floor().max(0.0) as usize).min(count - 1)
     }
 
-    /// Returns the axis of this side, with about as many labels as fit.
+    /// The axis of this side, with about as many labels as fit.
     pub(crate) fn axis(&self, spec: &SweepSpec, room: f32) -> Axis {
         let of = self.0;
         let (label, range) = (axis_label(spec, of), [of.from.min(of.to), of.from.max(of.to)]);

@@ -31,7 +31,7 @@ pub struct PlaneMark {
 const BEHIND: f32 = 0.3;
 
 impl PlaneMark {
-    /// Returns the factor of the opacity with which the mark is drawn.
+    /// The factor of the opacity with which the mark is drawn.
     pub(crate) fn opacity(self) -> f32 {
         if self.is_hidden { BEHIND } else { 1.0 }
     }
@@ -42,7 +42,7 @@ impl PlaneMark {
 }
 
 impl Projection {
-    /// Returns the position of a point; `None` in space where there is no surface.
+    /// The position of a point; `None` in space where there is no surface.
     pub fn mark(&self, xy: [f64; 2]) -> Option<PlaneMark> {
         match self {
             Projection::Plane(viewport) => Some(PlaneMark { px: viewport.px_from_xy(xy), is_hidden: false }),
@@ -53,7 +53,7 @@ impl Projection {
         }
     }
 
-    /// Returns the position of a point, whether or not it is hidden.
+    /// The position of a point, whether or not it is hidden.
     pub fn px(&self, xy: [f64; 2]) -> Option<[f32; 2]> {
         match self {
             Projection::Plane(viewport) => Some(viewport.px_from_xy(xy)),
@@ -63,7 +63,7 @@ impl Projection {
         }
     }
 
-    /// Returns the point of the plane under a pixel; `None` in space beside the surface.
+    /// The point of the plane under a pixel; `None` in space beside the surface.
     pub fn xy(&self, px: [f32; 2]) -> Option<[f64; 2]> {
         match self {
             Projection::Plane(viewport) => Some(viewport.xy_from_px(px)),
@@ -73,7 +73,7 @@ impl Projection {
         }
     }
 
-    /// Returns the units of the plane per pixel; in space, in the middle of the box.
+    /// The units of the plane per pixel; in space, in the middle of the box.
     pub fn units_per_px(&self) -> f64 {
         match self {
             Projection::Plane(viewport) => viewport.units_per_px(),
@@ -81,7 +81,7 @@ impl Projection {
         }
     }
 
-    /// Returns the pieces of a line through points of the plane that are drawn: on the plane a single one, in space the
+    /// The pieces of a line through points of the plane that are drawn: on the plane a single one, in space the
     /// connected parts of the surface in front, and those behind.
     pub(crate) fn line(&self, canvas: Rect, points: impl IntoIterator<Item = [f64; 2]>) -> Vec<LinePiece> {
         let mut pieces: Vec<LinePiece> = Vec::new();
@@ -106,7 +106,7 @@ impl Projection {
         pieces
     }
 
-    /// Returns the number of straight pieces in which a line from one point to another follows the ground.
+    /// The number of straight pieces in which a line from one point to another follows the ground.
     pub(crate) fn pieces(&self, from: [f64; 2], to: [f64; 2]) -> usize {
         match self {
             Projection::Plane(_) => 1,

@@ -64,7 +64,6 @@ impl Letters {
         Letters(letters)
     }
 
-    /// Returns the letters of these optimizers.
     pub(crate) fn of_optimizers(&self, optimizers: &[SharedOptimizer]) -> Vec<String> {
         let letter = |optimizer: &SharedOptimizer| {
             let known = self.0.iter().find(|known| known.identity == optimizer.identity);
@@ -82,7 +81,7 @@ impl Letters {
         }
     }
 
-    /// Returns the note that specks have no letters.
+    /// The note that specks have no letters.
     pub(crate) fn note_of_specks() -> Swatch {
         Swatch { color: None, text: "the smallest regions have no letter".to_owned() }
     }
@@ -114,7 +113,7 @@ impl LetteredRegions {
         LetteredRegions { inks: behind.map(ink).collect(), letters, regions }
     }
 
-    /// Returns whether some regions are too small for a border and a letter.
+    /// Whether some regions are too small for a border and a letter.
     pub(crate) fn has_specks(&self) -> bool {
         self.regions.has_specks
     }
@@ -136,7 +135,7 @@ impl LetteredRegions {
     }
 }
 
-/// Returns the colour of a letter: black, or white on a dark colour.
+/// The colour of a letter: black, or white on a dark colour.
 fn ink([red, green, blue]: [u8; 3]) -> Color32 {
     let brightness = 0.3 * f64::from(red) + 0.59 * f64::from(green) + 0.11 * f64::from(blue);
     if brightness > 110.0 { Color32::BLACK } else { Color32::WHITE }
@@ -173,8 +172,7 @@ impl Labels {
         Labels { width, of_cell, regions }
     }
 
-    /// Returns the borders between regions side by side, if `upright`, or else above each other, in lines as long as
-    /// possible.
+    /// The borders between regions side by side, if `upright`, or else above each other, in lines as long as possible.
     fn borders(&self, upright: bool, height: usize) -> Vec<[[f64; 2]; 2]> {
         let (lines, length) = if upright { (self.width, height) } else { (height, self.width) };
         let region = |line: usize, along: usize| {
@@ -199,7 +197,7 @@ impl Labels {
         borders
     }
 
-    /// Returns the position in a region that is farthest from its edge; of several, the one nearest to its middle.
+    /// The position in a region that is farthest from its edge; of several, the one nearest to its middle.
     fn letter(&self, region: usize) -> Option<RegionLetter> {
         let (winner, cells) = &self.regions[region];
         let winner = (*winner)?;
@@ -215,8 +213,8 @@ impl Labels {
         Some(RegionLetter { winner, at: position(deepest), reach: distances[deepest] as f64 - 0.5 })
     }
 
-    /// Returns the distance of each cell of a region from the nearest cell outside, in steps in all eight directions;
-    /// beyond the edges of the map all is outside.
+    /// The distance of each cell of a region from the nearest cell outside, in steps in all eight directions; beyond
+    /// the edges of the map all is outside.
     fn distances(&self, region: usize) -> Vec<usize> {
         let (width, height) = (self.width, self.of_cell.len() / self.width);
         let mut distances = vec![0; self.of_cell.len()];
@@ -257,8 +255,8 @@ struct Region {
     borders: BTreeMap<usize, usize>,
 }
 
-/// Returns the winners of all cells without connected regions of fewer than `smallest` cells: beginning with the
-/// smallest, each takes the winner of the region with which it has the longest border.
+/// The winners of all cells without connected regions of fewer than `smallest` cells: beginning with the smallest, each
+/// takes the winner of the region with which it has the longest border.
 fn merge_small(winners: &[Option<usize>], width: usize, smallest: usize) -> Vec<Option<usize>> {
     let mut regions = bordered(winners, width);
     let is_small = |region: &Region| region.cells.len() < smallest;

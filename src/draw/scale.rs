@@ -57,7 +57,7 @@ impl Scale {
         Scale { kind: Kind::Linear { low: low - pad, high: high + pad }, beyond }
     }
 
-    /// Returns a logarithmic scale over all values, which must be positive.
+    /// A logarithmic scale over all values, which must be positive.
     pub(super) fn log(values: Vec<f64>) -> Scale {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(0.0, f64::max);
@@ -71,7 +71,7 @@ impl Scale {
         Scale { kind: Kind::Log { low, high }, beyond: [false; 2] }
     }
 
-    /// Returns a scale symmetric about 0.
+    /// A scale symmetric about 0.
     pub(super) fn diverging(values: Vec<f64>) -> Scale {
         let ([_, high], _) = range(values.iter().map(|value| value.abs()).collect());
         let max = if high > 0.0 { high } else { 1.0 };
@@ -79,7 +79,7 @@ impl Scale {
         Scale { kind: Kind::Diverging(SymLog::symmetric(max / DIVERGING_RANGE, max)), beyond }
     }
 
-    /// Returns a scale over values with this spacing: by their signs, if both occur and the spacing is linear.
+    /// A scale over values with this spacing: by their signs, if both occur and the spacing is linear.
     pub(super) fn spaced(values: Vec<f64>, spacing: Spacing) -> Scale {
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -92,12 +92,12 @@ impl Scale {
         Scale { kind, beyond: [false; 2] }
     }
 
-    /// Returns the scale of the loss on a landscape, in the colours of the window.
+    /// The scale of the loss on a landscape, in the colours of the window.
     pub(crate) fn loss(scale: SymLog, colormap: Colormap, beyond: [bool; 2]) -> Scale {
         Scale { kind: Kind::Loss(scale, colormap), beyond }
     }
 
-    /// Returns the position of a value: 0 at the lower end, 1 at the upper end; not clamped.
+    /// The position of a value: 0 at the lower end, 1 at the upper end; not clamped.
     pub fn position(&self, value: f64) -> f64 {
         match &self.kind {
             Kind::Linear { low, high } => (value - low) / (high - low),
@@ -108,7 +108,7 @@ impl Scale {
         }
     }
 
-    /// Returns the colour of a value; beyond an end, the colour of the end.
+    /// The colour of a value; beyond an end, the colour of the end.
     pub fn rgb(&self, value: f64) -> [u8; 3] {
         self.rgb_at(self.position(value))
     }
@@ -131,12 +131,12 @@ impl Scale {
         }
     }
 
-    /// Returns whether some values lie below and above the ends.
+    /// Whether some values lie below and above the ends.
     pub fn beyond(&self) -> [bool; 2] {
         self.beyond
     }
 
-    /// Returns labelled positions, about `most`, and a note of the part that the labels leave out.
+    /// Labelled positions, about `most`, and a note of the part that the labels leave out.
     pub fn marks(&self, most: usize) -> (Vec<Mark>, Option<String>) {
         let ticks = match &self.kind {
             Kind::Linear { low, high } => Ticks::linear(*low, *high, most),
@@ -151,7 +151,7 @@ impl Scale {
     }
 }
 
-/// Returns powers of ten and three times these on both sides of 0, as far as `most` labels have room.
+/// Powers of ten and three times these on both sides of 0, as far as `most` labels have room.
 fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
     let top = scale.max.log10().floor() as i32;
     let all = (top - 2..=top).flat_map(|exponent| [1.0, 3.0].map(|digit| digit * 10_f64.powi(exponent)));
@@ -171,8 +171,8 @@ fn diverging_ticks(scale: &SymLog, most: usize) -> Ticks {
     Ticks { ticks: ticks.collect(), note: None }
 }
 
-/// Returns the ends of a range that leaves out a hundredth of the values on each side where these are far away, and
-/// whether any are left out.
+/// The ends of a range that leaves out a hundredth of the values on each side where these are far away, and whether any
+/// are left out.
 fn range(mut values: Vec<f64>) -> ([f64; 2], [bool; 2]) {
     if values.is_empty() {
         return ([0.0, 1.0], [false; 2]);

@@ -101,7 +101,6 @@ fn improvement(result: &ScanResult, order: &[usize]) -> Option<ScanPlot> {
     Some(ScanPlot::new(Some(title), "improvement (%)", AxisScale::Linear, guides, vec![series]))
 }
 
-/// Returns the colour of a series' lines.
 fn line_color(canvas: &Canvas, color: [u8; 3]) -> Color32 {
     rgb(contrasting(color, canvas.style.background))
 }
@@ -115,14 +114,14 @@ impl ScanPlots {
         canvas.marker(series.marker, from.lerp(end, 0.5), RADIUS * canvas.style.em, rgb(series.color), line);
     }
 
-    /// Returns the position of a tick along the axis, from 0 to 1; half a unit is left free at the ends.
+    /// The position of a tick along the axis, from 0 to 1; half a unit is left free at the ends.
     pub(super) fn position(&self, index: usize) -> f64 {
         let tick = |index: usize| self.ticks[index].0;
         let (first, last) = (tick(0), tick(self.ticks.len() - 1));
         (tick(index) - first + 0.5) / (last - first + 1.0)
     }
 
-    /// Returns the index of the tick nearest to a position along the axis.
+    /// The index of the tick nearest to a position along the axis.
     #[cfg(feature = "app")]
     pub(crate) fn nearest(&self, position: f64) -> Option<usize> {
         let away = |index: &usize| (self.position(*index) - position).abs();
@@ -134,8 +133,8 @@ impl ScanPlots {
         Axis { label: self.label.clone(), marks: ticks.into_iter().map(mark).collect(), minor: Vec::new() }
     }
 
-    /// Returns the ticks whose labels have room side by side: each second, third and so on where all are equally far
-    /// apart, else all, of which the axis labels as many as there is room for.
+    /// The ticks whose labels have room side by side: each second, third and so on where all are equally far apart,
+    /// else all, of which the axis labels as many as there is room for.
     fn labelled(&self, canvas: &Canvas, width: f32) -> Vec<usize> {
         let extent = |index: usize| [self.position(index) as f32 * width, canvas.width(&self.ticks[index].1) / 2.0];
         let count = self.ticks.len();
@@ -193,13 +192,13 @@ impl ScanPlot {
         ScanPlot { title, vertical, guides, series }
     }
 
-    /// Returns the width from the left end of the vertical axis' label to a frame of this height.
+    /// The width from the left end of the vertical axis' label to a frame of this height.
     pub(crate) fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
         self.vertical.gutter(canvas, height)
     }
 
-    /// Returns the height of a value on a panel, on its edge where it is beyond; one that is not positive is at the
-    /// lower edge of a logarithmic axis.
+    /// The height of a value on a panel, on its edge where it is beyond; one that is not positive is at the lower edge
+    /// of a logarithmic axis.
     fn height_of(&self, panel: Rect, value: f64) -> f32 {
         let part = self.vertical.part(self.vertical.scale.position(value));
         panel.bottom() - if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) as f32 } * panel.height()

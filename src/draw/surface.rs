@@ -27,8 +27,8 @@ struct Raster {
     rgb: Vec<[u8; 3]>,
 }
 
-/// Returns the surface as it is seen on a canvas of `view.size_px` units, with this number of pixels per unit;
-/// transparent beside it.
+/// The surface as it is seen on a canvas of `view.size_px` units, with this number of pixels per unit; transparent
+/// beside it.
 pub(super) fn image(view: &SpaceView, heights: &HeightField, colormap: Colormap, px_per_unit: f64) -> MapImage {
     let [width, height] = view.size_px.map(|size| (f64::from(size) * px_per_unit).ceil() as usize);
     let size = [width * SAMPLES, height * SAMPLES];
@@ -113,8 +113,7 @@ impl Raster {
         }
     }
 
-    /// Returns the picture with the mean colour of each pixel's samples on the surface, and the part of them as
-    /// opacity.
+    /// The picture with the mean colour of each pixel's samples on the surface, and the part of them as opacity.
     fn averaged(&self, [width, height]: [usize; 2]) -> MapImage {
         const ALL: u32 = (SAMPLES * SAMPLES) as u32;
         let mut rgba = Vec::with_capacity(4 * width * height);

@@ -78,7 +78,7 @@ pub enum Format {
 impl Format {
     pub const ALL: [Format; 3] = [Format::Png, Format::Svg, Format::Pdf];
 
-    /// Returns the extension of its files.
+    /// The extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Png => "png",
@@ -87,7 +87,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of a file's extension.
+    /// The format of a file's extension.
     pub fn of(path: &Path) -> Option<Format> {
         let extension = path.extension()?;
         Format::ALL.into_iter().find(|format| extension.eq_ignore_ascii_case(format.extension()))
@@ -107,12 +107,12 @@ impl Svg {
         self.size[1] / POINTS_PER_MM
     }
 
-    /// Returns the characters that no font on this machine has, which are left blank.
+    /// The characters that no font on this machine has, which are left blank.
     pub fn blank(&self) -> &BTreeSet<char> {
         &self.blank
     }
 
-    /// Returns the contents of a file; `dpi` applies to PNG.
+    /// The contents of a file; `dpi` applies to PNG.
     pub fn to_file(&self, format: Format, dpi: f64) -> Result<Vec<u8>, FigureError> {
         match format {
             Format::Png => self.to_png(dpi),
@@ -151,7 +151,6 @@ impl Svg {
         writeln!(f, "{}</g>\n</svg>", self.body)
     }
 
-    /// Returns the parsed document.
     fn tree(&self) -> Result<Tree, FigureError> {
         let mut document = String::new();
         self.write(&mut document, false).expect("a string takes all that is written");
@@ -171,7 +170,7 @@ impl FigureMetadata {
         self.programs.join("; ")
     }
 
-    /// Returns the presets that repeat the results.
+    /// The presets that repeat the results.
     fn description(&self) -> String {
         self.specs.join("\n")
     }
@@ -383,7 +382,7 @@ impl Writer {
         }
     }
 
-    /// Returns a part of a text as it is written, with the font of the system in which it is set.
+    /// A part of a text as it is written, with the font of the system in which it is set.
     fn text_part(&mut self, text: &str, (range, family): (Range<usize>, Option<&str>)) -> String {
         let (text, Some(family)) = (escaped(&text[range.clone()]), family) else { return escaped(&text[range]) };
         self.uses_system_fonts = true;
@@ -391,7 +390,7 @@ impl Writer {
     }
 }
 
-/// Returns the style of a path; `None` for another shape.
+/// The style of a path; `None` for another shape.
 fn path_style(shape: &Shape) -> Option<PathStyle> {
     match shape {
         Shape::LineSegment { stroke, .. } => Some((Color32::TRANSPARENT, *stroke)),
@@ -403,7 +402,7 @@ fn path_style(shape: &Shape) -> Option<PathStyle> {
     }
 }
 
-/// Returns the attributes of a fill and a line.
+/// The attributes of a fill and a line.
 fn paint(fill: Color32, stroke: Stroke) -> String {
     let mut paint = match fill {
         Color32::TRANSPARENT => r#" fill="none""#.to_owned(),
@@ -438,7 +437,7 @@ fn bounds(area: Rect) -> String {
     format!(r#"x="{:.3}" y="{:.3}" width="{:.3}" height="{:.3}""#, corner.x, corner.y, size.x, size.y)
 }
 
-/// Returns an image as a PNG file, with opacity where it needs any: that is a second image in a PDF.
+/// An image as a PNG file, with opacity where it needs any: that is a second image in a PDF.
 fn png_of(image: &ColorImage) -> Result<Vec<u8>, FigureError> {
     let channels = if image.pixels.iter().all(|pixel| pixel.is_opaque()) { 3 } else { 4 };
     let channel = |pixel: &Color32| pixel.to_srgba_unmultiplied().into_iter().take(channels);
@@ -450,7 +449,7 @@ const MAX_PIXELS: f64 = 1e8;
 const MM_PER_INCH: f64 = 25.4;
 
 impl Svg {
-    /// Returns the figure as a PNG file with `dpi` dots per inch: width in mm × dpi / 25.4 pixels wide.
+    /// The figure as a PNG file with `dpi` dots per inch: width in mm × dpi / 25.4 pixels wide.
     pub fn to_png(&self, dpi: f64) -> Result<Vec<u8>, FigureError> {
         if !(10.0..=4800.0).contains(&dpi) {
             return Err(FigureError::OutOfRange { name: "dpi", expected: "from 10 to 4800".to_owned(), found: dpi });
@@ -485,7 +484,7 @@ impl Svg {
     }
 }
 
-/// Returns pixels of three channels, or of four with opacity, as a PNG file.
+/// Pixels of three channels, or of four with opacity, as a PNG file.
 pub(crate) fn encoded(pixels: &[u8], [width, height]: [u32; 2]) -> Result<Vec<u8>, FigureError> {
     let mut png = Vec::new();
     let is_opaque = pixels.len() as u64 == 3 * u64::from(width) * u64::from(height);
@@ -498,14 +497,14 @@ pub(crate) fn encoded(pixels: &[u8], [width, height]: [u32; 2]) -> Result<Vec<u8
 /// The length of the signature and the chunk IHDR, after which other chunks may follow.
 const HEADER_LENGTH: usize = 8 + 25;
 
-/// Returns the chunk pHYs: pixels per metre.
+/// The chunk pHYs: pixels per metre.
 fn resolution(dpi: f64) -> Vec<u8> {
     let per_metre = ((dpi / MM_PER_INCH * 1000.0).round() as u32).to_be_bytes();
     const METRES: u8 = 1;
     chunk(b"pHYs", &[per_metre.as_slice(), &per_metre, &[METRES]].concat())
 }
 
-/// Returns the chunk iTXt: a text in UTF-8, neither compressed nor translated.
+/// The chunk iTXt: a text in UTF-8, neither compressed nor translated.
 fn international_text(keyword: &str, text: &str) -> Vec<u8> {
     chunk(b"iTXt", &[keyword.as_bytes(), &[0; 5], text.as_bytes()].concat())
 }
@@ -517,7 +516,7 @@ fn chunk(kind: &[u8; 4], contents: &[u8]) -> Vec<u8> {
 }
 
 impl Svg {
-    /// Returns the figure as a PDF file of a page that is as large as the figure, with the font embedded.
+    /// The figure as a PDF file of a page that is as large as the figure, with the font embedded.
     pub fn to_pdf(&self) -> Result<Vec<u8>, FigureError> {
         let failed = |what: &str| FigureError::Draw(what.to_owned());
         let tree = self.tree()?;
@@ -544,7 +543,7 @@ impl Svg {
     }
 }
 
-/// Returns a text as it is written in XML.
+/// A text as it is written in XML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars().filter(|character| is_allowed(*character)) {
@@ -559,7 +558,7 @@ pub(crate) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Returns whether XML allows the character; it forbids most control characters.
+/// Whether XML allows the character; it forbids most control characters.
 fn is_allowed(character: char) -> bool {
     match character {
         '\n' | '\t' => true,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::setting::SettingInfo;
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, Unit};
+use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource};
 
 use super::facts::{
     ALIASES, FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
@@ -21,7 +22,7 @@ pub struct Column {
     pub title: String,
     /// The title above the column, such as the symbol of a hyperparameter.
     pub short: String,
-    /// The title above a column of text, in capitals: of a setting the name that users type.
+    /// The title above a column of text, in capitals: the name that users type.
     pub heading: String,
     pub help: String,
     pub format: Format,
@@ -35,7 +36,7 @@ pub struct Column {
 impl Column {
     fn new(field: impl Into<String>, title: impl Into<String>, help: &str, format: Format) -> Column {
         let (field, title, help) = (field.into(), title.into(), help.to_owned());
-        let (short, heading) = (title.clone(), title.to_uppercase());
+        let (short, heading) = (title.clone(), field.replace('_', " ").to_uppercase());
         Column {
             field,
             title,
@@ -53,23 +54,32 @@ impl Column {
         Column { is_usual: false, ..self }
     }
 
-    /// Returns the value of a run.
+    /// The value of a run.
     pub fn of<'f>(&self, facts: &'f RunFacts) -> Option<&'f Value> {
         facts.get(&self.field)
     }
 
-    /// Returns the value of a run for users; empty without one.
+    /// The value of a run for users; empty without one.
     pub fn text<'f>(&self, facts: &'f RunFacts) -> Cow<'f, str> {
         self.of(facts).map_or(Cow::Borrowed(""), |value| self.format.text(value))
     }
 
-    /// Returns the value of a group of runs: a statistic of what is measured.
+    /// The value of a group of runs: a statistic of what is measured.
     pub fn of_group<'f>(&self, runs: impl Iterator<Item = &'f RunFacts>, statistic: Statistic) -> Aggregate {
         let values = runs.map(|run| self.of(run));
         if self.is_setting { Aggregate::of_setting(values) } else { Aggregate::by(statistic, self.better, values) }
     }
 
-    /// Returns the title within a sentence, without a symbol at its end.
+    /// The value of a run with the short title, such as `η 0.001`, and with the mark of an edge; a text stands alone.
+    pub fn named(&self, facts: &RunFacts, edge: Option<RangeEdge>) -> String {
+        match self.of(facts) {
+            Some(Value::Text(text)) => text.clone(),
+            Some(value) => format!("{} {}", lower_first(&self.short), with_edge(edge, &self.format.text(value))),
+            None => format!("no {}", lower_first(&self.short)),
+        }
+    }
+
+    /// The title within a sentence, without a symbol at its end.
     pub fn word(&self) -> String {
         let words: Vec<&str> = self.title.split(' ').filter(|word| word.is_ascii()).collect();
         if words.is_empty() { self.short.clone() } else { words.join(" ").to_lowercase() }
@@ -83,17 +93,12 @@ impl Column {
     }
 }
 
-/// Why a text is no field.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct FieldError(String);
-
 /// The columns of listed runs, in their usual order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// Returns the columns of these runs, which are known by their `name`s or their folders.
+    /// The columns of these runs, which are known by their `name`s or their folders.
     pub fn of(runs: &[&RunFacts], is_by_name: bool) -> Columns {
         let known = |field: &str| runs.iter().any(|run| run.get(field).is_some());
         let is_mixed = |field: &str| runs.iter().any(|run| run.get(field) != runs[0].get(field));
@@ -108,7 +113,9 @@ impl Columns {
                 _ => {}
             }
             let is_usual = match fact.shown {
-                _ if [NAME, RUN].contains(&fact.field) => is_by_name == (fact.field == NAME),
+                _ if fact.field == RUN => !is_by_name,
+                // A run without a title has the name of its folder.
+                _ if fact.field == NAME => is_by_name || runs.iter().any(|run| run.get(NAME) != run.get(RUN)),
                 Shown::IfKnown => known(fact.field),
                 Shown::IfMixed => is_mixed(fact.field),
                 shown => shown == Shown::Always,
@@ -124,8 +131,8 @@ impl Columns {
         Columns(columns)
     }
 
-    /// Returns the columns while only some of the runs are shown: which are usual depends on these, and columns that
-    /// only other runs have are hidden at the end.
+    /// The columns while only some of the runs are shown: which are usual depends on these, and columns that only other
+    /// runs have are hidden at the end.
     pub fn while_shown(&self, shown: &[&RunFacts]) -> Columns {
         let is_by_name = self.0.first().is_none_or(|first| first.field == NAME);
         let mut columns = Columns::of(shown, is_by_name);
@@ -143,8 +150,8 @@ impl Columns {
         self.0.iter().find(|column| column.field == field)
     }
 
-    /// Returns the column that a user names: by its field, by the end of a setting's path, or by another usual name.
-    pub fn find(&self, typed: &str) -> Result<&Column, FieldError> {
+    /// The column that a user names: by its field, by the end of a setting's path, or by another usual name.
+    pub fn find(&self, typed: &str) -> Result<&Column, String> {
         let typed = typed.trim().trim_matches('"');
         let lower = typed.to_lowercase();
         let named = |name: &str| self.0.iter().find(|column| column.field.to_lowercase() == name);
@@ -164,12 +171,12 @@ impl Columns {
             [] => Err(self.unknown(typed)),
             _ => {
                 let all = ending.iter().map(|column| format!("`{}`", column.field)).collect::<Vec<_>>().join(" or ");
-                Err(FieldError(format!("`{typed}` may be {all}; say which")))
+                Err(format!("`{typed}` may be {all}; say which"))
             }
         }
     }
 
-    fn unknown(&self, typed: &str) -> FieldError {
+    fn unknown(&self, typed: &str) -> String {
         let mut alike: Vec<(f64, &str)> = self
             .0
             .iter()
@@ -187,11 +194,10 @@ impl Columns {
                 format!("; fields are {} and others", usual.collect::<Vec<_>>().join(", "))
             }
         };
-        FieldError(format!("there is no field `{typed}`{hint}"))
+        format!("there is no field `{typed}`{hint}")
     }
 
-    /// Returns the column by which runs are judged: their best loss, on data that they do not learn from if they log
-    /// one.
+    /// The column by which runs are judged: their best loss, on data that they do not learn from if they log one.
     ///
     /// # Errors
     ///
@@ -221,11 +227,6 @@ impl Columns {
             }
         })
     }
-
-    /// Lists the fields for filters.
-    pub fn fields(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|column| column.field.as_str())
-    }
 }
 
 fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
@@ -239,15 +240,9 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
     let has_held_out = infos.iter().any(|info| is_held_out(info));
     let mut columns = Vec::new();
     for info in infos {
-        let format = match info.unit {
-            Unit::Plain => Format::Measured,
-            Unit::Exact => Format::Exact,
-            Unit::Rate => Format::Rate,
-            Unit::Fraction => Format::Fraction,
-        };
         let column = |field: String, title: String, help: &str| Column {
             better: info.better,
-            ..Column::new(field, title, help, format)
+            ..Column::new(field, title, help, Format::of_metric(info))
         };
         let is_result = is_result(info);
         let field = last_of(info);
@@ -268,7 +263,7 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
     columns
 }
 
-/// Returns a title within a sentence.
+/// A title within a sentence.
 pub(crate) fn lower_first(title: &str) -> String {
     let mut chars = title.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
@@ -346,7 +341,7 @@ impl TableLayout {
         self.chosen.insert(field.to_owned(), is_shown);
     }
 
-    /// Returns all columns in the user's order.
+    /// All columns in the user's order.
     pub fn arranged<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
         let mut arranged: Vec<&Column> = self.order.iter().filter_map(|field| columns.get(field)).collect();
         let mut before: Option<&str> = None;
@@ -360,7 +355,7 @@ impl TableLayout {
         arranged
     }
 
-    /// Returns the shown columns in the user's order.
+    /// The shown columns in the user's order.
     pub fn shown<'c>(&self, columns: &'c Columns) -> Vec<&'c Column> {
         self.arranged(columns).into_iter().filter(|column| self.shows(column)).collect()
     }

@@ -1,26 +1,28 @@
-//! The facts of a run: the table of what is known of each run besides its settings and metrics, the values of one run,
-//! and the names under which its metrics are shown.
+//! The facts of a run: the table of what is known of each run besides its settings and metrics, and the values of one
+//! run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_engine::setting::{LEARNING_RATE, SettingInfo};
+use valleyscope_experiments::difference::SettingColumn;
 use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::run::RunConfig;
-use valleyscope_runs::atomic_file::{Overwrite, write_file};
-use valleyscope_runs::plain_file::{self, Links};
+use valleyscope_experiments::preset::{ListedSetting, SettingOwner};
+use valleyscope_experiments::run::{RunConfig, with_changed_settings};
+use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{
-    Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, MetricSource, Notes, RunFolder,
-    RunHistory, SettingChange, Started, Status, Unit,
+    Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, MetricSource, Notes, Ranks,
+    RunFolder, RunHistory, RunReader, SettingChange, Started, Status, Unit, now,
 };
 
+use super::aliases::MetricAliases;
+use super::column::{Column, Columns};
 use super::import::Words;
-use super::value::Format::{self, Duration, Moment, Rate, Text, Whole};
+use super::value::Format::{self, Duration, Exact, Moment, Rate, Text, Whole};
 use super::value::Value;
 use Shown::{Always, IfKnown, IfMixed, Never, NoColumn};
 
@@ -56,16 +58,17 @@ pub(super) const STATE: &str = "state";
 pub(super) const PROBLEM: &str = "problem";
 pub(super) const STEP: &str = "step";
 pub(super) const BEGAN: &str = "began";
+pub(super) const FORK: &str = "fork";
+pub(super) const CHANGED: &str = "changed";
 pub(super) const TAGS: &str = "tags";
 pub(super) const NOTE: &str = "note";
-/// The key of what replicates share.
-pub(super) const REPLICATES: &str = "replicates";
+/// The field that replicates share: runs that differ only in the seed and the folder of their data.
+pub const REPLICATES: &str = "replicates";
 
 const STATES: &str = "starting, running, stopped, finished, failed, crashed or silent";
-const CHANGED: &str = "The settings that were changed, and after which steps";
 
 /// The facts, in the order of their columns.
-pub(super) static FACTS: [Fact; 16] = [
+pub(super) static FACTS: [Fact; 22] = [
     fact(NAME, "Name", "The run's name or title", Text, Always, name),
     fact(RUN, "Folder", "The name of the run's folder", Text, Never, |it| text(it.run.name())),
     fact("workload", "Workload", "What is trained", Text, IfMixed, |it| {
@@ -76,7 +79,7 @@ pub(super) static FACTS: [Fact; 16] = [
         let optimizer = it.settings.optimizer.clone();
         text(optimizer.or_else(|| Some(it.history.started()?.optimizer.clone()))?)
     }),
-    fact(STATE, "State", STATES, Text, Always, |it| text(state(it.status))),
+    fact(STATE, "State", STATES, Text, Always, |it| text(it.status.name())),
     fact(PROBLEM, "Problem", "diverged, stalled or warned", Text, IfKnown, |it| text(Concern::summary(it.concerns))),
     fact(STEP, "Step", "Steps so far", Whole, Always, |it| {
         it.history.started().map(|_| Value::Whole(it.history.step()))
@@ -87,17 +90,37 @@ pub(super) static FACTS: [Fact; 16] = [
     fact("time", "Time", "Time of training, without pauses", Duration, Always, |it| {
         Some(it.history.wall_s()).filter(|seconds| *seconds > 0.0).map(Value::Number)
     }),
-    fact("left", "Left", "Estimated time until the last step", Duration, Never, |it| {
+    fact("left", "Left", "Estimated time until the last step", Duration, IfKnown, |it| {
         it.history.seconds_left().filter(|_| it.status.is_open()).map(Value::Number)
+    }),
+    fact("ranks", "Ranks", "The processes that train it together, and the slowest of them", Text, IfKnown, |it| {
+        text(Ranks::of(it.history)?.brief())
     }),
     fact(BEGAN, "Began", "When the training began, in UTC", Moment, Never, |it| {
         let began = it.history.began().or_else(|| it.run.made());
         began.map(|time| Value::Number(time.as_duration().as_secs_f64()))
     }),
-    fact("fork", "Fork of", "The run and the step that a fork goes on from", Text, Never, |it| {
+    fact(FORK, "Fork of", "The run and the step that a fork goes on from", Text, IfKnown, |it| {
         text(it.history.forked().map(|forked| format!("{}@{}", forked.from_run, forked.from_step))?)
     }),
-    fact("changed", "Changed while it ran", CHANGED, Text, IfKnown, |it| text(it.history.changes_text())),
+    fact(CHANGED, "Changed while it ran", "The changed settings, and after which steps", Text, IfKnown, |it| {
+        text(it.history.changes_text())
+    }),
+    fact("synthetic", "Synthetic data", "The data that stand in for real ones", Text, IfKnown, |it| {
+        text(it.history.started().filter(|started| started.synthetic)?.data.clone())
+    }),
+    fact("started.data", "Data that were read", "The name of the data", Text, Never, |it| {
+        text(it.history.started()?.data.clone())
+    }),
+    fact("started.fingerprint", "Fingerprint of the data", "A hash of the data", Text, Never, |it| {
+        text(it.history.started()?.fingerprint.clone())
+    }),
+    fact("started.device", "Device that was used", "The name of the device", Text, Never, |it| {
+        text(it.history.started()?.device.clone())
+    }),
+    fact("started.version", "Version of the worker", "The version of the worker", Text, Never, |it| {
+        text(it.history.started()?.version.clone())
+    }),
     fact(TAGS, "Tags", "Your tags", Text, IfKnown, |it| text(it.notes.tags.join(", "))),
     fact(NOTE, "Note", "Your note", Text, IfKnown, |it| {
         text(it.notes.note.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -136,18 +159,6 @@ fn name(it: &RunSource<'_>) -> Option<Value> {
     let titles = [Some(&it.notes.title), it.history.started().map(|started| &started.title)];
     let title = titles.into_iter().flatten().find(|title| !title.is_empty());
     text(title.map_or_else(|| it.run.name(), |title| title.lines().next().unwrap_or("").to_owned()))
-}
-
-fn state(status: &Status) -> &'static str {
-    match status {
-        Status::Starting => "starting",
-        Status::Running(_) => "running",
-        Status::Stopped => "stopped",
-        Status::Finished => "finished",
-        Status::Failed(_) => "failed",
-        Status::Crashed { .. } => "crashed",
-        Status::Silent { .. } => "silent",
-    }
 }
 
 /// The state of a run whose events cannot be read.
@@ -291,9 +302,15 @@ impl RunSettings {
         settings
     }
 
-    /// Returns the key that replicates share: their settings with all changes, their data, which may be in several
-    /// folders, and the step at which they were forked.
-    pub fn replicates(&self, history: &RunHistory) -> Option<String> {
+    /// The training with the settings now in force, if this program can read its config.
+    pub fn in_force(&self, history: &RunHistory) -> Option<Preset> {
+        let preset = self.preset.as_ref()?;
+        Some(with_changed_settings(preset, &history.changed_settings()).unwrap_or_else(|_| preset.clone()))
+    }
+
+    /// The key that replicates share: their settings with all changes, their data, which may be in several folders, and
+    /// the step at which they were forked.
+    fn replicates(&self, history: &RunHistory) -> Option<String> {
         let data = history.started().map_or("", |started| &started.fingerprint);
         let fork = history.forked().map(|Forked { from_run, from_step, .. }| format!("{from_run}@{from_step}"));
         let changes = history.changes_text();
@@ -301,7 +318,7 @@ impl RunSettings {
     }
 }
 
-/// Returns the field of a metric's last value: its name, unless another field or the setting of a run may have it.
+/// The field of a metric's last value: its name, unless another field or the setting of a run may have it.
 pub(super) fn last_of(info: &MetricInfo) -> String {
     let is_taken = is_fact(&info.name) || Words::of(&info.name).is_setting();
     if is_taken { format!("last_{}", info.name) } else { info.name.clone() }
@@ -337,6 +354,15 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
+    /// Reads a run with the user's notes about it.
+    pub fn read(run: &RunFolder, notes: &Notes, aliases: &MetricAliases) -> io::Result<RunFacts> {
+        let (mut reader, now) = (RunReader::brief(run.clone()), now());
+        let status = &reader.status(now)?;
+        let history = reader.history();
+        let (settings, concerns) = (&RunSettings::read(run), &Concern::of(status, history, now));
+        Ok(RunFacts::of(RunSource { run, settings, history, status, notes, concerns, aliases }))
+    }
+
     pub fn of(source: RunSource<'_>) -> RunFacts {
         let RunSource { settings, history, notes, aliases, .. } = source;
         let metrics = aliases.apply(history.metrics());
@@ -357,7 +383,7 @@ impl RunFacts {
         facts
     }
 
-    /// Returns the facts of a run whose events cannot be read.
+    /// The facts of a run whose events cannot be read.
     pub fn unreadable(run: &RunFolder) -> RunFacts {
         let values = [(RUN, run.name()), (NAME, run.name()), (STATE, UNREADABLE.to_owned())];
         let values = values.map(|(field, text)| (field.to_owned(), Value::Text(text)));
@@ -402,12 +428,18 @@ impl RunFacts {
         self.values.get(field).or_else(of_settings)
     }
 
-    /// Returns the value of a field that has numbers.
+    /// Formats a fact for users; `None` if it is not known.
+    pub fn text(&self, field: &str) -> Option<Cow<'_, str>> {
+        let fact = FACTS.iter().find(|fact| fact.field == field)?;
+        Some(fact.format.text(self.get(field)?))
+    }
+
+    /// The value of a field that has numbers.
     pub fn number(&self, field: &str) -> Option<f64> {
         self.get(field)?.number()
     }
 
-    /// Returns the last value of a metric.
+    /// The last value of a metric.
     pub fn last(&self, info: &MetricInfo) -> Option<f64> {
         self.number(&last_of(info))
     }
@@ -421,8 +453,8 @@ impl RunFacts {
         is_fact(field) || self.settings.iter().any(|it| it.path == field) || self.metrics.iter().any(is_measured)
     }
 
-    /// Returns the fields by which the run can be judged: its best losses on data that it does not learn from or, if it
-    /// logs none, its best training loss.
+    /// The fields by which the run can be judged: its best losses on data that it does not learn from or, if it logs
+    /// none, its best training loss.
     pub(super) fn judging_fields(&self) -> Vec<String> {
         let held_out: Vec<String> = self.metrics.iter().filter(|info| is_held_out(info)).map(best_of).collect();
         let training = || self.metrics.iter().filter(|info| info.name == MetricId::LOSS.name()).map(best_of).collect();
@@ -447,7 +479,7 @@ impl RunFacts {
     }
 }
 
-/// Returns the settings of a run without a readable config, as its first event describes them.
+/// The settings of a run without a readable config, as its first event describes them.
 fn described(started: &Started) -> Settings {
     let known = [
         ("learning_rate", started.learning_rate.map(Value::Number)),
@@ -469,177 +501,64 @@ fn smoothed(curve: &MetricCurve<'_>) -> Option<f64> {
     tally.smoothed()
 }
 
-/// The largest file of aliases, in bytes.
-const MOST_BYTES: u64 = 1 << 20;
-
-/// The number of metrics that are proposed to be shown together with another.
-const MOST_PROPOSED: usize = 12;
-
-/// The likeness of names, from 0 to 1, from which metrics are proposed though their better directions differ.
-const SIMILAR: f64 = 0.5;
-
-/// The names under which metrics are shown, by their names in the events of runs. The user's choice counts for the
-/// plots of the window, that of a command for its columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MetricAliases(BTreeMap<String, String>);
-
-impl MetricAliases {
-    /// Returns the user's file of aliases, if the system has a folder for settings.
-    pub fn file_of_user() -> Option<PathBuf> {
-        Some(directories::ProjectDirs::from("", "", "valleyscope")?.config_dir().join("metrics.ron"))
-    }
-
-    /// Reads a file of aliases; a missing file has none.
-    ///
-    /// # Errors
-    ///
-    /// Returns a sentence with the file, what was expected and what was found.
-    pub fn read(file: &Path) -> Result<MetricAliases, String> {
-        let failed = |error: &dyn std::fmt::Display| {
-            let expected =
-                r#"expected the names of metrics with those under which to show them, {"val/loss": "val_loss"}"#;
-            format!("cannot read {}: {expected}: {error}", file.display())
-        };
-        let text = match plain_file::read_text(file, Links::Followed, MOST_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(MetricAliases::default()),
-            Err(error) => return Err(failed(&error)),
-        };
-        let read: BTreeMap<String, String> = ron::from_str(&text).map_err(|error| failed(&error))?;
-        let mut aliases = MetricAliases::default();
-        for (name, shown) in read {
-            aliases.set(&name, &shown).map_err(|error| failed(&error))?;
-        }
-        Ok(aliases)
-    }
-
-    pub fn write(&self, file: &Path) -> io::Result<()> {
-        if let Some(folder) = file.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let text = ron::ser::to_string_pretty(self, ron::ser::PrettyConfig::new().new_line("\n"))
-            .expect("texts hold nothing that RON cannot express");
-        write_file(file, Overwrite::Yes, (text + "\n").as_bytes())
-    }
-
-    /// Shows a metric under another name, with all that is shown under its own.
-    ///
-    /// # Errors
-    ///
-    /// Returns a sentence about a name that no metric can have.
-    pub fn set(&mut self, name: &str, shown: &str) -> Result<(), String> {
-        for name in [name, shown] {
-            if MetricId::named(name).is_none() {
-                return Err(format!("expected the name of a metric, such as val_loss, found `{name}`"));
-            }
-        }
-        let shown = self.0.get(shown).cloned().unwrap_or_else(|| shown.to_owned());
-        self.0.values_mut().filter(|other| *other == name).for_each(|other| other.clone_from(&shown));
-        self.0.insert(name.to_owned(), shown);
-        self.0.retain(|name, shown| name != shown);
-        Ok(())
-    }
-
-    /// Shows a metric under its own name again.
-    pub fn remove(&mut self, name: &str) {
-        self.0.remove(name);
-    }
-
-    /// Lists the metrics that are shown under the name of another one.
-    pub fn shown_as<'a>(&'a self, shown: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(_, other)| *other == shown).map(|(name, _)| name.as_str())
-    }
-
-    /// Returns the metrics of a run with their descriptions as they are shown. Where the run also logs the metric under
-    /// whose name another one would be shown, both keep their own names.
-    pub fn apply(&self, metrics: Vec<MetricInfo>) -> Vec<(MetricId, MetricInfo)> {
-        let names = metrics.iter().map(|info| info.name.clone());
-        let mut taken: BTreeSet<String> = names.filter(|name| !self.0.contains_key(name)).collect();
-        let shown = |info: MetricInfo| {
-            let metric = info.metric()?;
-            let Some(shown) = self.0.get(&info.name).filter(|shown| taken.insert((*shown).clone())) else {
-                return Some((metric, info));
-            };
-            let known = MetricId::named(shown)?.info();
-            let (better, source) =
-                if known.better == Better::Neither { (info.better, info.source) } else { (known.better, known.source) };
-            Some((metric, MetricInfo { name: shown.clone(), title: known.title, better, source, ..info }))
-        };
-        metrics.into_iter().filter_map(shown).collect()
-    }
+/// Describes the progress of a run, such as `20/40 steps, 12.5/s, 5 min left`: its steps, which are grid points in a
+/// scan, their rate, and the time left if it is open.
+pub fn progress(history: &RunHistory, is_open: bool) -> String {
+    let is_scan = history.started().is_some_and(|started| started.scan.is_some());
+    let unit = if is_scan { "grid points" } else { "steps" };
+    let of = history.steps().map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
+    let rate = history.steps_per_s().map(|rate| Rate.number(rate));
+    let left = history.seconds_left().filter(|_| is_open);
+    let left = left.map(|seconds| format!("{} left", Duration.number(seconds)));
+    let steps = format!("{}{of} {unit}", grouped(history.step()));
+    std::iter::once(steps).chain(rate).chain(left).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the metrics that may be shown together with another one, those of the most similar names first: of the same
-/// unit, with the same better direction or a similar name, and logged by no run that logs the other, too.
-pub fn proposals<'m>(of: &MetricInfo, all: &'m [MetricInfo], runs: &[&[MetricInfo]]) -> Vec<&'m MetricInfo> {
-    let has = |run: &&&[MetricInfo], name: &str| run.iter().any(|info| info.name == name);
-    let are_together = |name: &str| runs.iter().any(|run| has(&run, &of.name) && has(&run, name));
-    let words = |name: &str| name.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ");
-    let likeness = |info: &MetricInfo| strsim::normalized_damerau_levenshtein(&words(&info.name), &words(&of.name));
-    let is_alike = |info: &MetricInfo| info.better == of.better || likeness(info) > SIMILAR;
-    let fits = |info: &&MetricInfo| {
-        info.name != of.name && info.unit == of.unit && is_alike(info) && !are_together(&info.name)
+/// Describes the status, the problems, the progress and the processes of a run in a line.
+pub fn status_line(status: &Status, concerns: &[Concern], history: &RunHistory) -> String {
+    let processes = Ranks::of(history).map(|ranks| format!("{} processes", ranks.count)).unwrap_or_default();
+    let parts = [status.label(), Concern::summary(concerns), progress(history, status.is_open()), processes];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Lists the results and the settings of a run that are in force, with the facts about it that its config leaves open:
+/// the changes while it was trained, the data, the device, and the origin of a fork.
+///
+/// # Errors
+///
+/// Returns a sentence where neither the config nor the description in the events can be read.
+pub fn run_column(run: &RunFolder, name: String) -> Result<SettingColumn, String> {
+    let mut reader = RunReader::brief(run.clone());
+    let status = reader.status(now()).map_err(|error| format!("cannot read {}: {error}", run.events().display()))?;
+    let (history, settings) = (reader.history(), RunSettings::read(run));
+    let (notes, aliases) = (&Notes::default(), &MetricAliases::default());
+    let source = RunSource { run, settings: &settings, history, status: &status, notes, concerns: &[], aliases };
+    let facts = RunFacts::of(source);
+    let columns = Columns::of(&[&facts], true);
+    let listed = |is_listed: fn(&Column) -> bool| -> Vec<ListedSetting> {
+        let known = columns.iter().filter(|column| is_listed(column) && column.of(&facts).is_some());
+        known.map(|column| ListedSetting::new(&column.field, &column.title, column.text(&facts))).collect()
     };
-    let mut found: Vec<&MetricInfo> = all.iter().filter(fits).collect();
-    found.sort_by(|a, b| likeness(b).total_cmp(&likeness(a)));
-    found.truncate(MOST_PROPOSED);
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn infos(names: &[&str]) -> Vec<MetricInfo> {
-        names.iter().map(|name| MetricId::named(name).expect("a name").info()).collect()
+    let mut all = match settings.in_force(history) {
+        Some(training) => training.listed_settings(),
+        None if history.started().is_some() => {
+            let name = facts.text(OPTIMIZER).unwrap_or_default().into_owned();
+            let owner = SettingOwner { list: "runs", index: 0, name };
+            let own = listed(|column| column.is_setting || column.field == OPTIMIZER).into_iter();
+            own.map(|setting| ListedSetting { owner: Some(owner.clone()), ..setting }).collect()
+        }
+        None => {
+            let reason = RunConfig::read(run).err().map(|error| format!(": {error}")).unwrap_or_default();
+            return Err(format!("the settings of {} are not known{reason}", run.name()));
+        }
+    };
+    // A command for other steps changes those of the run, and no setting of its training.
+    let setting = all.iter_mut().find(|setting| setting.path == SettingChange::STEPS);
+    if let Some((setting, steps)) = setting.zip(facts.get(SettingChange::STEPS)) {
+        setting.value = Exact.text(steps).into_owned();
     }
-
-    fn shown(aliases: &MetricAliases, names: &[&str]) -> Vec<String> {
-        aliases.apply(infos(names)).into_iter().map(|(_, info)| info.name).collect()
-    }
-
-    #[test]
-    fn metrics_are_shown_under_one_name_unless_a_run_logs_both() {
-        let mut aliases = MetricAliases::default();
-        aliases.set("test_loss", "val/loss").expect("names");
-        aliases.set("val/loss", "val_loss").expect("names");
-        assert_eq!(shown(&aliases, &["loss", "test_loss"]), ["loss", "val_loss"]);
-        assert_eq!(shown(&aliases, &["val/loss"]), ["val_loss"]);
-        assert_eq!(shown(&aliases, &["test_loss", "val_loss"]), ["test_loss", "val_loss"]);
-        assert_eq!(shown(&aliases, &["test_loss", "val/loss"]), ["val_loss", "val/loss"]);
-        assert_eq!(aliases.apply(infos(&["val/loss"]))[0].1.title, "Validation loss");
-        // The other way round, the first name is its own again.
-        aliases.set("val_loss", "test_loss").expect("names");
-        assert_eq!(shown(&aliases, &["val_loss"]), ["val_loss"]);
-        aliases.remove("test_loss");
-        assert_eq!(aliases.shown_as("val_loss").collect::<Vec<_>>(), ["val/loss"]);
-        assert!(aliases.set("a name", "time").is_err());
-    }
-
-    #[test]
-    fn aliases_are_written_and_read_and_a_mistake_names_the_file() {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
-        let file = folder.path().join("settings/metrics.ron");
-        assert_eq!(MetricAliases::read(&file), Ok(MetricAliases::default()));
-        let mut aliases = MetricAliases::default();
-        aliases.set("val/loss", "val_loss").expect("names");
-        aliases.write(&file).expect("it can be written");
-        assert_eq!(MetricAliases::read(&file).as_ref(), Ok(&aliases));
-        std::fs::write(&file, "{\"val/loss\": 3}").expect("it can be written");
-        let error = MetricAliases::read(&file).expect_err("no name");
-        assert!(error.contains("metrics.ron") && error.contains("\"val/loss\": \"val_loss\""), "{error}");
-    }
-
-    #[test]
-    fn similar_names_are_proposed_first() {
-        let [one, two] = [infos(&["loss", "test_loss", "test_accuracy"]), infos(&["loss", "val_loss", "grad_norm"])];
-        let all = infos(&["loss", "grad_norm", "val_loss", "test_loss", "test_accuracy"]);
-        let names = |of: &str| -> Vec<String> {
-            let of = &infos(&[of])[0];
-            proposals(of, &all, &[&one, &two]).iter().map(|info| info.name.clone()).collect()
-        };
-        assert_eq!(names("test_loss"), ["val_loss"]);
-        assert!(names("loss").is_empty() && names("test_accuracy").is_empty());
-    }
+    all.extend(listed(|column| [FORK, CHANGED].contains(&&*column.field) || column.field.starts_with("started.")));
+    let results = listed(|column| column.is_usual && column.better != Better::Neither).into_iter();
+    let results = results.map(|result| ListedSetting { path: String::new(), ..result }).collect();
+    Ok(SettingColumn { name, folder: run.name(), results, settings: all })
 }

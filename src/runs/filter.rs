@@ -60,7 +60,7 @@ pub struct FilterError {
 }
 
 impl FilterError {
-    /// Returns the text with a mark below the mistake.
+    /// The text with a mark below the mistake.
     pub fn marked(&self, text: &str) -> String {
         let before = text[..self.range.start].chars().count();
         let marks = text[self.range.clone()].chars().count().max(1);
@@ -111,7 +111,7 @@ impl Filter {
         self.0.is_empty()
     }
 
-    /// Returns the first word that none of some runs has, with the further texts in which it may occur.
+    /// The first word that none of some runs has, with the further texts in which it may occur.
     pub fn unknown_word<'r>(&self, runs: impl Iterator<Item = (&'r RunFacts, Vec<&'r str>)> + Clone) -> Option<&str> {
         let words = self.0.iter().filter_map(|term| match term {
             Term::Word(word) => Some(word.as_str()),
@@ -121,7 +121,7 @@ impl Filter {
         unknown.next()
     }
 
-    /// Returns whether a run fits all terms. `more` are further texts in which words may occur.
+    /// Whether a run fits all terms. `more` are further texts in which words may occur.
     pub fn admits(&self, run: &RunFacts, more: &[&str]) -> bool {
         self.0.iter().all(|term| match term {
             Term::Word(word) => has_word(run, more, word),
@@ -177,14 +177,14 @@ fn compare(run: &RunFacts, field: &str, format: Format, operator: Operator, oper
     Some(holds != operator.is_negated())
 }
 
-/// Returns the names in a list separated by commas, which quotes may hold.
+/// The names in a list separated by commas, which quotes may hold.
 pub fn listed_fields(text: &str) -> impl Iterator<Item = &str> {
     // A quote that is not closed holds the rest.
     let whole = || std::iter::once(0..text.len()).collect();
     parts(text).unwrap_or_else(|_| whole()).into_iter().map(|part| &text[part])
 }
 
-/// Returns the ranges of a text between commas outside of quotes, without spaces around them and empty ones.
+/// The ranges of a text between commas outside of quotes, without spaces around them and empty ones.
 fn parts(text: &str) -> Result<Vec<Range<usize>>, FilterError> {
     let (mut parts, mut begin, mut quote) = (Vec::new(), 0, None);
     for (at, sign) in text.char_indices() {
@@ -213,7 +213,7 @@ fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     start..(start + part.trim().len())
 }
 
-/// Returns the position of the first operator outside of quotes.
+/// The position of the first operator outside of quotes.
 fn operator_in(text: &str, part: Range<usize>) -> Option<(usize, &'static str, Operator)> {
     let mut is_quoted = false;
     for (at, sign) in text[part.clone()].char_indices() {
@@ -302,14 +302,14 @@ fn operand(column: &Column, typed: &str) -> Operand {
     Operand { text, number }
 }
 
-/// Returns the seconds since 1970 of a date, or of a date and a time, in UTC.
+/// The seconds since 1970 of a date, or of a date and a time, in UTC.
 fn moment(typed: &str) -> Option<f64> {
     let typed = typed.replace(' ', "T");
     let time = typed.parse::<DateTime>().or_else(|_| typed.parse::<Date>().map(DateTime::from)).ok()?;
     Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_duration().as_secs_f64())
 }
 
-/// Returns the words of a text, in lower case; quoted ones are one word.
+/// The words of a text, in lower case; quoted ones are one word.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let lower = text.to_lowercase();
     let pieces = lower.split('"').enumerate().flat_map(|(index, piece)| match index % 2 {

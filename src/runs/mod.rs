@@ -3,12 +3,14 @@
 //!
 //! [`RunFacts`] are the values of one run, read with its events. [`Columns`] are those of all listed runs: the table of
 //! facts (`facts.rs`), and the runs' settings and metrics. A [`Filter`] is typed text; [`ordered`] and [`grouped`]
-//! arrange the runs that match it.
+//! arrange the runs that match it. A [`PrintedTable`] is a table of runs or groups as text, CSV or JSON.
 
+mod aliases;
 mod column;
 mod facts;
 mod filter;
 pub mod import;
+mod table;
 pub mod tensorboard;
 mod value;
 
@@ -16,18 +18,20 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use facts::{BEGAN, OPTIMIZER, REPLICATES, RUN};
+use facts::{BEGAN, OPTIMIZER, RUN};
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{RuleKind, RuleSpec};
 use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_runs::Better;
 
+pub use aliases::{MetricAliases, proposals};
 #[cfg(feature = "app")]
 pub(crate) use column::lower_first;
-pub use column::{Column, Columns, FieldError, TableLayout};
-pub use facts::{MetricAliases, RunFacts, RunSettings, RunSource, proposals};
+pub use column::{Column, Columns, TableLayout};
+pub use facts::{REPLICATES, RunFacts, RunSettings, RunSource, progress, run_column, status_line};
 pub use filter::{Filter, FilterError, listed_fields};
-pub use value::{Aggregate, Format, Statistic, Value, csv_cell};
+pub use table::PrintedTable;
+pub use value::{Aggregate, Format, Statistic, Value};
 
 /// A field by which runs are sorted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +42,7 @@ pub struct SortKey {
 
 impl SortKey {
     /// Parses fields separated by commas, each with a minus before it for the descending order.
-    pub fn parse(text: &str, columns: &Columns) -> Result<Vec<SortKey>, FieldError> {
+    pub fn parse(text: &str, columns: &Columns) -> Result<Vec<SortKey>, String> {
         let key = |part: &str| {
             let field = part.strip_prefix(['-', '−']);
             let column = columns.find(field.unwrap_or(part))?;
@@ -90,13 +94,6 @@ impl Group {
     pub fn edge(&self) -> Option<RangeEdge> {
         if let GroupChoice::Best { edge, .. } = self.choice { edge } else { None }
     }
-}
-
-pub struct Replicates;
-
-impl Replicates {
-    /// The field that replicates share: runs that differ only in the seed and the folder of their data.
-    pub const FIELD: &str = REPLICATES;
 }
 
 /// The smallest and the largest value that a setting can have; infinite if no upper limit is known.
@@ -256,12 +253,8 @@ impl Grouping {
 
     fn name(&self, runs: &[&RunFacts], group: &Group, columns: &Columns) -> String {
         let first = runs[group.members[0]];
-        let word = |field: &String| {
-            let column = columns.get(field).or_else(|| columns.get(RUN))?;
-            let value = column.of(first).map(|value| column.format.text(value).into_owned());
-            Some(value.unwrap_or_else(|| format!("no {}", column.word())))
-        };
-        self.by.iter().filter_map(word).collect::<Vec<_>>().join(", ")
+        let fields = self.by.iter().filter_map(|field| columns.get(field).or_else(|| columns.get(RUN)));
+        fields.map(|column| column.named(first, None)).collect::<Vec<_>>().join(", ")
     }
 
     fn sort(&self, runs: &[&RunFacts], groups: Vec<Group>, keys: &[SortKey], columns: &Columns) -> Vec<Group> {
@@ -486,7 +479,7 @@ mod tests {
         };
         let by = |field: &str| Grouping { by: vec![field.to_owned()], ..Grouping::default() };
         assert_eq!(groups(&by("optimizer"), ""), [vec![0, 1], vec![2, 3]]);
-        assert_eq!(groups(&by(Replicates::FIELD), ""), [vec![0, 1], vec![2], vec![3]]);
+        assert_eq!(groups(&by(REPLICATES), ""), [vec![0, 1], vec![2], vec![3]]);
         let sorted = groups(&by("learning_rate"), "loss");
         assert_eq!(sorted, [vec![2], vec![0, 1], vec![3]]);
         // Adam's diverged run spoils its mean, but neither its median nor its best learning rate.
@@ -496,7 +489,8 @@ mod tests {
         let best_over = Grouping { best_over: Some("learning_rate".to_owned()), ..by("optimizer") };
         assert_eq!(groups(&best_over, ""), [vec![0, 1], vec![2]]);
         assert_eq!(groups(&best_over, "loss"), [vec![2], vec![0, 1]]);
-        let loss = Aggregate::of(sorted[1].iter().map(|index| all[*index].get("loss")));
+        let losses = sorted[1].iter().map(|index| all[*index].get("loss"));
+        let loss = Aggregate::by(Statistic::Mean, Better::Neither, losses);
         assert_eq!(loss.text(Format::Measured), "0.60 ± 0.14");
     }
 

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::view::ticks::{grouped, moment, significant};
-use valleyscope_runs::{Better, span};
+use valleyscope_runs::{Better, MetricInfo, Unit, span};
 
 use crate::export::CsvCell;
 
@@ -58,6 +58,15 @@ impl Value {
         }
     }
 
+    /// Makes the cell of a file, with all digits.
+    pub(super) fn csv_cell(&self) -> CsvCell<'_> {
+        match self {
+            Value::Text(text) => CsvCell::Text(text),
+            Value::Whole(number) => CsvCell::Whole(*number),
+            Value::Number(number) => CsvCell::Number(*number),
+        }
+    }
+
     /// Orders values: numbers before texts, and missing values and NaN at the end, even in descending order.
     pub fn order(a: Option<&Value>, b: Option<&Value>, is_descending: bool) -> Ordering {
         let known = |value: Option<&Value>| value.is_some_and(|value| !value.number().is_some_and(f64::is_nan));
@@ -79,16 +88,6 @@ impl Value {
             (Value::Whole(a), Value::Whole(b)) => a.cmp(b),
             (a, b) => a.number().unwrap_or(f64::NAN).total_cmp(&b.number().unwrap_or(f64::NAN)),
         }
-    }
-}
-
-/// Makes the cell of a value in a file, with all digits; empty without a value.
-pub fn csv_cell(value: Option<&Value>) -> CsvCell<'_> {
-    match value {
-        None => CsvCell::Text(""),
-        Some(Value::Text(text)) => CsvCell::Text(text),
-        Some(Value::Whole(number)) => CsvCell::Whole(*number),
-        Some(Value::Number(number)) => CsvCell::Number(*number),
     }
 }
 
@@ -114,6 +113,15 @@ pub enum Format {
 }
 
 impl Format {
+    pub fn of_metric(info: &MetricInfo) -> Format {
+        match info.unit {
+            Unit::Plain => Format::Measured,
+            Unit::Exact => Format::Exact,
+            Unit::Rate => Format::Rate,
+            Unit::Fraction => Format::Fraction,
+        }
+    }
+
     pub fn is_number(self) -> bool {
         self != Format::Text
     }
@@ -149,10 +157,14 @@ impl Format {
         })
     }
 
+    pub fn number(self, number: f64) -> String {
+        self.text(&Value::Number(number)).into_owned()
+    }
+
     /// Formats a mean with its deviation, in the same unit.
     pub fn with_deviation(self, mean: f64, deviation: f64) -> String {
         let joined = |[mean, deviation]: [String; 2], unit: &str| format!("{mean} ± {deviation}{unit}");
-        let text = |number: f64| self.text(&Value::Number(number)).into_owned();
+        let text = |number: f64| self.number(number);
         match self {
             Format::Text | Format::Exact | Format::Measured => joined(to_same_decimals(mean, deviation), ""),
             Format::Whole if deviation < 10.0 && mean.abs() < 1000.0 => joined(to_same_decimals(mean, deviation), ""),
@@ -301,10 +313,6 @@ pub enum Aggregate {
 }
 
 impl Aggregate {
-    pub fn of<'v>(values: impl Iterator<Item = Option<&'v Value>>) -> Aggregate {
-        Aggregate::by(Statistic::Mean, Better::Neither, values)
-    }
-
     pub fn by<'v>(statistic: Statistic, better: Better, values: impl Iterator<Item = Option<&'v Value>>) -> Aggregate {
         let all: Vec<Option<&Value>> = values.collect();
         let known: Vec<&Value> = all.iter().copied().flatten().collect();
@@ -399,7 +407,7 @@ mod tests {
 
     #[test]
     fn values_and_their_differences_are_shown_in_the_columns_unit() {
-        let text = |format: Format, number| format.text(&Value::Number(number)).into_owned();
+        let text = Format::number;
         assert_eq!(text(Format::Whole, 12_000.0), "12\u{2009}000");
         assert_eq!(text(Format::Measured, 0.123_456), "0.1235");
         assert_eq!(text(Format::Fraction, 0.9712), "97.12 %");
@@ -423,7 +431,8 @@ mod aggregate_tests {
     use valleyscope_runs::Better;
 
     fn text(values: &[Option<Value>], format: Format) -> String {
-        Aggregate::of(values.iter().map(Option::as_ref)).text(format).into_owned()
+        let values = values.iter().map(Option::as_ref);
+        Aggregate::by(Statistic::Mean, Better::Neither, values).text(format).into_owned()
     }
 
     fn numbers(numbers: &[f64]) -> Vec<Option<Value>> {

@@ -39,8 +39,8 @@ pub fn write_table(regrets: &[RegretCurve], writer: impl Write) -> io::Result<()
 /// The range that holds all positions.
 const ALL: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 
-/// Returns the figure of `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same
-/// for all losses. Curves of negative γ are dashed. Values that are not positive are left out.
+/// The figure of `R(T) / (G √T)` against T, a plot for each dimension, with the bound, which is then the same for all
+/// losses. Curves of negative γ are dashed. Values that are not positive are left out.
 pub fn figure(regrets: &[RegretCurve]) -> Figure {
     let mut dimensions: Vec<usize> = regrets.iter().map(|regret_curve| regret_curve.theorem.dimension).collect();
     dimensions.dedup();

@@ -13,7 +13,7 @@ use valleyscope_experiments::preset::{
 };
 use valleyscope_experiments::view::ticks::short;
 
-/// Returns the settings of `this` that differ from `other`; colours, which change no result, are left out.
+/// The settings of `this` that differ from `other`; colours, which change no result, are left out.
 pub fn difference(this: &SweepSpec, other: &SweepSpec) -> Vec<String> {
     let mut all = Vec::new();
     let mut add = |differs: bool, text: &dyn Fn() -> String| {
@@ -135,9 +135,9 @@ fn grids(tune: &[Tuned]) -> String {
     }
 }
 
-/// Returns a preset whose sweep was changed, with a title and a description made from its settings: of the changes, or
-/// of the axes, where these vary other quantities, or other ranges and the title describes the old ones. Both are
-/// within a preset's limits of length. Without a change, the preset is returned as it is.
+/// A preset whose sweep was changed, with a title and a description made from its settings: of the changes, or of the
+/// axes, where these vary other quantities, or other ranges and the title describes the old ones. Both are within a
+/// preset's limits of length. Without a change, the preset is returned as it is.
 pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     if difference(&sweep, &preset.sweep).is_empty() {
         return SweepPreset { sweep, ..preset };
@@ -155,8 +155,8 @@ pub fn as_changed(preset: SweepPreset, sweep: SweepSpec) -> SweepPreset {
     SweepPreset { title, description, sweep, ..preset }
 }
 
-/// Returns a changed preset, with title and description as [`as_changed`] makes them where these are still those of
-/// `before`; others are the user's own and stay.
+/// A changed preset, with title and description as [`as_changed`] makes them where these are still those of `before`;
+/// others are the user's own and stay.
 pub fn as_changed_from(changed: SweepPreset, before: &SweepPreset) -> SweepPreset {
     let own = |word: String, before: &String| Some(word).filter(|word| word != before);
     let own_texts = [own(changed.title, &before.title), own(changed.description, &before.description)];
@@ -175,7 +175,7 @@ pub fn over_axes(sweep: &SweepSpec) -> String {
     format!("{} over {}.", names.join(", "), AxisTexts::of(sweep).ranges.join(" and "))
 }
 
-/// Returns whether the title describes settings, so that it does not suit other ones.
+/// Whether the title describes settings, so that it does not suit other ones.
 pub fn is_made_title(preset: &SweepPreset) -> bool {
     let AxisTexts { labels: [rows, columns], ranges: [all_rows, all_columns] } = AxisTexts::of(&preset.sweep);
     let pairs = [[&rows, &columns], [&rows, &all_columns], [&all_rows, &columns], [&all_rows, &all_columns]];
@@ -196,8 +196,8 @@ impl AxisTexts {
         AxisTexts { labels: axes.map(|axis| axis_label(sweep, axis)), ranges: axes.map(|axis| range(sweep, axis)) }
     }
 
-    /// Returns the title of a diagram that had other axes before: the quantities, or where these are the same, the
-    /// ranges that differ.
+    /// The title of a diagram that had other axes before: the quantities, or where these are the same, the ranges that
+    /// differ.
     fn title_against(&self, before: &AxisTexts) -> String {
         let has_ranges = self.labels == before.labels;
         let word = |side: usize| match has_ranges && self.ranges[side] != before.ranges[side] {
@@ -222,9 +222,8 @@ pub struct TitledSweep {
     pub precision: Precision,
 }
 
-/// Returns the titles of diagrams that are shown together. A diagram has the name that the user gave it. Without one,
-/// it has the title of its preset, if the titles of all differ. Otherwise it has its optimizers and the settings that
-/// differ.
+/// The titles of diagrams that are shown together. A diagram has the name that the user gave it. Without one, it has
+/// the title of its preset, if the titles of all differ. Otherwise it has its optimizers and the settings that differ.
 pub fn short_titles(diagrams: &[TitledSweep]) -> Vec<String> {
     let unnamed = diagrams.iter().filter(|diagram| diagram.name.is_none());
     let parts: Vec<[&str; 2]> = unnamed.map(|diagram| head_and_changes(&diagram.preset.title)).collect();
@@ -264,8 +263,8 @@ fn head_and_changes(title: &str) -> [&str; 2] {
     split_changed(title).map_or([title, ""], |(head, changes)| [head, changes])
 }
 
-/// Returns the settings that distinguish a sweep from others in the same figure: its optimizers where their names
-/// differ, its precision, and the settings that differ.
+/// The settings that distinguish a sweep from others in the same figure: its optimizers where their names differ, its
+/// precision, and the settings that differ.
 pub fn settings_among(this: &TitledSweep, others: &[&TitledSweep]) -> Vec<String> {
     let sweep = &this.preset.sweep;
     let names = sweep.shown_names();
@@ -290,8 +289,8 @@ pub fn settings_among(this: &TitledSweep, others: &[&TitledSweep]) -> Vec<String
     settings
 }
 
-/// Returns the label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of
-/// those that have it.
+/// The label of an axis: the quantity with its symbol, and the optimizers where it is varied for only some of those
+/// that have it.
 pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
     match &axis.of {
         Quantity::Of(key, ids) => {
@@ -307,7 +306,7 @@ pub fn axis_label(spec: &SweepSpec, axis: &Axis) -> String {
     }
 }
 
-/// Returns a label such as `decay rate β₁` or `weight decay ω`.
+/// A label such as `decay rate β₁` or `weight decay ω`.
 fn hyperparameter_label(key: &str) -> String {
     match axis_info(key).unwrap_or(&LEARNING_RATE) {
         of if of.is_decay_rate() => format!("decay rate {}", of.symbol),

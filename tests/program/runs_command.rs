@@ -85,11 +85,11 @@ fn runs_are_listed_in_columns() {
     let lines: Vec<&str> = stdout(&output).lines().collect();
     assert_eq!(lines.len(), 4);
     let row = |run: &RunFolder| *lines.iter().find(|line| line.starts_with(&run.name())).unwrap();
-    let columns = ["STATUS", "STEP", "LOSS", "EVALUATED", "TITLE"].map(|name| lines[0].find(name).unwrap());
+    let columns = ["NAME", "STATE", "LOSS", "TEST ACCURACY", "STEP"].map(|name| lines[0].find(name).unwrap());
     for (run, status, title) in
         [(&first, "stopped", "My best"), (&failed, "failed", "Adam on"), (&living, "running", "Adam on")]
     {
-        for (column, cell) in columns.into_iter().zip([status, "50/400", "0.0400", "0.2500, 95.12 %", title]) {
+        for (column, cell) in columns.into_iter().zip([title, status, "0.04000", "95.12 %", "50"]) {
             let from_column: String = row(run).chars().skip(column).collect();
             assert!(from_column.starts_with(cell), "{}", lines.join("\n"));
         }
@@ -104,7 +104,7 @@ fn a_run_by_several_processes_is_listed_with_its_ranks() {
     let started = session.before().started().cloned().unwrap_or_default();
     session.record(50, Event::Started(Started { steps: 400, processes: Some(3), ..started })).unwrap();
     session.sync().unwrap();
-    expect(&sandbox.run(&["runs", "list"]), 0, &["RANKS", " 3 "]);
+    expect(&sandbox.run(&["runs", "list"]), 0, &["RANKS", " 3\n"]);
     let point = |processes: f64| {
         MetricValues::from([
             (MetricId::LOSS, 0.5),
@@ -135,9 +135,9 @@ fn long_texts_of_a_list_lose_their_middle() {
     Notes { title: title.clone(), ..Notes::default() }.write(&run).unwrap();
     let output = sandbox.run(&["runs", "list"]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
-    assert!(lines.iter().all(|line| line.chars().count() <= 100), "{}", stdout(&output));
-    assert!(lines[1].starts_with(&run.name()) && lines[1].contains("  The begin"), "{}", lines[1]);
-    assert!(lines[1].contains('…') && lines[1].ends_with("e end"), "{}", lines[1]);
+    assert!(!lines[1].contains(&title), "{}", lines[1]);
+    assert!(lines[1].starts_with(&run.name()) && lines[1].contains("  The beginning of it"), "{}", lines[1]);
+    assert!(lines[1].contains('…') && lines[1].contains("and the end  "), "{}", lines[1]);
     assert!(!lines[0].contains("LEFT"), "a column with nothing in it is left out");
     expect(&sandbox.run(&["runs", "show", "mnist"]), 0, &[&title]);
 }
@@ -149,12 +149,11 @@ fn values_before_the_last_step_show_their_step() {
     session.record(60, Event::Warning { message: "look at this".into() }).unwrap();
     session.record(60, Event::Stopped).unwrap();
     drop(session);
-    for (args, said) in [
-        (&["runs", "list"][..], ["0.0400 at step 50", "0.2500, 95.12 % at step 50"]),
-        (&["runs", "show", "mnist"], ["0.0400 at step 50", "95.12 % at step 50"]),
-        (&["runs", "watch", "mnist"], ["loss 0.0400, test", "test loss 0.2500, test accuracy 95.12 % at step 50"]),
+    for (command, said) in [
+        ("show", ["0.0400 at step 50", "95.12 % at step 50"]),
+        ("watch", ["loss 0.0400, test", "test loss 0.2500, test accuracy 95.12 % at step 50"]),
     ] {
-        expect(&sandbox.run(args), if args[1] == "watch" { 130 } else { 0 }, &said);
+        expect(&sandbox.run(&["runs", command, "mnist"]), if command == "watch" { 130 } else { 0 }, &said);
     }
     // The checkpoint that the events name is missing.
     for extension in ["ron", "safetensors"] {
@@ -190,7 +189,7 @@ fn show_describes_the_run() {
     let run = sandbox.ended("mnist", Event::Failed { message: "CUDA out of memory\nat step 51".into() });
     Notes { note: "try batch 64".into(), ..Notes::default() }.write(&run).unwrap();
     let output = sandbox.run(&["runs", "show", &run.name()]);
-    expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch size"]);
+    expect(&output, 0, &["failed: CUDA out of memory\n", "at step 51", "50/400 steps", "Adam on digits", "batch_size"]);
     expect(&output, 0, &["try batch 64", "95.12 %", "config.ron", "last events", "started: Adam on digits"]);
 }
 

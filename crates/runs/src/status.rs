@@ -78,15 +78,23 @@ impl Status {
         matches!(self, Status::Silent { seconds: GONE.., .. })
     }
 
+    pub fn name(&self) -> &'static str {
+        match self {
+            Status::Starting => "starting",
+            Status::Running(_) => "running",
+            Status::Stopped => "stopped",
+            Status::Finished => "finished",
+            Status::Failed(_) => "failed",
+            Status::Crashed { .. } => "crashed",
+            Status::Silent { .. } => "silent",
+        }
+    }
+
+    /// The name or, for a silent worker, the time since its last sign of life.
     pub fn label(&self) -> String {
         match self {
-            Status::Starting => "starting".to_owned(),
-            Status::Running(_) => "running".to_owned(),
-            Status::Stopped => "stopped".to_owned(),
-            Status::Finished => "finished".to_owned(),
-            Status::Failed(_) => "failed".to_owned(),
-            Status::Crashed { .. } => "crashed".to_owned(),
             Status::Silent { seconds, .. } => format!("last seen {} ago", span(*seconds)),
+            status => status.name().to_owned(),
         }
     }
 }

@@ -11,7 +11,7 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{OwnColors, usual_colors};
 
 use super::LandscapeTab;
-use super::editor::in_force_until;
+use super::layout::in_force_until;
 use super::live::Live;
 use crate::app::shell::actions::{Action, Requests};
 use crate::app::shell::jobs::Job;

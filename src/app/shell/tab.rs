@@ -21,7 +21,7 @@ use super::presets::PresetCatalog;
 use super::session::{SessionTexts, Store};
 use super::window::WindowLayout;
 use crate::app::training::TrainingPaths;
-use crate::player::{PlaybackPace, PlayerCommand};
+use crate::player::{PlaybackPace, PlayerCommand, RecordedCloud};
 use crate::sweep::result::SweepResult;
 
 pub(crate) struct TabInfo {

@@ -8,7 +8,7 @@ use egui::{
 use valleyscope_experiments::view::range::{Crossing, common_level, first_crossing, speedup};
 use valleyscope_experiments::view::ticks::{grouped, significant};
 use valleyscope_experiments::view::{AxisScale, Pen};
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder, Unit};
+use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource, RunFolder};
 
 use super::names::{Name, NamedCurves, color, dash, rgb};
 use super::track::{Nearest, Track, TrackView};
@@ -19,6 +19,7 @@ use crate::app::widgets::number;
 use crate::app::widgets::number::TypedField;
 use crate::app::widgets::plot::readout;
 use crate::app::widgets::theme::text_width;
+use crate::runs::Format;
 
 /// The longest title in the legend where space is scarce, in points.
 const LONGEST: f32 = 240.0;
@@ -148,13 +149,6 @@ pub(super) fn line(ui: &mut Ui, pen: Pen) -> Response {
     response
 }
 
-fn metric_text(info: &MetricInfo, value: f64) -> String {
-    match info.unit {
-        Unit::Fraction if value.is_finite() => info.value(value),
-        _ => significant(value, 4),
-    }
-}
-
 pub(super) fn last_value(group: &NamedCurves<'_>, track: &Track, view: &TrackView) -> String {
     let last = track.nearest(view.horizontal, AxisScale::Linear, f64::MAX);
     format!("{} {}", group.name.whole(), last.map_or_else(|| "—".to_owned(), |last| significant(last.value, 4)))
@@ -198,12 +192,13 @@ pub(super) fn tooltip(
             if common.is_none() {
                 ui.weak(position);
             }
-            let mut text = metric_text(info, found.value);
+            let number = |value: f64| Format::of_metric(info).number(value);
+            let mut text = number(found.value);
             if let Some(deviation) = found.deviation {
-                text.push_str(&format!(" ± {}", metric_text(info, deviation)));
+                text.push_str(&format!(" ± {}", number(deviation)));
             }
             if track.is_smoothed() {
-                text.push_str(&format!(", smoothed {}", metric_text(info, found.smooth)));
+                text.push_str(&format!(", smoothed {}", number(found.smooth)));
             }
             ui.label(text);
             ui.end_row();

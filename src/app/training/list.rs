@@ -1,6 +1,5 @@
 //! The list of runs, and the field in which a filter of runs is typed.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,8 +10,8 @@ use egui::{
     RichText, Role, ScrollArea, Sense, Stroke, TextEdit, TextStyle, Ui, Vec2, Visuals, WidgetInfo, vec2,
 };
 use valleyscope_engine::terminal_escape::visible;
-use valleyscope_experiments::view::ticks::{grouped, significant};
-use valleyscope_runs::{Concern, RunFolder, Status, Unit, span};
+use valleyscope_experiments::view::ticks::grouped;
+use valleyscope_runs::{Better, Concern, MetricInfo, RunFolder, Status, Unit};
 
 use super::legend::line;
 use super::names::{Pens, rgb};
@@ -21,7 +20,7 @@ use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{color_button, color_picker};
 use crate::app::widgets::number;
 use crate::app::widgets::theme::text_width;
-use crate::runs::{Columns, Filter, FilterError};
+use crate::runs::{Column, Columns, Filter, FilterError, Format, RunFacts, SortKey, lower_first, ordered};
 
 /// The height of a run in the list, in points.
 const ROW: f32 = 60.0;
@@ -36,58 +35,12 @@ pub(super) fn height(runs: usize) -> f32 {
     HEAD + (ROW + BETWEEN) * runs as f32
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Sort {
-    #[default]
-    Newest,
-    Title,
-    Loss,
-    Evaluated,
-    Status,
-}
-
-impl Sort {
-    const ALL: [Sort; 5] = [Sort::Newest, Sort::Title, Sort::Loss, Sort::Evaluated, Sort::Status];
-
-    /// The name for users; `evaluated` is the loss by which evaluated runs are compared.
-    fn name(self, evaluated: &str) -> String {
-        match self {
-            Sort::Newest => "newest first".to_owned(),
-            Sort::Title => "by title".to_owned(),
-            Sort::Loss => "by train loss".to_owned(),
-            Sort::Evaluated => format!("by {evaluated}"),
-            Sort::Status => "running first".to_owned(),
-        }
-    }
-
-    fn order(self, a: &Summary, b: &Summary) -> Ordering {
-        // Unknown values and NaN are last.
-        let number = |a: Option<f64>, b: Option<f64>| {
-            let value = |it: Option<f64>| it.filter(|it| !it.is_nan()).unwrap_or(f64::INFINITY);
-            value(a).total_cmp(&value(b))
-        };
-        let newest = || b.began.cmp(&a.began).then_with(|| b.run.name().cmp(&a.run.name()));
-        let order = match self {
-            Sort::Newest => Ordering::Equal,
-            Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
-            Sort::Loss => number(a.loss(), b.loss()),
-            Sort::Evaluated => {
-                let [a, b] = [a, b].map(|run| run.evaluated_loss().map(|(_, loss)| loss));
-                number(a, b)
-            }
-            Sort::Status => b.is_open().cmp(&a.is_open()),
-        };
-        order.then_with(newest)
-    }
-}
-
 #[derive(Default)]
 pub(super) struct List {
     pub search: FilterField,
-    sort: Sort,
     /// The indices of the runs that the search finds, in order, with the inputs of the search.
     found: Vec<usize>,
-    found_for: Option<([u64; 2], Sort)>,
+    found_for: Option<([u64; 2], Vec<SortKey>)>,
 }
 
 #[derive(Clone, Copy)]
@@ -120,8 +73,14 @@ pub(super) enum RunsAction {
 }
 
 impl List {
-    /// Shows the list. `hides_curves` is whether the search applies to the plots, too.
-    pub(super) fn ui(&mut self, ui: &mut Ui, input: ListInput<'_>, hides_curves: &mut bool) -> Option<RunsAction> {
+    /// Shows the list in the table's order. `hides_curves` is whether the search applies to the plots, too.
+    pub(super) fn ui(
+        &mut self,
+        ui: &mut Ui,
+        input: ListInput<'_>,
+        sort: &mut Vec<SortKey>,
+        hides_curves: &mut bool,
+    ) -> Option<RunsAction> {
         let ListInput { listed, selected, pens } = input;
         let runs = &listed.runs;
         let mut chosen = None;
@@ -130,14 +89,7 @@ impl List {
             if table.accessible_name("Show the table of runs").clicked() {
                 chosen = Some(RunsAction::ShowTable(true));
             }
-            let evaluated = evaluated_loss(self.found.iter().filter_map(|index| runs.get(*index)));
-            let combo = ComboBox::from_id_salt("sort runs").selected_text(self.sort.name(&evaluated)).width(104.0);
-            let shown = combo.show_ui(ui, |ui| {
-                for sort in Sort::ALL {
-                    ui.selectable_value(&mut self.sort, sort, sort.name(&evaluated));
-                }
-            });
-            shown.response.accessible_name("Order of the runs");
+            order_choice(ui, sort, &listed.columns);
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 let switch = ui.toggle_value(hides_curves, "Plots");
                 let switch = switch.on_hover_text("Also hide the curves of runs that the search does not find");
@@ -146,7 +98,7 @@ impl List {
             });
         });
         self.search.mistake(ui);
-        self.find(listed);
+        self.find(listed, sort);
         if runs.is_empty() {
             let text = if listed.generation == 0 { "Reading the runs…" } else { "No runs yet. Start begins one." };
             ui.add(Label::new(RichText::new(text).weak()).wrap());
@@ -181,22 +133,36 @@ impl List {
     }
 
     /// Finds and sorts the runs again if they, the search or the order have changed.
-    fn find(&mut self, ListedRuns { runs, generation, .. }: &ListedRuns) {
-        let now = Some(([*generation, self.search.generation], self.sort));
-        if self.found_for == now {
+    fn find(&mut self, ListedRuns { runs, generation, .. }: &ListedRuns, sort: &[SortKey]) {
+        let generations = [*generation, self.search.generation];
+        if self.found_for.as_ref().is_some_and(|(known, order)| *known == generations && order == sort) {
             return;
         }
-        self.found = (0..runs.len()).filter(|index| self.search.finds(&runs[*index])).collect();
-        self.found.sort_by(|a, b| self.sort.order(&runs[*a], &runs[*b]));
-        self.found_for = now;
+        let facts: Vec<&RunFacts> = runs.iter().map(|run| &run.facts).collect();
+        let found = (0..runs.len()).filter(|index| self.search.finds(&runs[*index])).collect();
+        self.found = ordered(&facts, found, sort);
+        self.found_for = Some((generations, sort.to_vec()));
     }
 }
 
-/// Names the loss by which evaluated runs are compared, if it is the same for all.
-fn evaluated_loss<'r>(runs: impl Iterator<Item = &'r Arc<Summary>>) -> String {
-    let mut titles = runs.filter_map(|run| run.evaluated_loss().map(|(info, _)| info.title.to_lowercase()));
-    let first = titles.next();
-    first.filter(|first| titles.all(|other| other == *first)).unwrap_or_else(|| "evaluated loss".to_owned())
+/// Shows the choice of the order: the newest first, or by a usual column of the table.
+fn order_choice(ui: &mut Ui, sort: &mut Vec<SortKey>, columns: &Columns) {
+    let name = |keys: &[SortKey]| match keys.first().and_then(|key| columns.get(&key.field)) {
+        Some(column) => format!("by {}", lower_first(&column.title)),
+        None => "newest first".to_owned(),
+    };
+    let combo = ComboBox::from_id_salt("sort runs").selected_text(name(sort)).width(104.0).truncate();
+    let shown = combo.show_ui(ui, |ui| {
+        let key = |column: &Column| {
+            vec![SortKey { field: column.field.clone(), is_descending: column.better == Better::Higher }]
+        };
+        let usual = columns.iter().filter(|column| column.is_usual).map(key);
+        for keys in std::iter::once(Vec::new()).chain(usual) {
+            let name = name(&keys);
+            ui.selectable_value(sort, keys, name);
+        }
+    });
+    shown.response.accessible_name("Order of the runs");
 }
 
 /// Shows an entry of a run's menu that opens the picker of its curves' colour; returns the choice, if one is made.
@@ -255,7 +221,8 @@ fn row(ui: &mut Ui, run: &Summary, is_selected: bool, pens: &Pens) -> (Response,
             let [name, _] = run.heading();
             ui.add(Label::new(RichText::new(name).strong()).selectable(false).truncate());
         });
-        ui.add(Label::new(status(ui, run)).selectable(false).truncate());
+        let color = status_color(ui.visuals(), &run.status);
+        ui.add(Label::new(RichText::new(&run.status_line).small().color(color)).selectable(false).truncate());
         let done = run.steps.map_or(0.0, |steps| run.step() as f32 / steps.max(1) as f32);
         if run.is_open() {
             ui.add_space(1.0);
@@ -303,64 +270,37 @@ pub(super) fn status_color(visuals: &Visuals, status: &Status) -> Color32 {
     }
 }
 
-fn status(ui: &Ui, run: &Summary) -> RichText {
-    let color = status_color(ui.visuals(), &run.status);
-    let unit = if run.is_scan { "grid point" } else { "step" };
-    let steps = run.steps.map(|steps| format!("/{}", grouped(steps))).unwrap_or_default();
-    let concerns = Concern::summary(&run.concerns);
-    let parts = [run.status.label(), concerns].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-    let mut text = format!("{}, {unit} {}{steps}", parts.join(", "), grouped(run.step()));
-    if let Some(ranks) = &run.ranks {
-        text.push_str(&format!(", {} processes", ranks.count));
-    }
-    if run.is_open() {
-        if let Some(rate) = run.facts.number("rate") {
-            let rate = if rate < 0.1 { format!("{:.1}/h", 3600.0 * rate) } else { format!("{}/s", number::rate(rate)) };
-            text.push_str(&format!(", {rate}"));
-        }
-        if let Some(left) = run.facts.number("left") {
-            text.push_str(&format!(", {} left", span(left.round() as u64)));
-        }
-    }
-    RichText::new(text).small().color(color)
-}
-
 /// Formats the second line of a run's entry: its subtitle and the last loss, on the test data if evaluated.
 fn subtitle(run: &Summary) -> String {
     let [_, second] = run.heading();
-    let parts = [losses(run), run.synthetic.clone().unwrap_or_default(), second];
+    let synthetic = run.facts.text("synthetic").unwrap_or_default();
+    let parts = [losses(run), visible(&synthetic).into_owned(), second];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
-/// Formats the newest evaluation, or else the last loss; empty without either.
+/// Formats the newest evaluation, such as `test 0.1234 · 97.12 %`, or else the last loss; empty without either.
 fn losses(run: &Summary) -> String {
-    match (evaluated(run), run.loss()) {
-        (parts, Some(loss)) if parts.is_empty() => format!("loss {}", significant(loss, 3)),
-        (parts, _) => parts,
-    }
+    let part = |(info, value): (&MetricInfo, f64)| {
+        let text = Format::of_metric(info).number(value);
+        let word = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
+        if info.unit == Unit::Fraction { text } else { format!("{word} {text}") }
+    };
+    let evaluated: Vec<String> = run.evaluation().map(part).collect();
+    if evaluated.is_empty() { train_loss(run).unwrap_or_default() } else { evaluated.join(" · ") }
 }
 
-/// Formats the newest evaluation, such as `test 0.123 · 97.3 %`.
-fn evaluated(run: &Summary) -> String {
-    let parts = run.evaluation().map(|(info, value)| match info.unit {
-        Unit::Fraction => format!("{:.1} %", 100.0 * value),
-        _ => {
-            let of = info.title.split_whitespace().next().unwrap_or_default().to_lowercase();
-            format!("{of} {}", significant(value, 3))
-        }
-    });
-    parts.collect::<Vec<_>>().join(" · ")
+fn train_loss(run: &Summary) -> Option<String> {
+    Some(format!("train loss {}", Format::Measured.number(run.loss()?)))
 }
 
 pub(super) fn tooltip(run: &Summary) -> String {
-    let began = run.began.map(|time| time.strftime("begun %Y-%m-%d %H:%M UTC").to_string());
-    let train = run.loss().map(|loss| format!("train loss {}", significant(loss, 3)));
+    let began = run.facts.text("began").map(|time| format!("begun {time} UTC"));
     let folder = run.run.path().display().to_string();
     let [name, _] = run.heading();
     let concerns = Some(concerns_text(&run.concerns)).filter(|text| !text.is_empty());
     let ranks = run.ranks.map(|ranks| ranks.to_string());
     let fork = run.forked.as_ref().map(|forked| visible(&forked.sentence()).into_owned());
-    let lines = [Some(name), concerns, Some(subtitle(run)), fork, ranks, train, began, Some(folder)];
+    let lines = [Some(name), concerns, Some(subtitle(run)), fork, ranks, train_loss(run), began, Some(folder)];
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
@@ -457,7 +397,8 @@ impl FilterField {
         }
         let end = format!(".{begun}");
         let fits = |name: &&str| name.to_lowercase().starts_with(&begun) || name.to_lowercase().contains(&end);
-        let offered: Vec<&str> = columns.fields().filter(fits).take(MOST_OFFERED).collect();
+        let offered: Vec<&str> =
+            columns.iter().map(|column| column.field.as_str()).filter(fits).take(MOST_OFFERED).collect();
         if offered.is_empty() {
             return;
         }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use egui::{Color32, Theme};
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::optimizer::{ShownSetting, differing, differing_by_key};
+use valleyscope_engine::quantity::number_text;
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_experiments::view::{Dash, Pen};
 use valleyscope_experiments::workload::STEPS;
@@ -16,8 +17,8 @@ use valleyscope_runs::RunFolder;
 
 use super::plotter::RunCurves;
 use super::summary::Summary;
-use crate::app::widgets::number;
 use crate::app::widgets::theme::background;
+use crate::runs::Format;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name {
@@ -71,11 +72,12 @@ const SEED: usize = 3;
 
 fn traits(run: &Summary) -> Traits {
     let steps = run.steps.filter(|_| !run.is_scan);
+    let setting = |path: &str, word: &str| Some(format!("{word} {}", Format::Exact.text(run.facts.get(path)?)));
     [
-        run.learning_rate.map(|rate| format!("η {}", number::text(rate))),
-        run.batch_size.map(|size| format!("batch {size}")),
+        run.facts.number("learning_rate").map(|rate| format!("η {}", number_text(rate))),
+        setting("batch_size", "batch"),
         steps.map(|steps| format!("{} steps", grouped(steps))),
-        run.seed.map(|seed| format!("seed {seed}")),
+        setting("seed", "seed"),
         forked(run),
     ]
 }
@@ -118,41 +120,38 @@ pub(super) fn distinct_settings(runs: &[&Summary]) -> Vec<String> {
         families.entry(run.family).or_default().push(index);
     }
     for members in families.into_values() {
-        let of_list = |run: &Summary| run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
         let names: Vec<Option<&str>> = members
             .iter()
             .map(|index| runs[*index])
             .map(|run| run.is_named.then_some(run.optimizer.as_str()))
             .collect();
         let texts = differing_by_key(&names, &members.iter().map(|index| of_list(runs[*index])).collect::<Vec<_>>());
-        let numbers = |index: &usize| {
-            let [learning_rate, batch_size, _, seed, _] = traits(runs[*index]);
-            [learning_rate, batch_size, seed]
-        };
-        let numbers: Vec<_> = members.iter().map(numbers).collect();
-        let differs = [0, 1, 2].map(|index| numbers.iter().any(|other| other[index] != numbers[0][index]));
-        let is_alike = !differs.contains(&true) && texts.iter().all(Vec::is_empty);
-        for ((index, texts), own) in members.into_iter().zip(texts).zip(&numbers) {
+        // Runs that do not differ are described by the usual settings.
+        let is_alike = texts.iter().all(Vec::is_empty);
+        for (index, texts) in members.into_iter().zip(texts) {
             let run = runs[index];
-            let mut parts: Vec<String> = run.family.filter(|_| is_mixed).map(str::to_owned).into_iter().collect();
-            parts.extend(optimizer(run).into_iter().chain(forked(run)).chain(texts));
-            let differing =
-                own.iter().zip(differs).filter(|(_, differs)| *differs).filter_map(|(text, _)| text.clone());
-            // Runs that do not differ are described by the usual settings.
-            let [rate, batch, _] = own.clone();
+            let family = run.family.filter(|_| is_mixed).map(str::to_owned);
+            let [rate, batch, ..] = traits(run);
             let usual = rate.into_iter().chain(batch).chain(run.non_default_hyperparameters.iter().cloned());
-            for text in differing.chain(usual.filter(|_| is_alike)) {
-                if !parts.contains(&text) {
-                    parts.push(text);
-                }
-            }
-            settings[index] = parts.join(", ");
+            let parts = family.into_iter().chain(optimizer(run)).chain(forked(run)).chain(texts);
+            settings[index] = parts.chain(usual.filter(|_| is_alike)).collect::<Vec<_>>().join(", ");
         }
     }
     settings
 }
 
 type Family = Option<&'static str>;
+
+/// Lists the settings that are named in a list if they differ: without the steps, and with the seed.
+fn of_list(run: &Summary) -> Vec<ShownSetting> {
+    let mut settings: Vec<ShownSetting> = run.shown.iter().filter(|it| it.meaning != STEPS).cloned().collect();
+    let [rate, batch, _, seed, _] = traits(run);
+    for (meaning, text) in [(ShownSetting::LEARNING_RATE, rate), ("batch", batch), ("seed", seed)] {
+        let text = text.filter(|text| settings.iter().all(|known| known.text != *text));
+        settings.extend(text.map(|text| ShownSetting::new(meaning, text)));
+    }
+    settings
+}
 
 /// Makes a distinct name for each curve. Curves of one title are distinguished by their optimizers, the settings that
 /// differ among them, and if these are equal, by as few traits as possible, or else by their folders. A title shared by

@@ -1,5 +1,6 @@
 //! The state of the training tab, the part of it that a session stores, and the updates from its background threads.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::app::shell::jobs::Exports;
 use crate::app::shell::jobs::Wake;
 use crate::app::shell::tab::{Memory, RegisteredTab, Start, Tab, TabFrame, TabInfo, TabWindow, stored_preset};
 use crate::app::widgets::form::FigureLayout;
+use crate::runs::REPLICATES;
 
 pub(super) struct Threads {
     pub(super) jobs: TrainingJobs,
@@ -439,12 +441,13 @@ impl TrainingPanel {
 
     pub(super) fn sync_curves(&mut self) {
         let mut groups: Vec<Vec<RunFolder>> = Vec::new();
-        let mut known: HashMap<&String, usize> = HashMap::new();
+        let mut known: HashMap<Cow<'_, str>, usize> = HashMap::new();
         let plotted = self.plotted();
         for run in &plotted {
             let summary = self.summary(run);
-            let config = summary.and_then(|summary| summary.config.as_ref()).filter(|_| self.charts.choices.grouped);
-            let index = config.map_or(groups.len(), |config| *known.entry(config).or_insert(groups.len()));
+            let key = summary.and_then(|summary| summary.facts.text(REPLICATES));
+            let key = key.filter(|_| self.charts.choices.grouped);
+            let index = key.map_or(groups.len(), |key| *known.entry(key).or_insert(groups.len()));
             if index == groups.len() {
                 groups.push(Vec::new());
             }

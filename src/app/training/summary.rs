@@ -9,10 +9,10 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{
-    Better, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
+    Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
-use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource};
+use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource, status_line};
 
 /// The summary of a run: its [facts](RunFacts), and what lists name, colour and offer of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Summary {
     pub title: String,
     pub notes: Notes,
     pub status: Status,
+    /// The status, the kinds of problems and the progress.
+    pub status_line: String,
     /// The run's problems, the gravest first, escaped for display.
     pub concerns: Vec<Concern>,
     pub optimizer: String,
@@ -39,22 +41,15 @@ pub struct Summary {
     pub settings: String,
     /// The red, green and blue of its optimizer.
     pub color: [u8; 3],
-    pub learning_rate: Option<f64>,
-    pub batch_size: Option<u64>,
-    pub seed: Option<u64>,
     /// The number of steps at the end of the run.
     pub steps: Option<u64>,
     /// The processes that train it, if there are several.
     pub ranks: Option<Ranks>,
     pub evaluated: Vec<MetricInfo>,
-    pub began: Option<Timestamp>,
     pub is_scan: bool,
     /// True if its model generates text.
     pub writes_text: bool,
-    pub synthetic: Option<String>,
     pub forked: Option<Forked>,
-    /// A key that is equal for runs that differ in the seed only.
-    pub config: Option<String>,
     /// The reason why it cannot be read, if it cannot.
     pub read_error: Option<String>,
     /// Its values in the table of runs.
@@ -76,10 +71,6 @@ impl Summary {
 
     pub fn evaluation(&self) -> impl Iterator<Item = (&MetricInfo, f64)> {
         self.evaluated.iter().filter_map(|info| Some((info, self.facts.last(info)?)))
-    }
-
-    pub fn evaluated_loss(&self) -> Option<(&MetricInfo, f64)> {
-        self.evaluation().find(|(info, _)| info.better == Better::Lower)
     }
 
     /// The texts besides its facts that a search includes.
@@ -155,23 +146,26 @@ struct Config {
 impl Config {
     fn read(run: &RunFolder) -> Config {
         let settings = RunSettings::read(run);
-        let listed = |list: fn(&Preset) -> Vec<ShownSetting>| {
-            let settings = settings.preset.as_ref().map_or_else(Vec::new, list).into_iter();
-            settings.map(|it| ShownSetting { text: visible(&it.text).into_owned(), ..it }).collect()
-        };
+        let listed = |list: fn(&Preset) -> Vec<ShownSetting>| settings.preset.as_ref().map_or_else(Vec::new, list);
         let (shown, bookkeeping) = (listed(Preset::shown_settings), listed(Preset::bookkeeping_settings));
-        Config { shown, bookkeeping, settings }
+        Config { shown: visible_settings(shown), bookkeeping: visible_settings(bookkeeping), settings }
     }
 
-    /// Lists the settings to be named if they differ from other runs', with those that were changed while it ran.
+    /// Lists the settings in force that are named if they differ from other runs', with those that were changed while
+    /// it ran.
     fn shown(&self, history: &RunHistory) -> Vec<ShownSetting> {
-        let changes = Some(history.changes_text()).filter(|changes| !changes.is_empty() && !self.shown.is_empty());
-        let changed = changes.map(|words| ShownSetting {
-            is_usual: false,
-            ..ShownSetting::new("changed while it ran", visible(&words).into_owned())
-        });
-        self.shown.iter().cloned().chain(changed).collect()
+        let changes = history.changes_text();
+        if changes.is_empty() || self.shown.is_empty() {
+            return self.shown.clone();
+        }
+        let in_force = self.settings.in_force(history).map_or_else(Vec::new, |training| training.shown_settings());
+        let changed = ShownSetting { is_usual: false, ..ShownSetting::new("changed while it ran", changes) };
+        visible_settings(in_force.into_iter().chain([changed]).collect())
     }
+}
+
+fn visible_settings(settings: Vec<ShownSetting>) -> Vec<ShownSetting> {
+    settings.into_iter().map(|it| ShownSetting { text: visible(&it.text).into_owned(), ..it }).collect()
 }
 
 /// The sizes and modification times of the files that change when a run is resumed, described, or copied again.
@@ -302,17 +296,11 @@ impl Watched {
             family: workload.map(|workload| workload.info().family),
             settings: String::new(),
             color: rule.filter(|_| !is_scan).map_or(NEUTRAL, |rule| rule.info().color),
-            learning_rate: started.and_then(|it| it.learning_rate).or(spec.map(|spec| spec.learning_rate.get())),
-            batch_size: started.and_then(|it| it.batch_size).or(spec.map(|spec| spec.batch_size)),
-            seed: started.and_then(|it| it.seed).or(spec.map(|spec| spec.seed)),
             steps: history.steps(),
             ranks: Ranks::of(history),
             evaluated: history.evaluated(),
-            began: history.began().or_else(|| run.made()),
             is_scan,
             writes_text: started.is_some_and(|started| started.tokens_per_step.is_some()),
-            synthetic: started.filter(|started| started.synthetic).map(|started| visible(&started.data).into_owned()),
-            config: config.settings.replicates(history),
             forked: history.forked().cloned(),
             facts: RunFacts::of(RunSource {
                 run: &run,
@@ -324,6 +312,7 @@ impl Watched {
                 // Only plots show several metrics as one: names of fields in tables and filters do not change.
                 aliases: &MetricAliases::default(),
             }),
+            status_line: status_line(&status, &concerns, history),
             concerns: concerns.into_iter().map(escaped).collect(),
             status,
             read_error,

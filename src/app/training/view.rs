@@ -1,7 +1,7 @@
 //! Draws the training panel.
 
 use egui::{Button, CentralPanel, Context, Frame, Label, Margin, RichText, ScrollArea, Sides, Ui};
-use valleyscope_experiments::difference::{DifferenceTable, run_column};
+use valleyscope_experiments::difference::DifferenceTable;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::CapacityReport;
 use valleyscope_experiments::view::ticks::grouped;
@@ -23,6 +23,7 @@ use crate::app::shell::presets::PresetCatalog;
 use crate::app::shell::window::WindowLayout;
 use crate::app::shell::window::{Edge, PanelSizes, SidePanel};
 use crate::app::widgets::form::small_button;
+use crate::runs::run_column;
 
 const NOT_READY: &str = "The training worker is not ready";
 
@@ -90,7 +91,8 @@ impl TrainingPanel {
             ui.add(Label::new(RichText::new(read_error).color(color)).selectable(true).wrap());
         }
         let input = ListInput { listed: &self.listed, selected: &self.selected, pens: &self.pens };
-        let action = self.list.ui(ui, input, &mut self.charts.choices.only_found);
+        let (sort, hides_curves) = (&mut self.table.choices.sort, &mut self.charts.choices.only_found);
+        let action = self.list.ui(ui, input, sort, hides_curves);
         self.handle(ui.ctx(), action, requests);
     }
 

@@ -180,7 +180,7 @@ fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// Returns the error in terms of the command line's options.
+/// The error in terms of the command line's options.
 fn of_options(error: FigureError) -> FigureError {
     match error {
         FigureError::OutOfRange { name: "width_mm", expected, found } => {

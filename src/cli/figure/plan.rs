@@ -47,7 +47,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// Returns the layout of a figure of two built-in sweeps, and their names.
+    /// The layout of a figure of two built-in sweeps, and their names.
     fn named(name: &OsStr) -> Option<(Layout, [&'static str; 2])> {
         match name.to_str()? {
             "pairs" => Some((Layout::Pairs, ["fig2a", "fig2b"])),
@@ -96,7 +96,7 @@ impl Source {
         matches!(self, Source::Sweeps(layout, _) if *layout != Layout::Pairs)
     }
 
-    /// Returns the diagrams of a figure that may be another map than that of winners.
+    /// The diagrams of a figure that may be another map than that of winners.
     pub(super) fn diagrams(&self) -> Vec<&Diagram> {
         match self {
             Source::Sweeps(Layout::Single | Layout::Beside, results) => {
@@ -118,7 +118,6 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    /// Returns the plan for a name on the command line.
     pub(super) fn of(name: &OsStr, args: &FigureArgs) -> Result<Plan, Failure> {
         let plan = Plan::of_name(name, args)?;
         let plan = match plan {
@@ -169,7 +168,7 @@ impl Plan {
         }
     }
 
-    /// Returns the plan of a preset that the command line has changed from `before`.
+    /// The plan of a preset that the command line has changed from `before`.
     fn of_preset(name: &OsStr, changed: Preset, before: &Preset, args: &FigureArgs) -> Result<Plan, Failure> {
         if let (Preset::Sweep(changed), Preset::Sweep(before)) = (&changed, before) {
             let asked = as_asked(changed.clone(), before, args.quick);
@@ -204,22 +203,20 @@ impl Plan {
         Ok(Plan::Simulate(Box::new(trajectories)))
     }
 
-    /// Returns whether the figure is a map of winners.
     pub(super) fn shows_winners(&self) -> bool {
         self.outline().shows_winners()
     }
 
-    /// Returns whether the figure is one of phase diagrams, each with a map that can be chosen.
+    /// Whether the figure is one of phase diagrams, each with a map that can be chosen.
     pub(super) fn shows_diagrams(&self) -> bool {
         !self.outline().diagrams().is_empty()
     }
 
-    /// Returns whether the figure is a landscape with trajectories.
     pub(super) fn shows_a_landscape(&self) -> bool {
         self.landscape().is_some()
     }
 
-    /// Returns the landscape whose trajectories are drawn; none for another figure.
+    /// The landscape whose trajectories are drawn; none for another figure.
     pub(super) fn landscape(&self) -> Option<&LandscapeSpec> {
         match self {
             Plan::Simulate(trajectories) | Plan::There(Source::Trajectories(trajectories)) => {
@@ -229,7 +226,7 @@ impl Plan {
         }
     }
 
-    /// Returns the figure's source before anything is computed.
+    /// The figure's source before anything is computed.
     pub(super) fn outline(&self) -> Source {
         match self {
             Plan::There(source) => source.clone(),
@@ -305,7 +302,7 @@ fn built_in_sweep(name: &str) -> SweepPreset {
     }
 }
 
-/// Returns a preset that the command line has changed from `before`, smaller if it asks for a quick figure.
+/// A preset that the command line has changed from `before`, smaller if it asks for a quick figure.
 fn as_asked(changed: SweepPreset, before: &SweepPreset, is_quick: bool) -> SweepPreset {
     let sweep = if is_quick { changed.sweep.quick() } else { changed.sweep };
     as_changed_from(SweepPreset { sweep, ..changed }, before)
@@ -330,8 +327,8 @@ fn refuse_set(name: &OsStr, args: &FigureArgs, why: &str) -> Result<(), Failure>
     )))
 }
 
-/// Returns the results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A
-/// folder with the name of a preset is given as `./NAME`.
+/// The results of a name that is not a preset's: the run of a scan, or a folder or file of a sweep's results. A folder
+/// with the name of a preset is given as `./NAME`.
 fn result_named(name: &OsStr, not_a_preset: PresetError) -> Result<Source, Failure> {
     if let Some(run) = run_named(name)? {
         return Ok(Source::Scan(Box::new(scan_of(&run)?)));
@@ -410,7 +407,7 @@ impl SweepSource {
         }
     }
 
-    /// Returns the source that a text of `--beside` names.
+    /// The source that a text of `--beside` names.
     fn named(text: &str, first: &SweepSource, args: &FigureArgs) -> Result<SweepSource, Failure> {
         let refused = |error: anyhow::Error| Failure::BadInput(error.context(format!("--beside {text}")));
         if text.contains('=') {
@@ -442,7 +439,7 @@ impl SweepSource {
     }
 }
 
-/// Returns the plan of a diagram with those of `--beside`.
+/// The plan of a diagram with those of `--beside`.
 fn beside(mut sources: Vec<SweepSource>, args: &FigureArgs) -> Result<Plan, Failure> {
     let count = 1 + args.beside.len();
     if count > MOST_DIAGRAMS {
@@ -456,7 +453,6 @@ fn beside(mut sources: Vec<SweepSource>, args: &FigureArgs) -> Result<Plan, Fail
     Ok(Plan::Sweeps(Layout::Beside, sources))
 }
 
-/// Returns the titles of diagrams side by side.
 fn titles(results: &[SweepResult]) -> Vec<String> {
     let titled = results.iter().map(|result| TitledSweep {
         name: None,
@@ -467,8 +463,8 @@ fn titles(results: &[SweepResult]) -> Vec<String> {
 }
 
 impl Source {
-    /// Returns the map that was chosen, if any. The margins of diagrams side by side share a scale, and so the diagrams
-    /// must share a metric.
+    /// The map that was chosen, if any. The margins of diagrams side by side share a scale, and so the diagrams must
+    /// share a metric.
     fn chosen_map(&self, args: &FigureArgs) -> Result<Option<Map>, Failure> {
         if args.spent {
             return Ok(Some(Map::Runs));
@@ -492,8 +488,8 @@ impl Source {
     }
 }
 
-/// Returns the map of the best value of a setting of the first diagram, given by the name or the id of an optimizer, a
-/// dot, and the setting's key. All diagrams must tune it.
+/// The map of the best value of a setting of the first diagram, given by the name or the id of an optimizer, a dot, and
+/// the setting's key. All diagrams must tune it.
 fn best(diagrams: &[&Diagram], text: &str) -> Result<Map, Failure> {
     let spec = diagrams[0].spec();
     let mut maps: Vec<(usize, &str, Map)> = Vec::new();
@@ -535,7 +531,7 @@ fn best(diagrams: &[&Diagram], text: &str) -> Result<Map, Failure> {
     }
 }
 
-/// Returns the map of the advantage of one optimizer over another, given by their names or their ids in a sweep.
+/// The map of the advantage of one optimizer over another, given by their names or their ids in a sweep.
 fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     let names = spec.shown_names();
     let known = names.iter().zip(&spec.optimizers).map(|(name, optimizer)| format!("{} = {name}", optimizer.id));
@@ -573,8 +569,8 @@ fn margin(spec: &SweepSpec, text: &str) -> Result<Map, Failure> {
     }))
 }
 
-/// Returns those of some optimizers that a text names: by the name in the diagram, else by the label or the rule's name
-/// in presets, else by the id.
+/// Those of some optimizers that a text names: by the name in the diagram, else by the label or the rule's name in
+/// presets, else by the id.
 fn named(spec: &SweepSpec, names: &[String], text: &str, among: &[usize]) -> Vec<usize> {
     let all = || among.iter().copied();
     let by_name: Vec<usize> = all().filter(|index| names[*index] == text).collect();

@@ -67,14 +67,14 @@ pub(super) fn figure(name: &OsStr, preset: &Preset, folder: Option<&Path>) -> Re
     Ok(Figure::trainings(preset.title(), over, &metric, &runs))
 }
 
-/// Returns the runs that began as a training, without forks: they have not taken all steps with their settings.
+/// The runs that began as a training, without forks: they have not taken all steps with their settings.
 fn begun_as<'c>(candidates: &'c [Candidate], training: &Training) -> impl Iterator<Item = &'c Candidate> {
     let whole = candidates.iter().filter(|candidate| !candidate.is_fork);
     whole.filter(|candidate| candidate.config.computes_the_same_as(&training.preset))
 }
 
-/// Returns the run of a training that has taken the most steps; among equal ones, the latest. Runs whose settings were
-/// changed are excluded.
+/// The run of a training that has taken the most steps; among equal ones, the latest. Runs whose settings were changed
+/// are excluded.
 fn furthest<'c>(candidates: &'c [Candidate], training: &Training) -> Option<&'c Candidate> {
     let unchanged = begun_as(candidates, training).filter(|candidate| candidate.changes.is_empty());
     unchanged.max_by_key(|candidate| (candidate.step, candidate.began))
@@ -87,7 +87,7 @@ fn say_what_is_left_out(candidates: &[Candidate], training: &Training, which: &s
     }
 }
 
-/// Returns the metric by which a run is compared, once it was measured.
+/// The metric by which a run is compared, once it was measured.
 fn evaluated(history: &RunHistory) -> Option<MetricInfo> {
     let info = Figure::judged_by(history)?;
     (!history.curve(info.metric()?).is_empty()).then_some(info)
@@ -128,7 +128,6 @@ struct Training {
     pen: Pen,
 }
 
-/// Returns the trainings of a preset, each with a label and a pen of its own.
 fn trainings(preset: &Preset) -> Vec<Training> {
     let trainings = preset.trainings();
     let commons: Vec<Common<'_>> = trainings.iter().filter_map(Preset::training).collect();
@@ -139,8 +138,8 @@ fn trainings(preset: &Preset) -> Vec<Training> {
     trainings.into_iter().zip(drawn).map(training).collect()
 }
 
-/// Returns the names of trainings: for each its label, and the settings that differ among those without a name of their
-/// own, or among those of its name; where these are equal too, the seed or the number of the run.
+/// The names of trainings: for each its label, and the settings that differ among those without a name of their own, or
+/// among those of its name; where these are equal too, the seed or the number of the run.
 fn labels(trainings: &[Preset], commons: &[Common<'_>]) -> Vec<String> {
     let settings: Vec<Vec<ShownSetting>> = trainings.iter().map(Preset::shown_settings).collect();
     let names: Vec<Option<&str>> = commons.iter().map(|common| common.name).collect();

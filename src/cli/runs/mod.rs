@@ -12,9 +12,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use valleyscope_engine::terminal_escape::visible_path;
-use valleyscope_experiments::preset::Preset;
-use valleyscope_experiments::run::RunConfig;
-use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory, span};
+use valleyscope_runs::{MetricInfo, Notes, RunFolder, RunHistory};
 
 use super::run_args::{CheckpointName, RunsLocation};
 use super::{Failure, say};
@@ -30,7 +28,7 @@ pub(super) struct RunsArgs {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List all runs, newest first; with options, a table of those that fit
+    /// List runs, the newest first, in a table of the settings in which they differ and of what they have reached
     ///
     /// A filter has terms separated by commas, all of which must hold: a field, one of =, !=, <, <=, >, >=, ~
     /// (contains) and !~, and a value; or words to be found in names, tags and notes. A field is a column of the table,
@@ -210,37 +208,6 @@ fn notes(run: &RunFolder) -> Notes {
         say(format_args!("warning: cannot read {}: {error}", visible_path(&run.notes())));
         Notes::default()
     })
-}
-
-/// Reads a run's training with the settings now in force; `None` if its config cannot be read.
-fn in_force(run: &RunFolder, history: &RunHistory) -> Option<Preset> {
-    let config = RunConfig::read(run).ok()?;
-    Some(config.with_changed_settings(history).unwrap_or(config.preset))
-}
-
-/// The unit of the run's steps: those of a scan are grid points.
-fn unit(history: &RunHistory) -> &'static str {
-    let scan = history.started().is_some_and(|started| started.scan.is_some());
-    if scan { "grid points" } else { "steps" }
-}
-
-fn progress(history: &RunHistory) -> String {
-    match history.steps() {
-        Some(steps) => format!("{}/{steps}", history.step()),
-        None => history.step().to_string(),
-    }
-}
-
-fn rate(history: &RunHistory) -> Option<String> {
-    Some(match history.steps_per_s()? {
-        rate if rate >= 10.0 => format!("{rate:.0}/s"),
-        rate if rate >= 0.1 => format!("{rate:.2}/s"),
-        rate => format!("{:.1}/h", 3600.0 * rate),
-    })
-}
-
-fn left(history: &RunHistory) -> Option<String> {
-    history.seconds_left().map(|seconds| span(seconds.round() as u64))
 }
 
 /// Formats the newest values of some metrics, each after its name, if one is given, and with its step, if that is

@@ -6,19 +6,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use valleyscope_engine::setting::SettingInfo;
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::PresetConfigs;
 use valleyscope_runs::{
-    Concern, Condition, Findings, Ranks, RepairRefused, RunFolder, RunHistory, RunReader, Started, forked_run, now,
-    span,
+    Concern, Condition, Findings, Ranks, RepairRefused, RunFolder, RunHistory, RunReader, forked_run, now, span,
 };
 
-use super::{in_force, left, newest, notes, progress, rate, unit};
+use super::{newest, notes};
 use crate::cli::output::{cell, print};
 use crate::cli::run_args::RunsLocation;
 use crate::cli::{Failure, say};
+use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource, progress};
 use crate::sweep::pictures::check_pictures;
 use crate::sweep::result::{check_sweep, is_sweep};
 
@@ -32,30 +31,40 @@ pub(super) fn run(run: &RunFolder) -> Result<(), Failure> {
     let status = status.with_context(|| format!("cannot read {}", visible_path(&run.events())))?;
     let history = reader.history();
     let notes = notes(run);
-    let training = in_force(run, history);
+    let (settings, concerns) = (RunSettings::read(run), Concern::of(&status, history, now()));
+    let (settings, concerns, aliases) = (&settings, &concerns[..], &MetricAliases::default());
+    let facts = RunFacts::of(RunSource { run, settings, history, status: &status, notes: &notes, concerns, aliases });
     let mut lines = Lines::default();
     lines.add("run", run.shown_name());
-    lines.add("title", notes.title);
+    lines.add("title", notes.title.clone());
     lines.add("status", status.to_string());
-    for Concern { kind, description } in Concern::of(&status, history, now()) {
-        lines.add(kind.label(), if kind.label().is_empty() { String::new() } else { description });
+    for Concern { kind, description } in concerns.iter().filter(|concern| !concern.kind.label().is_empty()) {
+        lines.add(kind.label(), description.clone());
     }
     lines.add("fork", fork(run, history));
-    lines.add("progress", how_far(history));
+    lines.add("progress", progress(history, status.is_open()));
     lines.add("trained for", span(history.wall_s() as u64));
     if history.sessions() > 1 {
         lines.add("sessions", history.sessions().to_string());
     }
     if let Some(started) = history.started() {
-        lines.describe(started, training.as_ref());
+        lines.add("preset", format!("{}, {}", started.kind, started.title));
+        for (name, number) in [("tokens a step", started.tokens_per_step), ("parameters", started.parameters)] {
+            lines.add(name, number.map(|number| number.to_string()).unwrap_or_default());
+        }
+        lines.add("precision", started.precision.clone());
     }
+    for column in Columns::of(&[&facts], true).iter() {
+        let is_fact = ["optimizer", "began", "tags"].contains(&&*column.field) || column.field.starts_with("started.");
+        if is_fact || column.is_setting {
+            lines.add(&column.field, visible(&column.text(&facts)).into_owned());
+        }
+    }
+    let typed = settings.preset.as_ref().and_then(Preset::training).and_then(|common| common.rule.kind().typed());
+    lines.add("its text", typed.map(|typed| typed.text().trim_end().to_owned()).unwrap_or_default());
     let changes = history.changes().iter().map(|(step, change)| format!("{} after step {step}", change.text()));
     lines.add("changed", changes.collect::<Vec<_>>().join("\n"));
     lines.add("ranks", Ranks::of(history).map(|ranks| ranks.to_string()).unwrap_or_default());
-    lines.add_rule(training.as_ref());
-    let other = run.other_settings().ok().flatten().unwrap_or_default().into_iter();
-    let other = other.map(|(key, value)| visible(&format!("{key} {}", as_text(&value))).into_owned());
-    lines.add("settings", other.collect::<Vec<_>>().join(", "));
     for info in history.metrics() {
         let name = info.name.clone();
         lines.add(&name, newest(history, &[("", info)]).concat());
@@ -91,21 +100,6 @@ fn last_checkpoint(run: &RunFolder, history: &RunHistory) -> String {
     }
 }
 
-fn as_text(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn how_far(history: &RunHistory) -> String {
-    let mut text = format!("{} {}", progress(history), unit(history));
-    if let Some(rate) = rate(history) {
-        let _ = write!(text, ", {rate}");
-    }
-    if let Some(left) = left(history).filter(|_| history.ending().is_none()) {
-        let _ = write!(text, ", {left} left");
-    }
-    text
-}
-
 fn last_events(history: &RunHistory) -> String {
     let recent = history.recent();
     let skipped = recent.len().saturating_sub(EVENTS);
@@ -125,38 +119,6 @@ impl Lines {
     fn add(&mut self, name: &str, value: String) {
         if !value.is_empty() {
             self.0.push((name.to_owned(), value));
-        }
-    }
-
-    fn describe(&mut self, started: &Started, training: Option<&Preset>) {
-        fn text<T: ToString>(value: Option<T>) -> String {
-            value.map_or_else(String::new, |value| value.to_string())
-        }
-        self.add("preset", format!("{}, {}", started.kind, started.title));
-        self.add("optimizer", started.optimizer.clone());
-        let common = training.and_then(Preset::training);
-        let rate = common.as_ref().map(|common| common.learning_rate.get());
-        self.add("learning rate", text(rate.or(started.learning_rate)));
-        self.add("batch size", text(common.map(|common| common.batch_size).or(started.batch_size)));
-        self.add("tokens a step", text(started.tokens_per_step));
-        self.add("parameters", text(started.parameters));
-        self.add("seed", text(started.seed));
-        self.add("data", started.data.clone());
-        self.add("device", started.device.clone());
-        self.add("precision", started.precision.clone());
-        self.add("worker", started.version.clone());
-    }
-
-    /// Adds the hyperparameters of a training's rule, and the text of a typed one.
-    fn add_rule(&mut self, training: Option<&Preset>) {
-        let Some(rule) = training.and_then(Preset::training).map(|common| *common.rule) else { return };
-        let value = |(of, value): (&SettingInfo, f64)| match of.choices().get(value as usize) {
-            Some(choice) => format!("{} {}", of.key, choice.key),
-            None => format!("{} {value}", of.key),
-        };
-        self.add("hyperparameters", rule.hyperparameters().map(value).collect::<Vec<_>>().join(", "));
-        if let Some(typed) = rule.kind().typed() {
-            self.add("its text", typed.text().trim_end().to_owned());
         }
     }
 

@@ -18,9 +18,10 @@ use valleyscope_runs::{
     SettingChange, Status, now,
 };
 
-use super::{left, newest, progress, rate, unit};
+use super::newest;
 use crate::cli::output::{Interrupt, print, table};
 use crate::cli::{Failure, say};
+use crate::runs::status_line;
 use crate::runs::tensorboard::LiveEvents;
 
 /// The interval between reads of a run that is watched, or that has not yet answered a command.
@@ -207,14 +208,7 @@ impl Watch {
 }
 
 fn line(history: &RunHistory, status: &Status) -> String {
-    let concerns = Concern::summary(&Concern::of(status, history, now()));
-    let mut parts = vec![status.label()];
-    parts.extend(Some(concerns).filter(|text| !text.is_empty()));
-    parts.push(format!("{} {}", progress(history), unit(history)));
-    parts.extend(rate(history));
-    if status.is_open() {
-        parts.extend(left(history).map(|left| format!("{left} left")));
-    }
+    let mut parts = vec![status_line(status, &Concern::of(status, history, now()), history)];
     let evaluated = history.evaluated();
     let named = evaluated.iter().map(|info| (info.title.to_lowercase(), info.clone()));
     let metrics: Vec<_> = std::iter::once(("loss".to_owned(), MetricId::LOSS.info())).chain(named).collect();

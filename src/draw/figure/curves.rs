@@ -46,7 +46,7 @@ pub struct CurveMark {
 }
 
 impl Figure {
-    /// Returns a figure of curves of trainings, each plot with its own vertical axis.
+    /// A figure of curves of trainings, each plot with its own vertical axis.
     pub fn curves(curves: Curves) -> Figure {
         let color = |pen: &Pen| Some(pen.color_on(Background::Light));
         let legend = curves.names.iter().map(|(text, pen)| Swatch { color: color(pen), text: text.clone() });
@@ -122,12 +122,12 @@ pub enum TimeAxis {
 }
 
 impl Figure {
-    /// Returns the metric that a training is judged by: the first of its evaluations of which a lower value is better.
+    /// The metric that a training is judged by: the first of its evaluations of which a lower value is better.
     pub fn judged_by(history: &RunHistory) -> Option<MetricInfo> {
         history.evaluated().into_iter().find(|info| info.better == Better::Lower)
     }
 
-    /// Returns a figure of a metric of several runs, a curve for each.
+    /// A figure of a metric of several runs, a curve for each.
     pub fn trainings(title: &str, over: TimeAxis, metric: &MetricInfo, runs: &[TrainedRun]) -> Figure {
         let curve = |run: &'_ TrainedRun| metric.metric().map(|metric| over.points(&run.history.curve(metric)));
         let points: Vec<Vec<[f64; 2]>> = runs.iter().map(|run| curve(run).unwrap_or_default()).collect();
@@ -155,7 +155,7 @@ impl Figure {
 }
 
 impl TimeAxis {
-    /// Returns the points of a curve; those without a position on the axis are left out.
+    /// The points of a curve; those without a position on the axis are left out.
     fn points(self, curve: &MetricCurve<'_>) -> Vec<[f64; 2]> {
         let x = |index: usize| match self {
             TimeAxis::Steps => curve.step[index] as f64,
@@ -164,7 +164,7 @@ impl TimeAxis {
         (0..curve.len()).map(|index| [x(index), curve.value[index]]).filter(|[x, _]| x.is_finite()).collect()
     }
 
-    /// Returns the axis' label, and the unit that its numbers count, for values up to `last`.
+    /// The axis' label, and the unit that its numbers count, for values up to `last`.
     fn axis(self, last: f64) -> (&'static str, f64) {
         const MINUTE: f64 = 60.0;
         const HOUR: f64 = 3600.0;
@@ -177,7 +177,7 @@ impl TimeAxis {
     }
 }
 
-/// Returns the positions above which a loss is that of a diverged training, where a run is known from its beginning.
+/// The positions above which a loss is that of a diverged training, where a run is known from its beginning.
 fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option<Ceiling> {
     let whole = || runs.iter().filter(|run| run.history.forked().is_none());
     let initial = |metric| whole().filter_map(move |run| run.history.curve(metric).value.first().copied());
@@ -186,8 +186,8 @@ fn ceiling(metric: &MetricInfo, runs: &[TrainedRun], scale: AxisScale) -> Option
     of_training.or_else(|| Ceiling::of_losses(initial(metric.metric()?), scale))
 }
 
-/// Returns the points as positions on the axes, split at values without a position. Where a curve ends with such a
-/// value, its last piece is empty; without any position there is no piece.
+/// The points as positions on the axes, split at values without a position. Where a curve ends with such a value, its
+/// last piece is empty; without any position there is no piece.
 fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>> {
     let mut pieces: Vec<Vec<[f64; 2]>> = Vec::new();
     let mut is_open = false;
@@ -211,7 +211,7 @@ fn pieces(points: &[[f64; 2]], unit: f64, scale: AxisScale) -> Vec<Vec<[f64; 2]>
     pieces
 }
 
-/// Returns notes on the training data of the runs, where these are synthetic.
+/// Notes on the training data of the runs, where these are synthetic.
 fn notes(runs: &[TrainedRun]) -> Vec<Swatch> {
     let started = runs.iter().filter_map(|run| run.history.started());
     let mut notes: Vec<Swatch> = Vec::new();
@@ -247,8 +247,8 @@ impl RunPlots {
 }
 
 impl Figure {
-    /// Returns a figure of the plots of a run, as far as it has been run. Marks show where a setting was changed, with
-    /// the changes below. A metric that the landscape of the preset's own run lacks has no plot.
+    /// A figure of the plots of a run, as far as it has been run. Marks show where a setting was changed, with the
+    /// changes below. A metric that the landscape of the preset's own run lacks has no plot.
     pub fn run_plots(trajectories: &Trajectories, plots: &RunPlots) -> Figure {
         let ensembles = trajectories.ensembles(plots.log_steps);
         let scale = plots.horizontal();
@@ -294,7 +294,7 @@ fn note_of_band(trajectories: &Trajectories, band: Band) -> Option<String> {
     (particles > 1).then(|| format!("means of {particles} particles{spread}"))
 }
 
-/// Returns the positions of changed settings on the axis of steps, with their steps and changes.
+/// The positions of changed settings on the axis of steps, with their steps and changes.
 fn marks(trajectories: &Trajectories, scale: AxisScale, [from, to]: [f64; 2]) -> Vec<(f64, String)> {
     let mut marks = SettingMarks::default();
     marks.update(&Arc::new(trajectories.record()));

@@ -120,9 +120,9 @@ struct Plot {
 }
 
 impl Figure {
-    /// Returns a figure of trajectories on their landscape with its contour lines, and beside it the loss over the
-    /// steps and, where u is a metric of the landscape, the loss on the axis of u with the final positions of the
-    /// optimizers (the paper's Fig. 1c and its figure of saturation).
+    /// A figure of trajectories on their landscape with its contour lines, and beside it the loss over the steps and,
+    /// where u is a metric of the landscape, the loss on the axis of u with the final positions of the optimizers (the
+    /// paper's Fig. 1c and its figure of saturation).
     pub fn landscape(trajectories: &Trajectories) -> Figure {
         let ensembles = trajectories.ensembles(false);
         let panes = panes(trajectories, &ensembles);
@@ -152,7 +152,7 @@ impl Figure {
     }
 }
 
-/// Returns the landscapes of the runs, with titles where there are several.
+/// The landscapes of the runs, with titles where there are several.
 fn panes(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<Pane> {
     let runs = trajectories.runs();
     let title = |index: usize| if runs.len() > 1 { runs[index].title.clone() } else { String::new() };
@@ -160,8 +160,8 @@ fn panes(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<Pane> {
     panels.map(|(index, plot)| Pane { title: title(index), plot }).collect()
 }
 
-/// Returns the landscapes of the runs whose losses on the axis of u are drawn, with the indices of the runs: each
-/// landscape once.
+/// The landscapes of the runs whose losses on the axis of u are drawn, with the indices of the runs: each landscape
+/// once.
 fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
     let mut floors: Vec<(usize, Landscape)> = Vec::new();
     for (index, run) in trajectories.runs().iter().enumerate() {
@@ -173,7 +173,7 @@ fn floors(trajectories: &Trajectories) -> Vec<(usize, Landscape)> {
     floors
 }
 
-/// Returns the names of lines: the optimizers, in each run with pens of their own, and the losses on the axis of u.
+/// The names of lines: the optimizers, in each run with pens of their own, and the losses on the axis of u.
 fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(String, Pen)> {
     let optimizers = ensembles.iter().map(|ensemble| ensemble.name.clone()).zip(pens(ensembles));
     let axis = |(run, landscape): &(usize, Landscape)| {
@@ -186,7 +186,7 @@ fn names(floors: &[(usize, Landscape)], ensembles: &[Ensemble<'_>]) -> Vec<(Stri
     optimizers.chain(floors.iter().map(axis)).collect()
 }
 
-/// Returns the legend's entries: an optimizer of several runs once, and the line of each run.
+/// The legend's entries: an optimizer of several runs once, and the line of each run.
 fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
     for (index, ensemble) in ensembles.iter().enumerate() {
@@ -210,7 +210,7 @@ fn keys(panes: &[Pane], names: &[(String, Pen)], ensembles: &[Ensemble<'_>]) -> 
     keys
 }
 
-/// Returns the colour of the filling of an optimizer's marker: its own in the first run, and white in the others.
+/// The colour of the filling of an optimizer's marker: its own in the first run, and white in the others.
 fn filling(ensemble: &Ensemble<'_>) -> Color32 {
     if ensemble.run == 0 { rgb(ensemble.color) } else { Color32::WHITE }
 }
@@ -233,8 +233,7 @@ fn note_of_run_away(panes: &[Pane], ensembles: &[Ensemble<'_>]) -> Option<String
     (!away.is_empty()).then(|| format!("run away, out of view: {}", away.join(", ")))
 }
 
-/// Returns the mean loss over the steps, for a single run in a band of a standard deviation over the particles to each
-/// side.
+/// The mean loss over the steps, for a single run in a band of a standard deviation over the particles to each side.
 fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
     let has_bands = ensembles.iter().all(|ensemble| ensemble.run == 0);
     let (mut curves, mut extents, mut last) = (Vec::new(), Vec::new(), 1);
@@ -261,7 +260,7 @@ fn over_steps(ensembles: &[Ensemble<'_>]) -> Plot {
     }
 }
 
-/// Returns the loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
+/// The loss on the axis of u, which is the floor of the paper's valley, and the final means of the optimizers.
 fn along_axis(floors: &[(usize, Landscape)], depth: &LandscapeMetric, ensembles: &[Ensemble<'_>]) -> Plot {
     let end = |(index, ensemble): (usize, &Ensemble<'_>)| {
         let bucket = ensemble.history.last()?;
@@ -308,7 +307,7 @@ fn axis_line(landscape: &Landscape, depths: [f64; 2]) -> Vec<[f64; 2]> {
 }
 
 impl LandscapePlot {
-    /// Returns the landscapes of all runs, in one view and with one colour scale.
+    /// The landscapes of all runs, in one view and with one colour scale.
     fn of_runs(trajectories: &Trajectories, ensembles: &[Ensemble<'_>]) -> Vec<LandscapePlot> {
         let (start, view) = (trajectories.spec().start, trajectories.view());
         let (start, spread) = ([start.x.get(), start.y.get()], start.spread.get());
@@ -365,7 +364,7 @@ impl LandscapePlot {
         Viewport { camera: self.camera, size_px: size }
     }
 
-    /// Returns the losses at the middles of the pixels of a picture, from the top.
+    /// The losses at the middles of the pixels of a picture, from the top.
     fn losses(&self, [columns, rows]: [usize; 2]) -> impl Iterator<Item = f64> {
         let viewport = self.viewport([columns as f32, rows as f32]);
         let middles =
@@ -373,21 +372,21 @@ impl LandscapePlot {
         middles.map(move |px| self.landscape.loss(viewport.xy_from_px(px)))
     }
 
-    /// Returns whether losses in view lie below and above the colour scale.
+    /// Whether losses in view lie below and above the colour scale.
     fn beyond(&self) -> [bool; 2] {
         let (losses, SymLog { min, max, .. }) = (self.losses([56, 47]).collect::<Vec<f64>>(), self.scale);
         [losses.iter().any(|loss| *loss < min), losses.iter().any(|loss| *loss > max)]
     }
 
-    /// Returns whether the optimizer's final mean is in view.
+    /// Whether the optimizer's final mean is in view.
     fn holds_end(&self, ensemble: &Ensemble<'_>) -> bool {
         let Camera { center, width } = self.camera;
         let half = [0.5 * width, 0.5 * ASPECT * width];
         ensemble.mean.last().is_some_and(|end| (0..2).all(|axis| (end[axis] - center[axis]).abs() <= half[axis]))
     }
 
-    /// Returns the tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the
-    /// same floor, and a longer track drawn later would hide a shorter one.
+    /// The tracks in the order of drawing, those that lead furthest from the start first: optimizers follow the same
+    /// floor, and a longer track drawn later would hide a shorter one.
     fn longest_first(&self) -> Vec<&Track> {
         let length = |track: &&Track| {
             let [x, y] = track.mean.last().copied().unwrap_or(self.start);
@@ -407,7 +406,7 @@ impl LandscapePlot {
         Projection::Space(SpaceProjection { view: SpaceView { camera: self.camera, orbit, size_px: size }, heights })
     }
 
-    /// Returns the width of the labels at the left of a landscape of this height.
+    /// The width of the labels at the left of a landscape of this height.
     fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
         // In space, the axes are drawn inside the area.
         if self.view.space {
@@ -620,8 +619,8 @@ impl LandscapeFigure {
         Some(Arrangement { panels, labels, barred: panel(1).with_max_y(bottom), plots, gutter })
     }
 
-    /// Returns the areas of the plots from `y` downwards, side by side where they have room, and the width from the
-    /// left ends of their labels to their frames.
+    /// The areas of the plots from `y` downwards, side by side where they have room, and the width from the left ends
+    /// of their labels to their frames.
     fn plots_below(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<(Vec<Rect>, f32)> {
         let em = canvas.style.em;
         let columns = if inner >= WIDE * em { self.plots.len().clamp(1, COLUMNS) } else { 1 };
@@ -636,12 +635,12 @@ impl LandscapeFigure {
         (width >= NARROWEST_PANEL * em).then(|| ((0..self.plots.len()).map(plot).collect(), gutter))
     }
 
-    /// Returns the width of the labels at the left of the plots, with this height.
+    /// The width of the labels at the left of the plots, with this height.
     fn gutter(&self, canvas: &Canvas, height: f32) -> f32 {
         self.plots.iter().map(|plot| plot.curves.vertical.gutter(canvas, height)).fold(0.0, f32::max)
     }
 
-    /// Returns how far the last labels below the plots, with this width, extend beyond them.
+    /// How far the last labels below the plots, with this width, extend beyond them.
     fn overhang(&self, canvas: &Canvas, width: f32) -> f32 {
         self.plots.iter().map(|plot| plot.horizontal.overhang(canvas, width)).fold(0.0, f32::max)
     }

@@ -57,7 +57,7 @@ pub struct Compared<'a> {
 }
 
 impl Row {
-    /// Returns a row of maps that share a colour scale; colours that need a name are put into the legend.
+    /// A row of maps that share a colour scale; colours that need a name are put into the legend.
     fn of(result: &SweepResult, metric: Metric, maps: &[Map], legend: &mut Vec<Swatch>) -> Row {
         let diagram = &result.diagram;
         let mut row = Row::default();
@@ -95,8 +95,7 @@ impl Row {
         }
     }
 
-    /// Returns whether the labels of the axis beside a panel are drawn: not where they repeat those of the panel at its
-    /// left.
+    /// Whether the labels of the axis beside a panel are drawn: not where they repeat those of the panel at its left.
     fn is_labelled(&self, index: usize) -> bool {
         index == 0 || !self.panels[index].has_rows_of(&self.panels[index - 1])
     }
@@ -140,7 +139,7 @@ impl Panel {
         MapSide(&self.spec.rows).axis(&self.spec, height / (2.0 * em))
     }
 
-    /// Returns the title in lines; the last one may be wider than the panel.
+    /// The title in lines; the last one may be wider than the panel.
     fn title_lines(&self, canvas: &Canvas, width: f32) -> Vec<String> {
         let mut lines = self.title.as_ref().map_or_else(Vec::new, |title| canvas.wrapped(title, width));
         if lines.len() > MOST_TITLE_LINES {
@@ -281,13 +280,13 @@ impl Columns {
 }
 
 impl Figure {
-    /// Returns a figure of the best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
+    /// A figure of the best optimizer at each pixel; paler where that is less certain, if `certainty` is set.
     pub fn winners(result: &SweepResult, metric: Metric, certainty: bool) -> Figure {
         Figure::maps(result, metric, &[Map::Winner { certainty }])
     }
 
-    /// Returns a figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each
-    /// metric of the landscape, as these then disagree. Paler where less certain, if `certainty` is set, which adaptive
+    /// A figure of the winners as in the paper: by the sweep's metric or, where weight decay is varied, by each metric
+    /// of the landscape, as these then disagree. Paler where less certain, if `certainty` is set, which adaptive
     /// sampling knows by the sweep's metric only.
     pub fn as_in_the_paper(result: &SweepResult, certainty: bool) -> Figure {
         let spec = result.diagram.spec();
@@ -300,7 +299,7 @@ impl Figure {
         }
     }
 
-    /// Returns a figure of the winners by each metric of the landscape, side by side.
+    /// A figure of the winners by each metric of the landscape, side by side.
     pub fn winners_by_metric(result: &SweepResult, certainty: bool) -> Figure {
         let map = Map::Winner { certainty };
         let mut row = Row::default();
@@ -313,9 +312,9 @@ impl Figure {
         Figure::of_rows(&[result], vec![row], legend)
     }
 
-    /// Returns a figure of the winners in two diagrams over the same axes, side by side, each by its sweep's metric,
-    /// with the rotation or the dimension of its landscape above (the paper's figure "moretoy"). Paler where less
-    /// certain, if `certainty` is set.
+    /// A figure of the winners in two diagrams over the same axes, side by side, each by its sweep's metric, with the
+    /// rotation or the dimension of its landscape above (the paper's figure "moretoy"). Paler where less certain, if
+    /// `certainty` is set.
     pub fn side_by_side(results: [&SweepResult; 2], certainty: bool) -> Figure {
         let compared = results.map(|result| {
             let spec = result.diagram.spec();
@@ -331,12 +330,12 @@ impl Figure {
         Figure::compared(&compared, Map::Winner { certainty }, 0)
     }
 
-    /// Returns a figure of one map.
+    /// A figure of one map.
     pub fn map(result: &SweepResult, metric: Metric, map: Map) -> Figure {
         Figure::maps(result, metric, &[map])
     }
 
-    /// Returns a figure of the differences between any two optimizers, a row for each diagram.
+    /// A figure of the differences between any two optimizers, a row for each diagram.
     pub fn pairs(results: &[(&SweepResult, Metric)]) -> Figure {
         let (mut rows, mut legend) = (Vec::new(), Vec::new());
         for (result, metric) in results {
@@ -348,9 +347,9 @@ impl Figure {
         Figure::of_rows(&sources, rows, legend)
     }
 
-    /// Returns a figure of the same map of several diagrams, with one legend and one colour scale, which is by the
-    /// metric of the first. `map` is that of the diagram at the index `of`; the others show the optimizers of the same
-    /// names, or at the same positions.
+    /// A figure of the same map of several diagrams, with one legend and one colour scale, which is by the metric of
+    /// the first. `map` is that of the diagram at the index `of`; the others show the optimizers of the same names, or
+    /// at the same positions.
     pub fn compared(diagrams: &[Compared<'_>], map: Map, of: usize) -> Figure {
         let all: Vec<&Diagram> = diagrams.iter().map(|compared| &compared.result.diagram).collect();
         let maps: Vec<Map> = all.iter().map(|diagram| map.carried_over(all[of].spec(), diagram)).collect();

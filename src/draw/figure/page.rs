@@ -49,10 +49,10 @@ pub(super) trait Content: Debug + Send + Sync {
     /// Draws the content from `y` downwards into a width. Returns its lower end; `None` where there is no room for it.
     fn draw(&self, canvas: &Canvas, y: f32, inner: f32) -> Option<f32>;
 
-    /// Returns the width for which the content is made.
+    /// The width for which the content is made.
     fn usual_width_mm(&self) -> f64;
 
-    /// Returns the width of a key in the legend, in font sizes.
+    /// The width of a key in the legend, in font sizes.
     fn key(&self) -> f32 {
         KEY
     }
@@ -60,12 +60,12 @@ pub(super) trait Content: Debug + Send + Sync {
     /// Draws the key of the legend's entry with this index, in its colour, from a point to the right.
     fn draw_key(&self, canvas: &Canvas, from: Pos2, index: usize, color: Color32);
 
-    /// Returns the content with a marked point; `None` where it has none.
+    /// The content with a marked point; `None` where it has none.
     fn with_point(&self, _point: [f64; 2]) -> Option<Arc<dyn Content>> {
         None
     }
 
-    /// Returns the content with letters, which the legend explains; `None` where it has none.
+    /// The content with letters, which the legend explains; `None` where it has none.
     fn with_letters(&self, _legend: &mut Vec<Swatch>) -> Option<Arc<dyn Content>> {
         None
     }
@@ -80,21 +80,21 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Returns the default width: a journal's column for one map, one plot of curves or plots of a scan, its page for
-    /// several maps or plots of curves side by side or a landscape.
+    /// The default width: a journal's column for one map, one plot of curves or plots of a scan, its page for several
+    /// maps or plots of curves side by side or a landscape.
     pub fn usual_width_mm(&self) -> f64 {
         self.content.usual_width_mm()
     }
 
-    /// Returns the figure with a point on its maps: its values on the horizontal and on the vertical axis. A point
-    /// outside of the axes is not drawn.
+    /// The figure with a point on its maps: its values on the horizontal and on the vertical axis. A point outside of
+    /// the axes is not drawn.
     pub fn with_point(mut self, point: [f64; 2]) -> Figure {
         self.content = self.content.with_point(point).unwrap_or(self.content);
         self
     }
 
-    /// Returns the figure with borders around the regions of winners, and a letter in each region that the legend
-    /// explains: for readers who see the colours differently, and for prints in grey. Other figures stay as they are.
+    /// The figure with borders around the regions of winners, and a letter in each region that the legend explains: for
+    /// readers who see the colours differently, and for prints in grey. Other figures stay as they are.
     pub fn with_letters(mut self) -> Figure {
         self.content = self.content.with_letters(&mut self.legend).unwrap_or(self.content);
         self

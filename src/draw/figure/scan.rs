@@ -15,9 +15,9 @@ use crate::sweep::result::scan::ScanResult;
 const ASPECTS: [f32; 3] = [0.66, 0.42, 0.72];
 
 impl Figure {
-    /// Returns a figure of the best test loss of each optimizer by batch size, with its deviation over replicates (the
-    /// paper's Fig. 2c); where Adam and Signum are among them also the improvement of Signum on Adam in %, with its
-    /// error, the line at 0 and dashed lines at ±5 % (Fig. 2d).
+    /// A figure of the best test loss of each optimizer by batch size, with its deviation over replicates (the paper's
+    /// Fig. 2c); where Adam and Signum are among them also the improvement of Signum on Adam in %, with its error, the
+    /// line at 0 and dashed lines at ±5 % (Fig. 2d).
     pub fn scan(result: &ScanResult) -> Figure {
         Figure { about: about(result), content: Arc::new(ScanPlots::of(result)), legend: legend(result) }
     }
@@ -89,7 +89,7 @@ impl ScanPlots {
         (width >= NARROWEST_PANEL * em).then_some(Arrangement { columns, left, stride: share + gap, width })
     }
 
-    /// Returns the length by which the last tick's label extends beyond a frame that is somewhat narrower than this.
+    /// The length by which the last tick's label extends beyond a frame that is somewhat narrower than this.
     fn overhang(&self, canvas: &Canvas, width: f32) -> f32 {
         let Some((_, label)) = self.ticks.last() else { return 0.0 };
         let inside = (1.0 - self.position(self.ticks.len() - 1)) as f32 * 0.7 * width;

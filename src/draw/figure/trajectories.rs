@@ -66,7 +66,7 @@ pub(super) struct Ensemble<'a> {
 }
 
 impl Trajectories {
-    /// Returns a preset's simulations at step 0. Each runs for its steps, or for 1000 where it names none.
+    /// A preset's simulations at step 0. Each runs for its steps, or for 1000 where it names none.
     ///
     /// # Errors
     ///
@@ -77,12 +77,12 @@ impl Trajectories {
         Ok(Trajectories { preset: preset.clone(), runs: runs.collect::<Result<_, _>>()? })
     }
 
-    /// Returns the steps taken.
+    /// The steps taken.
     pub fn step(&self) -> u64 {
         self.runs.iter().map(|run| run.simulation.step()).max().unwrap_or(0)
     }
 
-    /// Returns the number of steps to take in all.
+    /// The number of steps to take in all.
     pub fn steps(&self) -> u64 {
         self.runs.iter().map(|run| run.steps).max().unwrap_or(0)
     }
@@ -107,12 +107,12 @@ impl Trajectories {
         &self.runs[0].simulation
     }
 
-    /// Returns the runs: the preset's own, and those beside it.
+    /// The runs: the preset's own, and those beside it.
     pub(super) fn runs(&self) -> &[TracedRun] {
         &self.runs
     }
 
-    /// Returns the specification of the preset's own run, with the settings in force now.
+    /// The specification of the preset's own run, with the settings in force now.
     pub fn spec(&self) -> &SimulationSpec {
         self.runs[0].spec()
     }
@@ -125,12 +125,12 @@ impl Trajectories {
         &self.preset.title
     }
 
-    /// Returns the text of the preset.
+    /// The text of the preset.
     pub(super) fn text(&self) -> String {
         Preset::Landscape(self.preset.clone()).to_ron()
     }
 
-    /// Returns the runs that go to this step, whatever the preset's number of steps.
+    /// The runs that go to this step, whatever the preset's number of steps.
     pub fn until(mut self, step: u64) -> Trajectories {
         for run in &mut self.runs {
             run.steps = step;
@@ -139,19 +139,19 @@ impl Trajectories {
         self
     }
 
-    /// Returns the start and the changes of settings so far of the preset's own run.
+    /// The start and the changes of settings so far of the preset's own run.
     pub(super) fn record(&self) -> Record {
         self.runs[0].simulation.record().clone()
     }
 
-    /// Returns the enabled optimizers of all runs, in their order, with histories in points that are equally far apart
-    /// on an axis of steps, which is logarithmic if `log_steps` is set.
+    /// The enabled optimizers of all runs, in their order, with histories in points that are equally far apart on an
+    /// axis of steps, which is logarithmic if `log_steps` is set.
     pub(super) fn ensembles(&self, log_steps: bool) -> Vec<Ensemble<'_>> {
         self.runs.iter().enumerate().flat_map(|(index, run)| run.ensembles(index, log_steps)).collect()
     }
 }
 
-/// Returns the pens of optimizers, which differ in each run, and are dashed as the run.
+/// The pens of optimizers, which differ in each run, and are dashed as the run.
 pub(super) fn pens(ensembles: &[Ensemble<'_>]) -> Vec<Pen> {
     let pen = |(index, Ensemble { run, color, .. }): (usize, &Ensemble<'_>)| {
         let before = ensembles[..index].iter().filter(|other| (other.run, other.color) == (*run, *color)).count();
@@ -204,7 +204,7 @@ impl TracedRun {
         }
     }
 
-    /// Returns the specification, with the settings in force now.
+    /// The specification, with the settings in force now.
     pub(super) fn spec(&self) -> &SimulationSpec {
         self.simulation.spec()
     }

@@ -162,10 +162,10 @@ fn runs_are_listed_with_their_status_and_last_values() {
     assert_eq!((first.status.label(), second.status.label()), ("finished".to_owned(), "running".to_owned()));
     let accuracy = first.evaluation().nth(1).map(|(_, value)| value);
     assert_eq!((first.step(), second.steps, accuracy), (20, Some(40), Some(0.9375)));
-    assert!(app.shows("running, step 20/40"));
+    assert!(app.shows("running, 20/40 steps"));
     assert!(app.shows("test 0.250"));
     drop(open);
-    app.until("the worker to be gone", |app| app.shows("crashed, step 20/40"));
+    app.until("the worker to be gone", |app| app.shows("crashed, 20/40 steps"));
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_selected_run_shows_its_curves_and_follows_them() {
     app.until("the new point", |app| plotted(app, "Plot of Train loss").ends_with("0.06250"));
     session.record(21, Event::Stopped).expect("it can be written");
     drop(session);
-    app.until("the new status", |app| app.shows("stopped, step 21/40"));
+    app.until("the new status", |app| app.shows("stopped, 21/40 steps"));
     app.until("its way on", |app| is_enabled(app, "Resume the run"));
     assert!(!is_enabled(&app, "Stop the run"));
 }

@@ -307,8 +307,8 @@ fn runs_with_problems_are_marked_in_the_list_with_the_reason() {
         "Not well: train loss NaN at step 20",
     ];
     assert_eq!(marks(&app), expected);
-    assert!(app.shows("running, diverged, step 20/40"));
-    assert!(app.shows("running, warned, step 20/40"));
+    assert!(app.shows("running, diverged, 20/40 steps"));
+    assert!(app.shows("running, warned, 20/40 steps"));
     select(&mut app, "Jumped");
     app.until("the reason", |app| app.shows("step 20: the training loss has jumped to 9.00"));
 }

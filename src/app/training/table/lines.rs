@@ -12,10 +12,9 @@ use valleyscope_runs::{Better, RunFolder};
 
 use crate::app::training::list::{FilterField, ListInput, RunsAction};
 use crate::app::training::summary::Summary;
-use crate::export::CsvWriter;
 use crate::runs::{
-    Column, Columns, Group, GroupChoice, Grouping, Replicates, RunFacts, SortKey, TableLayout, Value, csv_cell,
-    lower_first, ordered,
+    Column, Columns, Group, GroupChoice, Grouping, PrintedTable, REPLICATES, RunFacts, SortKey, TableLayout, Value,
+    ordered,
 };
 
 /// The choices for the table of runs; stored with the session.
@@ -174,7 +173,7 @@ impl Lines {
         let pinned = pinned.map(|index| Line::Run { run: found[index], role: RunRole::Pinned });
         let groups = self.grouping.groups(&facts, found, sort, &columns);
         self.undecided = self.grouping.undecided(&facts, &groups, &columns);
-        let fields = grouping.by.iter().chain(&grouping.best_over).filter(|field| *field != Replicates::FIELD);
+        let fields = grouping.by.iter().chain(&grouping.best_over).filter(|field| *field != REPLICATES);
         let differs = |field: &&String| {
             let of = |group: &Group| facts[group.shown[0]].get(field);
             groups.iter().any(|group| of(group) != of(&groups[0]))
@@ -258,14 +257,8 @@ impl Lines {
 
     /// Formats the shown columns of runs as CSV, with all digits.
     pub(super) fn csv(&self, runs: &[Arc<Summary>]) -> Vec<u8> {
-        let header: Vec<&str> = self.columns.iter().map(|column| column.field.as_str()).collect();
-        let written = CsvWriter::new(Vec::new(), &header).and_then(|mut table| {
-            for run in runs {
-                table.row(&self.columns.iter().map(|column| csv_cell(column.of(&run.facts))).collect::<Vec<_>>())?;
-            }
-            Ok(table.into_inner())
-        });
-        written.expect("a vector can be written")
+        let shown: Vec<&Column> = self.columns.iter().collect();
+        PrintedTable::of_runs(runs.iter().map(|run| &run.facts), &shown).csv()
     }
 
     /// The numbers of runs that match the filter, and of all.
@@ -343,7 +336,7 @@ impl Lines {
     pub(super) fn group_name(&self, line: usize) -> String {
         let Some(Line::Group { group, .. }) = self.lines.get(line) else { return String::new() };
         let first = &self.runs[group.shown[0]];
-        let is_of_replicates = self.grouping.by.iter().any(|field| field == Replicates::FIELD);
+        let is_of_replicates = self.grouping.by.iter().any(|field| field == REPLICATES);
         let parts = first.settings.split(", ").filter(|part| !part.is_empty() && !part.starts_with("seed "));
         let mut parts: Vec<String> = parts.filter(|_| is_of_replicates).map(str::to_owned).collect();
         if is_of_replicates && parts.is_empty() {
@@ -351,14 +344,7 @@ impl Lines {
         }
         let is_undecided = matches!(group.choice, GroupChoice::Undecided(_));
         let is_best = |column: &Column| self.grouping.best_over.as_ref() == Some(&column.field);
-        let part = |column: &Column| match column.of(&first.facts) {
-            Some(Value::Text(text)) => text.clone(),
-            Some(value) => {
-                let edge = group.edge().filter(|_| is_best(column));
-                format!("{} {}", lower_first(&column.short), with_edge(edge, &column.format.text(value)))
-            }
-            None => format!("no {}", lower_first(&column.short)),
-        };
+        let part = |column: &Column| column.named(&first.facts, group.edge().filter(|_| is_best(column)));
         let distinctive = self.distinctive.iter().filter(|column| !(is_undecided && is_best(column)));
         let of_fields = distinctive.map(part).filter(|part| !parts.contains(part)).collect::<Vec<_>>();
         parts.extend(of_fields);

@@ -22,7 +22,7 @@ use super::list::{FilterField, ListInput, RunsAction};
 use super::summary::{ListedRuns, Summary};
 use crate::app::widgets::form::{cell, check_box, radio_button, small_button, stays_open};
 use crate::app::widgets::theme::text_width;
-use crate::runs::{Column, Columns, Grouping, Replicates, Statistic, lower_first};
+use crate::runs::{Column, Columns, Grouping, REPLICATES, Statistic, lower_first};
 
 /// The usual width of the column of names, without and with columns of settings, and the smallest and the largest usual
 /// width of others, in points.
@@ -347,10 +347,10 @@ impl RunTable {
             if ui.add_enabled(!group_by.is_empty(), Button::new("No groups")).clicked() {
                 group_by.clear();
             }
-            let mut is_replicates = group_by.iter().any(|field| field == Replicates::FIELD);
+            let mut is_replicates = group_by.iter().any(|field| field == REPLICATES);
             let help = "Runs that differ only in the seed are a group";
             if check_box(ui, &mut is_replicates, "Replicates").on_hover_text(help).changed() {
-                *group_by = if is_replicates { vec![Replicates::FIELD.to_owned()] } else { Vec::new() };
+                *group_by = if is_replicates { vec![REPLICATES.to_owned()] } else { Vec::new() };
             }
             ui.separator();
             let is_offered = |field: &str| ["optimizer", "workload", "tags", "state"].contains(&field);
@@ -364,7 +364,7 @@ impl RunTable {
                 for (field, title) in columns {
                     let mut is_chosen = self.choices.grouping.by.contains(&field);
                     if check_box(ui, &mut is_chosen, format!("Equal {}", lower_first(&title))).changed() {
-                        self.choices.grouping.by.retain(|field| field != Replicates::FIELD);
+                        self.choices.grouping.by.retain(|field| field != REPLICATES);
                         self.choices.toggle_group(&field);
                     }
                 }
