@@ -262,5 +262,3 @@ fn assign(slots: &mut [Slot], column: usize, owner: &SettingOwner, matches: impl
         None => false,
     }
 }
-
-}

@@ -18,7 +18,6 @@ use super::names::{Pens, rgb};
 use super::summary::{ListedRuns, Summary};
 use crate::app::widgets::form::check_box;
 use crate::app::widgets::icons::{color_button, color_picker};
-use crate::app::widgets::number;
 use crate::app::widgets::theme::text_width;
 use crate::runs::{Column, Columns, Filter, FilterError, Format, RunFacts, SortKey, lower_first, ordered};
 

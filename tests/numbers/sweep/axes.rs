@@ -269,7 +269,7 @@ fn each_kind_of_noise_gives_the_same_diagram_on_any_number_of_threads() {
             let backend = Backend::new(Precision::Single);
             let known = |_: [usize; 2]| false;
             let (spec, order) = (std::sync::Arc::new(spec.clone()), PixelOrder::RowByRow);
-            let job = SweepJob { spec, backend, order, keep_runs: true, known: &known, begun: &|_| None };
+            let job = SweepJob { order, keep_runs: true, known: &known, ..SweepJob::new(spec, backend) };
             let sweep = Sweep::start(&pool, job, || ());
             let pixels = sweep.finished().iter();
             let mut pixels: Vec<_> = pixels.filter_map(|done| Some((done.pixel, bits(&done.runs?)))).collect();

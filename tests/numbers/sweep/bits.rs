@@ -92,8 +92,7 @@ fn swept(
     let backend = Backend::new(Precision::Single);
     let pool = Pool::new(threads).unwrap();
     assert_eq!(pool.threads(), threads);
-    let job =
-        SweepJob { spec: Arc::new(spec.clone()), backend, order, keep_runs: true, known: &known, begun: &|_| None };
+    let job = SweepJob { order, keep_runs: true, known: &known, ..SweepJob::new(Arc::new(spec.clone()), backend) };
     let sweep = Sweep::start(&pool, job, || ());
     let mut pixels: Vec<_> =
         sweep.finished().iter().filter_map(|finished| Some((finished.pixel, bits(&finished.runs?)))).collect();

@@ -33,7 +33,7 @@ fn light(shape: [usize; 2]) -> Arc<SweepSpec> {
 fn start(threads: usize, spec: &Arc<SweepSpec>, order: PixelOrder, known: impl Fn([usize; 2]) -> bool) -> Sweep {
     let pool = Pool::new(threads).unwrap();
     let backend = Backend::new(Precision::Single);
-    let job = SweepJob { spec: Arc::clone(spec), backend, order, keep_runs: false, known: &known, begun: &|_| None };
+    let job = SweepJob { order, known: &known, ..SweepJob::new(Arc::clone(spec), backend) };
     Sweep::start(&pool, job, || ())
 }
 
