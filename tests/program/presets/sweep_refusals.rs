@@ -176,9 +176,9 @@ fn a_comparison_needs_two_optimizers_and_ids() {
     let text = GOOD.replace(one, "").replace("[3, 5]", "[3]");
     let fault = fault_of(&text);
     assert_eq!((fault.line, fault.column), (11, 21), "{fault}");
-    says(&fault.message, &["`sweep.optimizers`", "2 to 16", "found 1"]);
-    let many: String = (10..26).map(|id| format!("(id: {id}, rule: Adam()), ")).collect();
-    refused("optimizers: [", &format!("optimizers: [{many}"), "[", &["`sweep.optimizers`", "2 to 16", "found 18"]);
+    says(&fault.message, &["`sweep.optimizers`", "2 to 32", "found 1"]);
+    let many: String = (10..42).map(|id| format!("(id: {id}, rule: Adam()), ")).collect();
+    refused("optimizers: [", &format!("optimizers: [{many}"), "[", &["`sweep.optimizers`", "2 to 32", "found 34"]);
     refused("id: 5", "id: 3", "3", &["`sweep.optimizers[1].id`", "`optimizers[0].id`", "is 3"]);
 }
 

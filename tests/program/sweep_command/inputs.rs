@@ -57,7 +57,7 @@ fn broken_sweeps_are_refused_with_their_place() {
         ("from: 0.0, to: 1.0, count: 3, spacing: Log", two, ["rows.from", "logarithmic"]),
         ("from: NaN, to: 1.0, count: 3, spacing: Linear", two, ["rows.from", "NaN"]),
         ("from: 0.1, to: 1.0, count: 0, spacing: Log", two, ["count", "found 0"]),
-        ("from: 0.1, to: 1.0, count: 3, spacing: Log", "(id: 0, rule: Adam())", ["2 to 16", "found 1"]),
+        ("from: 0.1, to: 1.0, count: 3, spacing: Log", "(id: 0, rule: Adam())", ["2 to 32", "found 1"]),
     ] {
         fs::write(sandbox.join("p.ron"), preset(rows, optimizers)).unwrap();
         expect_error(&sandbox.run(&["sweep", "p.ron", "--out", "out"]), 2, &words);

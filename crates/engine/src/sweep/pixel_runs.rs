@@ -145,8 +145,9 @@ impl PixelRuns<'_> {
     /// Whether all of some runs of the external optimizers are known. Those that are not are noted as lacking.
     pub(super) fn has_external(&self, runs_of: impl Fn(usize) -> Vec<Run>) -> bool {
         let optimizers = self.point.optimizers.iter().enumerate();
-        let external = optimizers.filter(|(_, of)| of.kind() == RuleKind::External).map(|(optimizer, _)| optimizer);
-        external.fold(true, |all, optimizer| self.external(optimizer, &runs_of(optimizer)).is_some() && all)
+        let external = optimizers.filter(|(_, of)| of.kind() == RuleKind::External);
+        // Each is asked, so that all that is lacking is noted.
+        external.filter(|(optimizer, _)| self.external(*optimizer, &runs_of(*optimizer)).is_none()).count() == 0
     }
 
     #[inline(always)]

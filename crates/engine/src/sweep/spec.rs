@@ -143,7 +143,7 @@ pub fn tuned_spacing<'s>(key: &str, specs: impl IntoIterator<Item = &'s SweepSpe
 }
 
 impl SweepSpec {
-    pub const MAX_OPTIMIZERS: usize = 16;
+    pub const MAX_OPTIMIZERS: usize = 32;
     /// The largest number of pixels of a diagram.
     const MAX_PIXELS: usize = 1_000_000;
     /// The largest number of averages of a diagram: one for each pixel, optimizer and candidate, with the largest
