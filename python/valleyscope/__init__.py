@@ -1,0 +1,5 @@
+"""Valleyscope from Python."""
+
+from .run import Run
+
+__all__ = ["Run"]
