@@ -359,8 +359,8 @@ class _Log:
                     before._forget_after(event.get("from_step", step))
                     self.curves = before.curves
             elif kind in ("train", "eval"):
-                for name in event.keys() - _RESERVED:
-                    if (value := _number(event[name])) is not None:
+                for name, value in event.items():
+                    if name not in _RESERVED and (value := _number(value)) is not None:
                         self.curves.setdefault(name, []).append((step, value))
             self.step, self.has_finished = step, kind == "finished"
             self._moments.append((step, wall_s or 0.0))

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use valleyscope_engine::optimizer::RuleSpec;
 use valleyscope_engine::quantity::number_text;
 use valleyscope_engine::setting::{LEARNING_RATE, SettingValue};
-use valleyscope_runs::{Better, Forked, MetricId, MetricInfo, RunFolder, RunHistory, RunReader, Started, Unit};
+use valleyscope_runs::{Better, Forked, MetricInfo, RunFolder, RunHistory, RunReader, Started, Unit};
 
 use super::preset::{Preset, SweepPreset};
 use super::run::RunConfig;
@@ -531,15 +531,13 @@ pub fn run_column(run: &RunFolder, name: String) -> Result<SettingColumn, String
 
 /// Returns the last training loss, and the best values of evaluations.
 fn results_of(history: &RunHistory) -> Vec<ListedSetting> {
-    let loss = MetricId::LOSS.info();
-    let last = history.latest(MetricId::LOSS).map(|value| (format!("Last {}", lower_first(&loss.title)), loss, value));
-    let best = history.evaluated().into_iter().filter_map(|info| {
-        let values = history.curve(info.metric()?).value.iter().copied().filter(|value| !value.is_nan());
-        let best = match info.better {
-            Better::Lower => values.reduce(f64::min)?,
-            Better::Higher => values.reduce(f64::max)?,
-            Better::Neither => return None,
-        };
+    let metrics = history.metrics();
+    let last = MetricInfo::of_training_loss(&metrics).and_then(|loss| {
+        let value = history.latest(loss.metric()?)?;
+        Some((format!("Last {}", lower_first(&loss.title)), loss.clone(), value))
+    });
+    let best = history.evaluated().into_iter().filter(|info| info.better != Better::Neither).filter_map(|info| {
+        let best = history.tally(info.metric()?).best(info.better)?;
         Some((format!("Best {}", lower_first(&info.title)), info, best))
     });
     let value = |info: &MetricInfo, value: f64| match info.unit {

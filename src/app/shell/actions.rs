@@ -71,8 +71,10 @@ pub enum Action {
     SaveRaw(RawPlan),
     /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
-    /// Asks for a folder of runs from elsewhere, to be imported.
-    ChooseRunsFolder,
+    /// Asks for a folder of runs from elsewhere, to be imported, or followed as they are written.
+    ChooseRunsFolder {
+        follows: bool,
+    },
     /// Requests an action of the landscape tab.
     Landscape(LandscapeAction),
     Undo,
@@ -132,7 +134,9 @@ impl Valleyscope {
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Raw(plan))),
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
-            Action::ChooseRunsFolder => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs)),
+            Action::ChooseRunsFolder { follows } => {
+                self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs { follows }));
+            }
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);

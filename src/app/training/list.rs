@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use egui::containers::menu::{MenuConfig, SubMenuButton};
@@ -117,6 +118,10 @@ pub(super) enum RunsAction {
     ExportPoints(Vec<RunFolder>),
     ExportTable(Vec<u8>),
     Import,
+    /// Asks for a folder whose runs are followed.
+    Follow,
+    /// Follows the runs in this folder no longer.
+    Unfollow(PathBuf),
 }
 
 impl List {

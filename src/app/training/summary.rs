@@ -9,7 +9,7 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{
-    Better, Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
+    Better, Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
 use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource};
@@ -71,7 +71,7 @@ impl Summary {
     }
 
     pub fn loss(&self) -> Option<f64> {
-        self.facts.last(&MetricId::LOSS.info())
+        self.facts.last(self.facts.training_loss()?)
     }
 
     pub fn evaluation(&self) -> impl Iterator<Item = (&MetricInfo, f64)> {

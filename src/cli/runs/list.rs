@@ -17,7 +17,7 @@ use valleyscope_experiments::difference::{SettingColumn, run_column};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::view::ticks::RangeEdge;
 use valleyscope_experiments::workload::STEPS;
-use valleyscope_runs::{Concern, MetricId, Ranks, RunFolder, RunHistory, RunReader, now};
+use valleyscope_runs::{Concern, MetricInfo, Ranks, RunFolder, RunHistory, RunReader, now};
 
 use super::{in_force, left, newest, notes, progress, rate};
 use crate::cli::output::{cell, print, print_content, print_differences};
@@ -241,7 +241,8 @@ impl BriefLine {
             rate(history).filter(|_| is_open).unwrap_or_default(),
             left(history).filter(|_| is_open).unwrap_or_default(),
             Ranks::of(history).map(|ranks| ranks.brief()).unwrap_or_default(),
-            newest(history, &[("", MetricId::LOSS.info())]).concat(),
+            MetricInfo::of_training_loss(&history.metrics())
+                .map_or_else(String::new, |loss| newest(history, &[("", loss.clone())]).concat()),
             newest(history, &evaluated).join(", "),
         ];
         // The settings are those of the training or, if its config cannot be read, those with which the run began.
