@@ -332,6 +332,7 @@ pub struct RunFacts {
     /// The facts and the measured values, by their fields.
     values: BTreeMap<String, Value>,
     metrics: Vec<MetricInfo>,
+    training_loss: Option<MetricInfo>,
     tags: Vec<String>,
 }
 
@@ -344,8 +345,10 @@ impl RunFacts {
             settings: Arc::clone(&settings.settings),
             values: facts.collect(),
             metrics: metrics.iter().map(|(_, info)| info.clone()).collect(),
+            training_loss: None,
             tags: notes.tags.clone(),
         };
+        facts.training_loss = MetricInfo::of_training_loss(&facts.metrics).cloned();
         if settings.settings.is_empty() {
             facts.settings = history.started().map(described).unwrap_or_default();
         }
@@ -426,7 +429,7 @@ impl RunFacts {
 
     /// Returns the metric that is the loss of the training.
     pub fn training_loss(&self) -> Option<&MetricInfo> {
-        MetricInfo::of_training_loss(&self.metrics)
+        self.training_loss.as_ref()
     }
 
     /// Replaces the name by one that distinguishes the run from others.

@@ -264,7 +264,7 @@ impl RunHistory {
 
     /// Lists the metrics that the run logs, those of training before those of evaluations: first those that it
     /// describes, then any others that were measured. The others are grouped by the part of their names before a slash,
-    /// and those whose names say that they are of evaluations count as such.
+    /// losses first, and those whose names say that they are of evaluations count as such.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
         let mut infos: Vec<MetricInfo> = described.iter().take(MetricValues::MOST).cloned().collect();
@@ -283,7 +283,7 @@ impl RunHistory {
             }
         }
         let groups: Vec<String> = infos[known..].iter().map(|info| info.group().to_owned()).collect();
-        infos[known..].sort_by_key(|info| groups.iter().position(|group| group == info.group()));
+        infos[known..].sort_by_key(|info| (groups.iter().position(|group| group == info.group()), info.better));
         infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
         infos
     }

@@ -133,6 +133,7 @@ impl Lines {
             value.map_or_else(String::new, |value| value.to_string())
         }
         self.add("preset", format!("{}, {}", started.kind, started.title));
+        self.add("imported from", started.imported_from.clone());
         self.add("optimizer", started.optimizer.clone());
         let common = training.and_then(Preset::training);
         let rate = common.as_ref().map(|common| common.learning_rate.get());

@@ -31,11 +31,13 @@ fn set_age(folder: &Path, age: Duration) {
     file.and_then(|file| file.set_modified(SystemTime::now() - age)).expect("its time can be set");
 }
 
-/// Polls until something has changed; returns what was found for the first time.
-fn poll(follower: &mut Follower) -> Vec<Imported> {
-    std::thread::sleep(Duration::from_millis(600));
+/// Polls until this holds; returns what was found for the first time.
+fn poll_until(follower: &mut Follower, mut holds: impl FnMut() -> bool) -> Vec<Imported> {
     let mut found = Vec::new();
-    follower.poll(|imported| found.push(imported)).expect("the folder can be read");
+    wait_until("the follower", || {
+        follower.poll(|imported| found.push(imported)).expect("the folder can be read");
+        holds()
+    });
     found
 }
 
@@ -57,22 +59,21 @@ fn new_points_and_new_runs_are_added_and_old_ones_stay_as_they_are() {
     let sandbox = Sandbox::new();
     let folder = begun(&sandbox, "a");
     let mut follower = Follower::new(&sandbox.runs(), &sandbox.join("logs"));
-    assert_eq!(poll(&mut follower).len(), 1);
+    assert_eq!(poll_until(&mut follower, || !runs(&sandbox).is_empty()).len(), 1);
     let run = runs(&sandbox).remove(0);
     let mut reader = RunReader::new(run.clone());
     assert_eq!(losses(&mut reader), 10);
     let (generation, lines) = (reader.history().generation(), fs::read(run.events()).expect("it is there"));
     append(&folder, 10..15);
-    assert_eq!(poll(&mut follower).len(), 0, "only the first import is reported");
-    assert_eq!(losses(&mut reader), 15);
+    let found = poll_until(&mut follower, || losses(&mut reader) == 15);
+    assert!(found.is_empty(), "only the first import is reported");
     assert_eq!(reader.history().generation(), generation, "readers go on after the earlier lines");
     assert!(fs::read(run.events()).expect("it is there").starts_with(&lines));
     assert!(matches!(reader.status(now()).expect("it can be read"), Status::Silent { host: None, .. }));
     assert_eq!(reader.history().steps(), None);
     begun(&sandbox, "b");
-    let found = poll(&mut follower);
+    let found = poll_until(&mut follower, || runs(&sandbox).len() == 2);
     assert!(matches!(&found[..], [Imported { outcome: Outcome::Made { .. }, .. }]), "{found:?}");
-    assert_eq!(runs(&sandbox).len(), 2);
 }
 
 #[test]
@@ -81,15 +82,13 @@ fn a_run_whose_files_do_not_grow_has_finished_until_they_grow_again() {
     let folder = begun(&sandbox, "a");
     set_age(&folder, Duration::from_secs(3600));
     let mut follower = Follower::new(&sandbox.runs(), &folder);
-    poll(&mut follower);
+    poll_until(&mut follower, || !runs(&sandbox).is_empty());
     let run = runs(&sandbox).remove(0);
     assert_eq!(status(&run), Status::Finished);
     append(&folder, 10..12);
-    poll(&mut follower);
-    assert!(matches!(status(&run), Status::Silent { .. }), "{}", status(&run));
+    poll_until(&mut follower, || matches!(status(&run), Status::Silent { .. }));
     set_age(&folder, Duration::from_secs(601));
-    poll(&mut follower);
-    assert_eq!(status(&run), Status::Finished);
+    poll_until(&mut follower, || status(&run) == Status::Finished);
     assert_eq!(losses(&mut RunReader::new(run)), 12);
 }
 
