@@ -1,11 +1,4 @@
-"""Runs of any training, written as the folders that Valleyscope lists, compares, plots and watches.
-
-``Run`` is a logger, and reads curves by ``Run.open(DIR)["train/loss"]``. It needs the standard library alone::
-
-    with Run("CNN on CIFAR-10", config={"lr": 1e-3, "model": {"layers": 12}}) as run:
-        for step in range(1000):
-            run.log(step, {"train/loss": loss, "train/accuracy": accuracy})
-"""
+"""Runs of any training, as folders that Valleyscope lists, plots and watches. Needs the standard library alone."""
 
 from __future__ import annotations
 
@@ -21,8 +14,6 @@ import re
 import sys
 import threading
 import time
-import warnings
-import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
@@ -32,47 +23,44 @@ from typing import Any
 try:
     import fcntl
 except ImportError:
-    fcntl = None  # Without locks, as on Windows, a run is listed as "last seen … ago".
+    fcntl = None
 
 _CONFIG, _EVENTS, _COMMANDS, _LOCK, _HEARTBEAT = "config.json", "events.jsonl", "commands.jsonl", "lock", "heartbeat"
 _RESERVED = frozenset({"event", "step", "time", "wall_s"})
-_MOST_METRICS, _LONGEST_NAME = 256, 1024
+_MOST, _LONGEST = 256, 1024  # Metrics of an event, and characters of a name.
 _NON_FINITE = {"NaN": math.nan, "inf": math.inf, "-inf": -math.inf}
-# Seconds between two writes of waiting events, and between two heartbeats.
-_WRITE, _BEAT = 0.25, 10.0
+_WRITE, _BEAT = 0.25, 10.0  # Seconds between two writes of waiting events, and between two heartbeats.
 
 
 def runs_folder() -> Path:
     """Return the folder in which Valleyscope looks for runs, in the user's folder for data."""
     if sys.platform == "darwin":
         return Path.home() / "Library/Application Support/valleyscope/runs"
-    variable, usual, rest = ("APPDATA", "AppData/Roaming", "valleyscope/data/runs") if sys.platform == "win32" else (
-        "XDG_DATA_HOME", ".local/share", "valleyscope/runs")
-    named = Path(os.environ.get(variable) or ".")
-    return (named if named.is_absolute() else Path.home() / usual) / rest
+    if sys.platform == "win32":
+        return Path(os.environ["APPDATA"]) / "valleyscope/data/runs"
+    named = Path(os.environ.get("XDG_DATA_HOME") or ".")
+    return (named if named.is_absolute() else Path.home() / ".local/share") / "valleyscope/runs"
 
 
 class Run:
-    """A training's log in a folder, live in the lists and plots of Valleyscope.
+    """A training's log in a folder, live in the lists and plots of Valleyscope::
+
+        with Run("CNN on CIFAR-10", config={"lr": 1e-3, "model": {"layers": 12}}) as run:
+            for step in range(1000):
+                run.log(step, {"train/loss": loss, "train/accuracy": accuracy})
 
     Args:
         title: The name in lists. The attribute ``step`` is the step of the last event.
-        config: The settings, a dict that may be nested. They are columns and filters; names of nested ones are joined
-            by dots, such as ``model.layers``.
+        config: The settings, which are columns and filters; nested ones are named like ``model.layers``.
         runs: The folder in which the run's folder is made; by default the program's (``runs_folder()``).
         steps: The number of steps of the whole training, if known; lists then show the time that is left.
-        resume: Whether to go on with the newest run of this title and config in ``runs``, unless it has finished or
-            there is none. A path names the folder of the run instead.
+        resume: Whether to go on with the newest run of this title and config in ``runs``, unless it has finished. A
+            path names the folder of the run instead.
 
-    ``log`` and ``text`` put events into a queue, which a thread writes to the disk four times a second and at the end
-    of the process. A killed process loses at most the last quarter of a second, and is listed as crashed.
-
-    Where the environment has a ``RANK`` above 0, as in processes of ``torchrun``, a run writes nothing and has no
-    folder: rank 0 logs for all. So do processes forked while the run is logged, such as workers of a ``DataLoader``.
-
-    Raises:
-        RuntimeError: Another process is logging the run to be resumed.
-        ValueError: The run that ``resume`` names has another config.
+    A thread writes what is logged to the disk four times a second and at the end of the process. A killed process
+    loses at most the last quarter of a second, and is listed as crashed. Where the environment has a ``RANK`` above 0,
+    as in processes of ``torchrun``, a run writes nothing and has no folder: rank 0 logs for all. Processes that are
+    forked while the run is logged, such as workers of a ``DataLoader``, log nothing, either.
     """
 
     def __init__(self, title: str, config: Mapping[str, Any] | None = None, runs: str | os.PathLike | None = None, *,
@@ -90,37 +78,33 @@ class Run:
         else:
             self.folder = Path(resume).expanduser().absolute()
             before = _read_config(self.folder)
-            if config is not None and before != self.config:
+            if (config is not None and before != self.config) or (self.folder / "config.ron").exists():
                 raise ValueError(f"{self.folder} has another config; leave config out, or log into a new run")
             self.config = before
-        is_new = self.folder is None
-        self.folder = self.folder or _new_folder(parent, title, self.config)
-        self._writer = _Writer(self.folder, self._answer)
-        if not is_new:
+        if self.folder is not None:
             self._resumed = _Log(self.folder)
             self.step = self._resumed.step
-        else:
+        self.folder = self.folder or _new_folder(parent, title, self.config)
+        self._writer = _Writer(self.folder, self._answer)
+        if self._resumed is None:
             self._put("started", 0, {"title": title, "kind": "Python", "steps": operator.index(steps or 0)})
         _live.add(self)
-        atexit.register(self._exit)
-        self._writer.start()
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> Run:
         """Return the run in a folder, of this class or of Valleyscope, to be read."""
         run = cls.__new__(cls)
-        run.folder, run._writer = Path(folder).expanduser().absolute(), None
+        run.folder, run._writer, run._stop_requested = Path(folder).expanduser().absolute(), None, False
         log = _Log(run.folder)
         run.title, run.config, run.step = log.title or run.folder.name, _read_config(run.folder), log.step
-        run._stop_requested = run._reads_stop = False
         return run
 
     @property
     def should_stop(self) -> bool:
         """Whether the run was asked to stop, in the window or by ``valleyscope runs stop``.
 
-        The training loop is to read this, which takes less than a microsecond, and to end; the run is then listed as
-        stopped. It stays False on ranks above 0, to which rank 0 must pass it on.
+        A training loop that reads this, in less than a microsecond, and ends is listed as stopped. It stays False on
+        ranks above 0, to which rank 0 must pass it on.
         """
         self._reads_stop = True
         return self._stop_requested
@@ -129,16 +113,16 @@ class Run:
         """Log numbers by the names of their metrics, as points of curves at a step.
 
         A value is anything that ``float`` takes, NaN and infinities included; a tensor on a GPU waits for the GPU.
-        Metrics with the same text before a slash are listed together. ``val``, ``valid``, ``test`` or ``eval`` in a
-        name marks results on data that are not trained on; ``loss`` and ``accuracy`` decide which way is better.
+        Metrics with the same text before a slash are listed together; ``val``, ``test`` or ``eval`` in a name marks
+        results on data that are not trained on.
         """
         if self._writer is None:
             return
-        if len(values) > _MOST_METRICS:
-            raise ValueError(f"expected at most {_MOST_METRICS} metrics in a call, found {len(values)}")
+        if len(values) > _MOST:
+            raise ValueError(f"expected at most {_MOST} metrics in a call, found {len(values)}")
         numbers = {}
         for name, value in values.items():
-            if name in _RESERVED or not 0 < len(name) <= _LONGEST_NAME:
+            if name in _RESERVED or not name.strip() or not name.isprintable() or len(name) > _LONGEST:
                 raise ValueError(f"expected the name of a metric, such as train/loss, found {name!r}")
             numbers[name] = value if type(value) is float else float(value)
         self._record("train", step, numbers)
@@ -163,19 +147,17 @@ class Run:
         if name not in curves:
             raise KeyError(f"{name!r}; the run has {', '.join(map(repr, curves)) or 'no metrics so far'}")
         steps, values = map(list, zip(*curves[name], strict=True))
-        try:
+        with contextlib.suppress(ImportError):
             import numpy as np
-        except ImportError:
-            return steps, values
-        return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
+            return np.array(steps, dtype=np.int64), np.array(values, dtype=np.float64)
+        return steps, values
 
     def keys(self) -> list[str]:
         """Return the names of the metrics."""
         return list(self._log().curves)
 
     def _log(self) -> _Log:
-        if self._writer is not None:
-            self._writer.write()
+        self._writer and self._writer.write()
         return _Log(self.folder)
 
     def _record(self, event: str, step: int, fields: dict) -> None:
@@ -192,7 +174,8 @@ class Run:
         """Record that a session goes on with this step, which makes events of this and later steps void."""
         log, self._resumed = self._resumed, None
         from_step = min(max(step - 1, 0), log.step)
-        self._wall_s, self._began = log.wall_s(from_step), time.perf_counter()
+        self._wall_s = next((wall_s for at, wall_s in reversed(log.moments) if at <= from_step), 0.0)
+        self._began = time.perf_counter()
         self._put("resumed", from_step, {"from_step": from_step})
 
     def _put(self, event: str, step: int, fields: dict) -> None:
@@ -201,11 +184,10 @@ class Run:
 
     def _answer(self, number: str, command: object) -> None:
         """Answer a command, in the writer's thread."""
-        ok = command == "Stop"
-        self._stop_requested |= ok
-        told = "run.should_stop is set; the script ends the run when it reads that"
-        message = told if ok else 'expected the command "Stop", the only one that a script takes'
-        self._put("command", self.step, {"id": number, "ok": ok, "message": message})
+        told = {True: "run.should_stop is set; the script ends the run when it reads that",
+                False: 'expected the command "Stop", the only one that a script takes'}
+        self._stop_requested |= command == "Stop"
+        self._put("command", self.step, {"id": number, "ok": command == "Stop", "message": told[command == "Stop"]})
 
     def _end(self, event: str, **fields: str) -> None:
         if self._writer is None:
@@ -215,7 +197,7 @@ class Run:
         self._put(event, self.step, fields)
         self._writer.close()
         self._writer = None
-        atexit.unregister(self._exit)
+        _live.discard(self)
 
     def _end_after(self, error: BaseException | None) -> None:
         if isinstance(error, KeyboardInterrupt):
@@ -226,20 +208,20 @@ class Run:
             self._end("failed", message=f"{type(error).__name__}: {error}".removesuffix(": "))
 
     def _exit(self) -> None:
-        """End the run with the process, after the error that ended that; earlier ones of a session do not count."""
+        """End the run with the process, after the error that ended a script; errors in a session do not end it."""
         self._end_after(None if hasattr(sys, "ps1") else getattr(sys, "last_value", None))
 
     def _leave(self) -> None:
         """Leave the run to the parent of this forked process. Closing the copied files keeps the parent's locks."""
-        if self._writer is not None:
-            os.close(self._writer.events)
-            os.close(self._writer.lock)
-            self._writer = None
-            atexit.unregister(self._exit)
+        os.close(self._writer.events)
+        os.close(self._writer.lock)
+        self._writer = None
+        _live.discard(self)
 
 
-_live: weakref.WeakSet[Run] = weakref.WeakSet()
-if hasattr(os, "register_at_fork"):
+_live: set[Run] = set()
+atexit.register(lambda: [run._exit() for run in list(_live)])
+if fcntl is not None:
     os.register_at_fork(after_in_child=lambda: [run._leave() for run in list(_live)])
 
 
@@ -250,33 +232,34 @@ class _Writer:
         self.folder, self._answer = folder, answer
         self.queue: deque[tuple[str, int, float, float, dict]] = deque()
         self._waiting, self._mutex, self._ended = b"", threading.Lock(), threading.Event()
-        self._has_warned, self._beaten = False, -math.inf
+        self._has_warned, self._beaten, self._has_locks = False, -math.inf, fcntl is not None
         self.lock, self.events = self._take(_LOCK), self._take(_EVENTS, os.O_APPEND)
         written = (folder / _EVENTS).read_bytes()
         # A killed process may have left a part of a line.
         os.truncate(self.events, written.rfind(b"\n") + 1)
         owner = {"host": platform.node() or "localhost", "pid": os.getpid(), "started": _timestamp(time.time()),
                  "lines": written.count(b"\n")}
-        os.truncate(self.lock, os.write(self.lock, json.dumps(owner).encode() + b"\n"))
+        # Without locks, the process would count as ended.
+        os.truncate(self.lock, os.write(self.lock, json.dumps(owner).encode() + b"\n" if self._has_locks else b""))
         # Commands to an earlier session are void.
         self._read = (folder / _COMMANDS).stat().st_size if (folder / _COMMANDS).is_file() else 0
         self._thread = threading.Thread(target=self._work, name="valleyscope-run", daemon=True)
+        self._thread.start()
 
     def _take(self, name: str, flags: int = 0) -> int:
         """Open a file and lock it. Programs that look whether it is locked hold it for a moment."""
         file = _open(self.folder / name, flags)
         for _ in range(50):
-            with contextlib.suppress(BlockingIOError):
-                if fcntl:
+            try:
+                if self._has_locks:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return file
-            time.sleep(0.02)
+            except BlockingIOError:
+                time.sleep(0.02)
+            except OSError:  # Some file systems have no locks.
+                self._has_locks = False
         os.close(file)
         raise RuntimeError(f"another process is logging the run in {self.folder}; end that one first")
-
-    def start(self) -> None:
-        self.write()
-        self._thread.start()
 
     def close(self) -> None:
         """Write what waits, and release the run."""
@@ -284,11 +267,12 @@ class _Writer:
         self._thread.join()
         self.write()
         for file in (self.events, self.lock):
-            if fcntl:
+            if self._has_locks:
                 fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
 
     def _work(self) -> None:
+        self.write()
         while not self._ended.wait(_WRITE):
             # After an error of reading, the next turn tries again.
             with contextlib.suppress(OSError):
@@ -296,7 +280,7 @@ class _Writer:
             self.write()
 
     def write(self) -> None:
-        """Write the queue to the file of events. After a failure, the first of which is a warning, its lines wait."""
+        """Write the queue to the file of events. After a failure, the first of which is reported, its lines wait."""
         with self._mutex:
             lines = [self._waiting]
             while self.queue:
@@ -313,18 +297,16 @@ class _Writer:
             except OSError as error:
                 if not self._has_warned:
                     self._has_warned = True
-                    warnings.warn(f"the run in {self.folder} cannot be written: {error}", RuntimeWarning, stacklevel=2)
+                    print(f"warning: the run in {self.folder} cannot be written: {error}", file=sys.stderr)
 
     def _read_commands(self) -> None:
-        path = self.folder / _COMMANDS
-        if not path.is_file():
+        if not (self.folder / _COMMANDS).is_file():
             return
-        with path.open("rb") as file:
+        with (self.folder / _COMMANDS).open("rb") as file:
             file.seek(self._read)
-            text = file.read(1 << 20)
-        whole = text[:text.rfind(b"\n") + 1]
-        self._read += len(whole)
-        for line in filter(None, map(bytes.strip, whole.splitlines())):
+            lines, end, _ = file.read(1 << 20).rpartition(b"\n")
+        self._read += len(lines + end)
+        for line in filter(bytes.strip, lines.splitlines()):
             try:
                 command = json.loads(line)
                 self._answer(str(command["id"])[:100], command["command"])
@@ -333,15 +315,12 @@ class _Writer:
 
 
 class _Log:
-    """The events of a run: its title and curves, without those that a resumed session made void.
-
-    Lines that are no events are skipped, and the last one while it has no end.
-    """
+    """The title and the curves in the events of a run. Lines that are no events are skipped, as is one without end."""
 
     def __init__(self, folder: Path, forks: int = 64) -> None:
         self.title, self.step, self.has_finished = "", 0, False
         self.curves: dict[str, list[tuple[int, float]]] = {}
-        self._moments: list[tuple[int, float]] = []
+        self.moments: list[tuple[int, float]] = []  # Steps and seconds of training.
         for line in (folder / _EVENTS).read_bytes().split(b"\n")[:-1]:
             try:
                 event = json.loads(line)
@@ -354,23 +333,17 @@ class _Log:
                 self._forget_after(event.get("from_step", step))
             elif kind == "forked" and forks:
                 other = folder.parent / Path(str(event.get("from_run"))).name
-                if (other / _EVENTS).is_file():
-                    before = _Log(other, forks - 1)
-                    before._forget_after(event.get("from_step", step))
-                    self.curves = before.curves
+                self.curves = _Log(other, forks - 1).curves if (other / _EVENTS).is_file() else {}
+                self._forget_after(event.get("from_step", step))
             elif kind in ("train", "eval"):
                 for name, value in event.items():
                     if name not in _RESERVED and (value := _number(value)) is not None:
                         self.curves.setdefault(name, []).append((step, value))
             self.step, self.has_finished = step, kind == "finished"
-            self._moments.append((step, wall_s or 0.0))
+            self.moments.append((step, wall_s or 0.0))
 
     def _forget_after(self, step: int) -> None:
         self.curves = {name: [point for point in curve if point[0] <= step] for name, curve in self.curves.items()}
-
-    def wall_s(self, step: int) -> float:
-        """Return the seconds of training at the last event up to a step."""
-        return next((wall_s for at, wall_s in reversed(self._moments) if at <= step), 0.0)
 
 
 def _line(event: str, step: int, at: float, wall_s: float, fields: dict) -> bytes:
@@ -378,8 +351,8 @@ def _line(event: str, step: int, at: float, wall_s: float, fields: dict) -> byte
         fields = {name: value if math.isfinite(value) else str(value).replace("nan", "NaN")
                   for name, value in fields.items()}
     head = {"event": event, "step": step, "time": _timestamp(at), "wall_s": round(wall_s, 6)}
-    text = json.dumps({**head, **fields}, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8", "replace") + b"\n"
+    text = json.dumps({**head, **fields}, separators=(",", ":"), ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "replace")
 
 
 def _timestamp(seconds: float) -> str:
@@ -389,15 +362,13 @@ def _timestamp(seconds: float) -> str:
 def _number(value: object) -> float | None:
     if isinstance(value, str):
         return _NON_FINITE.get(value)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return float(value) if type(value) in (int, float) else None
 
 
 def _plain(config: Mapping[str, Any]) -> dict:
     """Return settings as JSON has them: what JSON lacks becomes a text."""
-    def converted(value: Any) -> Any:
-        return value.item() if getattr(value, "ndim", None) == 0 else str(value)
-
-    return json.loads(json.dumps(dict(config), default=converted), parse_constant=str)
+    text = json.dumps(dict(config), default=lambda it: it.item() if getattr(it, "ndim", None) == 0 else str(it))
+    return json.loads(text, parse_constant=str)
 
 
 def _new_folder(parent: Path, title: str, config: dict) -> Path:
@@ -421,8 +392,9 @@ def _unfinished(parent: Path, title: str, config: dict) -> Path | None:
 
 
 def _read_config(folder: Path) -> dict:
-    path = folder / _CONFIG
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+    return {}
 
 
 def _open(path: Path, flags: int = 0) -> int:

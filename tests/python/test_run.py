@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import warnings
 from pathlib import Path
 
 import pytest
@@ -73,7 +72,7 @@ def test_a_run_holds_its_settings_points_and_texts(tmp_path):
     with Run("A run / ü", config, tmp_path, steps=3) as run:
         for step in range(3):
             run.log(step, {"train/loss": 1 / (step + 1), "val/accuracy": step})
-        run.text(2, "sample", "To be\nor")
+        run.text(2, "sample", "To be\nor \ud800")
         assert is_locked(run.folder)
     folder = only(tmp_path)
     assert folder.name.startswith("A-run-----2") and not is_locked(folder)
@@ -81,7 +80,7 @@ def test_a_run_holds_its_settings_points_and_texts(tmp_path):
     assert json.loads((folder / "config.json").read_text()) == expected
     assert kinds(folder) == ["started", "train", "train", "train", "sample", "finished"]
     started, *_, sample, _ = events(folder)
-    assert (started["title"], started["steps"], sample["text"]) == ("A run / ü", 3, "sample: To be\nor")
+    assert (started["title"], started["steps"], sample["text"]) == ("A run / ü", 3, "sample: To be\nor ?")
     read = Run.open(folder)
     assert (read.title, read.config, read.step, read.keys()) == ("A run / ü", expected, 2, ["train/loss", "val/accuracy"])
     assert points(read, "train/loss") == [[0, 1, 2], [1.0, 0.5, 1 / 3]]
@@ -121,7 +120,7 @@ def test_mistakes_are_refused(tmp_path):
     with Run("one", runs=tmp_path) as run:
         for step, values, error in [
             (-1, {"loss": 1.0}, ValueError), (0.5, {"loss": 1.0}, TypeError), (0, {"step": 1.0}, ValueError),
-            (0, {"": 1.0}, ValueError), (0, {"loss": "low"}, ValueError), (0, {"loss": [1.0, 2.0]}, TypeError),
+            (0, {"": 1.0}, ValueError), (0, {"a\nb": 1.0}, ValueError), (0, {"loss": "low"}, ValueError), (0, {"loss": [1.0, 2.0]}, TypeError),
             (0, {str(name): 1.0 for name in range(300)}, ValueError),
         ]:
             with pytest.raises(error):
@@ -307,19 +306,30 @@ def test_a_command_stops_the_run(tmp_path):
         assert again.folder == run.folder and not again.should_stop, "an old command does not stop a new session"
 
 
-def test_a_disk_that_cannot_be_written_is_a_warning_and_no_error(tmp_path):
+def test_a_disk_that_cannot_be_written_is_reported_once_and_no_error(tmp_path, capfd):
     run = Run("one", runs=tmp_path)
-    events_file, run._writer.events = run._writer.events, os.open(os.devnull, os.O_RDONLY)
+    wait_for(lambda: kinds(run.folder) == ["started"])
+    written, run._writer.events = run._writer.events, os.open(os.devnull, os.O_RDONLY)
     run.log(0, {"loss": 1.0})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        run._writer.write()
-        run._writer.write()
-    run._writer.events = events_file
+    run._writer.write()
+    run._writer.write()
+    run._writer.events = written
     run.log(1, {"loss": 0.5})
     run.finish()
-    assert len(caught) <= 1
+    assert capfd.readouterr().err.count("cannot be written") == 1
     assert points(Run.open(run.folder), "loss") == [[0, 1], [1.0, 0.5]], "the lines wait for the disk"
+
+
+def test_a_file_system_without_locks_leaves_the_lock_empty(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with Run("one", runs=tmp_path) as run:
+        run.log(0, {"loss": 1.0})
+    assert (run.folder / "lock").read_bytes() == b"" and kinds(run.folder)[-1] == "finished"
 
 
 def test_lines_that_are_no_events_and_forks_are_read(tmp_path):
