@@ -66,9 +66,8 @@ class Run:
     def __init__(self, title: str, config: Mapping[str, Any] | None = None, runs: str | os.PathLike | None = None, *,
                  steps: int | None = None, resume: bool | str | os.PathLike = False) -> None:
         self.title, self.config, self.folder = title, _plain(config or {}), None
-        self._writer: _Writer | None = None
         self.step, self._wall_s, self._began = 0, 0.0, time.perf_counter()
-        self._resumed: _Log | None = None
+        self._writer, self._resumed = None, None
         self._stop_requested = self._reads_stop = False
         if int(os.environ.get("RANK") or 0) > 0:
             return
@@ -184,10 +183,10 @@ class Run:
 
     def _answer(self, number: str, command: object) -> None:
         """Answer a command, in the writer's thread."""
-        told = {True: "run.should_stop is set; the script ends the run when it reads that",
-                False: 'expected the command "Stop", the only one that a script takes'}
-        self._stop_requested |= command == "Stop"
-        self._put("command", self.step, {"id": number, "ok": command == "Stop", "message": told[command == "Stop"]})
+        stops, message = command == "Stop", 'expected the command "Stop", the only one that a script takes'
+        if stops:
+            self._stop_requested, message = True, "run.should_stop is set; the script ends the run when it reads that"
+        self._put("command", self.step, {"id": number, "ok": stops, "message": message})
 
     def _end(self, event: str, **fields: str) -> None:
         if self._writer is None:
