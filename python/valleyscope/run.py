@@ -68,7 +68,7 @@ class Run:
         self.title, self.config, self.folder = title, _plain(config or {}), None
         self.step, self._wall_s, self._began = 0, 0.0, time.perf_counter()
         self._writer, self._resumed = None, None
-        self._stop_requested = self._reads_stop = False
+        self._stop_requested = self._reads_stop = self._keeps_first = False
         if int(os.environ.get("RANK") or 0) > 0:
             return
         parent = Path(runs).expanduser().absolute() if runs is not None else runs_folder()
@@ -102,8 +102,7 @@ class Run:
     def should_stop(self) -> bool:
         """Whether the run was asked to stop, in the window or by ``valleyscope runs stop``.
 
-        A training loop that reads this, in less than a microsecond, and ends is listed as stopped. It stays False on
-        ranks above 0, to which rank 0 must pass it on.
+        Cheap enough for each step. It stays False on ranks above 0, to which rank 0 must pass it on.
         """
         self._reads_stop = True
         return self._stop_requested
@@ -111,9 +110,8 @@ class Run:
     def log(self, step: int, values: Mapping[str, Any]) -> None:
         """Log numbers by the names of their metrics, as points of curves at a step.
 
-        A value is anything that ``float`` takes, NaN and infinities included; a tensor on a GPU waits for the GPU.
-        Metrics with the same text before a slash are listed together; ``val``, ``test`` or ``eval`` in a name marks
-        results on data that are not trained on.
+        A value is anything that ``float`` takes; a tensor on a GPU waits for the GPU. Metrics with the same text before
+        a slash are listed together; ``val``, ``test`` or ``eval`` marks results on data that are not trained on.
         """
         if self._writer is None:
             return
@@ -166,13 +164,16 @@ class Run:
             raise ValueError(f"expected a step from 0, found {step}")
         if self._resumed is not None:
             self._go_on(step)
-        self._put(event, step, fields)
+        if step > 0 or not self._keeps_first:
+            self._put(event, step, fields)
         self.step = step
 
     def _go_on(self, step: int) -> None:
         """Record that a session goes on with this step, which makes events of this and later steps void."""
         log, self._resumed = self._resumed, None
         from_step = min(max(step - 1, 0), log.step)
+        # No event makes the points at step 0 void.
+        self._keeps_first = step == 0 and any(curve[0][0] == 0 for curve in log.curves.values())
         self._wall_s = next((wall_s for at, wall_s in reversed(log.moments) if at <= from_step), 0.0)
         self._began = time.perf_counter()
         self._put("resumed", from_step, {"from_step": from_step})
@@ -207,7 +208,7 @@ class Run:
             self._end("failed", message=f"{type(error).__name__}: {error}".removesuffix(": "))
 
     def _exit(self) -> None:
-        """End the run with the process, after the error that ended a script; errors in a session do not end it."""
+        # Errors in an interactive session do not end the process.
         self._end_after(None if hasattr(sys, "ps1") else getattr(sys, "last_value", None))
 
     def _leave(self) -> None:
@@ -349,9 +350,8 @@ def _line(event: str, step: int, at: float, wall_s: float, fields: dict) -> byte
     if event == "train":
         fields = {name: value if math.isfinite(value) else str(value).replace("nan", "NaN")
                   for name, value in fields.items()}
-    head = {"event": event, "step": step, "time": _timestamp(at), "wall_s": round(wall_s, 6)}
-    text = json.dumps({**head, **fields}, separators=(",", ":"), ensure_ascii=False) + "\n"
-    return text.encode("utf-8", "replace")
+    whole = {"event": event, "step": step, "time": _timestamp(at), "wall_s": round(wall_s, 6), **fields}
+    return (json.dumps(whole, separators=(",", ":"), ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
 def _timestamp(seconds: float) -> str:

@@ -214,6 +214,15 @@ def test_a_crashed_run_is_resumed_without_gap_and_repeat(tmp_path):
     assert walls[lines] <= walls[lines - 1] and walls == sorted(walls[:lines]) + sorted(walls[lines:])
 
 
+def test_a_run_that_begins_again_has_its_first_point_once(tmp_path):
+    for value in (1.0, 2.0):
+        run = Run("one", runs=tmp_path, resume=True)
+        for step in range(3):
+            run.log(step, {"loss": value})
+        run._end("stopped")
+    assert points(Run.open(only(tmp_path)), "loss") == [[0, 1, 2], [1.0, 2.0, 2.0]]
+
+
 def events_of_whole_lines(folder):
     return (folder / "events.jsonl").read_text().split("\n")[:-1]
 
