@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::setting::SettingInfo;
 use valleyscope_experiments::view::ticks::{RangeEdge, with_edge};
-use valleyscope_runs::{Better, MetricId, MetricInfo, MetricSource};
+use valleyscope_runs::{Better, MetricInfo, MetricSource};
 
 use super::facts::{
     ALIASES, FACTS, NAME, RUN, RunFacts, RunSetting, STATE, STEP, Shown, best_of, is_held_out, is_result, last_of,
@@ -238,6 +238,7 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
     }
     infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
     let has_held_out = infos.iter().any(|info| is_held_out(info));
+    let losses: BTreeSet<&str> = runs.iter().filter_map(|run| Some(run.training_loss()?.name.as_str())).collect();
     let mut columns = Vec::new();
     for info in infos {
         let column = |field: String, title: String, help: &str| Column {
@@ -253,7 +254,7 @@ fn of_metrics(runs: &[&RunFacts]) -> Vec<Column> {
         if is_result {
             let of = lower_first(&info.title);
             // A run is judged by its best loss on data that it does not learn from.
-            let is_usual = if has_held_out { is_held_out(info) } else { info.name == MetricId::LOSS.name() };
+            let is_usual = if has_held_out { is_held_out(info) } else { losses.contains(info.name.as_str()) };
             let best = column(best_of(info), format!("Best {of}"), "The best value so far");
             columns.push(Column { is_usual, ..best });
             let help = "An exponential average over about the last 50 points";

@@ -15,13 +15,12 @@ use valleyscope_experiments::preset::{ListedSetting, SettingOwner};
 use valleyscope_experiments::run::{RunConfig, with_changed_settings};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::{
-    Better, Concern, ConcernKind, Forked, LossTally, MetricCurve, MetricId, MetricInfo, MetricSource, Notes, Ranks,
-    RunFolder, RunHistory, RunReader, SettingChange, Started, Status, Unit, now,
+    Better, Concern, ConcernKind, Forked, MetricId, MetricInfo, MetricSource, Notes, Ranks, RunFolder, RunHistory,
+    RunReader, SettingChange, Started, Status, Unit, Words, now,
 };
 
 use super::aliases::MetricAliases;
 use super::column::{Column, Columns};
-use super::import::Words;
 use super::value::Format::{self, Duration, Exact, Moment, Rate, Text, Whole};
 use super::value::Value;
 use Shown::{Always, IfKnown, IfMixed, Never, NoColumn};
@@ -278,7 +277,7 @@ impl RunSettings {
                 value => Value::parse(&value.to_string()),
             };
             let path = match (path.as_str(), &value) {
-                (OPTIMIZER, Value::Text(name)) => {
+                (OPTIMIZER | "optimizer.name", Value::Text(name)) => {
                     settings.optimizer = Some(name.clone());
                     continue;
                 }
@@ -350,6 +349,7 @@ pub struct RunFacts {
     /// The facts and the measured values, by their fields.
     values: BTreeMap<String, Value>,
     metrics: Vec<MetricInfo>,
+    training_loss: Option<MetricInfo>,
     tags: Vec<String>,
 }
 
@@ -371,8 +371,10 @@ impl RunFacts {
             settings: Arc::clone(&settings.settings),
             values: facts.collect(),
             metrics: metrics.iter().map(|(_, info)| info.clone()).collect(),
+            training_loss: None,
             tags: notes.tags.clone(),
         };
+        facts.training_loss = MetricInfo::of_training_loss(&facts.metrics).cloned();
         if settings.settings.is_empty() {
             facts.settings = history.started().map(described).unwrap_or_default();
         }
@@ -410,14 +412,10 @@ impl RunFacts {
 
     /// Adds the last, the best and the smoothed value of a metric that is shown with this description.
     fn measure(&mut self, metric: MetricId, info: &MetricInfo, history: &RunHistory) {
-        let curve = history.curve(metric);
-        let mut measured = vec![(last_of(info), curve.value.last().copied())];
+        let mut measured = vec![(last_of(info), history.latest(metric))];
         if is_result(info) {
-            let (best, smoothed) = match metric {
-                MetricId::LOSS => (history.losses().best(), history.losses().smoothed()),
-                _ => (best(&curve, info.better), smoothed(&curve)),
-            };
-            measured.extend([(best_of(info), best), (smoothed_of(info), smoothed)]);
+            let tally = history.tally(metric);
+            measured.extend([(best_of(info), tally.best(info.better)), (smoothed_of(info), tally.smoothed())]);
         }
         let known = measured.into_iter().filter_map(|(field, value)| Some((field, Value::Number(value?))));
         self.values.extend(known);
@@ -457,8 +455,13 @@ impl RunFacts {
     /// none, its best training loss.
     pub(super) fn judging_fields(&self) -> Vec<String> {
         let held_out: Vec<String> = self.metrics.iter().filter(|info| is_held_out(info)).map(best_of).collect();
-        let training = || self.metrics.iter().filter(|info| info.name == MetricId::LOSS.name()).map(best_of).collect();
+        let training = || self.training_loss().map(best_of).into_iter().collect();
         if held_out.is_empty() { training() } else { held_out }
+    }
+
+    /// Returns the metric that is the loss of the training.
+    pub fn training_loss(&self) -> Option<&MetricInfo> {
+        self.training_loss.as_ref()
     }
 
     /// Replaces the name by one that distinguishes the run from others.
@@ -488,17 +491,6 @@ fn described(started: &Started) -> Settings {
     ];
     let setting = |(path, value): (&str, Option<Value>)| Some(RunSetting::named(path.to_owned(), value?, None));
     known.into_iter().filter_map(setting).collect()
-}
-
-fn best(curve: &MetricCurve<'_>, better: Better) -> Option<f64> {
-    let known = curve.value.iter().copied().filter(|value| !value.is_nan());
-    if better == Better::Higher { known.reduce(f64::max) } else { known.reduce(f64::min) }
-}
-
-fn smoothed(curve: &MetricCurve<'_>) -> Option<f64> {
-    let mut tally = LossTally::default();
-    curve.value.iter().for_each(|value| tally.push(*value));
-    tally.smoothed()
 }
 
 /// Describes the progress of a run, such as `20/40 steps, 12.5/s, 5 min left`: its steps, which are grid points in a

@@ -17,6 +17,8 @@ mod home;
 #[path = "../support/left_out.rs"]
 mod left_out;
 mod lesson_page;
+#[cfg(unix)]
+mod own_runs;
 mod presets;
 #[cfg(unix)]
 #[path = "../support/put_program.rs"]

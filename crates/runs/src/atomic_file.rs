@@ -46,7 +46,7 @@ impl AtomicFile {
 
     /// Creates a temporary file for a target in a folder with untrusted contents, such as that of a run. Refuses a
     /// symbolic link and anything else that is not a regular file.
-    fn for_plain_target(target: &Path) -> io::Result<AtomicFile> {
+    pub fn for_plain_target(target: &Path) -> io::Result<AtomicFile> {
         plain_file::check(target)?;
         AtomicFile::in_folder_of(target.to_owned())
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::event::EventRecord;
-use super::metric::{MetricId, MetricValues};
+use super::metric::{Better, MetricId, MetricValues};
 
 /// Points in the order of their steps: columns of equal length.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -152,10 +152,12 @@ impl MetricPoints {
     }
 }
 
-/// The smallest and the smoothed training loss of a run's own points; without those of another run before a fork.
+/// The range and the smoothed value of a metric, such as the training loss, in a run's own points; without those of
+/// another run before a fork.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossTally {
-    best: Option<f64>,
+    /// The smallest and the largest value.
+    range: Option<[f64; 2]>,
     last: f64,
     sum: f64,
     weight: f64,
@@ -165,9 +167,9 @@ impl LossTally {
     /// The weight of the past in the smoothed loss, which is an average over about the last fifty points.
     pub const SMOOTHING: f64 = 0.98;
 
-    /// The smallest loss; `None` if no loss is a number.
-    pub fn best(&self) -> Option<f64> {
-        self.best
+    /// The best value, which is the smallest one unless larger ones are better; `None` if none is a number.
+    pub fn best(&self, better: Better) -> Option<f64> {
+        self.range.map(|[least, greatest]| if better == Better::Higher { greatest } else { least })
     }
 
     /// The exponential average with bias correction, as plots have it; the last loss if that is not finite.
@@ -183,7 +185,8 @@ impl LossTally {
     pub fn push(&mut self, loss: f64) {
         self.last = loss;
         if !loss.is_nan() {
-            self.best = Some(self.best.map_or(loss, |best| best.min(loss)));
+            let [least, greatest] = self.range.unwrap_or([loss; 2]);
+            self.range = Some([least.min(loss), greatest.max(loss)]);
         }
         if loss.is_finite() {
             self.sum = Self::SMOOTHING * self.sum + (1.0 - Self::SMOOTHING) * loss;
@@ -192,30 +195,32 @@ impl LossTally {
     }
 }
 
-/// The tally of a run, with those at its checkpoints: resuming from one makes later points void.
+/// The tallies of a run's metrics of training, with those at its checkpoints: resuming from one makes later points void.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LossTallies {
-    now: LossTally,
-    at_checkpoints: Vec<(u64, LossTally)>,
+    now: BTreeMap<MetricId, LossTally>,
+    at_checkpoints: Vec<(u64, BTreeMap<MetricId, LossTally>)>,
 }
 
 impl LossTallies {
-    pub(super) fn now(&self) -> LossTally {
-        self.now
+    pub(super) fn of(&self, metric: MetricId) -> Option<LossTally> {
+        self.now.get(&metric).copied()
     }
 
-    pub(super) fn push(&mut self, loss: f64) {
-        self.now.push(loss);
+    pub(super) fn push(&mut self, metrics: &MetricValues) {
+        for (metric, value) in metrics.iter() {
+            self.now.entry(metric).or_default().push(value);
+        }
     }
 
     pub(super) fn keep_at(&mut self, step: u64) {
-        self.at_checkpoints.push((step, self.now));
+        self.at_checkpoints.push((step, self.now.clone()));
     }
 
     /// Forgets the points after a step; without the event of its checkpoint, those after an earlier one.
     pub(super) fn return_to(&mut self, step: u64) {
         self.at_checkpoints.retain(|(at, _)| *at <= step);
-        self.now = self.at_checkpoints.last().map(|(_, tally)| *tally).unwrap_or_default();
+        self.now = self.at_checkpoints.last().map(|(_, tallies)| tallies.clone()).unwrap_or_default();
     }
 }
 
@@ -246,34 +251,34 @@ impl LongestInterval {
 
 #[cfg(test)]
 mod tests {
-    use super::{LossTallies, LossTally};
+    use super::{Better, LossTallies, LossTally, MetricId, MetricValues};
 
     #[test]
     fn the_smoothed_loss_has_no_pull_to_zero_and_shows_a_divergence() {
         let mut tally = LossTally::default();
-        assert_eq!((tally.best(), tally.smoothed()), (None, None));
+        assert_eq!((tally.best(Better::Lower), tally.smoothed()), (None, None));
         (0..10).for_each(|_| tally.push(2.0));
         assert!(tally.smoothed().is_some_and(|loss| (loss - 2.0).abs() < 1e-12));
         tally.push(1.0);
-        assert_eq!(tally.best(), Some(1.0));
         tally.push(f64::NAN);
         assert!(tally.smoothed().is_some_and(f64::is_nan));
-        assert_eq!(tally.best(), Some(1.0));
+        assert_eq!([Better::Lower, Better::Higher].map(|better| tally.best(better)), [Some(1.0), Some(2.0)]);
     }
 
     #[test]
     fn resuming_forgets_the_points_after_the_checkpoint() {
         let mut tallies = LossTallies::default();
-        tallies.push(3.0);
+        let push = |tallies: &mut LossTallies, loss| tallies.push(&MetricValues::from([(MetricId::LOSS, loss)]));
+        push(&mut tallies, 3.0);
         tallies.keep_at(1);
-        let then = tallies.now();
-        tallies.push(0.5);
+        let then = tallies.of(MetricId::LOSS).expect("a tally");
+        push(&mut tallies, 0.5);
         tallies.keep_at(2);
-        tallies.push(0.25);
+        push(&mut tallies, 0.25);
         tallies.return_to(1);
-        assert_eq!(tallies.now(), then);
-        assert_eq!(tallies.now().best(), Some(3.0));
+        assert_eq!(tallies.of(MetricId::LOSS), Some(then));
+        assert_eq!(then.best(Better::Lower), Some(3.0));
         tallies.return_to(0);
-        assert_eq!(tallies.now(), LossTally::default());
+        assert_eq!(tallies.of(MetricId::LOSS), None);
     }
 }

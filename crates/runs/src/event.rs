@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use valleyscope_engine::quantity::number_text;
 
-use super::metric::{Head, MetricId, MetricInfo, MetricValues, Point, number};
+use super::metric::{Head, MetricInfo, MetricValues, Point, number};
 
 /// The largest length of a line in bytes, without its newline. The longest that a worker writes are the grid points of
 /// scans, of some 60 bytes for each model.
@@ -41,7 +41,7 @@ pub enum Event {
     Started(Started),
     /// Another session begins, from a checkpoint. Earlier events of later steps are void.
     Resumed { from_step: u64 },
-    /// One or more steps were taken: a point of the training curves, with a loss.
+    /// One or more steps were taken: a point of the training curves.
     Train(MetricValues),
     /// The model was evaluated, with the metrics that were measured.
     Eval(MetricValues),
@@ -79,7 +79,7 @@ pub struct Started {
     pub title: String,
     /// Kind of the preset, such as `Mnist`.
     pub kind: String,
-    /// The number of steps of the run. In a scan: its grid points.
+    /// The number of steps of the run, or 0 if it is not known. In a scan: its grid points.
     pub steps: u64,
     /// The optimizer, such as `FOCUS, γ 0.2`.
     pub optimizer: String,
@@ -107,8 +107,11 @@ pub struct Started {
     pub config: String,
     /// SHA-256 of that text, in hexadecimal digits.
     pub config_sha256: String,
-    /// The metrics that the run logs, in the order in which they are shown.
+    /// The metrics that the run logs, in the order in which they are shown; others are described by their names.
     pub metrics: Vec<MetricInfo>,
+    /// The path of the folder or the file that the run was imported from.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub imported_from: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanAxes>,
     /// The grid points of a part of a scan, by their indices of optimizer and batch size; none in a run of all points.
@@ -277,8 +280,8 @@ impl EventRecord {
             (serde_json::from_slice(line)?, serde_json::from_slice(line)?)
         };
         match &event {
-            Event::Train(metrics) if metrics.get(MetricId::LOSS).is_none() => {
-                Err(serde::de::Error::missing_field(MetricId::LOSS.name()))
+            Event::Train(metrics) if metrics.iter().next().is_none() => {
+                Err(serde::de::Error::custom("expected a number, and found none"))
             }
             Event::Started(Started { scan: Some(axes), .. }) => axes.check().map_err(serde::de::Error::custom),
             _ => Ok(()),

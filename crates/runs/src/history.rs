@@ -61,7 +61,7 @@ pub struct RunHistory {
     /// Step and seconds of training at which the last session began.
     session_start: (u64, f64),
     training: MetricPoints,
-    losses: LossTallies,
+    tallies: LossTallies,
     evaluations: MetricPoints,
     samples: Vec<TextSample>,
     /// Finished grid points, with the steps at which they were complete.
@@ -101,7 +101,7 @@ impl RunHistory {
                 if self.sessions == 0 {
                     self.begin_session(&record);
                 }
-                self.steps = Some(started.steps);
+                self.steps = Some(started.steps).filter(|steps| *steps > 0);
                 self.started = Some(started.clone());
             }
             Event::Resumed { from_step } => {
@@ -110,7 +110,7 @@ impl RunHistory {
                 self.markers.resumed.push(*from_step);
             }
             Event::Train(metrics) => {
-                metrics.get(MetricId::LOSS).into_iter().for_each(|loss| self.losses.push(loss));
+                self.tallies.push(metrics);
                 self.training.push(&record, metrics);
             }
             Event::Eval(metrics) => self.evaluations.push(&record, metrics),
@@ -121,7 +121,7 @@ impl RunHistory {
                 self.points.push((record.step, point.clone()));
             }
             Event::Checkpoint { file } => {
-                self.losses.keep_at(record.step);
+                self.tallies.keep_at(record.step);
                 self.checkpoints.push((record.step, file.clone()));
             }
             Event::Command { id, ok, message, steps } => {
@@ -163,7 +163,7 @@ impl RunHistory {
 
     pub(super) fn forget_after(&mut self, step: u64) {
         if self.last.as_ref().is_some_and(|last| last.step > step) {
-            self.losses.return_to(step);
+            self.tallies.return_to(step);
         }
         let mut forgotten = self.training.forget_after(step) | self.evaluations.forget_after(step);
         let known = self.samples.len() + self.points.len();
@@ -253,22 +253,37 @@ impl RunHistory {
         self.training.curve(metric).or_else(|| self.evaluations.curve(metric)).unwrap_or(NONE)
     }
 
-    pub fn losses(&self) -> LossTally {
-        self.losses.now()
+    /// The best and the smoothed value of a metric, also where the reader keeps only the newest points of training.
+    pub fn tally(&self, metric: MetricId) -> LossTally {
+        self.tallies.of(metric).unwrap_or_else(|| {
+            let mut tally = LossTally::default();
+            self.curve(metric).value.iter().for_each(|value| tally.push(*value));
+            tally
+        })
     }
 
     /// Lists the metrics that the run logs, those of training before those of evaluations: first those that it
-    /// describes, then any others that were measured.
+    /// describes, then any others that were measured. The others are grouped by the part of their names before a slash,
+    /// losses first, and those whose names say that they are of evaluations count as such.
     pub fn metrics(&self) -> Vec<MetricInfo> {
         let described = self.started.as_ref().map_or(&[][..], |started| &started.metrics);
         let mut infos: Vec<MetricInfo> = described.iter().take(MetricValues::MOST).cloned().collect();
-        let measured = self.training.metrics().map(|metric| (metric, MetricSource::Training));
-        let measured = measured.chain(self.evaluations.metrics().map(|metric| (metric, MetricSource::Evaluation)));
-        for (metric, source) in measured {
+        let known = infos.len();
+        for metric in self.training.metrics().chain(self.evaluations.metrics()) {
             if !infos.iter().any(|info| info.name == metric.name()) {
-                infos.push(MetricInfo { source, ..metric.info() });
+                infos.push(metric.info());
             }
         }
+        for info in &mut infos[known..] {
+            let is_of_training = info.metric().is_some_and(|metric| self.training.curve(metric).is_some());
+            if !is_of_training {
+                info.source = MetricSource::Evaluation;
+            } else if info.name == MetricId::TRAIN_LOSS.name() {
+                *info = MetricInfo { name: info.name.clone(), ..MetricId::LOSS.info() };
+            }
+        }
+        let groups: Vec<String> = infos[known..].iter().map(|info| info.group().to_owned()).collect();
+        infos[known..].sort_by_key(|info| (groups.iter().position(|group| group == info.group()), info.better));
         infos.sort_by_key(|info| info.source == MetricSource::Evaluation);
         infos
     }
@@ -396,10 +411,10 @@ impl RunHistory {
         self.missing = other.missing;
     }
 
-    /// Adds a point of training to the statistics of losses only.
-    pub(super) fn add_loss(&mut self, record: &EventRecord) {
+    /// Adds a point of training to the tallies only.
+    pub(super) fn add_to_tallies(&mut self, record: &EventRecord) {
         if let Event::Train(metrics) = &record.event {
-            metrics.get(MetricId::LOSS).into_iter().for_each(|loss| self.losses.push(loss));
+            self.tallies.push(metrics);
         }
     }
 

@@ -44,6 +44,7 @@ mod reader;
 mod session;
 mod status;
 mod tail;
+mod words;
 
 pub use jiff::Timestamp;
 pub use valleyscope_machine::data_folder;
@@ -66,6 +67,7 @@ pub use plain_file::last_lines;
 pub use reader::{RunReader, forked_run};
 pub use session::{RunSession, SessionError};
 pub use status::{Concern, ConcernKind, Status, last_output, span};
+pub use words::{Words, training_loss};
 
 /// The version of the protocol between a worker and the programs that start and watch it: the files of a run's folder
 /// and the worker's command line.

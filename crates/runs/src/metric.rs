@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use valleyscope_engine::terminal_escape::visible;
 
+use super::words::{Words, training_loss};
 use number::{MaybeNumber, Number};
 
 /// The name of a metric, as in the events of a run and as a column of tables.
@@ -106,7 +107,8 @@ impl MetricId {
         }
     }
 
-    /// The usual description, for metrics that a run does not describe itself.
+    /// The usual description, for metrics that a run does not describe itself: by the words of its name ([`Words`])
+    /// unless the program logs it.
     pub fn info(self) -> MetricInfo {
         use {Better::*, MetricScale::*, MetricSource::*, Unit::*};
         let usual = |title: &str, unit, scale, better, source| MetricInfo {
@@ -125,7 +127,12 @@ impl MetricId {
             MetricId::VAL_LOSS => usual("Validation loss", Plain, Log, Lower, Evaluation),
             MetricId::TEST_LOSS => usual("Test loss", Plain, Log, Lower, Evaluation),
             MetricId::TEST_ACCURACY => usual("Test accuracy", Fraction, Linear, Higher, Evaluation),
-            MetricId(name) => usual(&name.replace('_', " "), Plain, Linear, Neither, Training),
+            MetricId(name) => {
+                let words = Words::of(name);
+                let scale = if words.better() == Lower { Log } else { Linear };
+                let source = if words.is_evaluation() { Evaluation } else { Training };
+                usual(&name.replace('_', " "), Plain, scale, words.better(), source)
+            }
         }
     }
 }
@@ -184,7 +191,7 @@ pub enum MetricScale {
 }
 
 /// Whether smaller or larger values of a metric are better.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
     Lower,
@@ -203,8 +210,21 @@ pub enum MetricSource {
 }
 
 impl MetricInfo {
+    /// The part of the name before the first slash, which related metrics share; empty without one.
+    pub fn group(&self) -> &str {
+        self.name.split_once('/').map_or("", |(group, _)| group)
+    }
+
     pub fn metric(&self) -> Option<MetricId> {
         MetricId::named(&self.name)
+    }
+
+    /// Finds the loss of the training among the metrics of a run: `loss`, or else the one of training whose name says
+    /// so ([`training_loss`]).
+    pub fn of_training_loss(infos: &[MetricInfo]) -> Option<&MetricInfo> {
+        let of_training = infos.iter().filter(|info| info.source == MetricSource::Training);
+        let name = training_loss(of_training.map(|info| info.name.as_str()))?;
+        infos.iter().find(|info| info.name == name)
     }
 
     /// Describes a value, such as `test loss 0.1234` or `test accuracy 97.12 %`.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::event::{EventRecord, Forked, LONGEST_LINE};
+use super::event::{Event, EventRecord, Forked, LONGEST_LINE};
 use super::folder::RunFolder;
 use super::history::RunHistory;
 use super::lock::LockState;
@@ -147,10 +147,10 @@ fn read_event(history: &mut RunHistory, line: &[u8]) -> Option<EventRecord> {
     EventRecord::parse(line).inspect_err(|_| history.skip_line()).ok()
 }
 
-/// Adds the events of all lines, except that of consecutive points of training only the last is added. Only the losses
-/// of the others are used.
+/// Adds the events of all lines, except that of consecutive points of training with the same metrics only the last is
+/// added. The others are tallied.
 fn take_brief(history: &mut RunHistory, lines: &[u8]) {
-    let mut newest = None;
+    let mut newest: Option<EventRecord> = None;
     for line in lines_of(lines) {
         let is_train = EventRecord::is_train(line);
         if !is_train {
@@ -158,7 +158,12 @@ fn take_brief(history: &mut RunHistory, lines: &[u8]) {
         }
         let Some(record) = read_event(history, line) else { continue };
         if is_train {
-            newest.replace(record).into_iter().for_each(|passed| history.add_loss(&passed));
+            match newest.take() {
+                Some(passed) if have_same_metrics(&passed, &record) => history.add_to_tallies(&passed),
+                Some(passed) => history.apply(passed),
+                None => {}
+            }
+            newest = Some(record);
             continue;
         }
         let generation = history.generation();
@@ -169,4 +174,9 @@ fn take_brief(history: &mut RunHistory, lines: &[u8]) {
         }
     }
     newest.into_iter().for_each(|record| history.apply(record));
+}
+
+fn have_same_metrics(one: &EventRecord, other: &EventRecord) -> bool {
+    let (Event::Train(one), Event::Train(other)) = (&one.event, &other.event) else { return false };
+    one.iter().map(|(metric, _)| metric).eq(other.iter().map(|(metric, _)| metric))
 }

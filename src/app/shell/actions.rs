@@ -62,8 +62,10 @@ pub enum Action {
     SaveRaw(RawPlan),
     /// Asks for the folder of a training's data; the dialog starts in this one.
     ChooseDataFolder(Option<PathBuf>),
-    /// Asks for a folder of runs from elsewhere, to be imported.
-    ChooseRunsFolder,
+    /// Asks for a folder of runs from elsewhere, to be imported, or followed as they are written.
+    ChooseRunsFolder {
+        follows: bool,
+    },
     /// Requests an action of the landscape tab.
     Landscape(LandscapeAction),
     Undo,

@@ -49,7 +49,9 @@ impl Valleyscope {
             }
             Action::SaveRaw(plan) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Raw(plan))),
             Action::ChooseDataFolder(begin) => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Data(begin))),
-            Action::ChooseRunsFolder => self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs)),
+            Action::ChooseRunsFolder { follows } => {
+                self.dialogs.files.ask(Purpose::Folder(FolderPurpose::Runs { follows }));
+            }
             Action::Landscape(action) => {
                 let mut requests = Requests::default();
                 self.tabs.landscape.act(ctx, action, &mut requests);

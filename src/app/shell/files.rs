@@ -54,8 +54,8 @@ pub(crate) enum FolderPurpose {
     Raw(RawPlan),
     /// The folder of a training's data, with the dialog's initial folder.
     Data(Option<PathBuf>),
-    /// A folder of runs from elsewhere.
-    Runs,
+    /// A folder of runs from elsewhere, which are followed as they are written, or imported once.
+    Runs { follows: bool },
 }
 
 impl Purpose {
@@ -68,8 +68,9 @@ impl Purpose {
             Purpose::Folder(FolderPurpose::Data(_)) => {
                 ["The folder with the data to learn from", "Path of the folder", "Use"]
             }
-            Purpose::Folder(FolderPurpose::Runs) => {
-                ["A folder with runs of other programs or machines", "Path of the folder", "Import"]
+            Purpose::Folder(FolderPurpose::Runs { follows }) => {
+                let button = if *follows { "Follow" } else { "Import" };
+                ["A folder with runs of other programs or machines", "Path of the folder", button]
             }
         }
     }

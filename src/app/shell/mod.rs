@@ -395,7 +395,8 @@ impl Valleyscope {
                 FileEvent::Folder(purpose, folder) => match purpose {
                     FolderPurpose::Raw(plan) => self.tabs.phase.export_raw(plan, folder, Overwrite::No),
                     FolderPurpose::Data(_) => self.tabs.training.use_data_in(&folder),
-                    FolderPurpose::Runs => self.tabs.training.import_runs(folder),
+                    FolderPurpose::Runs { follows: false } => self.tabs.training.import_runs(folder),
+                    FolderPurpose::Runs { follows: true } => self.tabs.training.follow_runs(folder),
                 },
                 FileEvent::Failed { title, reason } => self.dialogs.messages.report(title, reason),
             }

@@ -115,7 +115,12 @@ impl Charts {
         ui.horizontal_wrapped(|ui| {
             stays_open("Plots").ui(ui, |ui| {
                 ScrollArea::vertical().max_height(MENU_HEIGHT).show(ui, |ui| {
+                    let mut group = String::new();
                     for info in offered(groups) {
+                        if info.group() != group && !info.group().is_empty() {
+                            info.group().clone_into(&mut group);
+                            ui.label(RichText::new(&group).small().weak());
+                        }
                         let mut shown = self.choices.shows(&info);
                         if check_box(ui, &mut shown, &info.title).changed() {
                             Choices::toggle(&mut self.choices.toggled, &info);

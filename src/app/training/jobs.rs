@@ -9,6 +9,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
+use valleyscope_engine::terminal_escape::visible_path;
 use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::{CapacityReport, Fork, RunConfig};
 use valleyscope_runs::atomic_file::write_plain_file;
@@ -23,7 +24,7 @@ use super::watcher::{self, Outbox, Update, WatcherCommand};
 use super::worker::{TrainingPaths, WorkerState};
 use crate::app::shell::actions::Action;
 use crate::app::shell::jobs::Wake;
-use crate::runs::import::{Outcome as ImportOutcome, import_runs};
+use crate::runs::import::{Follower, Outcome as ImportOutcome, import_runs};
 
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const MOST_UPDATES: usize = 64;
@@ -225,6 +226,28 @@ impl TrainingJobs {
                     outbox.send(Update::Message(Action::Report { title, text: lines.join("\n") }));
                 }
                 Err(error) => outbox.send(Update::Failed(format!("Nothing was imported: {error}."))),
+            }
+        });
+    }
+
+    /// Follows the runs in a folder as long as they are `wanted`.
+    pub(super) fn follow(&self, from: PathBuf, wanted: Weak<()>) {
+        let folder = self.paths.runs.clone();
+        self.in_background(move |outbox| {
+            let Some(folder) = folder else { return outbox.send(Update::Failed(NO_FOLDER.to_owned())) };
+            let mut follower = Follower::new(&folder, &from);
+            while wanted.upgrade().is_some() {
+                let mut lines = Vec::new();
+                if let Err(error) = follower.poll(|imported| lines.extend(imported.lines())) {
+                    let text = format!("{} is no longer followed: {error}.", visible_path(&from));
+                    return outbox.send(Update::Failed(text));
+                }
+                match &lines[..] {
+                    [] => {}
+                    [line] => outbox.send(Update::notice(line.clone())),
+                    lines => outbox.send(Update::notice(format!("{} (and {} more)", lines[0], lines.len() - 1))),
+                }
+                std::thread::sleep(Duration::from_millis(200));
             }
         });
     }

@@ -324,7 +324,8 @@ fn compared<'i>(groups: &[NamedCurves<'_>], infos: &'i [MetricInfo]) -> Option<(
         let is_known = groups.iter().all(|group| group.drawn.tracks.contains_key(metric));
         info.source == MetricSource::Evaluation && *metric != MetricId::TRAIN_LOSS && is_known
     };
-    losses.clone().find(is_evaluated).or_else(|| losses.clone().find(|(_, metric)| *metric == MetricId::LOSS))
+    let of_training = MetricInfo::of_training_loss(infos).and_then(|info| Some((info, info.metric()?)));
+    losses.clone().find(is_evaluated).or(of_training)
 }
 
 /// Shows the row of a group and its relation to the baseline; returns whether the user chose it as the baseline.

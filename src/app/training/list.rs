@@ -1,6 +1,7 @@
 //! The list of runs, and the field in which a filter of runs is typed.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use egui::containers::menu::{MenuConfig, SubMenuButton};
@@ -69,6 +70,10 @@ pub(super) enum RunsAction {
     ExportPoints(Vec<RunFolder>),
     ExportTable(Vec<u8>),
     Import,
+    /// Asks for a folder whose runs are followed.
+    Follow,
+    /// Follows the runs in this folder no longer.
+    Unfollow(PathBuf),
 }
 
 impl List {

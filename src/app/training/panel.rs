@@ -194,6 +194,13 @@ impl TrainingPanel {
         self.threads().jobs.import(folder);
     }
 
+    /// Imports the runs in a folder, and what is added to them, until the window is closed or the user ends it.
+    pub(in crate::app) fn follow_runs(&mut self, folder: PathBuf) {
+        let wanted = Arc::new(());
+        self.threads().jobs.follow(folder.clone(), Arc::downgrade(&wanted));
+        self.table.followed.insert(folder, wanted);
+    }
+
     pub(super) fn threads(&mut self) -> &Threads {
         self.threads.get_or_insert_with(|| {
             let jobs = TrainingJobs::open(self.paths.clone(), self.wake.clone());

@@ -9,7 +9,7 @@ use valleyscope_engine::optimizer::{RuleKind, RuleSpec, ShownSetting};
 use valleyscope_engine::terminal_escape::{visible, visible_lines};
 use valleyscope_experiments::preset::Preset;
 use valleyscope_runs::{
-    Concern, Forked, MetricId, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
+    Concern, Forked, MetricInfo, Notes, Ranks, RunFolder, RunHistory, RunReader, Status, Timestamp,
 };
 
 use crate::runs::{Columns, MetricAliases, RunFacts, RunSettings, RunSource, status_line};
@@ -66,7 +66,7 @@ impl Summary {
     }
 
     pub fn loss(&self) -> Option<f64> {
-        self.facts.last(&MetricId::LOSS.info())
+        self.facts.last(self.facts.training_loss()?)
     }
 
     pub fn evaluation(&self) -> impl Iterator<Item = (&MetricInfo, f64)> {

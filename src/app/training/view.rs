@@ -361,7 +361,9 @@ impl TrainingPanel {
                 let suggested_name = "table-of-runs.csv".to_owned();
                 requests.actions.push(Action::SaveBytes { bytes, suggested_name });
             }
-            Some(RunsAction::Import) => requests.actions.push(Action::ChooseRunsFolder),
+            Some(RunsAction::Import) => requests.actions.push(Action::ChooseRunsFolder { follows: false }),
+            Some(RunsAction::Follow) => requests.actions.push(Action::ChooseRunsFolder { follows: true }),
+            Some(RunsAction::Unfollow(folder)) => drop(self.table.followed.remove(&folder)),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use valleyscope_engine::terminal_escape::{visible, visible_path};
@@ -11,11 +12,11 @@ use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::atomic_file::{AtomicFile, Overwrite};
 use valleyscope_runs::{CheckpointChoice, RunReader, SavedModel, TextRequest, WorkerProgram};
 
-use crate::cli::output::print;
+use crate::cli::output::{Interrupt, print};
 use crate::cli::run_args::{CheckpointName, RunsLocation, data, device, find_worker};
 use crate::cli::{Failure, say};
 use crate::export::write_csv;
-use crate::runs::import::{Imported, Outcome, import_runs};
+use crate::runs::import::{Follower, Imported, Outcome, import_runs};
 use crate::runs::tensorboard::{event_file, write_history};
 use crate::sweep::result::scan;
 use crate::sweep::result::scan::ScanResult;
@@ -116,6 +117,21 @@ pub(super) fn import(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), F
     }
     if made == 0 {
         return Err(Failure::BadInput(anyhow!("nothing was imported")));
+    }
+    Ok(())
+}
+
+/// Imports the runs at and below `paths`, and what is added to them, until the user interrupts the command.
+pub(super) fn follow(location: &RunsLocation, paths: &[PathBuf]) -> Result<(), Failure> {
+    const POLL_INTERVAL: Duration = Duration::from_millis(200);
+    let interrupt = Interrupt::listen()?;
+    let mut followers: Vec<Follower> = paths.iter().map(|path| Follower::new(&location.folder, path)).collect();
+    while !interrupt.is_raised() {
+        for follower in &mut followers {
+            let take = |imported: Imported| imported.lines().iter().for_each(|line| say(format_args!("{line}")));
+            follower.poll(take).map_err(Failure::bad_input)?;
+        }
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

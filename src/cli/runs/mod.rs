@@ -124,12 +124,17 @@ enum Command {
     ///
     /// A run is each folder with event files of TensorBoard, each table FILE.csv with a column `step`, and each folder
     /// of a run of this program, also below a named folder. A run of another program has its tags or columns as
-    /// metrics; it can be compared, shown and exported, and not resumed. What is left out is named with the reason. The
-    /// exit code is 2 if nothing can be imported.
+    /// metrics; it can be compared, shown and exported, and not resumed. Importing it again updates its run. What is left
+    /// out is named with the reason. The exit code is 2 if nothing can be imported.
+    ///
+    /// A run that is followed counts as finished once its files have not changed for ten minutes.
     Import {
         /// Event files, tables, folders of runs, or folders with such files and folders
         #[arg(required = true, value_name = "FILE|DIR")]
         paths: Vec<PathBuf>,
+        /// Go on until Ctrl-C, and add new points and new runs as they are written
+        #[arg(long)]
+        follow: bool,
     },
     /// Print a text that the model of a checkpoint writes; of several runs, one below the other
     ///
@@ -194,7 +199,8 @@ pub(super) fn run(args: &RunsArgs) -> Result<(), Failure> {
             (.., Some(folder)) => export::to_tensorboard(&location, &checkpoint.name, folder),
             (None, None, None) => unreachable!("clap asks for one of them"),
         },
-        Command::Import { paths } => export::import(&location, paths),
+        Command::Import { paths, follow: true } => export::follow(&location, paths),
+        Command::Import { paths, .. } => export::import(&location, paths),
         Command::Sample { names, text, worker } => export::sample(&location, names, text, worker.as_deref()),
         Command::Evaluate { checkpoint, how, worker } => {
             export::evaluate(&location, &checkpoint.name, how, worker.as_deref())

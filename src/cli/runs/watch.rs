@@ -14,8 +14,8 @@ use valleyscope_experiments::preset::Preset;
 use valleyscope_experiments::run::RunConfig;
 use valleyscope_experiments::workload::{Workload, live_path};
 use valleyscope_runs::{
-    CommandRequest, Concern, Event, EventRecord, MetricId, Reply, RunCommand, RunFolder, RunHistory, RunReader,
-    SettingChange, Status, now,
+    CommandRequest, Concern, Event, EventRecord, MetricInfo, MetricSource, Reply, RunCommand, RunFolder, RunHistory,
+    RunReader, SettingChange, Status, now,
 };
 
 use super::newest;
@@ -209,9 +209,11 @@ impl Watch {
 
 fn line(history: &RunHistory, status: &Status) -> String {
     let mut parts = vec![status_line(status, &Concern::of(status, history, now()), history)];
-    let evaluated = history.evaluated();
-    let named = evaluated.iter().map(|info| (info.title.to_lowercase(), info.clone()));
-    let metrics: Vec<_> = std::iter::once(("loss".to_owned(), MetricId::LOSS.info())).chain(named).collect();
+    let all = history.metrics();
+    let loss = MetricInfo::of_training_loss(&all).map(|info| ("loss".to_owned(), info.clone()));
+    let evaluated = all.iter().filter(|info| info.source == MetricSource::Evaluation);
+    let named = evaluated.map(|info| (info.title.to_lowercase(), info.clone()));
+    let metrics: Vec<_> = loss.into_iter().chain(named).collect();
     let metrics: Vec<_> = metrics.iter().map(|(name, info)| (name.as_str(), info.clone())).collect();
     parts.extend(newest(history, &metrics));
     parts.join(", ")

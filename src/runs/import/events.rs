@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use valleyscope_engine::terminal_escape::visible;
-use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_file};
+use valleyscope_runs::atomic_file::{AtomicFile, Overwrite, write_plain_file};
 use valleyscope_runs::{
-    Better, Event, EventRecord, MetricId, MetricInfo, MetricScale, MetricSource, RunFolder, Started, Timestamp,
+    Better, Event, EventRecord, MetricId, MetricInfo, MetricSource, RunFolder, Started, Timestamp, Words, training_loss,
 };
 
 use super::scalars::{Point, Replaced, Scalars, ScalarsError};
@@ -16,39 +16,56 @@ use super::{Outcome, RunError};
 /// The largest difference of times, in seconds, at which points of a step share an event.
 const TOGETHER_S: f64 = 1.0;
 
-/// Writes a run of this title with the scalars of a folder or a file.
-pub(super) fn make_run(into: &Path, from: &Path, title: &str, mut scalars: Scalars) -> Result<Outcome, RunError> {
-    let loss = training_loss(scalars.metric_tags().map(|tag| scalars.tags[tag].name.as_str()));
-    let loss = loss.and_then(|name| scalars.metric_tags().find(|tag| scalars.tags[*tag].name == name));
-    let (survey, replaced) = Survey::of(&mut scalars, loss)?;
-    survey.explain(&mut scalars, loss, &replaced)?;
-    let metrics = Metric::all(&mut scalars, loss, &survey);
-    let named = metrics.iter().zip(&survey.points).filter(|(metric, points)| metric.is_some() && **points > 0);
-    let (tags, points) = named.fold((0, 0), |(tags, points), (_, more)| (tags + 1, points + more));
-    let left_out: Vec<String> = scalars.left_out.lines().collect();
-    if points == 0 {
-        let reasons = left_out.iter().map(|line| format!("; {line}")).collect::<String>();
-        return Err(RunError::Unfit(format!("it has no scalars{reasons}")));
-    }
-    let settings = match scalars.settings.len() {
-        0 => String::new(),
-        1 => " and 1 setting".to_owned(),
-        count => format!(" and {count} settings"),
-    };
-    let what = format!("{points} points of {tags} tags{settings}");
-    let run = RunFolder::make(into, title, |run| {
-        let write = |path: &Path, text: &str| {
-            let written = write_file(path, Overwrite::No, text.as_bytes());
-            written.map_err(|source| RunError::Write { path: path.to_owned(), source })
+/// Writes the scalars of a folder or a file as a run.
+pub(super) struct RunWriter<'w> {
+    pub(super) into: &'w Path,
+    /// The path of the folder or the file.
+    pub(super) source: String,
+    pub(super) title: String,
+    /// The run that is written anew, if there is one.
+    pub(super) before: Option<&'w RunFolder>,
+    /// Whether more points are expected, so that the run has no end yet.
+    pub(super) grows: bool,
+}
+
+impl RunWriter<'_> {
+    pub(super) fn write(self, mut scalars: Scalars) -> Result<Outcome, RunError> {
+        let loss = training_loss(scalars.metric_tags().map(|tag| scalars.tags[tag].name.as_str()));
+        let loss = loss.and_then(|name| scalars.metric_tags().find(|tag| scalars.tags[*tag].name == name));
+        let (survey, replaced) = Survey::of(&mut scalars, loss)?;
+        survey.explain(&mut scalars, loss, &replaced)?;
+        let metrics = Metric::all(&mut scalars, loss, &survey);
+        let named = metrics.iter().zip(&survey.points).filter(|(metric, points)| metric.is_some() && **points > 0);
+        let (tags, points) = named.fold((0, 0), |(tags, points), (_, more)| (tags + 1, points + more));
+        let left_out: Vec<String> = scalars.left_out.lines().collect();
+        if points == 0 {
+            let reasons = left_out.iter().map(|line| format!("; {line}")).collect::<String>();
+            return Err(RunError::Unfit(format!("it has no scalars{reasons}")));
+        }
+        let settings = match scalars.settings.len() {
+            0 => String::new(),
+            1 => " and 1 setting".to_owned(),
+            count => format!(" and {count} settings"),
         };
-        let config = serde_json::to_string_pretty(&scalars.settings).expect("texts and numbers can be written");
-        write(&run.other_config(), &(config + "\n"))?;
-        let lines = left_out.iter().map(|line| format!("{}\n", visible(line))).collect::<String>();
-        write(&run.log(), &format!("imported: {what} of {}\n{lines}", visible(&from.to_string_lossy())))?;
-        let events = EventsWriter { title, loss, metrics: &metrics, survey: &survey };
-        events.write(&mut scalars, &run.events())
-    })?;
-    Ok(Outcome::Made { run, what, left_out })
+        let what = format!("{points} points of {tags} tags{settings}");
+        let events = EventsWriter { run: &self, loss, metrics: &metrics, survey: &survey };
+        let mut fill = |run: &RunFolder| {
+            let write = |path: &Path, text: &str| {
+                let written = write_plain_file(path, text.as_bytes());
+                written.map_err(|source| RunError::Write { path: path.to_owned(), source })
+            };
+            let config = serde_json::to_string_pretty(&scalars.settings).expect("texts and numbers can be written");
+            write(&run.other_config(), &(config + "\n"))?;
+            let lines = left_out.iter().map(|line| format!("{}\n", visible(line))).collect::<String>();
+            write(&run.log(), &format!("imported: {what} of {}\n{lines}", visible(&self.source)))?;
+            events.write(&mut scalars, &run.events())
+        };
+        let run = match self.before {
+            Some(run) => fill(run).map(|()| run.clone()),
+            None => RunFolder::make(self.into, &self.title, fill),
+        }?;
+        Ok(Outcome::Made { run, what, left_out })
+    }
 }
 
 /// The findings of a first pass over all points.
@@ -182,15 +199,11 @@ impl Metric {
             let is_with_loss = survey.is_with_loss[index];
             let is_evaluation = Some(index) != loss
                 && (usual.source == MetricSource::Evaluation
-                    || words.is_evaluation()
                     || (!is_with_loss && words.better() != Better::Neither && !words.is_training()));
             let source = if is_evaluation { MetricSource::Evaluation } else { MetricSource::Training };
-            let is_usual = id.name() == tag.name && usual.better != Better::Neither;
-            let better = if is_usual { usual.better } else { words.better() };
-            let scale = if words.better() == Better::Lower { MetricScale::Log } else { usual.scale };
             let own_title = if id.name() == tag.name { usual.title.clone() } else { visible(&tag.name).into_owned() };
             let title = tag.title.as_ref().map_or(own_title, |title| visible(title).into_owned());
-            let info = MetricInfo { title, scale, better, source, ..usual };
+            let info = MetricInfo { title, source, ..usual };
             metrics.push(Some(Metric { id, info, is_with_loss: is_with_loss && !is_evaluation }));
         }
         metrics
@@ -211,7 +224,7 @@ fn metric_name(tag: &str, taken: &BTreeSet<String>) -> String {
 
 /// Writes the events of a run.
 struct EventsWriter<'s> {
-    title: &'s str,
+    run: &'s RunWriter<'s>,
     loss: Option<usize>,
     metrics: &'s [Option<Metric>],
     survey: &'s Survey,
@@ -220,11 +233,10 @@ struct EventsWriter<'s> {
 impl EventsWriter<'_> {
     fn write(&self, scalars: &mut Scalars, path: &Path) -> Result<(), RunError> {
         let failed = |source| RunError::Write { path: path.to_owned(), source };
-        let mut file = AtomicFile::for_target(path).map_err(failed)?;
+        let mut file = AtomicFile::for_plain_target(path).map_err(failed)?;
         let mut push = |record: EventRecord| file.write_all((record.to_line() + "\n").as_bytes()).map_err(failed);
         let [began, ended] = self.survey.times;
-        let (step, event) = (self.survey.last_step, Event::Started(self.started()));
-        push(EventRecord { step: 0, time: timestamp(began), wall_s: 0.0, event })?;
+        push(EventRecord { step: 0, time: timestamp(began), wall_s: 0.0, event: Event::Started(self.started()) })?;
         let mut longest = ended - began;
         // Points without a time have that of the previous points.
         let mut time = began;
@@ -251,8 +263,11 @@ impl EventsWriter<'_> {
             event(&train, true)?;
             by_time(&others).try_for_each(|points| event(points, false))
         })?;
-        push(EventRecord { step, time: timestamp(ended), wall_s: longest, event: Event::Finished })?;
-        file.commit(Overwrite::No).map_err(failed)
+        if !self.run.grows {
+            let (step, time) = (self.survey.last_step, timestamp(ended));
+            push(EventRecord { step, time, wall_s: longest, event: Event::Finished })?;
+        }
+        file.commit(Overwrite::Yes).map_err(failed)
     }
 
     fn started(&self) -> Started {
@@ -266,9 +281,11 @@ impl EventsWriter<'_> {
             (is_evaluation, !is_loss, rank, metric.info.name.clone())
         });
         Started {
-            title: self.title.to_owned(),
+            title: self.run.title.clone(),
             kind: "Imported".to_owned(),
-            steps: self.survey.last_step,
+            imported_from: self.run.source.clone(),
+            // The lines of a growing run stay as they are, so that readers go on after them.
+            steps: if self.run.grows { 0 } else { self.survey.last_step },
             metrics: infos.into_iter().map(|(metric, _)| metric.info.clone()).collect(),
             ..Started::default()
         }
@@ -289,202 +306,4 @@ fn by_time(mut points: &[Point]) -> impl Iterator<Item = &[Point]> {
 
 fn timestamp(seconds: f64) -> Timestamp {
     Timestamp::from_microsecond((seconds * 1e6).round() as i64).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-/// The words of the name of a tag or a column, in lower case.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Words(Vec<String>);
-
-/// Words besides `loss` in the name of the training's loss, with their weights: the tag with the smallest sum is
-/// chosen.
-const OF_TRAINING_LOSS: [(&str, u32); 6] =
-    [("train", 1), ("training", 1), ("step", 2), ("batch", 4), ("total", 8), ("epoch", 16)];
-/// Words for data that are not trained on; losses on the earlier ones are preferred for judging a run.
-const HELD_OUT: [&str; 8] = ["val", "valid", "validation", "eval", "evaluation", "dev", "heldout", "test"];
-/// Words for losses that are only a part, and for numbers that are no loss.
-const NO_LOSS: [&str; 14] = [
-    "scale",
-    "scaler",
-    "scaling",
-    "aux",
-    "auxiliary",
-    "weight",
-    "coef",
-    "coefficient",
-    "reg",
-    "penalty",
-    "min",
-    "max",
-    "std",
-    "lr",
-];
-/// Words for settings; digits may follow them, as in `beta1`.
-const OF_SETTINGS: [&str; 40] = [
-    "lr",
-    "η",
-    "learning",
-    "batch",
-    "batchsize",
-    "seed",
-    "decay",
-    "wd",
-    "beta",
-    "betas",
-    "eps",
-    "epsilon",
-    "alpha",
-    "gamma",
-    "lambda",
-    "momentum",
-    "nesterov",
-    "warmup",
-    "dropout",
-    "layers",
-    "heads",
-    "dim",
-    "width",
-    "depth",
-    "hidden",
-    "embd",
-    "channels",
-    "vocab",
-    "context",
-    "optimizer",
-    "optim",
-    "rule",
-    "scheduler",
-    "schedule",
-    "patience",
-    "fold",
-    "model",
-    "dataset",
-    "precision",
-    "dtype",
-];
-/// Words for measurements of a setting, as in `momentum_norm`.
-const OF_MEASURES: [&str; 6] = ["norm", "grad", "gradient", "mean", "std", "time"];
-const LOWER_IS_BETTER: [&str; 8] = ["loss", "perplexity", "ppl", "nll", "error", "mse", "rmse", "mae"];
-const HIGHER_IS_BETTER: [&str; 7] = ["acc", "accuracy", "f1", "auc", "bleu", "iou", "reward"];
-
-impl Words {
-    pub(crate) fn of(name: &str) -> Words {
-        let (mut words, mut word, mut before) = (Vec::new(), String::new(), ' ');
-        for sign in name.chars() {
-            let is_boundary = sign.is_uppercase() && before.is_lowercase();
-            if (is_boundary || !sign.is_alphanumeric()) && !word.is_empty() {
-                words.push(std::mem::take(&mut word));
-            }
-            if sign.is_alphanumeric() {
-                word.extend(sign.to_lowercase());
-            }
-            before = sign;
-        }
-        words.extend(Some(word).filter(|word| !word.is_empty()));
-        Words(words)
-    }
-
-    fn has(&self, some: &[&str]) -> bool {
-        self.0.iter().any(|word| some.contains(&word.as_str()))
-    }
-
-    pub(super) fn is_evaluation(&self) -> bool {
-        self.has(&HELD_OUT) && !(self.has(&["dev"]) && self.has(&["std"]))
-    }
-
-    /// Whether a number of this name is a setting if it never changes.
-    pub(crate) fn is_setting(&self) -> bool {
-        let is_word = |word: &String| OF_SETTINGS.contains(&word.trim_end_matches(|sign: char| sign.is_ascii_digit()));
-        let is_measured = self.better() != Better::Neither || self.is_evaluation() || self.has(&OF_MEASURES);
-        self.0.iter().any(is_word) && !is_measured
-    }
-
-    pub(super) fn is_training(&self) -> bool {
-        self.has(&["train", "training"])
-    }
-
-    pub(super) fn is_loss(&self) -> bool {
-        self.has(&["loss"]) && !self.has(&NO_LOSS)
-    }
-
-    /// Determines which direction is better; neither if no word of the name decides it.
-    pub(super) fn better(&self) -> Better {
-        if self.has(&NO_LOSS) {
-            Better::Neither
-        } else if self.has(&LOWER_IS_BETTER) {
-            Better::Lower
-        } else if self.has(&HIGHER_IS_BETTER) {
-            Better::Higher
-        } else {
-            Better::Neither
-        }
-    }
-
-    /// Ranks the tag's loss among those of evaluations: validation before test, whole losses first.
-    pub(super) fn evaluation_rank(&self) -> (bool, usize) {
-        let position = HELD_OUT.iter().position(|word| self.has(&[word])).unwrap_or(HELD_OUT.len());
-        (!self.is_loss(), position)
-    }
-
-    /// Ranks the name among those of the training's loss; none if it is not one of them.
-    fn training_rank(&self) -> Option<u32> {
-        let mut others = self.0.iter().filter(|word| *word != "loss");
-        let is_loss = self.0.iter().filter(|word| *word == "loss").count() == 1;
-        let weight =
-            |word: &String| OF_TRAINING_LOSS.iter().find(|(known, _)| known == word).map(|(_, weight)| *weight);
-        is_loss.then(|| others.try_fold(0, |sum, word| Some(sum + weight(word)?))).flatten()
-    }
-}
-
-/// Finds the tag that is the loss of the training: the first of `loss`, `train_loss`, `loss_step`, `train_loss_step`
-/// and so on, in any spelling, or else the only loss that is neither of an evaluation nor a part.
-pub(super) fn training_loss<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
-    let ranked = names.clone().filter_map(|name| Some((Words::of(name).training_rank()?, name)));
-    let exact = ranked.min_by_key(|(rank, name)| (*rank, *name != MetricId::LOSS.name(), *name));
-    let is_candidate = |name: &&str| {
-        let words = Words::of(name);
-        words.is_loss() && !words.is_evaluation() && !words.has(&["hparam"])
-    };
-    let mut candidates = names.filter(is_candidate);
-    let only = candidates.next().filter(|_| candidates.next().is_none());
-    exact.map(|(_, name)| name).or(only)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Words, training_loss};
-
-    #[test]
-    fn the_training_loss_is_found_by_its_exact_name_first() {
-        let loss = |names: &[&'static str]| training_loss(names.iter().copied());
-        assert_eq!(loss(&["aux_loss", "loss_scale", "train_loss", "val_loss"]), Some("train_loss"));
-        assert_eq!(loss(&["Loss", "loss", "train_loss"]), Some("loss"));
-        assert_eq!(loss(&["train/loss_epoch", "train/loss_step"]), Some("train/loss_step"));
-        assert_eq!(loss(&["Loss/train", "Loss/val"]), Some("Loss/train"));
-        assert_eq!(loss(&["trainLoss", "epoch"]), Some("trainLoss"));
-        assert_eq!(loss(&["mlm_loss", "val_loss", "loss_scale"]), Some("mlm_loss"));
-        assert_eq!(loss(&["loss_d", "loss_g"]), None, "either may be meant");
-        assert_eq!(loss(&["val_loss", "loss_scale", "aux_loss", "glossary"]), None);
-    }
-
-    #[test]
-    fn settings_are_told_by_words() {
-        for name in ["lr", "learning_rate", "batchSize", "optimizer.beta2", "weight_decay", "n_layers", "seed"] {
-            assert!(Words::of(name).is_setting(), "{name}");
-        }
-        for name in ["grad_norm", "momentum_norm", "clip_rate", "tokens", "epoch", "batch_loss", "val_batch", "loss"] {
-            assert!(!Words::of(name).is_setting(), "{name}");
-        }
-    }
-
-    #[test]
-    fn evaluations_are_told_by_words() {
-        for name in ["val_loss", "Loss/val", "eval/loss", "testAccuracy", "validation/ppl"] {
-            assert!(Words::of(name).is_evaluation(), "{name}");
-        }
-        for name in ["loss", "value_loss", "latest", "interval", "std_dev"] {
-            assert!(!Words::of(name).is_evaluation(), "{name}");
-        }
-        let rank = |name| Words::of(name).evaluation_rank();
-        assert!(rank("val_loss") < rank("test_loss") && rank("test/loss") < rank("val_accuracy"));
-    }
 }

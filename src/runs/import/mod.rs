@@ -1,25 +1,30 @@
 //! Runs from elsewhere, imported into a folder of runs: TensorBoard's event files, tables as CSV, and folders of runs
 //! of this program from another folder.
+//!
+//! Importing event files or a table again writes their run anew, which [`Started::imported_from`] identifies. A
+//! [`Follower`] does so whenever they have changed.
 
 mod events;
+mod follow;
 mod scalars;
 mod table;
 
+use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use events::make_run;
+use events::RunWriter;
 use scalars::{LogFolder, ScalarsError, read_logs, runs_of};
 use table::{RowError, read_table};
 use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_runs::plain_file::Links;
-use valleyscope_runs::{FolderError, RunFolder, plain_file};
+use valleyscope_runs::{Event, EventRecord, FolderError, RunFolder, plain_file};
 
 use super::tensorboard::{event_files, is_event_file};
 
-pub(crate) use events::Words;
+pub use follow::Follower;
 
 /// The deepest folder below the named one that is searched for runs.
 const DEEPEST: usize = 8;
@@ -100,37 +105,68 @@ enum Found {
 
 /// Imports all runs at and below a path into a folder of runs, and passes on the outcome of each.
 pub fn import_runs(into: &Path, path: &Path, mut take: impl FnMut(Imported)) -> Result<(), ImportError> {
-    let mut found = Vec::new();
-    if path.is_file() {
-        found.extend(found_file(path));
-    } else {
-        found = Search::run(path, into)?;
-    }
-    if found.is_empty() {
-        return Err(ImportError::Nothing(path.to_owned()));
-    }
-    for found in found {
-        let (from, made) = match found {
-            Found::Log(log) => {
-                let title = title(path, &log.path);
-                let made = read_logs(into, &log).and_then(|scalars| make_run(into, &log.path, &title, scalars));
-                (log.path, made)
-            }
-            Found::Table(file) => {
-                let title = title_of_table(path, &file);
-                let made = read_table(into, &file).and_then(|scalars| make_run(into, &file, &title, scalars));
-                (file, made)
-            }
-            Found::Run(folder) => {
-                let made = copy_run(into, &folder);
-                (folder, made)
-            }
-            Found::Passed(folder, reason) => (folder, Err(RunError::Unfit(reason))),
-        };
-        let outcome = made.unwrap_or_else(|error| Outcome::LeftOut(error.to_string()));
+    let before = imported_before(into);
+    for found in find(into, path)? {
+        let from = found.path().to_owned();
+        let before = before.get(&source(found.origin()));
+        let outcome = import(into, path, found, before, false);
         take(Imported { from, outcome });
     }
     Ok(())
+}
+
+/// Finds what can be imported at and below a path.
+fn find(into: &Path, path: &Path) -> Result<Vec<Found>, ImportError> {
+    let found = if path.is_file() { found_file(path).into_iter().collect() } else { Search::run(path, into)? };
+    if found.is_empty() { Err(ImportError::Nothing(path.to_owned())) } else { Ok(found) }
+}
+
+/// Imports what was found below `root` as a new run, or as a new state of the run that was made of it `before`. A run
+/// that `grows` has no end.
+fn import(into: &Path, root: &Path, found: Found, before: Option<&RunFolder>, grows: bool) -> Outcome {
+    let source = source(found.origin());
+    let writer = |title: String| RunWriter { into, source, title, before, grows };
+    let made = match found {
+        Found::Log(log) => read_logs(into, &log).and_then(|scalars| writer(title(root, &log.path)).write(scalars)),
+        Found::Table(file) => {
+            read_table(into, &file).and_then(|scalars| writer(title_of_table(root, &file)).write(scalars))
+        }
+        Found::Run(folder) => copy_run(into, &folder),
+        Found::Passed(_, reason) => Err(RunError::Unfit(reason)),
+    };
+    made.unwrap_or_else(|error| Outcome::LeftOut(error.to_string()))
+}
+
+/// Returns the path by which a run records what it was imported from.
+fn source(from: &Path) -> String {
+    from.canonicalize().unwrap_or_else(|_| from.to_owned()).to_string_lossy().into_owned()
+}
+
+/// Finds the imported runs in a folder, by what they were imported from.
+fn imported_before(into: &Path) -> HashMap<String, RunFolder> {
+    let imported = |run: RunFolder| {
+        let Event::Started(started) = EventRecord::parse(&first_line(&run.events())?).ok()?.event else { return None };
+        Some((started.imported_from, run)).filter(|(from, _)| !from.is_empty())
+    };
+    // A folder that cannot be listed cannot be written either, which is reported then.
+    RunFolder::list(into).unwrap_or_default().into_iter().filter_map(imported).collect()
+}
+
+impl Found {
+    fn path(&self) -> &Path {
+        match self {
+            Found::Log(log) => &log.path,
+            Found::Table(path) | Found::Run(path) | Found::Passed(path, _) => path,
+        }
+    }
+
+    /// Returns what identifies the run in later imports: the folder, or the only file that was named.
+    fn origin(&self) -> &Path {
+        match self {
+            Found::Log(LogFolder { only: Some(file), .. }) => file,
+            found => found.path(),
+        }
+    }
 }
 
 fn found_file(path: &Path) -> Option<Found> {
@@ -320,16 +356,17 @@ fn is_remains(folder: &Path) -> bool {
     is_named && folder.join(COPY_MARKER).symlink_metadata().is_ok_and(|mark| mark.is_file())
 }
 
+/// Reads the first line of the events of a run, which contains the whole config; `None` if it cannot be read.
+fn first_line(path: &Path) -> Option<Vec<u8>> {
+    const MOST: u64 = 64 << 20;
+    let mut line = Vec::new();
+    let file = plain_file::open(path, Links::Refused).ok()?;
+    io::BufReader::new(file.take(MOST)).read_until(b'\n', &mut line).ok()?;
+    Some(line)
+}
+
 /// Whether the events of two runs begin alike: one may have been trained longer.
 fn same_events(run: &RunFolder, other: &Path) -> bool {
-    /// The largest number of compared bytes: the first line contains the whole config.
-    const MOST: u64 = 64 << 20;
-    let first_line = |path: &Path| -> Option<Vec<u8>> {
-        let mut line = Vec::new();
-        let file = plain_file::open(path, Links::Refused).ok()?;
-        io::BufReader::new(file.take(MOST)).read_until(b'\n', &mut line).ok()?;
-        Some(line)
-    };
     let events = [run.events(), other.join(RunFolder::EVENTS)].map(|path| first_line(&path));
     events[0].is_some() && events[0] == events[1]
 }

@@ -9,10 +9,9 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use valleyscope_runs::plain_file::Links;
-use valleyscope_runs::{Better, MetricId, Timestamp, plain_file};
+use valleyscope_runs::{Better, MetricId, Timestamp, Words, plain_file};
 
 use super::RunError;
-use super::events::Words;
 use super::scalars::{MOST_TAGS, Scalars};
 use crate::export::without_apostrophe;
 

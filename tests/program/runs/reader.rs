@@ -133,7 +133,7 @@ fn damaged_lines_are_counted_and_lose_nothing_else() {
     brief.poll().unwrap();
     let brief = brief.history();
     assert_eq!((brief.skipped(), brief.latest_at(MetricId::LOSS)), (2, Some((2, 0.5))));
-    assert_eq!((brief.losses(), brief.began()), (history.losses(), history.began()));
+    assert_eq!((brief.tally(MetricId::LOSS), brief.began()), (history.tally(MetricId::LOSS), history.began()));
 }
 
 /// Returns an event of exactly this many bytes, without the line's end.

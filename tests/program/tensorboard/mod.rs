@@ -1,5 +1,7 @@
 //! Runs and TensorBoard's event files, by the real program. `make.py` made the files with TensorBoard's own classes.
 
+#[cfg(unix)]
+mod follow;
 mod live;
 
 use std::fs;

@@ -210,6 +210,23 @@ fn runs_of_other_programs_are_imported_with_a_report() {
 }
 
 #[test]
+fn a_folder_is_followed_until_the_user_ends_it() {
+    let (mut app, ()) = open_tab(|_| ());
+    let other = app.folder.path().join("elsewhere");
+    std::fs::create_dir_all(&other).expect("the test's folder can be written");
+    app.write("elsewhere/adam.csv", "step,loss\n1,2.0\n");
+    open_table(&mut app);
+    app.button("Follow a folder…");
+    app.type_over("Path of the folder", &other);
+    listed(&mut app, 1);
+    assert!(app.shows("Following elsewhere"));
+    app.write("elsewhere/adam.csv", "step,loss\n1,2.0\n2,1.0\n");
+    app.until("the new point", |app| app.state().training().runs()[0].step() == 2);
+    app.button("Follow elsewhere no longer").settle();
+    assert!(!app.shows("Following elsewhere"));
+}
+
+#[test]
 fn the_list_offers_fields_for_a_filter() {
     let (mut app, _) = open_tab(three);
     listed(&mut app, 3);

@@ -3,8 +3,8 @@
 mod lines;
 mod view;
 
-use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use egui::{
@@ -13,6 +13,7 @@ use egui::{
 };
 use egui_table::{Column as Width, HeaderRow, Table, TableState};
 use lines::{Lines, Selection};
+use valleyscope_engine::terminal_escape::{visible, visible_path};
 use valleyscope_experiments::view::ticks::grouped;
 use valleyscope_runs::RunFolder;
 use view::{LINE, MARKS, TableView};
@@ -51,6 +52,8 @@ pub(super) struct RunTable {
     open: BTreeSet<String>,
     scroll_to: Option<usize>,
     new_tag: String,
+    /// The folders whose runs are followed, each until its value is dropped.
+    pub followed: BTreeMap<PathBuf, Arc<()>>,
 }
 
 impl RunTable {
@@ -287,6 +290,18 @@ impl RunTable {
             self.groups_menu(ui);
             if ui.button("Import runs…").on_hover_text("Read runs of other programs or machines").clicked() {
                 action = Some(RunsAction::Import);
+            }
+            let follow = ui.button("Follow a folder…");
+            if follow.on_hover_text("Read runs of other programs, and their new points as they are written").clicked() {
+                action = Some(RunsAction::Follow);
+            }
+            for folder in self.followed.keys() {
+                let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+                let text = RichText::new(format!("Following {}", visible(&name))).small();
+                ui.add(Label::new(text).truncate()).on_hover_text(visible_path(folder));
+                if small_button(ui, true, "×", &format!("Follow {name} no longer"), "The runs stay as they are") {
+                    action = Some(RunsAction::Unfollow(folder.clone()));
+                }
             }
             let [found, all] = self.lines.counts().map(|count| grouped(count as u64));
             let runs = if all == "1" { "run" } else { "runs" };
