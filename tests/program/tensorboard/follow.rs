@@ -105,7 +105,7 @@ fn an_import_updates_the_run_of_an_earlier_one_and_keeps_its_notes() {
     Notes { title: "Mine".to_owned(), ..Notes::default() }.write(&run).expect("it can be written");
     append(&folder, 10..20);
     import();
-    assert_eq!(runs(&sandbox), [run.clone()]);
+    assert_eq!(runs(&sandbox), std::slice::from_ref(&run));
     assert_eq!(losses(&mut RunReader::new(run.clone())), 20);
     assert_eq!(Notes::read(&run).expect("notes").title, "Mine");
     // A single file is another run than its folder, which may have more of them.
